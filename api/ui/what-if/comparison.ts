@@ -289,8 +289,7 @@ export async function compared(exchange: Exchange, asked: ComparisonInput): Prom
   const profiles = profilesOf(before.snapshot, change);
   const now = effectiveSnapshot(before.snapshot, profiles.before);
   const after = asReported(now, effectiveSnapshot(decoded.value, profiles.after));
-  const { resize } = change;
-  const plans = await plansOf({ before: now, after, pod: pod.value, resize, remembered: remembered.value });
+  const plans = await plansOf({ ...change, before: now, after, pod: pod.value, remembered: remembered.value });
   const configurations = [
     bare(before.configuration),
     bare(withConfiguration(bare(before.configuration), change, profiles.before)),
@@ -305,7 +304,7 @@ export async function compared(exchange: Exchange, asked: ComparisonInput): Prom
     ),
     kubelets: [profiles.before.version, profiles.after.version],
     pod: ref === null ? null : `${ref.namespace}/${ref.name}`,
-    resized: resize?.pod ?? null,
+    resized: change.resize?.pod ?? null,
     removed: change.remove,
     assumed: [...before.assumed, ...answeredBy(before.snapshot)],
     notes: [
