@@ -128,7 +128,7 @@ const podResize = () =>
       .array(victim())
       .nullable()
       .describe(
-        "other pods of no higher priority, none of them needless, whose end makes room for it; the kubelet ends nobody for it. Null: it needs no room, or their end does not give it",
+        "of one that is Deferred: other pods of no higher priority, the lowest first and none of them needless, whose end makes room for it; the kubelet ends nobody for it. Null: it does not wait, or their end does not give it room",
       ),
     actuation: actuation().nullable().describe("what brings it into force; null: it is not taken"),
   });

@@ -68,6 +68,13 @@ describe("what is thought of", () => {
     expect(waits.leave?.map(({ name }) => name)).toEqual(["low"]);
     const never = one(on([web, pod("high", { cpu: "3" }, {}, { priority: 10 })]), { ...WEB, to: { cpu: "2" } });
     expect(never).toMatchObject({ status: "Deferred", leave: null });
+    // one of higher priority stays, though less would be lost with it
+    const important = pod("web", { cpu: "1" }, {}, { priority: 20 });
+    const smaller = pod("smaller", { cpu: "800m" }, {}, { priority: 10 });
+    const spared = one(on([important, ...others.slice(0, 2), smaller]), { ...WEB, to: { cpu: "1500m" } });
+    expect(spared.leave?.map(({ name }) => name)).toEqual(["low"]);
+    const hopeless = one(on([web, pod("other", { cpu: "3" })], "v1.35.4"), { ...WEB, to: { cpu: "5" } });
+    expect(hopeless).toMatchObject({ status: "Infeasible", leave: null });
   });
   test("one patch over several pods: each that is taken counts for the next", () => {
     const all = ["a", "b", "c"].map((name) => pod(name, { cpu: "1" }));

@@ -253,6 +253,7 @@ test("the table of pods has what each asks for, uses, and how it fares, those fi
   const { html } = await show("/nodes/n1");
   const rows = partOf(html, "pods").split("<tr>").slice(2).map(readable);
   const rowOf = (name: string | undefined) => rows.find((row) => row.includes(`/${name} `))?.replaceAll(/\s+/g, " ");
-  expect(rowOf(first?.metadata.name)).toMatch(/ 12 % 3 (?:\d+|–) *$/);
-  expect(rowOf(second?.metadata.name)).toMatch(/ 0 (?:\d+|–) *$/);
+  expect(rowOf(first?.metadata.name)).toMatch(/ 12 % 3 (?:\d+|–) – *$/);
+  expect(rowOf(second?.metadata.name)).toMatch(/ 0 (?:\d+|–) resize *$/);
+  expect(html).toContain('href="/what-if?node=n1&amp;resize=default%2Fburst-lim+c+cpu%3D100m%2Cmemory%3D64Mi#result"');
 });

@@ -85,6 +85,7 @@ test("what kubectl, crictl and the kubelet print, as files: every kind on both s
     "memory",
     "topology",
     "devices",
+    "resize",
   ])
     expect(resultIn(page), kind).toContain(`id="${kind}"`);
   const result = plain(resultIn(page));
@@ -99,6 +100,31 @@ test("what kubectl, crictl and the kubelet print, as files: every kind on both s
   expect(page.length).toBeLessThan(400_000);
   // nothing of it stays
   expect(value(await store.listNodes())).toEqual([]);
+});
+
+test("a pod that has other requests: what the kubelet makes of them, beside the resizes that wait already", async () => {
+  const { app } = appOver({});
+  const ask = async (resize: string, status = 200) =>
+    asked(app, { files: CAPTURED, texts: { cgroup: "1", resize }, status });
+  const page = await ask("default/burst-lim cpu=300m, memory=64Mi");
+  expect(plain(resultIn(page))).toContain("pod default/burst-lim is to have other resources");
+  const card = cardOf(page, "resize");
+  expect(card).toContain("no pod waits for other resources");
+  expect(card).toContain("Deferred default/burst-lim: it waits until the node has room");
+  expect(card).toContain("Node didn't have enough resource: cpu, requested: 300, used: 1700, capacity: 1800");
+  // of the pod alone
+  expect(cardOf(page, "allocatable")).toContain("decided");
+  for (const [text, told] of [
+    [
+      "burst-lim cpu=1",
+      "expected a pod, its container if it has several, and amounts, as in default/web cpu=2,memory=1Gi",
+    ],
+    ["default/burst-lim", "and amounts, as in default/web cpu=2,memory=1Gi; found default/burst-lim"],
+    ["default/burst-lim cpu=much", "ask.to.cpu"],
+    ["default/burst-lim pods=2", "only cpu and memory change while a pod runs"],
+  ] as const)
+    expect(plain(await ask(text, 422)), text).toContain(told);
+  expect(cardOf(await ask("default/gone cpu=1"), "resize")).toContain("no pod `default/gone` that runs");
 });
 
 test("what is known counts as decisions count: pods of other nodes apart; image file systems are told", async () => {

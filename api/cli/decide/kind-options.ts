@@ -24,7 +24,7 @@ const DRA = ["resource-claims", "resource-slices", "device-classes", "dra-driver
 interface HelpOfKind {
   /** The parts of a snapshot that its answer depends on. */
   readonly parts: readonly PartOption[];
-  readonly examples: readonly [string, string];
+  readonly examples: readonly [string, string, ...string[]];
 }
 
 /** What the help of each kind shows beside what follows from its spec. */
@@ -96,7 +96,9 @@ export const HELP: Readonly<Record<Kind, HelpOfKind>> = {
     parts: [...MANAGERS, "stats"],
     examples: [
       "nodewise decide resize --context prod --node worker-2 --pod shop/web-0 --to cpu=2,memory=1Gi",
-      "nodewise decide resize --snapshot snapshot.json",
+      "nodewise decide resize --snapshot snapshot.json # the resizes that wait",
+      'echo \'{"pods": ["shop/a", "shop/b"], "to": {"cpu": "2"}}\' | nodewise decide resize --snapshot snapshot.json --ask -',
+      "kubectl get vpa web -n shop -o json | jq '{pod: \"shop/web-0\", recommendation: .status.recommendation}' | nodewise decide resize --context prod --node worker-2 --ask -",
     ],
   },
   eviction: {
@@ -203,6 +205,7 @@ function askOptions(kind: Kind): readonly KindOption[] {
         "the requests that its container is to have, such as cpu=2,memory=1Gi; limits keep their ratio",
       ),
     ],
+    [asksFor(kind, "container"), new Option("--container <name>", "only this one of the pod")],
     ...probesOptions().map((option) => [asksFor(kind, "outcomes"), option] as const),
   ];
 }
@@ -253,7 +256,6 @@ const probesOptions = (): readonly Option[] => [
   new Option("--startup <list>", "the same of startup probes alone"),
   new Option("--liveness <list>", "of liveness probes alone"),
   new Option("--readiness <list>", "of readiness probes alone"),
-  new Option("--container <name>", "only this one of the pod"),
   new Option("--seconds <number>", "how long the dry run is (default: 120)"),
   new Option("--strict", "the documented behaviour in the place of the kubelet's quirks"),
   new Option("--stop-seconds <number>", "how long a container takes to end (default: 0)"),

@@ -178,7 +178,7 @@ function tryResize(node: Node, one: Resize, asked: EffectiveAsked<ResizeAsk>): R
     wouldRefuse: changes.length === 0 ? [] : decision.wouldRefuse,
     resources: decision.resources,
     largest: largestOf(decision),
-    leave: changes.length === 0 ? null : leavingFor(desired, snapshot.pods ?? [], decision),
+    leave: verdict.status === "Deferred" ? leavingFor(desired, snapshot.pods ?? [], decision) : null,
     actuation,
   };
   return ok({ resize, reasons: changes.length === 0 ? [] : ofRoom(reasons), needs: [...needs, ...usage] });
@@ -211,7 +211,11 @@ const largestOf = ({ resources }: AdmissionDecision): PodResize["largest"] =>
     .filter(({ resource }) => resource === "cpu" || resource === "memory")
     .map(({ resource, capacity, used }) => ({ resource, quantity: Math.max(0, capacity - used) }));
 
-/** Of the lowest priority first, and no more than it takes: none of them is needless, and no smaller one would do in its place. */
+/**
+ * Of the lowest priority first, and no more than it takes: none of them is needless, and no smaller one of no higher priority would do
+ * in its place. A pod of higher priority stays even where it is the smaller one. The kubelet ends nobody here, so this is not its choice
+ * of victims, which goes by QoS class and is blind to priorities among those that it may preempt (kubelet 1.36: getPodsToPreempt).
+ */
 function leavingFor(desired: Pod, pods: readonly Pod[], { resources }: AdmissionDecision): readonly Victim[] | null {
   const need = requirementsOf(resources.filter(({ insufficient }) => insufficient > 0));
   if (need.length === 0) return null;

@@ -49,7 +49,8 @@ function lowerRequests(all: readonly Counterfactual[], isExact: boolean): string
   const others = Number(first.numbers["otherReasons"]);
   const end = first.code === "lower_request_admits" ? "it would come in" : "nobody would have to go";
   // what the resource managers refuse may depend on the same request
-  const then = others === 0 ? end : `it would fit; ${many(others, "other reason")} would be judged anew: try that request`;
+  const then =
+    others === 0 ? end : `it would fit; ${many(others, "other reason")} would be judged anew: try that request`;
   const overhead = all.some(({ numbers }) => Number(numbers["overhead"]) > 0) ? ", its overhead included," : "";
   return `with ${listed(parts)} requested${overhead} ${then}`;
 }

@@ -14,6 +14,14 @@ const COLORS: Readonly<Record<PodResize["status"], Color>> = {
   Unchanged: "dim",
 };
 
+const WORDS: Readonly<Record<PodResize["status"], string>> = {
+  InProgress: "the kubelet takes it",
+  Deferred: "it waits until the node has room",
+  Infeasible: "the kubelet never takes it",
+  Rejected: "the API server does not take it",
+  Unchanged: "it has these resources",
+};
+
 /**
  * Shows each resize in the order in which the kubelet tries them: what becomes of it and why, its room, who would have to leave,
  * and what is written.
@@ -42,11 +50,11 @@ function queueTable({ decision, columns, paint }: Shown<ResizeDecision>): string
 }
 
 function oneResize(one: PodResize, shown: Shown<ResizeDecision>): string {
-  const { pod, status, check, message, preempt, resources, leave, changes } = one;
+  const { pod, status, check, message, isRetried, preempt, resources, leave, changes } = one;
   const { paint } = shown;
-  const cost = preempt.length === 0 ? "" : `: ${paint("red", `${many(preempt.length, "pod")} ended for it`)}`;
-  const by = status === "Rejected" ? " by the API server" : "";
-  const head = outcome(paint, COLORS[status], status, `${podName(pod)}${by}${cost}`);
+  const cost = preempt.length === 0 ? "" : `, and ${paint("red", `ends ${many(preempt.length, "pod")} for it`)}`;
+  const when = isRetried ? "" : ", and tries it again only when it restarts";
+  const head = outcome(paint, COLORS[status], status, `${podName(pod)}: ${WORDS[status]}${cost}${when}`);
   const said = message === "" ? "" : `${printable(message)}\n`;
   const shortOf = resources.some(({ insufficient }) => insufficient > 0);
   const room = check === null && shortOf ? resourcesTable(resources, shown) : "";
@@ -67,10 +75,11 @@ function oneResize(one: PodResize, shown: Shown<ResizeDecision>): string {
   );
 }
 
-function largestLine({ status, largest }: PodResize): string {
-  if (status === "Unchanged" || largest.length === 0) return "";
+/** Nothing where no size would do. */
+function largestLine({ status, check, largest }: PodResize): string {
+  if (status === "Unchanged" || largest.length === 0 || (check !== null && check !== "capacity")) return "";
   const told = largest.map(({ resource, quantity }) => `${resource} ${amountText(resource, quantity)}`).join(", ");
-  return `  room now for the whole pod: ${told}\n`;
+  return `  the whole pod's largest requests now: ${told}\n`;
 }
 
 /** The containers that start again, and each write in its order. */

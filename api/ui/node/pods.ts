@@ -3,10 +3,11 @@ import { podLimits, podRequests, unitsOf } from "../../decide/resources/pod-reso
 import { qosClass } from "../../decide/resources/qos.ts";
 import type { Amounts } from "../../model/aggregate.ts";
 import type { EvictionDecision } from "../../model/eviction.ts";
-import { isActive, type Pod, podNamespace, podUid } from "../../model/pod.ts";
+import { isActive, namespacedPodName, type Pod, podNamespace, podUid } from "../../model/pod.ts";
 import { amountText } from "../../text/size.ts";
 import { html, podLink } from "../html.ts";
 import type { Html } from "../page.ts";
+import { whatIfLink } from "../what-if/change.ts";
 import type { Lists } from "./lists.ts";
 import type { Known } from "./node-decisions.ts";
 import { type NodeView, passOf, plural, scrolling, section } from "./view.ts";
@@ -59,8 +60,9 @@ export function podsSection({ snapshot }: Known, view: NodeView, lists: Lists): 
     "Throttled",
     "Restarts",
     "Eviction order",
+    "Try",
   ];
-  const table = html`<table><thead><tr>${head.map((name, i) => html`<th class="${i < 2 ? "" : "num"}">${name}</th>`)}</tr></thead><tbody>${shown.map((row) => rowOf(row, view.row.name))}</tbody></table>`;
+  const table = html`<table><thead><tr>${head.map((name, i) => html`<th class="${i < 2 || i === head.length - 1 ? "" : "num"}">${name}</th>`)}</tr></thead><tbody>${shown.map((row) => rowOf(row, view.row.name))}</tbody></table>`;
   return section(
     "pods",
     "Pods",
@@ -92,5 +94,16 @@ function rowOf({ pod, requests, limits, used, throttled, restarts, place }: Row,
   const memory = requests.get("memory");
   const isAbove = used !== null && memory !== undefined && used > unitsOf("memory", memory);
   const ref = { namespace: podNamespace(pod), name: pod.metadata.name, uid: podUid(pod) ?? "" };
-  return html`<tr><td>${podLink(node, ref)}</td><td>${qosClass(pod)}</td><td class="num">${pod.spec.priority ?? 0}</td><td class="num">${amount(requests, "cpu")}</td><td class="num">${amount(limits, "cpu")}</td><td class="num">${amount(requests, "memory")}</td><td class="num">${amount(limits, "memory")}</td><td class="num${isAbove ? " warn-text" : ""}">${used === null ? "–" : amountText("memory", used)}</td><td class="num${(throttled ?? 0) >= MUCH ? " warn-text" : ""}">${throttled === null ? "–" : `${throttled.toFixed(throttled < 10 ? 1 : 0)}\u00a0%`}</td><td class="num${(restarts ?? 0) > 0 ? " warn-text" : ""}">${restarts ?? "–"}</td><td class="num">${place ?? "–"}</td></tr>`;
+  return html`<tr><td>${podLink(node, ref)}</td><td>${qosClass(pod)}</td><td class="num">${pod.spec.priority ?? 0}</td><td class="num">${amount(requests, "cpu")}</td><td class="num">${amount(limits, "cpu")}</td><td class="num">${amount(requests, "memory")}</td><td class="num">${amount(limits, "memory")}</td><td class="num${isAbove ? " warn-text" : ""}">${used === null ? "–" : amountText("memory", used)}</td><td class="num${(throttled ?? 0) >= MUCH ? " warn-text" : ""}">${throttled === null ? "–" : `${throttled.toFixed(throttled < 10 ? 1 : 0)}\u00a0%`}</td><td class="num${(restarts ?? 0) > 0 ? " warn-text" : ""}">${restarts ?? "–"}</td><td class="num">${place ?? "–"}</td><td>${resizeLink(pod, node)}</td></tr>`;
+}
+
+/** Leads to the form with what its first container requests, to be changed there; a pod that requests nothing cannot be resized. */
+function resizeLink(pod: Pod, node: string): Html | string {
+  const [first] = pod.spec.containers;
+  const { cpu, memory } = first?.resources?.requests ?? {};
+  const amounts = Object.entries({ cpu, memory }).flatMap(([name, amount]) =>
+    amount ? [`${name}=${amount.text}`] : [],
+  );
+  const link = whatIfLink({ node, resize: `${namespacedPodName(pod)} ${first?.name} ${amounts.join(",")}` });
+  return amounts.length === 0 || link === null ? "–" : (html`<a href="${link}">resize</a>` as Html);
 }

@@ -29,6 +29,7 @@ import { NO_POD, type Part, type PartName } from "./posted-documents.ts";
 /** Asked about the pod that comes in, where there is one, and else about what is there. */
 const OF_A_POD = ["cpus", "memory", "topology", "devices"] as const satisfies readonly Kind[];
 const OF_THE_NODE = [
+  "resize",
   "allocatable",
   "cgroups",
   "eviction",
@@ -68,11 +69,13 @@ interface Question {
   readonly before: EffectiveSnapshot;
   readonly after: EffectiveSnapshot;
   readonly pod: PodAsk["pod"];
+  /** What a pod is to have after the change; null: the resizes that wait count on both sides. */
+  readonly resize: AskOf["resize"] | null;
   readonly remembered: ReadonlyMap<Kind, Remembered>;
 }
 
 /** Every kind on both sides, that of a pod first. */
-export async function plansOf({ pod, remembered, before, after }: Question): Promise<readonly Plan[]> {
+export async function plansOf({ pod, resize, remembered, before, after }: Question): Promise<readonly Plan[]> {
   const plans: Plan[] = [];
   const ofPod: readonly PlannedKind[] = pod === null ? OF_A_POD : ["admission", ...OF_A_POD];
   let grown = after;
@@ -80,7 +83,8 @@ export async function plansOf({ pod, remembered, before, after }: Question): Pro
     const asked = remembered.get(kind) ?? { ask: askOf(kind, pod), facts: {} };
     const first = sideOf(kind, before, asked);
     await nextTurn();
-    const second = sideOf(kind, WITH_THE_POD.has(kind) ? grown : after, asked);
+    const then = kind === "resize" && resize !== null ? { ask: resize, facts: {} } : asked;
+    const second = sideOf(kind, WITH_THE_POD.has(kind) ? grown : after, then);
     await nextTurn();
     if (isAdmitted(second) && typeof pod === "object" && pod !== null) grown = withPod(after, pod);
     plans.push(planOf(kind, first, second));

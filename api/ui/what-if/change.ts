@@ -1,8 +1,10 @@
-import type { InputDocument } from "../../documents/inputs/origin.ts";
+import { type InputDocument, issueText } from "../../documents/inputs/origin.ts";
 import { decisionSeen, type Exchange, queryOf, queryProblem, unknownDecision } from "../../http/route.ts";
+import type { AskOf } from "../../model/decision.ts";
 import { isVersion, VERSION_FORM } from "../../model/fields.ts";
 import type { InputIssue } from "../../model/input-issue.ts";
 import { type Fields, fieldsOf } from "../../model/own.ts";
+import { decodeResizeAsk } from "../../model/resize.ts";
 import { ok, type Result } from "../../model/result.ts";
 import { profileOf } from "../../profiles/index.ts";
 import type { Profile } from "../../profiles/profile.ts";
@@ -109,6 +111,8 @@ export interface Change {
   readonly kubelet: string | null;
   /** A v1.Pod, or NAMESPACE/NAME of one that is there; null: none. */
   readonly pod: { readonly posted: unknown; readonly source: InputDocument | null } | null;
+  /** Null: no pod is to have other resources. */
+  readonly resize: AskOf["resize"] | null;
   /** Names of pods, with their namespace or without. */
   readonly remove: readonly string[];
 }
@@ -154,6 +158,7 @@ export function readChange({ texts }: Given, before: Profile): ReadChange {
       configuration: value === undefined ? null : { as, value, source: hasHandy && written === null ? null : written },
       kubelet,
       pod: podOf(texts, at),
+      resize: resizeOf(texts, at),
       remove: texts.remove.split(/[\s,]+/).filter((name) => name !== ""),
     },
     faults,
@@ -203,6 +208,30 @@ function podOf({ pod }: Given["texts"], tell: ReportFaults): Change["pod"] {
       `the pod: expected a v1.Pod, or NAMESPACE/NAME of one that is there, found \`${String(kind).slice(0, 60)}\``,
     ]);
   } else tell("pod", read.error);
+  return null;
+}
+
+export const RESIZE_EXAMPLE = "default/web cpu=2,memory=1Gi";
+/** `NAMESPACE/NAME [CONTAINER] cpu=2,memory=1Gi`. */
+function resizeOf({ resize }: Given["texts"], tell: ReportFaults): Change["resize"] {
+  const text = resize.trim();
+  if (text === "") return null;
+  const words = text.split(/[\s,]+/).filter((word) => word !== "");
+  const names = words.filter((word) => !word.includes("="));
+  const amounts = words.filter((word) => word.includes("=")).map((word) => word.split("=") as [string, string]);
+  const [pod = "", container] = names;
+  if (names.length > 2 || !pod.includes("/") || amounts.length === 0) {
+    const found = `found \`${text.slice(0, 60)}\``;
+    tell("resize", [`expected a pod, its container if it has several, and amounts, as in ${RESIZE_EXAMPLE}; ${found}`]);
+    return null;
+  }
+  const posted = { pod, ...(container === undefined ? {} : { container }), to: Object.fromEntries(amounts) };
+  const ask = decodeResizeAsk(posted);
+  if (ask.ok) return ask.value;
+  tell(
+    "resize",
+    ask.error.map((issue) => issueText(issue, [])),
+  );
   return null;
 }
 

@@ -182,8 +182,9 @@ interface Comparison {
   /** The findings of lint about the new configuration that the old one does not have. */
   readonly findings: readonly LintFinding[];
   readonly kubelets: readonly [before: string, after: string];
-  /** The pod that comes in; null: none. */
+  /** The pod that comes in, and the one that is to have other resources; null: none. */
   readonly pod: string | null;
+  readonly resized: string | null;
   readonly removed: readonly string[];
   readonly assumed: readonly string[];
   readonly notes: readonly string[];
@@ -213,12 +214,13 @@ const chip = ({ kind, state }: Plan): Html | Promise<Html> =>
   html`<a class="card wi-chip wi-chip-${state}" href="#${kind}"><strong>${kind}</strong> <span class="small soft">${WORDS[state]}</span></a>`;
 
 /** Lists the changes that were made, and the assumptions. */
-function changes({ configurations, findings, kubelets, pod, removed, assumed, notes }: Comparison): Piece {
+function changes({ configurations, findings, kubelets, pod, resized, removed, assumed, notes }: Comparison): Piece {
   const fields = differences(...configurations);
   const [from, to] = kubelets;
   const told = [
     ...(from === to ? [] : [html`<li>the kubelet becomes <strong>${to}</strong>, from ${from}</li>`]),
     ...(pod === null ? [] : [html`<li>pod <strong>${pod}</strong> is asked about</li>`]),
+    ...(resized === null ? [] : [html`<li>pod <strong>${resized}</strong> is to have other resources</li>`]),
     ...removed.map((name) => html`<li>pod <strong>${name}</strong> goes</li>`),
   ];
   const isNothing = fields.length + told.length === 0;
@@ -287,7 +289,7 @@ export async function compared(exchange: Exchange, asked: ComparisonInput): Prom
   const profiles = profilesOf(before.snapshot, change);
   const now = effectiveSnapshot(before.snapshot, profiles.before);
   const after = asReported(now, effectiveSnapshot(decoded.value, profiles.after));
-  const plans = await plansOf({ before: now, after, pod: pod.value, remembered: remembered.value });
+  const plans = await plansOf({ ...change, before: now, after, pod: pod.value, remembered: remembered.value });
   const configurations = [
     bare(before.configuration),
     bare(withConfiguration(bare(before.configuration), change, profiles.before)),
@@ -302,6 +304,7 @@ export async function compared(exchange: Exchange, asked: ComparisonInput): Prom
     ),
     kubelets: [profiles.before.version, profiles.after.version],
     pod: ref === null ? null : `${ref.namespace}/${ref.name}`,
+    resized: change.resize?.pod ?? null,
     removed: change.remove,
     assumed: [...before.assumed, ...answeredBy(before.snapshot)],
     notes: [

@@ -57,6 +57,7 @@ export const TEXT_FIELDS = [
   "imageGCHighThresholdPercent",
   "imageGCLowThresholdPercent",
   "pod",
+  "resize",
   "remove",
 ] as const;
 export type TextField = (typeof TEXT_FIELDS)[number];

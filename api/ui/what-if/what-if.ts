@@ -10,7 +10,7 @@ import { kubeletOptions } from "../form-fields.ts";
 import { asTyped, html, MAX_OFFERED, raw } from "../html.ts";
 import { all, type Html, page, prose } from "../page.ts";
 import { type StoredBase, storedBase } from "./assemble.ts";
-import { EXAMPLES, linkedTexts, linkOf, type ReadChange, readChange } from "./change.ts";
+import { EXAMPLES, linkedTexts, linkOf, RESIZE_EXAMPLE, type ReadChange, readChange } from "./change.ts";
 import { beforeOf, compared, type NodeBefore } from "./comparison.ts";
 import {
   emptyGiven,
@@ -198,6 +198,7 @@ spec:
     image: nginx
     resources: {requests: {cpu: 500m, memory: 1Gi}}"${described("pod", view)}>
 ${asTyped(given.pod)}</textarea></label></details>
+<label class="wi-label">A pod has other requests${told("resize", view)}<input class="wi-input" name="resize" value="${given.resize}" placeholder="${RESIZE_EXAMPLE}" autocomplete="off"${described("resize", view)}></label>
 <label class="wi-label">Pods that go${told("remove", view)}<input class="wi-input" name="remove" value="${given.remove}" list="pods" placeholder="default/web" autocomplete="off"${described("remove", view)}></label>
 <datalist id="pods">${all(names.map((name) => html`<option value="${name}"></option>`))}</datalist>`;
 }
