@@ -48,8 +48,8 @@ const packagedOf = (name: keyof typeof PROJECTS, more: object) => ({
 export default defineConfig({
   test: {
     reporters: ["default", "./test/closing-line.ts"],
-    // much of the time is spent waiting for other processes: three files more than there are processors
-    maxWorkers: availableParallelism() + 3,
+    // much of the time is spent waiting for other processes: five files more than there are processors
+    maxWorkers: availableParallelism() + 5,
     sequence: { sequencer: LongFirst },
     onConsoleLog: (text) => !text.startsWith('{"level":'),
     projects: [

@@ -59,6 +59,7 @@ ON CONFLICT (node, kind) DO UPDATE SET decision_id = excluded.decision_id, verdi
   ${either("decided_at_ms", ">", "latest")}, policy_version = excluded.policy_version, reason = excluded.reason, summary = excluded.summary
 WHERE excluded.decided_at_ms > latest.decided_at_ms OR (excluded.decision_id = latest.decision_id AND latest.summary IS NULL)`;
 const FIRST_SEEN = `UPDATE nodes SET first_seen_ms = ? WHERE name = ? AND first_seen_ms > ?`;
+const REVOKED = "UPDATE tokens SET revoked_at_ms = ? WHERE id = ? AND revoked_at_ms IS NULL";
 const DELETED = "UPDATE nodes SET deleted_ms = ? WHERE name = ? AND last_seen_ms <= ?";
 
 type Statements = Promise<Result<readonly Statement[], StoreFailure>>;
@@ -100,7 +101,8 @@ class Placing {
       case "hour":
         return ok(hourStatements(row));
       case "token":
-        return ok([insertToken(row)]);
+        // a token that was revoked there is revoked here as well, once its row is known
+        return ok([insertToken(row), { sql: REVOKED, params: [row.revokedAtMs, row.id] }]);
     }
   }
 

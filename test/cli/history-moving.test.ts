@@ -156,6 +156,12 @@ describe("history export and import", () => {
       /^nodewise: line 1: it was written by nodewise [\d.]+ in form 2, and this one reads up to 1: upgrade nodewise/,
       EXIT.badInput,
     );
+    const lacking = lines.filter((_, i) => i !== second);
+    await tried(
+      "lacking",
+      lacking.join("\n"),
+      /line \d+: the export wrote \d+ rows, and \d+ came; .*; lines are missing/,
+    );
     await tried("other", '{"a":1}\n', /line 1: it is not the first line of an exported history: type: /, EXIT.badInput);
     await tried("empty", "", /empty ends within line 1; /);
     const none = await run(["history", "import", at("none"), ...into(at("x"))]);
@@ -247,6 +253,18 @@ describe("history export and import", () => {
     ]);
     writeFileSync(at("left.part"), `${first.join("\n")}\n`);
     writeFileSync(place, JSON.stringify({ asked: ["another"], bytes: 0, reached: {} }));
+    writeFileSync(at("worn.part"), "");
+    writeFileSync(at("worn.place"), "{");
+    const worn = await run(["history", "export", at("worn"), ...into(from)]);
+    expect([worn.code, worn.stderr]).toEqual([
+      EXIT.badInput,
+      expect.stringContaining("is of an export with other options"),
+    ]);
+    const nowhere = await run(["history", "export", at("no/such/file"), ...into(from)]);
+    expect([nowhere.code, nowhere.stderr]).toEqual([
+      EXIT.failed,
+      expect.stringMatching(/^nodewise: .*file cannot be written \(ENOENT\): make room or name another file/),
+    ]);
     const elsewhere = await run(["history", "export", at("left"), ...into(from)]);
     expect(elsewhere.stderr).toMatch(
       /is of an export with other options: give the same ones and it goes on, or remove/,

@@ -239,5 +239,12 @@ export function movedFaults(of: () => Store, another: () => Store): void {
     value(await of().revokeToken(token.id, T0 + 1));
     await importAll(of(), await exported(from, { tokens: true }));
     expect(value(await of().findTokenByHash(token.hash))).toBeNull();
+    // revoked there after it moved
+    const later = { ...token, id: fresh("token"), hash: "cd".repeat(32) };
+    value(await from.createToken(later));
+    await importAll(of(), await exported(from, { tokens: true }));
+    value(await from.revokeToken(later.id, T0 + 1));
+    await importAll(of(), await exported(from, { tokens: true }));
+    expect(value(await of().findTokenByHash(later.hash))).toBeNull();
   });
 }

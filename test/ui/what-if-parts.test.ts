@@ -74,12 +74,16 @@ describe("what cannot be taken is told with what to give", () => {
     ["inspect", { status: { id: "x", metadata: { name: "c" } }, info: {} }, "`crictl ps -a -o json`"],
     ["inspectp", { status: { id: "x", metadata: { name: "p", uid: "u" } }, info: {} }, "`crictl pods -o json`"],
     ["inspecti", { status: { id: "x", repoTags: [] }, info: {} }, "`crictl images -o json`"],
-    ["info", { status: { conditions: [] }, config: {} }, "leave it out"],
   ])("crictl %s", (command, value, advice) => {
     const { parts, faults, passed } = recognise({ name: "a.json", text: JSON.stringify(value) });
     expect({ parts, faults }).toEqual({ parts: [], faults: [] });
     expect(passed[0]).toContain(`a.json: passed over, as it is what \`crictl ${command}\` prints: `);
     expect(passed[0]).toContain(advice);
+  });
+  test("crictl info is how the runtime is set", () => {
+    const value = { status: { conditions: [] }, config: {} };
+    const { parts, faults } = recognise({ name: "a.json", text: JSON.stringify(value) });
+    expect([parts.map(({ part }) => part), faults]).toEqual([["runtime-info"], []]);
   });
   test.each([
     ["NAME   STATUS   ROLES    AGE   VERSION\nn1     Ready    <none>   5d    v1.36.3\n"],

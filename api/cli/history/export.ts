@@ -11,6 +11,7 @@ import {
   writeFileSync,
   writeSync,
 } from "node:fs";
+import { resolve } from "node:path";
 import { gzipSync } from "node:zlib";
 import { storeAt } from "../../../db/open/node.ts";
 import type { MovedHeader } from "../../model/moved-row.ts";
@@ -94,12 +95,21 @@ function fileSink(file: string, asked: readonly unknown[], kept: Kept | null): S
   };
 }
 
+/** What is damaged is of no export. */
+function readKept(place: string): Kept | { readonly asked: null } {
+  try {
+    return JSON.parse(readFileSync(place, "utf8")) as Kept;
+  } catch {
+    return { asked: null };
+  }
+}
+
 /** What an export of this name that was cut off has left. Null: nothing. Errors: it was another export. */
 function keptOf(file: string, asked: readonly unknown[]): Result<Kept | null, Fault> {
   const [part, place] = [`${file}.part`, `${file}.place`];
   if (!existsSync(part) || !existsSync(place)) return ok(null);
-  const kept = JSON.parse(readFileSync(place, "utf8")) as Kept;
-  if (JSON.stringify(kept.asked) === JSON.stringify(asked)) return ok(kept);
+  const kept = readKept(place);
+  if (kept.asked !== null && JSON.stringify(kept.asked) === JSON.stringify(asked)) return ok(kept);
   return fault(
     EXIT.badInput,
     `${part} is of an export with other options: give the same ones and it goes on, or remove ${part} and ${place}`,
@@ -118,10 +128,20 @@ export async function exportHistory(file: string | undefined, given: ExportFlags
     const asked = [from.label, given.node ?? null, given.since ?? null, given.until ?? null, given.tokens === true];
     const kept = file === undefined ? ok(null) : keptOf(file, asked);
     if (!kept.ok) return kept;
-    const begun = kept.value === null ? await from.begin(part) : ok(kept.value.reached.header);
+    try {
+      return await begin(from, kept.value, asked);
+    } catch (error) {
+      const { code, syscall } = error as NodeJS.ErrnoException;
+      if (code === undefined || syscall === undefined || file === undefined) throw error;
+      const advice = "make room or name another file; the same command goes on with the export";
+      return fault(EXIT.failed, `${file} cannot be written (${code}): ${advice}`);
+    }
+  };
+  const begin = async (from: ExportSource, kept: Kept | null, asked: readonly unknown[]): Promise<Outcome> => {
+    const begun = kept === null ? await from.begin(part) : ok(kept.reached.header);
     if (!begun.ok) return begun;
-    const sink = file === undefined ? outSink(cli) : fileSink(file, asked, kept.value);
-    return write(from, sink, kept.value?.reached ?? { header: begun.value, place: "", rows: 0 }, cli);
+    const sink = file === undefined ? outSink(cli) : fileSink(file, asked, kept);
+    return write(from, sink, kept?.reached ?? { header: begun.value, place: "", rows: 0 }, cli);
   };
   if (given.api !== undefined) {
     const token = await tokenOf(given, cli);
@@ -131,7 +151,9 @@ export async function exportHistory(file: string | undefined, given: ExportFlags
   }
   const setting = storeSetting(given, cli);
   return withHistory(setting, false, async (store) => {
-    const label = setting.ok ? storeAt(setting.value).label : "";
+    const { value } = setting as typeof setting & { ok: true };
+    // the folder of another place may have the same name
+    const label = "dataDir" in value ? resolve(value.dataDir) : storeAt(value).label;
     const node = await checkNode(store, given.node);
     return node.ok ? written(storeSource(store, label, given.tokens === true)) : node;
   });

@@ -156,6 +156,12 @@ class Import {
         return taken;
       }
       isWhole = read.value.type === "end";
+      if (read.value.type === "end" && read.value.rows !== number - 2)
+        return this.#ended(
+          line,
+          `line ${number}: the export wrote ${read.value.rows} rows, and ${number - 2} came`,
+          EXPORT_ANEW,
+        );
       line.show((columns) => barLine(size === null ? 0 : passed / Math.max(1, size), [this.#told()], columns));
       if (!isStopped()) continue;
       line.clear();
@@ -254,5 +260,6 @@ class Import {
 const countOf = (counts: MovedCounts | Record<string, number>, type: keyof MovedCounts): number => counts[type] ?? 0;
 const CUT = "the file ends within it, or is damaged";
 const CORRECT = "correct or remove that line, or export anew, and import again: what is there is passed over";
+const EXPORT_ANEW = "lines are missing, or stand twice: export anew, and import again: what is there is passed over";
 const EXPORT_AGAIN =
   "run the export to its end (the same command goes on with it), then import again: what is there is passed over";
