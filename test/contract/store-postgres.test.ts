@@ -13,7 +13,7 @@ else
   storeContract("the store over Postgres", async () => {
     const server = await PostgresServer.start(FAST);
     const url = await server.database("history");
-    // no test's rows are of a day with a partition: the days of others are looked at in postgres-days.test.ts
+    // no test's rows are of a day with a partition
     const store = value(await openPostgres({ url, password: PASSWORD }, { nowMs: T0 + 4000 * DAY_MS }));
     const backDoor = server.client("history");
     await backDoor.connect();
