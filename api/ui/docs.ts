@@ -68,7 +68,7 @@ function parameters({ operationId, parameters: list = [] }: Described): Html | P
   if (list.length === 0) return "";
   const rows = list.map(
     (p) =>
-      html`<dt><code>${p.name}</code> <span class="soft small">${p.in}</span></dt><dd>${prose(p.description)}. <span class="soft">${typeOf(p.schema)}</span></dd>`,
+      html`<dt><code>${p.name}</code> <span class="soft small">${p.in}</span></dt><dd>${prose(p.description.replace(/\.$/, ""))}. <span class="soft">${typeOf(p.schema)}</span></dd>`,
   );
   return html`<dl class="pairs parameters card" aria-label="Parameters of ${operationId}">${all(rows)}</dl>`;
 }

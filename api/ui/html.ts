@@ -42,7 +42,7 @@ export const nodeName = (name: string): Html =>
 export const podLink = (node: string, { namespace, name, uid }: PodRef): Html =>
   name === ""
     ? html`(gone) ${uid}`
-    : html`<a href="/nodes/${encodeURIComponent(node)}/pods/${encodeURIComponent(namespace)}/${encodeURIComponent(name)}">${namespace}/${name}</a>`;
+    : html`<a href="/nodes/${encodeURIComponent(node)}/pods/${encodeURIComponent(namespace)}/${encodeURIComponent(name)}" title="${namespace}/${name}">${namespace}/${name}</a>`;
 
 /** Nodes of a fleet that a form offers; any other may be written into its field. */
 export const MAX_OFFERED = 500;

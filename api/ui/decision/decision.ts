@@ -314,7 +314,7 @@ function asked(row: DecisionRow, isStored: boolean): Html | Promise<Html> {
 <dt>Decided</dt><dd>${moment(decidedAtMs)} as <code>${policyVersion}</code>, explain <code>${explain}</code></dd>${last}
 <dt>Decision</dt><dd><code>${id}</code></dd>
 </dl>
-${ask === null ? html`<p class="soft">Nothing beyond the snapshot.</p>` : html`<details><summary>The ask</summary><pre>${JSON.stringify(JSON.parse(ask), null, 2)}</pre></details>`}`;
+${ask === null ? html`<p class="soft">Nothing beyond the snapshot.</p>` : html`<details><summary>The ask</summary><pre tabindex="0" role="region" aria-label="The ask">${JSON.stringify(JSON.parse(ask), null, 2)}</pre></details>`}`;
 }
 
 function again({ c }: Exchange, { id, snapshotId }: DecisionRow, isKnown: boolean): Html | Promise<Html> {
@@ -326,5 +326,5 @@ function again({ c }: Exchange, { id, snapshotId }: DecisionRow, isKnown: boolea
 <li><a href="/what-if?snapshot=${snapshotId}">What if something of this snapshot were otherwise</a></li>`;
   return html`<ul><li><a href="/decisions/${id}">Permalink</a>, <a href="/v1/decisions/${id}">JSON</a></li>${replay}</ul>
 <p>In a terminal:</p>
-<pre><code data-copy="the command">nodewise history show ${id} --api ${origin}</code></pre>`;
+<pre tabindex="0" role="region" aria-label="The command"><code data-copy="the command">nodewise history show ${id} --api ${origin}</code></pre>`;
 }

@@ -61,12 +61,22 @@ const AROUND = 3;
 /** Beyond so many lines the rest is left to the table of differences. */
 const MAX_LINES = 480;
 
-/** Two texts as one, with the words that changed marked and what is far from a change left out. */
+/** The heading row of a table begins with a word of capitals; the table ends with an empty line. */
+const HEADING = /^ *[A-Z]{2}[A-Z ]*( {2,}\S|$)/;
+
+/** Two texts as one, with the words that changed marked and what is far from a change left out, but the headings of its table. */
 export function textDiff(label: string, before: string, after: string): Html {
   const lines = lineDiff(before, after);
   const near = new Set<number>();
-  for (const [i, { of }] of lines.entries())
-    if (of !== "both") for (let j = i - AROUND; j <= i + AROUND; j++) near.add(j);
+  let heading = -1;
+  for (const [i, { of, words }] of lines.entries()) {
+    const text = words.map((word) => word.text).join("");
+    if (text.trim() === "") heading = -1;
+    else if (HEADING.test(text)) heading = i;
+    if (of === "both") continue;
+    near.add(heading);
+    for (let j = i - AROUND; j <= i + AROUND; j++) near.add(j);
+  }
   const shown: Html[] = [];
   let skipped = 0;
   let at = 0;

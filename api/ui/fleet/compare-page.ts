@@ -27,6 +27,8 @@ interface Compared {
 type Cell = string | number | Html | Promise<Html> | null | undefined;
 /** A line of a table: what it is about, and what it is on each node. */
 type Row = readonly [name: string, a: Cell, b: Cell];
+/** When the nodes were seen says how old this is, and is no difference between them. */
+const SEEN = "Last seen";
 
 /** GET /compare?node=A&node=B: two nodes beside each other. */
 export async function getCompare(exchange: Exchange): Promise<Result<Reply, Problem>> {
@@ -88,7 +90,7 @@ function table(
   const shown = rows.filter(([, x, y]) => (onlyOther ? x !== y : (x ?? y) !== undefined));
   if (shown.length === 0) return html`<h2>${title}</h2><p class="soft">none</p>`;
   const body = shown.map(([name, x, y]) => {
-    const isOther = textOf(x) !== textOf(y);
+    const isOther = name !== SEEN && textOf(x) !== textOf(y);
     return html`<tr><th scope="row">${name}</th>${all([x, y].map((cell) => html`<td class="${isOther ? "changed" : ""}">${cell ?? html`<span class="soft">–</span>`}</td>`))}</tr>`;
   });
   return html`<h2>${title}</h2><div class="scroll" tabindex="0" role="region" aria-label="${title}"><table class="compare">
@@ -121,7 +123,7 @@ function standing(a: Compared, b: Compared): readonly Row[] {
     ["Files that drifted", ...each(a, b, ({ node }) => node.drift)],
     [`Decisions in ${HOURS} h`, ...each(a, b, ({ node }) => node.decisions)],
     ["Zone", ...each(a, b, ({ node }) => node.zone)],
-    ["Last seen", ...each(a, b, ({ node }) => ago(node.lastSeenMs))],
+    [SEEN, ...each(a, b, ({ node }) => ago(node.lastSeenMs))],
   ];
 }
 

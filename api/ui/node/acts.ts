@@ -138,7 +138,7 @@ export function actsList(acts: readonly Act[]): Html | "" {
   return html`<ol class="acts">${acts.slice(-MAX_MARKS).map(item)}</ol>${older > 0 ? html`<p class="small soft">and ${older} before</p>` : ""}`;
 }
 const item = (act: Act): Html | Promise<Html> =>
-  html`<li class="${TONE[act.kind]}"><a href="/decisions/${act.decisionId}">${whatText(act)}</a> <span class="soft">${timesText(act)} UTC</span></li>`;
+  html`<li class="${TONE[act.kind]}"><a href="/decisions/${act.decisionId}" title="${whatText(act)}">${whatText(act)}</a> <span class="soft">${timesText(act)} UTC</span></li>`;
 
 /** The acts for resources that have no plot: CPUs, or a number of pods. */
 export function otherActs(acts: readonly Act[]): Html | "" {

@@ -188,12 +188,15 @@ function plotsOf(
   const seen = new Set(signals.filter((one) => nearness(one, decision) === 0 || of(one).acts.length > 0));
   for (const signal of nearest) if (seen.size < SEEN_PLOTS) seen.add(signal);
   const others = signals.filter((signal) => !seen.has(signal));
-  const drawn = (some: readonly EvictionSignal[]): Html =>
-    html`<div class="plots" tabindex="0" role="region" aria-label="Plots">${some.map((signal) => signalPlot(signal, decision, of(signal)))}</div>`;
-  return html`${drawn(signals.filter((signal) => seen.has(signal)))}${
+  const drawn = (some: readonly EvictionSignal[], label: string): Html =>
+    html`<div class="plots" tabindex="0" role="region" aria-label="${label}">${some.map((signal) => signalPlot(signal, decision, of(signal)))}</div>`;
+  return html`${drawn(
+    signals.filter((signal) => seen.has(signal)),
+    "Plots",
+  )}${
     others.length === 0
       ? ""
-      : html`<details id="other-plots"><summary>${plural(others.length, "signal")} farther from a threshold: ${others.join(", ")}</summary>${drawn(others)}</details>`
+      : html`<details id="other-plots"><summary>${plural(others.length, "signal")} farther from a threshold: ${others.join(", ")}</summary>${drawn(others, "Plots of signals farther from a threshold")}</details>`
   }`;
 }
 
@@ -295,7 +298,7 @@ function conditions({ conditions: list }: EvictionDecision): Html {
 function evicted({ evicted: list, spared }: EvictionDecision): Html {
   const rows = list.map(
     ({ pod, cause, gracePeriodSeconds, message }) =>
-      html`<tr><td><strong class="bad-text">${podName(pod)}</strong></td><td>${cause}</td><td class="num">${gracePeriodSeconds} s</td><td>${message}</td></tr>`,
+      html`<tr><td title="${podName(pod)}"><strong class="bad-text">${podName(pod)}</strong></td><td>${cause}</td><td class="num">${gracePeriodSeconds} s</td><td>${message}</td></tr>`,
   );
   const table =
     rows.length === 0

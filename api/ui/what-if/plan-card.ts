@@ -4,6 +4,7 @@ import type { DecisionOf } from "../../model/decision.ts";
 import { namespacedName } from "../../model/forms.ts";
 import type { Difference } from "../../service/difference.ts";
 import { differenceTexts } from "../../text/difference.ts";
+import { amountText } from "../../text/size.ts";
 import { textDiff } from "../draw/text-diff.ts";
 import { html } from "../html.ts";
 import { all, type Html } from "../page.ts";
@@ -89,10 +90,11 @@ ${both === 0 ? "" : html`<p class="soft small">${both} on both sides.</p>`}`;
 }
 
 function fileTable(files: ReturnType<typeof fileChanges>): Html | Promise<Html> {
-  const rows = files.map(
-    ({ cgroup, file, before, after }) =>
-      html`<tr><td class="wi-path"><code class="wi-value">${cgroup}</code> <code class="wi-file">${file}</code></td><td class="wi-cell">${was(before)}</td><td class="wi-cell">${becomes(after)}</td></tr>`,
-  );
+  const rows = files.map(({ cgroup, file, before, after }) => {
+    const words = [amountIn(file, before), amountIn(file, after)];
+    const [then, now] = words[0] === words[1] ? [] : words;
+    return html`<tr><td class="wi-path"><code class="wi-value">${cgroup}</code> <code class="wi-file">${file}</code></td><td class="wi-cell">${was(before, then)}</td><td class="wi-cell">${becomes(after, now)}</td></tr>`;
+  });
   return shortened(
     `${files.length} cgroup file${files.length === 1 ? "" : "s"} would change`,
     ["Cgroup and file"],
@@ -145,10 +147,21 @@ ${rest > 0 ? html`<p class="soft small">${rest} more are not shown.</p>` : ""}</
 
 const nothing = (text: "" | null): Html | Promise<Html> =>
   html`<span class="soft">${text === null ? "none" : "empty"}</span>`;
-export const was = (text: string | null): Html | Promise<Html> =>
-  text === null || text === "" ? nothing(text) : html`<del><code class="wi-value">${text}</code></del>`;
-export const becomes = (text: string | null): Html | Promise<Html> =>
-  text === null || text === "" ? nothing(text) : html`<ins><code class="wi-value">${text}</code></ins>`;
+/** `words`: what people read in its place; the title then has the value itself. */
+const valueOf = (text: string, words: string): Html =>
+  words === text
+    ? html`<code class="wi-value">${text}</code>`
+    : html`<code class="wi-value" title="${text}">${words}</code>`;
+export const was = (text: string | null, words = text ?? ""): Html | Promise<Html> =>
+  text === null || text === "" ? nothing(text) : html`<del>${valueOf(text, words)}</del>`;
+export const becomes = (text: string | null, words = text ?? ""): Html | Promise<Html> =>
+  text === null || text === "" ? nothing(text) : html`<ins>${valueOf(text, words)}</ins>`;
+
+/** Bytes of a cgroup's memory or huge pages as people read them; other values as they are. */
+const amountIn = (file: string, value: string | null): string =>
+  value !== null && /^(memory|hugetlb)\..*(bytes|max|min|low|high)$/.test(file) && /^\d+$/.test(value)
+    ? amountText("memory", Number(value))
+    : (value ?? "");
 
 /** A value in short; null where there is none. */
 export function shown(value: unknown): string | null {
