@@ -35,7 +35,7 @@ test("a refusal: the kubelet's words, the reasons with their numbers, what would
   const id = await decided(app, "admission", { ask: { pod: POD }, explain: "full" });
   const text = await textOf(app, `/decisions/${id}`);
   expect(text).toContain('<span class="tag bad">refused</span>');
-  expect(text).toContain('<strong><a href="/nodes/n1/pods/default/big">default/big</a></strong>');
+  expect(text).toContain('<strong><a href="/nodes/n1/pods/default/big" title="default/big">default/big</a></strong>');
   expect(text).toContain("OutOfcpu");
   expect(text.indexOf("OutOfcpu")).toBeLessThan(text.indexOf('id="why"'));
   expect(text.indexOf('id="why"')).toBeLessThan(text.indexOf('id="answer"'));

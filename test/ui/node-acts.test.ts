@@ -48,7 +48,7 @@ describe("what was decided about a signal is marked in its plot", () => {
     expect(marksIn(plot)).toEqual([`bad: ${words}`]);
     expect(plot).toMatch(/<text class="act-name" x="[\d.]+" y="\d+">1<\/text>/);
     expect(plot).toContain(
-      `<a href="/decisions/${ids[3]}">evicted default/besteffort for memory.available&lt;500Mi</a>`,
+      `<a href="/decisions/${ids[3]}" title="evicted default/besteffort for memory.available&lt;500Mi">evicted default/besteffort for memory.available&lt;500Mi</a>`,
     );
     expect(plot.match(/aria-label="([^"]*)"/)?.[1]).toContain(
       "; 1: evicted default/besteffort for memory.available&lt;500Mi",

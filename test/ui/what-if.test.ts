@@ -203,7 +203,7 @@ test("a pod comes in: whether it is admitted on both sides, what it is given, an
 test("a pod goes: its cgroups, stats and containers go with it; names that are not there are told with near ones", async () => {
   const { app } = appOver({});
   const page = await asked(app, { files: CAPTURED, texts: { cgroup: "1", remove: "default/burst-lim" } });
-  expect(cardOf(page, "cgroups")).toContain("memory.limit_in_bytes 134217728 none");
+  expect(cardOf(page, "cgroups")).toContain("memory.limit_in_bytes 128 MiB none");
   expect(cardOf(page, "eviction")).toContain("rankings[0].total 11 10");
   expect(cardOf(page, "container-gc")).toContain("keep");
   expect(cardOf(page, "container-gc")).not.toContain("containers removed");

@@ -148,14 +148,14 @@ ${rest > 0 ? html`<p class="soft small">${rest} more are not shown.</p>` : ""}</
 const nothing = (text: "" | null): Html | Promise<Html> =>
   html`<span class="soft">${text === null ? "none" : "empty"}</span>`;
 /** `words`: what people read in its place; the title then has the value itself. */
-const valueOf = (text: string, words: string): Html =>
+const valueText = (text: string, words: string): Html =>
   words === text
     ? html`<code class="wi-value">${text}</code>`
     : html`<code class="wi-value" title="${text}">${words}</code>`;
 export const was = (text: string | null, words = text ?? ""): Html | Promise<Html> =>
-  text === null || text === "" ? nothing(text) : html`<del>${valueOf(text, words)}</del>`;
+  text === null || text === "" ? nothing(text) : html`<del>${valueText(text, words)}</del>`;
 export const becomes = (text: string | null, words = text ?? ""): Html | Promise<Html> =>
-  text === null || text === "" ? nothing(text) : html`<ins>${valueOf(text, words)}</ins>`;
+  text === null || text === "" ? nothing(text) : html`<ins>${valueText(text, words)}</ins>`;
 
 /** Bytes of a cgroup's memory or huge pages as people read them; other values as they are. */
 const amountIn = (file: string, value: string | null): string =>
