@@ -156,7 +156,7 @@ const CLAIMS_REASONS = [
   "claim_not_needed",
   "claim_refused",
   "driver_left_out",
-  "devices_given",
+  "cdi_devices_given",
   "devices_not_known",
   "drivers_not_known",
   "claim_kept",

@@ -33,9 +33,10 @@ inBrowser("what if, in a browser", fill, (ground) => {
       await page.locator("#allocatable del", { hasText: "20" }).first().waitFor();
       expect(await page.locator("#cgroups .text-diff ins b").count()).toBeGreaterThan(0);
       // what decides is never beyond an edge
-      const wide: string = await page.evaluate(`[...document.querySelectorAll(".scroll, .text-diff")]
+      const wide = (): Promise<string> =>
+        page.evaluate(`[...document.querySelectorAll(".scroll, .text-diff")]
         .filter((box) => box.scrollWidth > box.clientWidth + 1).map((box) => box.getAttribute("aria-label")).join()`);
-      expect(wide).toBe("");
+      await expect.poll(wide).toBe("");
       const lines: string[] = await page.evaluate(
         `[...document.querySelectorAll("#allocatable .text-diff .line")].filter((line) => line.offsetHeight > 0).map((line) => line.textContent)`,
       );

@@ -197,7 +197,7 @@ function preparedPod(node: Node, pod: Pod): PodOfClaims {
   if (error !== undefined) reasons.add("claim_refused", at, "message", { message: error });
   for (const { container, cdiDevices, pending } of containers) {
     if (cdiDevices.length > 0)
-      reasons.add("devices_given", at, "containers", { container, devices: cdiDevices.join(",") });
+      reasons.add("cdi_devices_given", at, "containers", { container, devices: cdiDevices.join(",") });
     if (pending.length > 0)
       reasons.add("devices_not_known", at, "containers", { container, drivers: pending.join(",") });
   }

@@ -13,7 +13,7 @@ export const CLAIMS_SENTENCES = {
     n["drivers"] === ""
       ? `${n["claim"]} has no device: no driver is called`
       : `${n["claim"]} is to be prepared by ${n["drivers"]}`,
-  devices_given: (n) => `container ${n["container"]} gets ${n["devices"]}`,
+  cdi_devices_given: (n) => `container ${n["container"]} gets ${n["devices"]}`,
   devices_not_known: (n) => `what container ${n["container"]} gets is known once ${n["drivers"]} has answered`,
   driver_left_out: (n) => `no result of ${n["driver"]} in ${n["claim"]} needs NodePrepareResources: it is not called`,
   drivers_not_known: () => "which drivers have registered is not known: all are taken as registered",
