@@ -8,6 +8,7 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 	apitest "k8s.io/cri-api/pkg/apis/testing"
 	statsapi "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
@@ -172,7 +173,7 @@ func askActuation(b []byte) any {
 		pods.now.CPUQuota = &none
 	}
 	manager := recordingManager{cm.NewStubContainerManager(), cm.NodeConfig{}, pods}
-	helper := &containertest.FakeRuntimeHelper{PodContainerDir: root, PodStats: map[typesUID]*statsapi.PodStats{}}
+	helper := &containertest.FakeRuntimeHelper{PodContainerDir: root, PodStats: map[types.UID]*statsapi.PodStats{}}
 	runtime := newRuntime(x.Configuration, manager, runtimeService, helper)
 	none0 := uint64(0)
 	stats := func(usage map[string]uint64, all bool) *statsapi.PodStats {
@@ -213,3 +214,17 @@ func askActuation(b []byte) any {
 	}
 	return out
 }
+
+type podStates struct{}
+
+func (podStates) IsPodTerminationRequested(types.UID) bool { return false }
+func (podStates) ShouldPodContentBeRemoved(types.UID) bool { return false }
+func (podStates) ShouldPodRuntimeBeRemoved(types.UID) bool { return false }
+
+// Kubelets before 1.36 record no init containers.
+type noTimes struct{}
+
+func (noTimes) RecordImageStartedPulling(types.UID)              {}
+func (noTimes) RecordImageFinishedPulling(types.UID)             {}
+func (noTimes) RecordInitContainerStarted(types.UID, time.Time)  {}
+func (noTimes) RecordInitContainerFinished(types.UID, time.Time) {}

@@ -185,6 +185,14 @@ func makePod(r *rand.Rand, i int, changed, podLevel bool, cpu, mem int) (*v1.Pod
 	return pod, a
 }
 
+func gatesAsTheyWere(set map[string]bool) map[string]bool {
+	back := map[string]bool{}
+	for name, on := range set {
+		back[name] = !on
+	}
+	return back
+}
+
 func setGates(gates map[string]bool) {
 	if err := utilfeature.DefaultMutableFeatureGate.SetFromMap(gates); err != nil {
 		panic(err)

@@ -27,17 +27,7 @@ import (
 
 const podLevelIsResized = false
 
-type typesUID = types.UID
-
 var gatesTried = []map[string]bool{nil, nil, nil, {"InPlacePodVerticalScalingExclusiveCPUs": true}, {"InPlacePodVerticalScalingExclusiveMemory": true}}
-
-func gatesAsTheyWere(set map[string]bool) map[string]bool {
-	back := map[string]bool{}
-	for name, on := range set {
-		back[name] = !on
-	}
-	return back
-}
 
 type manager struct{ kubemanager.Manager }
 
@@ -71,17 +61,6 @@ func configOf(pod *v1.Pod, quota bool) *cm.ResourceConfig {
 	return cm.ResourceConfigForPod(pod, quota, 100000, false)
 }
 func activate(*kubecontainer.PodStatus) {}
-
-type podStates struct{}
-
-func (podStates) IsPodTerminationRequested(types.UID) bool { return false }
-func (podStates) ShouldPodContentBeRemoved(types.UID) bool { return false }
-func (podStates) ShouldPodRuntimeBeRemoved(types.UID) bool { return false }
-
-type noTimes struct{}
-
-func (noTimes) RecordImageStartedPulling(types.UID)  {}
-func (noTimes) RecordImageFinishedPulling(types.UID) {}
 
 func newRuntime(c configuration, m cm.ContainerManager, service internalapi.RuntimeService, helper *containertest.FakeRuntimeHelper) kubecontainer.Runtime {
 	if service == nil {

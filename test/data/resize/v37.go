@@ -30,17 +30,7 @@ import (
 
 const podLevelIsResized = true
 
-type typesUID = types.UID
-
 var gatesTried = []map[string]bool{nil, nil, nil, {"InPlacePodVerticalScalingExclusiveCPUs": true}, {"InPlacePodVerticalScalingExclusiveMemory": true}, {"InPlacePodLevelResourcesVerticalScaling": false}, {"InPlacePodVerticalScalingSchedulerPreemption": true}}
-
-func gatesAsTheyWere(set map[string]bool) map[string]bool {
-	back := map[string]bool{}
-	for name, on := range set {
-		back[name] = !on
-	}
-	return back
-}
 
 type manager struct{ kubemanager.Manager }
 
@@ -66,19 +56,6 @@ func configOf(pod *v1.Pod, quota bool) *cm.ResourceConfig {
 	return cm.ResourceConfigForPod(pod, quota, 100000, false, kubeletconfig.NoneMemoryReservationPolicy)
 }
 func activate(s *kubecontainer.PodStatus) { s.ActiveContainerStatuses = s.ContainerStatuses }
-
-type podStates struct{}
-
-func (podStates) IsPodTerminationRequested(types.UID) bool { return false }
-func (podStates) ShouldPodContentBeRemoved(types.UID) bool { return false }
-func (podStates) ShouldPodRuntimeBeRemoved(types.UID) bool { return false }
-
-type noTimes struct{}
-
-func (noTimes) RecordImageStartedPulling(types.UID)              {}
-func (noTimes) RecordImageFinishedPulling(types.UID)             {}
-func (noTimes) RecordInitContainerStarted(types.UID, time.Time)  {}
-func (noTimes) RecordInitContainerFinished(types.UID, time.Time) {}
 
 func newRuntime(c configuration, m cm.ContainerManager, service internalapi.RuntimeService, helper *containertest.FakeRuntimeHelper) kubecontainer.Runtime {
 	if service == nil {
