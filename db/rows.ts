@@ -1,6 +1,7 @@
 import type { ContainerGcTarget, GcOperation, RemovalState } from "../api/model/container-gc.ts";
 import type { Explain, Kind } from "../api/model/decision.ts";
 import type { RemovingKind } from "../api/model/kinds.ts";
+import { decodeToken, encodeToken } from "../api/model/page-token.ts";
 import type { Result } from "../api/model/result.ts";
 import type { StoreFailure } from "./failure.ts";
 
@@ -366,19 +367,11 @@ export interface Place {
 }
 
 /** An opaque token that continues a list after `place`. */
-export const encodePageToken = (place: Place): string =>
-  btoa(`${place.atMs}.${place.seq}`).replaceAll("=", "").replaceAll("+", "-").replaceAll("/", "_");
+export const encodePageToken = (place: Place): string => encodeToken(`${place.atMs}.${place.seq}`);
 
 /** The place of a token; null when no list gave it out. */
 export function decodePageToken(token: string): Place | null {
-  if (!/^[\w-]{4,64}$/.test(token)) return null;
-  let text: string;
-  try {
-    text = atob(token.replaceAll("-", "+").replaceAll("_", "/"));
-  } catch {
-    return null;
-  }
-  const parts = /^(-?\d{1,16})\.(\d{1,16})$/.exec(text);
+  const parts = /^(-?\d{1,16})\.(\d{1,16})$/.exec(decodeToken(token) ?? "");
   if (parts === null) return null;
   const place = { atMs: Number(parts[1]), seq: Number(parts[2]) };
   return encodePageToken(place) === token ? place : null;

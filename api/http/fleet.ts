@@ -3,6 +3,7 @@ import { KINDS, VERDICTS } from "../model/decision.ts";
 import { EVICTION_SIGNALS, PRESSURE_CONDITIONS } from "../model/eviction.ts";
 import type { InputIssue } from "../model/input-issue.ts";
 import { endWord } from "../model/kinds.ts";
+import { decodeToken, encodeToken } from "../model/page-token.ts";
 import { ok, type Result } from "../model/result.ts";
 import type { Reply } from "../ports.ts";
 import { headOf } from "../service/decision-head.ts";
@@ -240,18 +241,13 @@ function filterIn(given: Given, issues: InputIssue[]): FleetFilter {
 
 /** A place with its order, in the letters of a query. */
 const tokenOf = ({ sort, order }: FleetOrder, place: FleetPlace): string =>
-  toBase64(new TextEncoder().encode(JSON.stringify([sort, order, ...place])));
-const toBase64 = (bytes: Uint8Array): string =>
-  btoa(String.fromCharCode(...bytes))
-    .replaceAll("=", "")
-    .replaceAll("+", "-")
-    .replaceAll("/", "_");
+  encodeToken(JSON.stringify([sort, order, ...place]));
+const LONGEST_TOKEN = 5700;
 /** Undefined: it is no token, or one of another order. */
 function placeIn(token: string, by: FleetOrder): FleetPlace | undefined {
-  if (!/^[\w-]{1,5700}$/.test(token)) return undefined;
+  if (token.length > LONGEST_TOKEN) return undefined;
   try {
-    const bytes = Uint8Array.from(atob(token.replaceAll("-", "+").replaceAll("_", "/")), (c) => c.charCodeAt(0));
-    const parts: unknown = JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
+    const parts: unknown = JSON.parse(decodeToken(token) ?? "null");
     if (!Array.isArray(parts)) return undefined;
     const [sort, order, ...place] = parts as readonly unknown[];
     return sort === by.sort && order === by.order && isPlace(place, by) ? place : undefined;

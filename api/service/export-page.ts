@@ -4,6 +4,7 @@ import type { ExportedRows, ExportFilter, Store } from "../../db/store.ts";
 import packageJson from "../../package.json" with { type: "json" };
 import { isTimestamp } from "../model/fields.ts";
 import { MOVED_FORMAT, type MovedHeader, type MovedRow, movedHeader } from "../model/moved-row.ts";
+import { decodeToken, encodeToken } from "../model/page-token.ts";
 import { ok, type Result } from "../model/result.ts";
 import { rfc3339 } from "./timestamp.ts";
 import { nextTurn } from "./turns.ts";
@@ -71,20 +72,12 @@ export interface ExportPage {
 const resume = z.tuple([movedHeader, z.string()]);
 type Resume = z.output<typeof resume>;
 
-export function encodeResume(...begun: Resume): string {
-  const bytes = new TextEncoder().encode(JSON.stringify(begun));
-  return btoa(String.fromCharCode(...bytes))
-    .replaceAll("=", "")
-    .replaceAll("+", "-")
-    .replaceAll("/", "_");
-}
+export const encodeResume = (...begun: Resume): string => encodeToken(JSON.stringify(begun));
 
 /** Null: no export gave it out. */
 function decodeResume(token: string): Resume | null {
   try {
-    const text = atob(token.replaceAll("-", "+").replaceAll("_", "/"));
-    const bytes = Uint8Array.from(text, (character) => character.charCodeAt(0));
-    const begun = resume.parse(JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes)));
+    const begun = resume.parse(JSON.parse(decodeToken(token) ?? "null"));
     const { exportedAt, oldestAt, since, until } = begun[0];
     return [exportedAt, oldestAt, since, until].every((time) => time == null || isTimestamp(time)) ? begun : null;
   } catch {

@@ -1,6 +1,7 @@
 import { failure, type StoreFailure } from "../../../db/failure.ts";
 import type { Place } from "../../../db/rows.ts";
 import type { DecisionFilter, Store } from "../../../db/store.ts";
+import { decodeToken, encodeToken } from "../../model/page-token.ts";
 import { ok, type Result } from "../../model/result.ts";
 import { rfc3339 } from "../timestamp.ts";
 import type { Change } from "./parsed.ts";
@@ -31,7 +32,7 @@ async function printOf(
 }
 
 export const encodeResume = ({ fromMs, untilMs, atMs, seq, print }: Resume): string =>
-  btoa(`${fromMs}.${untilMs}.${atMs}.${seq}.${print}`).replaceAll("=", "").replaceAll("+", "-").replaceAll("/", "_");
+  encodeToken(`${fromMs}.${untilMs}.${atMs}.${seq}.${print}`);
 
 /** The last moment that a date can tell. */
 const LAST_MS = 8.64e15;
@@ -39,14 +40,7 @@ const TEXT = /^(-?\d{1,16})\.(-?\d{1,16})\.(-?\d{1,16})\.(\d{1,16})\.([0-9a-f]{1
 
 /** Null: no replay gave it out. */
 function decodeResume(token: string): Resume | null {
-  if (!/^[\w-]{4,128}$/.test(token)) return null;
-  let text: string;
-  try {
-    text = atob(token.replaceAll("-", "+").replaceAll("_", "/"));
-  } catch {
-    return null;
-  }
-  const parts = TEXT.exec(text);
+  const parts = TEXT.exec(decodeToken(token) ?? "");
   if (parts === null) return null;
   const [fromMs, untilMs, atMs, seq] = parts.slice(1, 5).map(Number) as [number, number, number, number];
   if ([fromMs, untilMs, atMs].some((ms) => Math.abs(ms) > LAST_MS)) return null;
