@@ -193,8 +193,13 @@ function headroomOf(
   return { headroom: all, firstMetMs: all[0]?.soonMs ?? null };
 }
 /** Of a signal whose threshold is met: the next one of it that is met within the hour, such as the hard one behind a soft one. */
-export const nextThreshold = (all: readonly Headroom[], { signal, distance }: Headroom): Headroom | undefined =>
-  distance >= 0 ? undefined : all.find((one) => one.signal === signal && one.soonMs !== null && one.soonMs > 0);
+export const nextThreshold = (
+  all: readonly Headroom[],
+  { signal, distance }: Headroom,
+): (Headroom & { readonly soonMs: number }) | undefined =>
+  distance >= 0
+    ? undefined
+    : all.find((one): one is Headroom & { soonMs: number } => one.signal === signal && (one.soonMs ?? 0) > 0);
 
 /** Later than any time. */
 const NEVER = Number.MAX_SAFE_INTEGER;

@@ -150,10 +150,10 @@ export async function exportHistory(file: string | undefined, given: ExportFlags
     return source.ok ? written(source.value) : source;
   }
   const setting = storeSetting(given, cli);
+  if (!setting.ok) return setting;
+  // the folder of another place may have the same name
+  const label = "dataDir" in setting.value ? resolve(setting.value.dataDir) : storeAt(setting.value).label;
   return withHistory(setting, false, async (store) => {
-    const { value } = setting as typeof setting & { ok: true };
-    // the folder of another place may have the same name
-    const label = "dataDir" in value ? resolve(value.dataDir) : storeAt(value).label;
     const node = await checkNode(store, given.node);
     return node.ok ? written(storeSource(store, label, given.tokens === true)) : node;
   });

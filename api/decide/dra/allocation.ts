@@ -2,6 +2,7 @@ import type { AllocationFault } from "../../model/claims.ts";
 import type { Node, RequiredNodes, Taint, Toleration } from "../../model/placement.ts";
 import type { AllocatedDevice, Dra, ResourceClaim, ResourceSlice, SliceDevice } from "../../model/resource-claim.ts";
 import { matchesTerms } from "../admission/node-affinity.ts";
+import { tolerates } from "../admission/predicates.ts";
 
 /** What is wrong with the devices that the scheduler gave: it saw another state of the node, or another node. */
 export function allocationFaults(
@@ -78,7 +79,7 @@ function sliceFault(
   const where = found.slice.spec.perDeviceNodeSelection === true ? found.device : found.slice.spec;
   const elsewhere = elsewhereText(where, node);
   if (elsewhere !== undefined) faults.push(fault(result, "other-node", elsewhere));
-  const taint = found.device.taints?.find((one) => !tolerates(result.tolerations ?? [], one));
+  const taint = found.device.taints?.find((one) => !isHarmless(result.tolerations ?? [], one));
   if (taint !== undefined) {
     const { key, value = "", effect } = taint;
     faults.push(
@@ -111,14 +112,8 @@ const selects = ({ nodeSelectorTerms }: RequiredNodes, { metadata }: Node): bool
   matchesTerms(nodeSelectorTerms, metadata.labels ?? {}, metadata.name);
 
 /** An effect of `None` harms nobody. kubernetes 1.37: resourceclaim.ToleratesTaint. */
-const tolerates = (tolerations: readonly Toleration[], { key, value = "", effect }: Taint): boolean =>
-  (effect !== "NoSchedule" && effect !== "NoExecute") ||
-  tolerations.some(
-    (one) =>
-      ((one.effect ?? "") === "" || one.effect === effect) &&
-      ((one.key ?? "") === "" || one.key === key) &&
-      (one.operator === "Exists" || ((one.operator ?? "Equal") === "Equal" && (one.value ?? "") === value)),
-  );
+const isHarmless = (tolerations: readonly Toleration[], taint: Taint): boolean =>
+  (taint.effect !== "NoSchedule" && taint.effect !== "NoExecute") || tolerates(tolerations, taint, false);
 
 /** A class that is gone says no longer how its devices are to be prepared. */
 function classFaults(

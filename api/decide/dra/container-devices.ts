@@ -72,7 +72,8 @@ export function usedRequests(
   return ok(extended ? [...used, ...extendedRequests(pod, container, behaviour)] : used);
 }
 
-const CLASS_PREFIX = "deviceclass.resource.kubernetes.io/";
+/** Before the name of a device class, where a pod asks for one as a resource. */
+export const CLASS_PREFIX = "deviceclass.resource.kubernetes.io/";
 /** A resource that a claim can stand behind: an extended one, or a device class by its name. kubernetes 1.37: IsDRAExtendedResourceName. */
 export const isClaimable = (name: string, { extendedRequests }: Behaviour["claims"]): boolean =>
   isExtendedResource(name) || (extendedRequests !== "first" && name.startsWith(CLASS_PREFIX));

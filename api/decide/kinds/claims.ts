@@ -2,16 +2,32 @@ import { value } from "../../model/amount.ts";
 import type { PodAsk } from "../../model/ask.ts";
 import type { ClaimsDecision, DraCall, ExtendedResource, PodOfClaims } from "../../model/claims.ts";
 import type { DecidedOf, ReasonCode, Refusal } from "../../model/decision.ts";
-import { type Container, containersOf, isTerminal, type Pod, podNamespace, podRef, podUid } from "../../model/pod.ts";
+import {
+  type Container,
+  containersOf,
+  isTerminal,
+  namespacedPodName,
+  type Pod,
+  podNamespace,
+  podRef,
+  podUid,
+} from "../../model/pod.ts";
 import type { Dra, ResourceClaim } from "../../model/resource-claim.ts";
 import { err, ok, type Result } from "../../model/result.ts";
 import { epochMs } from "../../model/units.ts";
 import { type EffectiveAsked, type EffectiveSnapshot, gateOn } from "../../profiles/effective.ts";
 import { allocationFaults } from "../dra/allocation.ts";
 import { readClaims } from "../dra/checkpoint.ts";
-import { type ClaimInfo, type ClaimInfoCache, driversOf, type PreparedDevice } from "../dra/claim-info.ts";
+import {
+  type ClaimInfo,
+  type ClaimInfoCache,
+  type DriverState,
+  doesWithout,
+  driversOf,
+  type PreparedDevice,
+} from "../dra/claim-info.ts";
 import { claimName, podClaims } from "../dra/claim-name.ts";
-import { containerDevices, isClaimable, usedRequests } from "../dra/container-devices.ts";
+import { CLASS_PREFIX, containerDevices, isClaimable, usedRequests } from "../dra/container-devices.ts";
 import { claimHealth, readHealth } from "../dra/health.ts";
 import {
   type CheckedClaim,
@@ -193,7 +209,7 @@ function preparedPod(node: Node, pod: Pod): PodOfClaims {
   }
   const error = step.value;
   const containers = error === undefined ? containersOf(pod).map((one) => containerOf(node, pod, one, unanswered)) : [];
-  const at = `${podNamespace(pod)}/${pod.metadata.name}`;
+  const at = namespacedPodName(pod);
   if (error !== undefined) reasons.add("claim_refused", at, "message", { message: error });
   for (const { container, cdiDevices, pending } of containers) {
     if (cdiDevices.length > 0)
@@ -213,7 +229,7 @@ function preparedPod(node: Node, pod: Pod): PodOfClaims {
 /** How each claim of the pod stands before anything is done. */
 function podClaimsOf({ cache, sources, reasons }: Node, pod: Pod): PodOfClaims["claims"] {
   let isRefused = false;
-  const at = `${podNamespace(pod)}/${pod.metadata.name}`;
+  const at = namespacedPodName(pod);
   return podClaims(pod, sources.gates.extended).map((podClaim) => {
     const named = claimName(pod, podClaim);
     const head = { entry: podClaim.name ?? "", claim: named.ok ? named.value.name : null };
@@ -243,8 +259,7 @@ const isStale = (cache: ClaimInfoCache, { claim: { metadata } }: CheckedClaim): 
 };
 const driversTold = (drivers: CheckedClaim["drivers"], isPrepared: boolean): PodOfClaims["claims"][number]["drivers"] =>
   [...drivers.keys()].sort().map((driver) => {
-    const skips = drivers.get(driver)?.skips ?? [];
-    const isLeftOut = skips.includes("*") || skips.includes("NodePrepareResources");
+    const isLeftOut = doesWithout(drivers.get(driver) as DriverState, "NodePrepareResources");
     return { driver, call: isLeftOut ? "left-out" : isPrepared ? "done" : "to-make" };
   });
 
@@ -342,7 +357,7 @@ function extendedOf({ snapshot, dra, cache, sources, reasons }: Node, pod: Pod):
       const plugin =
         (snapshot.devices ?? []).some((device) => device.resource === resource) ||
         (snapshot.devicePlugins ?? []).some((one) => one.resource === resource);
-      const at = `${podNamespace(pod)}/${pod.metadata.name}`;
+      const at = namespacedPodName(pod);
       const by = isClaimed ? "claim" : plugin ? "device-plugin" : "nothing";
       reasons.add(BY[by], at, "extendedResources", { container, resource });
       if (mapped.length > 0 && !sources.gates.extended)
@@ -372,8 +387,7 @@ const BY = {
 const classesOf = ({ deviceClasses = [] }: Dra, resource: string): readonly string[] =>
   deviceClasses
     .filter(
-      ({ metadata, spec }) =>
-        spec?.extendedResourceName === resource || resource === `deviceclass.resource.kubernetes.io/${metadata.name}`,
+      ({ metadata, spec }) => spec?.extendedResourceName === resource || resource === `${CLASS_PREFIX}${metadata.name}`,
     )
     .map(({ metadata }) => metadata.name)
     .sort();

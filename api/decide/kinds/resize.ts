@@ -64,7 +64,7 @@ export function decideResize(asked: EffectiveAsked<ResizeAsk>): Result<DecidedOf
   const allocated = pods.map((pod) => allocatedIn(snapshot, pod));
   const pushed = pendingOf(pods, allocated, ask, facts);
   if (!pushed.ok) return pushed;
-  let node: Node = { snapshot: asAllocated(snapshot, allocated), facts: facts, period: period.value };
+  let node: Node = { snapshot: asAllocated(snapshot, allocated), facts, period: period.value };
   const resizes: PodResize[] = [];
   const reasons: PlaceReasons<ReasonCode<"resize">>[] = [];
   for (const one of inTurn(pushed.value)) {
@@ -117,12 +117,12 @@ function pendingOf(
   for (const [i, pod] of pods.entries()) {
     const before = allocated[i] as Pod;
     const name = namespacedPodName(pod);
-    const wanted = names.has(name) && isThoughtOf ? desiredPod(pod, ask) : ok(pod);
+    const isNew = names.has(name) && isThoughtOf;
+    const wanted = isNew ? desiredPod(pod, ask) : ok(pod);
     if (!wanted.ok) {
       const { at, message } = wanted.error;
       return err({ code: "needs_input", message: `ask.${at}: ${name}: ${message}`, needs: [`ask.${at}`] });
     }
-    const isNew = names.has(name) && isThoughtOf;
     const desired = gateOn(facts.config, "PodLevelResources") ? wanted.value : withoutPodLevel(wanted.value);
     const waits = pod.status?.conditions?.find(({ type, status }) => type === "PodResizePending" && status !== "False");
     const since = isNew || waits?.lastTransitionTime === undefined ? null : Date.parse(waits.lastTransitionTime);

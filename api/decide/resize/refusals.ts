@@ -86,23 +86,16 @@ function refusingPolicy(desired: Pod, allocated: Pod, config: EffectiveConfigura
       ([now, then]) =>
         isResizable(then, desired, config) && differs(now.resources?.requests, then.resources?.requests, name, ZERO),
     );
-  if (
-    config.cpuManagerPolicy === "static" &&
-    !gateOn(config, "InPlacePodVerticalScalingExclusiveCPUs") &&
-    moves("cpu")
-  ) {
-    const message = 'Resize is infeasible for Guaranteed Pods alongside CPU Manager policy "static"';
-    return because("cpu_manager", message);
-  }
-  if (
-    config.memoryManagerPolicy === "Static" &&
-    !gateOn(config, "InPlacePodVerticalScalingExclusiveMemory") &&
-    moves("memory")
-  ) {
-    const message = 'Resize is infeasible for Guaranteed Pods alongside Memory Manager policy "Static"';
-    return because("memory_manager", message);
-  }
-  return null;
+  const refused = (
+    [
+      ["cpu", "CPU", config.cpuManagerPolicy, "static", "InPlacePodVerticalScalingExclusiveCPUs"],
+      ["memory", "Memory", config.memoryManagerPolicy, "Static", "InPlacePodVerticalScalingExclusiveMemory"],
+    ] as const
+  ).find(([name, , policy, refusing, gate]) => policy === refusing && !gateOn(config, gate) && moves(name));
+  if (refused === undefined) return null;
+  const [name, manager, policy] = refused;
+  const message = `Resize is infeasible for Guaranteed Pods alongside ${manager} Manager policy "${policy}"`;
+  return because(`${name}_manager`, message);
 }
 /** Containers whose resources the kubelet takes down as allocated. kubelet 1.36: IsResizableContainer. */
 const isResizable = (c: Container, { spec }: Pod, config: EffectiveConfiguration): boolean =>

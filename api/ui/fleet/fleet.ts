@@ -243,7 +243,7 @@ function headroom({ headroom: all }: FleetNode, signals: readonly Signal[], nowM
   const when = metAtMs === null ? "" : `, met ${utcText(metAtMs)} as it falls`;
   const soon = isSoon
     ? html` <span class="small">in ${minutesText(soonMs - nowMs)}</span>`
-    : next?.soonMs == null
+    : next === undefined
       ? ""
       : html` <span class="small" title="${next.type} threshold ${next.threshold} of ${signal}">${next.type} in ${minutesText(next.soonMs - nowMs)}</span>`;
   return html`<span class="${tone}" title="${type} threshold ${threshold} of ${signal}${when}">${percentText(ratio)}${soon}</span>`;

@@ -31,7 +31,7 @@ function pressureTile({ severity, headroom, firstMetMs }: FleetNode, nowMs: numb
   const [first] = headroom;
   const next = first === undefined ? undefined : nextThreshold(headroom, first);
   const then =
-    next?.soonMs == null || next.soonMs <= nowMs
+    next === undefined || next.soonMs <= nowMs
       ? ""
       : `, and below ${next.threshold} (${next.type}) in ${durationText(next.soonMs - nowMs)}`;
   const words = first === undefined ? "no eviction pass told what is left" : leftText(first, firstMetMs, nowMs) + then;

@@ -219,21 +219,24 @@ async function* exportOfAll(
   );
   if (!counted.ok) return yield counted;
   let { done, total } = counted.value ?? { done: 0, total: 0 };
-  let isOver = false;
-  const ofNode = async function* (node: string, from?: string): ReturnType<Store["exportRows"]> {
+  /** Answers whether the export goes on behind the node. */
+  const ofNode = async function* (
+    node: string,
+    from?: string,
+  ): AsyncGenerator<Result<ExportedRows, StoreFailure>, boolean> {
     for await (const step of exported({ ...filter, node }, from)) {
-      isOver = !step.ok && step.error.isRow !== true;
       yield step.ok ? ok({ ...step.value, place: placeOfAll(node, step.value.place), progress: done / total }) : step;
+      if (!step.ok && step.error.isRow !== true) return false;
     }
     done += 1;
+    return true;
   };
-  if (first !== undefined) yield* ofNode(first, at);
+  if (first !== undefined && !(yield* ofNode(first, at))) return;
   for await (const node of nodesBehind(fleet, first)) {
-    if (isOver) return;
     if (!node.ok) return yield node;
-    yield* ofNode(node.value);
+    if (!(yield* ofNode(node.value))) return;
   }
-  if (filter.tokens === true && !isOver) yield* fleet.exportRows(filter, "tokens/");
+  if (filter.tokens === true) yield* fleet.exportRows(filter, "tokens/");
 }
 
 /** What is asked of one node's object, or of an id's. */
