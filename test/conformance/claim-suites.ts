@@ -11,7 +11,7 @@ import {
   prepareResources,
 } from "../../api/decide/dra/prepare.ts";
 import { chooseService, endpointTaken } from "../../api/decide/dra/registration.ts";
-import { reconcileClaims, unprepareResources } from "../../api/decide/dra/unprepare.ts";
+import { gonePods, unprepareClaims, unprepareResources } from "../../api/decide/dra/unprepare.ts";
 import { withoutNulls } from "../../api/model/nulls.ts";
 import { containersOf, type Pod, podUid } from "../../api/model/pod.ts";
 import { dra, type ResourceClaim } from "../../api/model/resource-claim.ts";
@@ -165,6 +165,13 @@ const podOps: Readonly<Record<string, (node: Node, op: OpInput, pod: Pod, cache:
   unprepare: (node, op, pod, cache) => node.carryOut(unprepareResources(cache, pod, node.sources), op),
 };
 
+/** One after the other; what goes wrong is logged by the kubelet, and tried again in a minute. kubelet 1.37: reconcileLoop. */
+function* reconciled(cache: ClaimInfoCache, active: ReadonlySet<string>, sources: ClaimSources): ClaimSteps {
+  for (const { uid, namespace, names } of gonePods(cache, active))
+    yield* unprepareClaims(cache, uid, namespace, names, sources);
+  return undefined;
+}
+
 function done(node: Node, op: OpInput): Json {
   const cache = node.cache as ClaimInfoCache;
   const withState = (out: Json): Json => ({ ...out, ...stateOf(node.file as string) });
@@ -172,7 +179,7 @@ function done(node: Node, op: OpInput): Json {
   if (op.op === "claims") return {};
   if (op.op === "register") return registered(node, op);
   if (op.op === "reconcile")
-    return withState(node.carryOut(quiet(reconcileClaims(cache, new Set(op.active), node.sources)), op));
+    return withState(node.carryOut(quiet(reconciled(cache, new Set(op.active), node.sources)), op));
   if (op.op === "deregister" || op.op === "restart") {
     if (op.op === "restart") node.start();
     else node.drivers.delete(op.driver as string);

@@ -112,10 +112,3 @@ export function gonePods(cache: ClaimInfoCache, active: ReadonlySet<string>): re
   }
   return [...gone].sort(([a], [b]) => (a < b ? -1 : 1)).map(([uid, pod]) => ({ uid, ...pod }));
 }
-/** Takes claims from pods that are gone; what goes wrong is logged there, and tried again in a minute. kubelet 1.37: reconcileLoop. */
-export function* reconcileClaims(cache: ClaimInfoCache, active: ReadonlySet<string>, sources: Registered): ClaimSteps {
-  for (const { uid, namespace, names } of gonePods(cache, active)) {
-    yield* unprepareClaims(cache, uid, namespace, names, sources);
-  }
-  return undefined;
-}

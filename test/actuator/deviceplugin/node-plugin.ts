@@ -41,6 +41,21 @@ export interface PluginScript {
 
 const MAX_BYTES = 64 * 1024 * 1024;
 
+interface Notification {
+  readonly pluginRegistered: boolean;
+  readonly error: string;
+}
+/** A plugin's registration: it says who it is, and hears what came of that. */
+export function introduce(server: Server, info: object, notified: Notification[]): void {
+  server.addService(serviceOf("pluginregistration.Registration"), {
+    GetInfo: (_call: unknown, done: sendUnaryData<object>) => done(null, info),
+    NotifyRegistrationStatus: ({ request }: ServerUnaryCall<Notification, object>, done: sendUnaryData<object>) => {
+      notified.push(request);
+      done(null, {});
+    },
+  });
+}
+
 /** A device plugin as vendors write them, over a real socket, that does what its script says. */
 export class NodePlugin {
   readonly script: PluginScript;
@@ -82,25 +97,13 @@ export class NodePlugin {
       Allocate: answer("Allocate", () => ({ containerResponses: [{ envs: { SEEN: "yes" } }] })),
       PreStartContainer: answer("PreStartContainer", () => ({})),
     });
-    if (this.script.info !== undefined) this.#introduce(server, this.script.info);
+    if (this.script.info !== undefined) introduce(server, this.script.info, this.notified);
     await new Promise<void>((resolve, reject) => {
       server.bindAsync(`unix:${this.socketPath}`, ServerCredentials.createInsecure(), (error) =>
         error === null ? resolve() : reject(error),
       );
     });
     this.#server = server;
-  }
-  #introduce(server: Server, info: object): void {
-    server.addService(serviceOf("pluginregistration.Registration"), {
-      GetInfo: (_call: unknown, done: sendUnaryData<object>) => done(null, info),
-      NotifyRegistrationStatus: (
-        { request }: ServerUnaryCall<{ pluginRegistered: boolean; error: string }, object>,
-        done: sendUnaryData<object>,
-      ) => {
-        this.notified.push(request);
-        done(null, {});
-      },
-    });
   }
 
   /** Serves and registers. */

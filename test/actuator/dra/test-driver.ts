@@ -1,10 +1,10 @@
 import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { Server, ServerCredentials, type ServerUnaryCall, type sendUnaryData, status } from "@grpc/grpc-js";
-import { serviceOf } from "../../../actuator/deviceplugin/plugin-client.ts";
 import { draServiceOf } from "../../../actuator/dra/driver.ts";
 import type { NodeOperation } from "../../../api/decide/dra/claim-info.ts";
 import { DRA_SERVICES, type DraService } from "../../../api/decide/dra/registration.ts";
+import { introduce } from "../deviceplugin/node-plugin.ts";
 
 interface Asked {
   readonly claims: readonly { readonly namespace: string; readonly name: string; readonly uid: string }[];
@@ -44,16 +44,7 @@ export class TestDriver {
       endpoint: "",
       supportedVersions: this.script.services ?? DRA_SERVICES,
     };
-    server.addService(serviceOf("pluginregistration.Registration"), {
-      GetInfo: (_: unknown, done: sendUnaryData<object>) => done(null, info),
-      NotifyRegistrationStatus: (
-        { request }: ServerUnaryCall<{ pluginRegistered: boolean; error: string }, object>,
-        done: sendUnaryData<object>,
-      ) => {
-        this.notified.push(request);
-        done(null, {});
-      },
-    });
+    introduce(server, info, this.notified);
     for (const service of DRA_SERVICES) {
       const answer = (operation: NodeOperation) => this.#answer(service, operation);
       server.addService(draServiceOf(service) as never, {
