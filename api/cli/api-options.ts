@@ -150,6 +150,8 @@ export function storeSetting(given: HistoryPlace, { env }: Cli): Result<StoreSet
     const { code } = error as NodeJS.ErrnoException;
     return fault(EXIT.badInput, `--database-password-file ${passwordFile}: cannot be read (${code})`);
   }
+  if (password === "")
+    return fault(EXIT.badInput, `--database-password-file ${passwordFile}: there is no password in it`);
   const setting = postgresSetting(url, password);
   return setting.ok ? ok({ database: setting.value }) : fault(EXIT.badInput, `${name}: ${setting.error}`);
 }

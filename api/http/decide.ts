@@ -134,7 +134,7 @@ async function record(
   };
   const recorded = await ports.store.record(recording);
   if (!recorded.ok) {
-    historyFailed(ports, requestId, recorded.error, { decisionId: decision.id });
+    historyFailed(ports, recorded.error, { requestId, decisionId: decision.id });
     return "history-failed";
   }
   if (recorded.value.fresh) ports.metrics.recorded("decisions", 1);
@@ -143,12 +143,11 @@ async function record(
 
 export function historyFailed(
   ports: Pick<DecidingPorts, "metrics" | "log">,
-  requestId: string,
   { code, message }: StoreFailure,
   of: Readonly<Record<string, string>>,
 ): void {
   ports.metrics.historyFailed(code);
-  ports.log.error({ requestId, ...of, code, reason: message }, "not recorded");
+  ports.log.error({ ...of, code, reason: message }, "not recorded");
 }
 
 /** Two requests are the same when they ask the same of the same snapshot, however they were written down. */

@@ -12,6 +12,9 @@ import { type Exchange, JSON_TYPE, json, queryOf, queryProblem } from "./route.t
 /** Rows of one request: on Workers an invocation may run a thousand statements, and a row takes three or four. */
 export const MAX_MOVED_ROWS = 200;
 
+/** A row is larger than the body that it was made of: its text stands in JSON once more, and a decision may tell more than it was asked. */
+const DENSER = 4;
+
 /** GET /v1/history: a page of an export, which `nodewise history export --api` writes as a file. */
 export async function getHistory(exchange: Exchange): Promise<Result<Reply, Problem>> {
   const { ports, signal } = exchange;
@@ -34,6 +37,11 @@ export async function getHistory(exchange: Exchange): Promise<Result<Reply, Prob
   return ok({ status: 200, type: JSON_TYPE, body: JSON.stringify(page.value), untagged: true });
 }
 
+const tooLarge = (limit: number): Result<never, Problem> =>
+  problem("body_too_large", `the rows have more than ${limit} bytes`, {
+    advice: `send fewer at a time; one row that is larger needs an API with a larger --max-body-bytes, of which rows may have ${DENSER} times as many`,
+  });
+
 /** POST /v1/history: rows that `nodewise history export` wrote, behind its first line. All of them are imported, or none. */
 export async function postHistory(exchange: Exchange): Promise<Result<Reply, Problem>> {
   const query = queryOf(exchange, []);
@@ -41,14 +49,15 @@ export async function postHistory(exchange: Exchange): Promise<Result<Reply, Pro
   const stream = ndjsonStream(exchange);
   if (!stream.ok) return stream;
   const { ports, held, signal } = exchange;
-  const { limit, bytesPerSecond } = boundsOf(exchange);
+  const { limit: usual, bytesPerSecond } = boundsOf(exchange);
+  const limit = DENSER * usual;
   const rows: MovedRow[] = [];
   let isFirst = true;
   let size = 0;
   for await (const { number, bytes } of lines(stream.value, limit, { held, signal, bytesPerSecond })) {
-    if (!bytes.ok) return bodyProblem(bytes.error, limit);
+    if (!bytes.ok) return bytes.error === "too_large" ? tooLarge(limit) : bodyProblem(bytes.error, limit);
     size += bytes.value.length;
-    if (size > limit) return bodyProblem("too_large", limit);
+    if (size > limit) return tooLarge(limit);
     const at = `line ${number}`;
     const line = readMovedLine(bytes.value);
     if (!line.ok) return invalid(at, line.error);

@@ -25,7 +25,7 @@ export function nodeTurns(ports: TurnPorts): NodeTurns {
     sha256,
     ...(ids === undefined ? {} : { ids }),
     metrics,
-    onFailure: (failure, node) => historyFailed(ports, "", failure, { node }),
+    onFailure: (failure, node) => historyFailed(ports, failure, { node }),
     record: recordDecisions,
     holdMs: nodeStates?.holdMs ?? 0,
     maxBytes: nodeStates?.maxBytes ?? FEW_BYTES,

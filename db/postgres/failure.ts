@@ -49,9 +49,12 @@ const WORDS: readonly (readonly [RegExp, string])[] = [
 
 const oneLine = (text: string): string => text.replace(/\s+/g, " ").trim().replace(/\.$/, "");
 
-function classify(error: Error & { code?: unknown }): StoreFailure | null {
+function classify(error: Error & { code?: unknown; syscall?: unknown }): StoreFailure | null {
   const code = String(error.code ?? "");
-  const found = oneLine(error.message) || code;
+  // an address is nothing that callers of an API should be told
+  const found = IS_NETWORK.test(code)
+    ? [error.syscall, code].filter(Boolean).join(" ")
+    : oneLine(error.message) || code;
   const said = (failure: StoreFailureCode, advice: string): StoreFailure => ({
     code: failure,
     message: `the history failed: ${found}${found.includes(code) ? "" : ` (${code})`}; ${advice}`,

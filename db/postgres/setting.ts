@@ -1,4 +1,5 @@
 import { readFileSync } from "node:fs";
+import passwordOf, { type Connection } from "pgpass";
 import { isLoopback } from "../../api/model/fields.ts";
 import { err, ok, type Result } from "../../api/model/result.ts";
 
@@ -26,12 +27,16 @@ interface Place {
 /** A URL as it was given -> a setting. Errors: one line; it never repeats the URL, which may hold a password. */
 export function postgresSetting(given: string, password?: string): Result<PostgresSetting, string> {
   let url: URL;
+  let inUrl: string;
   try {
     url = new URL(given);
+    inUrl = decodeURIComponent(url.password);
+    decodeURIComponent(url.username + url.hostname + url.pathname);
   } catch {
-    return err(`it is no URL: write ${EXAMPLE}`);
+    return err(
+      `it is no URL: write ${EXAMPLE}; in a user or a password, \`#\`, \`/\`, \`?\`, \`@\` and \`%\` are %23, %2F, %3F, %40 and %25`,
+    );
   }
-  const inUrl = decodeURIComponent(url.password);
   url.password = "";
   const setting = { url: url.href };
   const place = placeOf(setting);
@@ -86,6 +91,10 @@ function tlsOf({ host, parameters }: Place) {
   };
 }
 
+/** The password that the file of PGPASSFILE, or ~/.pgpass, has for a connection. pg's types know neither what it gives nor that there may be none. */
+const filedPassword = ((connection: Connection) =>
+  new Promise((resolve) => passwordOf(connection, resolve))) as unknown as () => Promise<string>;
+
 /** What pg connects with. Throws where a file of the TLS parameters cannot be read. INVARIANT: `setting` is one of `postgresSetting`. */
 export function connectionOf(setting: PostgresSetting) {
   const place = placeOf(setting);
@@ -97,7 +106,7 @@ export function connectionOf(setting: PostgresSetting) {
     port,
     database,
     ...(user === undefined ? {} : { user }),
-    ...(password === undefined ? {} : { password }),
+    ...(password !== undefined ? { password } : process.env["PGPASSWORD"] ? {} : { password: filedPassword }),
     ssl: tlsOf(place.value),
   };
 }

@@ -17,6 +17,7 @@ test.each([
   [["--database", "mysql://u@h/db"], /^nodewise: --database: its scheme is `mysql`/],
   [["--database", "postgres://u@h/db", "--data-dir", "/d"], /--database and --data-dir name two places/],
   [["--database", "postgres://u@h/db", "--database-password-file", "/no/such"], /cannot be read \(ENOENT\)/],
+  [["--database", "postgres://u@h/db", "--database-password-file", "/dev/null"], /there is no password in it/],
 ])("%s is refused in one line, without the password", async (args, message) => {
   const ran = await run(["history", ...args]);
   expect(ran.code).toBe(EXIT.badInput);
@@ -70,6 +71,11 @@ else
       const secret = url.replace("postgres@", `postgres:${PASSWORD}@`);
       const env = { NODEWISE_DATABASE: secret };
       expect((await run(["token", "list"], { env })).stdout).toContain("cluster");
+      // of 0600, as libpq wants it
+      const passFile = join(folder, "pgpass");
+      writeFileSync(passFile, `127.0.0.1:${server.port}:usual:postgres:${PASSWORD}\n`, { mode: 0o600 });
+      const filed = await run(["token", "list", "--database", url], { env: { PGPASSFILE: passFile }, cwd: folder });
+      expect([filed.stdout, filed.stderr]).toEqual([expect.stringContaining("cluster"), ""]);
       const socket = `postgres://postgres@localhost:${server.port}/usual?host=${server.folder}`;
       expect((await run(["token", "list", ...place(socket)])).stdout).toContain("cluster");
       expect((await run(["history", "prune", "--keep-days", "30"], { env })).stdout).toMatch(/^removed: decisions 0/);

@@ -49,6 +49,11 @@ describe("the URL of a database", () => {
     const given = "postgresql://me:s%40cret@db.example:6000/history?sslmode=disable";
     expect(hasPassword(given)).toBe(true);
     expect(hasPassword("postgres://me@h/db")).toBe(false);
+    for (const broken of ["postgres://me:s#cret@h/db", "postgres://me:s%cret@h/db"])
+      expect(postgresSetting(broken)).toEqual({
+        ok: false,
+        error: expect.stringMatching(/^it is no URL: (?!.*cret).*`#`.*%23/),
+      });
     const setting = postgresSetting(given);
     if (!setting.ok) throw new Error(setting.error);
     expect(setting.value.url).not.toContain("cret");

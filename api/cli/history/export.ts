@@ -2,6 +2,7 @@ import { once } from "node:events";
 import {
   closeSync,
   existsSync,
+  fstatSync,
   fsyncSync,
   ftruncateSync,
   openSync,
@@ -67,6 +68,9 @@ const outSink = (cli: Cli): Sink => ({
   end: () => "standard output",
 });
 
+/** Another process writes to the file as well. */
+class Shared extends Error {}
+
 /**
  * A file that grows beside its name, as `NAME.part`, and gets the name when it is whole. `NAME.place` tells what of it is on the disk.
  * Compressed, it is one member of gzip for each write, so that it can be cut behind any.
@@ -78,6 +82,7 @@ function fileSink(file: string, asked: readonly unknown[], kept: Kept | null): S
   ftruncateSync(fd, bytes);
   return {
     write: async (text, reached) => {
+      if (fstatSync(fd).size !== bytes) throw new Shared();
       const plain = Buffer.from(text);
       const chunk = file.endsWith(".gz") ? gzipSync(plain) : plain;
       for (let at = 0; at < chunk.length; ) at += writeSync(fd, chunk, at, chunk.length - at, bytes + at);
@@ -131,6 +136,8 @@ export async function exportHistory(file: string | undefined, given: ExportFlags
     try {
       return await begin(from, kept.value, asked);
     } catch (error) {
+      if (error instanceof Shared)
+        return fault(EXIT.failed, `${file}: another export writes to it: let that one end, or name another file`);
       const { code, syscall } = error as NodeJS.ErrnoException;
       if (code === undefined || syscall === undefined || file === undefined) throw error;
       const advice = "make room or name another file; the same command goes on with the export";

@@ -55,14 +55,23 @@ function apiTarget(url: string, token: string | undefined): Result<Target, Fault
 export async function importHistory(file: string | undefined, given: ImportFlags, cli: Cli): Promise<Outcome> {
   const source = sourceOf(file, cli);
   if (!source.ok) return source;
+  const isTyped = given.dataDir !== undefined && given.dataDir !== cli.env["NODEWISE_DATA_DIR"];
+  if (given.api !== undefined && (given.database !== undefined || isTyped))
+    return fault(
+      EXIT.badInput,
+      `--api and ${isTyped ? "--data-dir" : "--database"} name two places to import into: give one of them`,
+    );
+  // before a history is made: a file that is none leaves nothing behind
+  const begun = await beginningOf(source.value);
+  if (!begun.ok) return begun;
   if (given.api === undefined)
     return withHistory(storeSetting(given, cli), true, (store) =>
-      new Import(storeTarget(store), cli).run(source.value),
+      new Import(begun.value, storeTarget(store), cli).run(),
     );
   const token = await tokenOf(given, cli);
   if (!token.ok) return token;
   const target = apiTarget(given.api, token.value);
-  return target.ok ? new Import(target.value, cli).run(source.value) : target;
+  return target.ok ? new Import(begun.value, target.value, cli).run() : target;
 }
 
 interface Source {
@@ -79,9 +88,11 @@ function sourceOf(file: string | undefined, cli: Cli): Result<Source, Fault> {
     return ok({ name: "standard input", stream: process.stdin, bytes: null });
   }
   try {
+    const stat = statSync(file);
+    if (stat.isDirectory()) return fault(EXIT.badInput, `${file}: is a folder: name the file that the export wrote`);
     return ok({
       name: file,
-      bytes: statSync(file).size,
+      bytes: stat.size,
       stream: createReadStream(file, { highWaterMark: 1024 * 1024 }),
     });
   } catch (error) {
@@ -114,38 +125,65 @@ function plainOf(stream: Readable, passed: (bytes: number) => void): ReadableStr
   return ReadableStream.from(chunks()) as ReadableStream<Uint8Array>;
 }
 
+/** An export of which the first line is read. */
+interface Begun {
+  readonly header: MovedHeader;
+  readonly name: string;
+  readonly size: number | null;
+  /** The other lines. */
+  readonly rest: ReturnType<typeof lines>;
+  /** Bytes of the file that are read. */
+  passed(): number;
+}
+
+/** Errors: it does not begin as an export does. */
+async function beginningOf({ name, stream, bytes: size }: Source): Promise<Result<Begun, Fault>> {
+  let passed = 0;
+  const plain = plainOf(stream, (bytes) => {
+    passed += bytes;
+  });
+  const rest = lines(plain, MAX_MOVED_LINE);
+  const first = await rest.next();
+  if (first.done === true || !first.value.bytes.ok)
+    return fault(EXIT.failed, `${name} ends within line 1; ${EXPORT_AGAIN}`);
+  const at = `line ${first.value.number}`;
+  const line = readMovedLine(first.value.bytes.value);
+  if (!line.ok) return fault(EXIT.badInput, `${at}: it is not the first line of an exported history: ${line.error}`);
+  const header = checkHeader(line.value);
+  return header.ok
+    ? ok({ header: header.value, name, size, rest, passed: () => passed })
+    : fault(EXIT.badInput, `${at}: ${header.error}`);
+}
+
 class Import {
+  readonly #begun: Begun;
   readonly #target: Target;
   readonly #cli: Cli;
   readonly #counts = { added: {} as Record<string, number>, known: {} as Record<string, number> };
-  #header: MovedHeader | undefined;
   #rows: MovedRow[] = [];
   #bytes = 0;
   #first = 0;
   #tokens = 0;
 
-  constructor(target: Target, cli: Cli) {
+  constructor(begun: Begun, target: Target, cli: Cli) {
+    this.#begun = begun;
     this.#target = target;
     this.#cli = cli;
   }
 
-  async run({ name, stream, bytes: size }: Source): Promise<Outcome> {
+  async run(): Promise<Outcome> {
+    const { header, name, size, rest, passed } = this.#begun;
+    this.#warn(header);
     const line = redrawnLine(process.stderr);
     const isStopped = stopFlag();
-    let passed = 0;
     /** A line that cannot be read: where it is the last one, the file is cut off. */
     let broken: { readonly number: number; readonly message: string } | null = null;
     let isWhole = false;
-    let last = 0;
-    const plain = plainOf(stream, (bytes) => {
-      passed += bytes;
-    });
-    for await (const { number, bytes } of lines(plain, MAX_MOVED_LINE)) {
+    let last = 1;
+    for await (const { number, bytes } of rest) {
       if (broken !== null) return this.#ended(line, `line ${broken.number}: ${broken.message}`, CORRECT);
       last = number;
       const read = bytes.ok ? readMovedLine(bytes.value) : err(bytes.error === "too_large" ? "it is too long" : CUT);
-      if (!read.ok && this.#header === undefined && bytes.ok)
-        return fault(EXIT.badInput, `line ${number}: it is not the first line of an exported history: ${read.error}`);
       if (!read.ok) {
         broken = { number, message: read.error };
         continue;
@@ -162,7 +200,7 @@ class Import {
           `line ${number}: the export wrote ${read.value.rows} rows, and ${number - 2} came`,
           EXPORT_ANEW,
         );
-      line.show((columns) => barLine(size === null ? 0 : passed / Math.max(1, size), [this.#told()], columns));
+      line.show((columns) => barLine(size === null ? 0 : passed() / Math.max(1, size), [this.#told()], columns));
       if (!isStopped()) continue;
       line.clear();
       return fault(EXIT.interrupted, "the import was ended: run it again, and it passes over what is there");
@@ -177,13 +215,6 @@ class Import {
   }
 
   async #line(line: MovedLine, number: number, bytes: number): Promise<Result<null, Fault>> {
-    if (this.#header === undefined) {
-      const header = checkHeader(line);
-      if (!header.ok) return fault(EXIT.badInput, `line ${number}: ${header.error}`);
-      this.#header = header.value;
-      this.#warn(header.value);
-      return ok(null);
-    }
     if (line.type === "end" || line.type === "nodewise-history") return ok(null);
     if (line.type === "token" && !this.#target.takesTokens) {
       this.#tokens++;
@@ -202,8 +233,8 @@ class Import {
   }
 
   async #flush(): Promise<Result<null, Fault>> {
-    if (this.#header === undefined || this.#rows.length === 0) return ok(null);
-    const imported = await this.#target.take(this.#header, this.#rows);
+    if (this.#rows.length === 0) return ok(null);
+    const imported = await this.#target.take(this.#begun.header, this.#rows);
     if (!imported.ok) {
       const [message = "", ...more] = imported.error.lines;
       const at = `lines ${this.#first} to ${this.#first + this.#rows.length - 1}: ${message}`;
@@ -232,7 +263,7 @@ class Import {
     const { maxAgeMs, maxRowsPerNode } = DEFAULT_RETENTION;
     if (days * DAY_MS <= maxAgeMs) return;
     this.#cli.terminal.warn(
-      `nodewise: the oldest decision is of ${oldestAt}: an API on this history removes at its next sweep what is older than its --keep-days (default ${maxAgeMs / DAY_MS}) and beyond ${maxRowsPerNode} of a node; to keep all of it, start it with --keep-days ${days + 1} before you import`,
+      `nodewise: the oldest decision is of ${oldestAt}: an API on this history removes at its next sweep what is older than its --keep-days (on Workers NODEWISE_KEEP_DAYS; default ${maxAgeMs / DAY_MS}) and beyond ${maxRowsPerNode} of a node; to keep all of it, start it with ${days + 1} days before you import`,
     );
   }
 
