@@ -66,7 +66,7 @@ export interface OffThreadRequest {
   readonly requestId: string;
 }
 
-/** What is told of a decision that was made in another thread, before it is recorded. */
+/** The head of a decision that was made in another thread, before it is recorded. */
 export interface DecidedHead {
   readonly id: string;
   readonly kind: string;
@@ -217,7 +217,7 @@ export interface Ports {
   readonly offThread?: OffThread;
   /** Lower case hex of the text's UTF-8. */
   readonly sha256: (text: string) => string | Promise<string>;
-  /** Of snapshots and decisions. Absent: hashes of what they are made of, alone. */
+  /** Ids of snapshots and decisions. Absent: hashes of what they are made of, alone. */
   readonly ids?: Ids;
   readonly auth: AuthSettings;
   readonly limits: ApiLimits;

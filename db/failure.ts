@@ -16,7 +16,7 @@ export const failure = (code: StoreFailureCode, message: string): Result<never, 
 /** drizzle's own message is the statement with its parameters, which hold what callers wrote; its `cause` says what went wrong. */
 const isWrapping = (error: Error): boolean => /^Failed query/.test(error.message) && error.cause instanceof Error;
 
-/** What a driver threw -> the failure behind it; null: a mistake of this program. */
+/** Turns what a driver threw into the failure behind it; null: a mistake of this program. */
 export type Classify = (thrown: unknown) => StoreFailure | null;
 
 /** `classify` for an error and those that it wraps as `cause`, as drizzle and D1 do. */

@@ -320,7 +320,7 @@ export interface HourRow extends Counted {
 export interface LatestRow {
   readonly decisionId: string;
   readonly verdict: string;
-  /** Of one that was made again: the last time. */
+  /** For one that was made again: the last time. */
   readonly decidedAtMs: number;
   /** Empty: the decision was gone when that began to be kept. */
   readonly policyVersion: string;
@@ -329,11 +329,11 @@ export interface LatestRow {
   readonly summary: string | null;
 }
 export interface RefusalCount {
-  /** Of the decision; where it has none, its verdict. */
+  /** The decision's reason; where it has none, its verdict. */
   readonly reason: string;
   readonly count: number;
 }
-/** What a node's kubelet really did to pods, by the outcomes that were reported; each pod counts once for a reason. */
+/** Acts of a node's kubelet on pods, by the outcomes that were reported; each pod counts once for a reason. */
 export interface KubeletCounts {
   readonly kubeletRefused: number;
   /** The most frequent first. Their sum is `kubeletRefused`. */

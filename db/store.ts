@@ -102,7 +102,7 @@ export interface CountedAgain {
 export interface Turn {
   readonly node: string;
   readonly atMs: number;
-  /** Of this node, the newest last. */
+  /** Snapshots of this node, the newest last. */
   readonly snapshots: readonly SnapshotRow[];
   readonly decisions: readonly Omit<Recording, "snapshot">[];
   readonly again: readonly CountedAgain[];
@@ -188,7 +188,7 @@ export interface ClockLeap {
   readonly of: number;
 }
 
-/** What of a history moves: half-open, `sinceMs` <= a row's time < `untilMs`. Nodes move as they are now. */
+/** The part of a history that moves: half-open, `sinceMs` <= a row's time < `untilMs`. Nodes move as they are now. */
 export interface ExportFilter {
   readonly node?: string;
   readonly sinceMs?: number;

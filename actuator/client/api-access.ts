@@ -135,13 +135,13 @@ async function tryPost(
   }
 }
 
-/** What an API's problem of this status means for who asked. `place`: who answered it. */
+/** The failure that an API's problem of this status is for the caller. `place`: who answered it. */
 export function failureOf(place: string, status: number, problem: Reply | null): ApiFailure {
   const message =
     `${place} answered ${status} ${String(problem?.["code"] ?? "")} ${String(problem?.["detail"] ?? "")}`.trimEnd();
   return { message, final: isFinal(status), status, ...(status >= 500 ? { isStuck: true } : {}) };
 }
-/** What was answered is not carried out. The next version of that API may answer better. */
+/** An answer that cannot be understood is not carried out. The next version of that API may answer better. */
 export const nonsense = (place: string, fault: string): ApiFailure => ({
   message: `${place} answered what is no decision of this node: ${fault}`,
   final: false,

@@ -8,7 +8,7 @@ import { LOOK_FOR_TURNS_MS, turnRefusal } from "../../api/model/turn.ts";
 import type { DecisionAnswer } from "../core/ports.ts";
 import { type ApiAccess, type ApiFailure, failureOf, nonsense, postJson, type Reply } from "./api-access.ts";
 
-/** What the API is asked, redacted. */
+/** The question to the API, redacted. */
 interface Question {
   readonly kind: Kind;
   readonly snapshot: unknown;
@@ -35,7 +35,7 @@ const HELD_MEMBERS = ["decision", "reasons", "needs", "next"];
 /** HTTP status of a decision that is refused, for which a turn has no status of its own. */
 const REFUSED = 422;
 
-/** Of a turn with one question. */
+/** The answer to a turn with one question. */
 const turnAnswer = z.looseObject({
   snapshotId: z.string().min(1).max(200),
   decisions: z.tuple([z.looseObject({})]),

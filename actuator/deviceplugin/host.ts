@@ -149,7 +149,7 @@ export interface DevicePluginHostOptions {
   readonly dir: string;
   /** Where plugins of the watcher form put theirs; absent: such plugins are not looked for. */
   readonly registryDir?: string;
-  /** What is done with plugins of other types that are found there, such as DRA drivers. */
+  /** Handlers of plugins of other types that are found there, such as DRA drivers. */
   readonly handlers?: Readonly<Record<string, PluginHandler>>;
   readonly timeouts?: Partial<PluginTimeouts>;
   readonly graceMs?: number;

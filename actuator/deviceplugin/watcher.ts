@@ -7,7 +7,7 @@ import type { Answered, PluginCall, PluginFault } from "./fault.ts";
 import { type PluginInfo, quoted, reportedEndpoint, resourceFault, SUPPORTED_VERSIONS } from "./names.ts";
 import { callOnce, dial } from "./plugin-client.ts";
 
-/** What the node does with plugins of one type. kubelet 1.37: cache.PluginHandler. */
+/** Handles the plugins of one type. kubelet 1.37: cache.PluginHandler. */
 export interface PluginHandler {
   /** Why a plugin is not taken; undefined: it may register. */
   readonly fault: (info: PluginInfo, socketPath: string) => string | undefined;

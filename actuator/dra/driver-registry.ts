@@ -23,7 +23,7 @@ export class DraRegistry {
     this.#options = options;
   }
 
-  /** What the watcher of plugins_registry does with plugins that say `DRAPlugin`. */
+  /** Handles the plugins of plugins_registry that say `DRAPlugin`. */
   readonly handler: PluginHandler = {
     fault: ({ name, supportedVersions }, endpoint) => {
       const service = chooseService(supportedVersions);

@@ -9,7 +9,7 @@ import { callWith, clientOf } from "../deviceplugin/plugin-client.ts";
 
 /** The kubelet waits so long for an answer. kubelet 1.37: defaultClientCallTimeout. */
 const DRIVER_TIMEOUT_MS = 45_000;
-/** Of one claim: what all drivers answer is kept in one file, which holds the claims of all pods. */
+/** The largest answer about one claim: all drivers' answers are kept in one file, which holds the claims of all pods. */
 const MAX_ANSWER_BYTES = 256 * 1024;
 
 type Loaded = MethodDefinition<object, object>;

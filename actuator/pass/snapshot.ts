@@ -15,7 +15,7 @@ import { summaryOf } from "../stats/summary.ts";
 
 export interface SnapshotParts {
   readonly machine: MachineFacts;
-  /** Of the kubelet that the daemon plays, which the node then tells; absent: nobody plays one. */
+  /** The kubelet that the daemon plays, which the node then tells; absent: nobody plays one. */
   readonly profile?: Profile;
   /** As posted: any subset of KubeletConfiguration, or `{"kubeletconfig": ...}`; `undefined`: not known. */
   readonly kubeletConfiguration: unknown;

@@ -91,7 +91,7 @@ export interface PodEventPorts {
 
 export interface ManagerSettings {
   readonly nodeName: string;
-  /** Of the kubelet that is played. */
+  /** The kubelet that is played. */
   readonly profile: Profile;
   /** On everything that the daemon makes in the runtime. */
   readonly owner: string;
@@ -102,7 +102,7 @@ export interface ManagerSettings {
   readonly intervalMs: number;
   readonly evictionMs: number;
   readonly retryMs: number;
-  /** Of containers that end again and again; the configuration may change while the daemon runs. */
+  /** Delays of containers that end again and again; the configuration may change while the daemon runs. */
   readonly backOff: BackOffLimits;
   /** Pods that are worked at side by side. */
   readonly maxAtOnce: number;

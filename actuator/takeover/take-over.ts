@@ -23,7 +23,7 @@ const LOOK_MS = 250;
 export interface TakeoverPorts {
   readonly runtime: Pick<PodRuntime, "pods" | "stopContainer" | "stopSandbox" | "exec">;
   readonly clock: PodClock;
-  /** Of the kubelet that is played. */
+  /** The kubelet that is played. */
   readonly profile: Profile;
   /** The daemon's own name: label OWNER. */
   readonly owner: string;

@@ -23,7 +23,7 @@ const PLUGIN = "kubectl-nodewise";
 
 export type AddCommand = (program: Command, cli: Cli) => void;
 
-/** What this process is started with, and where it ends. */
+/** The arguments, the environment and the end of this process. */
 const processCli = (): Cli => ({
   terminal: processTerminal(process.env),
   isPlugin: basename(process.argv[1] ?? "") === PLUGIN,

@@ -9,7 +9,7 @@ import { ask, askLines, type HttpAnswer, type HttpAsk, placeOf } from "./http.ts
 /** A resource of the core group that is read, and where a list of it is. */
 export interface ApiResource {
   readonly resource: "nodes" | "pods" | "events";
-  /** Of one namespace; absent: of the whole cluster. */
+  /** Lists one namespace; absent: the whole cluster. */
   readonly namespace?: string;
 }
 type Query = Readonly<Record<string, string>>;
@@ -24,7 +24,7 @@ export interface ApiList {
 const TIMEOUT_MS = 30_000;
 /** The longest that a timer takes. */
 const NO_TIMEOUT_MS = 2 ** 31 - 1;
-/** Of one page; 500 pods of the largest size that etcd takes would not fit, and usual ones take 5 MB. */
+/** The largest page; 500 pods of the largest size that etcd takes would not fit, and usual ones take 5 MB. */
 const MAX_PAGE_BYTES = 128 * 1024 * 1024;
 /** Objects of one page, as kubectl asks for them. */
 export const PAGE = 100;
@@ -200,7 +200,7 @@ export function jsonIn({ text }: HttpAnswer, url: URL): Result<unknown, ClusterF
   return clusterFault("not-json", `${placeOf(url)} answers with what is no JSON`, "look at what answers there");
 }
 
-/** What an answer other than 200 says. `rule`: the right that the request takes. */
+/** The fault behind an answer other than 200. `rule`: the right that the request takes. */
 export function answerFault({ status, text }: HttpAnswer, url: URL, rule: AccessRule): Result<never, ClusterFault> {
   const said = parsed(text);
   const fault = statusFault(status, isObject(said) ? said : { message: text }, url);

@@ -32,9 +32,9 @@ export type ClusterFaultCode =
 /** Why a cluster, or a part of it, could not be read. */
 export interface ClusterFault {
   readonly code: ClusterFaultCode;
-  /** What happened, with the address or file. */
+  /** The fault, with the address or file. */
   readonly message: string;
-  /** What a person can do next; it follows the message. */
+  /** The next step for a person; it follows the message. */
   readonly next: string;
   /** `forbidden`: the right that is missing, and who lacks it where the server says it. */
   readonly rule?: AccessRule;

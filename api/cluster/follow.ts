@@ -16,7 +16,7 @@ export interface ClusterChange {
   readonly object: Fields;
   /** A modified node or pod as it was until then; a pod that no node had, as an added one, is not known before. */
   readonly before?: Fields;
-  /** Of an event about a pod that is bound to a node: the pod as it is now, if it is there. */
+  /** For an event about a pod that is bound to a node: the pod as it is now, if it is there. */
   readonly involvedPod?: () => Fields | undefined;
 }
 export interface Follower {
@@ -78,7 +78,7 @@ const boundTo = (follower: Follower): Pick<Follower, "onChange" | "onSnapshot"> 
   onSnapshot: (documents) => follower.onSnapshot(documents),
 });
 
-/** What stays of a resource's objects beside the versions, and what is told of them with a change. */
+/** The parts of a resource's objects that are kept beside the versions, and what is told of them with a change. */
 interface Keep {
   set(key: string, object: Fields): Pick<ClusterChange, "before" | "involvedPod">;
   delete(key: string): Fields | undefined;

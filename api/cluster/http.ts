@@ -13,10 +13,10 @@ export interface HttpAsk {
   readonly agent: http.Agent;
   /** Until the answer has come whole; of a stream, until it begins, and between two of its parts. */
   readonly timeoutMs: number;
-  /** Of the answer, or of one line of a stream. */
+  /** The largest answer, or line of a stream. */
   readonly maxBytes: number;
   readonly signal?: AbortSignal | undefined;
-  /** What a person does about a certificate of an unknown authority. */
+  /** The advice about a certificate of an unknown authority. */
   readonly authority: string;
 }
 export interface HttpAnswer {

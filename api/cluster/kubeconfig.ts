@@ -227,7 +227,7 @@ function unknownContext(name: string | undefined, known: readonly string[], plac
   return clusterFault("unknown-context", `${place} has no context ${name}`, next);
 }
 
-/** Of a certificate that stands in the file and as a path the one in the file counts, as for kubectl. */
+/** Where a certificate stands in the file and as a path, the one in the file counts, as for kubectl. */
 const withoutShadowed = (fields: Fields): Fields =>
   Object.fromEntries(Object.entries(fields).filter(([name]) => !fields[`${name}-data`]));
 
@@ -242,7 +242,7 @@ function actsAs(user: Fields): Kubeconfig["impersonation"] {
   };
 }
 
-/** What kubectl tells each plugin of the request for credentials; some refuse to work without. client-go: exec.Authenticator. */
+/** Adds what kubectl tells each plugin of the request for credentials; some refuse to work without. client-go: exec.Authenticator. */
 function withExecInfo(exec: Fields): Fields {
   const { apiVersion, env } = exec;
   const value = JSON.stringify({ kind: "ExecCredential", apiVersion, spec: { interactive: false } });

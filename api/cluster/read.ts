@@ -12,7 +12,7 @@ export interface MissingPart {
   readonly part: ClusterPart;
   readonly code: ClusterFaultCode;
   readonly why: string;
-  /** What brings it. */
+  /** How it can be given. */
   readonly how: string;
   /** `forbidden`: the right that is missing (`rbacYaml` makes the YAML of it), and who lacks it where that is known. */
   readonly rule?: AccessRule;

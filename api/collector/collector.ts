@@ -9,7 +9,7 @@ import { type NodeFault, NodeFaults } from "./node-faults.ts";
 import { Outcomes, type SeenOutcome } from "./outcomes.ts";
 import { SnapshotSender } from "./snapshot-sender.ts";
 
-/** What the collector tells of its work, each line when it begins and when it ends. */
+/** The collector's own log, a line when work begins and one when it ends. */
 export interface CollectorLog {
   /** `fault` null: it is over. */
   onFault(about: FaultPlace, fault: string | null): void;
@@ -29,7 +29,7 @@ export interface CollectorOptions {
 /** Counts since the start. */
 export interface CollectorCounts {
   readonly nodes: number;
-  /** Of them: those of which something could not be read, or whose snapshot the API did not take. */
+  /** Those of them of which something could not be read, or whose snapshot the API did not take. */
   readonly faultyNodes: number;
   readonly snapshots: number;
   readonly decisions: number;

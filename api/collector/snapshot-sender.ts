@@ -14,7 +14,7 @@ interface Taken {
   readonly refused?: ApiFault;
 }
 
-/** What is kept of a node between two turns: digests and ids, some 24 kB of a node with 110 pods. */
+/** The memory of a node between two turns: digests and ids, some 24 kB of a node with 110 pods. */
 interface Known {
   readonly snapshotId: string;
   readonly digests: SnapshotDigests;

@@ -40,7 +40,7 @@ export class Reasons<Code extends string> implements ReasonRecorder<Code> {
     if (this.#off) return;
     this.#begin(at, this.#reason(code, field, numbers));
   }
-  /** What was collected apart, of places of which nothing else is said. They stay the same objects. */
+  /** Adds what was collected apart, about places of which nothing else is said. They stay the same objects. */
   append(places: readonly PlaceReasons<Code>[]): void {
     this.list.push(...places);
   }

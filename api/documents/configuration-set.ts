@@ -93,7 +93,7 @@ function unknownText(steps: readonly string[], known: readonly string[]): string
   return `the kubelet knows no field ${joinPath("", steps)}${meant}`;
 }
 
-/** Of a Go type that is no map. */
+/** The type of a Go type that is no map. */
 function typeOf(goType: string): ValueType {
   if (goType === "[]string") return "texts";
   if (goType.startsWith("[]")) return "objects";

@@ -130,7 +130,7 @@ export interface KindAgreement {
   readonly agrees: number;
   readonly differs: number;
   readonly notComparable: number;
-  /** Of those that could be compared, 0 to 1; null: none could. */
+  /** The share of those that could be compared, 0 to 1; null: none could. */
   readonly share: number | null;
 }
 const FIELD = { agrees: "agrees", differs: "differs", "not-comparable": "notComparable" } as const;

@@ -146,7 +146,7 @@ const reasonsText = (refusals: FleetNode["refusals"]): string =>
   refusals.map(({ reason, count }) => `${reason}=${count}`).join(" ");
 
 const HEADROOM_COLUMNS = ["threshold", "type", "distance", "ratio", "metAt"] as const;
-/** Of a hard and a soft threshold of one signal the one that is met first, as on the page. */
+/** Of a signal's hard and soft threshold the one that is met first, as on the page. */
 const headroomCells = ({ headroom }: FleetNode): readonly CsvCell[] =>
   EVICTION_SIGNALS.flatMap((signal) => {
     const first = headroom.find((one) => one.signal === signal);

@@ -79,7 +79,7 @@ export const LONGEST_ARG = 8192;
 export const MAX_DROP_INS = 64;
 export const LONGEST_FILE = 4096;
 
-/** What a request's body has of a kubelet beside its configuration. */
+/** The members of a request's body about a kubelet beside its configuration. */
 export function besideIn(body: Members): Result<BesideFile, Problem> {
   const args = argsIn(body);
   if (!args.ok) return args;

@@ -38,7 +38,7 @@ export async function getLive(exchange: Exchange): Promise<Result<Reply, Problem
 
 interface Newest {
   readonly id: string | null;
-  /** Of one that was made again: the last time. */
+  /** For one that was made again: the last time. */
   readonly decidedAt: string | null;
 }
 async function newest(store: Store, node: string | undefined): Promise<Result<Newest, Problem>> {

@@ -49,7 +49,7 @@ const recordingIn =
     return recorded;
   };
 
-/** What a thread decides and records. */
+/** Spans of what a thread decides and records. */
 const elsewhereIn =
   (span: RequestSpan, offThread: OffThread): OffThread["decide"] =>
   (asked, bytes, signal) => {

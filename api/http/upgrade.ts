@@ -18,7 +18,7 @@ const FIELDS: ReadonlySet<string> = new Set([
   ...["to", "from", "kubeletConfiguration", "kubeletArgs", "kubeletDropIns", "snapshot", "snapshotId", "node"],
   ...["since", "until", "kind", "limit", "pageToken"],
 ]);
-/** What of a node is posted, and not taken from the history. */
+/** Members about a node that are posted, and not taken from the history. */
 const GIVEN_OF_NODE = ["kubeletConfiguration", "kubeletArgs", "kubeletDropIns", "snapshot"];
 /** With one of them the history is asked as well. */
 const OF_HISTORY = ["since", "until", "pageToken"];

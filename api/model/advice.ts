@@ -5,7 +5,7 @@ import { answerText, type Form, integer } from "./forms.ts";
 export const RESERVE_FIELDS = ["kubeReserved", "systemReserved"] as const;
 export type ReserveField = (typeof RESERVE_FIELDS)[number];
 
-/** What a reader should know of an advice: what was not measured, and what the figures do not tell. */
+/** Notes for the reader of an advice: what was not measured, and what the figures do not tell. */
 export const ADVICE_NOTES = [
   "few-measurements",
   "short-span",
@@ -57,7 +57,7 @@ const finding = () =>
     advice: answerText,
   });
 
-/** What a node's system takes, as measured, and what to reserve for it. */
+/** The measured use of a node's system, and what to reserve for it. */
 export const reservesAdvice = z.lazy(() =>
   z.strictObject({
     node: answerText.nullable(),

@@ -74,7 +74,7 @@ export function perObject<K extends object, V>(make: (object: K) => V): (object:
   };
 }
 
-/** What pure functions made of objects, of each one thing. INVARIANT: nobody changes the objects, nor what was made of them. */
+/** Results of pure functions by the object that they were made of. INVARIANT: nobody changes the objects, nor what was made of them. */
 export interface KeptIn {
   get<V>(object: object): V | undefined;
   set(object: object, made: unknown): void;

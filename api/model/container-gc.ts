@@ -57,7 +57,7 @@ export const gcForms = () => ({
   events: z.array(nodeEvent()),
 });
 
-/** What the kubelet warns of first; the first pass that fails it does not tell as an event. */
+/** The reason of the kubelet's first warning; the first pass that fails it does not tell as an event. */
 export const reasonOfEvents = ({ events }: { readonly events: readonly NodeEvent[] }): string | null =>
   events.find(({ type }) => type === "Warning")?.reason ?? null;
 

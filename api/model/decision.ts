@@ -94,6 +94,6 @@ export interface Asked<A> {
   readonly facts: Facts;
   readonly ask: A;
   readonly explain: Explain;
-  /** What earlier decisions about the node made of objects that may be in the snapshot too; the answer is the same without it. */
+  /** Results of earlier decisions about objects that may be in the snapshot too; the answer is the same without it. */
   readonly kept?: Kept;
 }

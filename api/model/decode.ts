@@ -66,7 +66,7 @@ function totalOf(pod: Pod): Readonly<Total> {
   addRequirements(total, pod.status?.resources);
   return total;
 }
-/** What is looked at in a pod by itself: its amounts together, and what it has twice. */
+/** Checks of a pod by itself: its amounts together, and what it has twice. */
 interface PodLook {
   readonly totalOf: (pod: Pod) => Readonly<Total>;
   readonly repeatedIn: (pod: Pod) => { readonly id: string | undefined; readonly name: string | undefined };

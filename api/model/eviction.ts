@@ -311,7 +311,7 @@ const thresholdSummary = z.strictObject({
   belowInMs: z.number().nullable(),
 });
 export const pressureConditions = z.array(z.enum(PRESSURE_CONDITIONS));
-/** What lists and metrics of all nodes tell of a node's newest eviction pass. */
+/** The summary of a node's newest eviction pass for lists and metrics of all nodes. */
 export const evictionSummary = z.strictObject({
   conditions: pressureConditions,
   thresholds: z.array(thresholdSummary),

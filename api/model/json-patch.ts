@@ -49,7 +49,7 @@ function compareObjects(before: Fields, now: Fields, path: string, patch: Operat
   return hasCommon;
 }
 
-/** What is between the common beginning and the common end is compared one by one; the rest is added or removed. */
+/** Entries between the common beginning and the common end are compared one by one; the rest is added or removed. */
 function compareLists(before: readonly unknown[], now: readonly unknown[], path: string, patch: Operations): boolean {
   const shorter = Math.min(before.length, now.length);
   let start = 0;

@@ -62,7 +62,7 @@ export interface KindTraits {
   readonly removes: boolean;
 }
 
-/** What a decision does to one pod, in whatever form; null: it is no pod's. */
+/** A decision's effect on one pod, in whatever form; null: it is no pod's. */
 export interface PodPart {
   readonly pod: PodRef | null;
 }

@@ -30,7 +30,7 @@ const snapshot = z.strictObject({
   sequence: ms.nullable(),
   bootId: z.string().nullable(),
   storedAtMs: ms,
-  /** Of the whole body, in UTF-8. */
+  /** Length of the whole body, in UTF-8. */
   bytes: count,
   body: long,
   parts,
@@ -123,7 +123,7 @@ const node = z.strictObject({
   facts: z.array(fact),
 });
 
-/** What was counted of a node in an hour: it outlives the decisions, and tells when a decision that was made again was. */
+/** Counts of a node in an hour: they outlive the decisions, and tell when a decision that was made again was. */
 const hour = z.strictObject({
   type: z.literal("hour"),
   hourMs: ms,
@@ -159,10 +159,10 @@ export type Moved<Type extends MovedRow["type"]> = Extract<MovedRow, { readonly 
 export const movedHeader = z.object({
   type: z.literal("nodewise-history"),
   formatVersion: z.number().int().min(1),
-  /** Of the program that wrote it. */
+  /** The version of the program that wrote it. */
   version: z.string(),
   exportedAt: z.string(),
-  /** What it was narrowed to; absent: to nothing. */
+  /** The part that it was narrowed to; absent: all. */
   node: z.string().optional(),
   since: z.string().optional(),
   until: z.string().optional(),

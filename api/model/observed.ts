@@ -13,7 +13,7 @@ import { err, ok, type Result } from "./result.ts";
 
 const name = z.string().max(LIMITS.textLength);
 const text = name.optional();
-/** What somebody says may be long. */
+/** Words of somebody, which may be long. */
 const words = z
   .string()
   .max(1024 * 1024)
@@ -176,7 +176,7 @@ const event = z
 export type ObservedEvent = z.output<typeof event>;
 
 const pressure = z.object({ avg10: number, avg60: number, avg300: number }).optional();
-/** What the kubelet's /stats/summary tells of the use of a pod's containers, beyond what decisions read. */
+/** The use of a pod's containers by the kubelet's /stats/summary, beyond what decisions read. */
 const summary = z.object({
   node: z
     .object({

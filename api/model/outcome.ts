@@ -240,7 +240,7 @@ export type SideValue = Form<typeof sideValue>;
 /** The decided fields of one side, in the order in which they are compared. */
 export type Side = Readonly<Record<string, SideValue>>;
 
-/** What the comparison of an outcome with the decision came to. */
+/** The result of comparing an outcome with the decision. */
 export const comparison = z.lazy(() =>
   z.strictObject({
     verdict: z.enum(AGREEMENT_VERDICTS),

@@ -32,7 +32,7 @@ const ask = z.strictObject({
   ),
   recommendation: optional(z.object({ containerRecommendations: z.array(recommended).max(LIMITS.containersPerPod) })),
 });
-/** What pods are to have; without any of `to`, `spec` and `recommendation`: what their specs ask for already. */
+/** The resources that pods are to have; without any of `to`, `spec` and `recommendation`: what their specs ask for already. */
 export type ResizeAsk = Readonly<Omit<z.output<typeof ask>, "pod">> & { readonly pod: string | null };
 
 const CHANGES = ["to", "spec", "recommendation"] as const;
@@ -55,7 +55,7 @@ export function decodeResizeAsk(input: unknown, at = "ask"): Result<ResizeAsk, r
   return ok({ ...parsed.data, pod: pod ?? null });
 }
 
-/** What refuses a resize for good; `room`: nothing does, and it waits. */
+/** The check that refuses a resize for good; `room`: none does, and it waits. */
 const RESIZE_CHECKS = [
   "capacity",
   "cpu_manager",
@@ -187,7 +187,7 @@ const MEMBERS = {
   },
 } as const;
 
-/** What is said of each pod, and whom it ends. */
+/** The words about each pod, and whom it ends. */
 const podPartsOf = ({ resizes }: ResizeDecision): readonly PodPart[] =>
   resizes.flatMap(({ pod, status, message, preempt }) => [
     { pod, status, message },

@@ -70,7 +70,7 @@ const sliceDevice = z.object({
   name: text,
   ...nodes,
   taints: optional(taints),
-  /** What of the node's own resources the device takes. */
+  /** The node's own resources that the device takes. */
   nodeAllocatableResources: optional(sortedRecord(text, z.unknown(), LIMITS.resourcesPerList)),
 });
 export type SliceDevice = z.output<typeof sliceDevice>;
@@ -97,7 +97,7 @@ const preparedDevice = z.object({
   shareId: optional(text),
   cdiDeviceIds: optional(few(text)),
 });
-/** What a driver says of a claim that it is asked to prepare. */
+/** A driver's answer about a claim that it is asked to prepare. */
 const answer = z.object({ claim: text, error: optional(text), devices: optional(few(preparedDevice)) });
 const driver = z.object({
   name: text,
@@ -105,7 +105,7 @@ const driver = z.object({
   services: optional(few(text)),
   /** False: its registration socket is gone. */
   registered: optional(z.boolean()),
-  /** What it would answer, by the claim's uid: with it the CDI devices of containers are known before the driver is called. */
+  /** Answers that it would give, by the claim's uid: with them the CDI devices of containers are known before the driver is called. */
   answers: optional(few(answer)),
 });
 export type DraDriver = z.output<typeof driver>;

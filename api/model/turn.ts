@@ -30,7 +30,7 @@ export const MERGED_PARTS = [
 export const CHANGED_BY_ENTRY = ["pods", "containers", "images"] as const;
 export type ChangedByEntry = (typeof CHANGED_BY_ENTRY)[number];
 
-/** What is not as it was in the snapshot that a turn begins with. No part is named twice. */
+/** Changes against the snapshot that a turn begins with. No part is named twice. */
 export const snapshotChanges = z.strictObject({
   /** Parts of the snapshot that are another; null: the part is gone. */
   set: z.partialRecord(z.enum(PARTS), z.unknown()).optional(),

@@ -9,7 +9,7 @@ import { admissionDecision } from "./preemption.ts";
 import { PROBE_TYPES } from "./probe.ts";
 import { probesDecision } from "./probes-decision.ts";
 
-/** What can be so of a pod, the worst first: the first finding of a story is the one that it begins with. */
+/** States of a pod, the worst first: the first finding of a story is the one that it begins with. */
 export const FINDING_CODES = [
   "evicted",
   "preempted",
@@ -357,7 +357,7 @@ export type Finding = {
 type NumberOf<S> = S extends z.ZodType ? Form<S> : never;
 export type FindingOf<C extends FindingCode> = Extract<Finding, { readonly code: C }>;
 
-/** Of a pod that is well. */
+/** Findings about a pod that is well. */
 export const CALM_CODES: ReadonlySet<FindingCode> = new Set(["completed", "healthy", "restarted"]);
 /** Whether nobody has to act on it. A pod that is to end is expected to, until it is late. */
 export const isCalm = (finding: Finding): boolean =>

@@ -20,7 +20,7 @@ export function processRegistry(): Registry {
   return registry;
 }
 
-/** What the delivery of the decision log counts. */
+/** Counts of the delivery of the decision log. */
 export interface LogMetrics {
   delivered(events: number): void;
   attempted(outcome: "taken" | "failed" | "too-large"): void;
@@ -56,7 +56,7 @@ function logMetrics(registry: Registry): LogMetrics {
   };
 }
 
-/** What telemetry over OTLP counts. */
+/** Counts of telemetry over OTLP. */
 export interface OtlpMetrics {
   failed(signal: "traces" | "metrics"): void;
   dropped(spans: number): void;

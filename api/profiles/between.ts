@@ -19,7 +19,7 @@ export interface NoteBetween {
   readonly begins: boolean;
 }
 
-/** What begins and what ends on the way from one version to another, in the order of the versions. */
+/** Notes about what begins and what ends on the way from one version to another, in the order of the versions. */
 export function notesBetween(from: Profile, to: Profile): readonly NoteBetween[] {
   const [before, after] = [PROFILES.indexOf(from), PROFILES.indexOf(to)];
   return PROFILES.flatMap(({ version, notes }, place) => {

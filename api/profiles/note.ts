@@ -1,6 +1,6 @@
 import type { Snapshot } from "../model/snapshot.ts";
 
-/** What a note may ask of the node that it is for. */
+/** Facts about the node that a note may ask for. */
 export interface NotedNode {
   /** The configuration with the defaults of the version that the note holds for. */
   readonly configuration: Readonly<Record<string, unknown>>;
@@ -14,11 +14,11 @@ export type NoteTopic = (typeof NOTE_TOPICS)[number];
 
 interface NoteText {
   readonly what: string;
-  /** What to do before the other kubelet starts; null: nothing. */
+  /** The step before the other kubelet starts; null: nothing. */
   readonly before: string | null;
 }
 
-/** What a version does otherwise, where neither a gate, a default, a finding nor a decision shows it. */
+/** A change of a version that neither a gate, a default, a finding nor a decision shows. */
 export interface VersionNote {
   readonly topic: NoteTopic;
   /** Whose it is: a flag, a path, a field, or a few words. */

@@ -120,7 +120,7 @@ export interface Behaviour {
   readonly safeSysctls: ReadonlyMap<string, readonly [major: number, minor: number] | null>;
   /** The kernel's namespace of those sysctls that have one; a name that ends with a dot: of all that begin so. */
   readonly namespacedSysctls: ReadonlyMap<string, SysctlNamespace>;
-  /** What MemoryQoS protects: every request by memory.min, or what memoryReservationPolicy says. */
+  /** The memory that MemoryQoS protects: every request by memory.min, or what memoryReservationPolicy says. */
   readonly memoryProtection: "requests" | "policy";
   /**
    * Whether MemoryQoS throttles a pod with resources of its own as a whole, throttles containers without request and limit, and is
@@ -201,7 +201,7 @@ export interface ClaimsBehaviour {
    * a claim while it is given back.
    */
   readonly unpreparesByReference: boolean;
-  /** What a pod without a PodGroup is to a claim that was not made for it, with the gate DRAWorkloadResourceClaims; `panic`: the kubelet ends. */
+  /** How a pod without a PodGroup stands to a claim that was not made for it, with the gate DRAWorkloadResourceClaims; `panic`: the kubelet ends. */
   readonly podsWithoutGroup: "own-claims" | "panic";
   /**
    * Which requests of the scheduler's claim an extended resource stands for: the `first` that is mapped to it, `each`, or, from the
@@ -280,7 +280,7 @@ export interface ProfileData {
   readonly commandLine: CommandLine;
   readonly behaviour: Behaviour;
   readonly words: Words;
-  /** What it began to do otherwise than the version before, for who changes versions. */
+  /** Changes against the version before, for those who upgrade. */
   readonly notes: readonly VersionNote[];
 }
 

@@ -124,7 +124,7 @@ function workOf(
 
 const now = () => epochMs(Date.now());
 
-/** Of each thread, to a server. */
+/** Connections of each thread to a server. */
 const FEW = 3;
 
 /** Opens the history when it is needed first; where that fails, again the next time. */

@@ -10,7 +10,7 @@ export const INPUT = "/input";
 export const SNAPSHOT = "/input/snapshot";
 
 export interface EventForm {
-  /** Of the process that delivers: `id`, `version`, and those that its operator gave. */
+  /** Labels of the process that delivers: `id`, `version`, and those that its operator gave. */
   readonly labels: Readonly<Record<string, string>>;
   /** Pointers to the members that are erased of each event. */
   readonly erase: readonly string[];

@@ -17,7 +17,7 @@ const BUDGET_MS = 1000;
 /** Reading holds up everyone else on the thread, so it pauses this often. */
 const TURN_MS = 5;
 
-/** What is exported. A node, a time from and a time until, in milliseconds since the epoch; absent: all. */
+/** The part of a history that is exported: a node, a time from and a time until, in milliseconds since the epoch; absent: all. */
 export type ExportPart = Omit<ExportFilter, "tokens">;
 type Exporting = Pick<Store, "exportRows" | "streamDecisions" | "newestDecision">;
 
@@ -59,7 +59,7 @@ export interface ExportPage {
   /** The export's first line, the same on each page. */
   readonly header: MovedHeader;
   readonly rows: readonly MovedRow[];
-  /** What is missing on this page because it cannot be read, a line each. */
+  /** Entries of this page that cannot be read, a line each. */
   readonly leftOut: readonly string[];
   /** When the last decision of the page was made, in RFC 3339; null: the page ends with something else. */
   readonly reachedAt: string | null;
@@ -85,7 +85,7 @@ function decodeResume(token: string): Resume | null {
   }
 }
 
-/** What the export of this first line is of. */
+/** The part that the export of this first line is of. */
 export const partOf = ({ node, since, until }: MovedHeader): ExportPart => ({
   ...(node === undefined ? {} : { node }),
   ...(since === undefined ? {} : { sinceMs: Date.parse(since) }),
@@ -160,7 +160,7 @@ export async function exportPage(
   });
 }
 
-/** Of the long members, which are most of a row. */
+/** The length of the long members, which are most of a row. */
 const charactersOf = (rows: readonly MovedRow[]): number =>
   rows.reduce(
     (sum, row) => sum + 200 + ("body" in row ? row.body.length : 0) + ("text" in row ? row.text.length : 0),

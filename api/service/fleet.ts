@@ -22,7 +22,7 @@ const DEGREES = ["under-pressure", "reclaims", "evicts"] as const;
 export const SEVERITIES = ["ok", "gone", "not-known", "refuses", "evicted", "silent", ...DEGREES] as const;
 export type Severity = (typeof SEVERITIES)[number];
 
-/** What is left until an eviction threshold is met, as of the node's newest eviction pass. */
+/** The distance to an eviction threshold, as of the node's newest eviction pass. */
 export interface Headroom {
   readonly signal: EvictionSummary["thresholds"][number]["signal"];
   /** As configured, such as `100Mi`. */
@@ -47,11 +47,11 @@ export interface FleetNode extends Omit<FleetRow, "labels" | "conditions"> {
   /** Null: no snapshot told them. */
   readonly labels: Labels | null;
   readonly zone: string | null;
-  /** What tells of its pressure; null: nothing does. */
+  /** The source of its pressure; null: nothing tells of it. */
   readonly pressureFrom: "eviction-pass" | "node-status" | null;
   /** Conditions that are True by that. */
   readonly conditions: readonly PressureCondition[];
-  /** What is met first: thresholds that are met, then those that will be within the hour, by their time; then the others, the nearest first. */
+  /** Thresholds, the first to be met first: those that are met, then those that will be within the hour, by their time; then the others, the nearest first. */
   readonly headroom: readonly Headroom[];
   /** When the first of them is met; 0: it is; null: not within the hour, by what is known. */
   readonly firstMetMs: number | null;
@@ -138,7 +138,7 @@ function pressureOf(
   return { pressureFrom: "node-status", conditions: own.data, pressure: own.data.length === 0 ? 0 : 1 };
 }
 
-/** Of one that is heard of. */
+/** The severity of one that is heard of. */
 function severityOf(row: FleetRow, { pressureFrom, pressure }: NodePressure): Severity {
   if (pressure > 0) return DEGREES[pressure - 1] as Severity;
   if (evictedOf(row) > 0) return "evicted";
@@ -192,7 +192,7 @@ function headroomOf(
   all.sort((a, b) => (a.soonMs ?? NEVER) - (b.soonMs ?? NEVER) || (a.ratio ?? 1) - (b.ratio ?? 1));
   return { headroom: all, firstMetMs: all[0]?.soonMs ?? null };
 }
-/** Of a signal whose threshold is met: the next one of it that is met within the hour, such as the hard one behind a soft one. */
+/** For a signal whose threshold is met: the next one of it that is met within the hour, such as the hard one behind a soft one. */
 export const nextThreshold = (
   all: readonly Headroom[],
   { signal, distance }: Headroom,
@@ -228,7 +228,7 @@ export interface FleetFilter {
    * `not-known`: it tells none.
    */
   readonly kubelet?: string;
-  /** Of the newest decision of `kind`; without one, of any kind. */
+  /** The verdict of the newest decision of `kind`; without one, of any kind. */
   readonly verdict?: Verdict;
   readonly kind?: Kind;
   readonly condition?: PressureCondition | "any" | "none" | "not-known";
@@ -250,7 +250,7 @@ const isOfVersion = (wanted: string, { kubelet, kubeletVersion }: FleetNode): bo
   return own === version || (own.startsWith(version) && /^[.+-]/.test(own.slice(version.length)));
 };
 
-/** What nodes can be asked for by: the versions that are known here and those that nodes have, the oldest first, and `not-known` where one tells none. */
+/** The versions that nodes can be asked for by: those that are known here and those that nodes have, the oldest first, and `not-known` where one tells none. */
 export function versionsAmong(nodes: readonly FleetNode[]): readonly string[] {
   const own = new Set(nodes.map(({ kubeletVersion }) => minorOf(kubeletVersion ?? "")));
   const minors = new Set([...VERSIONS.map(minorOf), ...own].filter((minor) => minor !== null));
@@ -335,7 +335,7 @@ export const usualOrder = (sort: FleetSort): FleetOrder["order"] =>
 export type FleetPlace = readonly [...keys: readonly (number | null)[], name: string];
 export const placeOf = (node: FleetNode, { sort }: FleetOrder): FleetPlace => [...KEYS[sort](node), node.name];
 
-/** Of places with more or fewer than one number and the name. */
+/** The lengths of places with more or fewer than one number and the name. */
 const LENGTHS: { readonly [S in FleetSort]?: number } = { name: 1, severity: 5, headroom: 3 };
 /** Checks that a value from outside has the form of a place in this order. */
 export function isPlace(value: unknown, { sort }: FleetOrder): value is FleetPlace {

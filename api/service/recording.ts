@@ -12,7 +12,7 @@ import { beforeKey, type Remembered } from "./remembered.ts";
 export const NOT_RECORDED = ["not-wanted", "off", "history-failed"] as const;
 export type NotRecorded = (typeof NOT_RECORDED)[number];
 
-/** What a decision changes in the history beside its snapshot: its row, the node's facts, the removals of a pass, and the fleet's summary. */
+/** The changes that a decision makes in the history beside its snapshot: its row, the node's facts, the removals of a pass, and the fleet's summary. */
 export const recordingOf = (decision: Decision, now: EpochMs): Recording => ({
   decision: rowOf(decision, now),
   ...factsOf(decision),

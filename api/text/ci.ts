@@ -22,7 +22,7 @@ const githubValue = (text: string): string => githubData(text).replaceAll(":", "
 /** An annotation of a check that has a code for each kind of finding. */
 export interface CodedAnnotation extends Annotation {
   readonly code: string;
-  /** What it is about within the file, such as a field; empty: the file as a whole. */
+  /** The subject within the file, such as a field; empty: the file as a whole. */
   readonly subject: string;
 }
 

@@ -64,7 +64,7 @@ function numberText(member: string, value: number, resource: string | undefined)
 }
 
 const NAMES = 3;
-/** Of a list its names, or how many there are. */
+/** A list is shown by its names, or by how many there are. */
 function shortText(value: object): string {
   if (!Array.isArray(value)) return nameOf(value) ?? `{${Object.keys(value).join(", ")}}`;
   const names = value.map(nameOf);

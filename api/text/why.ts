@@ -111,7 +111,7 @@ function wordText({ from, reason, message, at, count }: Word, paint: Paint): str
   return `  ${paint("dim", `${SAID[from]}${when}${times}  `)}${text}\n`;
 }
 
-/** What was recorded of comparing it when it happened. */
+/** The recorded comparison from when it happened. */
 function comparedText(compared: Comparison | null, paint: Paint): string {
   if (compared === null) return "";
   const { verdict, snapshotAgeMs, policyVersion, difference, why } = compared;

@@ -27,7 +27,7 @@ import { numberIn, retentionIn, type WorkerEnv } from "./settings.ts";
 const NEWS_MS = 60_000;
 const COUNTS_MS = 600_000;
 const SWEEP_MS = 6 * 3600 * 1000;
-/** What one message of a stream holds, in UTF-16 units of bodies; the platform takes 32 MiB. */
+/** The size of one message of a stream, in UTF-16 units of bodies; the platform takes 32 MiB. */
 const STREAMED_CHARACTERS = 4 * 1024 * 1024;
 
 /** Objects share the 128 MiB of their isolate. */

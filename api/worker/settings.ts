@@ -27,7 +27,7 @@ export function numberIn(
   throw new Error(`${name}: \`${env[name]}\` is not a whole number from ${least} on; correct it in wrangler.toml`);
 }
 
-/** What is kept. Throws as `numberIn` does. */
+/** How long history is kept. Throws as `numberIn` does. */
 export const retentionIn = (env: WorkerEnv): Retention => ({
   ...DEFAULT_RETENTION,
   maxAgeMs: numberIn(env, "NODEWISE_KEEP_DAYS", 1, DEFAULT_RETENTION.maxAgeMs / DAY_MS) * DAY_MS,

@@ -22,7 +22,7 @@ export interface StoreLocation {
   readonly flags: string;
   /** It is a server's, which other machines use too: a write waits for the network, and not for this machine's disk. */
   readonly isShared: boolean;
-  /** Of a server's it is not known before it is opened. */
+  /** Whether a history is there; for a server's it is not known before it is opened. */
   exists(): boolean;
   /** Opens the store, which is made and migrated where needed. Several processes and threads may have the same one open. */
   open(options?: OpenOptions): Promise<Result<Store, StoreFailure>>;

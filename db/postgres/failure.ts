@@ -35,7 +35,7 @@ const NETWORK: Readonly<Record<string, string>> = {
 };
 const IS_NETWORK = /^(?:E[A-Z]+|EAI_[A-Z]+)$/;
 const IS_TLS = /^(?:ERR_TLS|ERR_SSL|CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO_)/;
-/** What pg says itself, with no code. */
+/** Messages of pg itself, with no code. */
 const WORDS: readonly (readonly [RegExp, string])[] = [
   [/pool after calling end|Client was closed/, "the history is closed; open it again"],
   [

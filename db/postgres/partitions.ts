@@ -96,7 +96,7 @@ const STAYS: Readonly<Record<Table, (beforeMs: number) => string>> = {
     OR EXISTS (SELECT 1 FROM outcomes WHERE snapshot_id = old.id)
     OR EXISTS (SELECT 1 FROM nodes WHERE name = old.node AND last_snapshot_id = old.id)`,
 };
-/** What goes with the rows that are left of it: the triggers do the same for one row. */
+/** Rows that go with the rows that are left of it: the triggers do the same for one row. */
 const GOES: Readonly<Record<Table, (old: string, untilMs: number) => readonly string[]>> = {
   decisions: (old, untilMs) => [
     `UPDATE row_counts SET rows = rows - gone.count FROM (SELECT node, count(*) AS count FROM ${old} GROUP BY node) AS gone

@@ -95,7 +95,7 @@ function tlsOf({ host, parameters }: Place) {
 const filedPassword = ((connection: Connection) =>
   new Promise((resolve) => passwordOf(connection, resolve))) as unknown as () => Promise<string>;
 
-/** What pg connects with. Throws where a file of the TLS parameters cannot be read. INVARIANT: `setting` is one of `postgresSetting`. */
+/** The options that pg connects with. Throws where a file of the TLS parameters cannot be read. INVARIANT: `setting` is one of `postgresSetting`. */
 export function connectionOf(setting: PostgresSetting) {
   const place = placeOf(setting);
   if (!place.ok) throw new Error(place.error);

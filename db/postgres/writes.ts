@@ -41,7 +41,7 @@ export function named(text: string): { readonly name: string; readonly text: str
 
 const outcomeOf = ({ rowCount, rows }: QueryResult): Outcome => ({ changes: rowCount ?? 0, rows });
 const stateOf = (error: unknown): string => String((error as { code?: unknown } | null)?.code ?? "");
-/** What follows a statement that failed fails for that. */
+/** Statements that follow one that failed fail for that. */
 const IN_FAILED_TRANSACTION = "25P02";
 /** The server has become a standby: whoever connects anew may come to the one that takes writes. */
 export const READ_ONLY = "25006";

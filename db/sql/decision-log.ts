@@ -11,7 +11,7 @@ const HOLD = `UPDATE decision_log SET holder = ?, held_until_ms = ${NOW} + ?, lo
 WHERE id = 1 AND (holder IS NULL OR holder = ? OR held_until_ms < ${NOW}) RETURNING delivered_seq, lost`;
 const MOVE = "UPDATE decision_log SET delivered_seq = ? WHERE id = 1 AND holder = ? AND delivered_seq = ? RETURNING id";
 const RELEASE = "UPDATE decision_log SET holder = NULL WHERE id = 1 AND holder = ?";
-/** What a write of the log must not run beside, other than what removes decisions. */
+/** Writes that must not run beside one of the log, other than what removes decisions. */
 const ALONE = ["decision log"];
 
 export function logOf({ all, atomic, attempt, settledSeq }: Driver): Omit<LogStore, "streamLog"> {

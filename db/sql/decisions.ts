@@ -39,7 +39,7 @@ export function headOf(row: HeadColumns, repeated: SeriesRow | null): DecisionHe
   return { ...head, series: { times, lastAtMs, lastSnapshotId } };
 }
 
-/** What a decision is read with. */
+/** The series of a decision, which it is read with. */
 export const ofDecision = eq(series.seq, decisions.seq);
 
 interface Found {

@@ -24,7 +24,7 @@ export interface Outcome {
 /** drizzle's asynchronous database; better-sqlite3's synchronous one fits under it as long as every query is awaited. */
 export type Database = BaseSQLiteDatabase<"async", unknown, typeof schema>;
 
-/** What is not the same in all databases, beside how they are reached. */
+/** The differences between databases, beside how they are reached. */
 export interface Dialect {
   readonly db: Database;
   /** Rows that a query of the form `SELECT ...` gives, as they come from the database. */

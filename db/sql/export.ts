@@ -75,7 +75,7 @@ async function* paged<Row>(
   }
 }
 
-/** What rows share and what they were made on, each once: to be exported before the row that needs it. */
+/** Texts that rows share and snapshots that they were made on, each once: to be exported before the row that needs it. */
 class Needed {
   readonly #driver: Driver;
   readonly #sent = new Lru<string, true>(SENT);
@@ -305,7 +305,7 @@ function nodesPart(driver: Driver, needed: Needed): Part {
   return ({ node }, first) => paged(driver, first, read(node), step, ({ name }) => name);
 }
 
-/** Of an hour that is only partly within the time asked for, the decisions themselves tell. */
+/** For an hour that is only partly within the time asked for, the decisions themselves tell. */
 function hoursPart(driver: Driver): Part {
   const { db } = driver;
   type Hour = typeof hours.$inferSelect;

@@ -32,7 +32,7 @@ async function refused(
   return byNode;
 }
 
-/** Of what kubelets did only what the fleet tells. */
+/** The acts of kubelets, as far as the fleet tells them. */
 async function ofKubelets(
   { all }: Driver,
   sinceMs: number,

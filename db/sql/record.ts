@@ -46,7 +46,7 @@ FROM latest AS newest CROSS JOIN decisions AS first ON first.id = newest.decisio
 WHERE newest.node = (SELECT ?) AND newest.kind = (SELECT ?) AND newest.decision_id = (SELECT ?) AND ${TEXTS_ARE_STORED}
 ${MOVE_ON} RETURNING seq`;
 
-/** What a first recording is told from a repeated one by; with a key, that too. */
+/** The condition that tells a first recording from a repeated one; with a key, that too. */
 const guardOf = (hasKey: boolean): string =>
   [DECISION_IS_NEW, IS_NOT_COUNTED, ...(hasKey ? [KEY_IS_FREE] : []), TEXTS_ARE_STORED].join(" AND ");
 const [GUARD, GUARD_WITH_KEY] = [guardOf(false), guardOf(true)];

@@ -194,7 +194,7 @@ export const removals = sqliteTable(
   ],
 );
 
-/** What kubelets did, and what comparing it with a decision came to. An outcome keeps the snapshot that it was compared on. */
+/** Acts of kubelets, and the result of comparing each with a decision. An outcome keeps the snapshot that it was compared on. */
 export const outcomes = sqliteTable(
   "outcomes",
   {

@@ -56,7 +56,7 @@ export class At {
     return isObject(this.value) ? Object.keys(this.value) : [];
   }
 
-  /** What is said where the version does not have a field; null: it has. `field`: see `Rule.only`. */
+  /** The fault where the version does not have a field; null: it has. `field`: see `Rule.only`. */
   lacks(field: string | undefined): string | null {
     const { of } = this.#faults;
     if (field === undefined || of === null || of.podFields.has(field)) return null;

@@ -215,7 +215,7 @@ export interface RotationPorts {
   readonly runtimePods: () => RuntimePods | null;
   /** The KubeletConfiguration that is in force. */
   readonly configuration: () => unknown;
-  /** Of the kubelet that is played. */
+  /** The kubelet that is played. */
   readonly profile: Profile;
   readonly podLogsDirectory: string;
   readonly counters: Pick<Counters, "logRotated" | "logRotationFailed">;

@@ -59,7 +59,7 @@ interface HookRequest {
   readonly podIps: readonly string[];
   /** Timeout of a command; 0: it may take as long as it likes. */
   readonly timeoutSeconds: number;
-  /** Of the kubelet that is played. */
+  /** The kubelet that is played. */
   readonly profile: Profile;
 }
 

@@ -23,7 +23,7 @@ export interface WorkerPorts {
   /** Where log collectors look; absent: nothing is linked. */
   readonly logLinks?: LogLinks;
   readonly clock: PodClock;
-  /** Of the kubelet that is played. */
+  /** The kubelet that is played. */
   readonly profile: Profile;
   readonly onEvent: OnPodEvent;
   /** This daemon's own name: label OWNER. */

@@ -407,6 +407,6 @@ export interface ManagerSettings {
   readonly execLimit: number;
   /** Null: every failed liveness probe kills at once, as the kubelet's do. */
   readonly guard: GuardSettings | null;
-  /** Of the kubelet that is played. */
+  /** The kubelet that is played. */
   readonly profile: Profile;
 }

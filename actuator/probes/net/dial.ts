@@ -15,7 +15,7 @@ export interface ProbeTarget {
   /** As the runtime knows it. */
   readonly containerId: string;
   readonly env: readonly EnvVar[];
-  /** Of the kubelet that is played: its words, and its rules for ports. */
+  /** The kubelet that is played: its words, and its rules for ports. */
   readonly profile: Profile;
 }
 

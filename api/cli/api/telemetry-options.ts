@@ -2,7 +2,7 @@ import { type Command, InvalidArgumentError, Option } from "commander";
 import { checkPointer } from "../../service/decision-event.ts";
 import { wholeNumber } from "../cli.ts";
 
-/** What others are told of the API as it runs. */
+/** The options for telling other systems how the API runs. */
 export const withTelemetryOptions = (command: Command): Command =>
   command
     .optionsGroup("For other programs:")

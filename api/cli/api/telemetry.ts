@@ -17,7 +17,7 @@ export interface TelemetryFlags {
 }
 type Log = NonNullable<ServeOptions["decisionLog"]>;
 
-/** What others are told, as flags and variables say it. Errors: no URL that can be posted to, a secret in sight, a token that cannot be read. */
+/** Reads where telemetry goes from flags and variables. Errors: no URL that can be posted to, a secret in sight, a token that cannot be read. */
 export function telemetryOf(
   given: TelemetryFlags,
   cli: Cli,

@@ -23,7 +23,7 @@ import { EXIT, type Fault, fault, isGood, type Terminal } from "../terminal.ts";
 
 type Answer = Result<Decided<DecisionOf[Kind]>, Refusal>;
 
-/** What is asked twice. */
+/** The question that is asked twice. */
 export interface Compared extends Pick<Question, "ask" | "facts"> {
   readonly snapshot: Snapshot;
   /** The configuration as it was given, with fields that no decision reads. */
@@ -31,7 +31,7 @@ export interface Compared extends Pick<Question, "ask" | "facts"> {
   /** The change of it, a merge patch. */
   readonly patch: Fields;
   readonly explain: Explain;
-  /** Of the node's kubelet as it is. */
+  /** The node's kubelet as it is. */
   readonly profile: Profile;
   /** The version that takes its place; undefined: it stays. */
   readonly kubeletVersion: string | undefined;
@@ -50,7 +50,7 @@ interface Comparison {
   readonly after: Answer;
   /** None where one of them is refused. */
   readonly differences: readonly Difference[];
-  /** What lint says of the new configuration and not of the old one. */
+  /** Findings of lint about the new configuration that the old one does not have. */
   readonly findings: readonly LintFinding[];
 }
 

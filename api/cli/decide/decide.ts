@@ -191,7 +191,7 @@ function decideOn(
 
 const NO_NODE_GIVEN = "(no node given)";
 const nodeIn = ({ node }: Snapshot): string | null => node?.metadata.name ?? null;
-/** What answers and refusals begin with, as data. */
+/** The head of answers and refusals, as data. */
 const headOf = (
   kind: Kind,
   snapshot: Snapshot,

@@ -27,7 +27,7 @@ interface HelpOfKind {
   readonly examples: readonly [string, string, ...string[]];
 }
 
-/** What the help of each kind shows beside what follows from its spec. */
+/** The help of each kind, beside what follows from its spec. */
 export const HELP: Readonly<Record<Kind, HelpOfKind>> = {
   allocatable: {
     parts: ["node", "config", "stats", "machine", "device-checkpoint", "devices", "device-plugins"],

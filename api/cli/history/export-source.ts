@@ -20,7 +20,7 @@ export interface ExportSource {
   readonly label: string;
   /** The first line. Errors: there is no such history, or it is not this caller's. */
   begin(part: ExportPart): Promise<Result<MovedHeader, Fault>>;
-  /** What follows a place; empty: all that follows the first line. */
+  /** The rows behind a place; empty: all that follow the first line. */
   steps(header: MovedHeader, place: string): AsyncGenerator<Result<ExportStep, Fault>>;
 }
 

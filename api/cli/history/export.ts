@@ -40,11 +40,11 @@ const CHUNK = 4 * 1024 * 1024;
 /** How far an export has come. */
 interface Reached {
   readonly header: MovedHeader;
-  /** Of the rows that are written; empty: none is. */
+  /** The place behind the rows that are written; empty: none is. */
   readonly place: string;
   readonly rows: number;
 }
-/** What a file has of it, and of which export it is. */
+/** The part of an export that a file has, and of which export it is. */
 interface Kept {
   readonly reached: Reached;
   readonly bytes: number;
@@ -100,7 +100,7 @@ function fileSink(file: string, asked: readonly unknown[], kept: Kept | null): S
   };
 }
 
-/** What is damaged is of no export. */
+/** A damaged file belongs to no export. */
 function readKept(place: string): Kept | { readonly asked: null } {
   try {
     return JSON.parse(readFileSync(place, "utf8")) as Kept;
@@ -109,7 +109,7 @@ function readKept(place: string): Kept | { readonly asked: null } {
   }
 }
 
-/** What an export of this name that was cut off has left. Null: nothing. Errors: it was another export. */
+/** The part that an export of this name left when it was cut off. Null: nothing. Errors: it was another export. */
 function keptOf(file: string, asked: readonly unknown[]): Result<Kept | null, Fault> {
   const [part, place] = [`${file}.part`, `${file}.place`];
   if (!existsSync(part) || !existsSync(place)) return ok(null);

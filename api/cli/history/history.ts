@@ -61,7 +61,7 @@ export async function history(given: HistoryFlags, cli: Cli): Promise<Outcome> {
 /** As long as a history usually is kept. */
 const LOOKED_BACK = { text: "30d", ms: 30 * 86_400_000 } as const;
 type HasOutcomes = (filter: OutcomeFilter) => Promise<boolean>;
-/** What kubelets did is no decision: the command that lists it, where there is some for the reason that was asked for. */
+/** Points to the command that lists what kubelets did, where one did something for the reason that was asked for: that is no decision. */
 async function agreementInstead(
   { since, until, api, dataDir, database }: HistoryFlags,
   { reason, node, pod, sinceMs, untilMs }: DecisionFilter,

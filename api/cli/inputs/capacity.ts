@@ -10,7 +10,7 @@ import { EXIT, type Fault, fault } from "../terminal.ts";
 export interface CapacityOptions {
   /** `cpu=4,memory=16Gi`: the node's. Bytes or a quantity: the image file system's. */
   readonly capacity?: string;
-  /** What is left of the image file system. */
+  /** Free bytes of the image file system. */
   readonly available?: string;
 }
 /** The image file system's size as `df` tells it, in bytes. */
@@ -21,7 +21,7 @@ export interface FileSystemSize {
 /** Quantities by the names of their resources, as they were written. */
 export type ResourceTexts = Readonly<Record<string, string>>;
 
-/** What `--capacity` and `--available` give to a snapshot: the kind tells which of both it is. */
+/** The part of a snapshot that `--capacity` and `--available` give: the kind tells which of both it is. */
 interface GivenCapacity {
   readonly imageFs?: FileSystemSize;
   readonly nodeCapacity?: ResourceTexts;

@@ -29,9 +29,9 @@ export interface ClusterNode {
   readonly snapshot: Fields;
   /** The parts of the snapshot that could not be read, which were told. */
   readonly missing: readonly MissingPart[];
-  /** Of a pod that is bound to the node: its `NAMESPACE/NAME` in the snapshot. */
+  /** For a pod that is bound to the node: its `NAMESPACE/NAME` in the snapshot. */
   readonly pod?: string;
-  /** Of a pod that is bound to no node, or to another one: the v1.Pod. */
+  /** For a pod that is bound to no node, or to another one: the v1.Pod. */
   readonly podObject?: Fields;
 }
 
@@ -66,7 +66,7 @@ export function clusterRefusal(
   return fault(isUsage ? EXIT.badInput : EXIT.failed, ...errors.map(clusterFaultText));
 }
 
-/** What could not be read of nodes: a line for each reason, and the YAML of all rights that are missing. */
+/** Warns of what could not be read of nodes: a line for each reason, and the YAML of all rights that are missing. */
 export function warnMissing(nodes: readonly Pick<NodeDocuments, "name" | "missing">[], terminal: Terminal): void {
   const all = nodes.flatMap(({ name, missing }) => missing.map((part) => ({ name, ...part })));
   // one line for all nodes and all parts that are missing for the same reason
@@ -83,7 +83,7 @@ export function warnMissing(nodes: readonly Pick<NodeDocuments, "name" | "missin
   warnRights(all, terminal);
 }
 
-/** What each terminal had of the YAML that gives rights: most rights that are found missing later are in it already. */
+/** The YAML that each terminal was shown: most rights that are found missing later are in it already. */
 const toldOn = new WeakMap<Terminal, Set<string>>();
 
 /** Rights that are missing: which, and the documents that give them, as far as this terminal has not had them. Undefined: none is. */

@@ -46,7 +46,7 @@ export interface LintFiles {
   readonly deviceClasses?: string;
   readonly draDrivers?: string;
   readonly runtimeInfo?: string;
-  /** What has the kubelet's command line in it. */
+  /** The file that has the kubelet's command line in it. */
   readonly kubeletArgs?: string;
 }
 /** The kubelet's command line. */
@@ -119,7 +119,7 @@ export function otherKubelet(
   return other === undefined ? null : fault(EXIT.badInput, issueText(other, file?.origins ?? []));
 }
 
-/** What a kubelet is started with beside its file. */
+/** Everything that a kubelet is started with beside its file. */
 export const besideOf = ({ file, commandLine }: Pick<LintNode, "file" | "commandLine">): BesideFile => ({
   dropIns: file?.dropIns ?? null,
   args: commandLine?.args ?? null,

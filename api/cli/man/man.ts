@@ -84,7 +84,7 @@ function optionSections(command: Command, help: Help): readonly string[] {
   return [section("OPTIONS", texts)];
 }
 
-/** What the help shows after the options, by its titles: `Examples:`, `Exit codes:`. */
+/** The paragraphs that the help shows after the options, by their titles: `Examples:`, `Exit codes:`. */
 function textAfter(command: Command): readonly (readonly [title: string, lines: readonly string[]])[] {
   const usual = command.configureOutput();
   let text = "";

@@ -15,7 +15,7 @@ const whole = (members: JsonSchemas, optional: JsonSchemas = {}): JsonSchema =>
 
 const REFUSAL = whole({ code: { type: "string", enum: REFUSAL_CODES }, message: TEXT, needs: listOf(TEXT) });
 
-/** What `nodewise decide KIND -o json` prints: an answer, a refusal, or with --set and --patch the answers before and after. */
+/** The schema of `nodewise decide KIND -o json`: an answer, a refusal, or with --set and --patch the answers before and after. */
 function decideSchema(kind: string): JsonSchema {
   const head = {
     kind: { const: kind },
@@ -64,7 +64,7 @@ const membersOf = (components: Components, name: string): JsonSchemas =>
 const picked = (members: JsonSchemas, ...names: readonly string[]): JsonSchemas =>
   Object.fromEntries(names.map((name) => [name, members[name] as JsonSchema]));
 
-/** What `nodewise lint -o json` prints: of files or one node, or with a cluster of all its nodes. */
+/** The schema of `nodewise lint -o json`: of files or one node, or with a cluster of all its nodes. */
 function lintSchema(components: Components): JsonSchema {
   const finding = components["LintFinding"] as JsonSchema & { readonly properties: JsonSchemas };
   const where = { ...TEXT, description: "the file and line, FILE:LINE, or the node; absent: it has no place" };
@@ -83,7 +83,7 @@ function replayLineSchema(components: Components): JsonSchema {
   return { oneOf: [ref("ChangedDecision"), ref("UnreadableDecision"), whole({ going }), whole({ summary })] };
 }
 
-/** What `nodewise upgrade -o json` prints. */
+/** The schema of `nodewise upgrade -o json`. */
 function upgradeSchema(components: Components): JsonSchema {
   const { history } = membersOf(components, "UpgradeAnswer");
   const unreported = listOf(whole({ node: TEXT, why: TEXT }));

@@ -85,7 +85,7 @@ const isCaseFile = (value: unknown): boolean =>
 /** The same of a text that cannot be read. */
 const looksLikeCases = (lines: string): boolean => /(?:^|[\s{,"'])(?:expect\w*|cases)["']?\s*:/.test(lines);
 
-/** What was read, and what is wrong with files of which no case could be read. */
+/** The cases that were read, and the faults of files of which no case could be read. */
 export interface ReadCases {
   readonly cases: readonly Case[];
   /** `FILE:LINE:COLUMN: ...`, each with the file that it is about. */

@@ -10,9 +10,9 @@ export interface Mismatch {
 }
 /** How `nodewise decide -o json` ended. */
 export interface Came {
-  /** What it printed; null: nothing, since the input is bad. */
+  /** Its output; null: nothing, since the input is bad. */
   readonly output: Fields | null;
-  /** What it told about the input. */
+  /** Its lines about the input. */
   readonly lines: readonly string[];
 }
 

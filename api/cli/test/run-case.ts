@@ -15,7 +15,7 @@ export interface Tried {
   readonly case: Case;
   /** None: it is as expected. */
   readonly mismatches: readonly Mismatch[];
-  /** Of the reasons that the answer gave. */
+  /** The codes of the reasons in the answer. */
   readonly codes: ReadonlySet<string>;
   readonly seconds: number;
 }

@@ -107,7 +107,7 @@ function likeIt(all: readonly UpgradeReport[]): readonly string[] {
   return [`the same of ${many(others.length, "other node")}, but for what is on them: ${names}`];
 }
 
-/** What is on a node that is told with another one. */
+/** The sections of a node that is told with another one. */
 const ofNode = (report: UpgradeReport): readonly Section[] =>
   sectionsOf(report)
     .filter(({ id }) => id === "static-pods" || id === "changed")

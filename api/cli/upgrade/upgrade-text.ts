@@ -62,7 +62,7 @@ const listed = (notes: readonly SectionNote[]): readonly string[] =>
     return `   - ${escaped(text)}`;
   });
 
-/** What stands in back-ticks stays as it is, with a fence that is longer than any in it. */
+/** Text in back-ticks stays as it is, with a fence that is longer than any in it. */
 function code(text: string): string {
   const longest = Math.max(0, ...[...text.matchAll(/`+/g)].map(([run]) => run.length));
   const fence = "`".repeat(longest + 1);

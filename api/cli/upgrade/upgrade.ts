@@ -181,7 +181,7 @@ async function askSource(source: UpgradeSource, asked: Asked, cli: Cli): Promise
   return ended.fault === null ? ok(exit) : { ok: false, error: ended.fault };
 }
 
-/** Of the files, or of the nodes that are named, or of all nodes. */
+/** The reports about the files, or about the nodes that are named, or about all nodes. */
 async function reportsOf(
   source: UpgradeSource,
   { given, request: { to, from }, read, isStopped }: Asked,

@@ -89,7 +89,7 @@ export async function why(
 const NOTHING_ASKED =
   "nothing is there to ask: give --context NAME for a live cluster (`kubectl nodewise why` takes the current one), -f FILE for what kubectl printed, or --data-dir or --api for a history";
 
-/** Of a workload the story of its pod that stands worst; where nothing is wrong with any, that. */
+/** A workload's story is that of its pod that stands worst; where nothing is wrong with any, that is told. */
 function ofDocuments(
   documents: readonly WhyDocument[],
   asked: WhyAsked,

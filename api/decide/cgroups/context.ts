@@ -121,7 +121,7 @@ export interface TreeContext {
   readonly memoryQos: MemoryQos | undefined;
   readonly swap: Swap;
   readonly reservedMemoryPercent: number | undefined;
-  /** What was made of the node's pods while all else that their cgroups depend on was the same. */
+  /** Results about the node's pods from the last time that all else that their cgroups depend on was the same. */
   readonly kept: KeptIn | undefined;
   readonly reasons: Reasons<ReasonCode<"cgroups">>;
   readonly needs: string[];
@@ -193,7 +193,7 @@ export function treeContext(
   });
 }
 
-/** What a pod's cgroups depend on beside the pod, the configuration and the assignments. The profile's behaviour is the configuration's. */
+/** All that a pod's cgroups depend on beside the pod, the configuration and the assignments. The profile's behaviour is the configuration's. */
 function surroundingsText({ cgroup }: EffectiveSnapshot, explain: Explain, { memoryQos, ...rest }: OfPods): string {
   return JSON.stringify([explain, cgroup?.runtimeCpuWeight, rest, memoryQos && { ...memoryQos, behaviour: null }]);
 }

@@ -38,7 +38,7 @@ function reserve(
   reasons.add("memory_reservation", at, field, { policy: qos.policy, bytes: amount });
 }
 
-/** What is not protected is put back to 0. kubelet 1.36: setMemoryQoS of the QoS container manager. */
+/** A tier that is not protected is put back to 0. kubelet 1.36: setMemoryQoS of the QoS container manager. */
 export function tierMemoryQos(
   kubepods: Values,
   burstable: Values,

@@ -18,7 +18,7 @@ export interface ReadOptions extends StateForm {
   /** Container id -> whose it is, for files of version 1, which know containers by their ids. */
   readonly containers?: ReadonlyMap<string, Holder>;
 }
-/** What a file of any version says. */
+/** The content of a file of any version. */
 export interface ReadCheckpoint extends CheckpointV3 {
   /** Pod uid -> container -> the CPUs with which it was admitted; in version 4 alone. */
   readonly baselines?: ReadonlyMap<string, ReadonlyMap<string, { readonly baseline: string }> | null> | null;

@@ -4,7 +4,7 @@ import type { AllocatedDevice, Dra, ResourceClaim, ResourceSlice, SliceDevice } 
 import { matchesTerms } from "../admission/node-affinity.ts";
 import { tolerates } from "../admission/predicates.ts";
 
-/** What is wrong with the devices that the scheduler gave: it saw another state of the node, or another node. */
+/** Finds faults in the devices that the scheduler gave: it saw another state of the node, or another node. */
 export function allocationFaults(
   claims: readonly ResourceClaim[],
   { resourceClaims = [], resourceSlices, deviceClasses }: Dra,

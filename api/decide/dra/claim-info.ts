@@ -25,7 +25,7 @@ export interface ClaimRef {
   readonly name: string;
   readonly uid: string;
 }
-/** What the kubelet knows of a claim. kubelet 1.37: ClaimInfo. */
+/** The kubelet's knowledge of a claim. kubelet 1.37: ClaimInfo. */
 export interface ClaimInfo extends ClaimRef {
   readonly podUids: Set<string>;
   /** By driver. */

@@ -11,7 +11,7 @@ interface DeviceHealth {
   readonly health: Health;
   readonly message: string;
 }
-/** What drivers said of their devices, as dra_health_state has it. */
+/** Drivers' reports about their devices, as dra_health_state has them. */
 type HealthInfo = (driver: string, pool: string, device: string) => DeviceHealth;
 
 const UNKNOWN: DeviceHealth = { health: "Unknown", message: "" };

@@ -24,7 +24,7 @@ export interface ClaimGates {
   /** DRAOptionalNodeOperations */
   readonly optionalOperations: boolean;
 }
-/** What the kubelet asks for beside its own knowledge. */
+/** Sources that the kubelet asks beside its own knowledge. */
 export interface ClaimSources {
   readonly gates: ClaimGates;
   /** Undefined: the API server has no such claim. */
@@ -32,7 +32,7 @@ export interface ClaimSources {
   isRegistered(driver: string): boolean;
 }
 
-/** What a driver says of a claim. */
+/** A driver's answer about a claim. */
 export interface ClaimAnswer {
   readonly error?: string;
   readonly devices: readonly PreparedDevice[];
@@ -129,7 +129,7 @@ function driverStates(
   }
   return ok(states);
 }
-/** What every device of a driver does without. */
+/** The node operations that every device of a driver skips. */
 function skippedOf(results: readonly AllocatedDevice[]): readonly string[] {
   const skips = ({ skipNodeOperations = [] }: AllocatedDevice, operation: string): boolean =>
     skipNodeOperations.includes(operation);
@@ -137,7 +137,7 @@ function skippedOf(results: readonly AllocatedDevice[]): readonly string[] {
   return NODE_OPERATIONS.filter((operation) => results.every((r) => skips(r, "*") || skips(r, operation)));
 }
 
-/** What the pod's claims are to the kubelet once they passed the checks. */
+/** The pod's claims as the kubelet has them once they passed the checks. */
 interface Attached {
   /** Those that are not prepared yet. */
   readonly staged: readonly ClaimInfo[];

@@ -36,7 +36,7 @@ export function claimNames(cache: ClaimInfoCache, pod: Pod, extended: boolean): 
   return ok(names);
 }
 
-/** What is done to the claims that a pod leaves. */
+/** The effects on the claims that a pod leaves. */
 interface Detached {
   /** Those that no other pod uses: they are forgotten once all drivers have answered. */
   readonly leaving: readonly ClaimInfo[];

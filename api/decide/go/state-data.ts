@@ -3,7 +3,7 @@ import type { Profile } from "../../profiles/profile.ts";
 import { decodeGo, type GoType, type GoValue } from "./decode.ts";
 import { fnv1a, type GoJson, jsonText, parseGoJson } from "./json.ts";
 
-/** What the form of the CPU and the memory manager's files hangs on. */
+/** The version's behaviour and the gates that the form of the CPU and the memory manager's files depends on. */
 export interface StateForm {
   readonly profile: Pick<Profile, "behaviour" | "words">;
   /** The gate PodLevelResourceManagers. */

@@ -107,7 +107,7 @@ function claimCache({ assignments, dra, kubeletConfiguration }: EffectiveSnapsho
 
 const CLAIMS = "dra.resourceClaims";
 const NO_CLAIMS = "the pod has ResourceClaims, and none are posted: post those of its namespace";
-/** What is not posted; a pod whose claims nobody knows is not looked at. */
+/** Names the inputs that are not posted; a pod whose claims nobody knows is not looked at. */
 function missingOf({ dra, cache, reasons }: Node, using: readonly Pod[]): readonly string[] {
   if (using.length > 0 && dra.resourceClaims === undefined) return [CLAIMS];
   const isOpen = dra.drivers === undefined && (using.length > 0 || cache.list().length > 0);
@@ -191,7 +191,7 @@ function knownClaim(info: ClaimInfo, names: ReturnType<typeof podNames>): Claims
   };
 }
 
-/** What the pod's claims would be asked of whom, and what its containers get. */
+/** The calls that the pod's claims would take, by driver, and what its containers get. */
 function preparedPod(node: Node, pod: Pod): PodOfClaims {
   const { cache, dra, sources, reasons } = node;
   const claims = podClaimsOf(node, pod);
@@ -269,7 +269,7 @@ function callOf(dra: Dra, { driver, operation, claims }: DriverCall): DraCall {
   const service = chooseService(known?.services ?? ["v1.DRAPlugin"]);
   return { driver, service: known !== undefined && service.ok ? service.value : null, operation, claims };
 }
-/** What is posted of a driver's answers; a claim of which nothing is posted counts as prepared, with devices that are not known. */
+/** The posted answer of a driver; a claim of which nothing is posted counts as prepared, with devices that are not known. */
 function answerOf(dra: Dra, { driver, claims }: DriverCall, unanswered: Set<string>): DriverAnswer {
   const told = claims.map(({ uid }) => {
     const answer = driverOf(dra, driver)?.answers?.find(({ claim }) => claim === uid);

@@ -34,7 +34,7 @@ interface Node {
   /** Its pods as they are allocated. */
   readonly snapshot: EffectiveSnapshot;
   readonly facts: ResizeNode;
-  /** Of CPU quotas. */
+  /** The period of CPU quotas. */
   readonly period: Micros;
 }
 
@@ -184,7 +184,7 @@ function tryResize(node: Node, one: Resize, asked: EffectiveAsked<ResizeAsk>): R
   return ok({ resize, reasons: changes.length === 0 ? [] : ofRoom(reasons), needs: [...needs, ...usage] });
 }
 
-/** Of what admission tells, the room: all else is in the resize itself. */
+/** Of admission's reasons those about room: all else is in the resize itself. */
 function ofRoom(reasons: DecidedOf<"admission">["reasons"]): Tried["reasons"] {
   return reasons.flatMap(({ at, because }) => {
     const told = because.flatMap(({ code, ...rest }) =>
@@ -205,7 +205,7 @@ function verdictOf(
   return admit ? { status: "InProgress", check: null, message: "" } : { status: "Deferred", check: null, message };
 }
 
-/** What the whole pod may request of CPU and memory beside the others. */
+/** The most that the whole pod may request of CPU and memory beside the others. */
 const largestOf = ({ resources }: AdmissionDecision): PodResize["largest"] =>
   resources
     .filter(({ resource }) => resource === "cpu" || resource === "memory")

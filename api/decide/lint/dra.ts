@@ -2,7 +2,7 @@ import type { ResourceSlice } from "../../model/resource-claim.ts";
 import { error, type LintFinding, warning } from "./finding.ts";
 import type { LintInput } from "./input.ts";
 
-/** What has two owners on a node with DRA drivers, and what the runtime does not do for them. */
+/** Finds what has two owners on a node with DRA drivers, and what the runtime does not do for them. */
 export function draFindings(input: LintInput): readonly LintFinding[] {
   return [...cpuOwners(input), ...resourceOwners(input), ...cdi(input)];
 }

@@ -52,7 +52,7 @@ const isRead = ({ file, document }: DropIn): boolean => dropInHead(file, documen
 export const mergedConfiguration = (base: Members, dropIns: readonly DropIn[], profile: Profile): Members =>
   mergedOver(base, dropIns.filter(isRead), profile).merged;
 
-/** What is told of a file before the drop-ins are looked at, whatever they say. */
+/** Findings about a file that count before the drop-ins are looked at, whatever they say. */
 const OF_LOADING: ReadonlySet<string> = new Set([
   "feature-gate-dependency",
   "kind-missing",

@@ -8,7 +8,7 @@ import { flagValue } from "./flag-values.ts";
 /** A flag that a command line gives. */
 export interface GivenFlag {
   readonly spec: FlagSpec;
-  /** Of all that give it; undefined: it cannot be read, which `faults` tells. */
+  /** The value of all that give it; undefined: it cannot be read, which `faults` tells. */
   readonly value: unknown;
 }
 /** A command line as the kubelet reads it. */

@@ -14,7 +14,7 @@ import { nodeCapacity } from "../allocatable/capacity.ts";
 import { Reasons } from "../reasons.ts";
 import { Given, type Members } from "./finding.ts";
 
-/** What a relative path is by the time it is looked at: one from the folder of the file, or what it was. kubelet 1.37: fsLoader.Load. */
+/** The meaning of a relative path by the time it is looked at: one from the folder of the file, or what it was. kubelet 1.37: fsLoader.Load. */
 export type RelativePaths = "resolved" | "kept";
 
 /** How a configuration is looked over. */

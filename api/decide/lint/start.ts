@@ -9,11 +9,11 @@ import { entryField, inOrder, type LintFinding, type Members, note, warning } fr
 import type { GivenFlag, GivenFlags } from "./flags.ts";
 import { lintConfiguration } from "./lint.ts";
 
-/** What a kubelet is started with. */
+/** The file, drop-ins and flags that a kubelet is started with. */
 export interface KubeletStart {
   /** Not checked; undefined: none is known, and the flags alone are looked over. */
   readonly configuration: unknown;
-  /** Of its `--config-dir`, in order; null: there is none. */
+  /** The files of its `--config-dir`, in order; null: there is none. */
   readonly dropIns: readonly DropIn[] | null;
   /** Null: its command line is not known. */
   readonly flags: GivenFlags | null;

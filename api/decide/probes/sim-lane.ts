@@ -195,7 +195,7 @@ export interface TimelineInput {
   /** How long a container takes to end when it is asked to, and with which exit code. */
   readonly stopMs: number;
   readonly exitCode: number;
-  /** Of CrashLoopBackOff; 0 and 0: there is none. */
+  /** The delays of CrashLoopBackOff; 0 and 0: there is none. */
   readonly backOff: BackOffLimits;
   /** True: computing the pod's status probes readiness out of turn, as it does in a kubelet. */
   readonly statusTriggers: boolean;

@@ -22,7 +22,7 @@ export interface Write {
   readonly container: string | null;
   readonly values: CgroupValues;
 }
-/** What brings a resize into force. */
+/** The writes and restarts that bring a resize into force. */
 export interface Actuation {
   readonly restarts: readonly Restart[];
   readonly writes: readonly Write[];
@@ -30,7 +30,7 @@ export interface Actuation {
   readonly error: string | null;
 }
 
-/** What is known of a pod's cgroups. */
+/** Known values of a pod's cgroups. */
 interface PodValues {
   readonly before: CgroupValues;
   readonly after: CgroupValues;
@@ -40,7 +40,7 @@ interface Ports {
   readonly isRunning: (container: string) => boolean;
   /** The pod's own cgroup, as its allocated and its new resources make it. */
   readonly ofPod: PodValues;
-  /** What the runtime gets for a container with these resources. */
+  /** The values that the runtime gets for a container with these resources. */
   readonly valuesOf: (c: Container) => CgroupValues;
   /** Bytes in use by a container, or by the pod (null); undefined: the kubelet does not know. */
   readonly usageOf: (container: string | null) => number | undefined;

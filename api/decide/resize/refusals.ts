@@ -14,7 +14,7 @@ export const RESIZABLE = ["cpu", "memory"] as const;
 type Resource = (typeof RESIZABLE)[number];
 type List = ResourceList | null | undefined;
 
-/** What a node has for pods, as a check looks at it. */
+/** A node's resources for pods, as a check looks at them. */
 type Room = ReadonlyMap<string, { readonly amount: Amount }>;
 /** The facts about a node that matter to a resize. */
 export interface ResizeNode {

@@ -27,7 +27,7 @@ export interface DeliveryPorts {
   readonly form: EventForm;
   /** Bytes of the events that are sent together; a larger one goes alone. */
   readonly maxBytes: number;
-  /** Of this process. */
+  /** The name of this process. */
   readonly holder: string;
   readonly log: Log;
   readonly metrics: LogMetrics;
@@ -63,7 +63,7 @@ export class Delivery {
   readonly #ports: DeliveryPorts;
   readonly #closing = new AbortController();
   #running: Promise<void> = Promise.resolve();
-  /** Of the last `#hold`; null: another process delivers. */
+  /** The place of the last `#hold`; null: another process delivers. */
   #place: { readonly seq: number; readonly atMs: number } | null = null;
   /** Lost ones that were told of, which the next `#hold` takes off. */
   #told = 0;

@@ -6,7 +6,7 @@ export interface TextFamily {
   readonly samples: readonly TextSample[];
 }
 export interface TextSample {
-  /** What its name has behind that of the metric: empty, or one of a histogram's `_bucket`, `_sum` and `_count`. */
+  /** The end of its name behind that of the metric: empty, or one of a histogram's `_bucket`, `_sum` and `_count`. */
   readonly suffix: string;
   readonly labels: Readonly<Record<string, string>>;
   readonly value: number;
@@ -15,7 +15,7 @@ export interface TextSample {
 const LABEL = /([a-zA-Z_][\w]*)="((?:[^"\\]|\\.)*)",?/gy;
 const UNESCAPED: Readonly<Record<string, string>> = { "\\\\": "\\", '\\"': '"', "\\n": "\n" };
 
-/** What `/metrics` answers, taken apart. Metrics of another type are left out: OTLP has none for a summary that is computed here. */
+/** The families in an answer of `/metrics`. Metrics of another type are left out: OTLP has none for a summary that is computed here. */
 export function familiesIn(text: string): readonly TextFamily[] {
   const families: (Omit<TextFamily, "samples"> & { readonly samples: TextSample[] })[] = [];
   let help = "";

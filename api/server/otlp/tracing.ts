@@ -17,7 +17,7 @@ const headersOf: TextMapGetter<Headers> = {
 const METHODS: ReadonlySet<string> = new Set(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]);
 const propagator = new W3CTraceContextPropagator();
 
-/** What Node's server gives the app beside the request. */
+/** The objects that Node's server gives the app beside the request. */
 interface NodeEnv {
   readonly incoming?: { readonly httpVersion?: string; readonly socket?: { readonly remoteAddress?: string } };
 }

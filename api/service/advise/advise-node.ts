@@ -10,7 +10,7 @@ import { postedSnapshot } from "../replay/parsed.ts";
 import { type MeasuredStore, measuredHistory, type Span } from "./history.ts";
 import { adviseReserves, USUAL_MARGIN_PERCENT, USUAL_PERCENTILE } from "./reserves.ts";
 
-/** What is asked of a node of the history. */
+/** The question about a node of the history. */
 export interface AdviceRequest {
   readonly span: Span;
   readonly percentile: number;
@@ -26,9 +26,9 @@ export interface AdviceTexts {
 }
 
 export const USUAL_SPAN_MS = 7 * DAY_MS;
-/** Of a week one of every half an hour; each is three statements of the history, of which some platforms allow 1,000. */
+/** In a week, one for every half an hour; each is three statements of the history, of which some platforms allow 1,000. */
 export const USUAL_LIMIT = 300;
-/** Of a week one of every five minutes. */
+/** In a week, one for every five minutes. */
 export const MAX_LIMIT = 2016;
 export const MAX_MARGIN_PERCENT = 1000;
 
@@ -53,7 +53,7 @@ export function adviceNumbers(
   return ok({ percentile: percent, marginPercent, limit: read });
 }
 
-/** What to reserve on a node, from what its recorded snapshots measured. A text: why nothing can be said. Errors: those of the history. */
+/** Advises what to reserve on a node, from what its recorded snapshots measured. A text: why nothing can be said. Errors: those of the history. */
 export async function adviseNode(
   store: MeasuredStore & Pick<Store, "latestSnapshot">,
   node: string,

@@ -2,7 +2,7 @@ import { fileSystemsOf } from "../../decide/eviction/usage.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
 import type { Stats } from "../../model/units.ts";
 
-/** What parts of a node used at one time; null: it was not measured. */
+/** The use of parts of a node at one time; null: it was not measured. */
 export interface Use {
   readonly node: number | null;
   /** The cgroup of all pods. */
@@ -68,7 +68,7 @@ function storageOf(node: StatsOfNode, pods: readonly PodStats[] | undefined): Pi
   return { storage: ofPods === null ? null : Math.max(0, ofPods - (images ?? 0)), images };
 }
 
-/** What is left of a total without the pods' part; null where the total or the part of a pod is not known. */
+/** The rest of a total without the pods' part; null where the total or the part of a pod is not known. */
 function lessPods(
   total: number | undefined,
   pods: readonly PodStats[] | undefined,

@@ -5,7 +5,7 @@ import { listed, many, ordinal } from "../../text/sentences/words.ts";
 import { humanBytes } from "../../text/size.ts";
 import { durationText } from "../../text/time-text.ts";
 
-/** What an advice stands on. */
+/** The data that an advice rests on. */
 export interface Basis {
   /** Measurements. */
   readonly count: number;
@@ -31,7 +31,7 @@ const note = (code: AdviceNoteCode, message: string, advice: string | null = nul
   advice,
 });
 
-/** What a reader should know before he follows the advice, the gravest first. */
+/** Notes for a reader before he follows the advice, the gravest first. */
 export const notesOn = (basis: Basis): readonly AdviceNote[] =>
   basis.count === 0
     ? [note("not-measured", "there is no measurement", "give the kubelet's /stats/summary, or a longer time")]

@@ -12,7 +12,7 @@ import { newFindings, sidesOf } from "../what-if.ts";
 import type { Measurement, Use } from "./measurement.ts";
 import { notesOn } from "./notes.ts";
 
-/** What is asked, and of what. */
+/** The question, and the data that it is about. */
 export interface ReservesQuestion {
   readonly measurements: readonly Measurement[];
   /** Snapshots that were looked at and have no stats of their node. */
@@ -24,7 +24,7 @@ export interface ReservesQuestion {
   readonly profile: Profile;
   /** Above 0, at most 100. */
   readonly percentile: number;
-  /** What is added for what was not measured: a whole number of hundredths. */
+  /** A margin for what was not measured: a whole number of hundredths. */
   readonly marginPercent: number;
 }
 export const USUAL_PERCENTILE = 99;

@@ -111,7 +111,7 @@ function comparedOn(outcome: Outcome, state: EffectiveSnapshot, basis: Basis): C
   }
 }
 
-/** What the kubelet did, where it is not compared. */
+/** The kubelet's side, where it is not compared. */
 function sideOf(outcome: Outcome): Side {
   switch (outcome.kind) {
     case "admission": {

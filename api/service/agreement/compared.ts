@@ -2,7 +2,7 @@ import type { Refusal } from "../../model/decision.ts";
 import type { Comparison, NotComparable, Outcome, Side } from "../../model/outcome.ts";
 import type { EffectiveSnapshot } from "../../profiles/effective.ts";
 
-/** What a comparison goes by, beside the node just before the outcome. */
+/** The data that a comparison goes by, beside the node just before the outcome. */
 export interface Basis {
   readonly snapshotId: string;
   /** As it is stored, under the profile of its own kubelet. */
@@ -11,7 +11,7 @@ export interface Basis {
   readonly observedAtMs: number;
   /** All other outcomes of the node that are known, in any order. */
   readonly others: readonly Outcome[];
-  /** What was remembered of the node for these kinds when the snapshot was observed; absent: nothing. */
+  /** The node's facts for these kinds when the snapshot was observed; absent: nothing. */
   readonly facts: { readonly eviction?: unknown; readonly "image-gc"?: unknown };
 }
 
@@ -19,7 +19,7 @@ export type Measured = Comparison["measured"];
 export interface Why {
   readonly code: NotComparable;
   readonly missing: readonly string[];
-  /** Of this time, beside the code's own words. */
+  /** Details of this time, beside the code's own words. */
   readonly detail?: string;
 }
 /** Both sides field by field, or why they cannot be compared. */

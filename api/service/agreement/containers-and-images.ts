@@ -103,7 +103,7 @@ export const compareImageGc: Comparer<OutcomeOf<"image-gc">> = ({ images }, stat
   return sides(said, nodewise, measured);
 };
 
-/** What is remembered must be of before the snapshot: later, the images that went are forgotten. */
+/** Facts must be older than the snapshot: later, the images that went are forgotten. */
 function hasFacts({ facts, observedAtMs }: Basis): boolean {
   const decoded = decodeImageGcFacts(facts["image-gc"]);
   return decoded.ok && decoded.value !== undefined && decoded.value.atMs < observedAtMs;

@@ -182,7 +182,7 @@ const involvedPod = z.object({
   uid: z.string(),
 });
 
-/** What is known of the pod of an event when it comes. */
+/** Known facts about the pod of an event when it comes. */
 export interface AroundEvent {
   /** The pod as it was, a v1.Pod. */
   readonly pod?: unknown;
@@ -190,7 +190,7 @@ export interface AroundEvent {
   readonly failures?: number | null;
 }
 
-/** What a kubelet did by an event, v1.Event or events.k8s.io/v1. Events of other components are none of a kubelet's. */
+/** Outcomes that an event tells of, v1.Event or events.k8s.io/v1. Events of other components are none of a kubelet's. */
 export function eventOutcomes(event: unknown, { pod, failures }: AroundEvent = {}): readonly Outcome[] {
   const parsed = eventForm.safeParse(event);
   if (!parsed.success) return [];

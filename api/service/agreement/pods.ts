@@ -40,7 +40,7 @@ const without = (state: EffectiveSnapshot, pod: Pod): EffectiveSnapshot => ({
   pods: (state.pods ?? []).filter((one) => one !== pod),
 });
 
-/** What of an answer's `needs` matters for this pod: of the resource managers, and all else. */
+/** Those of an answer's `needs` that matter for this pod: of the resource managers, and all else. */
 function missingFor(needs: readonly string[], pod: Pod, state: EffectiveSnapshot) {
   const isOfManagers = (path: string): boolean => /^(?:assignments|machine|devices|devicePlugins)\b/.test(path);
   const files = asksManagers(pod, state) ? needs.filter(isOfManagers) : [];
@@ -79,7 +79,7 @@ const refusalOf = (reason: string, message: string, amounts: Side = amountsIn(me
   message,
 });
 
-/** What was decided here. Of a resource that the kubelet found short its amounts are told even where it was not found short here. */
+/** The side that was decided here. Of a resource that the kubelet found short its amounts are told even where it was not found short here. */
 function decidedSide({ admit, reason, message, resources }: AdmissionDecision, theirReason: string): Side {
   const tested = resources.find(({ resource }) => theirReason === `OutOf${resource}`);
   const amounts = tested && { requested: tested.requested, used: tested.used, capacity: tested.capacity };
@@ -204,7 +204,7 @@ export const compareResize: Comparer<OutcomeOf<"resize">> = (outcome, state) => 
   return unlessMissing(needs, asked, state, sides(kubelet, nodewise));
 };
 
-/** What was allocated to the pod is what it has, and the question is about what it is to have. */
+/** The state without what was allocated to the pod: the question is about what it is to have. */
 function notAllocated(state: EffectiveSnapshot, uid: string): EffectiveSnapshot {
   const { assignments } = state;
   const file = assignments?.allocated_pods_state;

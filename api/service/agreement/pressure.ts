@@ -19,7 +19,7 @@ import {
 import { timeOf } from "./node-state.ts";
 import { type EvictionWords, evictionWords, unitsOf } from "./words.ts";
 
-/** Of older facts nobody knows what the kubelet saw since. */
+/** The age from which nobody knows what the kubelet saw since. */
 const FRESH_FACTS_MS = 60_000;
 /** A kubelet looks every ten seconds, and once more before it writes the node's status. */
 const LONGEST_PASS_MS = 20_000;

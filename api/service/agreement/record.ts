@@ -61,7 +61,7 @@ const NEAR_MS = LONGEST_PREEMPTION_MS;
 export const MAX_NEAR = 2_000;
 const PAGE = 500;
 
-/** What others did on the node changes what these are compared on. */
+/** Whether others' acts on the node change what it is compared on. */
 const hangsOnOthers = ({ kind }: Outcome): boolean =>
   kind === "admission" || kind === "preemption" || kind === "eviction" || kind === "resize";
 
@@ -79,7 +79,7 @@ export async function recordOutcomes(
   return inOrder(recorder.store, node, () => compareAndRecord(recorder, node, posted));
 }
 
-/** What comes in for one node at a time, one after the other: each builds on what the one before has recorded. */
+/** Outcomes of one node are recorded one after the other: each builds on what the one before has recorded. */
 const underWay = new WeakMap<object, Map<string, Promise<unknown>>>();
 async function inOrder<T>(store: object, node: string, work: () => Promise<T>): Promise<T> {
   const ofStore = underWay.get(store) ?? new Map<string, Promise<unknown>>();

@@ -55,11 +55,11 @@ export interface Question {
   readonly input: Snapshot | null;
 }
 
-/** What is known of a node between two turns. */
+/** Knowledge of a node between two turns. */
 export interface NodeState {
   readonly node: string;
   readonly current: KnownSnapshot;
-  /** What decisions made of its pods. */
+  /** Results of decisions about its pods. */
   readonly kept: Kept;
   /** By `askKey`. */
   readonly answers: ReadonlyMap<string, LastAnswer>;
@@ -102,7 +102,7 @@ export function withSharedConfiguration(snapshot: Snapshot): Snapshot {
   return shared === null ? snapshot : { ...snapshot, kubeletConfiguration: shared };
 }
 
-/** What has to be kept of a configuration as it was posted. */
+/** The part of a posted configuration that has to be kept. */
 export const keptConfiguration = (posted: unknown): unknown =>
   PROFILES.some((profile) => leftOutOfSnapshot({ kubeletConfiguration: posted }, profile).length > 0)
     ? posted

@@ -64,7 +64,7 @@ export type TurnAnswer =
       readonly notRecorded: NotRecorded | null;
       /** How often it was decided, where it is the same again on a row; else null. */
       readonly again: Again | null;
-      /** What makes the one that the caller holds into this one; null: it holds none that is known here, or the whole is shorter. */
+      /** The patch from the answer that the caller holds to this one; null: it holds none that is known here, or the whole is shorter. */
       readonly patch: JsonPatch | null;
       /** The id that the caller holds that one under. */
       readonly holds: string | null;
@@ -79,7 +79,7 @@ interface Decided extends Pick<NodeState, "kept"> {
 
 /** Whoever looks at all nodes sees what is at most so old. */
 const STALE_MS = 60_000;
-/** Of more nodes nobody waits for the writes. */
+/** With more nodes nobody waits for the writes. */
 const QUICKLY_SETTLED = 100;
 /** A node has one question of each kind, or one a pod. */
 const MAX_ANSWERS = 64;
@@ -171,7 +171,7 @@ export class NodeTurns {
     return own;
   }
 
-  /** What has no room any more is written first. */
+  /** States that have no room any more are written first. */
   #keep(state: NodeState): void {
     if (waits(state)) this.#waiting.set(state.node, (state.unstored ?? state.current).id);
     else this.#waiting.delete(state.node);

@@ -19,7 +19,7 @@ export interface Taken {
   readonly ask: TurnAsk;
   readonly decision: Decision;
   readonly last: LastAnswer | undefined;
-  /** What is kept of it if it is not the same again on a row. */
+  /** The answer that is kept if it is not the same again on a row. */
   readonly next: LastAnswer;
   readonly isSame: boolean;
 }
@@ -103,7 +103,7 @@ function isSameAnswer(
 export const isCount = ({ isSame, last, decision }: Taken): boolean =>
   isSame && last?.isRow === true && decision.remember === null && decision.told === null;
 
-/** What makes of the answer that the caller holds this one. Null: the caller holds another one, or the whole is shorter. */
+/** The patch from the answer that the caller holds to this one. Null: the caller holds another one, or the whole is shorter. */
 export function patchOf({ ask, last, next, decision, isSame }: Taken): JsonPatch | null {
   if (last === undefined || last.id !== ask.holds) return null;
   if (isSame) return [];

@@ -210,7 +210,7 @@ interface Lost {
   readonly pods: readonly string[];
 }
 interface Answer {
-  /** Of the profile that decided. */
+  /** The version of the profile that decided. */
   readonly policyVersion: string;
   readonly decision: DecisionOf[Kind];
   readonly reasons: readonly PlaceReasons[];

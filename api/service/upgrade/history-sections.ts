@@ -3,7 +3,7 @@ import { Counter, type Counts, podsText, standForText, type Tally } from "../rep
 import { answerNotes, KERNEL_DEFAULTS, type Section } from "./sections.ts";
 import { type ChangedPod, type Example, PodCounter, type UpgradePage } from "./upgrade-page.ts";
 
-/** What many pages of the history told together. Grows with nodes, kinds and changed pods. */
+/** The sum of many pages of the history. Grows with nodes, kinds and changed pods. */
 export interface HistorySum extends Tally, Pick<UpgradePage, "kernelDefaults"> {
   /** The pods with the most changed decisions first. */
   readonly pods: readonly ChangedPod[];

@@ -24,7 +24,7 @@ export interface Section {
   /** None: the rows are the steps of a list. */
   readonly columns: readonly Column[];
   readonly rows: readonly SectionRow[];
-  /** What is counted and not listed. */
+  /** A line about entries that are counted and not listed. */
   readonly more?: string;
 }
 
@@ -48,7 +48,7 @@ export function headline({ node, from, to, outcome, direction, configured }: Upg
   return `${whose}kubelet ${from.version}${nearest} -> ${to.version}${back}: ${ends}${unknown}`;
 }
 
-/** What a reader should know of how the report came about. */
+/** Notes for the reader on how the report came about. */
 export function caveats({ from, assumed }: UpgradeReport): readonly string[] {
   const between = from.exact ? "" : "; what changed between the two is not told";
   const whys = from.why === null ? [] : [`${from.why}${between}`];
@@ -146,7 +146,7 @@ const staticPods = ({ staticPods: all }: UpgradeReport): Section => ({
   rows: all.map((pod) => ({ cells: [pod], notes: [] })),
 });
 
-/** Of answers that differ without an effect. */
+/** The end of a line about answers that differ without an effect. */
 export const KERNEL_DEFAULTS = "would differ only in writing what the kernel has by itself";
 
 function decisions({ decisions: all }: UpgradeReport): Section {

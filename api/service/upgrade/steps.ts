@@ -6,7 +6,7 @@ import type { GateChange, NowFinding, ReportedNote, Step, UpgradeReport } from "
 
 type ReportParts = Pick<UpgradeReport, "starts" | "startsNow" | "gates" | "notes" | "staticPods" | "decisions">;
 
-/** What to do before the other kubelet starts: first what keeps it from starting, last what only watches it. */
+/** The steps before the other kubelet starts: first those without which it does not start, last those that only watch it. */
 export function stepsOf(told: ReportParts, configuration: unknown, to: Profile): readonly Step[] {
   const { starts, startsNow, gates, notes, staticPods, decisions } = told;
   const topics = (...wanted: readonly ReportedNote["topic"][]) =>

@@ -32,7 +32,7 @@ export interface ChangedPod {
 
 /** A page of the history as a kubelet of another version decides it; decisions of that version are counted as the same, unasked. */
 export interface UpgradePage extends ReplayAnswer {
-  /** Of those that count as the same: they differ, without an effect. */
+  /** The number of those that count as the same: they differ, without an effect. */
   readonly kernelDefaults: number;
   /** Those with the most changed decisions first. */
   readonly pods: readonly ChangedPod[];
@@ -78,7 +78,7 @@ export function upgradePages(store: History, to: Profile, length?: number): Upgr
   };
 }
 
-/** What the version decided itself need not be decided again. */
+/** Decisions of the version itself need not be decided again. */
 function notOfItsOwn(replay: Replayer<Compared>, { version: to }: Profile): Replayer<Compared> {
   return (row) =>
     profileOfPolicy(row.policyVersion).version === to ? Promise.resolve(ok(asRecorded(row, to))) : replay(row);
@@ -94,7 +94,7 @@ const asRecorded = ({ verdict }: DecisionRow, version: string): Compared => ({
   problem: null,
 });
 
-/** What differs without an effect counts as the same; `tell` is called for each. */
+/** Answers that differ without an effect count as the same; `tell` is called for each. */
 function withEffect(replay: Replayer<Compared>, tell: () => void): Replayer<Compared> {
   return async (row) => {
     const again = await replay(row);

@@ -21,7 +21,7 @@ export interface UpgradeInput extends Subject, BesideFile {
   readonly to: ChosenProfile;
 }
 
-/** What another kubelet does to a node: what keeps it from starting, what it does otherwise, and what to do before. */
+/** Reports what another kubelet does to a node: what keeps it from starting, what it does otherwise, and what to do before. */
 export function upgradeReport({ from: was, to: is, args, dropIns, ...subject }: UpgradeInput): UpgradeReport {
   const { configuration: given, snapshot, isTold } = subject;
   const [from, to] = [was.profile, is.profile];

@@ -127,7 +127,7 @@ export function summaryOf({ evidence: { parts }, subject: { node } }: Case): Obs
   const stats = parts.get(node ?? "")?.["stats"] ?? parts.get("")?.["stats"];
   return isObject(stats) ? observedSummary(stats) : null;
 }
-/** What it tells of the pod. */
+/** The part of it that tells of the pod. */
 export const statsOf = (of: Case): NonNullable<ObservedSummary["pods"]>[number] | null =>
   summaryOf(of)?.pods?.find(({ podRef: { namespace = "", name = "", uid = "" } }) =>
     isSubject(of, { namespace, name, uid }),

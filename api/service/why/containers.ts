@@ -26,7 +26,7 @@ const restartsOf = ({ status }: ContainerNow, ended: TerminatedState | undefined
 });
 const endWord = (ended: TerminatedState) => wordOf("container", ended.reason, ended.message, ended.finishedAt ?? null);
 
-/** What containers ended of: too much memory, themselves, again and again. */
+/** Findings about how containers ended: too much memory, by themselves, again and again. */
 export function endsOfContainers(of: Case): readonly Finding[] {
   const all = containersNow(of);
   const found = all.flatMap((one) => {

@@ -27,7 +27,7 @@ export function cpuStatIn(text: string): Result<CpuStat, string> {
   });
 }
 
-/** What happened between two readings; null: the second is not a later one, as after a restart of the container. */
+/** The difference of two readings; null: the second is not a later one, as after a restart of the container. */
 export function between(first: CpuStat, second: CpuStat): CpuStat | null {
   const less = (a: number | null, b: number | null): number | null => (a === null || b === null ? null : b - a);
   const periods = second.periods - first.periods;

@@ -141,7 +141,7 @@ function askAbout(of: Case, held: HeldPod, node: string, atMs: number) {
   return [{ by: held.ref, takes, decision }];
 }
 
-/** What ended the pod, or is about to. `isTold`: that a decision about the node's resources did is told already. */
+/** Findings about what ended the pod, or is about to. `isTold`: that a decision about the node's resources did is told already. */
 export function ended(of: Case, isTold: boolean): readonly Finding[] {
   const { pod } = of.subject;
   const { reason = "", message = "", phase } = pod?.status ?? {};

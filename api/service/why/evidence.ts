@@ -39,15 +39,15 @@ export interface UnreadPiece {
   readonly why: string;
 }
 
-/** What is known beside documents. */
+/** Evidence beside documents. */
 export interface Beside {
-  /** Of the history. */
+  /** Outcomes in the history. */
   readonly outcomes?: readonly SeenOutcome[];
   /** When the live cluster was read that the documents are of, epoch ms. */
   readonly readAtMs?: number;
   /** The documents have every event about the pod that the cluster has. */
   readonly hasAllEvents?: boolean;
-  /** What the live cluster was asked for and did not give. */
+  /** Pieces that the live cluster was asked for and did not give. */
   readonly unread?: readonly UnreadPiece[];
 }
 
@@ -90,7 +90,7 @@ export interface RecordedDecision {
   readonly snapshotId: string | null;
 }
 
-/** What the origin of a stored snapshot's document is. */
+/** The origin of a stored snapshot's document. */
 export const snapshotOrigin = (id: string): string => `snapshot ${id}`;
 /** The snapshot that a recorded decision was made on; null: it is not among the documents. */
 export const snapshotOf = ({ snapshots }: Evidence, { snapshotId }: RecordedDecision): HeldSnapshot | null =>

@@ -14,7 +14,7 @@ export interface Subject {
   readonly pod: ObservedPod | null;
   /** Null: it is bound to none, or nobody tells. */
   readonly node: string | null;
-  /** Of this very pod, the first to happen first. */
+  /** Events of this very pod, the first to happen first. */
   readonly events: readonly HeldEvent[];
   /** Events of another pod of its name, which came before or after it. */
   readonly othersEvents: number;
@@ -69,7 +69,7 @@ function aboutOf({ about }: ObservedEvent): PodRef | null {
   return kind === "Pod" && name !== undefined ? { namespace, name, uid } : null;
 }
 
-/** What a person gives to name a pod: NAME, NAMESPACE/NAME or a uid, and a namespace beside it. */
+/** The words by which a person names a pod: NAME, NAMESPACE/NAME or a uid, and a namespace beside it. */
 export interface PodName {
   readonly pod: string;
   readonly namespace: string | null;

@@ -25,11 +25,11 @@ export type WhyStore = Pick<
 >;
 type Answer<T> = Promise<Result<T, StoreFailure>>;
 
-/** What is asked: a pod, or (null) all of them. */
+/** The question: about a pod, or (null) all of them. */
 export interface WhyAsked {
   readonly pod: string | null;
   readonly namespace: string | null;
-  /** Of this node alone; null: of all. */
+  /** The node to look at; null: all of them. */
   readonly node: string | null;
 }
 /** One of the two is there: a pod's story, or the pods that have one. */
@@ -71,7 +71,7 @@ export async function whyOfHistory(
   return err({ code: "no_story", why: { code: pod === null ? "no_pods" : "no_such_pod", message, near: [] } });
 }
 
-/** What the history has for an answer. */
+/** The history's part of an answer. */
 interface Held {
   readonly documents: readonly WhyDocument[];
   readonly outcomes: readonly SeenOutcome[];
@@ -157,7 +157,7 @@ const podsOf = (snapshot: unknown): readonly PodRef[] => {
   return (Array.isArray(pods) ? pods : []).map(refOf);
 };
 
-/** What a node's history tells beside its latest snapshot, the oldest first. */
+/** A node's history beside its latest snapshot, the oldest first. */
 async function ofNode(
   store: WhyStore,
   node: string,

@@ -90,7 +90,7 @@ function onNodeOf({ evidence, subject }: Case, image: string): boolean | null {
   return Array.isArray(list) ? list.map(fieldsOf).some((one) => isNamed(namesOf(one), image)) : null;
 }
 
-/** What image garbage collection would do with the image now. */
+/** Asks what image garbage collection would do with the image now. */
 function askCollection(of: Case, image: string): Collection {
   const { evidence, subject } = of;
   const onNode = onNodeOf(of, image);

@@ -20,7 +20,7 @@ const WORDS: readonly (readonly [form: RegExp, cause: ResizeCause])[] = [
 export const resizeCause = (message: string): ResizeCause =>
   WORDS.find(([form]) => form.test(message))?.[1] ?? "unknown";
 
-/** What would let the kubelet look at such a resize; nothing for a cause that lies in the pod or in the node's size. */
+/** Changes after which the kubelet would look at such a resize; none for a cause that lies in the pod or in the node's size. */
 export function waysToResize(cause: ResizeCause, message: string): readonly Change[] {
   switch (cause) {
     case "cpu-manager-policy":

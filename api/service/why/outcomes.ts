@@ -2,7 +2,7 @@ import type { ObservedEvent } from "../../model/observed.ts";
 import { type Comparison, type Outcome, type PodOutcome, reasonOfOutcome } from "../../model/outcome.ts";
 import type { Fields } from "../../model/own.ts";
 
-/** What a kubelet did, as a collector saw it and the history has it, with what comparing it with a decision came to. */
+/** An act of a kubelet, as a collector saw it and the history has it, with the result of comparing it with a decision. */
 export interface SeenOutcome {
   readonly id: string;
   readonly node: string;

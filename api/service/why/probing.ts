@@ -25,7 +25,7 @@ const isTimeout = (message: string): boolean =>
   /timed out|deadline exceeded|Timeout exceeded|Client\.Timeout/.test(message);
 const countOf = (events: readonly ObservedEvent[]): number => events.reduce((sum, { count }) => sum + count, 0);
 
-/** What a container's probes say of it: restarted by them, not started, not ready. */
+/** Findings of a container's probes: restarted by them, not started, not ready. */
 export function probingOf(of: Case): readonly Finding[] {
   const { pod, events } = of.subject;
   const phase = pod?.status?.phase;
@@ -126,7 +126,7 @@ const NOTHING: Asked = { decisions: [], whatWouldChange: [] };
 /** Long enough for every probe that a person waits for. */
 const SECONDS = 3600;
 
-/** What the settings make of attempts that all fail, and which of them are likely to be wrong. */
+/** Asks what the settings make of attempts that all fail, and which of them are likely to be wrong. */
 function askProbes(of: Case, one: ContainerNow, type: ProbeType, failed: readonly ObservedEvent[]): Asked {
   const { held, node } = of.subject;
   if (held === null) return NOTHING;

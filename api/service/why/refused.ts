@@ -162,7 +162,7 @@ function askAgain(of: Case, { reason, message, since, again }: Refusal): AskedAg
   };
 }
 
-/** What would have let it in by the kubelet's own amounts; what follows from others is left out. */
+/** Changes that would have let it in by the kubelet's own amounts; what follows from others is left out. */
 function byItsWords(message: string, found: AdmissionDecision["counterfactuals"]): readonly Change[] {
   const { resource, numbers } = shortageIn(message);
   const { requested, used, capacity } = numbers;

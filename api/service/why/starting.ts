@@ -89,7 +89,7 @@ function initOf(of: Case): Finding | null {
   });
 }
 
-/** What the last warning is about, of a pod whose containers the kubelet has not begun with. */
+/** The subject of the last warning, of a pod whose containers the kubelet has not begun with. */
 const ABOUT: Readonly<Record<string, string>> = {
   FailedMount: "volume",
   FailedAttachVolume: "volume",

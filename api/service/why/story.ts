@@ -131,7 +131,7 @@ const throttlingText = (pods: number): string =>
   `throttling was not looked at for ${many(pods, "pod")} with a CPU limit: it takes each kubelet's /stats/summary, or a cpu.stat; ask for one pod`;
 const silentText = (pods: number): string =>
   `nothing tells what is so of ${many(pods, "pod")}; ask for one to see what does`;
-/** What a story of one pod tells or asks for, where there are such pods. */
+/** The part of a story that is about one pod, where there are such pods. */
 function ofOne(piece: Piece, why: string, [first]: readonly Case[]): readonly Missing[] {
   if (first === undefined) return [];
   const { namespace, name } = first.subject.ref;
@@ -238,7 +238,7 @@ const conditionsSoon = ({ asOfMs }: Case, { decision: { verdict, at, excerpt } }
     ? []
     : [...new Set(excerpt.thresholds.map(({ signal }) => SIGNALS[signal].condition))];
 
-/** What is so of a pod of which nothing bad is told. */
+/** Findings about a pod of which nothing bad is told. */
 function calmOf(of: Case): readonly Finding[] {
   const { pod, events } = of.subject;
   const phase = pod?.status?.phase;
@@ -303,7 +303,7 @@ function podOf({ ref, pod, node }: Subject): StoryPod {
 const podMissing = (of: Case): readonly Missing[] =>
   of.subject.held === null ? [missing(of, "pod", "its status, and what it asks for")] : [];
 
-/** What could not be read is named even where no finding asks for it, and says why it could not. */
+/** Unreadable pieces are named even where no finding asks for them, with the reason. */
 function withUnread(of: Case, lacks: readonly Missing[]): readonly Missing[] {
   const unread = of.evidence.unread.map(({ piece, why }) => missing(of, piece, `it could not be read: ${why}`));
   const told = lacks.map((one) => {

@@ -100,7 +100,7 @@ function whoseStat(of: Case, origin: string): Result<string, string> {
   );
 }
 
-/** Of several readings the difference of the last two. */
+/** With several readings, the difference of the last two. */
 function statIn(readings: readonly CpuStat[] = []): CpuStat | null {
   const [last, before] = readings.toReversed();
   if (last === undefined) return null;

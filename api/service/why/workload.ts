@@ -13,7 +13,7 @@ export const WORKLOADS = {
   CronJob: ["cj", "cronjob", "cronjobs"],
 } as const satisfies Readonly<Record<string, readonly string[]>>;
 
-/** What makes pods and keeps them: `Deployment` and `web`. */
+/** The owner that makes pods and keeps them: `Deployment` and `web`. */
 export interface Workload {
   readonly kind: keyof typeof WORKLOADS;
   readonly name: string;

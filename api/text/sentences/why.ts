@@ -53,7 +53,7 @@ const INFEASIBLE: Readonly<Record<FindingOf<"resize-infeasible">["numbers"]["cau
   unknown: "the kubelet will not do it",
 };
 
-/** What is so, in a line, for each finding. */
+/** A headline for each finding. */
 const HEADLINES: { readonly [C in FindingCode]: Headline<C> } = {
   evicted: ({ words, numbers: { cause, resource, limit } }) => {
     if (isOnlyDecided(words)) return "a recorded decision chose it; no word of a kubelet about it is known";
@@ -173,7 +173,7 @@ const PENDING: Readonly<Record<string, string>> = {
   container: "its containers are being made",
 };
 
-/** What is so, in a line. */
+/** The finding in a line. */
 export const headline = (finding: Finding): string =>
   (HEADLINES[finding.code] as (finding: Finding) => string)(finding);
 
@@ -188,7 +188,7 @@ const isCounterfactual = (change: Change): change is Change & Counterfactual => 
 
 const MAX_REQUESTS = 12;
 
-/** What would change it, a sentence each. */
+/** The changes that would help, a sentence each. */
 export function changeSentences(changes: readonly Change[]): readonly string[] {
   const nodes = Map.groupBy(changes.filter(isCounterfactual), ({ numbers }) => numbers["node"]);
   const told = [...nodes].flatMap(([node, all]) => counterfactualSentences(all).map((text) => ({ node, text })));

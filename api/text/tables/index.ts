@@ -108,7 +108,7 @@ export interface Answer<K extends Kind> {
   readonly asked?: PodRef | undefined;
   /** When it was so, in epoch ms. */
   readonly observedAtMs?: number | undefined;
-  /** Of an eviction: all but the rankings of what is not short, or these alone. */
+  /** For an eviction: all but the rankings of what is not short, or these alone. */
   readonly rankings?: "acted-on" | "idle";
 }
 

@@ -111,7 +111,7 @@ export interface Shown<D> {
   readonly explain?: Explain | undefined;
   /** Amounts are exact, and not for the eye. */
   readonly isExact?: boolean | undefined;
-  /** Of an eviction: all but the rankings of what is not short, or these alone. */
+  /** For an eviction: all but the rankings of what is not short, or these alone. */
   readonly rankings?: "acted-on" | "idle" | undefined;
 }
 

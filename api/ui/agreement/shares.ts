@@ -12,7 +12,7 @@ export const TONE: { readonly [V in AgreementVerdict]: "good" | "bad" | "rest" }
   differs: "bad",
   "not-comparable": "rest",
 };
-/** Of many of them. */
+/** The word for many of them. */
 export const WORD: { readonly [V in AgreementVerdict]: string } = {
   agrees: "agree",
   differs: "differ",

@@ -51,7 +51,7 @@ function wordsBeside(line: string, other = ""): readonly Word[] {
   let at = 0;
   return parts.filter((text) => text !== "").map((text) => ({ text, isOwn: isWord(text) && flags[at++] === true }));
 }
-/** Of words without a column of their own. */
+/** Flags of words without a column of their own. */
 const ownFlags = (own: string[], others: string[]): readonly boolean[] =>
   diffArrays(own, others).flatMap(({ value, added, removed }) => (added ? [] : value.map(() => removed)));
 const isWord = (text: string): boolean => /\S/.test(text);

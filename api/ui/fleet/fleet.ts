@@ -107,7 +107,7 @@ const COUNTS: readonly (readonly [FleetSort, string, string])[] = [
 ];
 
 interface Times {
-  /** What is counted is of then or later. */
+  /** Counts are of this time or later. */
   readonly sinceMs: number;
   readonly nowMs: number;
 }
@@ -140,7 +140,7 @@ function nodesTable(
 
 type Signal = Headroom["signal"];
 const NODE_DISK = ["Node disk", "nodefs.available", "nodefs.inodesFree"] as const;
-/** What runs out, in the order that people know it in, with the signals that tell: a disk can run out of space or of inodes. */
+/** Resources that run out, in the order that people know them in, with the signals that tell: a disk can run out of space or of inodes. */
 const ROOMS: readonly (readonly [name: string, ...signals: readonly Signal[]])[] = [
   ["Pods’ memory", "allocatableMemory.available"],
   ["Memory", "memory.available"],
@@ -232,7 +232,7 @@ function doneByKubelet(node: string, counts: FleetNode["refusals"], hours: numbe
 /** A threshold nearer than this is worth a colour. */
 const NEAR = 0.05;
 
-/** What is left to the threshold that is met first, and when that is within the hour. */
+/** The distance to the threshold that is met first, and when that is within the hour. */
 function headroom({ headroom: all }: FleetNode, signals: readonly Signal[], nowMs: number): Html | Promise<Html> {
   const first = all.find((one) => signals.includes(one.signal));
   if (first?.ratio === null || first === undefined) return html`<span class="soft">–</span>`;

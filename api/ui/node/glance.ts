@@ -9,7 +9,7 @@ import { tryDrawing } from "../record-part.ts";
 import { whatIfLink } from "../what-if/change.ts";
 import { isOpen, type NodeView, passOf, plural, podName } from "./view.ts";
 
-/** What a person who is called at night looks for first: does it press, who goes next, what was refused, what is not as decided. */
+/** The first look of a person who is called at night: is there pressure, who goes next, what was refused, what is not as decided. */
 export async function glance(view: NodeView, nowMs: number): Promise<Html> {
   const { fleet, row, eviction, undrawn } = view;
   const next = (): Html => nextTile(row.name, passOf(view));

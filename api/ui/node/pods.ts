@@ -21,7 +21,7 @@ interface Row {
   readonly used: number | null;
   /** Percent of the last minute in which all its tasks waited for CPU; null: no stats tell. */
   readonly throttled: number | null;
-  /** Of all its containers; null: no status tells. */
+  /** Restarts of all its containers; null: no status tells. */
   readonly restarts: number | null;
   /** When it goes for want of memory: 1 is the first; null: not ranked. */
   readonly place: number | null;

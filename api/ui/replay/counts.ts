@@ -110,7 +110,7 @@ function countsTable({ title, head, rows, counts }: CountsShown): Html {
 <tbody>${rows.map(row)}</tbody></table></div></div>`;
 }
 
-/** What a verdict is told with, as in lists. */
+/** The parts of a decision that stand beside its verdict, as in lists. */
 interface Told {
   readonly kind: string;
   readonly pod?: unknown;

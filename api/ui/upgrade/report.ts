@@ -20,7 +20,7 @@ const OUTCOME: { readonly [O in UpgradeReport["outcome"]]: "bad" | "warn" | "goo
   same: "good",
 };
 
-/** What another kubelet does to a node: how it ends, what there is of each, and every part. */
+/** Shows what another kubelet does to a node: how it ends, how many there are of each, and every part. */
 export function reportParts(report: UpgradeReport): Html {
   const { outcome, starts, gates, staticPods, decisions, steps } = report;
   const figures: readonly (readonly [count: number, words: string, id: string, tone: string])[] = [

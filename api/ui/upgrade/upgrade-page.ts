@@ -141,7 +141,7 @@ interface Asked {
   readonly placeOf: (field: string) => string | null;
 }
 
-/** What the form is about. Errors: neither a configuration nor a command line nor a snapshot, drop-ins alone, and what is no configuration. */
+/** The subject of the form. Errors: neither a configuration nor a command line nor a snapshot, drop-ins alone, and what is no configuration. */
 function subjectIn({ texts, fileName, about, args, dropIns }: FormRead): Result<Asked, string> {
   const isGiven = texts.change.trim() !== "";
   const fails = (error: string) => ({ ok: false, error }) as const;

@@ -69,7 +69,7 @@ interface Question {
   readonly before: EffectiveSnapshot;
   readonly after: EffectiveSnapshot;
   readonly pod: PodAsk["pod"];
-  /** What a pod is to have after the change; null: the resizes that wait count on both sides. */
+  /** The pod's resources after the change; null: the resizes that wait count on both sides. */
   readonly resize: AskOf["resize"] | null;
   readonly remembered: ReadonlyMap<Kind, Remembered>;
 }

@@ -46,7 +46,7 @@ export interface NodeBefore {
   /** As it was given, with fields that no decision reads. */
   readonly configuration: unknown;
   readonly faults: readonly FormFault[];
-  /** What of the files and the text does not count, each beside its field. */
+  /** Parts of the files and the text that do not count, each beside its field. */
   readonly warnings: readonly FormFault[];
   readonly given: Assembled["given"];
   /** The values that were assumed where nobody gave one. */

@@ -90,10 +90,10 @@ export interface Recognised {
   readonly parts: readonly Part[];
   /** The inputs that cannot be read, each with its place. */
   readonly faults: readonly string[];
-  /** What is no part of a node, each with its place: the others count without it. */
+  /** Documents that are no part of a node, each with its place: the others count without them. */
   readonly passed: readonly string[];
 }
-/** What one document is. */
+/** The content of one document. */
 type Found = { readonly parts: readonly Part[]; readonly passed?: string } | { readonly fault: string };
 
 type Fields = Readonly<Record<string, unknown>>;

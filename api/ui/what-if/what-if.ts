@@ -343,7 +343,7 @@ const NO_HANDY = {
   imageGCLowThresholdPercent: "",
 };
 
-/** What does not count, where whoever looks at the answer sees it too. */
+/** Names what does not count, where whoever looks at the answer sees it too. */
 const warningsNote = (warnings: readonly FormFault[]): Piece =>
   warnings.length === 0
     ? ""

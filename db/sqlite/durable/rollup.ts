@@ -3,7 +3,7 @@ import type { D1Database, DurableObjectStorage, SqlStorageValue } from "@cloudfl
 /** Rows that one statement takes: their JSON stays far below what a parameter may hold. */
 const ROWS = 500;
 
-/** What others' clocks and requests that are under way may be behind: so much is told again. */
+/** The most that others' clocks and requests that are under way may be behind: so much is told again. */
 const MARGIN_MS = 60_000;
 
 /** How much of an object's history the fleet's has. */

@@ -124,7 +124,7 @@ async function* streamOfAll(
 
 const NO_PAGE = { items: [], nextPageToken: null };
 const UNKNOWN = { known: false, added: 0 };
-/** What is there for nobody, so that it is told apart. */
+/** The answer of an object that was never written to. */
 const NOWHERE = null as never;
 
 /** The shared texts that rows need, of those that an import has put into the fleet's database. */
@@ -239,7 +239,7 @@ async function* exportOfAll(
   if (filter.tokens === true) yield* fleet.exportRows(filter, "tokens/");
 }
 
-/** What is asked of one node's object, or of an id's. */
+/** The calls that go to one node's object, or to an id's. */
 function ofObjects(fleet: Store, d1: D1Database, objects: Objects) {
   const { ofNode, ofId } = objects;
   return {
