@@ -134,7 +134,7 @@ const PACKAGES: Readonly<Record<string, readonly string[]>> = {
   "db/open/": ["@cloudflare/workers-types", "node:"],
   "db/migrations.ts": ["node:"],
   "db/sql/": ["drizzle-orm"],
-  "db/postgres/": ["drizzle-orm", "pg", "node:"],
+  "db/postgres/": ["drizzle-orm", "pg", "pgpass", "node:"],
   "db/sqlite/": ["drizzle-orm"],
   "db/sqlite/d1/": ["drizzle-orm", "@cloudflare/workers-types"],
   "db/sqlite/durable/": ["drizzle-orm", "@cloudflare/workers-types"],
