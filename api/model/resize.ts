@@ -135,7 +135,7 @@ const podResize = () =>
 export type PodResize = Form<typeof podResize>;
 
 /** The decision of the kind `resize`. */
-const resizeDecision = z.lazy(() =>
+export const resizeDecision = z.lazy(() =>
   z.strictObject({
     resizes: z
       .array(podResize())

@@ -8,6 +8,7 @@ import { comparison } from "./outcome.ts";
 import { admissionDecision } from "./preemption.ts";
 import { PROBE_TYPES } from "./probe.ts";
 import { probesDecision } from "./probes-decision.ts";
+import { resizeDecision } from "./resize.ts";
 
 /** States of a pod, the worst first: the first finding of a story is the one that it begins with. */
 export const FINDING_CODES = [
@@ -208,6 +209,14 @@ export const admissionExcerptForm = () =>
 /** The parts of a decision that a story tells. */
 const EXCERPTS = {
   admission: admissionExcerptForm,
+  resize: () =>
+    resizeDecision
+      .unwrap()
+      .shape.resizes.element.omit({ actuation: true })
+      .extend({
+        place: integer.describe("in the order in which the kubelet tries those that wait on the node; 1: the first"),
+        of: integer.describe("how many it tries"),
+      }),
   eviction: () =>
     z.strictObject({
       ...evictionDecision.unwrap().pick({ thresholds: true, evicted: true, forecast: true }).shape,
@@ -283,6 +292,7 @@ export const CHANGE_CODES = [
   "image_pull_policy",
   "image_gc_threshold",
   "resize_at_most",
+  "resize_leave",
   "resize_setting",
   "resize_restart_policy",
   "resize_anew",

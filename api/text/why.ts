@@ -183,6 +183,13 @@ function excerptText(decision: StoryDecision, screen: Screen): string {
         .map((one) => `  also ${printable(`${one.reason}: ${one.message}`)}\n`);
       return `${said}${others.join("")}${resourcesTable(resources, shown)}${victimsTable(preempt, shown)}`;
     }
+    case "resize": {
+      const { status, check, message, preempt, resources, place, of } = decision.excerpt;
+      const said = status === "InProgress" ? "  the kubelet would take it\n" : `  ${status}: ${printable(message)}\n`;
+      const order = of > 1 ? `  the kubelet tries it as number ${place} of ${of}\n` : "";
+      const room = check === null || check === "capacity" ? resourcesTable(resources, shown) : "";
+      return `${said}${order}${room}${victimsTable(preempt, shown)}`;
+    }
     case "eviction":
       return evictionText(decision.excerpt, screen);
     case "cgroups":

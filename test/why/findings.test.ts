@@ -407,18 +407,23 @@ const storyOfFiles = (files: readonly { origin: string; value: unknown }[]): rea
 const shown = (told: Story): string => storyText(told, { columns: Infinity, paint: plainPaint });
 
 describe("a resize", () => {
-  const containers = [container("app", { cpu: "6" }, { cpu: "6" })];
-  const of = (reason: string, message: string) =>
+  const six = { cpu: "6", memory: "1Gi" };
+  const one = { cpu: "1", memory: "1Gi" };
+  const containers = [container("app", six, six)];
+  const of = (reason: string, message: string, metadata: Json = {}) =>
     pod({
       containers,
+      metadata,
       status: {
+        qosClass: "Guaranteed",
         conditions: [{ type: "PodResizePending", status: "True", reason, message, lastTransitionTime: LATER }],
         containerStatuses: [
           {
             name: "app",
             ready: true,
             state: { running: { startedAt: AT } },
-            resources: { requests: { cpu: "1" }, limits: { cpu: "1" } },
+            allocatedResources: one,
+            resources: { requests: one, limits: one },
           },
         ],
       },
@@ -427,10 +432,12 @@ describe("a resize", () => {
     ...pod({ containers: [container("c", { cpu: "3" })] }),
     metadata: { name: "db", namespace: "shop", uid: "u-db" },
   };
+  const old = node("n1", { nodeInfo: { kubeletVersion: "v1.35.4" } });
+  const configz = (config: Json) => ({ kubeletconfig: { kubeReserved: { cpu: "100m" }, ...config } });
   it("that the node can never carry", () => {
     const message = "Node didn't have enough capacity: cpu, requested: 6000, capacity: 4000";
     const { numbers, words, decisions, whatWouldChange, since } = only(
-      story("web", [of("Infeasible", message), other, node()]),
+      story("web", [of("Infeasible", message), other, old]),
       "resize-infeasible",
     );
     expect(since).toBe(LATER);
@@ -439,66 +446,76 @@ describe("a resize", () => {
       { container: "app", resource: "requests.cpu", from: "1", to: "6" },
       { container: "app", resource: "limits.cpu", from: "1", to: "6" },
     ]);
-    expect(decisions).toMatchObject([{ kind: "admission", agrees: true }]);
-    expect(whatWouldChange).toMatchObject([{ code: "resize_at_most", numbers: { resource: "cpu", atMost: 1000 } }]);
+    expect(decisions).toMatchObject([
+      { kind: "resize", agrees: true, excerpt: { status: "Infeasible", check: "capacity", message, isRetried: false } },
+    ]);
+    expect(whatWouldChange).toEqual([
+      { code: "resize_at_most", numbers: { resource: "cpu", requested: 6000, atMost: 1000, less: 5000 } },
+    ]);
   });
-  // word for word those of the kubelets 1.34 to 1.37, and of the API server
+  const manifest = { annotations: { "kubernetes.io/config.source": "file" } };
+  const policies = { cpuManagerPolicy: "static", memoryManagerPolicy: "Static" };
+  // word for word those of the kubelets 1.34 to 1.37, and of the API server; what nothing here tells is not compared
   test.each([
-    ["Node didn't have enough capacity: cpu, requested: 6000, capacity: 4000", "capacity", ["resize_at_most"]],
+    ["Node didn't have enough capacity: cpu, requested: 6000, capacity: 4000", "capacity", ["resize_at_most"], [old]],
     [
       "node didn't have enough allocatable resources: cpu, requested: 6000, allocatable: 4000",
       "capacity",
       ["resize_at_most"],
+      [node()],
     ],
     [
       'Resize is infeasible for Guaranteed Pods alongside CPU Manager policy "static"',
       "cpu-manager-policy",
       ["resize_setting"],
+      [configz(policies), node()],
     ],
     [
       'Resize is infeasible for Guaranteed Pods alongside Memory Manager policy "Static"',
       "memory-manager-policy",
       ["resize_setting"],
+      null,
     ],
-    ["In-place resize of containers with swap is not supported.", "swap", ["resize_restart_policy"]],
-    ["Memory-backed emptyDir volume resize is disabled", "memory-volume", ["resize_setting"]],
-    ["Memory-backed emptyDir volume resize is not supported on cgroups v1", "memory-volume", []],
-    ["InPlacePodVerticalScaling is disabled", "feature-gate", ["resize_setting"]],
-    ["InPlacePodLevelResourcesVerticalScaling is disabled", "feature-gate", ["resize_setting"]],
-    ["In-place resize of static-pods is not supported", "static-pod", []],
-    ["In-place pod resize is not supported on this node", "platform", []],
-    ["In-place pod-level resources resize is not supported on Windows", "platform", []],
-    ["Pod QOS Class may not change as a result of resizing", "not-resizable", []],
-    ["resource limits cannot be removed", "not-resizable", []],
-    ["only cpu and memory resources are mutable", "not-resizable", []],
-    ["a word of a later kubelet", "unknown", []],
-  ])("that is infeasible tells why: %s", (message, cause, ways) => {
-    const told = story("web", [of("Infeasible", message), other, node()]);
+    ["In-place resize of containers with swap is not supported.", "swap", ["resize_restart_policy"], null],
+    ["Memory-backed emptyDir volume resize is disabled", "memory-volume", ["resize_setting"], null],
+    ["Memory-backed emptyDir volume resize is not supported on cgroups v1", "memory-volume", [], null],
+    [
+      "InPlacePodVerticalScaling is disabled",
+      "feature-gate",
+      ["resize_setting"],
+      [configz({ featureGates: { InPlacePodVerticalScaling: false } }), old],
+    ],
+    ["InPlacePodLevelResourcesVerticalScaling is disabled", "feature-gate", ["resize_setting"], null],
+    ["In-place resize of static-pods is not supported", "static-pod", [], [old]],
+    ["In-place pod resize is not supported on this node", "platform", [], null],
+    ["In-place pod-level resources resize is not supported on Windows", "platform", [], null],
+    ["Pod QOS Class may not change as a result of resizing", "not-resizable", [], null],
+    ["resource limits cannot be removed", "not-resizable", [], null],
+    ["only cpu and memory resources are mutable", "not-resizable", [], null],
+    ["a word of a later kubelet", "unknown", [], null],
+  ] as const)("that is infeasible tells why: %s", (message, cause, ways, documents) => {
+    const isStatic = cause === "static-pod";
+    const told = story("web", [of("Infeasible", message, isStatic ? manifest : {}), other, ...(documents ?? [node()])]);
     const { numbers, decisions, whatWouldChange } = only(told, "resize-infeasible");
     expect(numbers.cause).toBe(cause);
     // what others hold leaves no room for a new pod of that size either
     expect(whatWouldChange.map(({ code }) => code)).toEqual(ways);
-    expect(decisions).toMatchObject([
-      { kind: "admission", verdict: "refused", agrees: ways[0] === "resize_at_most" || null },
-    ]);
+    expect(decisions).toMatchObject([{ kind: "resize", verdict: "refused", agrees: documents === null ? null : true }]);
     const [, headline = ""] = shown(told).split("\n");
     expect(headline.includes("the node can never give what is asked for")).toBe(cause === "capacity");
     expect(headline).toMatch(/^RESIZE INFEASIBLE {2}\S.*: app requests.cpu 1 -> 6 and app limits.cpu 1 -> 6$/);
   });
   it("that a policy of the node forbids is told with the policy, and with what a new pod would get", () => {
     const message = 'Resize is infeasible for Guaranteed Pods alongside CPU Manager policy "static"';
-    const ANEW = "the pod comes anew with this size";
+    const amounts = { cpu: "8", memory: "8Gi", pods: "110" };
     const told = story("web", [
       of("Infeasible", message),
       { ...other, spec: { nodeName: "n2" } },
-      node("n1", {
-        capacity: { cpu: "8", memory: "8Gi", pods: "110" },
-        allocatable: { cpu: "8", memory: "8Gi", pods: "110" },
-      }),
+      node("n1", { capacity: amounts, allocatable: amounts }),
     ]);
-    expect(only(told, "resize-infeasible").decisions).toMatchObject([
-      { excerpt: { admit: true }, assumed: [expect.any(String), ANEW], agrees: null, differs: null },
-    ]);
+    const { decisions, missing } = only(told, "resize-infeasible");
+    expect(decisions).toMatchObject([{ agrees: null, differs: "the kubelet would take it now" }]);
+    expect(missing.map(({ piece }) => piece)).toEqual(["pods", "kubeletConfiguration"]);
     expect(shown(told)).toContain(
       `RESIZE INFEASIBLE  a Guaranteed pod keeps the CPU that it started with where the CPU manager's policy is static: app`,
     );
@@ -507,6 +524,28 @@ WHAT WOULD CHANGE IT
 - with cpuManagerPolicy: none in the kubelet's configuration, or the feature gate InPlacePodVerticalScalingExclusiveCPUs, the kubelet would look at it
 - a pod that is made anew of this size would come in
 `);
+  });
+  it("whose allocated resources no document tells is asked about in vain", () => {
+    const bare = of("Deferred", "Node didn't have enough resource: cpu, requested: 6000, used: 3000, capacity: 4000");
+    const { containerStatuses, ...status } = bare["status"] as Json;
+    const { decisions, missing } = only(story("web", [{ ...bare, status }, other, node()]), "resize-deferred");
+    expect(decisions).toEqual([]);
+    expect(missing).toMatchObject([{ piece: "state files", command: "cat /var/lib/kubelet/allocated_pods_state" }]);
+  });
+  it("that waits tells its place in the queue, and who would have to leave", () => {
+    const amounts = { cpu: "7", memory: "8Gi", pods: "110" };
+    const message = "Node didn't have enough resource: cpu, requested: 6000, used: 3000, capacity: 7000";
+    const told = story("web", [of("Deferred", message), other, node("n1", { allocatable: amounts })]);
+    const { decisions, whatWouldChange } = only(told, "resize-deferred");
+    expect(decisions).toMatchObject([{ agrees: true, excerpt: { place: 1, of: 1, leave: [{ name: "db" }] } }]);
+    expect(whatWouldChange).toEqual([
+      { code: "resize_at_most", numbers: { resource: "cpu", requested: 6000, atMost: 4000, less: 2000 } },
+      { code: "resize_leave", numbers: { pods: "shop/db" } },
+    ]);
+    expect(shown(told)).toContain("- the end of shop/db would make room; the kubelet ends nobody for it\n");
+    expect(shown(told)).toContain(
+      `refused, on these documents · kubelet-1.36+7 · agrees with the kubelet\n  Deferred: ${message}\n`,
+    );
   });
   it("that waits for others to go, and one that is being carried out", () => {
     const message = "Node didn't have enough resource: cpu, requested: 6000, used: 3000, capacity: 4000";

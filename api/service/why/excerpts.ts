@@ -28,6 +28,15 @@ export const admissionExcerpt = ({
   counterfactuals,
 });
 
+/** What is said of the story's pod; null: nothing. */
+export function resizeExcerpt(of: Case, { resizes }: DecisionOf["resize"]): ExcerptOf<"resize"> | null {
+  const place = resizes.findIndex(({ pod }) => isSubject(of, pod));
+  const found = resizes[place];
+  if (found === undefined) return null;
+  const { actuation: _, ...told } = found;
+  return { ...told, place: place + 1, of: resizes.length };
+}
+
 /** Pods of a ranking that are told beside the story's own. */
 const FIRST = 5;
 

@@ -20,6 +20,10 @@ const WORDS: readonly (readonly [form: RegExp, cause: ResizeCause])[] = [
 export const resizeCause = (message: string): ResizeCause =>
   WORDS.find(([form]) => form.test(message))?.[1] ?? "unknown";
 
+/** Whether an API server says this of a patch, or what does its part where there is none. */
+export const isOfApiServer = (message: string): boolean =>
+  resizeCause(message) === "not-resizable" || message.startsWith("node didn't have enough allocatable resources:");
+
 /** Changes after which the kubelet would look at such a resize; none for a cause that lies in the pod or in the node's size. */
 export function waysToResize(cause: ResizeCause, message: string): readonly Change[] {
   switch (cause) {

@@ -36,6 +36,8 @@ export interface Then {
   /** A pod that counts as running (`with`), or that is not there yet (`without`), whatever its status says. */
   readonly with?: PodRef;
   readonly without?: PodRef;
+  /** A pod that is asked about as it is. */
+  readonly about?: PodRef;
 }
 
 /** A snapshot of the node that is older than this by the time that is asked for tells of another node than was there. */
@@ -78,8 +80,13 @@ const podsOf = (snapshot: Fields): readonly Fields[] => {
 };
 
 /** One pod alone is what `kubectl get pod NAME` prints: it says nothing of the others. */
-function lacking(evidence: Evidence, snapshot: Snapshot, { node, with: asked, without }: Then): readonly string[] {
-  const others = evidence.pods.filter((held) => held.node === node && held.ref.uid !== (asked ?? without)?.uid);
+function lacking(
+  evidence: Evidence,
+  snapshot: Snapshot,
+  { node, with: asked, without, about }: Then,
+): readonly string[] {
+  const subject = asked ?? without ?? about;
+  const others = evidence.pods.filter((held) => held.node === node && held.ref.uid !== subject?.uid);
   return [
     ...(snapshot.node === undefined ? ["node"] : []),
     ...(others.length === 0 && !isWhole(evidence, node) ? ["pods"] : []),

@@ -1,5 +1,5 @@
-import type { AdmissionDecision } from "../../model/preemption.ts";
-import type { Change, Finding, FindingOf, Missing, StoryDecision } from "../../model/why.ts";
+import { namespacedName } from "../../model/forms.ts";
+import type { Change, ExcerptOf, Finding, FindingOf, Missing, StoryDecision } from "../../model/why.ts";
 import {
   type Case,
   conditionOf,
@@ -11,10 +11,12 @@ import {
   wordOfCondition,
   wordOfEvent,
 } from "./case.ts";
-import { admissionExcerpt } from "./excerpts.ts";
-import { type ResizeCause, resizeCause, waysToResize } from "./infeasible.ts";
-import { nodeThen } from "./node-then.ts";
+import { resizeExcerpt } from "./excerpts.ts";
+import { isOfApiServer, type ResizeCause, resizeCause, waysToResize } from "./infeasible.ts";
+import { ask, nodeThen } from "./node-then.ts";
 import { admissionOf, differenceOf } from "./refused.ts";
+
+type ResizeExcerpt = ExcerptOf<"resize">;
 
 /** A change of a running pod's resources that waits, cannot be, or is being carried out. */
 export function resizeOf(of: Case): readonly Finding[] {
@@ -34,7 +36,9 @@ export function resizeOf(of: Case): readonly Finding[] {
     const words = [wordOfCondition(pending), ...events.map(wordOfEvent)];
     // a resize that is deferred waits for room
     const cause = isInfeasible ? resizeCause(message) : "capacity";
-    const asked = of.decides ? askAgain(of, cause, message) : NOTHING;
+    const asked = of.decides
+      ? askAgain(of, cause, { status: isInfeasible ? "Infeasible" : "Deferred", message })
+      : NOTHING;
     found.push(
       isInfeasible
         ? finding("resize-infeasible", { since, words, numbers: { ...numbers, cause }, ...asked })
@@ -72,47 +76,75 @@ interface Asked {
 }
 const NOTHING: Asked = { decisions: [], whatWouldChange: [], missing: [] };
 
-/**
- * A resize is let in as a pod of that size would be, were it not there yet (kubelet 1.36: canResizePod). Where it is refused for
- * another cause than room, that says whether a pod made anew would come in.
- */
-function askAgain(of: Case, cause: ResizeCause, message: string): Asked {
+/** The decision on the resize that the pod's spec asks for, beside what the kubelet said of it. */
+function askAgain(of: Case, cause: ResizeCause, said: Said): Asked {
   const { subject, evidence } = of;
-  const ways = waysToResize(cause, message);
+  const ways = waysToResize(cause, said.message);
   const none: Asked = { ...NOTHING, whatWouldChange: ways };
   if (subject.node === null) return none;
-  const then = nodeThen(evidence, { node: subject.node, atMs: null, without: subject.ref });
+  const then = nodeThen(evidence, { node: subject.node, atMs: null, about: subject.ref });
   if (!then.ok) return { ...none, missing: [missing(of, "node", then.error)] };
-  const lacks = [...then.value.lacks].flatMap((piece) =>
-    piece === "node"
-      ? [missing(of, "node", "what it can give")]
-      : piece === "pods"
-        ? [missing(of, "pods", "what others hold")]
-        : [],
-  );
-  if (then.value.lacks.has("node")) return { ...none, missing: lacks };
-  const asked = admissionOf(of, then.value, false);
-  if (!asked.ok) return { ...none, missing: [...lacks, missing(of, "node", asked.error)] };
-  const { decision, head } = asked.value;
-  const resource = /enough (?:resource|capacity|allocatable resources): ([\w./-]+),/.exec(message)?.[1];
-  const isKnown = resource !== undefined && !then.value.lacks.has("pods");
-  const other = isKnown ? differenceOf({ reason: `OutOf${resource}`, message }, decision) : null;
-  const isSame = decision.reason === `OutOf${resource}`;
-  // others were there then; what the node can never carry has other words
-  const isOther = isSame && other !== null && message.includes(" used: ");
-  const agrees = !isKnown || isOther ? null : isSame;
-  const differs = isOther || agrees === false ? other : null;
-  const assumed = cause === "capacity" ? head.assumed : [...head.assumed, "the pod comes anew with this size"];
+  const { lacks } = then.value;
+  const unknown = [
+    ...(lacks.has("node") ? [missing(of, "node", "what it can give")] : []),
+    ...(lacks.has("pods") ? [missing(of, "pods", "what others hold")] : []),
+  ];
+  if (lacks.has("node")) return { ...none, missing: unknown };
+  const name = `${subject.ref.namespace}/${subject.ref.name}`;
+  // an API server's own check is asked for with a change; a kubelet never makes it
+  const asked = ask("resize", then.value, { pod: name, ...(isOfApiServer(said.message) && { spec: {} }) });
+  if (!asked.ok) return { ...none, missing: [...unknown, missing(of, "node", asked.error.message)] };
+  const { head, decided } = asked.value;
+  const excerpt = resizeExcerpt(of, decided.decision);
+  if (excerpt === null || excerpt.status === "Unchanged")
+    return { ...none, missing: [...unknown, missing(of, "state files", "what is allocated", "allocated_pods_state")] };
+  const compared = comparedTo(said, excerpt, lacks);
+  const policy = compared.agrees === null && cause !== "capacity" && lacks.has("kubeletConfiguration");
   return {
-    decisions: [{ kind: "admission", ...head, assumed, agrees, differs, excerpt: admissionExcerpt(decision) }],
-    whatWouldChange: cause === "capacity" ? atMost(decision) : [...ways, ...(decision.admit ? ANEW : [])],
-    missing: lacks,
+    decisions: [{ kind: "resize", ...head, ...compared, excerpt }],
+    whatWouldChange: cause === "capacity" ? waysOf(excerpt) : [...ways, ...anew(of, subject.node)],
+    missing: [...unknown, ...(policy ? [missing(of, "kubeletConfiguration", "what the node resizes")] : [])],
   };
 }
-const ANEW: readonly Change[] = [{ code: "resize_anew", numbers: {} }];
 
-/** The most that would be let in now. */
-const atMost = ({ counterfactuals }: AdmissionDecision): readonly Change[] =>
-  counterfactuals.flatMap(({ code, numbers }): readonly Change[] =>
-    code === "lower_request_admits" ? [{ code: "resize_at_most", numbers }] : [],
-  );
+interface Said {
+  readonly status: "Deferred" | "Infeasible";
+  readonly message: string;
+}
+
+/** What the kubelet said beside the decision; where not all of the node is known, a difference says nothing. */
+function comparedTo(
+  { status, message }: Said,
+  decided: ResizeExcerpt,
+  lacks: ReadonlySet<string>,
+): Pick<StoryDecision, "agrees" | "differs"> {
+  const isStatus = decided.status === status || (decided.status === "Rejected" && status === "Infeasible");
+  if (isStatus && decided.message === message) return { agrees: true, differs: null };
+  const taken = decided.status === "InProgress" ? "the kubelet would take it now" : null;
+  const reason = isStatus ? status : decided.status;
+  const differs =
+    taken ?? differenceOf({ reason: status, message }, { admit: false, reason, message: decided.message });
+  // other pods were there when the kubelet said it
+  const isAsThen = !isStatus && !lacks.has("pods") && !lacks.has("kubeletConfiguration");
+  return { agrees: isAsThen ? false : null, differs };
+}
+
+/** Smaller requests of what is short, or others that leave. */
+function waysOf({ status, check, resources, largest, leave }: ResizeExcerpt): readonly Change[] {
+  if (status === "InProgress" || (check !== null && check !== "capacity")) return [];
+  const short = new Map(resources.flatMap((one) => (one.insufficient > 0 ? [[one.resource, one.requested]] : [])));
+  const smaller = largest.flatMap(({ resource, quantity: atMost }): readonly Change[] => {
+    const requested = short.get(resource);
+    if (requested === undefined || atMost === 0) return [];
+    return [{ code: "resize_at_most", numbers: { resource, requested, atMost, less: requested - atMost } }];
+  });
+  const pods = (leave ?? []).map(namespacedName).join(", ");
+  return [...smaller, ...(pods === "" ? [] : [{ code: "resize_leave", numbers: { pods } } as const])];
+}
+
+/** Whether a pod of that size would come in, were this one not there. */
+function anew(of: Case, node: string): readonly Change[] {
+  const then = nodeThen(of.evidence, { node, atMs: null, without: of.subject.ref });
+  const asked = then.ok ? admissionOf(of, then.value, false) : then;
+  return asked.ok && asked.value.decision.admit ? [{ code: "resize_anew", numbers: {} }] : [];
+}

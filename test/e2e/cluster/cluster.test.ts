@@ -151,7 +151,7 @@ describe.each(VERSIONS)("a node of a real cluster of $version", { timeout: LONG_
         words: [{ from: "condition", reason: "Infeasible", message }, { from: "event" }],
       },
       numbers: { cause: "cpu-manager-policy" },
-      decisions: [{ kind: "admission", agrees: null }],
+      decisions: [{ kind: "resize", agrees: true, excerpt: { status: "Infeasible", check: "cpu_manager", message } }],
     });
     expect(scene.text).toContain(
       "\nRESIZE INFEASIBLE  a Guaranteed pod keeps the CPU that it started with where the CPU manager's policy is static: app requests.cpu 1 -> 500m and app limits.cpu 1 -> 500m\n",
@@ -170,6 +170,11 @@ describe.each(VERSIONS)("a node of a real cluster of $version", { timeout: LONG_
     const pending = waits.pod.status.conditions?.find(({ type }) => type === "PodResizePending");
     expect(first).toMatchObject({ status: "Deferred", message: expect.stringContaining("enough resource: cpu") });
     expect(pending).toMatchObject({ reason: first.status, message: first.message });
+    const [finding] = (await operator.story(waits.pod)).findings;
+    // the other one has grown since
+    expect(finding).toMatchObject({ code: "resize-deferred", decisions: [{ kind: "resize" }] });
+    expect(finding?.decisions[0]).toMatchObject({ excerpt: { status: "Deferred", isRetried: true } });
+    expect(finding?.decisions[0]?.agrees).not.toBe(false);
     expect(second).toMatchObject({ status: "InProgress", actuation: { restarts: [], error: null } });
     const written = second.actuation?.writes.flatMap(({ path, values }) =>
       values.cpuShares === undefined ? [] : [[path, String(values.cpuShares)]],
