@@ -130,7 +130,7 @@ const containerHealth = () =>
     })
     .describe("allocatedResourcesStatus of the container's status");
 
-const claimsDecision = z.lazy(() =>
+export const claimsDecision = z.lazy(() =>
   z.strictObject({
     startErrors: strings.describe("why a kubelet with this dra_manager_state would not start, in its words"),
     refusal: z

@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { cgroupValues } from "./cgroups.ts";
+import { claimsDecision } from "./claims.ts";
 import { VERDICTS } from "./decision.ts";
 import { evictionDecision } from "./eviction.ts";
 import { answerText, type Form, integer, numbers, podRef } from "./forms.ts";
@@ -28,6 +29,7 @@ export const FINDING_CODES = [
   "failed",
   "init-waiting",
   "startup-failing",
+  "claims-not-prepared",
   "not-started",
   "unscheduled",
   "terminating",
@@ -69,6 +71,20 @@ export const RESIZE_CAUSES = [
   "static-pod",
   "platform",
   "not-resizable",
+  "unknown",
+] as const;
+
+/** Why the kubelet does not prepare a ResourceClaim, by its words. */
+export const CLAIM_CAUSES = [
+  "not-made",
+  "not-found",
+  "not-allocated",
+  "not-reserved",
+  "of-another-pod",
+  "driver-not-registered",
+  "older-claim",
+  "being-unprepared",
+  "driver",
   "unknown",
 ] as const;
 
@@ -138,6 +154,11 @@ const NUMBERS = {
     waiting: z.array(answerText).describe("the containers that have not started because of it"),
   }),
   "startup-failing": () => probe,
+  "claims-not-prepared": () => ({
+    cause: z.enum(CLAIM_CAUSES),
+    claim: textOrNull.describe("the ResourceClaim that the kubelet names"),
+    driver: textOrNull.describe("the DRA driver that it names"),
+  }),
   "not-started": () => ({
     pending: answerText.describe("what the last word of it is about: kubelet, sandbox, volume, container"),
   }),
@@ -208,6 +229,10 @@ export const admissionExcerptForm = () =>
 
 /** The parts of a decision that a story tells. */
 const EXCERPTS = {
+  claims: () => {
+    const { pods, allocationFaults } = claimsDecision.unwrap().shape;
+    return pods.element.extend({ allocationFaults });
+  },
   admission: admissionExcerptForm,
   resize: () =>
     resizeDecision
@@ -296,6 +321,13 @@ export const CHANGE_CODES = [
   "resize_setting",
   "resize_restart_policy",
   "resize_anew",
+  "claim_made",
+  "claim_allocated",
+  "claim_reserved",
+  "claim_of_pod",
+  "driver_registered",
+  "older_claim_ends",
+  "driver_answers",
   "pressure_ends",
 ] as const;
 const change = () => z.strictObject({ code: z.enum(CHANGE_CODES), numbers });
@@ -327,6 +359,7 @@ export const PIECES = [
   "memory.peak",
   "images",
   "containers",
+  "resourceClaims",
   "state files",
   "machine",
   "history",

@@ -24,6 +24,7 @@ import { durationText, soonText, timeText } from "./time-text.ts";
 const WAITING: ReadonlySet<FindingCode> = new Set([
   "image-pull",
   "init-waiting",
+  "claims-not-prepared",
   "not-started",
   "unscheduled",
   "resize-deferred",
@@ -190,6 +191,8 @@ function excerptText(decision: StoryDecision, screen: Screen): string {
       const room = check === null || check === "capacity" ? resourcesTable(resources, shown) : "";
       return `${said}${order}${room}${victimsTable(preempt, shown)}`;
     }
+    case "claims":
+      return claimsText(decision.excerpt);
     case "eviction":
       return evictionText(decision.excerpt, screen);
     case "cgroups":
@@ -202,6 +205,16 @@ function excerptText(decision: StoryDecision, screen: Screen): string {
 }
 
 type Excerpt<K extends StoryDecision["kind"]> = Extract<StoryDecision, { readonly kind: K }>["excerpt"];
+
+function claimsText({ message, claims, calls, allocationFaults }: Excerpt<"claims">): string {
+  const lines = [
+    message === null ? "its claims can be prepared" : message,
+    ...claims.map(({ entry, claim, state }) => `claim ${claim ?? entry}: ${state}`),
+    ...calls.map(({ driver, operation }) => `${operation} of ${driver} comes next`),
+    ...allocationFaults.map((fault) => `${fault.claim}: ${fault.message}`),
+  ];
+  return lines.map((line) => `  ${printable(line)}\n`).join("");
+}
 
 const RANKED = 6;
 function evictionText({ thresholds, ranking, forecast }: Excerpt<"eviction">, screen: Screen): string {

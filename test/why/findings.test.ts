@@ -189,6 +189,97 @@ describe("a pod that waits", () => {
     expect(finding.since).toBe(AT);
     expect(pieces(told)).toEqual(said === null ? ["events"] : []);
   });
+  describe("for ResourceClaims", () => {
+    const POD = pod({
+      containers: [{ ...container("app"), resources: { claims: [{ name: "gpu" }] } }],
+      spec: { resourceClaims: [{ name: "gpu", resourceClaimName: "web-gpu" }] },
+      status: { ...waiting("ContainerCreating"), startTime: AT },
+    });
+    const claim = (status: Json): Json => ({
+      kind: "ResourceClaim",
+      metadata: { name: "web-gpu", namespace: "shop", uid: "u-claim" },
+      status,
+    });
+    const allocation = {
+      devices: { results: [{ request: "gpu", driver: "gpu.example.com", pool: "n1", device: "gpu-0" }] },
+    };
+    const reservedFor = [{ resource: "pods", name: "web", uid: "u-web" }];
+    const said = (words: string): Json =>
+      event("FailedPrepareDynamicResources", `Failed to prepare dynamic resources: ${words}`, {
+        involvedObject: { kind: "Pod", namespace: "shop", name: "web", uid: "u-web" },
+      });
+    const REFUSED = "prepare dynamic resources: pod web (u-web) is not allowed to use ResourceClaim web-gpu (u-claim)";
+    const DRIVER = "prepare dynamic resources: DRA driver gpu.example.com is not registered";
+
+    test.each([
+      [REFUSED, "not-reserved", "web-gpu", null, "claim_reserved"],
+      [DRIVER, "driver-not-registered", null, "gpu.example.com", "driver_registered"],
+      ['pod "shop/web": ResourceClaim not created yet', "not-made", null, null, "claim_made"],
+      [
+        'prepare dynamic resources: fetch ResourceClaim web-gpu: resourceclaims.resource.k8s.io "web-gpu" not found',
+        ...(["not-found", "web-gpu", null, "claim_made"] as const),
+      ],
+      [
+        "prepare dynamic resources: ResourceClaim web-gpu: not allocated",
+        "not-allocated",
+        "web-gpu",
+        null,
+        "claim_allocated",
+      ],
+      [
+        "prepare dynamic resources: old ResourceClaim with same name web-gpu and different UID u-old still exists (previous pod force-deleted?!)",
+        ...(["older-claim", "web-gpu", null, "older_claim_ends"] as const),
+      ],
+      [
+        "prepare dynamic resources: NodePrepareResources failed for ResourceClaim web-gpu: no such device",
+        ...(["driver", "web-gpu", null, "driver_answers"] as const),
+      ],
+      ["something else", "unknown", null, null, undefined],
+    ])("%s: %s", (words, cause, name, driver, way) => {
+      const finding = only(story("web", [POD, node(), said(words)]), "claims-not-prepared");
+      expect(finding.numbers).toEqual({ cause, claim: name, driver });
+      expect(finding.whatWouldChange.map(({ code }) => code)).toEqual(way === undefined ? [] : [way]);
+      expect(finding.missing).toMatchObject([
+        { piece: "resourceClaims", command: "kubectl get resourceclaims -n shop -o json" },
+      ]);
+    });
+    it("decides on them again, whether they come one by one or in a list", () => {
+      const other = { kind: "ResourceClaim", metadata: { name: "other", namespace: "shop", uid: "u-other" } };
+      const lists = [{ kind: "List", items: [other, claim({ allocation })] }];
+      for (const documents of [[claim({ allocation }), other], lists]) {
+        const finding = only(story("web", [POD, node(), said(REFUSED), ...documents]), "claims-not-prepared");
+        expect(finding).toMatchObject({
+          missing: [],
+          decisions: [
+            {
+              kind: "claims",
+              verdict: "refused",
+              agrees: true,
+              excerpt: { claims: [{ claim: "web-gpu", state: "refused" }] },
+            },
+          ],
+        });
+      }
+    });
+    it("says that the documents tell another story by now", () => {
+      const told = story("web", [POD, node(), said(REFUSED), claim({ allocation, reservedFor })]);
+      expect(only(told, "claims-not-prepared").decisions).toMatchObject([
+        { agrees: null, differs: expect.stringContaining("its claims can be prepared"), excerpt: { message: null } },
+      ]);
+      const drivers = [{ name: "gpu.example.com", registered: false }];
+      const driver = story("web", [
+        POD,
+        node(),
+        said(DRIVER),
+        claim({ allocation, reservedFor }),
+        drivers as unknown as Json,
+      ]);
+      expect(only(driver, "claims-not-prepared").decisions).toMatchObject([{ agrees: true }]);
+      expect(storyText(driver, { columns: 100, paint: plainPaint })).toMatch(
+        /^CLAIMS NOT PREPARED {2}its ResourceClaims are not prepared: a DRA driver is not registered on the node \(gpu\.example\.com\)$/m,
+      );
+    });
+  });
   it("for a configuration", () => {
     const told = only(
       story("web", [pod({ status: waiting("CreateContainerConfigError", 'secret "db" not found') })]),

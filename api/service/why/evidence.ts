@@ -172,12 +172,16 @@ class Reading {
   readonly #snapshots: HeldSnapshot[] = [];
   readonly #decisions: RecordedDecision[] = [];
   readonly #unused: Unused[] = [];
+  /** Objects of the cluster that come one by one or in several lists, by the member of `dra` that they are. */
+  readonly #dra = new Map<string, unknown[]>();
   #contradiction: string | null = null;
 
   end(
     beside: Pick<Evidence, "outcomes" | "whole" | "readAtMs" | "hasAllEvents" | "unread">,
   ): Result<Evidence, Contradiction> {
     if (this.#contradiction !== null) return err({ code: "contradicting_documents", message: this.#contradiction });
+    const loose = this.#partsOf("");
+    for (const [name, items] of this.#dra) loose["dra"] = { ...fieldsOf(loose["dra"]), [name]: { items } };
     return ok({
       ...beside,
       pods: this.#pods,
@@ -329,6 +333,14 @@ class Reading {
       this.#leave(value, place, INSTEAD[form] ?? NOTHING);
       return;
     }
+    if (isObject(value) && CLUSTER_FORMS.has(form)) {
+      const name = part.path.at(-1) as string;
+      const items = Array.isArray(value["items"]) ? value["items"] : [value];
+      const known = this.#dra.get(name) ?? [];
+      for (const item of items) known.push(item);
+      this.#dra.set(name, known);
+      return;
+    }
     const node = (form === "/stats/summary" && textOf(fieldsOf(fieldsOf(value)["node"])["nodeName"])) || of;
     const parts = this.#partsOf(node);
     const [first, second] = part.path as readonly [string, string?];
@@ -337,6 +349,7 @@ class Reading {
     else parts[first] = second === undefined ? value : { ...fieldsOf(parts[first]), [second]: value };
   }
 }
+const CLUSTER_FORMS: ReadonlySet<DocumentForm> = new Set(["resourceClaims", "resourceSlices", "deviceClasses"]);
 export const kubeletVersionOf = (node: Fields | undefined): string =>
   textOf(fieldsOf(fieldsOf(node?.["status"])["nodeInfo"])["kubeletVersion"]);
 const NOTHING = "nothing of it tells about a pod";

@@ -37,6 +37,14 @@ export function resizeExcerpt(of: Case, { resizes }: DecisionOf["resize"]): Exce
   return { ...told, place: place + 1, of: resizes.length };
 }
 
+/** The claims of the story's pod, with the faults of their allocation; null: nothing is said of it. */
+export function claimsExcerpt(of: Case, { pods, allocationFaults }: DecisionOf["claims"]): ExcerptOf<"claims"> | null {
+  const found = pods.find(({ pod }) => isSubject(of, pod));
+  if (found === undefined) return null;
+  const names = new Set(found.claims.map(({ claim }) => `${found.pod.namespace}/${claim}`));
+  return { ...found, allocationFaults: allocationFaults.filter(({ claim }) => names.has(claim)) };
+}
+
 /** Pods of a ranking that are told beside the story's own. */
 const FIRST = 5;
 

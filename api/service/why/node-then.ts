@@ -92,6 +92,7 @@ function lacking(
     ...(others.length === 0 && !isWhole(evidence, node) ? ["pods"] : []),
     ...(snapshot.kubeletConfiguration === undefined ? ["kubeletConfiguration"] : []),
     ...(snapshot.stats === undefined ? ["stats"] : []),
+    ...(snapshot.dra?.resourceClaims === undefined ? ["resourceClaims"] : []),
   ];
 }
 
@@ -123,7 +124,7 @@ function assembled(evidence: Evidence, { node, atMs }: Then): Assembled {
   const own = evidence.parts.get(node) ?? {};
   const loose = node === "" ? {} : (evidence.parts.get("") ?? {});
   const merged: Record<string, unknown> = { ...own, ...loose };
-  for (const name of ["runtime", "assignments"]) {
+  for (const name of ["runtime", "assignments", "dra"]) {
     if (own[name] !== undefined && loose[name] !== undefined)
       merged[name] = { ...fieldsOf(own[name]), ...fieldsOf(loose[name]) };
   }

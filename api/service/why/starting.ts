@@ -15,6 +15,7 @@ import {
   wordOfCondition,
   wordOfEvent,
 } from "./case.ts";
+import { CLAIMS_EVENT, claimsOf } from "./claims.ts";
 import { admissionExcerpt } from "./excerpts.ts";
 import { imageFinding } from "./image.ts";
 import { nodeThen } from "./node-then.ts";
@@ -94,7 +95,7 @@ const ABOUT: Readonly<Record<string, string>> = {
   FailedMount: "volume",
   FailedAttachVolume: "volume",
   FailedMapVolume: "volume",
-  FailedPrepareDynamicResources: "volume",
+  [CLAIMS_EVENT]: "claims",
   FailedCreatePodSandBox: "sandbox",
   FailedPodSandBoxStatus: "sandbox",
   NetworkNotReady: "sandbox",
@@ -107,6 +108,7 @@ function notStarted(of: Case): Finding {
   const { pod, events } = of.subject;
   const told = events.filter(({ reason }) => ABOUT[reason] !== undefined);
   const last = told.at(-1);
+  if (last?.reason === CLAIMS_EVENT) return claimsOf(of, last);
   const scheduled = conditionOf(of, "PodScheduled");
   const begun = (pod?.status?.containerStatuses ?? []).length > 0 || pod?.status?.startTime !== undefined;
   return finding("not-started", {

@@ -109,6 +109,10 @@ const HEADLINES: { readonly [C in FindingCode]: Headline<C> } = {
     `init container ${container}, the ${ordinal(index)} of ${of}, has not ended well; ${listed(waiting)} ${waiting.length === 1 ? "waits" : "wait"} for it`,
   "startup-failing": ({ container, numbers: { failures } }) =>
     `${inContainer(container)}has not started: its startup probe failed ${many(failures, "time")}`,
+  "claims-not-prepared": ({ numbers: { cause, claim, driver } }) => {
+    const which = claim === null ? "its ResourceClaims are" : `its ResourceClaim ${claim} is`;
+    return `${which} not prepared: ${CLAIM_CAUSE[cause]}${driver === null ? "" : ` (${driver})`}`;
+  },
   "not-started": ({ numbers: { pending } }) => PENDING[pending] ?? `it waits for its ${pending}`,
   unscheduled: ({ numbers: { gates } }) =>
     gates.length === 0
@@ -164,6 +168,19 @@ const DISRUPTED: Readonly<Record<string, string>> = {
   TerminationByKubelet:
     "the kubelet ended it: to get resources back, for a critical pod, or as the node shut down; which, is not told",
   DeletionByDeviceTaintManager: "a device that it uses has a taint that it does not tolerate",
+};
+/** Why a claim is not prepared, for each cause. */
+const CLAIM_CAUSE: Readonly<Record<FindingOf<"claims-not-prepared">["numbers"]["cause"], string>> = {
+  "not-made": "no claim was made of its template yet",
+  "not-found": "there is no such claim",
+  "not-allocated": "the scheduler has given it no device",
+  "not-reserved": "it is not reserved for this pod",
+  "of-another-pod": "it was made for another pod",
+  "driver-not-registered": "a DRA driver is not registered on the node",
+  "older-claim": "the node still has an older claim of that name",
+  "being-unprepared": "the node is giving it back",
+  driver: "a DRA driver has failed",
+  unknown: "the kubelet cannot use it",
 };
 const PENDING: Readonly<Record<string, string>> = {
   kubelet: "it has a node, and the kubelet there has not begun with it",
@@ -253,6 +270,20 @@ const CHANGES: { readonly [C in OtherCode]: (n: Numbers) => string } = {
   resize_restart_policy: () =>
     "a pod that is made with resizePolicy RestartContainer for memory can be resized: its container starts anew then",
   resize_anew: () => "a pod that is made anew of this size would come in",
+  claim_made: () =>
+    "the claim has to be there: of a template the controller manager makes it; one that the pod names somebody has to make",
+  claim_allocated: () =>
+    "the scheduler gives devices to a claim when it binds a pod that names it; of a pod that was bound by spec.nodeName it does not look at the claims",
+  claim_reserved: (n) =>
+    `the pod's uid has to be in status.reservedFor of ${n["claim"] ?? "the claim"}, where the scheduler enters it: a pod of the same name that was made anew has another uid`,
+  claim_of_pod: () =>
+    "a claim of a template serves the pod that it was made for alone: delete the claim, and another one is made",
+  driver_registered: (n) =>
+    `the driver ${n["driver"]} has to run on the node and register with the kubelet: look at its pod, and for its socket in /var/lib/kubelet/plugins_registry`,
+  older_claim_ends: () =>
+    "once the pods that used the older claim have ended on the node, the kubelet takes the new one",
+  driver_answers: (n) =>
+    `the driver${n["driver"] === undefined ? "" : ` ${n["driver"]}`} tells more in its own log; the kubelet asks it again`,
   pressure_ends: (n) => {
     const best = n["qosClass"] === "BestEffort" && n["conditions"] === "MemoryPressure";
     const other = best ? ", or with a request for memory, as only pods of BestEffort are kept out" : "";

@@ -1,0 +1,94 @@
+import type { ObservedEvent } from "../../model/observed.ts";
+import type { Change, Finding, FindingOf, Missing, StoryDecision } from "../../model/why.ts";
+import { type Case, eventsOf, finding, missing, wordOfEvent } from "./case.ts";
+import { claimsExcerpt } from "./excerpts.ts";
+import { ask, nodeThen } from "./node-then.ts";
+
+/** The event that says why a pod's ResourceClaims are not prepared. kubelet 1.36: events.FailedPrepareDynamicResources. */
+export const CLAIMS_EVENT = "FailedPrepareDynamicResources";
+
+type Cause = FindingOf<"claims-not-prepared">["numbers"]["cause"];
+
+/** kubelet 1.34 to 1.37: prepareResources, resourceclaim.Name, IsForPod. A group named `claim` or `driver` is what the words name. */
+const WORDS: readonly (readonly [form: RegExp, cause: Cause])[] = [
+  [/: ResourceClaim not created yet$/, "not-made"],
+  [/fetch ResourceClaim (?<claim>\S+): .*not found$/, "not-found"],
+  [/ResourceClaim (?<claim>\S+): not allocated$/, "not-allocated"],
+  [/is not allowed to use ResourceClaim (?<claim>\S+) \(/, "not-reserved"],
+  [/ResourceClaim (?:\S+\/)?(?<claim>\S+) was not created for /i, "of-another-pod"],
+  [/DRA driver (?<driver>\S+) is not registered/, "driver-not-registered"],
+  [/old ResourceClaim with same name (?<claim>\S+) and different UID/, "older-claim"],
+  [/ResourceClaim (?<claim>\S+) is being unprepared/, "being-unprepared"],
+  [/NodePrepareResources failed for ResourceClaim (?<claim>[^\s:]+)/, "driver"],
+  [/NodePrepareResources/, "driver"],
+];
+
+/** A pod whose containers wait for its ResourceClaims. `last`: the kubelet's last word of it. */
+export function claimsOf(of: Case, last: ObservedEvent): Finding {
+  const events = eventsOf(of, CLAIMS_EVENT);
+  const [form, cause] = WORDS.find(([form]) => form.test(last.message)) ?? [null, "unknown" as const];
+  const { claim = null, driver = null } = form?.exec(last.message)?.groups ?? {};
+  const asked = of.decides ? askAgain(of, last.message) : { decisions: [], missing: [] };
+  return finding("claims-not-prepared", {
+    since: events[0]?.first ?? null,
+    words: [wordOfEvent(last)],
+    numbers: { cause, claim, driver },
+    whatWouldChange: wayOf(cause, { claim, driver }),
+    ...asked,
+  });
+}
+
+function wayOf(
+  cause: Cause,
+  named: { readonly claim: string | null; readonly driver: string | null },
+): readonly Change[] {
+  const numbers = Object.fromEntries(
+    Object.entries(named).flatMap(([key, value]) => (value === null ? [] : [[key, value]])),
+  );
+  const code = {
+    "not-made": "claim_made",
+    "not-found": "claim_made",
+    "not-allocated": "claim_allocated",
+    "not-reserved": "claim_reserved",
+    "of-another-pod": "claim_of_pod",
+    "driver-not-registered": "driver_registered",
+    "older-claim": "older_claim_ends",
+    "being-unprepared": null,
+    driver: "driver_answers",
+    unknown: null,
+  } as const satisfies Readonly<Record<Cause, Change["code"] | null>>;
+  const found = code[cause];
+  return found === null ? [] : [{ code: found, numbers }];
+}
+
+interface Asked {
+  readonly decisions: readonly StoryDecision[];
+  readonly missing: readonly Missing[];
+}
+
+/** The decision on the pod's claims as they are now, beside what the kubelet said. */
+function askAgain(of: Case, said: string): Asked {
+  const { subject, evidence } = of;
+  if (subject.node === null) return { decisions: [], missing: [] };
+  const then = nodeThen(evidence, { node: subject.node, atMs: null, about: subject.ref });
+  if (!then.ok) return { decisions: [], missing: [missing(of, "node", then.error)] };
+  const unknown = then.value.lacks.has("resourceClaims")
+    ? [missing(of, "resourceClaims", "what its claims are allocated and reserved for")]
+    : [];
+  const asked = ask("claims", then.value, { pod: `${subject.ref.namespace}/${subject.ref.name}` });
+  if (!asked.ok)
+    return {
+      decisions: [],
+      missing: unknown.length > 0 ? unknown : [missing(of, "resourceClaims", asked.error.message)],
+    };
+  const { head, decided } = asked.value;
+  const excerpt = claimsExcerpt(of, decided.decision);
+  if (excerpt === null) return { decisions: [], missing: unknown };
+  const isSame = excerpt.message !== null && said.endsWith(excerpt.message);
+  // what a driver answers, and whether it is registered, no document of the cluster tells
+  const differs = isSame
+    ? null
+    : (excerpt.message ??
+      "by these documents its claims can be prepared: what stood in the way is gone, or is the driver's");
+  return { decisions: [{ kind: "claims", ...head, agrees: isSame ? true : null, differs, excerpt }], missing: unknown };
+}
