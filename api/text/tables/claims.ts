@@ -105,8 +105,9 @@ function containersTable({ decision, columns, paint }: Shown<ClaimsDecision>): s
         cells: [
           podName(pod),
           printable(container),
-          error === null ? listText(cdiDevices, " ") : ({ text: printable(error), color: "red" } as const),
-          pending.length === 0 ? "" : `(not known: ${listText(pending, " ")})`,
+          error === null
+            ? listText([...cdiDevices, ...(pending.length === 0 ? [] : [`(not known: ${pending.join(" ")})`])], " ")
+            : ({ text: printable(error), color: "red" } as const),
         ],
       })),
   );
@@ -116,7 +117,6 @@ function containersTable({ decision, columns, paint }: Shown<ClaimsDecision>): s
       { title: "POD", shrinkTo: 12 },
       { title: "CONTAINER", shrinkTo: 8 },
       { title: "CDI DEVICES", shrinkTo: 12 },
-      { title: "", shrinkTo: 8 },
     ],
     rows,
     columns,
