@@ -1,8 +1,8 @@
+import type { FindingCode } from "../model/finding-numbers.ts";
 import type { Comparison } from "../model/outcome.ts";
 import {
   CALM_CODES,
   type Finding,
-  type FindingCode,
   type Missing,
   type Next,
   type Story,

@@ -1,7 +1,7 @@
 import { expect } from "vitest";
+import type { FindingCode } from "../../api/model/finding-numbers.ts";
 import {
   type Finding,
-  type FindingCode,
   type FindingOf,
   type Story,
   type StoryList,

@@ -1,3 +1,4 @@
+import type { FindingCode } from "../../model/finding-numbers.ts";
 import type {
   ObservedCondition,
   ObservedContainer,
@@ -9,7 +10,6 @@ import { fieldsOf, isObject } from "../../model/own.ts";
 import {
   type Change,
   type Finding,
-  type FindingCode,
   type FindingOf,
   isOnlyDecided,
   type Missing,

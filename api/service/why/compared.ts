@@ -1,5 +1,6 @@
+import type { FindingCode } from "../../model/finding-numbers.ts";
 import type { OutcomeKind, PodOutcome } from "../../model/outcome.ts";
-import type { Finding, FindingCode, StoryDecision } from "../../model/why.ts";
+import type { Finding, StoryDecision } from "../../model/why.ts";
 import { type Case, isSubject } from "./case.ts";
 import { isNews } from "./outcomes.ts";
 

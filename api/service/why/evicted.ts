@@ -1,16 +1,8 @@
 import type { StarvedResource } from "../../model/eviction.ts";
+import type { EVICTION_CAUSES } from "../../model/finding-numbers.ts";
 import type { ObservedEvent } from "../../model/observed.ts";
 import { fieldsOf } from "../../model/own.ts";
-import type {
-  Change,
-  EVICTION_CAUSES,
-  Finding,
-  FindingOf,
-  Missing,
-  Next,
-  StoryDecision,
-  Word,
-} from "../../model/why.ts";
+import type { Change, Finding, FindingOf, Missing, Next, StoryDecision, Word } from "../../model/why.ts";
 import { rfc3339 } from "../timestamp.ts";
 import {
   type Case,

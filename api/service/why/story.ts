@@ -1,11 +1,10 @@
 import { SIGNALS } from "../../decide/eviction/threshold.ts";
 import { PRESSURE_CONDITIONS } from "../../model/eviction.ts";
+import { FINDING_CODES, type FindingCode } from "../../model/finding-numbers.ts";
 import type { ObservedPod } from "../../model/observed.ts";
 import { err, ok, type Result } from "../../model/result.ts";
 import {
-  FINDING_CODES,
   type Finding,
-  type FindingCode,
   isCalm,
   type ListedStory,
   type Missing,

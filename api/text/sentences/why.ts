@@ -1,6 +1,7 @@
+import type { FindingCode } from "../../model/finding-numbers.ts";
 import type { Counterfactual } from "../../model/preemption.ts";
 import type { ProbeFindingCode } from "../../model/probes-decision.ts";
-import { type Change, type Finding, type FindingCode, type FindingOf, isOnlyDecided } from "../../model/why.ts";
+import { type Change, type Finding, type FindingOf, isOnlyDecided } from "../../model/why.ts";
 import { amountText, boundText, humanBytes, quantityText } from "../size.ts";
 import { durationText, timeText } from "../time-text.ts";
 import { counterfactualSentences } from "./counterfactual.ts";
