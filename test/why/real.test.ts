@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { FindingCode } from "../../api/model/why.ts";
+import type { FindingCode } from "../../api/model/finding-numbers.ts";
 import { codes, only, story } from "./ask.ts";
 import {
   admissionStories,
