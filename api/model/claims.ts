@@ -147,6 +147,9 @@ export const claimsDecision = z.lazy(() =>
 );
 export type ClaimsDecision = Form<typeof claimsDecision>;
 
+/** The event of a pod whose claims cannot be prepared. kubelet 1.36: events.FailedPrepareDynamicResources. */
+export const PREPARE_FAILED = "FailedPrepareDynamicResources";
+
 const CLAIMS_REASONS = [
   ...REASONS_OF_PODS,
   "kubelet_does_not_start",
@@ -175,7 +178,9 @@ export const claims = {
   ask: podAsk,
   decision: claimsDecision,
   reasons: CLAIMS_REASONS,
-  reasonOf: ({ refusal }: ClaimsDecision): string | null => refusal?.reason ?? null,
+  // without a pod that was asked about, what its lists are looked through for
+  reasonOf: ({ refusal, pods }: ClaimsDecision): string | null =>
+    refusal?.reason ?? (pods.some(({ message }) => message !== null) ? PREPARE_FAILED : null),
   podPartsOf: ({ pods, givenBack }: ClaimsDecision) => [...pods, ...givenBack],
   facts: null,
   traits: { ...PLAIN, defaultsConfiguration: true },

@@ -40,7 +40,8 @@ export const traitsOf = (kind: Kind): KindSpec["traits"] => KIND_SPECS[kind].tra
 
 /**
  * How a decision ended, in a word for people: that a pod comes in, `admitted`, and not that it was decided. `pod` is absent where it is
- * not known: all but the managers' own kinds are asked about one. A dry run of probes is asked about a pod too, and lets none in.
+ * not known: all but the managers' own kinds are asked about one. A dry run of probes and a
+ * pod's claims are asked about a pod too, and let none in: neither looks at requests.
  */
 export function endWord({
   kind,
@@ -53,7 +54,8 @@ export function endWord({
 }): string {
   if (verdict !== "decided" || pod === null || !Object.hasOwn(KIND_SPECS, kind)) return verdict;
   const { ask, traits } = specOf(kind as Kind);
-  return ask.pod === "object" && traits.pods !== "nothing" && (pod !== undefined || traits.managers !== "itself")
+  const looksAtRequests = traits.pods === "requests" || traits.pods === "overhead";
+  return ask.pod === "object" && looksAtRequests && (pod !== undefined || traits.managers !== "itself")
     ? ADMITTED
     : verdict;
 }

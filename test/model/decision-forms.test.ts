@@ -71,10 +71,11 @@ describe("whatever the recorded and the odd nodes are answered", () => {
     expect(isForm(decision)).toBe(true);
     expect([isForm({ ...decision, more: 1 }), isForm({ ...decision, driver: undefined })]).toEqual([false, false]);
   });
-  test("a refused pod has the kubelet's reason, and what went well has none but that others were ended for it", () => {
+  test("a refused pod has the kubelet's reason, and what went well has none but that others were ended for it, or that claims of the node are not prepared", () => {
     for (const kind of KINDS) {
       const { words } = of(kind);
-      const none = kind === "admission" || kind === "preemption" ? [null, "Preempting"] : [null];
+      const other = kind === "claims" ? "FailedPrepareDynamicResources" : "Preempting";
+      const none = ["admission", "preemption", "claims"].includes(kind) ? [null, other] : [null];
       for (const good of ["decided", "calm", "keeps"])
         expect(new Set(words.get(good) ?? none), kind).toEqual(new Set(none));
       expect([...(words.get("refused") ?? [])], kind).not.toContain(null);

@@ -15,6 +15,8 @@ test("what is asked of no pod was decided, and other verdicts are words already"
   expect(endWord({ kind: "cpus", verdict: "decided" })).toBe("decided");
   expect(endWord({ kind: "allocatable", verdict: "decided", pod: null })).toBe("decided");
   expect(endWord({ kind: "probes", verdict: "decided", pod })).toBe("decided");
+  expect(endWord({ kind: "claims", verdict: "decided", pod })).toBe("decided");
+  expect(endWord({ kind: "claims", verdict: "decided" })).toBe("decided");
   expect(endWord({ kind: "admission", verdict: "refused", pod })).toBe("refused");
   expect(endWord({ kind: "of a newer version", verdict: "decided", pod })).toBe("decided");
 });
@@ -25,4 +27,12 @@ test("an admission for which others are ended has the kubelet's word for that as
   expect(reasonOf({ reason: "", preempt: [] })).toBeNull();
   expect(reasonOf({ reason: "OutOfcpu", preempt: [{}] })).toBe("OutOfcpu");
   expect(notesOf("preemption", { admit: true, preempt: [{}], remainingReasons: [] }).reason).toBe("Preempting");
+});
+
+test("a claims decision has the event as its reason, also where all pods of the node are told", () => {
+  const reasonOf = (decision: object) => notesOf("claims", decision).reason;
+  const reason = "FailedPrepareDynamicResources";
+  expect(reasonOf({ refusal: null, pods: [{ message: null }] })).toBeNull();
+  expect(reasonOf({ refusal: null, pods: [{ message: null }, { message: "not allocated" }] })).toBe(reason);
+  expect(reasonOf({ refusal: { reason, message: "not allocated" }, pods: [] })).toBe(reason);
 });

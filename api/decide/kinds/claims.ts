@@ -1,6 +1,12 @@
 import { value } from "../../model/amount.ts";
 import type { PodAsk } from "../../model/ask.ts";
-import type { ClaimsDecision, DraCall, ExtendedResource, PodOfClaims } from "../../model/claims.ts";
+import {
+  type ClaimsDecision,
+  type DraCall,
+  type ExtendedResource,
+  type PodOfClaims,
+  PREPARE_FAILED,
+} from "../../model/claims.ts";
 import type { DecidedOf, ReasonCode, Refusal } from "../../model/decision.ts";
 import {
   type Container,
@@ -154,7 +160,7 @@ function decisionOf(node: Node, asked: Pod | null, pods: readonly Pod[]): Claims
   const message = of?.message ?? null;
   return {
     startErrors: [],
-    refusal: message === null ? null : { reason: "FailedPrepareDynamicResources", message },
+    refusal: message === null ? null : { reason: PREPARE_FAILED, message },
     pods: prepared,
     known,
     givenBack,

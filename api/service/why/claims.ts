@@ -1,11 +1,9 @@
+import { PREPARE_FAILED } from "../../model/claims.ts";
 import type { ObservedEvent } from "../../model/observed.ts";
 import type { Change, Finding, FindingOf, Missing, StoryDecision } from "../../model/why.ts";
 import { type Case, eventsOf, finding, missing, wordOfEvent } from "./case.ts";
 import { claimsExcerpt } from "./excerpts.ts";
 import { ask, nodeThen } from "./node-then.ts";
-
-/** The event that says why a pod's ResourceClaims are not prepared. kubelet 1.36: events.FailedPrepareDynamicResources. */
-export const CLAIMS_EVENT = "FailedPrepareDynamicResources";
 
 type Cause = FindingOf<"claims-not-prepared">["numbers"]["cause"];
 
@@ -25,7 +23,7 @@ const WORDS: readonly (readonly [form: RegExp, cause: Cause])[] = [
 
 /** A pod whose containers wait for its ResourceClaims. `last`: the kubelet's last word of it. */
 export function claimsOf(of: Case, last: ObservedEvent): Finding {
-  const events = eventsOf(of, CLAIMS_EVENT);
+  const events = eventsOf(of, PREPARE_FAILED);
   const [form, cause] = WORDS.find(([form]) => form.test(last.message)) ?? [null, "unknown" as const];
   const { claim = null, driver = null } = form?.exec(last.message)?.groups ?? {};
   const asked = of.decides ? askAgain(of, last.message) : { decisions: [], missing: [] };

@@ -1,3 +1,4 @@
+import { PREPARE_FAILED } from "../../model/claims.ts";
 import type { ObservedEvent } from "../../model/observed.ts";
 import type { Change, Finding, Missing, StoryDecision } from "../../model/why.ts";
 import { shellWord } from "../../text/shell-word.ts";
@@ -15,7 +16,7 @@ import {
   wordOfCondition,
   wordOfEvent,
 } from "./case.ts";
-import { CLAIMS_EVENT, claimsOf } from "./claims.ts";
+import { claimsOf } from "./claims.ts";
 import { admissionExcerpt } from "./excerpts.ts";
 import { imageFinding } from "./image.ts";
 import { nodeThen } from "./node-then.ts";
@@ -95,7 +96,7 @@ const ABOUT: Readonly<Record<string, string>> = {
   FailedMount: "volume",
   FailedAttachVolume: "volume",
   FailedMapVolume: "volume",
-  [CLAIMS_EVENT]: "claims",
+  [PREPARE_FAILED]: "claims",
   FailedCreatePodSandBox: "sandbox",
   FailedPodSandBoxStatus: "sandbox",
   NetworkNotReady: "sandbox",
@@ -108,7 +109,7 @@ function notStarted(of: Case): Finding {
   const { pod, events } = of.subject;
   const told = events.filter(({ reason }) => ABOUT[reason] !== undefined);
   const last = told.at(-1);
-  if (last?.reason === CLAIMS_EVENT) return claimsOf(of, last);
+  if (last?.reason === PREPARE_FAILED) return claimsOf(of, last);
   const scheduled = conditionOf(of, "PodScheduled");
   const begun = (pod?.status?.containerStatuses ?? []).length > 0 || pod?.status?.startTime !== undefined;
   return finding("not-started", {
