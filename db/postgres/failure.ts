@@ -44,8 +44,9 @@ const WORDS: readonly (readonly [RegExp, string])[] = [
   ],
   [/Connection terminated|not queryable|connection error/i, "check the server, and try again"],
   [/timeout/i, "check the network to the database's server"],
-  [/password must be a string|no password/i, "give a password: PGPASSWORD, PGPASSFILE or --database-password-file"],
 ];
+
+const NO_PASSWORD = /password must be a (?:non-empty )?string|no password/i;
 
 const oneLine = (text: string): string => text.replace(/\s+/g, " ").trim().replace(/\.$/, "");
 
@@ -66,6 +67,12 @@ function classify(error: Error & { code?: unknown; syscall?: unknown }): StoreFa
   if (IS_TLS.test(code))
     return said("unavailable", "name the server's authority with `?sslrootcert=FILE`, or see sslmode");
   if (IS_NETWORK.test(code)) return said("unavailable", NETWORK[code] ?? "check the network to the database's server");
+  if (code === "" && NO_PASSWORD.test(error.message))
+    return {
+      code: "unavailable",
+      message:
+        "the history failed: the server asks for a password; give it: PGPASSWORD, PGPASSFILE or --database-password-file",
+    };
   const words = code === "" ? WORDS.find(([pattern]) => pattern.test(error.message)) : undefined;
   return words === undefined ? null : said("unavailable", words[1]);
 }

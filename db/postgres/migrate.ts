@@ -10,19 +10,19 @@ const OLDEST = 14;
 
 interface Found {
   readonly version: number;
-  /** The schema has the table of migrations. */
+  /** The schema has a history in it: its tables are made together. */
   readonly isOurs: boolean;
   readonly hasSchema: boolean;
-  /** Tables of others: in the schema, and beside it. */
+  /** Tables and views of others: in the schema, and beside it. */
   readonly inside: string | null;
   readonly beside: string | null;
 }
 const LOOK = `SELECT current_setting('server_version_num')::int AS version,
-  to_regclass('${SCHEMA}.migrations') IS NOT NULL AS "isOurs", to_regnamespace('${SCHEMA}') IS NOT NULL AS "hasSchema",
+  to_regclass('${SCHEMA}.migrations') IS NOT NULL AND to_regclass('${SCHEMA}.decisions') IS NOT NULL AS "isOurs", to_regnamespace('${SCHEMA}') IS NOT NULL AS "hasSchema",
   min(nspname || '.' || relname) FILTER (WHERE nspname = '${SCHEMA}') AS inside,
   min(nspname || '.' || relname) FILTER (WHERE nspname <> '${SCHEMA}') AS beside
 FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace
-WHERE relkind IN ('r', 'p') AND nspname NOT LIKE 'pg\\_%' AND nspname <> 'information_schema'`;
+WHERE relkind IN ('r', 'p', 'v', 'm', 'f') AND nspname NOT LIKE 'pg\\_%' AND nspname <> 'information_schema'`;
 
 /** Whether the database may hold the history, before anything is written. Errors: the server is too old, or it is another program's. */
 function fits({ version, isOurs, hasSchema, inside, beside }: Found, label: string): Result<null, StoreFailure> {
@@ -36,7 +36,7 @@ function fits({ version, isOurs, hasSchema, inside, beside }: Found, label: stri
   const way = inside === null ? `, or an empty schema: \`CREATE SCHEMA ${SCHEMA}\`` : "";
   return failure(
     "unavailable",
-    `${label} is the database of another program, which has table \`${others}\`: make one for nodewise (\`createdb nodewise\`)${way}`,
+    `${label} is the database of another program, which has \`${others}\`: make one for nodewise (\`createdb nodewise\`)${way}`,
   );
 }
 

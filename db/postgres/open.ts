@@ -16,7 +16,7 @@ import type { Store } from "../store.ts";
 import { failureOf } from "./failure.ts";
 import { migrate, SCHEMA } from "./migrate.ts";
 import { dropPartitions, makePartitions } from "./partitions.ts";
-import { connectionOf, labelOf, type PostgresSetting } from "./setting.ts";
+import { connectionOf, labelOf, type PostgresSetting, UnusableFile } from "./setting.ts";
 import { settling } from "./settled.ts";
 import { inPostgres } from "./translate.ts";
 import { groupedWrites, named, READ_ONLY } from "./writes.ts";
@@ -32,8 +32,11 @@ export const LATEST_MIGRATION = "0002_decision_log.sql";
 const CONNECTIONS = 10;
 const USUAL_AGE_MS = 30 * 24 * 3600 * 1000;
 const CONNECT_MS = 5_000;
-/** For the server; a network that lets nothing through takes as long again. */
-const STATEMENT_MS = 30_000;
+/** For what migrates and sweeps. */
+const LONG_STATEMENT_MS = 30_000;
+/** For what somebody waits for. A server or a network that hangs is given up a little later. */
+const STATEMENT_MS = 10_000;
+const ANSWER_MS = 12_000;
 
 /**
  * Each statement has its index, and walks from row to row along it, whatever the tables' statistics say: a plan that is kept from when
@@ -41,7 +44,7 @@ const STATEMENT_MS = 30_000;
  */
 const SESSION = {
   search_path: SCHEMA,
-  statement_timeout: STATEMENT_MS,
+  statement_timeout: LONG_STATEMENT_MS,
   enable_seqscan: "off",
   enable_hashjoin: "off",
   enable_mergejoin: "off",
@@ -164,7 +167,7 @@ export async function openPostgres(
       return made;
     });
     if (!migrated.ok) return migrated;
-    const limits = { max: connections, query_timeout: 2 * STATEMENT_MS };
+    const limits = { max: connections, statement_timeout: STATEMENT_MS, query_timeout: ANSWER_MS };
     const pool = new pg.Pool({ ...connection, ...limits, pipeline: true, verify: takesWrites });
     // a connection that is lost fails what is under way on it, and is not used again
     pool.on("error", () => {});
@@ -184,10 +187,11 @@ export async function openPostgres(
       beside((client) => makePartitions(client, atMs, maxAgeMs, Math.max(fromMs, atMs - maxAgeMs)));
     return ok(createStore({ ...postgres(pool), packing: PACKING, digest, atomic, dropOld, makeRoom, close }));
   } catch (error) {
+    // a file of the URL: one that cannot be read is named in Node's own words
+    if (error instanceof UnusableFile || (error instanceof Error && "path" in error))
+      return failure("unavailable", `cannot use ${label}: ${error.message}`);
     const known = failureOf(error);
     if (known !== null) return failure(known.code, `cannot use ${label}: ${known.message}`);
-    if (error instanceof Error && "path" in error)
-      return failure("unavailable", `cannot use ${label}: ${error.message}`);
     throw error;
   }
 }

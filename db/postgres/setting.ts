@@ -34,7 +34,7 @@ export function postgresSetting(given: string, password?: string): Result<Postgr
     decodeURIComponent(url.username + url.hostname + url.pathname);
   } catch {
     return err(
-      `it is no URL: write ${EXAMPLE}; in a user or a password, \`#\`, \`/\`, \`?\`, \`@\` and \`%\` are %23, %2F, %3F, %40 and %25`,
+      `it is no URL: write ${EXAMPLE}; a port is at most 65535, and in a user or a password, \`#\`, \`/\`, \`?\`, \`@\` and \`%\` are %23, %2F, %3F, %40 and %25`,
     );
   }
   url.password = "";
@@ -64,6 +64,7 @@ function placeOf({ url: text }: PostgresSetting): Result<Place, string> {
   const mode = parameters.get("sslmode");
   if (mode !== undefined && !(SSL_MODES as readonly string[]).includes(mode))
     return err(`sslmode is \`${mode}\`: it is one of ${SSL_MODES.join(", ")}`);
+  if (url.host.includes(",")) return err("it names several hosts: give one address, which leads to the primary");
   const database = decodeURIComponent(url.pathname.slice(1));
   if (database === "" || database.includes("/")) return err(`it names no database: write ${EXAMPLE}`);
   const host = parameters.get("host") ?? decodeURIComponent(url.hostname).replace(/^\[(.+)\]$/, "$1");
@@ -73,15 +74,29 @@ function placeOf({ url: text }: PostgresSetting): Result<Place, string> {
 
 const isHere = (host: string): boolean => host.startsWith("/") || isLoopback(host);
 
+/** A file that the URL names does not hold what it should; the message is for people. */
+export class UnusableFile extends Error {}
+
 /** libpq's sslmode; without one, a server elsewhere has to prove its name, and one on this machine is spoken to in plain. */
 function tlsOf({ host, parameters }: Place) {
   const mode = parameters.get("sslmode") ?? (isHere(host) ? "disable" : "verify-full");
   if (mode === "disable" || host.startsWith("/")) return false;
-  const file = (name: string) => {
+  const file = (name: string, holds: RegExp) => {
     const path = parameters.get(name);
-    return path === undefined ? undefined : readFileSync(path, "utf8");
+    if (path === undefined) return undefined;
+    const text = readFileSync(path, "utf8");
+    if (!holds.test(text))
+      throw new UnusableFile(
+        `${name} ${path}: there is no PEM of ${name === "sslkey" ? "a private key" : "a certificate"} in it`,
+      );
+    return text;
   };
-  const [ca, cert, key] = [file("sslrootcert"), file("sslcert"), file("sslkey")];
+  const CERTIFICATE = /-----BEGIN (?:TRUSTED )?CERTIFICATE-----/;
+  const [ca, cert, key] = [
+    file("sslrootcert", CERTIFICATE),
+    file("sslcert", CERTIFICATE),
+    file("sslkey", /-----BEGIN [A-Z ]*PRIVATE KEY-----/),
+  ];
   return {
     rejectUnauthorized: mode !== "require" || ca !== undefined,
     ...(mode === "verify-full" ? {} : { checkServerIdentity: () => undefined }),

@@ -13,6 +13,7 @@ import { begin, load, openedFor, serve } from "./postgres-process.ts";
 /** An address that leads to one server or another, and can be cut. */
 async function proxyTo(first: number) {
   let port = first;
+  let isHeld = false;
   const open = new Set<Socket>();
   const cut = (): void => {
     for (const socket of open) socket.destroy();
@@ -29,6 +30,7 @@ async function proxyTo(first: number) {
       });
     }
     socket.pipe(up).pipe(socket);
+    if (isHeld) for (const one of [socket, up]) one.pause();
   }).listen(0, "127.0.0.1");
   await once(server, "listening");
   onTestFinished(() => {
@@ -39,6 +41,15 @@ async function proxyTo(first: number) {
     url: (database: string) =>
       `postgres://postgres@127.0.0.1:${(server.address() as { port: number }).port}/${database}`,
     cut,
+    /** Lets nothing through, either way, and breaks nothing off. */
+    hold: (): void => {
+      isHeld = true;
+      for (const socket of open) socket.pause();
+    },
+    letGo: (): void => {
+      isHeld = false;
+      for (const socket of open) socket.resume();
+    },
     leadTo: (other: number): void => {
       port = other;
     },
@@ -86,6 +97,21 @@ else
         await asked.more(20);
         proxy.cut();
       }
+      await asked.more(20);
+      await asked.end(await openedFor(database));
+      expect(child.exitCode).toBeNull();
+    });
+
+    test("a network that hangs: each answer comes without a record, and then with one again", async () => {
+      const database = await server.database("hangs");
+      const proxy = await proxyTo(server.port);
+      const { url, child } = await serve(proxy.url("hangs"));
+      const asked = load(url);
+      await asked.more(20);
+      proxy.hold();
+      await asked.more(0, 3);
+      expect((await fetch(`${url}/healthz`)).status).toBe(200);
+      proxy.letGo();
       await asked.more(20);
       await asked.end(await openedFor(database));
       expect(child.exitCode).toBeNull();

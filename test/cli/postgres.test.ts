@@ -15,6 +15,8 @@ import { run, start } from "./run.ts";
 test.each([
   [["--database", "postgres://u:secret@127.0.0.1/db"], /can see a password among the arguments: leave it out/],
   [["--database", "mysql://u@h/db"], /^nodewise: --database: its scheme is `mysql`/],
+  [["--database", "postgres://u@a,b/db"], /it names several hosts: give one address/],
+  [["--database", "postgres://u@h:99999/db"], /it is no URL: .*a port is at most 65535/],
   [["--database", "postgres://u@h/db", "--data-dir", "/d"], /--database and --data-dir name two places/],
   [["--database", "postgres://u@h/db", "--database-password-file", "/no/such"], /cannot be read \(ENOENT\)/],
   [["--database", "postgres://u@h/db", "--database-password-file", "/dev/null"], /there is no password in it/],
@@ -151,14 +153,23 @@ else
     test("a database of another program is left alone, until it has an empty schema for the history", async () => {
       const url = await server.database("shop");
       await server.query("shop", "CREATE TABLE orders (id int)");
-      await failure(url, /is the database of another program, which has table `public.orders`: make one for nodewise/);
+      await failure(url, /is the database of another program, which has `public.orders`: make one for nodewise/);
       expect(await tablesOf("shop")).toEqual(["public.orders"]);
       await server.query("shop", "CREATE SCHEMA nodewise");
       expect((await run(["token", "create", "t", ...place(url)])).code).toBe(0);
       const other = await server.database("taken");
       await server.query("taken", "CREATE SCHEMA nodewise; CREATE TABLE nodewise.mine (id int)");
-      await failure(other, /another program, which has table `nodewise.mine`/);
+      await failure(other, /another program, which has `nodewise.mine`/);
       expect(await tablesOf("taken")).toEqual(["nodewise.mine"]);
+      const alike = await server.database("alike");
+      await server.query(
+        "alike",
+        "CREATE SCHEMA nodewise; CREATE TABLE nodewise.migrations (name text, applied_at date)",
+      );
+      await failure(alike, /another program, which has `nodewise.migrations`/);
+      await server.query("alike", "DROP TABLE nodewise.migrations; CREATE VIEW nodewise.seen AS SELECT 1 AS one");
+      await failure(alike, /another program, which has `nodewise.seen`/);
+      expect(await tablesOf("alike")).toEqual([]);
     });
 
     test("a schema that is newer than the process, and a user who may make none", async () => {
@@ -223,6 +234,12 @@ else
       await server.query("postgres", "SELECT pg_reload_conf()");
       await expect.poll(() => server.query("postgres", "SHOW ssl")).toEqual([{ ssl: "on" }]);
       await failure(`${url}?sslmode=verify-full`, /name the server's authority with `\?sslrootcert=FILE`/);
+      const no = join(files, "no.pem");
+      await failure(`${url}?sslmode=verify-full&sslrootcert=${no}`, /ENOENT[^\n]*no\.pem'$/m);
+      await failure(
+        `${url}?sslmode=verify-full&sslrootcert=${passwordFile}`,
+        /sslrootcert \/[^\n]*: there is no PEM of a certificate in it$/m,
+      );
       for (const mode of ["require", `verify-full&sslrootcert=${files}/ca.pem`]) {
         const ran = await run(["token", "create", "t", ...place(`${url}?sslmode=${mode}`)]);
         expect([ran.code, ran.stderr]).toEqual([0, expect.not.stringContaining("cannot")]);
