@@ -51,7 +51,10 @@ function node(timeoutMs = 2_000) {
       behaviour: NEWEST.behaviour.claims,
       gates: { extended: true, groups: false, optionalOperations: false },
       registry,
-      claim: (_, name) => claims.find(({ metadata }) => metadata.name === name),
+      claims: async (_, names) => {
+        const found = claims.filter(({ metadata }) => names.includes(metadata.name));
+        return ok(new Map(found.map((one) => [one.metadata.name, one])));
+      },
       state: existsSync(file) ? readFileSync(file, "utf8") : undefined,
       store: (text) => {
         try {
