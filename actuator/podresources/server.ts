@@ -84,13 +84,12 @@ function resourcesOf(source: PodResourcesSource, pod: Pod): PodResources {
 function containerOf(source: PodResourcesSource, pod: Pod, container: Container): ContainerResources {
   const { name } = container;
   const uid = uidOf(pod);
-  const claims = source.claims(pod, container);
   return {
     name,
     devices: devicesOf(source, uid, name),
     cpuIds: [...source.cpus(uid, name)].sort(ascending),
     memory: source.memory(uid, name).map(memoryOf),
-    ...(claims.length === 0 ? {} : { dynamicResources: claims.map(claimOf) }),
+    dynamicResources: source.claims(pod, container).map(claimOf),
   };
 }
 
@@ -273,8 +272,7 @@ interface ContainerResources {
   /** Only those that the container has alone. */
   readonly cpuIds: readonly number[];
   readonly memory: readonly ContainerMemory[];
-  /** Absent: it uses no claims. */
-  readonly dynamicResources?: readonly DynamicResource[];
+  readonly dynamicResources: readonly DynamicResource[];
 }
 interface DynamicResource {
   readonly claimName: string;

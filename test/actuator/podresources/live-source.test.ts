@@ -72,7 +72,7 @@ describe("the source of a living node", () => {
     ];
     expect(podResources(source.value).podResources.map(({ containers }) => containers[0]?.dynamicResources)).toEqual([
       [{ claimName: "gpus", claimNamespace: "default", claimResources }],
-      undefined,
+      [],
     ]);
   });
   test("sees with the next call what changes while its snapshot is made", () => {
