@@ -1,12 +1,17 @@
+import { existsSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { allocationFaults } from "../../api/decide/dra/allocation.ts";
 import { DRA_STATE_FILE } from "../../api/decide/dra/checkpoint.ts";
 import { err, ok, type Result } from "../../api/model/result.ts";
 import { gateOn } from "../../api/profiles/effective.ts";
 import { profileOf } from "../../api/profiles/index.ts";
 import type { ActuatorConfig } from "../core/config.ts";
 import type { NodeClaims, PodsInForce, Problem } from "../core/ports.ts";
+import { SOCKET_NAME } from "../deviceplugin/names.ts";
 import { openPluginWatcher, type PluginHandler } from "../deviceplugin/watcher.ts";
 import { ClaimManager, type FindClaims } from "../dra/claim-manager.ts";
 import { DraRegistry } from "../dra/driver-registry.ts";
+import { vacancyAt } from "../grpc/listener.ts";
 import { claimsSource } from "../manifests/claims-source.ts";
 import type { LoopPorts } from "../pass/loop.ts";
 import { configurationOf } from "../pass/snapshot.ts";
@@ -38,15 +43,29 @@ export async function openNodeDevices({ configuration, readPods, ...options }: N
   };
   const clock = systemClock;
   const find = claimsSource(config, () => stood);
-  const claims = openClaims({ config, configuration, files, clock, claims: find, onChange });
+  const claims = openClaims({ config, configuration, files, clock, claims: find, stood: () => stood, onChange });
   const devices = await openDevices({ ...options, clock, ...(claims && { handlers: claims.handlers }) });
   if (!devices.ok) return err(`device plugins: ${devices.error}`);
-  if (devices.value === undefined) claims?.watch();
+  if (devices.value === undefined && claims !== undefined) {
+    const fault = await registryFault(config.pluginsRegistryDirectory);
+    if (fault !== undefined) return err(`DRA drivers: ${fault}`);
+    claims.watch();
+  }
   const ports = {
     ...(devices.value === undefined ? {} : { devices: devices.value.manager }),
     ...(claims === undefined ? {} : { claims: claims.port }),
   };
   return ok({ devices: devices.value, claims, ports, readPods: reading });
+}
+
+/**
+ * Why plugins are not looked for in a registry; undefined: they may be. Beside a kubelet that looks there too, the plugins of its other
+ * types, such as drivers of volumes, would be told that nobody takes them.
+ */
+async function registryFault(directory: string): Promise<string | undefined> {
+  const socket = join(dirname(directory), "device-plugins", SOCKET_NAME);
+  const vacancy = existsSync(socket) ? await vacancyAt(socket) : ok(null);
+  return vacancy.ok ? undefined : `${vacancy.error} (pluginsRegistryDirectory)`;
 }
 
 interface DevicesOptions {
@@ -121,6 +140,8 @@ interface ClaimsOptions {
   readonly files: ManagerFiles;
   readonly clock: PodClock;
   readonly claims: FindClaims;
+  /** What stood beside pods in their files last; undefined: pods come from elsewhere. */
+  readonly stood: () => NodeClaims | undefined;
   /** Drivers came or went, or have answered what pods wait for. */
   readonly onChange: () => void;
 }
@@ -138,7 +159,7 @@ interface OpenClaims {
 
 /** ResourceClaims, where the settings want DRA drivers served; undefined: they do not. */
 function openClaims(options: ClaimsOptions): OpenClaims | undefined {
-  const { config, clock, onChange } = options;
+  const { config, clock, stood, onChange } = options;
   if (config.draDrivers === "off") return undefined;
   const changes = new ChangeNotifier(clock);
   changes.onChange(onChange);
@@ -161,13 +182,31 @@ function openClaims(options: ClaimsOptions): OpenClaims | undefined {
       const onFault = (fault: Parameters<PluginFaults["add"]>[0]): void => faults.add(fault);
       watcher = openPluginWatcher({ dir: config.pluginsRegistryDirectory, handlers, onFault });
     },
-    problems: () => faults.standing().map((message) => ({ from: "devices", message })),
+    problems: () => {
+      const claimed = stood();
+      const wrong = claimed === undefined ? [] : allocationProblems(claimed, config.nodeName);
+      return [...faults.standing(), ...wrong].map((message) => ({ from: "devices", message }));
+    },
     close: () => {
       changes.close();
       watcher?.close();
       registry.close();
     },
   };
+}
+
+/** What is wrong with the allocations of claims, by the slices and classes beside them. Nobody is kept from starting. */
+function allocationProblems({ resourceClaims, resourceSlices, deviceClasses }: NodeClaims, nodeName: string) {
+  const dra = {
+    resourceClaims: [...resourceClaims],
+    // none at all: they are not told
+    ...(resourceSlices.length > 0 && { resourceSlices: [...resourceSlices] }),
+    ...(deviceClasses.length > 0 && { deviceClasses: [...deviceClasses] }),
+  };
+  return allocationFaults(resourceClaims, dra, { metadata: { name: nodeName } }).map(
+    ({ claim, driver, pool, device, message }) =>
+      `ResourceClaim ${claim}: device ${device} of driver ${driver} and pool ${pool}: ${message}`,
+  );
 }
 
 /** The error is why a kubelet would not start; here the pods without claims run. */
