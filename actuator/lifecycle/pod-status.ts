@@ -1,7 +1,7 @@
-import { type Fields, fieldsOf } from "../../api/model/own.ts";
 import type { RuntimePod } from "../containerd/port.ts";
 import { type ContainerBackOff, NO_POD_RESULTS, type PodProbeResults } from "./actions.ts";
 import { backOffMessage } from "./back-off.ts";
+import { claimStatuses } from "./decoded-pod.ts";
 import { emptyRuntimePod, latestOf } from "./instances.ts";
 import type { RunnablePod } from "./pod.ts";
 import { isGivenUp } from "./pod-actions.ts";
@@ -101,7 +101,7 @@ export function podStatus(
     ...(startTime !== undefined && { startTime }),
     ...(statuses.init.length > 0 && { initContainerStatuses: finish(statuses.init) }),
     containerStatuses: finish(statuses.own),
-    ...claimStatuses(pod.object),
+    ...claimStatuses(pod.object["status"]),
     qosClass: options.qosClass,
   };
 }
@@ -153,15 +153,6 @@ function statusesOf(
   return {
     init: containerStatuses(input, true, options.previous?.initContainerStatuses ?? []),
     own: containerStatuses(input, false, options.previous?.containerStatuses ?? []),
-  };
-}
-
-/** The claims that others made for it. */
-function claimStatuses(object: Fields): Pick<PodStatus, "resourceClaimStatuses" | "extendedResourceClaimStatus"> {
-  const { resourceClaimStatuses, extendedResourceClaimStatus } = fieldsOf(object["status"]);
-  return {
-    ...(resourceClaimStatuses !== undefined && { resourceClaimStatuses }),
-    ...(extendedResourceClaimStatus !== undefined && { extendedResourceClaimStatus }),
   };
 }
 

@@ -45,7 +45,8 @@ export async function drained(manager: PodManager, sync: () => Promise<void>, cl
       await sync();
       await clock.sleep(LOOK_MS);
       // what a driver does not take back keeps nobody from going: the next daemon goes on with it
-      const isRunning = inState("terminating").some(({ uid }) => !isStopped(manager.set.get(uid)?.runtimePod ?? null));
+      const mayRun = ({ uid }: { readonly uid: string }) => !isStopped(manager.set.get(uid)?.runtimePod ?? null);
+      const isRunning = manager.set.runtimePods === null || inState("terminating").some(mayRun);
       untilMs = isRunning ? Number.POSITIVE_INFINITY : Math.min(untilMs, clock.monotonicMs() + CGROUPS_MS);
     }
   }

@@ -17,6 +17,10 @@ const RETRY_MS = 10_000;
 /** kubelet 1.37: reconcilePeriod. */
 const RECONCILE_MS = 60_000;
 
+/** A kubelet would run the pod without. */
+const GATE_OFF =
+  "a claim gives its extended resources, and the gate DRAExtendedResource is off: set it in the kubelet configuration";
+
 /** Why nothing of a pod is made: its claims are not prepared. `waits`: a driver has not answered yet. */
 export interface ClaimFault {
   readonly message: string;
@@ -84,6 +88,8 @@ export class PodClaims implements ContainerClaims, NodeClaimsPort {
   }
 
   async prepare(pod: RunnablePod, signal: AbortSignal): Promise<ClaimFault | null> {
+    const { extendedResourceClaimStatus: made } = decodedPod(pod.object)?.status ?? {};
+    if (made !== undefined && !this.#options.extended) return { message: GATE_OFF, waits: false };
     const model = this.#using(pod);
     if (model === null) return null;
     const { manager, clock } = this.#options;

@@ -13,7 +13,10 @@ const REASON = "CreateContainerConfigError";
 
 /** Why a pod with claims does not start where no DRA drivers are served. */
 const NO_DRIVERS = "ResourceClaims are not prepared by this daemon (draDrivers: off)";
-const hasClaims = ({ object }: RunnablePod): boolean => (decodedPod(object)?.spec.resourceClaims ?? []).length > 0;
+function hasClaims({ object }: RunnablePod): boolean {
+  const { spec, status } = decodedPod(object) ?? {};
+  return (spec?.resourceClaims ?? []).length > 0 || status?.extendedResourceClaimStatus !== undefined;
+}
 
 /** Before the sandbox of a pod. Null: its claims are prepared, or it has none. */
 export async function prepareClaims(

@@ -7,8 +7,10 @@ import { actuatorConfig } from "../../../actuator/core/config.ts";
 import type { NodeClaims } from "../../../actuator/core/ports.ts";
 import type { RunnablePod } from "../../../actuator/lifecycle/pod.ts";
 import { runnablePod } from "../../../actuator/lifecycle/spec/pod-spec.ts";
+import { deviceRequirements } from "../../../actuator/pods/devices/device-requirements.ts";
 import { ManagerFiles } from "../../../actuator/pods/devices/manager-files.ts";
 import { openNodeDevices } from "../../../actuator/pods/open-devices.ts";
+import { prepareClaims } from "../../../actuator/pods/sync/container-devices.ts";
 import { noCounters } from "../../../actuator/status/counters.ts";
 import type { ResourceClaim, ResourceSlice } from "../../../api/model/resource-claim.ts";
 import { claim, DRIVER, result, slice } from "../../kit/claims.ts";
@@ -149,6 +151,50 @@ test("what a driver does not take back is told, and tried again as soon as the d
   await gpu.serve();
   await expect.poll(() => port.released(pod), { timeout: 5_000 }).toBe(true);
   expect([gpu.prepared.size, port.problems()]).toEqual([0, []]);
+});
+
+test("a claim that stands behind an extended resource is prepared, and no plugin is asked for the resource", async () => {
+  const { port, driver } = await opened();
+  await driver();
+  const resource = "example.com/gpu";
+  const requestMappings = [{ containerName: "c", resourceName: resource, requestName: "gpu" }];
+  const amounts = { [resource]: "1" };
+  const manifest = podManifest("p", {
+    metadata: { namespace: "default", uid: "uid-p" },
+    spec: { containers: [{ name: "c", image: "i", resources: { requests: amounts, limits: amounts } }] },
+  });
+  const object = { ...manifest, status: { extendedResourceClaimStatus: { resourceClaimName: "a", requestMappings } } };
+  const read = runnablePod(object, null, { draDrivers: true });
+  if (!read.ok) throw new Error(JSON.stringify(read.error));
+  expect(deviceRequirements(read.value)).toEqual(new Map());
+  expect(deviceRequirements({ object: { ...object, status: {} } })).toEqual(new Map([["c", new Map([[resource, 1]])]]));
+  expect(await port.prepare(read.value, signal)).toBeNull();
+  expect(port.devices(read.value, { name: "c" })).toEqual({ ok: true, value: [`${DRIVER}/dev=a`] });
+  expect(await prepareClaims(undefined, read.value, signal)).toMatchObject({
+    message: expect.stringMatching(/draDrivers: off/),
+  });
+  const { port: older } = await opened({ kubeletVersion: "1.34" });
+  expect(await older.prepare(read.value, signal)).toMatchObject({
+    message: expect.stringMatching(/^a claim gives its extended resources, and the gate DRAExtendedResource is off/),
+  });
+});
+
+test("a claim that was made of a pod's template is prepared by the name that the status has", async () => {
+  const { port, driver } = await opened();
+  await driver();
+  const { object } = podWith("a");
+  const spec = { ...(object["spec"] as object), resourceClaims: [{ name: "a", resourceClaimTemplateName: "t" }] };
+  const of = (status: object) => {
+    const read = runnablePod({ ...object, spec, status }, null, { draDrivers: true });
+    if (!read.ok) throw new Error(JSON.stringify(read.error));
+    return read.value;
+  };
+  expect(await port.prepare(of({}), signal)).toMatchObject({
+    message: 'prepare dynamic resources: pod "default/p": ResourceClaim not created yet',
+  });
+  const made = of({ resourceClaimStatuses: [{ name: "a", resourceClaimName: "b" }] });
+  // it must be the pod's own
+  expect(await port.prepare(made, signal)).toMatchObject({ message: expect.stringMatching(/was not created for/) });
 });
 
 test("what a pod holds that nobody knows is given back at the next look", async () => {
