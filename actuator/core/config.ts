@@ -47,7 +47,7 @@ export async function readSettingsFile(file: string): Promise<Result<SettingsFil
 }
 
 /** YAML 1.1, which is what Kubernetes reads, takes `off` without quotes for false. */
-const OFF = ["pods", "devicePlugins", "garbageCollection", "statusListen"];
+const OFF = ["pods", "devicePlugins", "draDrivers", "garbageCollection", "statusListen"];
 const withOff = (settings: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> =>
   Object.fromEntries(
     Object.entries(settings).map(([name, value]) => [name, value === false && OFF.includes(name) ? "off" : value]),
@@ -83,7 +83,7 @@ function withRegistry(settings: Settings): Settings {
 
 /** Two sockets of one name, or plugins of both forms, in one directory; a kubelet's that nobody named. */
 function directoryFaults(given: Settings): readonly SettingFault[] {
-  if (given["devicePlugins"] !== "serve") return [];
+  if (given["devicePlugins"] !== "serve" && given["draDrivers"] !== "serve") return [];
   const settings = withRegistry(given);
   const faults: SettingFault[] = [];
   const firsts = new Map<unknown, string>();
@@ -213,6 +213,11 @@ const schema = z.strictObject({
   podResourcesDirectory: socketDirectory("kubelet.sock").default(DEVICE_DIRECTORIES.podResourcesDirectory),
   /** The longest wait of a pod for a plugin that has not come (back) since the daemon started. */
   deviceWaitSeconds: seconds(0).default(300),
+  /**
+   * `serve`: DRA drivers register in `pluginsRegistryDirectory`, and prepare the ResourceClaims of the pods that are run. The claims come
+   * from where the pods do: the files of `manifests`, or the API server of `podsUrl`.
+   */
+  draDrivers: z.enum(["off", "serve"]).default("off"),
   /** Probes do what is documented where the kubelet does something else. */
   strictProbes: z.boolean().default(false),
   /**
@@ -292,7 +297,7 @@ export function actuatorConfig(settings: Readonly<Record<string, unknown>>): Res
 
 /** Settings that are well by themselves and do not go together. */
 function faultsTogether(settings: Readonly<Record<string, unknown>>): readonly SettingFault[] {
-  const { manifests, podsUrl, cgroupRoot, mode, pods, containers, devicePlugins, standaloneKubelet } = settings;
+  const { manifests, podsUrl, cgroupRoot, mode, pods, containers, standaloneKubelet } = settings;
   const faults: SettingFault[] = [];
   if (cgroupRoot === "/" && mode === "enforce") {
     const message = "`/` is the whole machine, which is only observed: name a cgroup of its own for mode enforce";
@@ -310,9 +315,10 @@ function faultsTogether(settings: Readonly<Record<string, unknown>>): readonly S
     const message = "the runtime makes them where pods are run: leave `existing`, or set `pods: off`";
     faults.push({ setting: "containers", message });
   }
-  if (devicePlugins === "serve" && (pods === undefined || pods === "off")) {
+  for (const setting of ["devicePlugins", "draDrivers"]) {
+    if (settings[setting] !== "serve" || (pods !== undefined && pods !== "off")) continue;
     const message = "the devices are for pods that are run here, so serve needs `pods: enforce` too";
-    faults.push({ setting: "devicePlugins", message });
+    faults.push({ setting, message });
   }
   faults.push(...directoryFaults(settings), ...dangerFaults(settings));
   if (standaloneKubelet === true && podsUrl === undefined) {

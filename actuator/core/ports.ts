@@ -2,6 +2,7 @@ import type { RefusedItem } from "../../api/documents/problem.ts";
 import type { CgroupsDecision } from "../../api/model/cgroups.ts";
 import type { Kind, Verdict } from "../../api/model/decision.ts";
 import type { PlaceReasons } from "../../api/model/forms.ts";
+import type { DeviceClass, ResourceClaim, ResourceSlice } from "../../api/model/resource-claim.ts";
 import type { Result } from "../../api/model/result.ts";
 
 /** A fault of the outside world, in one line; the pass goes on with what it has. */
@@ -37,6 +38,13 @@ export interface PodOrigin {
   readonly place: (path: string) => { readonly line: number; readonly column: number };
 }
 
+/** What of resource.k8s.io is read where pods are. */
+export interface NodeClaims {
+  readonly resourceClaims: readonly ResourceClaim[];
+  readonly resourceSlices: readonly ResourceSlice[];
+  readonly deviceClasses: readonly DeviceClass[];
+}
+
 export interface PodsRead {
   /** Null: they could not be read, which is not the same as none. */
   readonly pods: readonly unknown[] | null;
@@ -46,6 +54,8 @@ export interface PodsRead {
   readonly unread?: readonly string[];
   /** By object of `pods`. */
   readonly origins?: ReadonlyMap<unknown, PodOrigin>;
+  /** For files: the ResourceClaims that stand beside the pods, and the slices and classes of their devices. */
+  readonly claims?: NodeClaims;
   /** For files: their objects that could not be read as pods, with as much identity as they tell. */
   readonly undecoded?: readonly RefusedItem[];
   readonly problems: readonly Problem[];

@@ -1,27 +1,44 @@
-import { noClaims, readClaims, writeClaims } from "../../api/decide/dra/checkpoint.ts";
-import type { ClaimInfoCache } from "../../api/decide/dra/claim-info.ts";
+import { DRA_STATE_FILE, noClaims, readClaims, writeClaims } from "../../api/decide/dra/checkpoint.ts";
+import type { ClaimInfoCache, PreparedDevice } from "../../api/decide/dra/claim-info.ts";
 import { claimName, podClaims } from "../../api/decide/dra/claim-name.ts";
 import { containerDevices } from "../../api/decide/dra/container-devices.ts";
 import {
   type ClaimGates,
   type ClaimSources,
   type ClaimSteps,
+  type DriverAnswer,
+  type DriverCall,
   notRegistered,
   prepareResources,
 } from "../../api/decide/dra/prepare.ts";
 import { claimNames, gonePods, unprepareClaims, unprepareResources } from "../../api/decide/dra/unprepare.ts";
+import { jsonText } from "../../api/decide/go/json.ts";
+import { LIMITS } from "../../api/model/limits.ts";
 import { type Container, type Pod, podNamespace, podUid } from "../../api/model/pod.ts";
 import type { ResourceClaim } from "../../api/model/resource-claim.ts";
 import { map, type Result } from "../../api/model/result.ts";
 import type { Behaviour } from "../../api/profiles/profile.ts";
 import type { DraRegistry } from "./driver-registry.ts";
 
+/** Claims by their names, as they are now; one that is not there is left out. Errors: which could not be looked up, and why. */
+export type FindClaims = (
+  namespace: string,
+  names: readonly string[],
+) => Promise<Result<ReadonlyMap<string, ResourceClaim>, string>>;
+
+/** How a pod's claims are prepared. */
+interface Preparing {
+  /** Ends the calls to drivers. */
+  readonly signal?: AbortSignal;
+  /** Told of each driver that is called. */
+  readonly onCall?: (driver: string) => void;
+}
+
 interface ClaimManagerOptions {
   readonly behaviour: Behaviour["claims"];
   readonly gates: ClaimGates;
   readonly registry: Pick<DraRegistry, "driver" | "isRegistered">;
-  /** Undefined: there is none of that name. */
-  readonly claim: (namespace: string, name: string) => ResourceClaim | undefined;
+  readonly claims: FindClaims;
   /** The text of dra_manager_state; undefined: there is no file. */
   readonly state: string | undefined;
   /** Writes it. INVARIANT: on the disk once it has answered. The error says why it is not. */
@@ -51,12 +68,17 @@ export class ClaimManager {
   }
 
   /** Before the pod's sandbox. Answers why it does not start, in the kubelet's words; undefined: all its claims are prepared. */
-  prepare(pod: Pod): Promise<string | undefined> {
+  prepare(pod: Pod, how: Preparing = {}): Promise<string | undefined> {
     const names = podClaims(pod, this.#options.gates.extended).flatMap((podClaim) => {
       const named = claimName(pod, podClaim);
       return named.ok && named.value.name !== null ? [named.value.name] : [];
     });
-    const run = () => this.#carryOut(prepareResources(this.#cache, pod, this.#sources()));
+    const run = async () => {
+      const found = await this.#options.claims(podNamespace(pod), names);
+      if (!found.ok) return `prepare dynamic resources: ${found.error}`;
+      const sources = { ...this.#sources(), claim: (_: string, name: string) => found.value.get(name) };
+      return this.#carryOut(prepareResources(this.#cache, pod, sources), how);
+    };
     return this.#alone(podNamespace(pod), names, run);
   }
   /** Once all containers of the pod have stopped. Answers why it has to be tried again. */
@@ -85,9 +107,9 @@ export class ClaimManager {
     return this.#cache.ofPod(podUid(pod) ?? "").length > 0;
   }
 
-  #sources(): ClaimSources {
-    const { gates, claim, registry } = this.#options;
-    return { gates, claim, isRegistered: (driver) => registry.isRegistered(driver) };
+  #sources(): Omit<ClaimSources, "claim"> {
+    const { gates, registry } = this.#options;
+    return { gates, isRegistered: (driver) => registry.isRegistered(driver) };
   }
 
   /** After all that is being done with one of the claims. */
@@ -105,7 +127,7 @@ export class ClaimManager {
     }
   }
 
-  async #carryOut(steps: ClaimSteps): Promise<string | undefined> {
+  async #carryOut(steps: ClaimSteps, { signal, onCall }: Preparing = {}): Promise<string | undefined> {
     let step = steps.next();
     while (step.done !== true) {
       const call = step.value;
@@ -118,8 +140,34 @@ export class ClaimManager {
       const driver = this.#options.registry.driver(call.driver);
       // it may have gone since its claims were looked at
       const failed = notRegistered(call.driver, () => driver !== undefined) ?? "";
-      step = steps.next(driver === undefined ? { failed } : await driver.call(call));
+      onCall?.(call.driver);
+      step = steps.next(driver === undefined ? { failed } : this.#withinShare(call, await driver.call(call, signal)));
     }
     return step.value;
   }
+
+  /**
+   * The answer, or in its place why it is not kept: all drivers share one file, and each may take half of what the others leave of it,
+   * so that nobody's answers keep another's claims from being written.
+   */
+  #withinShare({ driver, claims }: DriverCall, answer: DriverAnswer): DriverAnswer {
+    if ("failed" in answer) return answer;
+    const asked = new Set(claims.map(({ uid }) => uid));
+    const bytes = { own: 0, others: 0 };
+    for (const { uid, drivers } of this.#cache.list()) {
+      for (const [name, { devices }] of drivers) {
+        if (name !== driver) bytes.others += bytesOf(devices);
+        else if (!asked.has(uid)) bytes.own += bytesOf(devices);
+      }
+    }
+    for (const { devices } of answer.claims.values()) bytes.own += bytesOf(devices);
+    if (bytes.own <= (STATE_BYTES - bytes.others) / 2) return answer;
+    const error = `the driver's answers would have ${bytes.own} bytes, more than its share of ${DRA_STATE_FILE}`;
+    return { claims: new Map([...answer.claims.keys()].map((uid) => [uid, { error, devices: [] }])) };
+  }
 }
+/** What is read back of the file, but for the names of its claims. */
+const STATE_BYTES = LIMITS.stateText * 0.75;
+/** As the file has them: JSON within JSON. */
+const bytesOf = (devices: readonly PreparedDevice[] | null): number =>
+  devices === null || devices.length === 0 ? 0 : Buffer.byteLength(jsonText(jsonText(JSON.stringify(devices))));

@@ -62,12 +62,12 @@ export class DraDriver {
   }
 
   /** kubelet 1.37: DRAPlugin.NodePrepareResources, NodeUnprepareResources. */
-  async call({ operation, claims }: DriverCall): Promise<DriverAnswer> {
+  async call({ operation, claims }: Omit<DriverCall, "driver">, signal?: AbortSignal): Promise<DriverAnswer> {
     const method = draServiceOf(this.service)[operation] as Loaded;
     const calling = {
       of: { resource: this.name, endpoint: this.endpoint, call: operation },
       timeoutMs: this.#timeoutMs,
-      signal: this.#life.signal,
+      signal: signal === undefined ? this.#life.signal : AbortSignal.any([signal, this.#life.signal]),
     };
     const answered = await callWith<object, Answer>(
       this.#client,

@@ -1,15 +1,33 @@
 import { isCriticalPod, type QosClass, qosClass } from "../../api/decide/resources/qos.ts";
 import { perObject } from "../../api/model/cache.ts";
+import { fieldsOf } from "../../api/model/own.ts";
 import { type Pod, pod as podSchema } from "../../api/model/pod.ts";
 import { withDefaultRequests } from "../../api/model/pod-defaults.ts";
 import type { RunnablePod } from "./pod.ts";
+import type { PodStatus } from "./status/status.ts";
 
-/** A v1.Pod as the decisions read it, with its default requests and without its status. Null: they cannot. */
+/**
+ * A v1.Pod as the decisions read it, with its default requests; of its status only the claims that others made for it. Null: they
+ * cannot read it.
+ */
 export const decodedPod = perObject((object: Readonly<Record<string, unknown>>): Pod | null => {
-  const { status: _status, ...asked } = object;
-  const parsed = podSchema.safeParse(asked);
+  const { status, ...asked } = object;
+  const claims = claimStatuses(status);
+  const withClaims = Object.keys(claims).length === 0 ? asked : { ...asked, status: claims };
+  const parsed = podSchema.safeParse(withClaims);
   return parsed.success ? withDefaultRequests(parsed.data) : null;
 });
+
+/** The claims that others made for a pod, by its status. */
+export function claimStatuses(
+  status: unknown,
+): Pick<PodStatus, "resourceClaimStatuses" | "extendedResourceClaimStatus"> {
+  const { resourceClaimStatuses, extendedResourceClaimStatus } = fieldsOf(status);
+  return {
+    ...(resourceClaimStatuses !== undefined && { resourceClaimStatuses }),
+    ...(extendedResourceClaimStatus !== undefined && { extendedResourceClaimStatus }),
+  };
+}
 
 /** By what it asks for; BestEffort where the decisions cannot read it. */
 export function classOf({ object }: RunnablePod): QosClass {

@@ -1,6 +1,7 @@
 import type { RuntimePod } from "../containerd/port.ts";
 import { type ContainerBackOff, NO_POD_RESULTS, type PodProbeResults } from "./actions.ts";
 import { backOffMessage } from "./back-off.ts";
+import { claimStatuses } from "./decoded-pod.ts";
 import { emptyRuntimePod, latestOf } from "./instances.ts";
 import type { RunnablePod } from "./pod.ts";
 import { isGivenUp } from "./pod-actions.ts";
@@ -100,6 +101,7 @@ export function podStatus(
     ...(startTime !== undefined && { startTime }),
     ...(statuses.init.length > 0 && { initContainerStatuses: finish(statuses.init) }),
     containerStatuses: finish(statuses.own),
+    ...claimStatuses(pod.object["status"]),
     qosClass: options.qosClass,
   };
 }

@@ -7,6 +7,7 @@ const STATE_FILES = {
   cpu_manager_state: "cpu_manager_state",
   memory_manager_state: "memory_manager_state",
   kubelet_internal_checkpoint: "device-plugins/kubelet_internal_checkpoint",
+  dra_manager_state: "dra_manager_state",
   allocated_pods_state: "allocated_pods_state",
 };
 

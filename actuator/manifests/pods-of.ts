@@ -98,18 +98,23 @@ type PodResult = Result<FoundPod, ReadProblem>;
 
 /**
  * The static pods of one document: a v1.Pod, or a v1.PodList or v1.List of them. What is no pod (not-a-pod), or a pod that
- * the API would refuse (invalid-pod), is an error with its place.
+ * the API would refuse (invalid-pod), is an error with its place. `isOther`: what is left to another reader.
  */
-export function podsOf(source: SourceDocument, nodeName: string): readonly PodResult[] {
+export function podsOf(
+  source: SourceDocument,
+  nodeName: string,
+  isOther: (value: unknown) => boolean = () => false,
+): readonly PodResult[] {
   const { kind } = fieldsOf(source.value);
+  if (isOther(source.value)) return [];
   if (kind !== "PodList" && kind !== "List") return [podOf(source, source.value, [], nodeName)];
   const items = podItems(source.value);
   if (items === undefined)
     return [err(problemOf(source, "not-a-pod", ["items"], "expected a list of pods in `items`"))];
-  return items.map((item, i) => {
+  return items.flatMap((item, i) => {
     // A PodList says of its items what they are, so that they need not.
     const pod = kind === "PodList" ? { apiVersion: "v1", kind: "Pod", ...fieldsOf(item) } : item;
-    return podOf(source, pod, ["items", i], nodeName);
+    return isOther(pod) ? [] : [podOf(source, pod, ["items", i], nodeName)];
   });
 }
 

@@ -104,7 +104,7 @@ const ordinaryPod = perObject((pod: PodObject): PodObject => {
 const CONFIG_SOURCE = "kubernetes.io/config.source";
 
 function fromManifests(
-  { found, problems, kept }: Manifests,
+  { found, claims, problems, kept }: Manifests,
   path: string,
   as: (pod: PodObject) => PodObject,
 ): PodsRead {
@@ -124,6 +124,7 @@ function fromManifests(
     whole: unkept.length === 0,
     ...(isOfFiles && { unread: [...new Set(unkept.map(({ file }) => file))] }),
     origins,
+    claims,
     undecoded: problems.flatMap(({ item }) => item ?? []),
     problems: told(faults),
     notices: [...told(problems.filter(isNotice)), ...inForce],
@@ -167,25 +168,34 @@ async function fromUrl(url: string, config: ActuatorConfig): Promise<PodsRead> {
     notices: [],
   });
   try {
-    const token =
-      config.podsTokenFile === undefined ? undefined : (await readFile(config.podsTokenFile, "utf8")).trim();
-    const ca = config.podsCaFile === undefined ? undefined : await readFile(config.podsCaFile);
-    const { status, text } = await get(url, token, ca);
+    const { status, text } = await getFrom(url, config);
     if (status !== 200) return failed(`answered ${status}, expected a v1.PodList: ${whatToDo(status)}`);
     const list: unknown = JSON.parse(text);
     const items = podItems(list);
     if (items === undefined) return failed("answered JSON without `items`: this is no v1.PodList");
     return fromApi(url, items, whyPartial(list, items, config.standaloneKubelet));
   } catch (e) {
-    return failed(certificateFault(e, KUBELETS_CERTIFICATE) ?? faultText(e, "read"));
+    return failed(readFault(e));
   }
+}
+/** Why a server could not be asked, and what to do. */
+export const readFault = (e: unknown): string => certificateFault(e, KUBELETS_CERTIFICATE) ?? faultText(e, "read");
+
+/** Asks the server of `podsUrl`, as it is to be asked. Throws what Node does. */
+export async function getFrom(
+  url: string,
+  { podsTokenFile, podsCaFile }: Pick<ActuatorConfig, "podsTokenFile" | "podsCaFile">,
+): Promise<{ status: number; text: string }> {
+  const token = podsTokenFile === undefined ? undefined : (await readFile(podsTokenFile, "utf8")).trim();
+  const ca = podsCaFile === undefined ? undefined : await readFile(podsCaFile);
+  return get(url, token, ca);
 }
 
 /** kubelet 1.36: InitializeTLS makes it where it is given none, for the node's name. */
 const KUBELETS_CERTIFICATE =
   "name the authority's certificate with podsCaFile (--pods-ca-file). A kubelet that signed its own has it in /var/lib/kubelet/pki/kubelet.crt; it is valid for the node's name only, so podsUrl must be https://NODE:10250/pods then, not an address";
 
-function whatToDo(status: number): string {
+export function whatToDo(status: number): string {
   if (status === 401 || status === 403) return "check the token and its rights";
   if (status === 404) return "check the path of podsUrl";
   if (status === 429 || status >= 500) return "a fault of that server, which is asked again; see its log if this stays";

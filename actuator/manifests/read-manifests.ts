@@ -3,9 +3,10 @@ import { dirname, join, resolve } from "node:path";
 import { parseDocuments } from "../../api/documents/parse.ts";
 import type { ProblemCode, ReadProblem, RefusedItem } from "../../api/documents/problem.ts";
 import { LIMITS } from "../../api/model/limits.ts";
-import type { PodsInForce } from "../core/ports.ts";
+import type { NodeClaims, PodsInForce } from "../core/ports.ts";
 import { readText, reasonOf } from "../core/read-text.ts";
 import { refusedItemOf } from "../lifecycle/refused-item.ts";
+import { claimsOf, type FoundClaim, isOfClaims, joinClaims } from "./claims-of.ts";
 import { type FoundPod, type PodObject, podsOf } from "./pods-of.ts";
 
 export interface Manifests {
@@ -15,20 +16,24 @@ export interface Manifests {
   readonly found: readonly FoundPod[];
   /** Omitted objects, and why. */
   readonly problems: readonly ReadProblem[];
+  readonly claims: NodeClaims;
   /** Files that cannot be read whole now, of which the version before stays in force. */
   readonly kept: readonly string[];
 }
 
-interface FileRead {
+interface Found {
   readonly found: readonly FoundPod[];
+  readonly claims: readonly FoundClaim[];
+}
+interface FileRead extends Found {
   readonly problems: readonly ReadProblem[];
 }
 interface KnownFile {
   /** The stamp of the file as it was read; null: it may have changed since without showing it. */
   readonly stamp: string | null;
   readonly read: FileRead;
-  /** The pods of its last good version; null: there was none. */
-  readonly good: readonly FoundPod[] | null;
+  /** What its last good version holds; null: there was none. */
+  readonly good: Found | null;
 }
 /** The pods of each file and of its last good version; a caller that reads repeatedly keeps one map. */
 export type LastGood = Map<string, KnownFile>;
@@ -39,7 +44,7 @@ const MAX_FILES = 2048;
 const MAX_OBJECTS = 2048;
 
 /**
- * The static pods of a directory (or of one file), as the kubelet's file source reads them (kubelet 1.36:
+ * The static pods of a directory (or of one file), with the claims beside them, as the kubelet's file source reads them (kubelet 1.36:
  * extractFromDir): files in the order of their names, hidden ones left aside, directories not entered. More than the
  * kubelet takes: several documents a file, and lists. Bounds: 1 MiB a file, 2048 files, 512 pods. Never rejects: whatever
  * is refused is a problem with file, document and place, and the rest is read. A file that `lastGood` knows and that is
@@ -54,21 +59,25 @@ export async function readManifests(
 ): Promise<Manifests> {
   const { files, problems } = await filesAt(resolve(path));
   const found: FoundPod[] = [];
+  const claims: FoundClaim[] = [];
   const kept: string[] = [];
   for (const file of files) {
-    if (found.length + problems.length >= MAX_OBJECTS) {
+    if (found.length + claims.length + problems.length >= MAX_OBJECTS) {
       problems.push({ code: "too-many", file, message: `is not read: ${MAX_OBJECTS} objects came before it` });
       break;
     }
     const { read, good } = await readAgain(file, nodeName, lastGood);
     if (good !== null && read.problems.length > 0) kept.push(file);
-    found.push(...(good ?? read.found));
+    found.push(...(good ?? read).found);
+    claims.push(...(good ?? read).claims);
     problems.push(...read.problems);
   }
   forgetGone(lastGood, files, problems);
   const distinct = distinctPods(found, inForce);
   const pods = distinct.found.map(({ pod }) => pod);
-  return { pods, found: distinct.found, problems: [...problems, ...distinct.problems], kept };
+  const joined = joinClaims(claims);
+  const all = [...problems, ...distinct.problems, ...joined.problems];
+  return { pods, found: distinct.found, claims: joined.claims, problems: all, kept };
 }
 
 /** A file that was taken away takes its pods along; one that cannot be looked at is still there. */
@@ -86,7 +95,7 @@ async function readAgain(file: string, nodeName: string, lastGood: LastGood): Pr
   if (before !== undefined && stamp !== null && stamp === before.stamp) return before;
   const read = await readFile(file, nodeName);
   const isSame = stamp !== null && stamp === (await stampOf(file));
-  const good = read.problems.length === 0 ? read.found : (before?.good ?? null);
+  const good = read.problems.length === 0 ? read : (before?.good ?? null);
   const known: KnownFile = { stamp: isSame ? stamp : null, read, good };
   lastGood.set(file, known);
   return known;
@@ -108,18 +117,23 @@ const EMPTY = "holds no object: expected JSON or YAML; to end its pods remove th
  */
 async function readFile(file: string, nodeName: string): Promise<FileRead> {
   const text = await readText(file, file, MAX_FILE_BYTES);
-  if (!text.ok) return { found: [], problems: [text.error] };
+  if (!text.ok) return { found: [], claims: [], problems: [text.error] };
   const { documents, problems } = parseDocuments(text.value, file);
   const found: FoundPod[] = [];
+  const claims: FoundClaim[] = [];
   const refused = [...problems];
   for (const source of documents) {
-    for (const pod of podsOf(source, nodeName)) {
+    for (const pod of podsOf(source, nodeName, isOfClaims)) {
       if (pod.ok) found.push(pod.value);
       else refused.push(pod.error);
     }
+    for (const claim of claimsOf(source)) {
+      if (claim.ok) claims.push(claim.value);
+      else refused.push(claim.error);
+    }
   }
   if (documents.length + problems.length === 0) refused.push({ code: "malformed", file, message: EMPTY });
-  return { found, problems: refused };
+  return { found, claims, problems: refused };
 }
 
 async function filesAt(path: string): Promise<{ files: readonly string[]; problems: ReadProblem[] }> {

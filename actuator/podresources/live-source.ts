@@ -3,12 +3,15 @@ import { minus, NO_CPUS } from "../../api/decide/cpus/sets.ts";
 import type { DevicesPerNuma } from "../../api/decide/devices/checkpoint.ts";
 import { deviceState } from "../../api/decide/devices/device-state.ts";
 import type { Inventories, Inventory } from "../../api/decide/devices/inventory.ts";
+import { readClaims } from "../../api/decide/dra/checkpoint.ts";
+import type { ClaimInfo } from "../../api/decide/dra/claim-info.ts";
+import { containerClaims } from "../../api/decide/dra/container-devices.ts";
 import { type ManagedNode, managedNode, withUid } from "../../api/decide/managers/node.ts";
 import type { Block, MemoryState } from "../../api/decide/memory/machine-memory.ts";
 import { decodeSnapshot } from "../../api/model/decode.ts";
-import { type Pod, podUid } from "../../api/model/pod.ts";
+import { type Container, type Pod, podUid } from "../../api/model/pod.ts";
 import { err, ok, type Result } from "../../api/model/result.ts";
-import { effectiveSnapshot } from "../../api/profiles/effective.ts";
+import { effectiveSnapshot, gateOn } from "../../api/profiles/effective.ts";
 
 export interface LiveNode {
   /** Another one whenever pods, state files, devices or the machine may have changed. */
@@ -60,6 +63,9 @@ type PublishedSnapshot = Pick<
 /** The core's managers as a source of the podresources API. */
 export function sourceOf(node: PublishedSnapshot): PodResourcesSource {
   const { snapshot, active, cpuPolicy, cpuState, memory, inventories } = node;
+  const { kubeletConfiguration: config, assignments } = snapshot;
+  const claims = readClaims(assignments?.dra_manager_state, config.profile.behaviour.claims);
+  const extended = gateOn(config, "DRAExtendedResource");
   const held = deviceState(inventories, node.checkpoint).pods;
   // kubelet 1.36: UpdateAllocatedDevices, which comes before every list
   const isPurged = snapshot.kubelet?.sourcesReady ?? true;
@@ -73,6 +79,11 @@ export function sourceOf(node: PublishedSnapshot): PodResourcesSource {
     },
     cpus: (uid, container) => cpuState.assignments.get(uid)?.get(container) ?? NO_CPUS,
     memory: (uid, container) => memory.state.entries.get(uid)?.get(container) ?? [],
+    claims: (pod, container) => {
+      // what a kubelet cannot look up it leaves out
+      const used = claims.ok ? containerClaims(claims.value, pod, container, extended) : claims;
+      return used.ok ? used.value : [];
+    },
     allocatable: {
       devices: allocatableDevices(inventories),
       cpus: allocatableCpus(cpuPolicy),
@@ -131,6 +142,8 @@ export interface PodResourcesSource {
   /** CPUs that the container has alone; none of a shared pool. */
   cpus(podUid: string, container: string): Iterable<number>;
   memory(podUid: string, container: string): readonly Block[];
+  /** Claims that the container uses, with what their drivers answered. kubelet 1.37: DynamicResourcesProvider. */
+  claims(pod: Pod, container: Container): readonly ClaimInfo[];
   readonly allocatable: {
     /** The healthy ones, held or not. */
     readonly devices: readonly AllocatableDevices[];

@@ -3,9 +3,10 @@ import { performance } from "node:perf_hooks";
 import { type MethodDefinition, status } from "@grpc/grpc-js";
 import { loadSync } from "@grpc/proto-loader";
 import { naturalOrder } from "../../api/decide/devices/natural-order.ts";
+import { type ClaimInfo, driversOf } from "../../api/decide/dra/claim-info.ts";
 import type { Block } from "../../api/decide/memory/machine-memory.ts";
 import { perObject } from "../../api/model/cache.ts";
-import { isSidecar, type Pod, podNamespace, podUid } from "../../api/model/pod.ts";
+import { type Container, isSidecar, type Pod, podNamespace, podUid } from "../../api/model/pod.ts";
 import { err, ok, type Result } from "../../api/model/result.ts";
 import { authorityFixSocket } from "../grpc/authority-fix-socket.ts";
 import { type Listener, listenRebinding } from "../grpc/listener.ts";
@@ -75,17 +76,35 @@ function resourcesOf(source: PodResourcesSource, pod: Pod): PodResources {
   return {
     name: pod.metadata.name,
     namespace: podNamespace(pod),
-    containers: told.map(({ name }) => containerOf(source, uidOf(pod), name)),
+    containers: told.map((container) => containerOf(source, pod, container)),
   };
 }
 
 /** kubelet 1.36: getContainerResources. */
-const containerOf = (source: PodResourcesSource, podUid: string, name: string): ContainerResources => ({
-  name,
-  devices: devicesOf(source, podUid, name),
-  cpuIds: [...source.cpus(podUid, name)].sort(ascending),
-  memory: source.memory(podUid, name).map(memoryOf),
-});
+function containerOf(source: PodResourcesSource, pod: Pod, container: Container): ContainerResources {
+  const { name } = container;
+  const uid = uidOf(pod);
+  return {
+    name,
+    devices: devicesOf(source, uid, name),
+    cpuIds: [...source.cpus(uid, name)].sort(ascending),
+    memory: source.memory(uid, name).map(memoryOf),
+    dynamicResources: source.claims(pod, container).map(claimOf),
+  };
+}
+
+/** The CDI devices of a driver add up from device to device, as a kubelet tells them. kubelet 1.37: GetDynamicResources. */
+function claimOf(info: ClaimInfo): DynamicResource {
+  const claimResources = driversOf(info).flatMap((driverName) => {
+    const cdiDevices: { readonly name: string }[] = [];
+    return (info.drivers.get(driverName)?.devices ?? []).map(({ poolName, deviceName, cdiDeviceIds, shareId }) => {
+      cdiDevices.push(...(cdiDeviceIds ?? []).map((name) => ({ name })));
+      const share = shareId === null ? {} : { shareId };
+      return { cdiDevices: [...cdiDevices], driverName, poolName, deviceName, ...share };
+    });
+  });
+  return { claimName: info.name, claimNamespace: info.namespace, claimResources };
+}
 const devicesOf = (source: PodResourcesSource, podUid: string, name: string): readonly ContainerDevices[] =>
   source
     .devices(podUid, name)
@@ -253,6 +272,18 @@ interface ContainerResources {
   /** Only those that the container has alone. */
   readonly cpuIds: readonly number[];
   readonly memory: readonly ContainerMemory[];
+  readonly dynamicResources: readonly DynamicResource[];
+}
+interface DynamicResource {
+  readonly claimName: string;
+  readonly claimNamespace: string;
+  readonly claimResources: readonly {
+    readonly cdiDevices: readonly { readonly name: string }[];
+    readonly driverName: string;
+    readonly poolName: string;
+    readonly deviceName: string;
+    readonly shareId?: string;
+  }[];
 }
 interface PodResources {
   readonly name: string;

@@ -4,7 +4,7 @@ import type { ActuatorConfig } from "../core/config.ts";
 import type { Problem } from "../core/ports.ts";
 import type { SyncHooks } from "../daemon/open-metrics.ts";
 import { StateFileCheck } from "../daemon/own-state.ts";
-import { endOf } from "../lifecycle/pod-state.ts";
+import { endOf, isStopped } from "../lifecycle/pod-state.ts";
 import type { PodEvent, PodState } from "../lifecycle/record.ts";
 import type { PassReport } from "../pass/loop.ts";
 import { driftNotices, measured, PassCounter, type SyncFigures } from "../status/counters.ts";
@@ -24,7 +24,7 @@ import { nodeView } from "./status/node-view.ts";
 const REASON = "Terminated";
 const MESSAGE = "Pod was terminated in response to imminent node shutdown.";
 const LOOK_MS = 250;
-/** The longest wait for the last pass over the cgroups. */
+/** The longest wait for the last pass over the cgroups, and for the claims of pods that have stopped. */
 const CGROUPS_MS = 10_000;
 
 /**
@@ -40,9 +40,14 @@ export async function drained(manager: PodManager, sync: () => Promise<void>, cl
     const end = endOf(REASON, MESSAGE, clock.nowMs());
     // an end, which the disk does not refuse: it answers no fault
     for (const { uid } of group) manager.lifecycle.handle(uid, { kind: "Drained", end });
-    while (inState("terminating").length > 0) {
+    let untilMs = Number.POSITIVE_INFINITY;
+    while (inState("terminating").length > 0 && clock.monotonicMs() < untilMs) {
       await sync();
       await clock.sleep(LOOK_MS);
+      // what a driver does not take back keeps nobody from going: the next daemon goes on with it
+      const mayRun = ({ uid }: { readonly uid: string }) => !isStopped(manager.set.get(uid)?.runtimePod ?? null);
+      const isRunning = manager.set.runtimePods === null || inState("terminating").some(mayRun);
+      untilMs = isRunning ? Number.POSITIVE_INFINITY : Math.min(untilMs, clock.monotonicMs() + CGROUPS_MS);
     }
   }
   const untilMs = clock.monotonicMs() + CGROUPS_MS;

@@ -6,6 +6,7 @@ import type { Hierarchy } from "../cgroupfs/hierarchy.ts";
 import type { PodRuntime } from "../containerd/port.ts";
 import type { DecisionClient, Problem } from "../core/ports.ts";
 import type { PodContainer, RunnablePod } from "../lifecycle/pod.ts";
+import type { Served } from "../lifecycle/spec/at.ts";
 import type { MachineFacts } from "../machine/facts.ts";
 import type { ListeningPorts } from "../machine/listening-ports.ts";
 import type { LoopPorts, PassReport } from "../pass/loop.ts";
@@ -15,6 +16,7 @@ import type { OtherKubelet } from "./admission/other-kubelet.ts";
 import type { CurrentCgroups } from "./cgroups/cgroup-view.ts";
 import type { Processes } from "./cgroups/orphan-processes.ts";
 import type { ManagerFiles } from "./devices/manager-files.ts";
+import type { NodeClaimsPort } from "./devices/pod-claims.ts";
 import type { NodeDevices } from "./devices/port.ts";
 import type { EvictionPorts } from "./eviction/evictor.ts";
 import type { OnPodEvent, PodClock } from "./ports.ts";
@@ -74,6 +76,8 @@ export interface DecisionPorts {
   readonly files: ManagerFiles;
   /** Device plugins; absent: none are served. */
   readonly devices?: NodeDevices;
+  /** ResourceClaims; absent: no DRA drivers are served. */
+  readonly claims?: NodeClaimsPort;
   /** The devices that pods hold according to what a kubelet left behind. Absent: nobody holds any. */
   readonly kubeletsDevices?: () => Result<readonly GivenDevices[], string>;
 }
@@ -93,6 +97,8 @@ export interface ManagerSettings {
   readonly nodeName: string;
   /** The kubelet that is played. */
   readonly profile: Profile;
+  /** Absent: nothing that a setting has to ask for. */
+  readonly serves?: Served;
   /** On everything that the daemon makes in the runtime. */
   readonly owner: string;
   readonly hostIPs: readonly string[];

@@ -1,6 +1,6 @@
 import type { QuantityList } from "../../api/model/allocatable.ts";
 import type { Problem } from "../core/ports.ts";
-import { observedEvent } from "../lifecycle/pod-state.ts";
+import { isStopped, observedEvent } from "../lifecycle/pod-state.ts";
 import { AdmissionBackoff, Capacity } from "./admission/admission-backoff.ts";
 import { ForeignSandboxes } from "./admission/foreign-sandboxes.ts";
 import { HostPorts } from "./admission/host-ports.ts";
@@ -87,7 +87,7 @@ export class PodManager {
   constructor(ports: PodManagerPorts, settings: ManagerSettings) {
     this.#ports = ports;
     this.#settings = settings;
-    this.#read = desiredPodsReader(settings.nodeName, settings.profile);
+    this.#read = desiredPodsReader(settings.nodeName, settings.profile, settings.serves);
     this.#parts = partsOf(ports, settings);
   }
 
@@ -140,6 +140,7 @@ export class PodManager {
     if (listed.ok) dispatcher.putToWork(untouched, this.view);
     await this.#look("evictor", sequence);
     problems.push(...this.#standing.passes, ...this.#standing.evictor, ...(decisions.devices?.problems() ?? []));
+    problems.push(...(decisions.claims?.problems() ?? []));
     problems.push(...(eviction.stats?.unseen ?? []));
     for (const message of pods.records.writeLate()) problems.push({ from: "pods", message });
     const { refused = [], notices = [] } = this.#desired ?? {};
@@ -151,12 +152,21 @@ export class PodManager {
     const { set, reconciler } = this.#parts;
     const problems = reconciler.reconcile(this.#desired, isUnread, nowMs);
     this.#observe(untouched, nowMs);
-    const { devices } = this.#ports.decisions;
+    const { devices, claims } = this.#ports.decisions;
+    if (!isUnread && this.#desired?.whole === true) claims?.reconcile(() => this.#holders());
     const living = set.living();
     this.#ports.runtime.probes?.sync(living, (known) => set.statusOf(known, nowMs));
     devices?.recover(living);
     devices?.update(new Set(living.map(({ uid }) => uid)));
     return problems;
+  }
+
+  /** Uids of all pods that may hold claims. */
+  #holders(): ReadonlySet<string> {
+    const { set } = this.#parts;
+    const known = [...set.records.entries()].filter(([, { state }]) => state !== "terminated");
+    const running = [...(set.allRuntimePods ?? [])].filter(([, pod]) => !isStopped(pod));
+    return new Set([...known, ...running].map(([uid]) => uid));
   }
 
   #recordForeignStops(): readonly Problem[] {
@@ -177,6 +187,9 @@ export class PodManager {
       const status = () => set.statusOf(known, nowMs);
       const isCleared = cleanup.isCleared(uid);
       const event = observedEvent({ ...known, nowMs, status, isCleared, isUnderPressure, retryMs });
+      // its claims are given back before anybody hears that it has ended
+      const isEnd = event?.kind === "Stopped" || event?.kind === "Finished";
+      if (isEnd && this.#ports.decisions.claims?.released(known.pod) === false) continue;
       // ends and restarts, which the disk does not refuse: it answers no fault
       if (event !== null) lifecycle.handle(uid, event);
     }

@@ -23,21 +23,19 @@ import { configurationOf } from "../pass/snapshot.ts";
 import { liveSource } from "../podresources/live-source.ts";
 import { servePodResources } from "../podresources/server.ts";
 import type { Counters } from "../status/counters.ts";
-import { deviceRows } from "../status/device-rows.ts";
-import type { DeviceRow } from "../status/node-status.ts";
 import { kubeletsDevices } from "./admission/foreign-sandboxes.ts";
 import { incarnationOf, watchedRuntime } from "./admission/foreign-stops.ts";
 import { OtherKubelet } from "./admission/other-kubelet.ts";
 import type { PublishedSnapshot } from "./admission/published-snapshot.ts";
 import { CurrentCgroups } from "./cgroups/cgroup-view.ts";
 import { systemProcesses } from "./cgroups/orphan-processes.ts";
-import { claimDevices, type DeviceManager, openDeviceManager } from "./devices/device-manager.ts";
-import { ManagerFiles, readDeviceCheckpoint } from "./devices/manager-files.ts";
+import { ManagerFiles } from "./devices/manager-files.ts";
 import { LogRotation, type RotationPorts } from "./logs/rotation.ts";
 import { PodManager } from "./manager.ts";
 import type { ManagerSettings, PodEventPorts, PodManagerPorts } from "./manager-ports.ts";
 import { hostAddresses, thisNode } from "./networking/node-addresses.ts";
-import { type PodClock, systemClock } from "./ports.ts";
+import { type OpenDevices, openNodeDevices } from "./open-devices.ts";
+import { systemClock } from "./ports.ts";
 import { type OpenProbes, openProbes } from "./probing/open-probes.ts";
 import { PodRecords, recordsIn } from "./records/records.ts";
 import { NodeStats } from "./status/node-stats.ts";
@@ -45,7 +43,7 @@ import { Images } from "./sync/images.ts";
 import { logLinksIn } from "./sync/log-link.ts";
 import { PodWorker } from "./sync/pod-worker.ts";
 import { terminationMessages } from "./sync/termination-message.ts";
-import { waitFor } from "./sync/worker-ports.ts";
+import { type WorkerPorts, waitFor } from "./sync/worker-ports.ts";
 import { claimDirectories } from "./volumes/claims.ts";
 import { systemMounter } from "./volumes/mounter.ts";
 
@@ -108,34 +106,21 @@ async function openClaimed(
   if (!first.ok) return err(first.error.message);
   const configuration = keptConfiguration(shared.readConfiguration, first.value);
   const files = new ManagerFiles(join(config.stateDir, "managers"));
-  const { hierarchy } = shared;
-  const onChange = events.onWorked;
-  const devices = await openDevices({ config, files, clock: systemClock, bootId, ...events, onChange });
-  if (!devices.ok) return err(`device plugins: ${devices.error}`);
-  const nodeDevices = devices.value === undefined ? {} : { devices: devices.value.manager };
+  const { hierarchy, readPods, client } = shared;
+  const devicesOf = { config, files, bootId, ...events, onChange: events.onWorked };
+  const given = await openNodeDevices({ ...devicesOf, configuration: first.value, readPods });
+  if (!given.ok) return given;
+  const { devices, claims, ports: nodeDevices } = given.value;
   const profile = profileOf(config.kubeletVersion);
-  const probes = openProbes({ config, runtime, hostIPs: hostAddresses(), client: shared.client, ...events, onChange });
+  const onChange = events.onWorked;
+  const probes = openProbes({ config, runtime, hostIPs: hostAddresses(), client, ...events, onChange });
   const roots = rootsOf(config);
   const cgroups = new CurrentCgroups();
-  const worker = new PodWorker({
-    runtime,
-    images: imagesOf(runtime, first.value, profile),
-    mounter: systemMounter,
-    clock: systemClock,
-    profile,
-    onEvent: events.onEvent,
-    owner: config.cgroupRoot,
-    roots,
-    logLinks: logLinksIn(config.containerLogsDirectory, (message) => events.onProblem({ from: "logs", message })),
-    ...nodeDevices,
-    node: () => thisNode(configuration.last, hierarchy.version, cgroups.allocatable ?? {}, config),
-    cgroupParentOf: ({ uid }) => cgroups.parentOf(uid, config.cgroupRoot),
-    memoryBytes: ({ uid }) => cgroups.memoryLimitOf(uid),
-  });
+  const worker = workerOf({ config, configuration, runtime, profile, roots, cgroups, hierarchy, nodeDevices, events });
   const stats = statsOf(connection, shared, config, configuration);
   const ports: PodManagerPorts = {
     clock: systemClock,
-    pods: { readPods: shared.readPods, records: records.value },
+    pods: { readPods: given.value.readPods, records: records.value },
     runtime: {
       runtime,
       worker,
@@ -152,7 +137,7 @@ async function openClaimed(
       listening: listeningPorts(),
     },
     decisions: {
-      client: shared.client,
+      client,
       files,
       ...nodeDevices,
       kubeletsDevices: () => kubeletsDevices(join(config.kubeletDir, "device-plugins")),
@@ -161,19 +146,50 @@ async function openClaimed(
     observers: events,
   };
   const manager = new PodManager(ports, settingsOf(config, configuration));
-  const podResources = devices.value && (await openPodResources(config, manager.published, events));
+  const isServed = devices !== undefined || claims !== undefined;
+  const podResources = isServed ? await openPodResources(config, manager.published, events) : undefined;
   const rotation = rotationOf(manager, runtime, () => configuration.last, config, events);
   return ok({
     manager,
     stats,
-    devices: devices.value,
+    devices,
     probes,
     ...knownOf(connection),
     otherKubelet,
     notices: () => shared.configurationNotices?.() ?? [],
-    faults: () => [...(shared.client.fault ? [shared.client.fault] : []), ...rotation.problems()],
+    faults: () => [...(client.fault ? [client.fault] : []), ...rotation.problems(), ...(claims?.problems() ?? [])],
     close: () =>
-      closeAll([rotation, probes, podResources, devices.value, stats, runtime, { close: () => rotation.rest() }]),
+      closeAll([rotation, probes, podResources, devices, claims, stats, runtime, { close: () => rotation.rest() }]),
+  });
+}
+
+interface WorkerParts {
+  readonly config: ActuatorConfig;
+  readonly configuration: { readonly last: unknown };
+  readonly runtime: PodRuntime;
+  readonly profile: Profile;
+  readonly roots: ReturnType<typeof rootsOf>;
+  readonly cgroups: CurrentCgroups;
+  readonly hierarchy: Hierarchy;
+  readonly nodeDevices: Pick<WorkerPorts, "devices" | "claims">;
+  readonly events: PodsEvents;
+}
+function workerOf(parts: WorkerParts): PodWorker {
+  const { config, configuration, runtime, profile, roots, cgroups, hierarchy, nodeDevices, events } = parts;
+  return new PodWorker({
+    runtime,
+    images: imagesOf(runtime, configuration.last, profile),
+    mounter: systemMounter,
+    clock: systemClock,
+    profile,
+    onEvent: events.onEvent,
+    owner: config.cgroupRoot,
+    roots,
+    logLinks: logLinksIn(config.containerLogsDirectory, (message) => events.onProblem({ from: "logs", message })),
+    ...nodeDevices,
+    node: () => thisNode(configuration.last, hierarchy.version, cgroups.allocatable ?? {}, config),
+    cgroupParentOf: ({ uid }) => cgroups.parentOf(uid, config.cgroupRoot),
+    memoryBytes: ({ uid }) => cgroups.memoryLimitOf(uid),
   });
 }
 
@@ -295,6 +311,7 @@ const settingsOf = (
 ): ManagerSettings => ({
   nodeName: config.nodeName,
   profile: profileOf(config.kubeletVersion),
+  serves: { draDrivers: config.draDrivers === "serve" },
   owner: config.cgroupRoot,
   hostIPs: hostAddresses(),
   cgroupMount: config.cgroupMount,
@@ -316,68 +333,6 @@ const settingsOf = (
   },
   maxAtOnce: 8,
 });
-
-interface DevicesOptions {
-  readonly config: ActuatorConfig;
-  readonly files: ManagerFiles;
-  readonly clock: PodClock;
-  readonly bootId: string;
-  readonly counters: Pick<Counters, "deviceAllocated" | "devicePluginRegistered">;
-  /** Problems that are reported once and do not stand. */
-  readonly onProblem: (problem: Problem) => void;
-  /** Plugins came or went, or what pods wait for has changed. */
-  readonly onChange: () => void;
-}
-/** The node's devices while the daemon runs. */
-interface OpenDevices {
-  readonly manager: DeviceManager;
-  /** As people see them. `nameOf`: a pod's name by its uid, or the uid. */
-  rows(nameOf: (uid: string) => string): readonly DeviceRow[];
-  close(): Promise<void>;
-}
-
-/** Device plugins, where the settings want them served; undefined: they do not. The error says what is in the way. */
-async function openDevices(options: DevicesOptions): Promise<Result<OpenDevices | undefined, string>> {
-  const { config, files, clock, bootId, counters, onProblem, onChange } = options;
-  if (config.devicePlugins === "off") return ok(undefined);
-  const claim = await claimDevices(config.stateDir, bootId);
-  if (!claim.ok) return claim;
-  const opened = await openDeviceManager({
-    pluginDir: config.devicePluginsDirectory,
-    registryDir: config.pluginsRegistryDirectory,
-    stateDir: config.stateDir,
-    files,
-    clock,
-    bootId,
-    waitMs: config.deviceWaitSeconds * 1000,
-    counters,
-    onProblem,
-  });
-  if (!opened.ok) {
-    claim.value.release();
-    return opened;
-  }
-  const manager = opened.value;
-  const unlisten = manager.onChange(() => {
-    if (manager.needsSync()) onChange();
-  });
-  return ok({
-    manager,
-    rows: (nameOf) => {
-      const checkpoint = readDeviceCheckpoint(files);
-      return deviceRows({
-        states: manager.host.states(),
-        checkpoint: checkpoint.ok ? checkpoint.value : undefined,
-        nameOf,
-      });
-    },
-    close: async () => {
-      unlisten();
-      manager.close();
-      claim.value.release();
-    },
-  });
-}
 
 /** The PodResources API, which tells exporters who has what. Undefined: it is not served, which is a problem and no more: pods run without. */
 async function openPodResources(

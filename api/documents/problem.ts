@@ -31,6 +31,7 @@ export type ProblemCode =
   | "too-deep"
   | "not-a-pod"
   | "invalid-pod"
+  | "invalid-claim"
   | "duplicate";
 
 /** Lines and columns count from 1. */

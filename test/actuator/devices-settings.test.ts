@@ -29,10 +29,10 @@ test("no device plugin is taken unless it is asked for, and the places are the k
   });
 });
 
-test("devices are for pods that are run", () => {
-  const needs = "devicePlugins: the devices are for pods that are run here, so serve needs `pods: enforce` too";
-  expect(faults({ stateDir: "/s", devicePlugins: "serve" })).toEqual([needs]);
-  expect(faults({ stateDir: "/s", devicePlugins: "serve", pods: "off" })).toEqual([needs]);
+test.each(["devicePlugins", "draDrivers"])("devices are for pods that are run: %s", (setting) => {
+  const needs = `${setting}: the devices are for pods that are run here, so serve needs \`pods: enforce\` too`;
+  expect(faults({ stateDir: "/s", [setting]: "serve" })).toEqual([needs]);
+  expect(faults({ stateDir: "/s", [setting]: "serve", pods: "off" })).toEqual([needs]);
   expect(faults({ stateDir: "/s", devicePlugins: "off", pods: "off" })).toEqual([]);
 });
 

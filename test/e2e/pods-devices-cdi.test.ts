@@ -1,7 +1,7 @@
 import { mkdirSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, type TestContext, test } from "vitest";
-import { must } from "./containerd/pods.ts";
+import { servesCdi } from "./pods/claims-on-node.ts";
 import { deviceOf, pluginOn } from "./pods/devices.ts";
 import { PodNode } from "./pods/node.ts";
 import { noPods } from "./pods/skip.ts";
@@ -31,16 +31,11 @@ const namesOnly = (request: Record<string, unknown>): object => {
 
 describe.skipIf(why !== undefined)("pods with CDI devices", { timeout: LONG_MS }, () => {
   let node: PodNode;
-  /** By the runtime's own word; 1.6, which has it not, says nothing, nor does 2.4, which always has it. */
   let isServed = false;
   let close: () => unknown = () => undefined;
   beforeAll(async () => {
     node = await PodNode.start({ settings: { devicePlugins: "serve", retrySeconds: 1 } });
-    const { connection } = node.containerd;
-    const { info } = await must(connection.call("Status", { verbose: true }));
-    const { runtimeVersion } = await must(connection.call("Version", {}));
-    const { enableCDI } = JSON.parse(info["config"] ?? "{}") as { readonly enableCDI?: boolean | null };
-    isServed = enableCDI ?? /^v?2\./.test(runtimeVersion);
+    isServed = await servesCdi(node);
     const daemon = node.startDaemon();
     await daemon.until("its status", (status) => status);
     const toys = pluginOn(node, ["t0", "t1"], { resource: TOY, answers: { Allocate: namesOnly } });

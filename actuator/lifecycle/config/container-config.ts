@@ -178,6 +178,14 @@ function deviceParts(options: DeviceOptions | null): DeviceParts {
   };
 }
 
+/** With the CDI devices of its claims, which come first. kubelet 1.37: containerManagerImpl.GetResources. */
+export function withClaimedDevices(options: DeviceOptions | null, claimed: readonly string[]): DeviceOptions | null {
+  if (claimed.length === 0) return options;
+  const none = { envs: [], mounts: [], devices: [], annotations: [], cdiDevices: [], conflicts: [] };
+  const own = options ?? none;
+  return { ...own, cdiDevices: [...claimed, ...own.cdiDevices] };
+}
+
 /**
  * The variables of its devices, then the container's own, which win: the kubelet tells both, and the last of a name counts.
  * A command and a `subPathExpr` may refer to all of them, the container's own variables only to each other. kubelet 1.36:

@@ -8,13 +8,20 @@ const MAX_FAULTS = 100;
 /** Whose pods they are; null: no version's in particular. */
 export type PodVersion = Pick<Profile, "podFields" | "version"> | null;
 
+/** The parts of this daemon that a setting serves. */
+export interface Served {
+  readonly draDrivers: boolean;
+}
+
 /** The faults of one object, each once. */
 export class Faults {
   readonly of: PodVersion;
+  readonly serves: Served;
   readonly all: SpecFault[] = [];
   readonly #mistyped = new Set<string>();
-  constructor(of: PodVersion) {
+  constructor(of: PodVersion, serves: Served) {
     this.of = of;
+    this.serves = serves;
   }
 
   /** More would not be told. */
@@ -61,6 +68,10 @@ export class At {
     const { of } = this.#faults;
     if (field === undefined || of === null || of.podFields.has(field)) return null;
     return `kubelet ${of.version} has no such field: remove it`;
+  }
+  /** False: what is asked for is not served, or nothing is. */
+  serves(what: keyof Served | undefined): boolean {
+    return what !== undefined && this.#faults.serves[what];
   }
   /** There are so many faults that more would not be told. */
   get isHopeless(): boolean {

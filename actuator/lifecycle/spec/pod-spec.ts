@@ -11,11 +11,11 @@ import type {
   SpecFault,
   TextMap,
 } from "../pod.ts";
-import { At, Faults, type PodVersion, shown } from "./at.ts";
+import { At, Faults, type PodVersion, type Served, shown } from "./at.ts";
 import { checkHostPorts, containerOf } from "./container.ts";
 import { deletionOf, identityOf, isOfManifest } from "./metadata.ts";
 import { checkNoBacksteps, dnsLabel, dnsSearch, dnsSubdomain, ipAddress } from "./names.ts";
-import { checkPodResources, quantityAt } from "./resources.ts";
+import { checkClaims, checkPodResources, quantityAt } from "./resources.ts";
 import { checkFields } from "./rule.ts";
 import { RULES } from "./rules.ts";
 import { checkAppArmor, podSecurityOf } from "./security.ts";
@@ -199,6 +199,7 @@ function podSpecOf(spec: At, annotations: TextMap): PodSpec {
   const host = hostOf(spec, hostNetwork);
   checkTogether(spec, containers, initContainers);
   checkPodResources(spec.field("resources"));
+  checkClaims(spec);
   return {
     containers,
     initContainers,
@@ -281,8 +282,12 @@ function checkTogether(spec: At, containers: readonly PodContainer[], init: read
  * an API server would have filled in. Errors: every fault of it with its place, in the order of the fields: what v1 does
  * not have, what this daemon does not do, and what an API server would refuse, in its words. `of`: the kubelet that is played.
  */
-export function runnablePod(object: unknown, of: PodVersion = null): Result<RunnablePod, readonly SpecFault[]> {
-  const faults = new Faults(of);
+export function runnablePod(
+  object: unknown,
+  of: PodVersion = null,
+  serves: Served = { draDrivers: false },
+): Result<RunnablePod, readonly SpecFault[]> {
+  const faults = new Faults(of, serves);
   const pod = new At(object, "", faults);
   if (!checkFields(pod, RULES.Pod)) return err(faults.all);
   checkKind(pod);

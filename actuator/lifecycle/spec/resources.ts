@@ -3,7 +3,7 @@ import { own } from "../../../api/model/own.ts";
 import { parseQuantity, type Quantity } from "../../../api/model/quantity.ts";
 import { isExtendedResource } from "../../../api/model/resource-name.ts";
 import { type At, shown } from "./at.ts";
-import { qualifiedName } from "./names.ts";
+import { dnsLabel, dnsSubdomain, qualifiedName } from "./names.ts";
 import { checkFields } from "./rule.ts";
 import { RULES } from "./rules.ts";
 
@@ -53,6 +53,42 @@ function ofAnything(name: string): readonly string[] {
   if (says.length > 0) return says.map((message) => invalid(name, message));
   const isKnown = name.includes("/") || STANDARD.has(name) || isHugePages(name.replace(/^requests\./, ""));
   return isKnown ? [] : [invalid(name, "must be a standard resource type or fully qualified")];
+}
+
+/** The pod's claims, and those that its containers use. kubernetes 1.37: ValidatePodResourceClaims, validateResourceClaimNames. */
+export function checkClaims(spec: At): void {
+  if (!spec.serves("draDrivers")) return;
+  const names = new Set<string>();
+  for (const at of spec.field("resourceClaims").items()) {
+    checkFields(at, RULES.PodResourceClaim);
+    const name = at.field("name");
+    if (name.isEmpty) name.required();
+    else if (names.has(name.text())) name.duplicate();
+    else name.invalids(dnsLabel(name.text()));
+    names.add(name.text());
+    const sources = ["resourceClaimName", "resourceClaimTemplateName"].map((source) => at.field(source));
+    const given = sources.filter((source) => !source.isAbsent);
+    if (given.length === 0) at.fault("must specify one of: `resourceClaimName`, `resourceClaimTemplateName`");
+    if (given.length > 1) at.fault("at most one of `resourceClaimName`, `resourceClaimTemplateName` may be specified");
+    for (const source of given) source.invalids(dnsSubdomain(source.text()));
+  }
+  for (const list of ["containers", "initContainers"]) {
+    for (const container of spec.field(list).items()) checkUsed(container.field("resources").field("claims"), names);
+  }
+}
+function checkUsed(list: At, names: ReadonlySet<string>): void {
+  const used = new Set<string>();
+  for (const at of list.items()) {
+    checkFields(at, RULES.ResourceClaim);
+    const [name, request] = [at.field("name").text(), at.field("request")];
+    if (name === "") at.required();
+    if (!request.isEmpty) request.invalids(dnsLabel(request.text()));
+    const key = `${name}/${request.text()}`;
+    if (used.has(key)) at.duplicate(name);
+    used.add(key);
+    if (name !== "" && !names.has(name))
+      at.fault(`Not found: ${shown(name)}: it is none of the pod's \`resourceClaims\``);
+  }
 }
 
 type Amounts = Readonly<Record<string, Quantity>>;

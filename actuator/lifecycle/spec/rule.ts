@@ -1,4 +1,4 @@
-import type { At } from "./at.ts";
+import type { At, Served } from "./at.ts";
 
 const LONGEST = 64;
 
@@ -53,12 +53,21 @@ type Treatment =
       readonly advice: string;
       /** A value that asks for nothing. */
       readonly harmless: unknown;
+      /** What the daemon may serve: then it is done. */
+      readonly unless?: keyof Served;
     };
 export type FieldRules = Readonly<Record<string, Rule>>;
 
 export const done: Rule = { kind: "done" };
 export const accepted = (why: string): Rule => ({ kind: "accepted", why });
 export const refused = (advice: string, harmless?: unknown): Rule => ({ kind: "refused", advice, harmless });
+/** Done where this daemon serves `what`. */
+export const unlessServed = (what: keyof Served, advice: string): Rule => ({
+  kind: "refused",
+  advice,
+  harmless: undefined,
+  unless: what,
+});
 /** Not every version of the kubelet has the field. */
 export const ofSome = (only: string, rule: Rule): Rule => ({ ...rule, only });
 /** A row of one rule for several fields. */
@@ -78,7 +87,7 @@ export function checkFields(at: At, rules: FieldRules): boolean {
     if (rule === undefined) {
       const near = nearName(name, Object.keys(rules));
       field.fault(`no such field${near === undefined ? "" : `; \`${near}\`?`}`);
-    } else if (rule.kind === "refused" && !field.isEmpty && field.value !== rule.harmless) {
+    } else if (rule.kind === "refused" && !at.serves(rule.unless) && !field.isEmpty && field.value !== rule.harmless) {
       field.fault(at.lacks(rule.only) ?? rule.advice);
     }
   }

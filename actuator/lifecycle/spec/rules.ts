@@ -1,8 +1,12 @@
 import type { Profile } from "../../../api/profiles/profile.ts";
 import type { KnownFields } from "../../../api/profiles/unknown-fields.ts";
-import { accepted, done, each, type FieldRules, ofSome, type Rule, refused } from "./rule.ts";
+import { accepted, done, each, type FieldRules, ofSome, type Rule, refused, unlessServed } from "./rule.ts";
 
 const VALUE_NEEDS_API = refused("needs the API server: write the value in `value`");
+const RESOURCE_CLAIMS = unlessServed(
+  "draDrivers",
+  "ResourceClaims are prepared where DRA drivers are served: set `draDrivers: serve`, or remove it",
+);
 const VARIABLES = refused("config maps and secrets need the API server: write the variables in `env`");
 
 const CONTAINER_RULES = {
@@ -18,8 +22,9 @@ const CONTAINER_RULES = {
   },
   ResourceRequirements: {
     ...each("limits requests", accepted("the decisions read it")),
-    claims: refused("claims need the API server: remove it"),
+    claims: RESOURCE_CLAIMS,
   },
+  ResourceClaim: each("name request", done),
   ContainerPort: each("name hostPort containerPort protocol hostIP", done),
   EnvVar: each("name value valueFrom", done),
   EnvVarSource: {
@@ -118,9 +123,10 @@ const POD_RULES = {
     runtimeClassName: refused("runtime classes need the API server: remove it for the runtime's default"),
     hostUsers: refused("user namespaces are not made by this daemon: remove it, or set it to true", true),
     schedulingGates: refused("a gated pod has no node yet: remove the gates"),
-    resourceClaims: refused("claims need the API server: remove it"),
+    resourceClaims: RESOURCE_CLAIMS,
     hostnameOverride: refused("not done by this daemon: remove it, and set `hostname`"),
   },
+  PodResourceClaim: each("name resourceClaimName resourceClaimTemplateName", done),
   PodSecurityContext: {
     ...each("runAsUser runAsGroup runAsNonRoot supplementalGroups fsGroup sysctls", done),
     ...each("seccompProfile appArmorProfile", done),

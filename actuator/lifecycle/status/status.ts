@@ -39,6 +39,9 @@ export interface PodStatus {
   readonly startTime?: string;
   readonly initContainerStatuses?: readonly ContainerStatus[];
   readonly containerStatuses: readonly ContainerStatus[];
+  /** As the pod came with them. */
+  readonly resourceClaimStatuses?: unknown;
+  readonly extendedResourceClaimStatus?: unknown;
   readonly qosClass: QosClass;
 }
 export type Phase = "Pending" | "Running" | "Succeeded" | "Failed";

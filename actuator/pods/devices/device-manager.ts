@@ -14,6 +14,7 @@ import type { Problem } from "../../core/ports.ts";
 import type { PluginTimeouts } from "../../deviceplugin/endpoint.ts";
 import { type DevicePluginHost, openDevicePluginHost } from "../../deviceplugin/host.ts";
 import type { ResourceAmount } from "../../deviceplugin/plugins.ts";
+import type { PluginHandler } from "../../deviceplugin/watcher.ts";
 import type { PodContainer, RunnablePod } from "../../lifecycle/pod.ts";
 import { noCounters } from "../../status/counters.ts";
 import { DEVICES_ANNOTATION, devicesAnnotation, entriesOf, idsOf, withRegistered } from "./checkpoint-entries.ts";
@@ -342,6 +343,8 @@ export interface DeviceManagerOptions
   readonly pluginDir: string;
   /** Where plugins of the watcher form put their sockets; null: they are not looked for. */
   readonly registryDir: string | null;
+  /** What is done with plugins of other types that are found there; absent: none are taken. */
+  readonly handlers?: Readonly<Record<string, PluginHandler>>;
   /** Absent: nobody counts. */
   readonly counters?: DeviceManagerPorts["counters"];
   /** Directory of the history. */
@@ -353,11 +356,12 @@ export interface DeviceManagerOptions
 /** Serves kubelet.sock, and keeps who holds what. The error says what is in the way; then nothing was touched. */
 export async function openDeviceManager(options: DeviceManagerOptions): Promise<Result<DeviceManager, string>> {
   const { pluginDir, registryDir, stateDir, files, clock, bootId, waitMs, timeouts, graceMs, onProblem } = options;
-  const { counters = noCounters } = options;
+  const { counters = noCounters, handlers } = options;
   const assignments = new DeviceAssignments(files);
   const opened = await openDevicePluginHost({
     dir: pluginDir,
     ...(registryDir === null ? {} : { registryDir }),
+    ...(handlers === undefined ? {} : { handlers }),
     ...(timeouts === undefined ? {} : { timeouts }),
     ...(graceMs === undefined ? {} : { graceMs }),
     isInUse: (resource) => (assignments.now().entries ?? []).some(({ resourceName }) => resourceName === resource),

@@ -8,15 +8,22 @@ import type { RunnablePod } from "../../lifecycle/pod.ts";
 /** Container -> extended resource -> how many of its devices; containers that want none are left out. */
 type DeviceRequirements = ReadonlyMap<string, ReadonlyMap<string, number>>;
 
-/** Devices that a pod's containers request of plugins, init containers first, in the pod's order. */
+/** Devices that a pod's containers request of plugins, init containers first, in the pod's order; a claim gives the others. */
 export const deviceRequirements = ({ object }: Pick<RunnablePod, "object">): DeviceRequirements =>
   requirementsOf(object);
 const requirementsOf = perObject((object: RunnablePod["object"]): DeviceRequirements => {
-  const spec = decodedPod(object)?.spec;
+  const { spec, status } = decodedPod(object) ?? {};
+  const claimed = new Set(
+    (status?.extendedResourceClaimStatus?.requestMappings ?? []).map(
+      (one) => `${one.containerName} ${one.resourceName}`,
+    ),
+  );
   const wanted = new Map<string, ReadonlyMap<string, number>>();
   for (const container of [...(spec?.initContainers ?? []), ...(spec?.containers ?? [])]) {
     const amounts = [...limitsOf(container)].map(([name, amount]) => [name, value(amount)] as const);
-    const devices = amounts.filter(([name, count]) => count > 0 && isExtendedResource(name));
+    const devices = amounts
+      .filter(([name, count]) => count > 0 && isExtendedResource(name))
+      .filter(([name]) => !claimed.has(`${container.name} ${name}`));
     if (devices.length > 0) wanted.set(container.name, new Map(devices));
   }
   return wanted;

@@ -2,6 +2,7 @@ import { rmSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { DeviceCheckpoint } from "../../../api/decide/devices/checkpoint.ts";
 import type { CheckpointFault } from "../../../api/decide/devices/checkpoint-read.ts";
+import { DRA_STATE_FILE } from "../../../api/decide/dra/checkpoint.ts";
 import { LIMITS } from "../../../api/model/limits.ts";
 import { err, ok, type Result } from "../../../api/model/result.ts";
 import { ownFolder, replaceText } from "../../core/record-file.ts";
@@ -11,6 +12,7 @@ import { checkpointOf, DEVICE_CHECKPOINT, redactFiles, textOf } from "./checkpoi
 const PATHS: Readonly<Record<string, string>> = {
   cpu_manager_state: "cpu_manager_state",
   memory_manager_state: "memory_manager_state",
+  [DRA_STATE_FILE]: DRA_STATE_FILE,
   [DEVICE_CHECKPOINT]: `device-plugins/${DEVICE_CHECKPOINT}`,
 };
 
@@ -77,7 +79,7 @@ export class ManagerFiles {
       if (fault !== undefined) return this.#failed(name, text, fault);
       this.#unwritten.delete(name);
     }
-    if (changed.some(([name]) => name !== DEVICE_CHECKPOINT)) this.#version++;
+    if (changed.some(([name]) => name !== DEVICE_CHECKPOINT && name !== DRA_STATE_FILE)) this.#version++;
     this.#files = { assignments: { ...known, ...Object.fromEntries(changed) }, missing: [] };
     return ok(true);
   }

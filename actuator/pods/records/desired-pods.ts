@@ -3,6 +3,7 @@ import type { Profile } from "../../../api/profiles/profile.ts";
 import type { PodOrigin, PodsRead, Problem } from "../../core/ports.ts";
 import type { RunnablePod, SpecFault } from "../../lifecycle/pod.ts";
 import { refusedItemOf } from "../../lifecycle/refused-item.ts";
+import type { Served } from "../../lifecycle/spec/at.ts";
 import { runnablePod } from "../../lifecycle/spec/pod-spec.ts";
 
 export interface RefusedManifest {
@@ -29,10 +30,20 @@ export interface DesiredPods {
   readonly problems: readonly Problem[];
   readonly notices: readonly Problem[];
 }
+interface NodeOfPods {
+  readonly nodeName: string;
+  readonly profile: Profile;
+  /** Undefined: nothing that a setting has to ask for. */
+  readonly serves: Served | undefined;
+}
 type Checked = ReadonlyMap<unknown, RunnablePod | RefusedManifest>;
 
 /** Checks what a source told; what it tells again unchanged is not checked again. Null: the source could not be read. */
-export function desiredPodsReader(nodeName: string, profile: Profile): (read: PodsRead) => DesiredPods | null {
+export function desiredPodsReader(
+  nodeName: string,
+  profile: Profile,
+  serves?: Served,
+): (read: PodsRead) => DesiredPods | null {
   let checked: Checked = new Map();
   let last: { readonly read: PodsRead; readonly desired: DesiredPods } | null = null;
   return (read) => {
@@ -42,7 +53,7 @@ export function desiredPodsReader(nodeName: string, profile: Profile): (read: Po
     checked = new Map(
       read.pods.map((object) => [
         object,
-        before.get(object) ?? checkedPod(object, read.origins?.get(object), { nodeName, profile }),
+        before.get(object) ?? checkedPod(object, read.origins?.get(object), { nodeName, profile, serves }),
       ]),
     );
     const desired = desiredOf(read, checked);
@@ -81,9 +92,9 @@ function desiredOf(read: PodsRead, checked: Checked): DesiredPods {
 function checkedPod(
   object: unknown,
   origin: PodOrigin | undefined,
-  { nodeName, profile }: { readonly nodeName: string; readonly profile: Profile },
+  { nodeName, profile, serves }: NodeOfPods,
 ): RunnablePod | RefusedManifest {
-  const pod = runnablePod(object, profile);
+  const pod = runnablePod(object, profile, serves);
   const faults = pod.ok ? elsewhere(origin?.nodeName ?? pod.value.spec.nodeName, nodeName) : pod.error;
   if (pod.ok && faults.length === 0) return pod.value;
   if (origin === undefined) return { pod: nameOf(object), faults };

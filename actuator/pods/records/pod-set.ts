@@ -75,7 +75,7 @@ interface NodeNames {
 export class PodSet {
   readonly records: ReadonlyPodRecords;
   readonly #node: NodeNames;
-  readonly #read = perObject((object: object) => runnablePod(object));
+  readonly #read = perObject((object: object) => runnablePod(object, null, { draDrivers: true }));
   readonly #worked = new Map<string, Worked>();
   readonly #statuses = new Map<string, CachedStatus>();
   readonly #complete: CompleteContainer;

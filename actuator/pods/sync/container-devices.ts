@@ -1,13 +1,42 @@
 import type { DeviceOptions } from "../../../api/model/managers.ts";
 import { err, ok, type Result } from "../../../api/model/result.ts";
 import type { PodActions } from "../../lifecycle/actions.ts";
+import { decodedPod } from "../../lifecycle/decoded-pod.ts";
 import type { PodContainer, RunnablePod } from "../../lifecycle/pod.ts";
 import { deviceRequirements } from "../devices/device-requirements.ts";
+import type { ClaimFault, ContainerClaims } from "../devices/pod-claims.ts";
 import type { ContainerDevices, DeviceFault } from "../devices/port.ts";
 import type { ContainerFault } from "./images.ts";
 
 /** Reason of a container whose devices give no better one. */
 const REASON = "CreateContainerConfigError";
+
+/** Why a pod with claims does not start where no DRA drivers are served. */
+const NO_DRIVERS = "ResourceClaims are not prepared by this daemon (draDrivers: off)";
+function hasClaims({ object }: RunnablePod): boolean {
+  const { spec, status } = decodedPod(object) ?? {};
+  return (spec?.resourceClaims ?? []).length > 0 || status?.extendedResourceClaimStatus !== undefined;
+}
+
+/** Before the sandbox of a pod. Null: its claims are prepared, or it has none. */
+export async function prepareClaims(
+  claims: ContainerClaims | undefined,
+  pod: RunnablePod,
+  signal: AbortSignal,
+): Promise<ClaimFault | null> {
+  if (claims !== undefined) return claims.prepare(pod, signal);
+  return hasClaims(pod) ? { message: NO_DRIVERS, waits: false } : null;
+}
+
+/** The CDI devices that a container which is about to be made receives of the pod's claims. Error: why it is not made. */
+export function claimedDevices(
+  claims: ContainerClaims | undefined,
+  pod: RunnablePod,
+  container: PodContainer,
+): Result<readonly string[], string> {
+  if (claims !== undefined) return claims.devices(pod, container);
+  return hasClaims(pod) ? err(NO_DRIVERS) : ok([]);
+}
 
 /** Before anything of a pod is made; `starting`: its containers that are. Null: their devices are ready, or they want none. */
 export async function allocateDevices(

@@ -18,6 +18,7 @@ import type { OtherKubelet } from "../admission/other-kubelet.ts";
 import type { PodAdmitter } from "../admission/pod-admitter.ts";
 import type { CgroupView, PodCgroups } from "../cgroups/cgroup-view.ts";
 import { CALL_REASONS } from "../devices/device-manager-parts.ts";
+import { type NodeClaimsPort, PREPARING_CLAIMS } from "../devices/pod-claims.ts";
 import { CHECKPOINT_NOT_WRITTEN, type NodeDevices, REALLOCATING, WAITING_FOR_PLUGIN } from "../devices/port.ts";
 import type { PodLifecycle } from "../pod-lifecycle.ts";
 import type { PodClock } from "../ports.ts";
@@ -40,6 +41,7 @@ interface Ports {
   /** Absent: nothing is probed. */
   readonly probes?: Pick<PodProbes, "resultOf" | "versionOf">;
   readonly devices?: Pick<NodeDevices, "version" | "slowCalls">;
+  readonly claims?: Pick<NodeClaimsPort, "version">;
   readonly otherKubelet?: Pick<OtherKubelet, "view">;
 }
 interface Parts {
@@ -60,29 +62,34 @@ interface Settings {
 
 interface PodBackoff {
   readonly untilMs: number;
-  /** It waits for a plugin: what the devices' version was then. */
-  readonly devices: number | undefined;
+  /** It waits for a plugin, or a driver: what their versions were then. */
+  readonly awaited: string | undefined;
 }
 const BACK_OFF_PERIOD_MS = 10_000;
 /**
  * Reasons of containers that wait for a plugin, for a decision about them, or for room on a disk. None is a failure of their
  * own.
  */
-const AWAITED: ReadonlySet<string> = new Set([WAITING_FOR_PLUGIN, REALLOCATING, CHECKPOINT_NOT_WRITTEN]);
+const AWAITED: ReadonlySet<string> = new Set([
+  WAITING_FOR_PLUGIN,
+  REALLOCATING,
+  CHECKPOINT_NOT_WRITTEN,
+  PREPARING_CLAIMS,
+]);
 
 /** Pods that are left alone for a while since their last sync failed. kubelet 1.36: podWorkers, backOffPeriod. */
 class SyncBackoff {
-  readonly #ports: Pick<Ports, "clock" | "devices">;
+  readonly #ports: Pick<Ports, "clock" | "devices" | "claims">;
   readonly #backoffs = new Map<string, PodBackoff>();
 
-  constructor(ports: Pick<Ports, "clock" | "devices">) {
+  constructor(ports: Pick<Ports, "clock" | "devices" | "claims">) {
     this.#ports = ports;
   }
 
   /** `reasons`: of what failed. */
   update(uid: string, reasons: readonly string[]): void {
-    const devices = reasons.some((reason) => AWAITED.has(reason)) ? this.#ports.devices?.version : undefined;
-    this.#backoffs.set(uid, { untilMs: this.#ports.clock.nowMs() + BACK_OFF_PERIOD_MS, devices });
+    const awaited = reasons.some((reason) => AWAITED.has(reason)) ? this.#versions() : undefined;
+    this.#backoffs.set(uid, { untilMs: this.#ports.clock.nowMs() + BACK_OFF_PERIOD_MS, awaited });
   }
   free(uid: string): void {
     this.#backoffs.delete(uid);
@@ -93,8 +100,12 @@ class SyncBackoff {
     const held = this.#backoffs.get(uid);
     if (held === undefined) return false;
     const leftMs = held.untilMs - this.#ports.clock.nowMs();
-    const hasCome = held.devices !== undefined && held.devices !== this.#ports.devices?.version;
+    const hasCome = held.awaited !== undefined && held.awaited !== this.#versions();
     return leftMs > 0 && leftMs <= BACK_OFF_PERIOD_MS && !hasCome;
+  }
+  #versions(): string {
+    const { devices, claims } = this.#ports;
+    return `${devices?.version} ${claims?.version}`;
   }
 }
 

@@ -7,19 +7,26 @@ import { removeContainerLog } from "../../containerd/logs.ts";
 import type { ContainerConfig, SandboxConfig } from "../../containerd/messages.ts";
 import type { LocalImage, RuntimePod } from "../../containerd/port.ts";
 import type { StartContainer } from "../../lifecycle/actions.ts";
-import { containerConfigOf, withDeviceEnv } from "../../lifecycle/config/container-config.ts";
+import { containerConfigOf, withClaimedDevices, withDeviceEnv } from "../../lifecycle/config/container-config.ts";
 import { sandboxConfigOf } from "../../lifecycle/config/sandbox-config.ts";
 import { containersToKill, restartGracePeriod, type StopContainer } from "../../lifecycle/container-termination.ts";
 import { podAddresses, resolveEnv } from "../../lifecycle/env.ts";
 import { emptyRuntimePod } from "../../lifecycle/instances.ts";
 import type { PodContainer } from "../../lifecycle/pod.ts";
+import { type ClaimFault, type ContainerClaims, PREPARING_CLAIMS } from "../devices/pod-claims.ts";
 import type { ContainerDevices, DeviceFault } from "../devices/port.ts";
 import { dnsOf } from "../networking/dns.ts";
 import type { PodNode } from "../networking/node-addresses.ts";
 import type { Mounter } from "../volumes/mounter.ts";
 import { mountsOf } from "../volumes/mounts.ts";
 import { makePodDirectory, makeVolumes } from "../volumes/volumes.ts";
-import { allocateDevices, containerDevices, startingContainers } from "./container-devices.ts";
+import {
+  allocateDevices,
+  claimedDevices,
+  containerDevices,
+  prepareClaims,
+  startingContainers,
+} from "./container-devices.ts";
 import { runHook } from "./hooks.ts";
 import type { ContainerFault, Images } from "./images.ts";
 import { type LogLinks, makeDirectory, makeLogDirectory, restartsByLogs } from "./log-link.ts";
@@ -65,6 +72,9 @@ export async function syncPod(
   if (signal.aborted) return end(null);
   const unmade = await makeFiles(context);
   if (unmade !== null || signal.aborted) return end(unmade);
+  const unprepared = actions.createSandbox ? await prepareClaims(ports.claims, pod, signal) : null;
+  if (unprepared !== null && !signal.aborted) return withoutClaims(context, asked, unprepared);
+  if (signal.aborted) return end(null);
   const sandbox = await sandboxOf(context, asked);
   if (typeof sandbox === "string" || signal.aborted) return end(typeof sandbox === "string" ? sandbox : null);
   return startAll(context, asked, sandbox);
@@ -87,6 +97,23 @@ function withoutDevices(
     refusal: keeps ? null : fault,
     isCut: signal.aborted,
   };
+}
+
+/** A pod that waits for a driver has not failed. kubelet 1.37: FailedPrepareDynamicResources. */
+function withoutClaims(
+  context: SyncPodContext,
+  { actions, signal }: SyncPodRequest,
+  { message: why, waits }: ClaimFault,
+): SyncPodResult {
+  const { sandboxId } = actions;
+  const message = `Failed to prepare dynamic resources: ${why}`;
+  if (!waits) {
+    context.events.warning("FailedPrepareDynamicResources", message);
+    return { ...NOTHING, sandboxId, error: message, isCut: signal.aborted };
+  }
+  const starts = [...actions.initToStart, ...actions.toStart];
+  const faults = Object.fromEntries(starts.map(({ name }) => [name, { reason: PREPARING_CLAIMS, message: why }]));
+  return { ...NOTHING, sandboxId, faults, error: null, isCut: signal.aborted };
 }
 
 /** Null: all is stopped that was to be. */
@@ -162,11 +189,12 @@ async function startAll(
   { pod, actions, valuesOf, signal }: SyncPodRequest,
   sandbox: Sandbox,
 ): Promise<SyncPodResult> {
-  const { images, mounter, devices, logLinks, owner, node } = context.ports;
+  const { images, mounter, devices, claims, logLinks, owner, node } = context.ports;
   const of = {
     images,
     mounter,
     devices,
+    claims,
     logLinks,
     owner,
     node: node(),
@@ -275,6 +303,8 @@ interface StartContext extends SyncContext {
   readonly mounter: Mounter;
   /** Undefined: this daemon serves no device plugins. */
   readonly devices: ContainerDevices | undefined;
+  /** Undefined: this daemon serves no DRA drivers. */
+  readonly claims: ContainerClaims | undefined;
   readonly logLinks: LogLinks | undefined;
   readonly owner: string;
   readonly node: PodNode;
@@ -320,8 +350,11 @@ export async function startContainer(context: StartContext, asked: StartContaine
   const devices = await containerDevices(context.devices, pod, asked.container);
   if (!devices.ok) return failed(devices.error.reason, devices.error.message);
   if (signal.aborted) return "cut";
+  const claimed = claimedDevices(context.claims, pod, asked.container);
+  if (!claimed.ok) return failed("CreateContainerConfigError", claimed.error);
   const attempt = asked.attempt === 0 ? restartsByLogs(context.places, name) : asked.attempt;
-  const config = await configOf(context, { ...asked, attempt, values, devices: devices.value }, image.value);
+  const given = withClaimedDevices(devices.value, claimed.value);
+  const config = await configOf(context, { ...asked, attempt, values, devices: given }, image.value);
   if (!config.ok) return failed("CreateContainerConfigError", config.error);
   if (signal.aborted) return "cut";
   const created = await runtime.createContainer(sandboxId, config.value, sandboxConfig);

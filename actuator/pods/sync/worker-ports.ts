@@ -3,6 +3,7 @@ import type { Profile } from "../../../api/profiles/profile.ts";
 import type { PodRuntime, RuntimePod } from "../../containerd/port.ts";
 import type { PodActions } from "../../lifecycle/actions.ts";
 import type { RunnablePod } from "../../lifecycle/pod.ts";
+import type { ContainerClaims } from "../devices/pod-claims.ts";
 import type { ContainerDevices, DeviceFault } from "../devices/port.ts";
 import type { PodNode } from "../networking/node-addresses.ts";
 import type { OnPodEvent, PodClock, PodPlaces } from "../ports.ts";
@@ -20,6 +21,8 @@ export interface WorkerPorts {
   readonly mounter: Mounter;
   /** Absent: this daemon serves no device plugins. */
   readonly devices?: ContainerDevices;
+  /** Absent: this daemon serves no DRA drivers. */
+  readonly claims?: ContainerClaims;
   /** Where log collectors look; absent: nothing is linked. */
   readonly logLinks?: LogLinks;
   readonly clock: PodClock;

@@ -35,6 +35,12 @@ function runtimeOptions(command: Command): Command {
         "serve: take device plugins as a kubelet does, with --pods enforce (default: off)",
       ).choices(["off", "serve"]),
     )
+    .addOption(
+      new Option(
+        "--dra-drivers <what>",
+        "serve: prepare the ResourceClaims of pods, with --pods enforce (default: off)",
+      ).choices(["off", "serve"]),
+    )
     .option("--device-plugins-directory <dir>", "their kubelet.sock (default: /var/lib/kubelet/device-plugins)")
     .option("--plugins-registry-directory <dir>", "or where theirs are (default: /var/lib/kubelet/plugins_registry)")
     .option("--pod-resources-directory <dir>", "who has which device (default: /var/lib/kubelet/pod-resources)")

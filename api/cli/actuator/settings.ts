@@ -85,4 +85,5 @@ const withoutDoing = (settings: Readonly<Record<string, unknown>>) => ({
   ...(settings["garbageCollection"] === "enforce" ? { garbageCollection: "observe" } : {}),
   ...(settings["pods"] === "enforce" ? { pods: "off" } : {}),
   ...(settings["devicePlugins"] === "serve" ? { devicePlugins: "off" } : {}),
+  ...(settings["draDrivers"] === "serve" ? { draDrivers: "off" } : {}),
 });

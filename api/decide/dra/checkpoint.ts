@@ -6,7 +6,7 @@ import { CORRUPTED } from "../go/state-data.ts";
 import { type ClaimInfo, ClaimInfoCache, type DriverState, driversOf, type PreparedDevice } from "./claim-info.ts";
 
 /** The name of the kubelet's file. */
-const DRA_STATE_FILE = "dra_manager_state";
+export const DRA_STATE_FILE = "dra_manager_state";
 
 /** The file's text, but for the order of the claims, which hangs on a Go map there. kubelet 1.37: state.NewCheckpoint. */
 export function writeClaims(cache: ClaimInfoCache): string {

@@ -72,6 +72,36 @@ export function usedRequests(
   return ok(extended ? [...used, ...extendedRequests(pod, container, behaviour)] : used);
 }
 
+/**
+ * The claims that a container uses, whichever requests of them. Errors: one of them is not known. `extended`: the gate
+ * DRAExtendedResource is on. kubelet 1.37: GetContainerClaimInfos.
+ */
+export function containerClaims(
+  cache: ClaimInfoCache,
+  pod: Pod,
+  { name, resources }: Container,
+  extended: boolean,
+): Result<readonly ClaimInfo[], string> {
+  const names: string[] = [];
+  for (const podClaim of pod.spec.resourceClaims ?? []) {
+    const own = (resources?.claims ?? []).filter((one) => one.name === podClaim.name);
+    if (own.length === 0 && cache.behaviour.extendedRequests === "mapped") continue;
+    const named = claimName(pod, podClaim);
+    if (!named.ok) return named;
+    const claim = named.value.name;
+    // before the mappings a claim was told once for each request of it
+    const times = cache.behaviour.extendedRequests === "mapped" ? 1 : own.length;
+    if (claim !== null) names.push(...Array.from({ length: times }, () => claim));
+  }
+  const made = extended ? pod.status?.extendedResourceClaimStatus : undefined;
+  const isMapped = made?.requestMappings?.some(({ containerName }) => containerName === name) === true;
+  if (isMapped) names.push(made.resourceClaimName ?? "");
+  const claims = names.map((claim) => cache.get(podNamespace(pod), claim));
+  const unknown = claims.indexOf(undefined);
+  if (unknown >= 0) return err(`unable to get information for ResourceClaim ${names[unknown]}`);
+  return ok(claims as readonly ClaimInfo[]);
+}
+
 /** Before the name of a device class, where a pod asks for one as a resource. */
 export const CLASS_PREFIX = "deviceclass.resource.kubernetes.io/";
 /** A resource that a claim can stand behind: an extended one, or a device class by its name. kubernetes 1.37: IsDRAExtendedResourceName. */

@@ -43,6 +43,7 @@ function node(timeoutMs = 2_000) {
     claim("b", [result("b")], pods),
     claim("n", [nic], pods),
     claim("both", [result("x"), nic], pods),
+    ...Array.from({ length: 12 }, (_, i) => claim(`f${i}`, [result(`f${i}`)], pods)),
   ] as unknown as ResourceClaim[];
   const file = join(dir, "dra_manager_state");
   /** As a daemon starts; `store` takes the place of writing the file. */
@@ -51,7 +52,10 @@ function node(timeoutMs = 2_000) {
       behaviour: NEWEST.behaviour.claims,
       gates: { extended: true, groups: false, optionalOperations: false },
       registry,
-      claim: (_, name) => claims.find(({ metadata }) => metadata.name === name),
+      claims: async (_, names) => {
+        const found = claims.filter(({ metadata }) => names.includes(metadata.name));
+        return ok(new Map(found.map((one) => [one.metadata.name, one])));
+      },
       state: existsSync(file) ? readFileSync(file, "utf8") : undefined,
       store: (text) => {
         try {
@@ -185,6 +189,29 @@ describe("claims", () => {
     gpu.script.answers = {};
     expect(await manager.prepare(pod("p", "a"))).toBeUndefined();
     expect(cdi(manager, pod("p", "a"))).toEqual([`${DRIVER}/dev=a`]);
+  });
+  test("of a driver that fills the file leave room for everybody else's", async () => {
+    const { start, driver } = node();
+    const large = (n: string) => ({ poolName: "n", deviceName: n.repeat(200_000) });
+    const gpu = await driver(DRIVER, {
+      answers: {
+        NodePrepareResources: ({ claims }) => ({
+          claims: Object.fromEntries(claims.map(({ uid, name }) => [uid, { devices: [large(name[0] ?? "")] }])),
+        }),
+      },
+    });
+    await driver(OTHER);
+    const manager = start();
+    const names = Array.from({ length: 12 }, (_, i) => `f${i}`);
+    const told = await Promise.all(names.map((name) => manager.prepare(pod("p", name))));
+    const refused = told.filter((one) => one !== undefined);
+    expect([refused.length > 0, refused.length < told.length]).toEqual([true, true]);
+    expect(refused[0]).toMatch(
+      /^prepare dynamic resources: NodePrepareResources failed for ResourceClaim f\d+: the driver's answers would have \d+ bytes, more than its share of dra_manager_state$/,
+    );
+    expect(await manager.prepare(pod("q", "n"))).toBeUndefined();
+    gpu.script.answers = {};
+    for (const name of names) expect(await manager.unprepare(pod("p", name))).toBeUndefined();
   });
   test("of a driver that died are given back once it is there again", async () => {
     const { start, driver, known } = node();

@@ -6,7 +6,7 @@ import type { NodeOperation } from "../../../api/decide/dra/claim-info.ts";
 import { DRA_SERVICES, type DraService } from "../../../api/decide/dra/registration.ts";
 import { introduce } from "../deviceplugin/node-plugin.ts";
 
-interface Asked {
+export interface Asked {
   readonly claims: readonly { readonly namespace: string; readonly name: string; readonly uid: string }[];
 }
 type Answer = (asked: Asked) => object | Error | "hang";
@@ -17,6 +17,8 @@ export interface DriverScript {
   /** The name of its socket. */
   readonly socket?: string;
   readonly services?: readonly string[];
+  /** False: its devices need nothing of the runtime. */
+  readonly cdi?: boolean;
   /** What is not here is answered well. */
   answers?: Partial<Record<NodeOperation, Answer>>;
 }
@@ -62,20 +64,21 @@ export class TestDriver {
   #answer(service: DraService, operation: NodeOperation) {
     return ({ request }: ServerUnaryCall<Asked, object>, done: sendUnaryData<object>): void => {
       this.calls.push({ operation, service, claims: request.claims.map(({ name }) => name) });
-      const answer = (this.script.answers?.[operation] ?? ((asked: Asked) => this.#usual(operation, asked)))(request);
+      const answer = (this.script.answers?.[operation] ?? ((asked: Asked) => this.usual(operation, asked)))(request);
       if (answer === "hang") return;
       if (answer instanceof Error) done({ code: status.UNKNOWN, details: answer.message });
       else done(null, answer);
     };
   }
-  #usual(operation: NodeOperation, { claims }: Asked): object {
+  /** As it answers where its script says nothing else. */
+  usual(operation: NodeOperation, { claims }: Asked): object {
     const told = claims.map(({ name, uid }) => {
       if (operation === "NodeUnprepareResources") {
         this.prepared.delete(uid);
         return [uid, {}];
       }
       this.prepared.add(uid);
-      const cdiDeviceIds = [`${this.script.name}/dev=${name}`];
+      const cdiDeviceIds = this.script.cdi === false ? [] : [`${this.script.name}/dev=${name}`];
       return [uid, { devices: [{ requestNames: ["gpu"], poolName: "n", deviceName: name, cdiDeviceIds }] }];
     });
     return { claims: Object.fromEntries(told) };

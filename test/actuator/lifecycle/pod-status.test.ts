@@ -31,6 +31,19 @@ const stopped = (...containers: readonly RuntimeContainer[]): RuntimePod => ({
   sandboxes: [seenSandbox("s0", { isReady: false })],
 });
 
+test("the claims that others made for a pod stay in its status", () => {
+  const claims = {
+    resourceClaimStatuses: [{ name: "gpu", resourceClaimName: "p-gpu-x1" }],
+    extendedResourceClaimStatus: { resourceClaimName: "p-extended-x2", requestMappings: [] },
+  };
+  const object = { ...smallPod(["a"]), status: { ...claims, phase: "Pending", hostIP: "192.0.2.9" } };
+  expect(statusOf(object, seenPod(seenContainer("a")))).toMatchObject({
+    ...claims,
+    phase: "Running",
+    hostIP: "192.168.0.1",
+  });
+});
+
 describe("a pod that runs", () => {
   const object = {
     ...smallPod(["a"], ["s*"]),

@@ -12,7 +12,7 @@ const gpu = (id: string, node: number) => ({
   deviceIds: [id],
   topology: { nodes: [{ ID: node }] },
 });
-const nothing = (name: string) => ({ name, devices: [], cpuIds: [], memory: [] });
+const nothing = (name: string) => ({ name, devices: [], cpuIds: [], memory: [], dynamicResources: [] });
 const POD_A = {
   name: "a",
   namespace: "default",
@@ -27,6 +27,7 @@ const POD_A = {
         { resourceName: "example.com/nic", deviceIds: ["eth0"] },
       ],
       cpuIds: [],
+      dynamicResources: [],
       memory: [
         { memoryType: "memory", size: 9_007_199_254_740_991, topology: { nodes: [{ ID: 0 }, { ID: 1 }] } },
         { memoryType: "hugepages-2Mi", size: 4_194_304, topology: { nodes: [{ ID: 1 }] } },

@@ -1,8 +1,12 @@
 import { describe, expect, test } from "vitest";
 import { type LiveNode, liveSource, type PodResourcesSource } from "../../../actuator/podresources/live-source.ts";
 import { podResources } from "../../../actuator/podresources/server.ts";
+import { writeClaims } from "../../../api/decide/dra/checkpoint.ts";
+import { ClaimInfoCache } from "../../../api/decide/dra/claim-info.ts";
 import { err, ok, type Result } from "../../../api/model/result.ts";
+import { NEWEST } from "../../../api/profiles/index.ts";
 import { realSnapshot } from "../../decide/real-node.ts";
+import { claiming, DRIVER } from "../../kit/claims.ts";
 import { pod } from "../../kit/pods.ts";
 import { clientOf, serving } from "./served.ts";
 
@@ -40,6 +44,36 @@ describe("the source of a living node", () => {
     node.becomes(ok({ pods: [pod("a"), pod("b")] }));
     expect(names(source())).toEqual(["a", "b"]);
     expect(node.looks).toBe(2);
+  });
+  test("tells the claims of containers as dra_manager_state has them", () => {
+    const device = (name: string, shareId: string | null = null) => ({
+      poolName: "n1",
+      deviceName: name,
+      shareId,
+      requestNames: null,
+      cdiDeviceIds: [`example.com/gpu=${name}`],
+    });
+    const devices = [device("a"), device("b", "s1")];
+    const info = { namespace: "default", name: "gpus", uid: "u", podUids: new Set(["uid-p"]), prepared: true };
+    const drivers = new Map([[DRIVER, { devices, skips: [] }]]);
+    const cache = new ClaimInfoCache(NEWEST.behaviour.claims, [{ ...info, drivers, unpreparing: false }]);
+    const told = {
+      pods: [claiming("p", ["gpus"]), pod("plain")],
+      assignments: { dra_manager_state: writeClaims(cache) },
+    };
+    const source = liveSource({ version: () => 1, snapshot: () => ok(told) })();
+    if (!source.ok) throw new Error(source.error);
+    const of = { driverName: DRIVER, poolName: "n1" };
+    const [a, b] = ["a", "b"].map((name) => ({ name: `example.com/gpu=${name}` }));
+    const claimResources = [
+      { ...of, deviceName: "a", cdiDevices: [a] },
+      // a kubelet adds them up, driver by driver
+      { ...of, deviceName: "b", cdiDevices: [a, b], shareId: "s1" },
+    ];
+    expect(podResources(source.value).podResources.map(({ containers }) => containers[0]?.dynamicResources)).toEqual([
+      [{ claimName: "gpus", claimNamespace: "default", claimResources }],
+      [],
+    ]);
   });
   test("sees with the next call what changes while its snapshot is made", () => {
     let version = 1;

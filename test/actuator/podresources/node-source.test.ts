@@ -31,7 +31,13 @@ describe("the captured node of a real kubelet 1.36.3", () => {
     ),
   );
   test("CPUs are those of cpu_manager_state, memory that of memory_manager_state, for their containers alone", () => {
-    expect(told.get("guar-int/c")).toEqual({ name: "c", devices: [], cpuIds: [1], memory: memory(134_217_728) });
+    expect(told.get("guar-int/c")).toEqual({
+      name: "c",
+      devices: [],
+      cpuIds: [1],
+      memory: memory(134_217_728),
+      dynamicResources: [],
+    });
     expect(told.get("guar-frac/c")?.cpuIds).toEqual([]);
     expect(told.get("guar-frac/c")?.memory).toEqual(memory(67_108_864));
     expect([...told.values()].filter(({ cpuIds }) => cpuIds.length > 0)).toHaveLength(1);

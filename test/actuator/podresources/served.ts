@@ -39,6 +39,7 @@ const NOTHING: PodResourcesSource = {
   devices: () => [],
   cpus: () => [],
   memory: () => [],
+  claims: () => [],
   allocatable: { devices: [], cpus: [], memory: [] },
 };
 export const sourceWith = (more: Partial<PodResourcesSource>): PodResourcesSource => ({ ...NOTHING, ...more });
@@ -63,6 +64,7 @@ export const FULL: PodResourcesSource = {
           },
           { resource: "example.com/none", perNuma: new Map() },
         ],
+  claims: () => [],
   cpus: (uid, container) => (uid === "default-a" && container === "side" ? new Set([11, 3, 2]) : []),
   memory: (uid, container) =>
     uid !== "default-a" || container !== "app"

@@ -40,6 +40,7 @@ async function sandboxed(web: RunnablePod = runnable(), devices?: ContainerDevic
     images: new Images(runtime, time, { serializeImagePulls: true, maxParallelImagePulls: null }),
     mounter,
     devices,
+    claims: undefined,
     owner: ME,
     node: NODE,
     logLinks: undefined,

@@ -69,6 +69,38 @@ test("a field that another version has is refused in the words of the daemon's o
   }
 });
 
+test("claims are taken where DRA drivers are served, and checked as the API server does", () => {
+  const told = (resourceClaims: unknown, claims: unknown, draDrivers = true) => {
+    const read = runnablePod(withContainer({ resources: { claims } }, { resourceClaims }), null, { draDrivers });
+    return read.ok ? [] : read.error.map(({ path, message }) => `${path.replace(/^spec\./, "")}: ${message}`);
+  };
+  const gpu = { name: "gpu", resourceClaimName: "gpus" };
+  expect(told([gpu], [{ name: "gpu" }])).toEqual([]);
+  expect(
+    told(
+      [gpu],
+      [
+        { name: "gpu", request: "a" },
+        { name: "gpu", request: "b" },
+      ],
+    ),
+  ).toEqual([]);
+  expect(told([gpu], [{ name: "gpu" }], false)).toEqual(
+    ["resourceClaims", "containers[0].resources.claims"].map(
+      (path) =>
+        `${path}: ResourceClaims are prepared where DRA drivers are served: set \`draDrivers: serve\`, or remove it`,
+    ),
+  );
+  const both = { ...gpu, resourceClaimTemplateName: "t" };
+  expect(told([gpu, both, { name: "none" }], [{ name: "gpu" }, { name: "gpu" }, { name: "other" }])).toEqual([
+    'resourceClaims[1].name: Duplicate value: "gpu"',
+    "resourceClaims[1]: at most one of `resourceClaimName`, `resourceClaimTemplateName` may be specified",
+    "resourceClaims[2]: must specify one of: `resourceClaimName`, `resourceClaimTemplateName`",
+    'containers[0].resources.claims[1]: Duplicate value: "gpu"',
+    'containers[0].resources.claims[2]: Not found: "other": it is none of the pod\'s `resourceClaims`',
+  ]);
+});
+
 test("who accepts a field says why nothing is done, and who refuses one what to do", () => {
   const rules = Object.values(RULES).flatMap((type) => Object.values(type));
   expect(rules.filter((r) => r.kind === "accepted").length).toBeGreaterThan(20);

@@ -1,0 +1,207 @@
+import { podClaims } from "../../../api/decide/dra/claim-name.ts";
+import { containersOf, type Pod } from "../../../api/model/pod.ts";
+import { err, ok, type Result } from "../../../api/model/result.ts";
+import type { Problem } from "../../core/ports.ts";
+import type { ClaimManager } from "../../dra/claim-manager.ts";
+import { decodedPod } from "../../lifecycle/decoded-pod.ts";
+import type { PodContainer, RunnablePod } from "../../lifecycle/pod.ts";
+import type { PodClock } from "../ports.ts";
+import type { ChangeNotifier } from "./device-manager-parts.ts";
+
+/** Reason of the containers of a pod whose claims are being prepared. */
+export const PREPARING_CLAIMS = "PreparingResourceClaims";
+/** A driver that answers sooner is told of nowhere. */
+const SLOW_MS = 2_000;
+/** Until claims that could not be given back are tried again. kubelet 1.37: backOffPeriod. */
+const RETRY_MS = 10_000;
+/** kubelet 1.37: reconcilePeriod. */
+const RECONCILE_MS = 60_000;
+
+/** A kubelet would run the pod without. */
+const GATE_OFF =
+  "a claim gives its extended resources, and the gate DRAExtendedResource is off: set it in the kubelet configuration";
+
+/** Why nothing of a pod is made: its claims are not prepared. `waits`: a driver has not answered yet. */
+export interface ClaimFault {
+  readonly message: string;
+  readonly waits: boolean;
+}
+
+/** ResourceClaims, as whoever starts containers sees them. */
+export interface ContainerClaims {
+  /** Before a pod's sandbox. Null: its claims are prepared, or it has none. A driver's answer is waited for a moment only. */
+  prepare(pod: RunnablePod, signal: AbortSignal): Promise<ClaimFault | null>;
+  /** The CDI devices that a container is made with. Errors: the kubelet's words. */
+  devices(pod: RunnablePod, container: Pick<PodContainer, "name">): Result<readonly string[], string>;
+}
+/** ResourceClaims, as whoever looks after the pods of the node sees them. */
+export interface NodeClaimsPort {
+  /** Grows when drivers came or went, or have answered what pods wait for. */
+  readonly version: number;
+  /** True: an ended pod holds no claim. Else they are being given back, or are tried again. INVARIANT: asked when nothing of it runs. */
+  released(pod: RunnablePod): boolean;
+  /** To be told once a sync: the uids of all pods of which something may run. Gives back each minute what others hold. */
+  reconcile(active: () => ReadonlySet<string>): void;
+  problems(): readonly Problem[];
+}
+
+interface Options {
+  /** Error: why no claims can be prepared, which is told to each pod that has some. */
+  readonly manager: Result<ClaimManager, string>;
+  readonly clock: PodClock;
+  readonly changes: ChangeNotifier;
+  /** The gate DRAExtendedResource is on. */
+  readonly extended: boolean;
+  /** Grows when drivers come or go. */
+  readonly drivers: () => number;
+}
+interface Preparation {
+  readonly cut: AbortController;
+  readonly done: Promise<unknown>;
+  driver: string | undefined;
+  /** Undefined: it goes on. Null: all went well. */
+  end: string | null | undefined;
+}
+interface Release {
+  readonly drivers: number;
+  /** Why it failed last; undefined: it goes on. */
+  fault: string | undefined;
+  againMs: number;
+}
+
+/** The claims of the node's pods: nobody waits here for a driver longer than a moment, whatever becomes of the call. */
+export class PodClaims implements ContainerClaims, NodeClaimsPort {
+  readonly #options: Options;
+  readonly #preparations = new Map<string, Preparation>();
+  readonly #releases = new Map<string, Release>();
+  #reconciledMs = Number.NEGATIVE_INFINITY;
+  #reconciling: Promise<unknown> | null = null;
+  /** By uid, of pods that nobody knows any more. */
+  #gone: ReadonlyMap<string, string> = new Map();
+
+  constructor(options: Options) {
+    this.#options = options;
+  }
+
+  get version(): number {
+    return this.#options.changes.version;
+  }
+
+  async prepare(pod: RunnablePod, signal: AbortSignal): Promise<ClaimFault | null> {
+    const { extendedResourceClaimStatus: made } = decodedPod(pod.object)?.status ?? {};
+    if (made !== undefined && !this.#options.extended) return { message: GATE_OFF, waits: false };
+    const model = this.#using(pod);
+    if (model === null) return null;
+    const { manager, clock } = this.#options;
+    if (!manager.ok) return { message: manager.error, waits: false };
+    const known = this.#preparations.get(pod.uid);
+    const one = known ?? this.#begin(manager.value, pod.uid, model);
+    // one that goes on since an earlier sync wakes the next by its end
+    if (known === undefined) {
+      const answered = new AbortController();
+      await Promise.race([one.done, clock.sleep(SLOW_MS, AbortSignal.any([signal, answered.signal]))]);
+      answered.abort();
+    }
+    if (one.end === undefined) {
+      const what =
+        one.driver === undefined ? "its ResourceClaims" : `the DRA driver ${one.driver} to prepare its claims`;
+      return { message: `waits for ${what}`, waits: true };
+    }
+    this.#preparations.delete(pod.uid);
+    return one.end === null ? null : { message: one.end, waits: false };
+  }
+
+  devices(pod: RunnablePod, { name }: Pick<PodContainer, "name">): Result<readonly string[], string> {
+    const model = this.#using(pod);
+    const container = model && containersOf(model).find((one) => one.name === name);
+    const { manager } = this.#options;
+    if (model === null || container === null || container === undefined) return ok([]);
+    return manager.ok ? manager.value.devices(model, container) : err(manager.error);
+  }
+
+  released(pod: RunnablePod): boolean {
+    const { manager, clock, drivers } = this.#options;
+    if (!manager.ok) return true;
+    const preparation = this.#preparations.get(pod.uid);
+    if (preparation !== undefined && preparation.end === undefined) {
+      preparation.cut.abort();
+      return false;
+    }
+    this.#preparations.delete(pod.uid);
+    const model = decodedPod(pod.object);
+    if (model === null || !manager.value.holds(model)) {
+      this.#releases.delete(pod.uid);
+      return true;
+    }
+    const last = this.#releases.get(pod.uid);
+    const isDue =
+      last === undefined ||
+      (last.fault !== undefined && (clock.monotonicMs() >= last.againMs || last.drivers !== drivers()));
+    if (isDue) void this.#release(manager.value, pod.uid, model);
+    return false;
+  }
+
+  reconcile(active: () => ReadonlySet<string>): void {
+    const { manager, clock } = this.#options;
+    const nowMs = clock.monotonicMs();
+    if (!manager.ok || this.#reconciling !== null || nowMs - this.#reconciledMs < RECONCILE_MS) return;
+    this.#reconciledMs = nowMs;
+    const uids = active();
+    for (const [uid, { cut }] of this.#preparations) {
+      if (uids.has(uid)) continue;
+      cut.abort();
+      this.#preparations.delete(uid);
+    }
+    for (const uid of this.#releases.keys()) if (!uids.has(uid)) this.#releases.delete(uid);
+    const reconciled = manager.value.reconcile(uids).catch((error: unknown) => new Map([["?", unexpected(error)]]));
+    this.#reconciling = reconciled.then((faults) => {
+      this.#gone = faults;
+      this.#reconciling = null;
+    });
+  }
+
+  problems(): readonly Problem[] {
+    const { manager } = this.#options;
+    const failed = [...this.#releases].flatMap(([uid, { fault }]) =>
+      fault === undefined ? [] : [[uid, fault] as const],
+    );
+    const kept = [...failed, ...this.#gone].map(
+      ([uid, why]) => `pod ${uid} does not get rid of its ResourceClaims, and is tried again: ${why}`,
+    );
+    return [...(manager.ok ? [] : [manager.error]), ...kept].map((message) => ({ from: "devices", message }));
+  }
+
+  /** Null: the pod has no claims. */
+  #using(pod: RunnablePod): Pod | null {
+    const model = decodedPod(pod.object);
+    return model !== null && podClaims(model, this.#options.extended).length > 0 ? model : null;
+  }
+
+  #begin(manager: ClaimManager, uid: string, pod: Pod): Preparation {
+    const cut = new AbortController();
+    const onCall = (driver: string): void => {
+      one.driver = driver;
+    };
+    const prepared = manager.prepare(pod, { signal: cut.signal, onCall }).catch(unexpected);
+    const done = prepared.then((fault) => {
+      one.end = fault ?? null;
+      this.#options.changes.changed();
+    });
+    const one: Preparation = { cut, done, driver: undefined, end: undefined };
+    this.#preparations.set(uid, one);
+    return one;
+  }
+
+  async #release(manager: ClaimManager, uid: string, pod: Pod): Promise<void> {
+    const { clock, changes, drivers } = this.#options;
+    const release: Release = { drivers: drivers(), fault: undefined, againMs: 0 };
+    this.#releases.set(uid, release);
+    release.fault = await manager.unprepare(pod).catch(unexpected);
+    release.againMs = clock.monotonicMs() + RETRY_MS;
+    if (release.fault === undefined) this.#releases.delete(uid);
+    changes.changed();
+  }
+}
+
+/** A mistake in the code ends one pod's work, not the daemon that runs the others. */
+const unexpected = (error: unknown): string => `unexpected: ${(error as Error).message}`;

@@ -1,0 +1,244 @@
+import { existsSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { allocationFaults } from "../../api/decide/dra/allocation.ts";
+import { DRA_STATE_FILE } from "../../api/decide/dra/checkpoint.ts";
+import { err, ok, type Result } from "../../api/model/result.ts";
+import { gateOn } from "../../api/profiles/effective.ts";
+import { profileOf } from "../../api/profiles/index.ts";
+import type { ActuatorConfig } from "../core/config.ts";
+import type { NodeClaims, PodsInForce, Problem } from "../core/ports.ts";
+import { SOCKET_NAME } from "../deviceplugin/names.ts";
+import { openPluginWatcher, type PluginHandler } from "../deviceplugin/watcher.ts";
+import { ClaimManager, type FindClaims } from "../dra/claim-manager.ts";
+import { DraRegistry } from "../dra/driver-registry.ts";
+import { vacancyAt } from "../grpc/listener.ts";
+import { claimsSource } from "../manifests/claims-source.ts";
+import type { LoopPorts } from "../pass/loop.ts";
+import { configurationOf } from "../pass/snapshot.ts";
+import type { Counters } from "../status/counters.ts";
+import { deviceRows } from "../status/device-rows.ts";
+import type { DeviceRow } from "../status/node-status.ts";
+import { claimDevices, type DeviceManager, openDeviceManager } from "./devices/device-manager.ts";
+import { ChangeNotifier } from "./devices/device-manager-parts.ts";
+import { type ManagerFiles, readDeviceCheckpoint } from "./devices/manager-files.ts";
+import { PluginFaults } from "./devices/plugin-faults.ts";
+import { PodClaims } from "./devices/pod-claims.ts";
+import { type PodClock, systemClock } from "./ports.ts";
+
+interface NodeDevicesOptions extends Omit<DevicesOptions, "clock" | "handlers"> {
+  readonly configuration: unknown;
+  readonly readPods: LoopPorts["readPods"];
+}
+/**
+ * What plugins and drivers give to pods, where the settings want them served; `readPods`: with the claims beside them in mind. The error
+ * says what is in the way.
+ */
+export async function openNodeDevices({ configuration, readPods, ...options }: NodeDevicesOptions) {
+  const { config, files, onChange } = options;
+  let stood: NodeClaims | undefined;
+  const reading: LoopPorts["readPods"] = async (inForce?: PodsInForce) => {
+    const read = await readPods(inForce);
+    stood = read.claims ?? stood;
+    return read;
+  };
+  const clock = systemClock;
+  const find = claimsSource(config, () => stood);
+  const claims = openClaims({ config, configuration, files, clock, claims: find, stood: () => stood, onChange });
+  const devices = await openDevices({ ...options, clock, ...(claims && { handlers: claims.handlers }) });
+  if (!devices.ok) return err(`device plugins: ${devices.error}`);
+  if (devices.value === undefined && claims !== undefined) {
+    const fault = await registryFault(config.pluginsRegistryDirectory);
+    if (fault !== undefined) return err(`DRA drivers: ${fault}`);
+    claims.watch();
+  }
+  const ports = {
+    ...(devices.value === undefined ? {} : { devices: devices.value.manager }),
+    ...(claims === undefined ? {} : { claims: claims.port }),
+  };
+  return ok({ devices: devices.value, claims, ports, readPods: reading });
+}
+
+/**
+ * Why plugins are not looked for in a registry; undefined: they may be. Beside a kubelet that looks there too, the plugins of its other
+ * types, such as drivers of volumes, would be told that nobody takes them.
+ */
+async function registryFault(directory: string): Promise<string | undefined> {
+  const socket = join(dirname(directory), "device-plugins", SOCKET_NAME);
+  const vacancy = existsSync(socket) ? await vacancyAt(socket) : ok(null);
+  return vacancy.ok ? undefined : `${vacancy.error} (pluginsRegistryDirectory)`;
+}
+
+interface DevicesOptions {
+  readonly config: ActuatorConfig;
+  readonly files: ManagerFiles;
+  readonly clock: PodClock;
+  readonly bootId: string;
+  /** What is done with plugins of other types that are found beside the plugins; absent: none are taken. */
+  readonly handlers?: Readonly<Record<string, PluginHandler>>;
+  readonly counters: Pick<Counters, "deviceAllocated" | "devicePluginRegistered">;
+  /** Problems that are reported once and do not stand. */
+  readonly onProblem: (problem: Problem) => void;
+  /** Plugins came or went, or what pods wait for has changed. */
+  readonly onChange: () => void;
+}
+/** The node's devices while the daemon runs. */
+export interface OpenDevices {
+  readonly manager: DeviceManager;
+  /** As people see them. `nameOf`: a pod's name by its uid, or the uid. */
+  rows(nameOf: (uid: string) => string): readonly DeviceRow[];
+  close(): Promise<void>;
+}
+
+/** Device plugins, where the settings want them served; undefined: they do not. The error says what is in the way. */
+async function openDevices(options: DevicesOptions): Promise<Result<OpenDevices | undefined, string>> {
+  const { config, files, clock, bootId, handlers, counters, onProblem, onChange } = options;
+  if (config.devicePlugins === "off") return ok(undefined);
+  const claim = await claimDevices(config.stateDir, bootId);
+  if (!claim.ok) return claim;
+  const opened = await openDeviceManager({
+    pluginDir: config.devicePluginsDirectory,
+    registryDir: config.pluginsRegistryDirectory,
+    ...(handlers === undefined ? {} : { handlers }),
+    stateDir: config.stateDir,
+    files,
+    clock,
+    bootId,
+    waitMs: config.deviceWaitSeconds * 1000,
+    counters,
+    onProblem,
+  });
+  if (!opened.ok) {
+    claim.value.release();
+    return opened;
+  }
+  const manager = opened.value;
+  const unlisten = manager.onChange(() => {
+    if (manager.needsSync()) onChange();
+  });
+  return ok({
+    manager,
+    rows: (nameOf) => {
+      const checkpoint = readDeviceCheckpoint(files);
+      return deviceRows({
+        states: manager.host.states(),
+        checkpoint: checkpoint.ok ? checkpoint.value : undefined,
+        nameOf,
+      });
+    },
+    close: async () => {
+      unlisten();
+      manager.close();
+      claim.value.release();
+    },
+  });
+}
+
+interface ClaimsOptions {
+  readonly config: ActuatorConfig;
+  /** As it is at the start, which is when a kubelet reads its gates. */
+  readonly configuration: unknown;
+  readonly files: ManagerFiles;
+  readonly clock: PodClock;
+  readonly claims: FindClaims;
+  /** What stood beside pods in their files last; undefined: pods come from elsewhere. */
+  readonly stood: () => NodeClaims | undefined;
+  /** Drivers came or went, or have answered what pods wait for. */
+  readonly onChange: () => void;
+}
+/** The node's ResourceClaims while the daemon runs. */
+interface OpenClaims {
+  readonly port: PodClaims;
+  /** What is done with DRA drivers that are found in plugins_registry. */
+  readonly handlers: Readonly<Record<string, PluginHandler>>;
+  /** Looks into plugins_registry itself, where no device plugins are served. */
+  watch(): void;
+  /** Faults of drivers that no pod hears of. */
+  problems(): readonly Problem[];
+  close(): void;
+}
+
+/** ResourceClaims, where the settings want DRA drivers served; undefined: they do not. */
+function openClaims(options: ClaimsOptions): OpenClaims | undefined {
+  const { config, clock, stood, onChange } = options;
+  if (config.draDrivers === "off") return undefined;
+  const changes = new ChangeNotifier(clock);
+  changes.onChange(onChange);
+  let drivers = 0;
+  const registry = new DraRegistry({
+    onChange: () => {
+      drivers++;
+      changes.changed();
+    },
+  });
+  const { manager, extended } = managerOf(options, registry);
+  const port = new PodClaims({ manager, clock, changes, extended, drivers: () => drivers });
+  const faults = new PluginFaults(clock, { states: () => [], standing: () => [] }, () => {});
+  const handlers = { DRAPlugin: registry.handler };
+  let watcher: { readonly close: () => void } | undefined;
+  return {
+    port,
+    handlers,
+    watch: () => {
+      const onFault = (fault: Parameters<PluginFaults["add"]>[0]): void => faults.add(fault);
+      watcher = openPluginWatcher({ dir: config.pluginsRegistryDirectory, handlers, onFault });
+    },
+    problems: () => {
+      const claimed = stood();
+      const wrong = claimed === undefined ? [] : allocationProblems(claimed, config.nodeName);
+      return [...faults.standing(), ...wrong].map((message) => ({ from: "devices", message }));
+    },
+    close: () => {
+      changes.close();
+      watcher?.close();
+      registry.close();
+    },
+  };
+}
+
+/** What is wrong with the allocations of claims, by the slices and classes beside them. Nobody is kept from starting. */
+function allocationProblems({ resourceClaims, resourceSlices, deviceClasses }: NodeClaims, nodeName: string) {
+  const dra = {
+    resourceClaims: [...resourceClaims],
+    // none at all: they are not told
+    ...(resourceSlices.length > 0 && { resourceSlices: [...resourceSlices] }),
+    ...(deviceClasses.length > 0 && { deviceClasses: [...deviceClasses] }),
+  };
+  return allocationFaults(resourceClaims, dra, { metadata: { name: nodeName } }).map(
+    ({ claim, driver, pool, device, message }) =>
+      `ResourceClaim ${claim}: device ${device} of driver ${driver} and pool ${pool}: ${message}`,
+  );
+}
+
+/** The error is why a kubelet would not start; here the pods without claims run. */
+function managerOf(
+  { config, configuration, files, claims }: ClaimsOptions,
+  registry: DraRegistry,
+): { readonly manager: Result<ClaimManager, string>; readonly extended: boolean } {
+  const profile = profileOf(config.kubeletVersion);
+  const effective = configurationOf(configuration, profile);
+  const gates = {
+    extended: gateOn(effective, "DRAExtendedResource"),
+    groups: gateOn(effective, "DRAWorkloadResourceClaims"),
+    optionalOperations: gateOn(effective, "DRAOptionalNodeOperations"),
+  };
+  const file = files.pathOf(DRA_STATE_FILE);
+  const { assignments, missing } = files.read();
+  const unread = missing.find(({ path }) => path === file);
+  const opened =
+    unread === undefined
+      ? ClaimManager.open({
+          behaviour: profile.behaviour.claims,
+          gates,
+          registry,
+          claims,
+          state: assignments?.[DRA_STATE_FILE],
+          store: (text) => files.persist({ assignments: { [DRA_STATE_FILE]: text } }),
+        })
+      : err(unread.why);
+  const manager = opened.ok
+    ? opened
+    : err(
+        `no pod with ResourceClaims starts: ${opened.error}: ${file} is to be mended, or deleted, while the daemon does not run`,
+      );
+  return { manager, extended: gates.extended };
+}

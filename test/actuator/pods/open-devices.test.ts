@@ -1,0 +1,247 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, onTestFinished, test } from "vitest";
+import { actuatorConfig } from "../../../actuator/core/config.ts";
+import type { NodeClaims } from "../../../actuator/core/ports.ts";
+import type { RunnablePod } from "../../../actuator/lifecycle/pod.ts";
+import { runnablePod } from "../../../actuator/lifecycle/spec/pod-spec.ts";
+import { deviceRequirements } from "../../../actuator/pods/devices/device-requirements.ts";
+import { ManagerFiles } from "../../../actuator/pods/devices/manager-files.ts";
+import { openNodeDevices } from "../../../actuator/pods/open-devices.ts";
+import { prepareClaims } from "../../../actuator/pods/sync/container-devices.ts";
+import { noCounters } from "../../../actuator/status/counters.ts";
+import type { ResourceClaim, ResourceSlice } from "../../../api/model/resource-claim.ts";
+import { claim, DRIVER, result, slice } from "../../kit/claims.ts";
+import { podManifest } from "../../kit/manifests.ts";
+import { until } from "../deviceplugin/node-plugin.ts";
+import { type DriverScript, TestDriver } from "../dra/test-driver.ts";
+
+/** A node that serves DRA drivers in directories of its own. */
+function ground(settings: object = {}) {
+  const dir = mkdtempSync(join(tmpdir(), "given-"));
+  const registry = join(dir, "plugins_registry");
+  mkdirSync(registry);
+  onTestFinished(() => rmSync(dir, { recursive: true, force: true }));
+  const config = actuatorConfig({
+    stateDir: dir,
+    nodeName: "n1",
+    mode: "enforce",
+    pods: "enforce",
+    manifests: dir,
+    draDrivers: "serve",
+    devicePluginsDirectory: join(dir, "device-plugins"),
+    pluginsRegistryDirectory: registry,
+    podResourcesDirectory: join(dir, "pr"),
+    ...settings,
+  });
+  if (!config.ok) throw new Error(config.error);
+  /** `devices`: those of a slice beside the claims; none: there is none. */
+  const open = async (devices: readonly string[] = []) => {
+    const claims: NodeClaims = {
+      resourceClaims: ["a", "b"].map((name) => claim(name, [result(name)], ["p"]) as unknown as ResourceClaim),
+      resourceSlices: devices.length === 0 ? [] : [slice(devices, { nodeName: "n1" }) as unknown as ResourceSlice],
+      deviceClasses: [],
+    };
+    const files = new ManagerFiles(join(dir, "managers"));
+    const opened = await openNodeDevices({
+      config: config.value,
+      files,
+      bootId: "boot",
+      configuration: {},
+      readPods: async () => ({ pods: [], whole: true, claims, problems: [], notices: [] }),
+      counters: noCounters,
+      onProblem: () => {},
+      onChange: () => {},
+    });
+    if (opened.ok) {
+      await opened.value.readPods();
+      onTestFinished(async () => {
+        opened.value.claims?.close();
+        await opened.value.devices?.close();
+      });
+    }
+    return opened;
+  };
+  const driver = async (script: Partial<DriverScript> = {}): Promise<TestDriver> => {
+    const made = new TestDriver({ dir: registry, name: DRIVER, ...script });
+    await made.serve();
+    onTestFinished(() => made.die());
+    await until(
+      () => made.notified,
+      (told) => told.length > 0,
+    );
+    return made;
+  };
+  return { dir, open, driver };
+}
+async function opened(settings: object = {}) {
+  const made = ground(settings);
+  const node = await made.open();
+  if (!node.ok) throw new Error(node.error);
+  const { claims } = node.value;
+  if (claims === undefined) throw new Error("none are served");
+  return { ...made, port: claims.port };
+}
+function podWith(...claims: readonly string[]): RunnablePod {
+  const object = podManifest("p", {
+    metadata: { namespace: "default", uid: "uid-p" },
+    spec: {
+      resourceClaims: claims.map((name) => ({ name, resourceClaimName: name })),
+      containers: [{ name: "c", image: "i", resources: { claims: claims.map((name) => ({ name })) } }],
+    },
+  });
+  const read = runnablePod(object, null, { draDrivers: true });
+  if (!read.ok) throw new Error(JSON.stringify(read.error));
+  return read.value;
+}
+const { signal } = new AbortController();
+
+test.each(["off", "serve"])("drivers are found where device plugins are: %s", async (devicePlugins) => {
+  const { port, driver } = await opened({ devicePlugins });
+  const gpu = await driver();
+  expect(gpu.notified).toEqual([{ pluginRegistered: true, error: "" }]);
+  const pod = podWith("a", "b");
+  expect(await port.prepare(pod, signal)).toBeNull();
+  expect(port.devices(pod, { name: "c" })).toEqual({ ok: true, value: [`${DRIVER}/dev=a`, `${DRIVER}/dev=b`] });
+  expect(await port.prepare(podWith(), signal)).toBeNull();
+  expect(port.released(pod)).toBe(false);
+  await expect.poll(() => port.released(pod)).toBe(true);
+  expect([gpu.prepared.size, gpu.calls.length]).toEqual([0, 2]);
+});
+
+test("a driver that hangs is waited for a moment, and no longer than its pod is wanted", {
+  timeout: 20_000,
+}, async () => {
+  const { port, driver } = await opened();
+  const gpu = await driver({ answers: { NodePrepareResources: () => "hang" } });
+  const pod = podWith("a");
+  const waits = { message: `waits for the DRA driver ${DRIVER} to prepare its claims`, waits: true };
+  expect(await port.prepare(pod, signal)).toEqual(waits);
+  const from = performance.now();
+  expect(await port.prepare(pod, signal)).toEqual(waits);
+  expect(performance.now() - from).toBeLessThan(500);
+  expect(gpu.calls).toHaveLength(1);
+  await expect.poll(() => port.released(pod), { timeout: 5_000 }).toBe(true);
+  expect(gpu.calls.map(({ operation }) => operation)).toEqual(["NodePrepareResources", "NodeUnprepareResources"]);
+  gpu.script.answers = {};
+  expect(await port.prepare(pod, signal)).toBeNull();
+});
+
+test("what a driver does not take back is told, and tried again as soon as the driver has come anew", async () => {
+  const { port, driver } = await opened();
+  const gpu = await driver();
+  const pod = podWith("a");
+  await port.prepare(pod, signal);
+  gpu.script.answers = { NodeUnprepareResources: () => new Error("busy") };
+  expect(port.released(pod)).toBe(false);
+  await expect
+    .poll(() => port.problems())
+    .toEqual([
+      {
+        from: "devices",
+        message:
+          "pod uid-p does not get rid of its ResourceClaims, and is tried again: unprepare dynamic resources: NodeUnprepareResources: rpc error: code = Unknown desc = busy",
+      },
+    ]);
+  expect([port.released(pod), gpu.calls.length]).toEqual([false, 2]);
+  gpu.vanish();
+  gpu.script.answers = {};
+  await gpu.serve();
+  await expect.poll(() => port.released(pod), { timeout: 5_000 }).toBe(true);
+  expect([gpu.prepared.size, port.problems()]).toEqual([0, []]);
+});
+
+test("a claim that stands behind an extended resource is prepared, and no plugin is asked for the resource", async () => {
+  const { port, driver } = await opened();
+  await driver();
+  const resource = "example.com/gpu";
+  const requestMappings = [{ containerName: "c", resourceName: resource, requestName: "gpu" }];
+  const amounts = { [resource]: "1" };
+  const manifest = podManifest("p", {
+    metadata: { namespace: "default", uid: "uid-p" },
+    spec: { containers: [{ name: "c", image: "i", resources: { requests: amounts, limits: amounts } }] },
+  });
+  const object = { ...manifest, status: { extendedResourceClaimStatus: { resourceClaimName: "a", requestMappings } } };
+  const read = runnablePod(object, null, { draDrivers: true });
+  if (!read.ok) throw new Error(JSON.stringify(read.error));
+  expect(deviceRequirements(read.value)).toEqual(new Map());
+  expect(deviceRequirements({ object: { ...object, status: {} } })).toEqual(new Map([["c", new Map([[resource, 1]])]]));
+  expect(await port.prepare(read.value, signal)).toBeNull();
+  expect(port.devices(read.value, { name: "c" })).toEqual({ ok: true, value: [`${DRIVER}/dev=a`] });
+  expect(await prepareClaims(undefined, read.value, signal)).toMatchObject({
+    message: expect.stringMatching(/draDrivers: off/),
+  });
+  const { port: older } = await opened({ kubeletVersion: "1.34" });
+  expect(await older.prepare(read.value, signal)).toMatchObject({
+    message: expect.stringMatching(/^a claim gives its extended resources, and the gate DRAExtendedResource is off/),
+  });
+});
+
+test("a claim that was made of a pod's template is prepared by the name that the status has", async () => {
+  const { port, driver } = await opened();
+  await driver();
+  const { object } = podWith("a");
+  const spec = { ...(object["spec"] as object), resourceClaims: [{ name: "a", resourceClaimTemplateName: "t" }] };
+  const of = (status: object) => {
+    const read = runnablePod({ ...object, spec, status }, null, { draDrivers: true });
+    if (!read.ok) throw new Error(JSON.stringify(read.error));
+    return read.value;
+  };
+  expect(await port.prepare(of({}), signal)).toMatchObject({
+    message: 'prepare dynamic resources: pod "default/p": ResourceClaim not created yet',
+  });
+  const made = of({ resourceClaimStatuses: [{ name: "a", resourceClaimName: "b" }] });
+  // it must be the pod's own
+  expect(await port.prepare(made, signal)).toMatchObject({ message: expect.stringMatching(/was not created for/) });
+});
+
+test("what a pod holds that nobody knows is given back at the next look", async () => {
+  const { port, driver } = await opened();
+  const gpu = await driver();
+  await port.prepare(podWith("a"), signal);
+  port.reconcile(() => new Set());
+  await expect.poll(() => gpu.prepared.size).toBe(0);
+});
+
+test("with a state that cannot be read no pod with claims starts, and the others do", async () => {
+  const { dir, open } = ground();
+  mkdirSync(join(dir, "managers"));
+  const file = join(dir, "managers", "dra_manager_state");
+  writeFileSync(file, '{"Data":"x","Checksum":1}');
+  const node = await open();
+  if (!node.ok || node.value.claims === undefined) throw new Error("it does not open");
+  const { port } = node.value.claims;
+  expect(await port.prepare(podWith(), signal)).toBeNull();
+  const fault = await port.prepare(podWith("a"), signal);
+  expect(fault?.message).toMatch(
+    /^no pod with ResourceClaims starts: create ResourceClaim cache: .*checkpoint is corrupted/,
+  );
+  expect(port.problems()).toHaveLength(1);
+});
+
+test("what is wrong with an allocation is told, by the slices beside it", async () => {
+  const told = async (...devices: readonly string[]) => {
+    const node = await ground().open(devices);
+    return node.ok ? node.value.claims?.problems().map(({ message }) => message) : [node.error];
+  };
+  expect(await told()).toEqual([]);
+  expect(await told("a", "b")).toEqual([]);
+  expect(await told("a")).toEqual([
+    `ResourceClaim default/b: device b of driver ${DRIVER} and pool n1: no ResourceSlice of pool n1 has it`,
+  ]);
+});
+
+test("where a kubelet answers beside the registry, nothing is looked for", async () => {
+  const { dir, open } = ground();
+  mkdirSync(join(dir, "device-plugins"));
+  const socket = join(dir, "device-plugins", "kubelet.sock");
+  const kubelet = createServer();
+  await new Promise<void>((resolve) => kubelet.listen(socket, resolve));
+  onTestFinished(() => void kubelet.close());
+  expect(await open()).toEqual({
+    ok: false,
+    error: `DRA drivers: ${socket}: another process answers there, such as a kubelet: end it, or choose another directory (pluginsRegistryDirectory)`,
+  });
+});

@@ -1,0 +1,192 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import type { NodeOperation } from "../../api/decide/dra/claim-info.ts";
+import type { Asked, TestDriver } from "../actuator/dra/test-driver.ts";
+import { DRIVER } from "../kit/claims.ts";
+import { claimingPod, claimManifest, driverOn, knownClaims, servesCdi, specify } from "./pods/claims-on-node.ts";
+import { podOf } from "./pods/manifest.ts";
+import { PodNode } from "./pods/node.ts";
+import { noPods } from "./pods/skip.ts";
+import { holds, until } from "./pods/until.ts";
+
+const LONG_MS = 300_000;
+const OTHER = "nic.example.com";
+/** Its devices are the runtime's to add. */
+const CDI = "cdi.example.com";
+const NAMES = ["a", "b", "c", "d", "e", "f", "g"];
+const why = noPods("pods with ResourceClaims");
+
+describe.skipIf(why !== undefined)("pods with ResourceClaims", { timeout: LONG_MS }, () => {
+  let node: PodNode;
+  let gpu: TestDriver;
+  let nic: TestDriver;
+  let cdi: TestDriver;
+  beforeAll(async () => {
+    node = await PodNode.start({ settings: { draDrivers: "serve", retrySeconds: 1 } });
+    specify(node, ["cdi"], CDI);
+    for (const name of NAMES) node.put(`claim-${name}`, claimManifest(name, ["first", "second"]));
+    node.put("claim-n", claimManifest("n", ["other"], OTHER));
+    node.put("claim-cdi", claimManifest("cdi", ["first"], CDI));
+    [gpu, nic, cdi] = [driverOn(node), driverOn(node, OTHER), driverOn(node, CDI, true)];
+    node.startDaemon();
+    await Promise.all([gpu, nic, cdi].map((driver) => driver.serve()));
+  }, LONG_MS);
+  afterEach(() => {
+    gpu.script.answers = {};
+    gpu.calls.length = 0;
+  });
+  afterAll(async () => {
+    for (const driver of [gpu, nic, cdi]) driver?.vanish();
+    await node?.stop();
+  }, LONG_MS);
+
+  const released = (driver = gpu): Promise<true> => until("no claim is held", () => holds(driver.prepared.size === 0));
+  const ends = async (...names: readonly string[]): Promise<void> => {
+    node.remove(...names);
+    await node.daemon.gone(...names);
+  };
+
+  test("are prepared before they run, and give all back once they have stopped", async () => {
+    const states: unknown[] = [];
+    const look = (operation: NodeOperation) => (asked: Asked) => {
+      void node.containersOf("first").then((all) => states.push([operation, all.map(({ state }) => state)]));
+      return gpu.usual(operation, asked);
+    };
+    gpu.script.answers = {
+      NodePrepareResources: look("NodePrepareResources"),
+      NodeUnprepareResources: look("NodeUnprepareResources"),
+    };
+    node.put("first", claimingPod("first", ["a", "b"]));
+    await node.daemon.running("first");
+    expect(gpu.calls.map(({ operation, claims }) => [operation, claims])).toEqual([
+      ["NodePrepareResources", ["a", "b"]],
+    ]);
+    expect(knownClaims(node)).toEqual(["a: uid-first", "b: uid-first"]);
+    await ends("first");
+    expect([[...gpu.prepared], knownClaims(node)]).toEqual([[], []]);
+    expect(states).toEqual([
+      ["NodePrepareResources", []],
+      ["NodeUnprepareResources", ["exited"]],
+    ]);
+  });
+
+  test("see the CDI devices of their claims, where the runtime adds them", async ({ skip }) => {
+    if (!(await servesCdi(node))) skip("this runtime does not serve CDI");
+    node.put("first", claimingPod("first", ["cdi", "a"]));
+    await node.daemon.running("first");
+    const [container] = await node.containersOf("first");
+    const script = "echo $CLAIMED_CDI; ls /dev | grep claimed; echo x > /dev/claimed-cdi && echo written";
+    expect(await node.exec(container?.id ?? "", script)).toBe("by the spec\nclaimed-cdi\nwritten");
+    await ends("first");
+    expect([[...cdi.prepared], knownClaims(node)]).toEqual([[], []]);
+  });
+  test("do not start without them where the runtime would leave them out, and say so", async ({ skip }) => {
+    if (await servesCdi(node)) skip("this runtime serves CDI");
+    node.put("first", claimingPod("first", ["cdi"]));
+    await node.daemon.event("first", "Failed", /^Error: CDI devices \(cdi\.example\.com\/dev=cdi\): containerd /);
+    expect(await node.containersOf("first")).toEqual([]);
+    await ends("first");
+    expect([[...cdi.prepared], knownClaims(node)]).toEqual([[], []]);
+  });
+
+  test("share one, which is prepared once and kept for the last of them", async () => {
+    node.put("first", claimingPod("first", ["a"]));
+    await node.daemon.running("first");
+    node.put("second", claimingPod("second", ["a"]));
+    await node.daemon.running("second");
+    await ends("first");
+    expect([[...gpu.prepared], knownClaims(node)]).toEqual([["claim-a"], ["a: uid-second"]]);
+    await ends("second");
+    await released();
+    expect(gpu.calls.map(({ operation }) => operation)).toEqual(["NodePrepareResources", "NodeUnprepareResources"]);
+  });
+
+  test("of which nobody has a driver say so, and start once it has come", async () => {
+    gpu.vanish();
+    node.put("first", claimingPod("first", ["c"]));
+    await node.daemon.event(
+      "first",
+      "FailedPrepareDynamicResources",
+      `Failed to prepare dynamic resources: prepare dynamic resources: DRA driver ${DRIVER} is not registered`,
+    );
+    expect(await node.containersOf("first")).toEqual([]);
+    await gpu.serve();
+    await node.daemon.running("first");
+    await ends("first");
+    await released();
+  });
+
+  test("of a driver that hangs wait, and hold up nobody else's", async () => {
+    const hung = Promise.withResolvers<void>();
+    gpu.script.answers = {
+      NodePrepareResources: () => {
+        hung.resolve();
+        return "hang";
+      },
+    };
+    const many = Array.from({ length: 10 }, (_, i) => `hung-${i}`);
+    node.put("claim-hung", claimManifest("g", many));
+    node.remove("claim-g");
+    for (const name of many) node.put(name, claimingPod(name, ["g"]));
+    await hung.promise;
+    const waits = await node.daemon.pod("hung-0", "waiting", ({ containers }) =>
+      containers.some(({ reason }) => reason === "PreparingResourceClaims"),
+    );
+    expect(waits.containers[0]?.message).toMatch(new RegExp(`waits for (the DRA driver ${DRIVER}|its ResourceClaims)`));
+    node.put("other", claimingPod("other", ["n"]));
+    node.put("plain", podOf("plain"));
+    await node.daemon.running("other", "plain");
+    await ends("other", "plain");
+    await released(nic);
+    // what hangs is cut short for a pod that is to end
+    await ends(...many);
+    expect(knownClaims(node)).toEqual([]);
+  });
+
+  test.each<[string, () => object | Error, string]>([
+    [
+      "fails",
+      () => new Error("no device left"),
+      "NodePrepareResources: rpc error: code = Unknown desc = no device left",
+    ],
+    ["says nothing of them", () => ({ claims: {} }), "NodePrepareResources skipped 1 ResourceClaims"],
+  ])("of a driver that %s do not start, and are tried again", async (_, answer, words) => {
+    gpu.script.answers = { NodePrepareResources: answer };
+    node.put("first", claimingPod("first", ["d"]));
+    const message = `Failed to prepare dynamic resources: prepare dynamic resources: ${words}`;
+    await node.daemon.event("first", "FailedPrepareDynamicResources", message);
+    gpu.script.answers = {};
+    await node.daemon.running("first");
+    await ends("first");
+    await released();
+  });
+
+  test("that their driver does not take back are tried again, and the pod is there until then", async () => {
+    node.put("first", claimingPod("first", ["e"]));
+    await node.daemon.running("first");
+    gpu.script.answers = { NodeUnprepareResources: () => new Error("busy") };
+    node.remove("first");
+    await node.daemon.until("the driver's words", ({ problems }) =>
+      holds(problems.some((one) => one.includes("busy"))),
+    );
+    expect((await node.containersOf("first")).map(({ state }) => state)).not.toContain("running");
+    gpu.script.answers = {};
+    await node.daemon.gone("first");
+    expect([[...gpu.prepared], knownClaims(node)]).toEqual([[], []]);
+  });
+
+  test("without any that is reserved for it, or without the claim itself, a pod says so", async () => {
+    node.put("third", claimingPod("third", ["a"]));
+    node.put("second", claimingPod("second", ["nobodys"]));
+    await node.daemon.event(
+      "third",
+      "FailedPrepareDynamicResources",
+      /pod third-e2e \(uid-third\) is not allowed to use ResourceClaim a \(claim-a\)$/,
+    );
+    await node.daemon.event(
+      "second",
+      "FailedPrepareDynamicResources",
+      /fetch ResourceClaim nobodys: resourceclaims.resource.k8s.io "nobodys" not found$/,
+    );
+    await ends("third", "second");
+  });
+});
