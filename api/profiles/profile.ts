@@ -180,6 +180,8 @@ export interface Behaviour {
   readonly staticPodUid: "md5" | "fnv-128a";
   /** Whether a pod that is being resized counts by the sums over its containers; otherwise by the largest of each container. */
   readonly countsResizesByPod: boolean;
+  /** Whether pods to which nothing is allocated yet do not count beside another; otherwise they do, by their specs. */
+  readonly countsAllocatedOnly: boolean;
   /** Whether the cgroup of a pod follows a container that was resized before it starts. */
   readonly resizesPodForStarting: boolean;
   /** Whether static pods are resized. */

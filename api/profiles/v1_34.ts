@@ -403,6 +403,7 @@ export const v1_34 = profileOfData({
     resizesPodForStarting: false,
     resizesStaticPods: false,
     resizesBeyondNode: false,
+    countsAllocatedOnly: false,
   },
   words: {
     containerCreated: (name) => `Created container: ${name}`,

@@ -40,11 +40,7 @@ const queue = suite({
       kubeletConfiguration,
       node,
       cgroup: { version: 2 },
-      // those that wait in the order in which they were asked for, then the others
-      pods: [
-        ...pushed.map((name) => pods.find((p) => p.metadata.name === name)),
-        ...pods.filter((p) => !pushed.includes(p.metadata.name)),
-      ],
+      pods,
       assignments: { allocated_pods_state: { entries: allocated } },
     }),
     pushed: pushed.map((name) => `default/${name}`),
@@ -126,4 +122,8 @@ function inOrder({ steps, error }: { readonly steps: readonly Step[]; readonly e
   return { stops: names("stop"), writes, starts: names("start"), error };
 }
 
-export const RESIZE_SUITES: Readonly<Record<string, Suite>> = { resize: queue, "resize-actuation": actuation };
+export const RESIZE_SUITES: Readonly<Record<string, Suite>> = {
+  resize: queue,
+  "resize-crowd": queue,
+  "resize-actuation": actuation,
+};

@@ -95,12 +95,13 @@ function allocatedIn({ kubeletConfiguration, assignments }: EffectiveSnapshot, p
   return { ...allocated, spec: { ...allocated.spec, resources: posted.spec.resources } };
 }
 
-/** The pods' specs stand for what is allocated to them, so that nothing reads it off elsewhere. */
-const asAllocated = (snapshot: EffectiveSnapshot, pods: readonly Pod[]): EffectiveSnapshot => ({
-  ...snapshot,
-  pods: [...pods],
-  assignments: { ...snapshot.assignments, allocated_pods_state: { entries: {} } },
-});
+/** The pods' specs stand for what is allocated to them, so that nothing reads it off elsewhere; those with nothing are as they were. */
+function asAllocated(snapshot: EffectiveSnapshot, pods: readonly Pod[]): EffectiveSnapshot {
+  const known = snapshot.assignments?.allocated_pods_state?.entries;
+  const uids = known === undefined ? pods.flatMap((pod) => podUid(pod) ?? []) : Object.keys(known);
+  const entries = Object.fromEntries(uids.map((uid) => [uid, {}]));
+  return { ...snapshot, pods: [...pods], assignments: { ...snapshot.assignments, allocated_pods_state: { entries } } };
+}
 
 /** In the order in which the kubelet heard of them: those in the specs as the pods are listed, then what the ask is about. */
 function pendingOf(
