@@ -404,8 +404,13 @@ export const v1_34 = profileOfData({
     resizesStaticPods: false,
     resizesBeyondNode: false,
     countsAllocatedOnly: false,
+    podLevelResizesFirst: true,
+    addsToNone: true,
+    podRequestsOnce: false,
   },
   words: {
+    podLevelNotResized: "pods with pod-level resources cannot be resized",
+    initNotResized: "only cpu and memory resources for sidecar containers are mutable",
     containerCreated: (name) => `Created container: ${name}`,
     containerStarted: (name) => `Started container ${name}`,
     badDefaultCpuSet: (quoted) => `could not parse default cpu set ${quoted}`,

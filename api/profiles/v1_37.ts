@@ -217,6 +217,8 @@ export const v1_37 = profileOfData({
     ...v1_36.behaviour,
     // k8s.io/component-helpers v0.37.2: AggregateContainerRequests
     countsResizesByPod: true,
+    // kubernetes 1.37.2: PodLevelResourcesFixDefaulting
+    podRequestsOnce: true,
     // kubelet 1.37.2: manager.getAllocatedPods
     countsAllocatedOnly: true,
     // kubelet 1.37.2: startingResizedContainer
