@@ -1,7 +1,9 @@
 import { clusterFaultText } from "../../cluster/fault.ts";
 import { decideKind } from "../../decide/kinds/index.ts";
+import { podsOfNode } from "../../decide/pods/node-pods.ts";
 import { decodeAsk } from "../../model/asks.ts";
 import { type Fields, fieldsOf, isObject } from "../../model/own.ts";
+import { isActive, namespacedPodName } from "../../model/pod.ts";
 import type { ResizeDecision } from "../../model/resize.ts";
 import { err, ok, type Result } from "../../model/result.ts";
 import { type Labels, parseLabelSelector, selects } from "../../service/label-selector.ts";
@@ -165,7 +167,10 @@ async function answerOf(
   const { snapshot, chosen, leftOut } = read.value;
   const { pods } = posted;
   const list = Array.isArray(pods) ? pods : fieldsOf(pods)["items"];
-  const meant = (Array.isArray(list) ? list.map(fieldsOf) : []).filter((pod) => isMeant?.(pod) && isRunning(pod));
+  const here = new Set(podsOfNode(snapshot).filter(isActive).map(namespacedPodName));
+  const meant = (Array.isArray(list) ? list.map(fieldsOf) : []).filter(
+    (pod) => isMeant?.(pod) && here.has(nameOf(pod)),
+  );
   const head = { node: snapshot.node?.metadata.name ?? place, policyVersion: chosen.profile.policyVersion, leftOut };
   const none = { resizes: [], inProgress: 0, deferred: 0, infeasible: 0 };
   if (isMeant !== undefined && meant.length === 0) return ok({ ...head, outcome: ok({ decision: none }) });
@@ -196,4 +201,3 @@ function nameOf(pod: Fields): string {
   const { name, namespace = "default" } = fieldsOf(pod["metadata"]);
   return `${String(namespace)}/${String(name)}`;
 }
-const isRunning = (pod: Fields): boolean => !["Succeeded", "Failed"].includes(String(fieldsOf(pod["status"])["phase"]));

@@ -119,7 +119,7 @@ export function prepare(
     allocatedPod(podLevel ? pod : withoutPodLevel(pod), snapshot.assignments?.allocated_pods_state, "", quiet);
   const counted = here.filter(isActive);
   if (counted.length < here.length) reasons.add("ended_pods", "pods", "used", { ended: here.length - counted.length });
-  const active = counted.filter((pod) => pod !== known);
+  const active = counted.filter((pod) => pod !== known).map(allocated);
   const others = active.filter((pod) => isCounted(pod, snapshot));
   if (others.length < active.length)
     reasons.add("not_allocated", "pods", "used", { pods: active.length - others.length });
@@ -128,8 +128,8 @@ export function prepare(
     node: snapshot.node ?? { metadata: {} },
     config,
     kubelet: snapshot.kubelet ?? {},
-    others: others.map(allocated),
-    active: active.map(allocated),
+    others,
+    active,
     reasons,
     needs: new Set(),
   };
