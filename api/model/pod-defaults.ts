@@ -10,14 +10,19 @@ import { quantityOf } from "./quantity.ts";
  * 1.36: SetDefaults_Pod.
  */
 export function withDefaultRequests(pod: Pod): Pod {
+  const filled = withContainerRequests(pod);
+  const whole = lacksRequest(filled.spec.resources) ? withPodLevelRequests(filled) : filled;
+  if (whole !== pod) FILLED.set(whole, filledIn(pod, whole));
+  return whole;
+}
+
+/** The same of containers alone: from 1.37 on a pod as a whole gets its requests when it is created, and none later. */
+export function withContainerRequests(pod: Pod): Pod {
   const containers = defaulted(pod.spec.containers);
   const init = pod.spec.initContainers;
   const initContainers = init === undefined ? undefined : defaulted(init);
   const same = containers === pod.spec.containers && initContainers === init;
-  const filled = same ? pod : withContainers(pod, containers, initContainers);
-  const whole = lacksRequest(filled.spec.resources) ? withPodLevelRequests(filled) : filled;
-  if (whole !== pod) FILLED.set(whole, filledIn(pod, whole));
-  return whole;
+  return same ? pod : withContainers(pod, containers, initContainers);
 }
 
 /** A value that nobody posted and that was put there as the API server would put it. */

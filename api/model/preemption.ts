@@ -202,6 +202,7 @@ const PREEMPTION_REASONS = [
   "extended_resource_not_counted",
   "host_port_taken",
   "nearest",
+  "not_allocated",
   "not_critical",
   "pod_has_ended",
   "priority_of_class",

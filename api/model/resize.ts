@@ -57,12 +57,14 @@ export function decodeResizeAsk(input: unknown, at = "ask"): Result<ResizeAsk, r
 
 /** The check that refuses a resize for good; `room`: none does, and it waits. */
 const RESIZE_CHECKS = [
+  "bounds",
   "capacity",
   "cpu_manager",
   "gate",
   "init_container",
   "memory_manager",
   "other_resource",
+  "pod_level",
   "qos_class",
   "removed",
   "static_pod",

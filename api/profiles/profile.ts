@@ -180,6 +180,14 @@ export interface Behaviour {
   readonly staticPodUid: "md5" | "fnv-128a";
   /** Whether a pod that is being resized counts by the sums over its containers; otherwise by the largest of each container. */
   readonly countsResizesByPod: boolean;
+  /** Whether the API server looks at resources of a pod as a whole before all else of a resize. */
+  readonly podLevelResizesFirst: boolean;
+  /** Whether the API server lets a resize add anything to requests or limits of a container that has none. */
+  readonly addsToNone: boolean;
+  /** Whether a pod as a whole gets requests from its limits only when it is created. */
+  readonly podRequestsOnce: boolean;
+  /** Whether pods to which nothing is allocated yet do not count beside another; otherwise they do, by their specs. */
+  readonly countsAllocatedOnly: boolean;
   /** Whether the cgroup of a pod follows a container that was resized before it starts. */
   readonly resizesPodForStarting: boolean;
   /** Whether static pods are resized. */
@@ -230,6 +238,10 @@ export interface OptionGates {
 
 /** Texts that another version words otherwise. */
 export interface Words {
+  /** The API server's for a resize of a pod with resources of its own where that is off. */
+  readonly podLevelNotResized: string;
+  /** The API server's for a resize of other resources of a sidecar, or of an init container. */
+  readonly initNotResized: string;
   /** Messages of the events Created and Started. */
   readonly containerCreated: (name: string) => string;
   readonly containerStarted: (name: string) => string;

@@ -161,6 +161,9 @@ export const v1_35 = profileOfData({
   },
   behaviour: {
     ...v1_34.behaviour,
+    // kubernetes 1.35.4: ValidatePodResize, dropCPUMemoryUpdates
+    podLevelResizesFirst: false,
+    addsToNone: false,
     // kubelet 1.35.4: cpumanager stableOptions
     cpuManagerPolicyOptions: { ...v1_34.behaviour.cpuManagerPolicyOptions, "strict-cpu-reservation": "stable" },
     // kubelet 1.35.4: topologymanager stableOptions
@@ -194,6 +197,8 @@ export const v1_35 = profileOfData({
   },
   words: {
     ...v1_34.words,
+    podLevelNotResized:
+      "resize of pods with pod-level resources is forbidden when InPlacePodLevelResourcesVerticalScalingEnabled feature gate is disabled",
     containerCreated: () => "Container created",
     containerStarted: () => "Container started",
     imagesNotFreed: ({ usagePercent, capacity, freed }) =>

@@ -162,6 +162,7 @@ export const v1_36 = profileOfData({
   },
   words: {
     ...v1_35.words,
+    initNotResized: "only cpu and memory resources for init or sidecar containers are mutable",
     cpuStateNotMigrated: "failed to migrate checkpoint from v1 to v2",
     hiddenMetricsRefused: (quoted, before) =>
       `invalid showHiddenMetricsForVersion: showHiddenMetricsForVersion: Invalid value: ${quoted}: must be omitted or have the value '${before}'; only the previous minor version is allowed`,

@@ -203,7 +203,7 @@ export const v1_37 = profileOfData({
   version: "1.37",
   previousVersion: "1.36",
   release: "1.37.2",
-  policyVersion: "kubelet-1.37+2",
+  policyVersion: "kubelet-1.37+3",
   gates: gatesOf(GATES, v1_36.gates),
   fields: fieldsOf(FIELDS, v1_36.fields),
   commandLine: withoutFlags(v1_36.commandLine, CADVISOR_FLAGS),
@@ -217,6 +217,10 @@ export const v1_37 = profileOfData({
     ...v1_36.behaviour,
     // k8s.io/component-helpers v0.37.2: AggregateContainerRequests
     countsResizesByPod: true,
+    // kubernetes 1.37.2: PodLevelResourcesFixDefaulting
+    podRequestsOnce: true,
+    // kubelet 1.37.2: manager.getAllocatedPods
+    countsAllocatedOnly: true,
     // kubelet 1.37.2: startingResizedContainer
     resizesPodForStarting: true,
     claims: {

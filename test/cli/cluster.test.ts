@@ -70,6 +70,18 @@ describe("decide on a live node", () => {
     expect(stderr).toContain("--config takes the place of the snapshot's whole kubeletConfiguration");
   });
 
+  test("asks each node of the cluster for its pods with some labels, for one resize of all", async () => {
+    const cluster = await testCluster();
+    await cluster.addNode("n2");
+    const ask = (...more: readonly string[]) => nodewise(cluster, "decide", "resize", "-l", "!none", ...more);
+    const { code, stdout } = await ask("--to", "cpu=1m", "--container", "c", "--nodes", "n1");
+    expect(code).toBe(1);
+    expect(stdout).toMatch(/^POD +NODE +STATUS +MESSAGE\n/);
+    expect(stdout).toMatch(/\ndefault\/burst-lim +n1 +InProgress/);
+    expect(stdout).toMatch(/\n\d+ pods on 1 node: /);
+    expect((await ask("-o", "json")).stdout).toContain('"node": "n1"');
+  });
+
   test("asks for the node where there are more, and for one that there is", async () => {
     const cluster = await testCluster();
     await cluster.addNode("n2");

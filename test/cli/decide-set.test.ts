@@ -99,7 +99,7 @@ describe.concurrent("nodewise decide with single fields changed", () => {
     const ran = await run([...newer, "1.37.2"]);
     expect(ran).toMatchObject({ code: EXIT.ok, stderr: "" });
     expect(ran.stdout.split("\n").slice(0, 4)).toEqual([
-      "n1 · cgroups · kubelet-1.36+7 -> kubelet-1.37+2",
+      "n1 · cgroups · kubelet-1.36+7 -> kubelet-1.37+3",
       expect.stringMatching(/^assumed: memoryThrottlingFactor: .* has the default of 1\.36 here; counted as left out/),
       "WHAT IF  kubelet: 1.36 -> 1.37, memoryThrottlingFactor: 0.9 -> (none), kubeReserved.cpu: 100m -> 500m",
       "DIFFERS  decided as now, and in 2 places of the answer otherwise",

@@ -185,3 +185,80 @@ test("a reader that goes away ends it quietly", async () => {
   child.stdout.once("data", () => child.stdout.destroy());
   expect(await end).toMatchObject({ signal: null, stderr: "" });
 });
+
+describe.concurrent("decide resize over pods of several nodes", () => {
+  const snapshot = JSON.parse(readFileSync(realNode("snapshot.json"), "utf8"));
+  /** The captured node under another name; pods of these names are `app: web`. */
+  const nodeFile = (node: string, ...web: readonly string[]): string => {
+    const pods = snapshot.pods.map((pod: { metadata: { name: string }; spec: object }) => ({
+      ...pod,
+      metadata: { ...pod.metadata, labels: { app: web.includes(pod.metadata.name) ? "web" : "other" } },
+      spec: { ...pod.spec, nodeName: node },
+    }));
+    return file(
+      `${node}.json`,
+      JSON.stringify({ ...snapshot, node: { ...snapshot.node, metadata: { name: node } }, pods }),
+    );
+  };
+  const ask = (...args: readonly string[]) => run(["decide", "resize", ...args]);
+
+  test("asks each node for its own, and counts how they end", async () => {
+    const files = [nodeFile("a1", "burst-lim", "guar-int"), nodeFile("a2", "burst-lim"), nodeFile("a3")];
+    const { code, stdout, stderr } = await ask("--snapshots", ...files, "-l", "app=web", "--to", "cpu=90m");
+    expect({ code, stderr }).toEqual({ code: 1, stderr: "" });
+    expect(stdout.split("\n").map((line) => line.split(/ {2,}/).slice(0, 3))).toEqual([
+      ["POD", "NODE", "STATUS"],
+      ["default/guar-int", "a1", "Infeasible"],
+      ["default/burst-lim", "a1", "InProgress"],
+      ["default/burst-lim", "a2", "InProgress"],
+      ["3 pods on 2 nodes: 2 InProgress, 1 Infeasible"],
+      [""],
+    ]);
+    const data = await ask("--snapshots", ...files, "-l", "app=web,app!=none", "--to", "cpu=90m", "-o", "json");
+    const { nodes } = JSON.parse(data.stdout);
+    expect(nodes).toMatchObject([
+      { node: "a1", policyVersion: v1_36.policyVersion, decision: { inProgress: 1, deferred: 0, infeasible: 1 } },
+      { node: "a2", decision: { inProgress: 1, resizes: [{ actuation: { error: null } }] } },
+    ]);
+  });
+
+  test("takes the patch and the recommendation of a file, and tells what waits where nothing is asked", async () => {
+    const [node, change] = [
+      nodeFile("b1", "burst-lim"),
+      { spec: { containers: [{ name: "c", resources: { limits: { memory: "256Mi" } } }] } },
+    ];
+    const patch = file("fleet-patch.json", JSON.stringify(change));
+    expect(await ask("--snapshots", node, "-l", "app=web", "--ask", patch)).toMatchObject({ code: 0 });
+    expect(await ask("--snapshots", node)).toMatchObject({ code: 0, stdout: "no pod waits for other resources\n" });
+  });
+
+  test("says what is missing, or too much", async () => {
+    const node = nodeFile("c1", "burst-lim");
+    const named = file("fleet-named.json", JSON.stringify({ pod: "default/a", to: { cpu: "1" } }));
+    const faults = await Promise.all(
+      [
+        ["--snapshots", node, "--to", "cpu=1"],
+        ["--snapshots", node, "-l", "app=none", "--to", "cpu=1"],
+        ["--snapshots", node, "-l", "app=(", "--to", "cpu=1"],
+        ["--snapshots", node, "-l", "app=web", "--to", "cpu"],
+        ["--snapshots", node, "-l", "app=web", "--to", "gpu=1"],
+        ["--snapshots", node, "-l", "app=web", "--ask", named],
+        ["--snapshots", node, "-l", "app=web", "--pod", "default/a", "--to", "cpu=1"],
+        ["-l", "app=web", "--to", "cpu=1"],
+      ].map((args) => ask(...args)),
+    );
+    expect(faults.map(({ code }) => code)).toEqual(faults.map(() => 2));
+    expect(faults.map(({ stderr }) => stderr.replaceAll(scratch, "").trim())).toMatchInlineSnapshot(`
+      [
+        "nodewise: which pods are to have other resources? name their labels: --selector app=web",
+        "nodewise: no pod of the node has such labels: app=none",
+        "nodewise: --selector \`app=(\` has a parenthesis too many",
+        "nodewise: --to cpu: must be amounts such as cpu=2,memory=1Gi",
+        "nodewise: ask.to.gpu: only cpu and memory change while a pod runs",
+        "nodewise: /fleet-named.json: names pods, and so does --selector: leave one out",
+        "nodewise: --pod is one pod: --selector, --nodes and --snapshots go without it",
+        "nodewise: of which nodes? --context NAME is a live cluster, --snapshots are files",
+      ]
+    `);
+  });
+});

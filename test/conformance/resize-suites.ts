@@ -1,7 +1,7 @@
 import { decideResize } from "../../api/decide/kinds/resize.ts";
 import type { CgroupValues } from "../../api/model/cgroups.ts";
 import { decodeSnapshot } from "../../api/model/decode.ts";
-import type { ResizeDecision } from "../../api/model/resize.ts";
+import { decodeResizeAsk, type ResizeDecision } from "../../api/model/resize.ts";
 import type { Snapshot } from "../../api/model/snapshot.ts";
 import { effectiveSnapshot } from "../../api/profiles/effective.ts";
 import type { Profile } from "../../api/profiles/profile.ts";
@@ -20,8 +20,10 @@ function readSnapshot(input: Json): Snapshot {
   // the functions behind the vectors do not default requests, so the pods are read below that step
   return { ...decoded.value, pods: pods.map(decodedPod) };
 }
-function decide(snapshot: Snapshot, pods: readonly string[] | undefined, profile: Profile): ResizeDecision {
-  const ask = { pod: null, ...(pods !== undefined && { pods: [...pods] }) };
+function decide(snapshot: Snapshot, asked: unknown, profile: Profile): ResizeDecision {
+  const decoded = decodeResizeAsk(asked);
+  if (!decoded.ok) throw new Error(JSON.stringify(decoded.error));
+  const ask = decoded.value;
   const answer = decideResize({ snapshot: effectiveSnapshot(snapshot, profile), facts: {}, ask, explain: "off" });
   if (!answer.ok) throw new Error(answer.error.message);
   return answer.value.decision;
@@ -40,16 +42,12 @@ const queue = suite({
       kubeletConfiguration,
       node,
       cgroup: { version: 2 },
-      // those that wait in the order in which they were asked for, then the others
-      pods: [
-        ...pushed.map((name) => pods.find((p) => p.metadata.name === name)),
-        ...pods.filter((p) => !pushed.includes(p.metadata.name)),
-      ],
+      pods,
       assignments: { allocated_pods_state: { entries: allocated } },
     }),
     pushed: pushed.map((name) => `default/${name}`),
   }),
-  decide: ({ snapshot, pushed }, profile) => decide(snapshot, pushed, profile),
+  decide: ({ snapshot, pushed }, profile) => decide(snapshot, { pods: pushed }, profile),
   show: ({ resizes }) => {
     const preempted = resizes.flatMap(({ preempt }) => preempt.map(({ name }) => name));
     return {
@@ -126,4 +124,29 @@ function inOrder({ steps, error }: { readonly steps: readonly Step[]; readonly e
   return { stops: names("stop"), writes, starts: names("start"), error };
 }
 
-export const RESIZE_SUITES: Readonly<Record<string, Suite>> = { resize: queue, "resize-actuation": actuation };
+interface ValidationInput {
+  readonly kubeletConfiguration: Json;
+  readonly pod: PodJson;
+  readonly patch: Json;
+}
+/** What an API server says first of a patch of the subresource `resize`; null: it takes it. */
+const validation = suite({
+  read: ({ kubeletConfiguration, pod, patch }: ValidationInput) => ({
+    snapshot: readSnapshot({
+      kubeletConfiguration,
+      node: { metadata: { name: "n" }, status: { capacity: LARGE, allocatable: LARGE } },
+      pods: [pod],
+    }),
+    ask: { pod: `default/${pod.metadata.name}`, spec: patch },
+  }),
+  decide: ({ snapshot, ask }, profile) => decide(snapshot, ask, profile),
+  show: ({ resizes: [one] }) => (one?.status === "Rejected" ? one.message : null),
+  expected: ([first]: readonly { readonly detail: string }[]) => first?.detail ?? null,
+});
+
+export const RESIZE_SUITES: Readonly<Record<string, Suite>> = {
+  resize: queue,
+  "resize-crowd": queue,
+  "resize-actuation": actuation,
+  "resize-validation": validation,
+};

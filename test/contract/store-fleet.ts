@@ -24,7 +24,7 @@ export function fleet(of: () => Store): void {
       kind: "eviction",
       verdict: "evicts",
       decidedAtMs: FROM + 20,
-      policyVersion: "kubelet-1.37+2",
+      policyVersion: "kubelet-1.37+3",
     });
     const late = decisionRow({ node, kind: "eviction", verdict: "calm", decidedAtMs: FROM + 10 });
     const other = decisionRow({ node, kind: "cgroups", verdict: "decided", decidedAtMs: FROM + 5 });
@@ -33,7 +33,7 @@ export function fleet(of: () => Store): void {
     expect(lastSeenMs).toBe(FROM + 20);
     expect(latest).toEqual({
       eviction: {
-        ...{ decisionId: newest.id, verdict: "evicts", decidedAtMs: FROM + 20, policyVersion: "kubelet-1.37+2" },
+        ...{ decisionId: newest.id, verdict: "evicts", decidedAtMs: FROM + 20, policyVersion: "kubelet-1.37+3" },
         ...{ reason: null, summary: null },
       },
       cgroups: {

@@ -105,7 +105,7 @@ function kubelets(of: () => Store): void {
   test("decisions are found by the kubelet version of their policy, in both of its forms, alone and with every filter", async () => {
     const [a, b] = [fresh("node"), fresh("node")];
     const pod = { namespace: "a", name: fresh("web"), uid: fresh("uid") };
-    const policies = ["kubelet-1.36.3+6", "kubelet-1.36+7", "kubelet-1.37+2", "kubelet-1.3+1"];
+    const policies = ["kubelet-1.36.3+6", "kubelet-1.36+7", "kubelet-1.37+3", "kubelet-1.3+1"];
     const rows = Array.from({ length: 16 }, (_, i) =>
       decisionRow({
         node: i % 3 === 0 ? b : a,

@@ -58,7 +58,7 @@ export function series(of: () => Store): void {
     const { node, at } = alike({ reason: "a", pod: { namespace: "a", name: "p", uid: "u" }, verdict: "refused" });
     const others: Partial<DecisionRow>[] = [
       { kind: "admission" },
-      { policyVersion: "kubelet-1.37+2" },
+      { policyVersion: "kubelet-1.37+3" },
       { explain: "off" },
       { ask: "{}" },
       { verdict: "decided" },

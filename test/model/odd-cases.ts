@@ -121,6 +121,9 @@ function* admissions(): Generator<Case> {
     ask: { pod: boundPod("p", {}, { securityContext: { sysctls } }) },
   };
   yield { kind: "admission", snapshot: readyNode({ pods: full }), ask: { pod: "default/a" } };
+  const assignments = { allocated_pods_state: { entries: { "uid-a": {} } } };
+  const newest = readyNode({ pods: full, assignments }, { nodeInfo: { kubeletVersion: "v1.37.2" } });
+  yield* each(["admission", "preemption"], newest, { pod: boundPod("p", { cpu: "1" }) });
 }
 
 /** Sixteen NUMA nodes, and a checkpoint with what no plugin answers. */

@@ -75,7 +75,7 @@ test("nodes are shown by how they stand, in the order asked for, equal ones by n
 
 test("nodes are found by their own version, and where they tell none by the one that their newest decision was made as", () => {
   const nodes = [
-    row("moved", { latest: { cgroups: made("kubelet-1.37+2"), admission: made("kubelet-1.34+1", NOW - 1) } }),
+    row("moved", { latest: { cgroups: made("kubelet-1.37+3"), admission: made("kubelet-1.34+1", NOW - 1) } }),
     row("old", { latest: { allocatable: made("kubelet-1.36.3+6") } }),
     row("unknown", { latest: { cpus: made("") } }),
     row("none"),

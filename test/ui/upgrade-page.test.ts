@@ -110,7 +110,7 @@ describe("the upgrade page", () => {
     const { app, store } = await withNode();
     const since = Date.now() - 60_000;
     for (let i = 0; i < LONGER; i++) {
-      const policyVersion = i % 2 === 0 ? "kubelet-1.36+7" : "kubelet-1.37+2";
+      const policyVersion = i % 2 === 0 ? "kubelet-1.36+7" : "kubelet-1.37+3";
       value(await store.record({ decision: decisionRow({ node: "n1", policyVersion, decidedAtMs: since + i }) }));
     }
     const all = LONGER + 2;

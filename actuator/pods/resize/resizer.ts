@@ -1,6 +1,7 @@
 import { restartsOf } from "../../../api/decide/resize/actuation.ts";
 import { type PendingResize as Queued, queueOf } from "../../../api/decide/resize/queue.ts";
-import { type ResizeNode, whyInfeasible, whyInvalid } from "../../../api/decide/resize/refusals.ts";
+import { type ResizeNode, whyInfeasible } from "../../../api/decide/resize/refusals.ts";
+import { whyInvalid } from "../../../api/decide/resize/validation.ts";
 import type { QuantityList } from "../../../api/model/allocatable.ts";
 import { parseQuantity } from "../../../api/model/quantity.ts";
 import type { Result } from "../../../api/model/result.ts";

@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import { PARTS } from "../../documents/inputs/parts.ts";
 import { KINDS, type Kind } from "../../model/decision.ts";
-import { specOf } from "../../model/kinds.ts";
+import { asksFor, specOf } from "../../model/kinds.ts";
 import { type Cli, examples, finish } from "../cli.ts";
 import {
   asksCluster,
@@ -14,6 +14,7 @@ import {
 import type { SnapshotFiles } from "../inputs/snapshot.ts";
 import { EXIT, fault, type Outcome } from "../terminal.ts";
 import type { DecideOptions } from "./decide.ts";
+import type { FleetFlags } from "./fleet-resize.ts";
 import { addKindOptions, HELP } from "./kind-options.ts";
 
 type Given = Readonly<Record<string, string | undefined>> & DecideOptions & ClusterFlags;
@@ -49,14 +50,28 @@ export function addDecide(program: Command, cli: Cli): void {
   command.addHelpText("after", EXIT_CODES);
 }
 
+/** The options that ask about pods of several nodes, of which one kind has an answer. */
+const FLEET = ["selector", "snapshots", "nodes"] as const;
+
 function addKind(decide: Command, kind: Kind, cli: Cli): void {
   const command = decide
     .command(kind)
     .summary(specOf(kind).decides)
     .description(`Decide ${specOf(kind).decides}.`);
   addKindOptions(command, kind);
+  if (asksFor(kind, "pods"))
+    command
+      .optionsGroup("Pods of several nodes, a line each:")
+      .option("-l, --selector <selector>", "the pods with these labels, of every node (with -n: of one namespace)")
+      .option("--snapshots <files...>", "whole NodeSnapshots, one a node")
+      .option("--nodes <names...>", "nodes of the live cluster (default: all)");
   command.optionsGroup("The node, from a live cluster:");
-  namespaceOption(withClusterOptions(command)).action((given: Given) => finish(cli, () => decideOn(kind, given, cli)));
+  namespaceOption(withClusterOptions(command)).action((given: Given & FleetFlags) =>
+    finish(cli, async () => {
+      const isFleet = FLEET.some((name) => given[name] !== undefined);
+      return isFleet ? (await import("./fleet-resize.ts")).decideFleet(given, cli) : decideOn(kind, given, cli);
+    }),
+  );
   examples(command, ...HELP[kind].examples);
   command.addHelpText("after", EXIT_CODES);
 }

@@ -97,6 +97,7 @@ export const HELP: Readonly<Record<Kind, HelpOfKind>> = {
     examples: [
       "nodewise decide resize --context prod --node worker-2 --pod shop/web-0 --to cpu=2,memory=1Gi",
       "nodewise decide resize --snapshot snapshot.json # the resizes that wait",
+      "nodewise decide resize --context prod -n shop -l app=web --to cpu=2,memory=1Gi # on every node",
       'echo \'{"pods": ["shop/a", "shop/b"], "to": {"cpu": "2"}}\' | nodewise decide resize --snapshot snapshot.json --ask -',
       "kubectl get vpa web -n shop -o json | jq '{pod: \"shop/web-0\", recommendation: .status.recommendation}' | nodewise decide resize --context prod --node worker-2 --ask -",
     ],

@@ -78,7 +78,7 @@ function probesFields(
 }
 
 /** `NAME=AMOUNT`, separated by commas; null: it is no such text. */
-function amountsOf(text: string): Fields | null {
+export function amountsOf(text: string): Fields | null {
   const pairs = text.split(",").map((part) => part.split("="));
   return pairs.every(([name, amount, more]) => name !== "" && amount && more === undefined)
     ? Object.fromEntries(pairs)

@@ -264,13 +264,13 @@ export function findFailures(
 }
 
 /** Tells what the handler makes of the failures: room for a critical pod, else a refusal for each. */
-export function checkPredicates({ pod, others }: Admitting, failures: Failures, preempts: boolean): Predicates {
+export function checkPredicates({ pod, active }: Admitting, failures: Failures, preempts: boolean): Predicates {
   const { incompatible, resources, short, unmatched } = failures;
   if (!preempts || !isCriticalPod(pod) || short.length === 0) {
     return { refusals: [...incompatible, ...short.map(outOf), ...unmatched], resources, preemption: null };
   }
   // a critical pod is never refused for want of resources as such
-  const preemption = preemptFor(pod, others, short);
+  const preemption = preemptFor(pod, active, short);
   const failed = preemption.error === null ? [] : [notRecovered(preemption.error)];
   return { refusals: [...incompatible, ...unmatched, ...failed], resources, preemption };
 }

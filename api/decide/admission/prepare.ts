@@ -1,6 +1,7 @@
 import type { PodAsk } from "../../model/ask.ts";
 import type { ReasonCode, Refusal } from "../../model/decision.ts";
 import type { ResourceList } from "../../model/fields.ts";
+import { own } from "../../model/own.ts";
 import type { Node, Toleration } from "../../model/placement.ts";
 import {
   type Container,
@@ -118,18 +119,34 @@ export function prepare(
     allocatedPod(podLevel ? pod : withoutPodLevel(pod), snapshot.assignments?.allocated_pods_state, "", quiet);
   const counted = here.filter(isActive);
   if (counted.length < here.length) reasons.add("ended_pods", "pods", "used", { ended: here.length - counted.length });
+  const active = counted.filter((pod) => pod !== known).map(allocated);
+  const others = active.filter((pod) => isCounted(pod, snapshot));
+  if (others.length < active.length)
+    reasons.add("not_allocated", "pods", "used", { pods: active.length - others.length });
   const admitting: Admitting = {
     pod: allocated(asked),
     node: snapshot.node ?? { metadata: {} },
     config,
     kubelet: snapshot.kubelet ?? {},
-    others: counted.filter((pod) => pod !== known).map(allocated),
+    others,
+    active,
     reasons,
     needs: new Set(),
   };
   const { priority, priorityClassName = "" } = admitting.pod.spec;
   if (priority === undefined && priorityClassName !== "") admitting.needs.add("ask.pod.spec.priority");
   return ok({ admitting, asked, onNode: known !== undefined });
+}
+
+/**
+ * Whether a pod counts beside another: to one that is not admitted yet nothing is allocated. Where nobody posted the kubelet's file,
+ * every pod is taken to be. kubelet 1.37: manager.getAllocatedPods.
+ */
+function isCounted(pod: Pod, { kubeletConfiguration, assignments }: EffectiveSnapshot): boolean {
+  const { countsAllocatedOnly } = kubeletConfiguration.profile.behaviour;
+  const entries = assignments?.allocated_pods_state?.entries;
+  if (!countsAllocatedOnly || entries === undefined) return true;
+  return own(entries, podUid(pod) ?? "") !== undefined;
 }
 
 /** Reads what the node can give to pods. Error: it does not say. */
@@ -149,6 +166,8 @@ export interface Admitting {
   readonly kubelet: NonNullable<Snapshot["kubelet"]>;
   /** The other pods that count on the node, with their allocated resources. */
   readonly others: readonly Pod[];
+  /** Those that may be ended for it: others to which nothing is allocated yet as well. kubelet 1.37: Kubelet.getAllocatedPods. */
+  readonly active: readonly Pod[];
   readonly reasons: Reasons<ReasonCode<"admission">>;
   /** JSON paths of what a handler wanted to know and nobody posted; it lets the pod pass there. */
   readonly needs: Set<string>;

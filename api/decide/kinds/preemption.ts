@@ -64,7 +64,7 @@ function foundIn(admitting: Admitting): Result<Failures, Refusal> {
 
 function answer({ admitting, asked }: Prepared, { shortages, others }: Failures): PreemptionDecision {
   const { pod } = admitting;
-  const preemption = preemptFor(pod, admitting.others, shortages);
+  const preemption = preemptFor(pod, admitting.active, shortages);
   const critical = isCriticalPod(pod);
   const remaining = critical ? others : [...shortages.map((s) => outOf(s).reason), ...others];
   // nobody is ended for a pod that is refused anyway

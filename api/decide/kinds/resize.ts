@@ -15,7 +15,8 @@ import { Reasons } from "../reasons.ts";
 import { type Actuation, actuationOf, type Write } from "../resize/actuation.ts";
 import { changesOf, desiredPod } from "../resize/desired.ts";
 import { type PendingResize, queueOf } from "../resize/queue.ts";
-import { type Infeasible, type ResizeNode, resizeNodeOf, whyInfeasible, whyInvalid } from "../resize/refusals.ts";
+import { type Infeasible, type ResizeNode, resizeNodeOf, whyInfeasible } from "../resize/refusals.ts";
+import { whyInvalid } from "../resize/validation.ts";
 import { CUSTOM_PERIOD, cfsPeriod, linearWeight, quotaPeriod } from "../resources/cpu-convert.ts";
 import { podRequests } from "../resources/pod-resources.ts";
 import { isCriticalPod, qosClass } from "../resources/qos.ts";
@@ -95,12 +96,13 @@ function allocatedIn({ kubeletConfiguration, assignments }: EffectiveSnapshot, p
   return { ...allocated, spec: { ...allocated.spec, resources: posted.spec.resources } };
 }
 
-/** The pods' specs stand for what is allocated to them, so that nothing reads it off elsewhere. */
-const asAllocated = (snapshot: EffectiveSnapshot, pods: readonly Pod[]): EffectiveSnapshot => ({
-  ...snapshot,
-  pods: [...pods],
-  assignments: { ...snapshot.assignments, allocated_pods_state: { entries: {} } },
-});
+/** The pods' specs stand for what is allocated to them, so that nothing reads it off elsewhere; those with nothing are as they were. */
+function asAllocated(snapshot: EffectiveSnapshot, pods: readonly Pod[]): EffectiveSnapshot {
+  const known = snapshot.assignments?.allocated_pods_state?.entries;
+  const uids = known === undefined ? pods.flatMap((pod) => podUid(pod) ?? []) : Object.keys(known);
+  const entries = Object.fromEntries(uids.map((uid) => [uid, {}]));
+  return { ...snapshot, pods: [...pods], assignments: { ...snapshot.assignments, allocated_pods_state: { entries } } };
+}
 
 /** In the order in which the kubelet heard of them: those in the specs as the pods are listed, then what the ask is about. */
 function pendingOf(
@@ -118,7 +120,7 @@ function pendingOf(
     const before = allocated[i] as Pod;
     const name = namespacedPodName(pod);
     const isNew = names.has(name) && isThoughtOf;
-    const wanted = isNew ? desiredPod(pod, ask) : ok(pod);
+    const wanted = isNew ? desiredPod(pod, ask, facts.config.profile.behaviour) : ok(pod);
     if (!wanted.ok) {
       const { at, message } = wanted.error;
       return err({ code: "needs_input", message: `ask.${at}: ${name}: ${message}`, needs: [`ask.${at}`] });
@@ -130,7 +132,7 @@ function pendingOf(
       desired,
       allocated: before,
       sinceMs: since,
-      invalid: isNew ? whyInvalid(desired, before, facts) : null,
+      invalid: isNew ? whyInvalid(desired, pod, facts) : null,
       isRetried: isNew || waits?.reason !== "Infeasible",
     };
     if (names.has(name)) byName.set(name, resize);
@@ -159,7 +161,7 @@ function tryResize(node: Node, one: Resize, asked: EffectiveAsked<ResizeAsk>): R
   const { snapshot, facts } = node;
   const { desired, allocated, invalid, isRetried } = one;
   const changes = changesOf(desired, allocated);
-  const infeasible = changes.length === 0 ? null : (invalid ?? whyInfeasible(desired, allocated, facts));
+  const infeasible = invalid ?? (changes.length === 0 ? null : whyInfeasible(desired, allocated, facts));
   const { config } = facts;
   const ask = { pod: desired };
   const preempts = !gateOn(config, "InPlacePodVerticalScalingSchedulerPreemption");
@@ -200,7 +202,7 @@ function verdictOf(
   invalid: Infeasible | null,
   { admit, message }: AdmissionDecision,
 ): Pick<PodResize, "status" | "check" | "message"> {
-  if (!changes) return { status: "Unchanged", check: null, message: "" };
+  if (!changes && infeasible === null) return { status: "Unchanged", check: null, message: "" };
   if (infeasible !== null) return { status: infeasible === invalid ? "Rejected" : "Infeasible", ...infeasible };
   return admit ? { status: "InProgress", check: null, message: "" } : { status: "Deferred", check: null, message };
 }

@@ -1,9 +1,11 @@
 import { type Amount, exactMilliValue, exactValue, fromNanos } from "../../model/amount.ts";
 import type { ResourceList } from "../../model/fields.ts";
 import { type Container, containersOf, type Pod, type ResourceRequirements } from "../../model/pod.ts";
+import { withContainerRequests, withDefaultRequests } from "../../model/pod-defaults.ts";
 import { type Quantity, quantityOf } from "../../model/quantity.ts";
 import type { ResizeAsk, ResizeChange } from "../../model/resize.ts";
 import { err, ok, type Result } from "../../model/result.ts";
+import type { Behaviour } from "../../profiles/profile.ts";
 import { pairsOf, RESIZABLE } from "./refusals.ts";
 
 type Resources = Container["resources"];
@@ -14,8 +16,12 @@ const withResources = (pod: Pod, of: (c: Container) => Resources): Pod => {
   return { ...pod, spec: { ...pod.spec, ...init, containers: containers.map(each) } };
 };
 
-/** The pod as the ask wants it. Errors: a container that the pod does not have, or several where none is named; its field and why. */
-export function desiredPod(pod: Pod, ask: ResizeAsk): Result<Pod, { readonly at: string; readonly message: string }> {
+/** The pod as the ask wants it, and as the API server stores that. Errors: a container that the pod does not have, or several where none is named; its field and why. */
+export function desiredPod(
+  pod: Pod,
+  ask: ResizeAsk,
+  { podRequestsOnce }: Pick<Behaviour, "podRequestsOnce">,
+): Result<Pod, { readonly at: string; readonly message: string }> {
   const names = containersOf(pod).map(({ name }) => name);
   const unknown = (given: readonly string[]): string | undefined => given.find((name) => !names.includes(name));
   const fault = (at: string, name: string) =>
@@ -42,7 +48,8 @@ export function desiredPod(pod: Pod, ask: ResizeAsk): Result<Pod, { readonly at:
   if (missing !== undefined) return fault("spec", missing);
   const patched = withResources(pod, ({ name, resources: before }) => merged(before, patches.get(name)));
   const ofPod = resources === undefined ? {} : { resources: merged(pod.spec.resources, resources) };
-  return ok({ ...patched, spec: { ...patched.spec, ...ofPod } });
+  const stored = podRequestsOnce ? withContainerRequests : withDefaultRequests;
+  return ok(stored({ ...patched, spec: { ...patched.spec, ...ofPod } }));
 }
 
 /** A strategic merge: amounts that a patch does not name stay. */

@@ -1,5 +1,6 @@
 import { compare, ZERO } from "../../model/amount.ts";
 import type { Pod } from "../../model/pod.ts";
+import { sortFunc } from "../go/sort-func.ts";
 import { podRequests } from "../resources/pod-resources.ts";
 import { qosClass } from "../resources/qos.ts";
 
@@ -38,9 +39,8 @@ function goesBefore<P>(a: Ranked<P>, b: Ranked<P>): boolean {
 /**
  * The order in which the kubelet tries resizes: those that take no more of CPU and memory, then by priority, Guaranteed pods
  * first, then those that wait the longest. `pushed`: in the order in which the kubelet heard of them. It sorts its queue each time
- * that one joins, by a comparison that calls each of two that take no more the first, so that their order is that of Go's
- * insertion sort; with more than 12 of them Go sorts in another way, and the order of such pods, which all come in, may be
- * another. kubelet 1.36: PushPendingResize, sortPendingResizes.
+ * that one joins, by a comparison that calls each of two that take no more the first, and each of two that it has not tried yet the
+ * second, so that their order is what Go's sort makes of it. kubelet 1.36: PushPendingResize, sortPendingResizes.
  */
 export function queueOf<P extends PendingResize>(pushed: readonly P[]): readonly P[] {
   const queue: Ranked<P>[] = [];
@@ -49,19 +49,7 @@ export function queueOf<P extends PendingResize>(pushed: readonly P[]): readonly
     const priority = desired.spec.priority ?? 0;
     const isGuaranteed = qosClass(desired) === "Guaranteed";
     queue.push({ resize, takesMore: takesMore(resize), priority, isGuaranteed, sinceMs });
-    insertionSort(queue, goesBefore);
+    sortFunc(queue, goesBefore);
   }
   return queue.map(({ resize }) => resize);
-}
-
-/** Go 1.26: slices.insertionSortCmpFunc. */
-function insertionSort<T>(list: T[], goesBefore: (a: T, b: T) => boolean): void {
-  for (let i = 1; i < list.length; i++) {
-    for (let j = i; j > 0; j--) {
-      const [before, one] = [list[j - 1] as T, list[j] as T];
-      if (!goesBefore(one, before)) break;
-      list[j - 1] = one;
-      list[j] = before;
-    }
-  }
 }

@@ -6,16 +6,15 @@ import { type EffectiveConfiguration, type EffectiveSnapshot, gateOn } from "../
 import { nodeLevelOf } from "../allocatable/node-allocatable.ts";
 import { requestsOf } from "../preemption/candidate.ts";
 import { Reasons } from "../reasons.ts";
-import { podRequests } from "../resources/pod-resources.ts";
-import { computeQosClass, isCriticalPod, isStaticPod, qosClass } from "../resources/qos.ts";
+import { isCriticalPod, isStaticPod, qosClass } from "../resources/qos.ts";
 
 /** The resources that may change while a pod runs. */
 export const RESIZABLE = ["cpu", "memory"] as const;
 type Resource = (typeof RESIZABLE)[number];
-type List = ResourceList | null | undefined;
+export type List = ResourceList | null | undefined;
 
 /** A node's resources for pods, as a check looks at them. */
-type Room = ReadonlyMap<string, { readonly amount: Amount }>;
+export type Room = ReadonlyMap<string, { readonly amount: Amount }>;
 /** The facts about a node that matter to a resize. */
 export interface ResizeNode {
   readonly config: EffectiveConfiguration;
@@ -40,7 +39,7 @@ export interface Infeasible {
   readonly check: ResizeCheck;
   readonly message: string;
 }
-const because = (check: ResizeCheck, message: string): Infeasible => ({ check, message });
+export const because = (check: ResizeCheck, message: string): Infeasible => ({ check, message });
 
 /**
  * Why the kubelet itself calls a resize infeasible; null: it does not. Both pods are told apart by their resources alone.
@@ -98,7 +97,7 @@ function refusingPolicy(desired: Pod, allocated: Pod, config: EffectiveConfigura
   return because(`${name}_manager`, message);
 }
 /** Containers whose resources the kubelet takes down as allocated. kubelet 1.36: IsResizableContainer. */
-const isResizable = (c: Container, { spec }: Pod, config: EffectiveConfiguration): boolean =>
+export const isResizable = (c: Container, { spec }: Pod, config: EffectiveConfiguration): boolean =>
   isSidecar(c) || spec.containers.includes(c) || gateOn(config, "InPlacePodVerticalScalingInitContainers");
 
 /** kubelet 1.35: canResizePod. */
@@ -111,51 +110,8 @@ function beyondNode(desired: Pod, absolute: Room): Infeasible | null {
   const told = figures("memory") ?? figures("cpu");
   return told === null ? null : because("capacity", `Node didn't have enough capacity: ${told}`);
 }
-const unitsIn = (name: Resource, amount: Amount | undefined): bigint =>
+export const unitsIn = (name: Resource, amount: Amount | undefined): bigint =>
   name === "cpu" ? exactMilliValue(amount ?? ZERO) : exactValue(amount ?? ZERO);
-
-/**
- * Why the API server does not take a resize to begin with, in its words; null: it does. What is in a pod's spec already has
- * passed it; a manifest never goes there, and is held to the same. kubernetes 1.36: ValidatePodResize, and from 1.36 on the
- * admission plugin PodResize.
- */
-export function whyInvalid(desired: Pod, before: Pod, node: ResizeNode): Infeasible | null {
-  const { config } = node;
-  if (computeQosClass(desired) !== qosClass(before))
-    return because("qos_class", "Pod QOS Class may not change as a result of resizing");
-  const ofPod = { name: "", resources: before.spec.resources };
-  const pairs = [[ofPod, { ...ofPod, resources: desired.spec.resources }] as const, ...pairsOf(desired, before)];
-  for (const [now, then] of pairs) {
-    const why = whyNotOf(now.resources, then.resources);
-    if (why !== null) return why;
-  }
-  const init = pairsOf(desired, before).filter(([, then]) => !isResizable(then, desired, config));
-  if (init.some(([now, then]) => !sameAmounts(now.resources, then.resources)))
-    return because("init_container", "resources for non-sidecar init containers are immutable");
-  return config.profile.behaviour.resizesBeyondNode ? beyondAllocatable(desired, node.allocatable) : null;
-}
-
-function whyNotOf(now: Container["resources"], then: Container["resources"]): Infeasible | null {
-  if (isTaken(now?.requests, then?.requests)) return because("removed", "resource requests cannot be removed");
-  if (isTaken(now?.limits, then?.limits)) return because("removed", "resource limits cannot be removed");
-  const isOther = (a: List, b: List): boolean =>
-    Object.keys({ ...a, ...b }).some((name) => name !== "cpu" && name !== "memory" && differs(a, b, name));
-  const isMore = isOther(now?.requests, then?.requests) || isOther(now?.limits, then?.limits);
-  return isMore ? because("other_resource", "only cpu and memory resources are mutable") : null;
-}
-const isTaken = (now: List, then: List): boolean => Object.keys(now ?? {}).some((name) => then?.[name] === undefined);
-
-/** kubernetes 1.36: validateRequestsWithinAllocatable. */
-function beyondAllocatable(desired: Pod, allocatable: Room): Infeasible | null {
-  const requests = podRequests(desired);
-  const figures = RESIZABLE.flatMap((name) => {
-    const has = allocatable.get(name)?.amount ?? ZERO;
-    if (compare(requests.get(name) ?? ZERO, has) <= 0) return [];
-    return [`${name}, requested: ${unitsIn(name, requests.get(name))}, allocatable: ${unitsIn(name, has)}`];
-  });
-  if (figures.length === 0) return null;
-  return because("capacity", `node didn't have enough allocatable resources: ${figures.join("; ")}`);
-}
 
 /** Each container as it is allocated and as it is asked for. */
 export function pairsOf(desired: Pod, allocated: Pod): readonly (readonly [now: Container, then: Container])[] {
@@ -171,7 +127,7 @@ export function sameAmounts(a: Container["resources"], b: Container["resources"]
 }
 const amountIn = (list: List, name: string): Amount | undefined => list?.[name]?.amount;
 /** `missing`: what an amount that is not there counts as; absent: nothing that is there is the same. */
-function differs(one: List, other: List, name: string, missing?: Amount): boolean {
+export function differs(one: List, other: List, name: string, missing?: Amount): boolean {
   const [a = missing, b = missing] = [amountIn(one, name), amountIn(other, name)];
   return a === undefined || b === undefined ? a !== b : compare(a, b) !== 0;
 }

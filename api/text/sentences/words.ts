@@ -49,6 +49,8 @@ export const ADMISSION_SENTENCES = {
     `the nearest of ${many(n["among"], `${n["qos"]} pod`)} to what is still to be freed (${amounts(n["open"])}): distance ${distanceText(Number(n["distance"]))}`,
   node_under_pressure: (n) =>
     `the node has ${names(n["conditions"])}; the pod is ${n["qosClass"]}${n["critical"] === true ? " and critical" : ""}`,
+  not_allocated: (n) =>
+    `${many(n["pods"], "pod")} of the list ${n["pods"] === 1 ? "does" : "do"} not count: nothing is allocated to ${n["pods"] === 1 ? "it" : "them"} yet`,
   not_critical: () => "only for a critical pod does a kubelet end others",
   pod_has_ended: (n) => `its phase is ${n["phase"]}: it does not count, and is asked as if it came anew`,
   preempted_in_vain: (n) => `${many(n["pods"], "pod")} ended in vain: ${n["handler"]} refuses it after that`,

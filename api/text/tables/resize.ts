@@ -1,7 +1,7 @@
 import type { PodResize, ResizeDecision } from "../../model/resize.ts";
 import { many } from "../sentences/words.ts";
 import { amountText } from "../size.ts";
-import { type Color, printable } from "../style.ts";
+import { type Color, printable, type Screen } from "../style.ts";
 import { table } from "../table.ts";
 import { resourcesTable, victimsTable } from "./preemption.ts";
 import { outcome, podName, type Shown, sections } from "./shown.ts";
@@ -31,6 +31,38 @@ export function resizeTable(shown: Shown<ResizeDecision>): string {
   if (resizes.length === 0) return "no pod waits for other resources\n";
   const order = resizes.length === 1 ? "" : queueTable(shown);
   return sections(order, ...resizes.map((one) => oneResize(one, shown)));
+}
+
+/** What is said of the resizes of one node; without a decision: why. */
+export interface NodeResizes {
+  readonly node: string;
+  readonly policyVersion: string;
+  readonly decision: ResizeDecision | null;
+  readonly refusal: string | null;
+}
+
+/** Shows the resizes of many nodes, a line each, and how many of them end how. */
+export function fleetResizeText(nodes: readonly NodeResizes[], { columns, paint }: Screen): string {
+  const all = nodes.flatMap(({ node, decision }) => (decision?.resizes ?? []).map((one) => ({ node, one })));
+  const rows = all.map(({ node, one: { pod, status, message } }) => ({
+    cells: [podName(pod), printable(node), { text: status, color: COLORS[status] }, printable(message)],
+  }));
+  const titles = [{ title: "POD" }, { title: "NODE" }, { title: "STATUS" }, { title: "MESSAGE", shrinkTo: 20 }];
+  const drawn = rows.length === 0 ? "" : table(titles, rows, columns, paint);
+  const byStatus = Map.groupBy(all, ({ one }) => one.status);
+  const counts = (Object.keys(COLORS) as PodResize["status"][]).flatMap((status) => {
+    const of = byStatus.get(status)?.length ?? 0;
+    return of === 0 ? [] : [`${of} ${status}`];
+  });
+  const on = new Set(all.map(({ node }) => node)).size;
+  const total =
+    all.length === 0
+      ? "no pod waits for other resources"
+      : `${many(all.length, "pod")} on ${many(on, "node")}: ${counts.join(", ")}`;
+  const unanswered = nodes.flatMap(({ node, refusal }) =>
+    refusal === null ? [] : [`${paint("red", printable(node))}: no answer: ${printable(refusal)}\n`],
+  );
+  return `${drawn}${paint("bold", total)}\n${unanswered.join("")}`;
 }
 
 function queueTable({ decision, columns, paint }: Shown<ResizeDecision>): string {

@@ -1,11 +1,13 @@
-// Answers of a kubelet's own functions about resizes: the vectors resize and resize-actuation of test/vectors. Built with the tag
+// Answers of a kubelet's own functions about resizes: the vectors resize, resize-crowd, resize-validation and resize-actuation of test/vectors. Built with the tag
 // of a version (k134 to k137) in a module that requires k8s.io/kubernetes of that version with its staging modules replaced by
 // their v0 releases, as .ci/go-programs does. It wants a machine of cgroup v1, whose swap it takes for that of v2.
 //
 //	resize queue SEED COUNT       pushes resizes into the allocation manager, lets it retry them, and tells order and conditions
+//	resize crowd SEED COUNT       the same with more of them than Go sorts by insertion, and pods that are not admitted yet
+//	resize validation SEED COUNT  what the API server's ValidatePodResize finds wrong with a patch
 //	resize actuation SEED COUNT   lets the runtime manager sync a pod whose allocation changed, and tells what it writes and stops
 //
-// Each case is asked five times; those whose answers differ (Go's maps choose) are left out.
+// Each case is asked five times, or forty; those whose answers differ (Go's maps choose) are left out.
 package main
 
 import (
@@ -212,12 +214,14 @@ func (m recordingManager) NewPodContainerManager() cm.PodContainerManager { retu
 type suite struct {
 	gen func(*rand.Rand, int) any
 	ask func([]byte) any
+	// how often a case is asked
+	times int
 }
 
 func main() {
 	seed, _ := strconv.ParseInt(os.Args[2], 10, 64)
 	count, _ := strconv.Atoi(os.Args[3])
-	s := map[string]suite{"queue": {genQueue, askQueue}, "actuation": {genActuation, askActuation}}[os.Args[1]]
+	s := map[string]suite{"queue": {genQueue, askQueue, 5}, "crowd": {genCrowd, askQueue, 5}, "actuation": {genActuation, askActuation, 5}, "validation": {genValidation, askValidation, 40}}[os.Args[1]]
 	out := json.NewEncoder(os.Stdout)
 	out.SetEscapeHTML(false)
 	for i, kept := 0, 0; kept < count; i++ {
@@ -227,7 +231,7 @@ func main() {
 		}
 		first := s.ask(in)
 		stable := true
-		for n := 0; n < 4; n++ {
+		for n := 1; n < s.times; n++ {
 			stable = stable && reflect.DeepEqual(first, s.ask(in))
 		}
 		if !stable {

@@ -42,8 +42,9 @@ type queueOut struct {
 	Preempted []string    `json:"preempted,omitempty"`
 }
 
-func genQueue(r *rand.Rand, _ int) any {
-	x := queueIn{Allocated: map[string]granted{}}
+// newQueue makes a node without pods.
+func newQueue(r *rand.Rand) *queueIn {
+	x := &queueIn{Allocated: map[string]granted{}}
 	c := &x.Configuration
 	c.CPUManagerPolicy = pick(r, "", "", "", "static")
 	c.MemoryManagerPolicy = pick(r, "", "", "", "Static")
@@ -64,7 +65,11 @@ func genQueue(r *rand.Rand, _ int) any {
 		}
 		x.Node.Status.Allocatable[name] = a
 	}
-	count := 2 + r.Intn(7)
+	return x
+}
+
+// addPods makes pods, most of which are to be resized.
+func (x *queueIn) addPods(r *rand.Rand, count int) {
 	ages := r.Perm(count)
 	for i := 0; i < count; i++ {
 		asked := r.Intn(5) > 0
@@ -103,6 +108,25 @@ func genQueue(r *rand.Rand, _ int) any {
 		x.Pushed = []string{"p0"}
 	}
 	r.Shuffle(len(x.Pushed), func(i, j int) { x.Pushed[i], x.Pushed[j] = x.Pushed[j], x.Pushed[i] })
+}
+
+func genQueue(r *rand.Rand, _ int) any {
+	x := newQueue(r)
+	x.addPods(r, 2+r.Intn(7))
+	return x
+}
+
+// genCrowd makes more resizes than Go sorts by insertion, beside pods to which nothing is allocated yet.
+func genCrowd(r *rand.Rand, _ int) any {
+	x := newQueue(r)
+	x.addPods(r, 14+r.Intn(pick(r, 10, 30, 100)))
+	pushed := sets.New(x.Pushed...)
+	for _, p := range x.Pods {
+		if !pushed.Has(p.Name) && r.Intn(3) > 0 {
+			delete(x.Allocated, string(p.UID))
+			p.Status = v1.PodStatus{Phase: v1.PodPending}
+		}
+	}
 	return x
 }
 
@@ -177,7 +201,9 @@ func askQueue(b []byte) any {
 		}
 	}
 	for _, p := range x.Pods {
-		allocator.set(x.Allocated[string(p.UID)].of(p))
+		if a, ok := x.Allocated[string(p.UID)]; ok {
+			allocator.set(a.of(p))
+		}
 	}
 	for _, name := range x.Pushed {
 		for _, p := range x.Pods {

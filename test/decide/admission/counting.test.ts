@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { TestedResource } from "../../../api/model/preemption.ts";
 import type { Json } from "../../kit/snapshots.ts";
-import { admitted, boundPod, readyNode, refusal, wouldRefuse } from "./asking.ts";
+import { admitted, boundPod, CRITICAL, readyNode, refusal, wouldRefuse } from "./asking.ts";
 
 const tested = (resource: string, pods: Json[], pod: unknown = boundPod("p", { cpu: "1" }), parts: Json = {}) =>
   admitted(readyNode({ pods, ...parts }), pod).decision.resources.find(
@@ -28,6 +28,27 @@ describe("what counts on the node", () => {
   it("is no pod of another node", () => {
     expect(usedCpu([boundPod("old", { cpu: "2" }, { nodeName: "m" })])).toBe(0);
     expect(tested("pods", [boundPod("old", {}, { nodeName: "m" }), boundPod("here")]).used).toBe(1);
+  });
+});
+
+describe("a pod to which nothing is allocated yet", () => {
+  const entries = { "uid-held": { ContainerResources: { c: { requests: { cpu: "1" } } } } };
+  const pods = [boundPod("held", { cpu: "1" }, CRITICAL), boundPod("comes", { cpu: "2" })];
+  const on = (kubeletVersion: string, parts: Json = {}, pod = boundPod("p", { cpu: "1" })) =>
+    admitted(readyNode({ pods, ...parts }, { nodeInfo: { kubeletVersion } }), pod);
+  const assignments = { allocated_pods_state: { entries } };
+  it("counts up to 1.36, and from 1.37 on where the kubelet's file is not known", () => {
+    expect(on("v1.36.3", { assignments }).decision.resources[1]?.used).toBe(3000);
+    expect(on("v1.37.2").decision.resources[1]?.used).toBe(3000);
+  });
+  it("does not count from 1.37 on, which is told, and may be ended for a critical pod all the same", () => {
+    const { decision, reasons } = on("v1.37.2", { assignments });
+    expect(decision.resources[1]?.used).toBe(1000);
+    expect(reasons.flatMap((r) => r.because)).toContainEqual(
+      expect.objectContaining({ code: "not_allocated", numbers: { pods: 1 } }),
+    );
+    const critical = boundPod("critical", { cpu: "3500m" }, CRITICAL);
+    expect(on("v1.37.2", { assignments }, critical).decision.preempt.map(({ name }) => name)).toEqual(["comes"]);
   });
 });
 

@@ -5,7 +5,8 @@ import { resourcesIn, sameResources, split, withResources } from "../../../../ac
 import { resizeText } from "../../../../actuator/pods/resize/resize-events.ts";
 import { nodeOf, sortedResizes } from "../../../../actuator/pods/resize/resizer.ts";
 import { restartsOf } from "../../../../api/decide/resize/actuation.ts";
-import { whyInfeasible, whyInvalid } from "../../../../api/decide/resize/refusals.ts";
+import { whyInfeasible } from "../../../../api/decide/resize/refusals.ts";
+import { whyInvalid } from "../../../../api/decide/resize/validation.ts";
 import type { Pod } from "../../../../api/model/pod.ts";
 import { v1_36 } from "../../../../api/profiles/v1_36.ts";
 import { podOf } from "../../../kit/pods.ts";

@@ -1,0 +1,203 @@
+import { clusterFaultText } from "../../cluster/fault.ts";
+import { decideKind } from "../../decide/kinds/index.ts";
+import { podsOfNode } from "../../decide/pods/node-pods.ts";
+import { decodeAsk } from "../../model/asks.ts";
+import { type Fields, fieldsOf, isObject } from "../../model/own.ts";
+import { isActive, namespacedPodName } from "../../model/pod.ts";
+import type { ResizeDecision } from "../../model/resize.ts";
+import { err, ok, type Result } from "../../model/result.ts";
+import { type Labels, parseLabelSelector, selects } from "../../service/label-selector.ts";
+import { fleetResizeText, type NodeResizes } from "../../text/tables/resize.ts";
+import type { Cli } from "../cli.ts";
+import { asksCluster, type ClusterFlags } from "../cluster-options.ts";
+import { eachClusterNode, withCluster } from "../inputs/cluster-node.ts";
+import { amountsOf } from "../inputs/question.ts";
+import { readDocument } from "../inputs/read.ts";
+import { readSnapshot, type SnapshotFiles } from "../inputs/snapshot.ts";
+import { EXIT, type Fault, type Form, fault, type Outcome, printData, warnAll } from "../terminal.ts";
+
+/** What asks about pods of several nodes. */
+export interface FleetFlags extends ClusterFlags {
+  readonly selector?: string;
+  readonly snapshots?: readonly string[];
+  readonly nodes?: readonly string[];
+  readonly pod?: string;
+  readonly ask?: string;
+  readonly to?: string;
+  readonly container?: string;
+  readonly kubelet?: string;
+  readonly output: Form;
+}
+
+/**
+ * One change of resources over pods of many nodes, or without one the resizes that wait on them: each node decides for itself. Ends
+ * with 1 where one is not taken, or a node has no answer.
+ */
+export async function decideFleet(flags: FleetFlags, cli: Cli): Promise<Outcome> {
+  const asked = await askOf(flags);
+  if (!asked.ok) return asked;
+  const all =
+    flags.snapshots === undefined ? await ofCluster(asked.value, flags, cli) : await ofFiles(asked.value, flags);
+  if (!all.ok) return all;
+  const nodes = all.value.filter(({ outcome }) => !outcome.ok || outcome.value.decision.resizes.length > 0);
+  if (nodes.length === 0 && asked.value.change !== null)
+    return fault(
+      EXIT.badInput,
+      `no pod of ${all.value.length === 1 ? "the node" : `${all.value.length} nodes`} has such labels: ${flags.selector ?? ""}`,
+    );
+  const { terminal } = cli;
+  warnAll(
+    terminal,
+    nodes.flatMap(({ leftOut }) => leftOut),
+  );
+  const told = nodes.map(
+    ({ node, policyVersion, outcome }): NodeResizes => ({
+      node,
+      policyVersion,
+      ...(outcome.ok
+        ? { decision: outcome.value.decision, refusal: null }
+        : { decision: null, refusal: outcome.error }),
+    }),
+  );
+  if (flags.output === "table") terminal.write(fleetResizeText(told, terminal));
+  else printData(terminal, { kind: "resize", nodes: told }, flags.output);
+  return ok(
+    told.every(({ decision }) => decision?.deferred === 0 && decision.infeasible === 0) ? EXIT.ok : EXIT.negative,
+  );
+}
+
+interface FleetAsk {
+  /** What each pod is to have, as an ask without its pods; null: what its spec asks for. */
+  readonly change: Fields | null;
+  /** Whether a pod is meant; undefined: those that wait. */
+  readonly isMeant: ((pod: Fields) => boolean) | undefined;
+}
+
+async function askOf(flags: FleetFlags): Promise<Result<FleetAsk, Fault>> {
+  const { selector, namespace, pod, ask, to, container } = flags;
+  if (pod !== undefined)
+    return fault(EXIT.badInput, "--pod is one pod: --selector, --nodes and --snapshots go without it");
+  if (ask !== undefined && (to ?? container) !== undefined)
+    return fault(EXIT.badInput, "--ask holds the change too: leave --to and --container out");
+  const change = ask === undefined ? changeOf(to, container) : await changeIn(ask);
+  if (!change.ok) return change;
+  if (selector === undefined && change.value !== null)
+    return fault(EXIT.badInput, "which pods are to have other resources? name their labels: --selector app=web");
+  const wanted = parseLabelSelector(selector ?? "");
+  if (!wanted.ok) return fault(EXIT.badInput, `--selector ${wanted.error}`);
+  const isMeant = (one: Fields): boolean => {
+    const metadata = fieldsOf(one["metadata"]);
+    const isOfNamespace = namespace === undefined || (metadata["namespace"] ?? "default") === namespace;
+    return isOfNamespace && selects(wanted.value, fieldsOf(metadata["labels"]) as Labels);
+  };
+  return ok({ change: change.value, isMeant: selector === undefined && namespace === undefined ? undefined : isMeant });
+}
+
+function changeOf(to: string | undefined, container: string | undefined): Result<Fields | null, Fault> {
+  if (to === undefined) return container === undefined ? ok(null) : fault(EXIT.badInput, "--container goes with --to");
+  const amounts = amountsOf(to);
+  if (amounts === null) return fault(EXIT.badInput, `--to ${to}: must be amounts such as cpu=2,memory=1Gi`);
+  return ok({ to: amounts, ...(container !== undefined && { container }) });
+}
+
+/** A whole ask, or the patch of the subresource `resize` in it, without pods of its own. */
+async function changeIn(path: string): Promise<Result<Fields, Fault>> {
+  const source = await readDocument(path);
+  if (!source.ok) return source;
+  const { value, file } = source.value;
+  if (!isObject(value)) return fault(EXIT.badInput, `${file}: is no ask: give one such as {"to": {"cpu": "2"}}`);
+  if ("pod" in value || "pods" in value)
+    return fault(EXIT.badInput, `${file}: names pods, and so does --selector: leave one out`);
+  return ok(value as Fields);
+}
+
+interface Answered {
+  readonly node: string;
+  readonly policyVersion: string;
+  readonly leftOut: readonly string[];
+  /** Error: why the node has no answer. */
+  readonly outcome: Result<{ readonly decision: ResizeDecision }, string>;
+}
+
+async function ofFiles(
+  asked: FleetAsk,
+  { snapshots = [], kubelet }: FleetFlags,
+): Promise<Result<readonly Answered[], Fault>> {
+  const answers: Answered[] = [];
+  for (const path of snapshots) {
+    if (path === "-") return fault(EXIT.badInput, "--snapshots takes files: standard input is read once");
+    const source = await readDocument(path);
+    if (!source.ok) return source;
+    const answer = await answerOf(
+      asked,
+      fieldsOf(source.value.value),
+      { snapshot: path, ...(kubelet && { kubelet }) },
+      path,
+    );
+    if (!answer.ok) return answer;
+    answers.push(answer.value);
+  }
+  return ok(answers);
+}
+
+async function ofCluster(asked: FleetAsk, flags: FleetFlags, cli: Cli): Promise<Result<readonly Answered[], Fault>> {
+  const { kubelet, nodes } = flags;
+  if (!asksCluster(flags, cli, { namesObject: true, hasFiles: false }))
+    return fault(EXIT.badInput, "of which nodes? --context NAME is a live cluster, --snapshots are files");
+  const unread = (node: string, why: string): Answered => ({ node, policyVersion: "", leftOut: [], outcome: err(why) });
+  return withCluster(flags, cli, (cluster) =>
+    eachClusterNode(cluster, nodes, flags, cli, async (node, live) => {
+      if (!live.ok) return unread(node, clusterFaultText(live.error));
+      const { snapshot } = live.value;
+      const answer = await answerOf(asked, snapshot, { live: snapshot, ...(kubelet && { kubelet }) }, node);
+      return answer.ok ? answer.value : unread(node, answer.error.lines.join("; "));
+    }),
+  );
+}
+
+/** `posted`: the node as it was read, whose pods have all their labels. Errors: what is wrong with it. */
+async function answerOf(
+  { change, isMeant }: FleetAsk,
+  posted: Fields,
+  files: SnapshotFiles,
+  place: string,
+): Promise<Result<Answered, Fault>> {
+  const read = await readSnapshot(files);
+  if (!read.ok) return read;
+  const { snapshot, chosen, leftOut } = read.value;
+  const { pods } = posted;
+  const list = Array.isArray(pods) ? pods : fieldsOf(pods)["items"];
+  const here = new Set(podsOfNode(snapshot).filter(isActive).map(namespacedPodName));
+  const meant = (Array.isArray(list) ? list.map(fieldsOf) : []).filter(
+    (pod) => isMeant?.(pod) && here.has(nameOf(pod)),
+  );
+  const head = { node: snapshot.node?.metadata.name ?? place, policyVersion: chosen.profile.policyVersion, leftOut };
+  const none = { resizes: [], inProgress: 0, deferred: 0, infeasible: 0 };
+  if (isMeant !== undefined && meant.length === 0) return ok({ ...head, outcome: ok({ decision: none }) });
+  const ask = decodeAsk("resize", isMeant === undefined ? change : { ...change, pods: meant.map(nameOf) });
+  if (!ask.ok) return fault(EXIT.badInput, ...ask.error.map(({ path, message }) => `${path}: ${message}`));
+  const decided = decideKind("resize", { snapshot, facts: {}, ask: ask.value, explain: "off" }, chosen.profile);
+  const outcome = decided.ok ? ok({ decision: decided.value.decision as ResizeDecision }) : err(decided.error.message);
+  if (outcome.ok && isMeant !== undefined)
+    return ok({ ...head, outcome: ok({ decision: only(outcome.value.decision, meant) }) });
+  return ok({ ...head, outcome });
+}
+
+/** What is said of the pods that are meant: others that wait had their turn among them. */
+function only(decision: ResizeDecision, meant: readonly Fields[]): ResizeDecision {
+  const names = new Set(meant.map(nameOf));
+  const resizes = decision.resizes.filter(({ pod }) => names.has(`${pod.namespace}/${pod.name}`));
+  const count = (...statuses: readonly string[]): number =>
+    resizes.filter(({ status }) => statuses.includes(status)).length;
+  return {
+    resizes,
+    inProgress: count("InProgress"),
+    deferred: count("Deferred"),
+    infeasible: count("Infeasible", "Rejected"),
+  };
+}
+
+function nameOf(pod: Fields): string {
+  const { name, namespace = "default" } = fieldsOf(pod["metadata"]);
+  return `${String(namespace)}/${String(name)}`;
+}

@@ -1,0 +1,161 @@
+import { aggregateContainers } from "../../model/aggregate.ts";
+import { compare, ZERO } from "../../model/amount.ts";
+import {
+  type Container,
+  isPodLevelResource,
+  isSidecar,
+  MIRROR_ANNOTATION,
+  type Pod,
+  type ResourceRequirements,
+} from "../../model/pod.ts";
+import { canonicalText, type Quantity } from "../../model/quantity.ts";
+import { type EffectiveConfiguration, gateOn } from "../../profiles/effective.ts";
+import { isPodLevelResourcesSet, podRequests } from "../resources/pod-resources.ts";
+import { computeQosClass, qosClass } from "../resources/qos.ts";
+import {
+  because,
+  differs,
+  type Infeasible,
+  isResizable,
+  type List,
+  pairsOf,
+  RESIZABLE,
+  type ResizeNode,
+  type Room,
+  sameAmounts,
+  unitsIn,
+} from "./refusals.ts";
+
+type Resources = ResourceRequirements | undefined;
+type Refusal = Infeasible | null;
+
+/**
+ * Why the API server does not take a resize to begin with: the first of its words; null: it does. What is in a pod's spec already has
+ * passed it; a manifest never goes there, and is held to the same. `before`: as its spec has it. kubernetes 1.36: ValidatePodResize,
+ * and from 1.36 on the admission plugin PodResize.
+ */
+export function whyInvalid(desired: Pod, before: Pod, node: ResizeNode): Refusal {
+  const { config } = node;
+  const { podLevelResizesFirst, resizesBeyondNode } = config.profile.behaviour;
+  const podLevel = whyNotPodLevel(desired, before, config);
+  return (
+    (podLevelResizesFirst ? podLevel : null) ??
+    (before.metadata.annotations?.[MIRROR_ANNOTATION] === undefined
+      ? null
+      : because("static_pod", "static pods cannot be resized")) ??
+    whyContradictory(desired, config) ??
+    (computeQosClass(desired) === qosClass(before)
+      ? null
+      : because("qos_class", "Pod QOS Class may not change as a result of resizing")) ??
+    podLevel ??
+    whyNotContainers(desired, before, config) ??
+    (resizesBeyondNode ? beyondAllocatable(desired, node.allocatable) : null)
+  );
+}
+
+/** Requests above limits, and containers that are more than their pod. kubernetes 1.36: validateResourceRequirements, validatePodResourceConsistency. */
+function whyContradictory(desired: Pod, config: EffectiveConfiguration): Refusal {
+  const { containers, initContainers = [], resources } = desired.spec;
+  for (const c of [...containers, ...initContainers]) {
+    const above = requestAboveLimit(c.resources);
+    if (above !== null) return above;
+  }
+  if (resources === undefined || resources === null || !gateOn(config, "PodLevelResources")) return null;
+  const other = Object.keys({ ...resources.limits, ...resources.requests }).some((name) => !isPodLevelResource(name));
+  if (other) return because("other_resource", 'supported values: "cpu", "hugepages-", "memory"');
+  const above = requestAboveLimit(resources);
+  if (above !== null) return above;
+  for (const [name, sum] of aggregateContainers(desired, "requests")) {
+    const request = resources.requests?.[name];
+    if (request === undefined || compare(sum, request.amount) <= 0) continue;
+    const text = canonicalText(sum, name === "cpu" ? "DecimalSI" : "BinarySI");
+    return because("bounds", `must be greater than or equal to aggregate container requests of ${text}`);
+  }
+  for (const { resources: own } of containers) {
+    for (const [name, limit] of Object.entries(own?.limits ?? {})) {
+      const most = resources.limits?.[name];
+      if (most !== undefined && compare(limit.amount, most.amount) > 0)
+        return because("bounds", `must be less than or equal to pod limits of ${canonical(most)}`);
+    }
+  }
+  return null;
+}
+const canonical = ({ amount, format }: Quantity): string => canonicalText(amount, format);
+
+function requestAboveLimit(resources: Resources): Refusal {
+  for (const name of RESIZABLE) {
+    const [request, limit] = [resources?.requests?.[name], resources?.limits?.[name]];
+    if (request !== undefined && limit !== undefined && compare(request.amount, limit.amount) > 0)
+      return because("bounds", `must be less than or equal to ${name} limit of ${canonical(limit)}`);
+  }
+  return null;
+}
+
+/** kubernetes 1.36: validatePodLevelResourcesResize. */
+function whyNotPodLevel(desired: Pod, before: Pod, config: EffectiveConfiguration): Refusal {
+  if (!isPodLevelResourcesSet(before) && !isPodLevelResourcesSet(desired)) return null;
+  if (!gateOn(config, "InPlacePodLevelResourcesVerticalScaling"))
+    return because("pod_level", config.profile.words.podLevelNotResized);
+  const [now, then] = [before.spec.resources, desired.spec.resources];
+  if (isTaken(now?.requests, then?.requests))
+    return because("removed", "pod-level resource requests cannot be removed");
+  if (isTaken(now?.limits, then?.limits)) return because("removed", "pod-level resource limits cannot be removed");
+  return isOther(now, then)
+    ? because("other_resource", "only cpu and memory resources are mutable at pod-level")
+    : null;
+}
+
+function whyNotContainers(desired: Pod, before: Pod, config: EffectiveConfiguration): Refusal {
+  const { addsToNone } = config.profile.behaviour;
+  const pairs = pairsOf(desired, before);
+  for (const [now, then] of pairs) {
+    if (!isResizable(then, desired, config)) continue;
+    if (isTaken(now.resources?.requests, then.resources?.requests))
+      return because("removed", "resource requests cannot be removed");
+    if (isTaken(now.resources?.limits, then.resources?.limits))
+      return because("removed", "resource limits cannot be removed");
+  }
+  const isMain = ([, then]: (typeof pairs)[number]): boolean => desired.spec.containers.includes(then);
+  if (pairs.filter(isMain).some(([now, then]) => isOther(now.resources, then.resources, addsToNone)))
+    return because("other_resource", "only cpu and memory resources are mutable");
+  for (const [now, then] of pairs.filter((pair) => !isMain(pair))) {
+    const why = whyNotInit(now, then, isResizable(then, desired, config), config);
+    if (why !== null) return why;
+  }
+  return null;
+}
+function whyNotInit(now: Container, then: Container, resizable: boolean, config: EffectiveConfiguration): Refusal {
+  const other = isOther(now.resources, then.resources);
+  if (!other && sameAmounts(now.resources, then.resources)) return null;
+  if (!resizable) return because("init_container", "resources for non-sidecar init containers are immutable");
+  if (other && isOther(now.resources, then.resources, config.profile.behaviour.addsToNone))
+    return because("other_resource", config.profile.words.initNotResized);
+  const restarts = then.resizePolicy?.some(({ restartPolicy }) => restartPolicy === "RestartContainer") ?? false;
+  return restarts && !isSidecar(then)
+    ? because(
+        "init_container",
+        "non-sidecar init containers with a resize policy of RestartContainer cannot be resized",
+      )
+    : null;
+}
+
+/** Other amounts than CPU and memory change. `addsToNone`: where there is none, that counts for nothing. */
+function isOther(now: Resources | null, then: Resources | null, addsToNone = false): boolean {
+  const change = (a: List, b: List): boolean =>
+    !(addsToNone && a === undefined) &&
+    Object.keys({ ...a, ...b }).some((name) => name !== "cpu" && name !== "memory" && differs(a, b, name));
+  return change(now?.requests, then?.requests) || change(now?.limits, then?.limits);
+}
+const isTaken = (now: List, then: List): boolean => Object.keys(now ?? {}).some((name) => then?.[name] === undefined);
+
+/** kubernetes 1.36: validateRequestsWithinAllocatable. */
+function beyondAllocatable(desired: Pod, allocatable: Room): Infeasible | null {
+  const requests = podRequests(desired);
+  const figures = RESIZABLE.flatMap((name) => {
+    const has = allocatable.get(name)?.amount ?? ZERO;
+    if (compare(requests.get(name) ?? ZERO, has) <= 0) return [];
+    return [`${name}, requested: ${unitsIn(name, requests.get(name))}, allocatable: ${unitsIn(name, has)}`];
+  });
+  if (figures.length === 0) return null;
+  return because("capacity", `node didn't have enough allocatable resources: ${figures.join("; ")}`);
+}
