@@ -1,6 +1,6 @@
 import { fstatSync } from "node:fs";
 import { basename } from "node:path";
-import { Command, CommanderError } from "commander";
+import { Command, CommanderError, InvalidArgumentError } from "commander";
 import { isKind } from "../model/decision.ts";
 import { nearName } from "../model/near-name.ts";
 import { type Cli, reportCrash } from "./cli.ts";
@@ -100,6 +100,24 @@ const meantOf = (word: string, names: readonly string[]): string | null =>
 /** Help and version that were asked for are no fault. */
 const usageExit = (error: CommanderError): number => (error.exitCode === 0 ? EXIT.ok : EXIT.badInput);
 
+/** A word that is no choice of an option or an argument is told with the one that may have been meant. */
+function proposeChoices(command: Command): void {
+  for (const one of [...command.options, ...command.registeredArguments]) {
+    const { argChoices, parseArg } = one;
+    if (argChoices === undefined || parseArg === undefined) continue;
+    one.argParser((given: string, before: unknown) => {
+      try {
+        return parseArg(given, before);
+      } catch (error) {
+        const meant = nearName(given, argChoices);
+        if (!(error instanceof InvalidArgumentError) || meant === null) throw error;
+        throw new InvalidArgumentError(`${error.message}\n(Did you mean ${meant}?)`);
+      }
+    });
+  }
+  command.commands.forEach(proposeChoices);
+}
+
 /** The tree of commands, to be parsed with or to be read. */
 export function programOf(cli: Cli, commands: readonly AddCommand[]): Command {
   const program = new Command(cli.isPlugin ? "kubectl nodewise" : "nodewise")
@@ -119,6 +137,7 @@ export function programOf(cli: Cli, commands: readonly AddCommand[]): Command {
     })
     .addHelpText("after", EXIT_CODES);
   for (const addCommand of commands) addCommand(program, cli);
+  proposeChoices(program);
   addHelp(program);
   for (const one of [program, ...program.commands]) {
     const refuse = ([word = "", ...rest]: readonly string[]): void =>
