@@ -3,6 +3,7 @@ import { basename } from "node:path";
 import { Command, CommanderError, InvalidArgumentError } from "commander";
 import { isKind } from "../model/decision.ts";
 import { nearName } from "../model/near-name.ts";
+import { fitLines } from "../text/style.ts";
 import { type Cli, reportCrash } from "./cli.ts";
 import { EXIT, processTerminal } from "./terminal.ts";
 import { VERSION_LINE } from "./version-line.ts";
@@ -97,6 +98,20 @@ const meantOf = (word: string, names: readonly string[]): string | null =>
   names.find((name) => word.length > 1 && (name.startsWith(word) || name.endsWith(`-${word}`))) ??
   nearName(word, names);
 
+/** Lines of prose that are longer are hard to read. */
+const WIDEST_HELP = 120;
+/** Columns that the words about an option have at least beside a long one. */
+const NARROWEST_WORDS = 24;
+/** Help fits the screen; examples are commands, and stay what they are. */
+function fittedHelp(text: string, columns: number): string {
+  const [before = "", ...parts] = text.split(/^(?=Examples:$)/m);
+  const shown = parts.map((part) => {
+    const end = part.indexOf("\n\n") + 1;
+    return end === 0 ? part : part.slice(0, end) + fitLines(part.slice(end), columns);
+  });
+  return fitLines(before, columns) + shown.join("");
+}
+
 /** Help and version that were asked for are no fault. */
 const usageExit = (error: CommanderError): number => (error.exitCode === 0 ? EXIT.ok : EXIT.badInput);
 
@@ -130,9 +145,15 @@ export function programOf(cli: Cli, commands: readonly AddCommand[]): Command {
     .enablePositionalOptions()
     .showHelpAfterError("(`--help` shows what there is)")
     .exitOverride()
+    .configureHelp({ minWidthToWrap: NARROWEST_WORDS })
     .configureOutput({
-      writeOut: (text) => cli.terminal.write(text),
-      writeErr: (text) => text.trimEnd().split("\n").forEach(cli.terminal.warn),
+      writeOut: (text) => cli.terminal.write(fittedHelp(text, cli.terminal.columns)),
+      getOutHelpWidth: () => (Number.isFinite(cli.terminal.columns) ? Math.min(cli.terminal.columns, WIDEST_HELP) : 80),
+      writeErr: (text) =>
+        text
+          .trimEnd()
+          .split("\n")
+          .forEach((line) => cli.terminal.warn(line)),
       outputError: (text, write) => write(`nodewise: ${text.replace(/^error: /, "")}`),
     })
     .addHelpText("after", EXIT_CODES);

@@ -11,6 +11,11 @@ const fill = async (url: string): Promise<void> => {
 const unfold = (page: Page): Promise<void> =>
   page.evaluate("for (const part of document.querySelectorAll('details')) part.open = true");
 
+const isPhone = ({ viewport }: (typeof LOOKS)[number][1]): boolean => (viewport?.width ?? 1200) < 400;
+/** Boxes of text that would have to be scrolled sideways to be read. */
+const CUT_TEXT = `[...document.querySelectorAll("pre.terminal")].filter((box) => box.scrollWidth > box.clientWidth + 1)
+  .map((box) => box.textContent.slice(0, 99))`;
+
 inBrowser("every page in a browser", fill, (ground) => {
   test.each(LOOKS)("%s: it fits, with all that is folded as well, and axe finds nothing", async (_name, options) => {
     for (const { path, act } of pages) {
@@ -19,6 +24,7 @@ inBrowser("every page in a browser", fill, (ground) => {
       await expectToFit(page);
       await unfold(page);
       await expectToFit(page);
+      if (isPhone(options)) expect(await page.evaluate(CUT_TEXT), path).toEqual([]);
       await expectAccessible(page);
       await close();
     }
