@@ -42,13 +42,17 @@ function full(atMs: number, availableBytes: number, gone: ReadonlySet<string>): 
   const captured = capturedNode(FULL);
   const time = new Date(atMs).toISOString();
   const stats = captured.stats as Stats;
-  const status = (captured.node as unknown as { status: { capacity: Json } }).status;
+  const status = (captured.node as unknown as { status: { capacity: Json; allocatable: Json } }).status;
+  const counted = (amounts: Json): Json => ({ ...amounts, pods: `${PODS}` });
   const pods = fullPods.filter(({ metadata }) => !gone.has(metadata.uid));
   const disk = { time, availableBytes: 14e9, capacityBytes: 270e9, inodes: 1.6e7, inodesFree: 1.5e7 };
   return {
     ...captured,
     observedAt: time,
-    node: { ...captured.node, status: { ...status, capacity: { ...status.capacity, pods: "110" } } },
+    node: {
+      ...captured.node,
+      status: { ...status, capacity: counted(status.capacity), allocatable: counted(status.allocatable) },
+    },
     kubeletConfiguration: { ...(captured["kubeletConfiguration"] as Json), maxPods: PODS },
     runtime,
     pods,
