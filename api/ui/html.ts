@@ -47,7 +47,7 @@ export const podLink = (node: string, { namespace, name, uid }: PodRef): Html =>
 /** A name that may have to be cut keeps its end: pods of one owner differ by it. */
 export function cutInside(name: string): Html {
   if (name.length <= MAX_UNCUT) return html`${name}`;
-  return html`<span class="cut">${name.slice(0, -KEPT_END)}</span>${name.slice(-KEPT_END)}`;
+  return html`<span title="${name}"><span class="cut">${name.slice(0, -KEPT_END)}</span>${name.slice(-KEPT_END)}</span>`;
 }
 const MAX_UNCUT = 28;
 /** A pod's own part of a name that its owner made, and a bit of its owner's. */

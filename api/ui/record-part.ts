@@ -32,7 +32,9 @@ export const WIDE_COLUMNS = 140;
 const NARROW_COLUMNS = 40;
 /** A text for both: what is put in columns can only be drawn for a width. */
 export const textForBoth = (at: (columns: number) => string, wide = WIDE_COLUMNS): Html | Promise<Html> =>
-  html`<div class="text-wide">${terminalText(at(wide))}</div><div class="text-narrow">${terminalText(at(NARROW_COLUMNS))}</div>`;
+  wideAndNarrow(at(wide), at(NARROW_COLUMNS));
+export const wideAndNarrow = (wide: string, narrow: string): Html | Promise<Html> =>
+  html`<div class="text-wide">${terminalText(wide)}</div><div class="text-narrow">${terminalText(narrow)}</div>`;
 
 type Drawn = Pick<DecisionHead, "id" | "policyVersion">;
 /** Is told of a record that could not be drawn, and why. */

@@ -162,7 +162,7 @@ function row(
   { resource }: Ranking,
 ): Html {
   const amount = (units: number | null): string => (units === null ? "" : amountText(resource, units));
-  return html`<tr><td class="num soft">${place}</td><td title="${podName(pod)}">${cutInside(podName(pod))}${critical ? html` <span class="tag">critical</span> <span class="small soft">passed over</span>` : ""}${tie ? html` <span class="tag">tie</span>` : ""}</td><td class="num">${priority}</td><td class="num">${usage === null ? "no stats" : amount(usage)}</td><td class="num">${exceedsRequest === null ? "" : amount(request)}</td><td class="num${exceedsRequest === true ? " warn-text" : ""}">${amount(aboveRequest)}</td></tr>`;
+  return html`<tr><td class="num soft">${place}</td><td>${cutInside(podName(pod))}${critical ? html` <span class="tag">critical</span> <span class="small soft">passed over</span>` : ""}${tie ? html` <span class="tag">tie</span>` : ""}</td><td class="num">${priority}</td><td class="num">${usage === null ? "no stats" : amount(usage)}</td><td class="num">${exceedsRequest === null ? "" : amount(request)}</td><td class="num${exceedsRequest === true ? " warn-text" : ""}">${amount(aboveRequest)}</td></tr>`;
 }
 
 /** Plots that are seen at once, where no more signals press; the others are a click away. */
@@ -304,7 +304,7 @@ function conditions({ conditions: list }: EvictionDecision): Html {
 function evicted({ evicted: list, spared }: EvictionDecision): Html {
   const rows = list.map(
     ({ pod, cause, gracePeriodSeconds, message }) =>
-      html`<tr><td title="${podName(pod)}"><strong class="bad-text">${cutInside(podName(pod))}</strong></td><td>${cause}</td><td class="num">${gracePeriodSeconds} s</td><td>${message}</td></tr>`,
+      html`<tr><td><strong class="bad-text">${cutInside(podName(pod))}</strong></td><td>${cause}</td><td class="num">${gracePeriodSeconds} s</td><td>${message}</td></tr>`,
   );
   const table =
     rows.length === 0
