@@ -149,11 +149,9 @@ export function programOf(cli: Cli, commands: readonly AddCommand[]): Command {
     .configureOutput({
       writeOut: (text) => cli.terminal.write(fittedHelp(text, cli.terminal.columns)),
       getOutHelpWidth: () => (Number.isFinite(cli.terminal.columns) ? Math.min(cli.terminal.columns, WIDEST_HELP) : 80),
-      writeErr: (text) =>
-        text
-          .trimEnd()
-          .split("\n")
-          .forEach((line) => cli.terminal.warn(line)),
+      writeErr: (text) => {
+        for (const line of text.trimEnd().split("\n")) cli.terminal.warn(line);
+      },
       outputError: (text, write) => write(`nodewise: ${text.replace(/^error: /, "")}`),
     })
     .addHelpText("after", EXIT_CODES);
