@@ -1,6 +1,7 @@
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { DEFAULT_STATUS_LISTEN } from "../../actuator/core/listen.ts";
 import { LOG_LEVELS, type LogLevel } from "../../actuator/status/log.ts";
+import { meantReason } from "../model/end-reasons.ts";
 import { isVersion, VERSION_FORM } from "../model/fields.ts";
 import { EXIT, type Outcome, type Terminal, warnAll } from "./terminal.ts";
 
@@ -91,6 +92,16 @@ export function reportCrash(terminal: Terminal, thrown: unknown): number {
   for (const line of (error.stack ?? "").split("\n").slice(1)) terminal.warn(line);
   return EXIT.failed;
 }
+
+/** `--reason`: any that kubelets may have, but for one that is like a known one. */
+export const reasonOption = (such: string): Option =>
+  new Option("--reason <reason>", `with the kubelet's word for why only, such as ${such}`).argParser(
+    (given: string) => {
+      const meant = meantReason(given);
+      if (meant !== null) throw new InvalidArgumentError(`\n(Did you mean ${meant}?)`);
+      return given;
+    },
+  );
 
 /** `-o table|json|yaml`. */
 export const outputOption = (choices: readonly string[] = ["table", "json", "yaml"]): Option =>

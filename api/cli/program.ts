@@ -1,8 +1,9 @@
 import { fstatSync } from "node:fs";
 import { basename } from "node:path";
-import { Command, CommanderError } from "commander";
+import { Command, CommanderError, InvalidArgumentError } from "commander";
 import { isKind } from "../model/decision.ts";
 import { nearName } from "../model/near-name.ts";
+import { fitLines } from "../text/style.ts";
 import { type Cli, reportCrash } from "./cli.ts";
 import { EXIT, processTerminal } from "./terminal.ts";
 import { VERSION_LINE } from "./version-line.ts";
@@ -97,8 +98,40 @@ const meantOf = (word: string, names: readonly string[]): string | null =>
   names.find((name) => word.length > 1 && (name.startsWith(word) || name.endsWith(`-${word}`))) ??
   nearName(word, names);
 
+/** Lines of prose that are longer are hard to read. */
+const WIDEST_HELP = 120;
+/** Columns that the words about an option have at least beside a long one. */
+const NARROWEST_WORDS = 24;
+/** Help fits the screen; examples are commands, and stay what they are. */
+function fittedHelp(text: string, columns: number): string {
+  const [before = "", ...parts] = text.split(/^(?=Examples:$)/m);
+  const shown = parts.map((part) => {
+    const end = part.indexOf("\n\n") + 1;
+    return end === 0 ? part : part.slice(0, end) + fitLines(part.slice(end), columns);
+  });
+  return fitLines(before, columns) + shown.join("");
+}
+
 /** Help and version that were asked for are no fault. */
 const usageExit = (error: CommanderError): number => (error.exitCode === 0 ? EXIT.ok : EXIT.badInput);
+
+/** A word that is no choice of an option or an argument is told with the one that may have been meant. */
+function proposeChoices(command: Command): void {
+  for (const one of [...command.options, ...command.registeredArguments]) {
+    const { argChoices, parseArg } = one;
+    if (argChoices === undefined || parseArg === undefined) continue;
+    one.argParser((given: string, before: unknown) => {
+      try {
+        return parseArg(given, before);
+      } catch (error) {
+        const meant = nearName(given, argChoices);
+        if (!(error instanceof InvalidArgumentError) || meant === null) throw error;
+        throw new InvalidArgumentError(`${error.message}\n(Did you mean ${meant}?)`);
+      }
+    });
+  }
+  command.commands.forEach(proposeChoices);
+}
 
 /** The tree of commands, to be parsed with or to be read. */
 export function programOf(cli: Cli, commands: readonly AddCommand[]): Command {
@@ -112,13 +145,18 @@ export function programOf(cli: Cli, commands: readonly AddCommand[]): Command {
     .enablePositionalOptions()
     .showHelpAfterError("(`--help` shows what there is)")
     .exitOverride()
+    .configureHelp({ minWidthToWrap: NARROWEST_WORDS })
     .configureOutput({
-      writeOut: (text) => cli.terminal.write(text),
-      writeErr: (text) => text.trimEnd().split("\n").forEach(cli.terminal.warn),
+      writeOut: (text) => cli.terminal.write(fittedHelp(text, cli.terminal.columns)),
+      getOutHelpWidth: () => (Number.isFinite(cli.terminal.columns) ? Math.min(cli.terminal.columns, WIDEST_HELP) : 80),
+      writeErr: (text) => {
+        for (const line of text.trimEnd().split("\n")) cli.terminal.warn(line);
+      },
       outputError: (text, write) => write(`nodewise: ${text.replace(/^error: /, "")}`),
     })
     .addHelpText("after", EXIT_CODES);
   for (const addCommand of commands) addCommand(program, cli);
+  proposeChoices(program);
   addHelp(program);
   for (const one of [program, ...program.commands]) {
     const refuse = ([word = "", ...rest]: readonly string[]): void =>

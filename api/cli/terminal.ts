@@ -1,7 +1,7 @@
 import { stringify } from "yaml";
 import type { Verdict } from "../model/decision.ts";
 import { err, type Result } from "../model/result.ts";
-import { colorPaint, plainPaint, printable, type Screen } from "../text/style.ts";
+import { colorPaint, fitLines, plainPaint, printable, type Screen } from "../text/style.ts";
 import { shareBar } from "../text/table.ts";
 
 /** Ctrl-C in a terminal reaches the launcher and its child, so one keystroke may come twice. */
@@ -68,9 +68,12 @@ export const isGood = (verdict: Verdict): boolean => GOOD.has(verdict);
 export interface Terminal extends Screen {
   /** Answers: standard output. */
   write(text: string): void;
-  /** Everything else: standard error, one printable line. */
-  warn(line: string): void;
+  /** Everything else: standard error, one printable line. `isCommand`: it stays one, to be copied, however narrow the screen is. */
+  warn(line: string, isCommand?: boolean): void;
 }
+
+/** Prints an answer for a person: no line of it is wider than the screen. */
+export const printText = (terminal: Terminal, text: string): void => terminal.write(fitLines(text, terminal.columns));
 
 const MAX_LINES = 20;
 
@@ -138,9 +141,16 @@ export function processTerminal(env: Environment): Terminal {
 
 type Sink = Pick<NodeJS.WriteStream, "write"> & Partial<Pick<NodeJS.WriteStream, "isTTY" | "columns">>;
 
-export const terminalOn = (stdout: Sink, stderr: Sink, env: Environment): Terminal => ({
+export const terminalOn = (
+  stdout: Sink,
+  stderr: Sink,
+  env: Environment,
+  // what reads standard error by a pipe finds each line whole
+  stderrColumns = stderr.isTTY === true ? columnsOf(env, stderr.columns) : Number.POSITIVE_INFINITY,
+): Terminal => ({
   write: (text) => void stdout.write(text),
-  warn: (line) => void stderr.write(`${printable(line)}\n`),
+  warn: (line, isCommand = false) =>
+    void stderr.write(`${isCommand ? printable(line) : fitLines(printable(line), stderrColumns)}\n`),
   columns: columnsOf(env, stdout.isTTY ? stdout.columns : undefined),
   paint: isColorful(env, stdout.isTTY === true) ? colorPaint : plainPaint,
 });

@@ -2,6 +2,7 @@ import type { StoreFailure } from "../../db/failure.ts";
 import type { OutcomeFilter, OutcomeQuery, OutcomeRow, OutcomeTally } from "../../db/rows.ts";
 import type { Store } from "../../db/store.ts";
 import type { InputIssue } from "../model/input-issue.ts";
+import { notAmong } from "../model/near-name.ts";
 import {
   AGREEMENT_VERDICTS,
   type AgreementVerdict,
@@ -100,10 +101,9 @@ export function agreementFilter(
   { kind, verdict, node, reason, pod, namespace, ...range }: Given,
 ): Result<OutcomeFilter, Problem> {
   const issues: InputIssue[] = [];
-  const mustBe = (path: string, words: readonly string[]): number =>
-    issues.push({ path, message: `must be one of ${words.join(", ")}` });
-  if (kind !== undefined && !isOutcomeKind(kind)) mustBe("kind", OUTCOME_KINDS);
-  if (verdict !== undefined && !isAgreementVerdict(verdict)) mustBe("verdict", AGREEMENT_VERDICTS);
+  if (kind !== undefined && !isOutcomeKind(kind)) issues.push({ path: "kind", message: notAmong(kind, OUTCOME_KINDS) });
+  if (verdict !== undefined && !isAgreementVerdict(verdict))
+    issues.push({ path: "verdict", message: notAmong(verdict, AGREEMENT_VERDICTS) });
   issues.push(...reasonIssues(reason));
   const { issues: rangeIssues, times } = rangeIn(range, ports.now());
   issues.push(...rangeIssues);

@@ -2,9 +2,11 @@ import type { StoreFailure } from "../../db/failure.ts";
 import { type DecisionQuery, MAX_PAGE } from "../../db/store.ts";
 import { isKind, isVerdict, KINDS, VERDICTS } from "../model/decision.ts";
 import { durationBefore } from "../model/duration.ts";
+import { meantReason } from "../model/end-reasons.ts";
 import { isTimestamp } from "../model/fields.ts";
 import type { InputIssue } from "../model/input-issue.ts";
 import { LIMITS } from "../model/limits.ts";
+import { notAmong } from "../model/near-name.ts";
 import { ok, type Result } from "../model/result.ts";
 import type { Reply } from "../ports.ts";
 import { knownVersion } from "../profiles/index.ts";
@@ -113,18 +115,22 @@ export function rangeIn({ since, until, limit }: Bounds, nowMs: number | null): 
   return { issues, times };
 }
 
-export const reasonIssues = (reason: string | undefined): readonly InputIssue[] =>
-  reason !== undefined && (reason === "" || reason.length > LIMITS.textLength)
-    ? [{ path: "reason", message: `must be 1 to ${LIMITS.textLength} characters, such as OutOfcpu` }]
-    : [];
+/** A reason that nobody knows may be a resource's of a name that is not known here, unless it is like one that is. */
+export function reasonIssues(reason: string | undefined): readonly InputIssue[] {
+  if (reason === undefined) return [];
+  if (reason === "" || reason.length > LIMITS.textLength)
+    return [{ path: "reason", message: `must be 1 to ${LIMITS.textLength} characters, such as OutOfcpu` }];
+  const meant = meantReason(reason);
+  return meant === null ? [] : [{ path: "reason", message: `there is no \`${reason}\`; did you mean ${meant}?` }];
+}
 
 export function decisionQuery(given: Given, nowMs: number): Result<DecisionQuery, Problem> {
   const { kind, verdict, reason, pod, kubelet, pageToken, limit } = given;
   const { issues: rangeIssues, times } = rangeIn(given, nowMs);
   const issues: InputIssue[] = [];
-  if (kind !== undefined && !isKind(kind)) issues.push({ path: "kind", message: `must be one of ${KINDS.join(", ")}` });
+  if (kind !== undefined && !isKind(kind)) issues.push({ path: "kind", message: notAmong(kind, KINDS) });
   if (verdict !== undefined && !isVerdict(verdict))
-    issues.push({ path: "verdict", message: `must be one of ${VERDICTS.join(", ")}` });
+    issues.push({ path: "verdict", message: notAmong(verdict, VERDICTS) });
   issues.push(...reasonIssues(reason));
   const version = kubelet === undefined ? null : knownVersion("kubelet", kubelet);
   if (version?.ok === false) issues.push(version.error);

@@ -2,6 +2,7 @@ import type { Context } from "hono";
 import type { Result } from "../model/result.ts";
 import type { Ports, Reply } from "../ports.ts";
 import type { Problem } from "../service/problem.ts";
+import { tokenOfCookie } from "./auth/authorize.ts";
 import { PROBLEM_TYPE, problemText, statusOf } from "./problem.ts";
 
 /** The headers of every answer: nothing of it is sniffed, framed, or loaded into another site's page. */
@@ -52,7 +53,8 @@ export async function packed(
   { req }: Context,
   reply: Reply,
 ): Promise<Reply> {
-  const { status, type, body, untagged } = reply;
+  const { status, type, untagged } = reply;
+  const body = typeof reply.body === "string" && isPage(type) ? forCaller(reply.body, req) : reply.body;
   const headers = { "cache-control": "no-store", ...reply.headers };
   if (typeof body !== "string") return { ...reply, headers, isPacked: true };
   const compressed = isText(type) && takesGzip(req) && body.length >= WORTH_COMPRESSING ? gzip?.(body) : undefined;
@@ -65,6 +67,15 @@ export async function packed(
   const etag = compressed === undefined ? tag : `W/${tag}`;
   const tagged = { ...whole, headers: { ...sent, etag, "cache-control": "private, no-cache" } };
   return matches(req.header("if-none-match"), tag) ? { ...tagged, status: 304, body: "" } : tagged;
+}
+
+const isPage = (type: string): boolean => type.startsWith("text/html");
+/** Between these a page has what only a browser with a token in its cookie is shown; texts of others have no such marks unescaped. */
+export const SIGNED_IN = ["<!--signed-in-->", "<!--/signed-in-->"] as const;
+function forCaller(text: string, req: Context["req"]): string {
+  const [from, to] = SIGNED_IN.map((mark) => text.indexOf(mark)) as [number, number];
+  if (from < 0 || (tokenOfCookie(req.header("cookie")) ?? "") !== "") return text;
+  return text.slice(0, from) + text.slice(to + SIGNED_IN[1].length);
 }
 
 /** Only texts that a browser loads are compressed; answers of the API go out as they are. */

@@ -25,6 +25,13 @@ export const EVICTION_SIGNALS = [
 ] as const;
 export type EvictionSignal = (typeof EVICTION_SIGNALS)[number];
 export const PRESSURE_CONDITIONS = ["MemoryPressure", "DiskPressure", "PIDPressure"] as const;
+/** Why a pod goes: for what the node lacks, or above a limit of its own. */
+export const EVICTION_CAUSES = [
+  "threshold",
+  "emptyDir",
+  "pod-ephemeral-storage",
+  "container-ephemeral-storage",
+] as const;
 export type PressureCondition = (typeof PRESSURE_CONDITIONS)[number];
 /** Where images and containers lie: on the kubelet's own disk, together on another, or each on its own. */
 export const FILE_SYSTEMS = ["one", "dedicated", "split"] as const;
@@ -182,7 +189,7 @@ export type Reclaim = Form<typeof reclaim>;
 const evictedPod = () =>
   z.strictObject({
     pod: podRef,
-    cause: z.enum(["threshold", "emptyDir", "pod-ephemeral-storage", "container-ephemeral-storage"]),
+    cause: z.enum(EVICTION_CAUSES),
     reason: z.literal("Evicted").describe("of the status and of the event"),
     message: answerText.describe("the kubelet's words"),
     annotations: z.record(z.string(), z.string()).describe("of the event"),

@@ -11,6 +11,12 @@ export function didYouMean(given: string, names: readonly string[], otherwise: s
   return near === null ? otherwise : `did you mean ${near}?`;
 }
 
+/** What is wrong with a word that is none of these, with the one that may have been meant. */
+export function notAmong(given: string, words: readonly string[]): string {
+  const near = nearName(given, words);
+  return `must be one of ${words.join(", ")}${near === null ? "" : `; did you mean ${near}?`}`;
+}
+
 /** No name that one looks for is longer. */
 export const LONGEST = 253;
 

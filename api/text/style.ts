@@ -57,7 +57,13 @@ export const assumedLine = (assumed: string | null | undefined, paint: Paint): s
 export const widthOf = (text: string): number => stringWidth(text);
 
 const SEGMENTER = new Intl.Segmenter();
-const lettersOf = (text: string): readonly string[] => Array.from(SEGMENTER.segment(text), ({ segment }) => segment);
+// biome-ignore lint/suspicious/noControlCharactersInRegex: the escape that starts a colour
+const COLOUR = /(\u001b\[\d+m)/;
+/** A change of colour is a letter by itself, which takes no column. */
+const lettersOf = (text: string): readonly string[] =>
+  text
+    .split(COLOUR)
+    .flatMap((part, i) => (i % 2 === 1 ? part : Array.from(SEGMENTER.segment(part), ({ segment }) => segment)));
 
 /** How many of the first letters fit into `width` columns together. */
 function fitting(letters: readonly string[], width: number): number {
@@ -118,4 +124,24 @@ export function wrap(text: string, width: number): readonly string[] {
     line = letters.join("");
   }
   return line === "" ? lines : [...lines, line];
+}
+
+/** What a line begins with: branches of a tree, its indent, and the mark or the number of a list. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: the escape that starts a colour
+const BEGINNING = /^((?:\u001b\[\d+m|[ │])*)(- |\d+ {2,})?/;
+
+/** A text whose lines take no more columns; what goes on in a next line stands a bit to the right of where it began. */
+export function fitLines(text: string, columns: number): string {
+  if (columns === Number.POSITIVE_INFINITY) return text;
+  return text
+    .split("\n")
+    .flatMap((line) => (widthOf(line) <= columns ? line : fitted(line, columns)))
+    .join("\n");
+}
+function fitted(line: string, columns: number): readonly string[] {
+  const [beginning = "", indent = "", mark = "  "] = BEGINNING.exec(line) ?? [];
+  const branches = indent.replaceAll(new RegExp(COLOUR, "g"), "");
+  const below = widthOf(branches) < columns / 2 ? branches + " ".repeat(mark.length) : "  ";
+  const lines = wrap(line.slice(beginning.length), columns - Math.max(widthOf(beginning), widthOf(below)));
+  return lines.map((part, i) => `${i === 0 ? beginning : below}${part}`.trimEnd());
 }

@@ -42,7 +42,16 @@ export const nodeName = (name: string): Html =>
 export const podLink = (node: string, { namespace, name, uid }: PodRef): Html =>
   name === ""
     ? html`(gone) ${uid}`
-    : html`<a href="/nodes/${encodeURIComponent(node)}/pods/${encodeURIComponent(namespace)}/${encodeURIComponent(name)}" title="${namespace}/${name}">${namespace}/${name}</a>`;
+    : html`<a href="/nodes/${encodeURIComponent(node)}/pods/${encodeURIComponent(namespace)}/${encodeURIComponent(name)}" title="${namespace}/${name}">${cutInside(`${namespace}/${name}`)}</a>`;
+
+/** A name that may have to be cut keeps its end: pods of one owner differ by it. */
+export function cutInside(name: string): Html {
+  if (name.length <= MAX_UNCUT) return html`${name}`;
+  return html`<span title="${name}"><span class="cut">${name.slice(0, -KEPT_END)}</span>${name.slice(-KEPT_END)}</span>`;
+}
+const MAX_UNCUT = 28;
+/** A pod's own part of a name that its owner made, and a bit of its owner's. */
+const KEPT_END = 8;
 
 /** Nodes of a fleet that a form offers; any other may be written into its field. */
 export const MAX_OFFERED = 500;

@@ -1,4 +1,5 @@
 import { adviceOf, statusOf, titleOf } from "../http/problem.ts";
+import { SIGNED_IN } from "../http/respond.ts";
 import { ok, type Result } from "../model/result.ts";
 import type { AssetName, Reply } from "../ports.ts";
 import type { Problem } from "../service/problem.ts";
@@ -33,6 +34,10 @@ export interface PageOptions {
   readonly live?: string;
 }
 
+const SIGN_OUT = raw(
+  `${SIGNED_IN[0]}<form class="sign-out" method="post" action="/sign-out"><button>Sign out</button></form>${SIGNED_IN[1]}`,
+);
+
 /** A whole page around its content. Everything in a template is escaped but other templates. */
 export async function page(
   title: string,
@@ -58,7 +63,7 @@ ${all(modules.map((name) => html`<script type="module" src="/assets/${name}"></s
 <body${live === undefined ? "" : html` data-live-node="${live}"`}>
 <a class="skip" href="#content">To the content</a>
 <header><a class="brand" href="/">Nodewise</a><span class="soft">the kubelet’s node decisions, explained and recorded</span>
-<nav aria-label="Pages">${all(PLACES.map(([path, name]) => html`<a href="${path}"${path === place ? raw(' aria-current="page"') : ""}>${name}</a>`))}</nav></header>
+<nav aria-label="Pages">${all(PLACES.map(([path, name]) => html`<a href="${path}"${path === place ? raw(' aria-current="page"') : ""}>${name}</a>`))}${SIGN_OUT}</nav></header>
 <main id="content">
 <h1>${title}</h1>
 ${await content}
@@ -112,7 +117,7 @@ export const signInForm = (to: string): Html => html`
 function near({ code, near: names = [] }: Problem): Html | Promise<Html> | "" {
   if (names.length === 0 || code !== "unknown_node") return "";
   const links = names.map((name) => html`<li><a href="/nodes/${encodeURIComponent(name)}">${name}</a></li>`);
-  return html`<p>Did you mean</p><ul>${all(links)}</ul>`;
+  return html`<p>Did you mean</p><ul class="names">${all(links)}</ul>`;
 }
 
 function issues({ issues: list = [] }: Problem): Html | Promise<Html> | "" {

@@ -27,6 +27,15 @@ export function terminalText(text: string): Html | Promise<Html> {
   return html`<pre class="terminal" tabindex="0">${all(parts)}</pre>`;
 }
 
+/** Columns of a wide page, and those that a phone of 360 px has room for. */
+export const WIDE_COLUMNS = 140;
+const NARROW_COLUMNS = 40;
+/** A text for both: what is put in columns can only be drawn for a width. */
+export const textForBoth = (at: (columns: number) => string, wide = WIDE_COLUMNS): Html | Promise<Html> =>
+  wideAndNarrow(at(wide), at(NARROW_COLUMNS));
+export const wideAndNarrow = (wide: string, narrow: string): Html | Promise<Html> =>
+  html`<div class="text-wide">${terminalText(wide)}</div><div class="text-narrow">${terminalText(narrow)}</div>`;
+
 type Drawn = Pick<DecisionHead, "id" | "policyVersion">;
 /** Is told of a record that could not be drawn, and why. */
 export type Undrawn = (record: Drawn, error: unknown) => void;

@@ -52,8 +52,7 @@ const signInPage = (content: Html | Promise<Html>, status: number): Promise<Resu
     { status },
   );
 
-const signedIn = (id: string): Html => html`<p>You are signed in with token <code>${id}</code>.</p>
-<form class="row" method="post" action="/sign-out"><button>Sign out</button></form>`;
+const signedIn = (id: string): Html => html`<p>You are signed in with token <code>${id}</code>.</p>`;
 
 const WORDS = {
   advice: "sign in on the page /sign-in",

@@ -44,6 +44,11 @@ const TONE: { readonly [V in Verdict]: "good" | "warn" | "bad" | "" } = {
   restarts: "warn",
 };
 
+const GRAVITY = ["good", "", "warn", "bad"] as const;
+/** How much a verdict wants a person's eye: 0 is as it should be. */
+export const gravity = (verdict: string): number =>
+  isVerdict(verdict) ? GRAVITY.indexOf(TONE[verdict]) : GRAVITY.indexOf("");
+
 /** How a decision ended, as a word in the colour of its verdict, and why. */
 export const verdictTag = (verdict: string, reason: string | null = null, word = verdict): Html | Promise<Html> =>
   html`<span class="tag ${isVerdict(verdict) ? TONE[verdict] : ""}">${word}</span>${reason === null ? "" : html` <span class="small">${reason}</span>`}`;

@@ -3,11 +3,11 @@ import { getWhyAnswer } from "../http/why.ts";
 import type { Result } from "../model/result.ts";
 import type { Reply } from "../ports.ts";
 import type { Problem } from "../service/problem.ts";
-import { colorPaint } from "../text/style.ts";
+import { colorPaint, fitLines } from "../text/style.ts";
 import { storyText } from "../text/why.ts";
 import { html, nodeName } from "./html.ts";
 import { page } from "./page.ts";
-import { terminalText } from "./record-part.ts";
+import { textForBoth } from "./record-part.ts";
 
 /** A story's tables are laid out for so many columns. */
 const COLUMNS = 120;
@@ -23,7 +23,7 @@ export async function getWhyPage(exchange: Exchange): Promise<Result<Reply, Prob
   return page(
     `Why ${pod} is as it is`,
     html`<p class="soft">By what the history holds of ${nodeName(node)}. Documents of a cluster tell more: <code>kubectl get pods,nodes,events -A -o json | nodewise why ${pod}</code></p>
-${story === null ? "" : terminalText(storyText(story, { columns: COLUMNS, paint: colorPaint }))}
+${story === null ? "" : textForBoth((columns) => fitLines(storyText(story, { columns, paint: colorPaint }), columns), COLUMNS)}
 <p class="small"><a href="/v1${pathname}/why">JSON</a> · <a href="/nodes/${encodeURIComponent(node)}/decisions?pod=${encodeURIComponent(pod)}">the decisions about it</a> · in a terminal: <code>nodewise why ${pod} --api ${origin}</code></p>`,
     { live: node },
   );

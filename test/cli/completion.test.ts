@@ -161,6 +161,18 @@ describe("a word that is no command", () => {
     );
   });
 
+  test.each([
+    [["history", "--kind", "evction"], "eviction"],
+    [["history", "--reason", "OutOfCpu"], "OutOfcpu"],
+    [["agreement", "--verdict", "difers"], "differs"],
+    [["agreement", "--reason", "evicted"], "Evicted"],
+    [["completion", "bsh"], "bash"],
+  ])("%j gets the word that was meant", async (args, meant) => {
+    const { code, stderr } = await run(args);
+    expect(code).toBe(2);
+    expect(stderr).toContain(`\n(Did you mean ${meant}?)\n`);
+  });
+
   test("proposes a subcommand whatever follows it, and takes no other word for one", async () => {
     expect((await run(["history", "shw", "0e1c1a2b"])).stderr).toContain("(Did you mean show?)");
     expect((await run(["history", "nothing-like-it"])).stderr).toBe(

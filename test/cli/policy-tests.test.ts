@@ -96,6 +96,18 @@ describe("nodewise test", () => {
     expect(stderr).toMatch(/^nodewise: \S*notes\.yaml: no case is there, and no case is given it: passed over\n$/);
   });
 
+  test("a file of a folder that is no YAML is a fault with its place, whatever it was to hold, unless a case is given it", async () => {
+    const good = `name: too large\n${ADMISSION}expect: {verdict: refused}\n`;
+    const folder = folderWith({ "node.yaml": NODE, "a.yaml": good, "broken.yaml": "name: [x\n" });
+    const { code, stderr } = await run(["test", folder]);
+    expect(code).toBe(2);
+    expect(stderr).toMatch(/broken\.yaml:\d+:\d+: /);
+    expect(stderr).not.toContain("passed over");
+    const given = good.replace("node.yaml", "broken.yaml").replace("verdict: refused", "error: broken.yaml");
+    const own = await run(["test", folderWith({ "a.yaml": given, "broken.yaml": "name: [x\n" })]);
+    expect({ code: own.code, stderr: own.stderr }).toEqual({ code: 0, stderr: "" });
+  });
+
   test("of the guide's examples finds all as expected", async () => {
     const { code, failed, passed, cases, reasons } = await report(EXAMPLES);
     expect(cases.filter(({ mismatches }) => mismatches.length > 0)).toEqual([]);

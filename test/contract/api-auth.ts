@@ -165,9 +165,14 @@ function signIn(of: Of): void {
       expect((await sign({ token, to })).headers.get("location"), to).toBe("/");
 
     const own = { ...browser, cookie: `other=1; ${cookie.split(";")[0]}` };
-    for (const path of ["/", "/v1/nodes", "/lint"])
-      expect((await of().fetch(path, { headers: own })).status, path).toBe(200);
-    expect(await (await of().fetch("/sign-in", { headers: own })).text()).toContain("Sign out");
+    expect((await of().fetch("/v1/nodes", { headers: own })).status).toBe(200);
+    for (const path of ["/", "/lint", "/docs", "/decisions", "/sign-in", "/no-such-page"]) {
+      const shown = await of().fetch(path, { headers: own });
+      expect(shown.status, path).toBe(path === "/no-such-page" ? 404 : 200);
+      expect(await shown.text(), path).toMatch(/<header>.*<button>Sign out<.*<\/header>/s);
+    }
+    for (const path of ["/docs", "/sign-in"])
+      expect(await (await of().fetch(path, { headers: browser })).text(), path).not.toContain("Sign out");
     // what changes something and is no page's form wants the header
     const post = { method: "POST", headers: { ...own, "content-type": "application/json" }, body: "{}" };
     expect((await of().fetch("/v1/lint", post)).status).toBe(401);

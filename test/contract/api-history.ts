@@ -100,6 +100,35 @@ export function history(of: Of): void {
   });
 }
 
+export function misspelt(of: Of): void {
+  test.each([
+    ["/v1/decisions?kind=evction", "eviction"],
+    ["/v1/decisions?verdict=refusd", "refused"],
+    ["/v1/decisions?reason=outofcpu", "OutOfcpu"],
+    ["/v1/decisions?reason=outofmem", "OutOfmemory"],
+    ["/v1/decisions?reason=memory.availabel", "memory.available"],
+    ["/v1/nodes?reason=OutOfCPU", "OutOfcpu"],
+    ["/v1/nodes?show=presure", "pressure"],
+    ["/v1/agreement?reason=evicted", "Evicted"],
+    ["/v1/agreement?kind=evictoin", "eviction"],
+    ["/decisions?reason=outofcpu", "OutOfcpu"],
+    ["/?reason=outofcpu", "OutOfcpu"],
+    ["/agreement?reason=outofcpu", "OutOfcpu"],
+  ])("%s: what nobody knows is told with %s, which may have been meant", async (path, meant) => {
+    const { issues } = await problemOf(await get(of(), path), "invalid_query");
+    expect(issues).toHaveLength(1);
+    expect(issues?.[0]?.message).toContain(`did you mean ${meant}?`);
+  });
+
+  test.each(["OutOfexample.com/gpu", "OutOfhugepages-2Mi", "SomethingElseEntirely"])(
+    "a reason that is like none, or a resource's, is asked for: %s",
+    async (reason) => {
+      const path = `/v1/decisions?reason=${encodeURIComponent(reason)}`;
+      expect((await answer(await get(of(), path), decisionList)).decisions).toEqual([]);
+    },
+  );
+}
+
 export function fleets(of: Of): void {
   test("nodes come in pages by name, each once, and a name that is near is found in any of them", async () => {
     const prefix = fresh("fleet");

@@ -13,7 +13,7 @@ import { containerPasses, imagePasses, imagesRemoved, imagesToldAnew, reclaimPas
 import { collectionsUnlisted } from "./api-gc-failed.ts";
 import { runtimeKept } from "./api-gc-history.ts";
 import { collectionsAskedBadly } from "./api-gc-input.ts";
-import { fleets, history, replays, results } from "./api-history.ts";
+import { fleets, history, misspelt, replays, results } from "./api-history.ts";
 import { kubeletsInFleet, outcomeLists, unreadKubelets } from "./api-kubelets.ts";
 import { moving } from "./api-moving.ts";
 import { agreements, badOutcomes, conditions, evictions, outcomes, preemptions } from "./api-outcomes.ts";
@@ -88,7 +88,7 @@ export function apiContract(name: string, open: () => Promise<ApiSubject>): void
     describe("stored snapshots and idempotency keys", () => snapshotsAndKeys(of));
     describe("bad input", () => badInput(of));
     describe("bad requests", () => badRequests(of));
-    describe("history", () => history(of));
+    describe("history", () => [history, misspelt].forEach((part) => void part(of)));
     describe("fleets", () => {
       fleets(of);
       fleetAnswers(of);

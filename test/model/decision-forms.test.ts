@@ -3,6 +3,7 @@ import { decideKind } from "../../api/decide/kinds/index.ts";
 import { decodeAsk } from "../../api/model/asks.ts";
 import { type Facts, KINDS, type Kind, type ReasonCode } from "../../api/model/decision.ts";
 import { decodeSnapshot } from "../../api/model/decode.ts";
+import { END_REASONS, OF_A_RESOURCE } from "../../api/model/end-reasons.ts";
 import { EVICTION_SIGNALS, evictionSummary, PRESSURE_CONDITIONS } from "../../api/model/eviction.ts";
 import { KIND_SPECS, notesOf, REMEMBERING } from "../../api/model/kinds.ts";
 import { type Case, recordedCases } from "./decision-cases.ts";
@@ -64,6 +65,13 @@ describe("whatever the recorded and the odd nodes are answered", () => {
   test.each(KINDS)("%s has its form, and no field beside it", (kind) => {
     expect(of(kind).fault).toBeNull();
     expect(of(kind).decided).toBeGreaterThan(10);
+  });
+  test("ends for a reason that lists can be asked for", () => {
+    const words = new Set(KINDS.flatMap((kind) => [...of(kind).words.values()].flatMap((ones) => [...ones])));
+    const unknown = [...words].filter(
+      (word) => word !== null && !END_REASONS.includes(word) && !OF_A_RESOURCE.test(word),
+    );
+    expect(unknown).toEqual([]);
   });
   test("another field, or one that is missing, is no form of a decision", () => {
     const decision = { version: 2, driver: "systemd", cgroups: [] };

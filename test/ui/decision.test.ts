@@ -79,7 +79,8 @@ test("an eviction shows the ranking of what is short, and folds those of what is
   const of = async (evictionHard: object): Promise<readonly [shown: string, folded: string]> => {
     const snapshot = JSON.parse(CAPTURED);
     snapshot.kubeletConfiguration.evictionHard = evictionHard;
-    const text = await textOf(app, `/decisions/${await decided(app, "eviction", { snapshot })}`);
+    const whole = await textOf(app, `/decisions/${await decided(app, "eviction", { snapshot })}`);
+    const text = whole.replaceAll(/<div class="text-narrow">.*?<\/div>/gs, "");
     const [shown = "", folded = ""] = text.split('<details id="idle-rankings">');
     return [shown, folded.split("</details>")[0] ?? ""];
   };

@@ -213,7 +213,7 @@ describe("one decision", () => {
     const page = await replay(app, { decision: ids[0] ?? "", only: "yes", change: PATCH });
     expect(page.words).toContain("It would have been another one.");
     expect(page.words).toContain('allocatable.cpu "1800m" "400m"');
-    expect(page.html.match(/class="terminal"/g)).toHaveLength(2);
+    expect(page.html.match(/class="text-wide"><pre class="terminal"/g)).toHaveLength(2);
     const same = await replay(app, { decision: ids[0] ?? "", only: "yes" });
     expect(same.words).toContain("It would have been the same.");
     const history = await replay(app, { decision: ids[0] ?? "", change: PATCH });

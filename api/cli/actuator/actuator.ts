@@ -27,7 +27,7 @@ import { ok } from "../../model/result.ts";
 import { printable } from "../../text/style.ts";
 import type { Cli, LogFlags } from "../cli.ts";
 import { gcLines, removalLine, settledLine } from "../gc/pass.ts";
-import { EXIT, type ExitCode, fault, type Outcome, stopSignal, type Terminal } from "../terminal.ts";
+import { EXIT, type ExitCode, fault, type Outcome, printText, stopSignal, type Terminal } from "../terminal.ts";
 import { driftTable, passLine, skipLines, stepsTable } from "./pass-text.ts";
 import { type ActuatorFlags, configOf } from "./settings.ts";
 
@@ -144,14 +144,14 @@ function textReports(output: "table" | "json", isOnce: boolean, terminal: Termin
     onSettled: (settled) => terminal.warn(`nodewise: ${settledLine(settled)}`),
     onPass: (report) => printPass(report, output, isOnce, terminal),
     onGcReport: (report) => {
-      if (isTable) for (const line of gcLines(report)) terminal.write(`${line}\n`);
+      if (isTable) for (const line of gcLines(report)) printText(terminal, `${line}\n`);
       else json({ collection: report });
     },
-    onRemoval: (removal) => (isTable ? terminal.write(removalLine(removal, terminal)) : json({ removal })),
-    onEvent: (event) => (isTable ? terminal.write(eventLine(event, terminal)) : json({ event })),
+    onRemoval: (removal) => (isTable ? printText(terminal, removalLine(removal, terminal)) : json({ removal })),
+    onEvent: (event) => (isTable ? printText(terminal, eventLine(event, terminal)) : json({ event })),
     onReload: (reloaded) => terminal.warn(`nodewise: ${redacted(reloadText(reloaded))}`),
     onDecision: (kind, { id, decidedBy, verdict }) => {
-      if (isTable) terminal.write(decisionLine(kind, { id, decidedBy, verdict }));
+      if (isTable) printText(terminal, decisionLine(kind, { id, decidedBy, verdict }));
       else json({ decision: { kind, id, decidedBy, verdict } });
     },
   };
@@ -164,9 +164,9 @@ function printPass(report: PassReport, output: "table" | "json", isOnce: boolean
   }
   const results = report.applied?.results ?? [];
   const shown = isOnce ? results : results.filter(({ status }) => status !== "planned" && status !== "unchanged");
-  terminal.write(stepsTable(shown, terminal));
-  if (isOnce) terminal.write(driftTable(report.drift, terminal) + skipLines(report.skipped, terminal));
-  terminal.write(`${passLine(report)}\n`);
+  printText(terminal, stepsTable(shown, terminal));
+  if (isOnce) printText(terminal, driftTable(report.drift, terminal) + skipLines(report.skipped, terminal));
+  printText(terminal, `${passLine(report)}\n`);
 }
 
 /** A refused decision is an answer, and so is drift where it was asked for; everything else that went wrong is a failure. */

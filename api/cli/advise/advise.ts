@@ -14,7 +14,7 @@ import { storeSetting } from "../api-options.ts";
 import type { Cli } from "../cli.ts";
 import { asksCluster, type ClusterFlags, withoutEnv } from "../cluster-options.ts";
 import { timesOf, tokenOf } from "../history/source.ts";
-import { EXIT, type Fault, type Form, fault, type Outcome, printData, warnAll } from "../terminal.ts";
+import { EXIT, type Fault, type Form, fault, type Outcome, printData, printText, warnAll } from "../terminal.ts";
 import { adviceText } from "./advice-text.ts";
 import { measuredNow, readMeasured } from "./measured-files.ts";
 
@@ -121,7 +121,7 @@ async function adviceOfApi(
 
 function print(advice: ReservesAdvice, { output }: AdviseFlags, { terminal }: Cli): Outcome {
   const { patch, measurements, findings } = advice;
-  if (output === "table") terminal.write(adviceText(advice, terminal));
+  if (output === "table") printText(terminal, adviceText(advice, terminal));
   else if (output === "patch") {
     printData(terminal, patch, "yaml");
     const refusals = findings.filter(({ severity }) => severity === "refuses-start");

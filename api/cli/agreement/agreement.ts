@@ -10,7 +10,7 @@ import { durationText } from "../../text/time-text.ts";
 import { storeSetting } from "../api-options.ts";
 import type { Cli } from "../cli.ts";
 import { firstOf, type Times, timesOf, tokenOf } from "../history/source.ts";
-import { EXIT, type Fault, type Form, type Outcome, printData, type Terminal } from "../terminal.ts";
+import { EXIT, type Fault, type Form, type Outcome, printData, printText, type Terminal } from "../terminal.ts";
 
 export interface AgreementFlags {
   readonly dataDir?: string;
@@ -103,9 +103,9 @@ async function print(
   else if (output !== "table") printData(terminal, { kinds, outcomes: listed.value }, output);
   else if (kinds.length === 0) terminal.warn("no outcomes of kubelets are recorded for this");
   else {
-    terminal.write(kindsTable(kinds, terminal));
+    printText(terminal, kindsTable(kinds, terminal));
     const of = kinds.reduce((sum, kind) => sum + countOf(kind, verdict), 0);
-    for (const one of listed.value) terminal.write(`\n${outcomeText(one, terminal)}`);
+    for (const one of listed.value) printText(terminal, `\n${outcomeText(one, terminal)}`);
     if (of > listed.value.length) terminal.warn(`${of - listed.value.length} more; --limit shows them`);
   }
   return ok(exit);

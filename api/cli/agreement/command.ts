@@ -1,7 +1,7 @@
 import { type Command, Option } from "commander";
 import { AGREEMENT_VERDICTS, OUTCOME_KINDS } from "../../model/outcome.ts";
 import { databaseOption, dataDirOption, passwordFileOption } from "../api-options.ts";
-import { type Cli, examples, finish, limitOption, outputOption } from "../cli.ts";
+import { type Cli, examples, finish, limitOption, outputOption, reasonOption } from "../cli.ts";
 import type { AgreementFlags } from "./agreement.ts";
 
 const EXIT_CODES = `
@@ -22,7 +22,7 @@ export function addAgreement(program: Command, cli: Cli): void {
     .option("--until <time>", "likewise")
     .option("--node <name>", "of this node only")
     .addOption(new Option("--kind <kind>", "of this kind only").choices(OUTCOME_KINDS))
-    .option("--reason <reason>", "with the kubelet's word for why only, such as OutOfcpu or Evicted")
+    .addOption(reasonOption("OutOfcpu or Evicted"))
     .option("--pod <pod>", "of this pod only: uid, namespace/name, or name")
     .option("-n, --namespace <namespace>", "of pods of this namespace only")
     .addOption(

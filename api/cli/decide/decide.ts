@@ -27,6 +27,7 @@ import {
   isGood,
   type Outcome,
   printData,
+  printText,
   type Terminal,
   warnAll,
 } from "../terminal.ts";
@@ -155,7 +156,10 @@ function compareOn(
     printData(terminal, karpenterShape(after.value.decision as AllocatableDecision), "json");
   else if (output === "table") {
     const assumed = assumedText(assumptions);
-    terminal.write(comparisonText({ ...head, node: head.node ?? machineName, assumed, explain }, made.value, terminal));
+    printText(
+      terminal,
+      comparisonText({ ...head, node: head.node ?? machineName, assumed, explain }, made.value, terminal),
+    );
   } else if (output !== "karpenter") printData(terminal, { ...head, ...comparisonData(made.value) }, output);
   if (!after.ok) return refusalFault(kind, after.error, snapshot);
   return ok(isGood(after.value.verdict) ? EXIT.ok : EXIT.negative);
@@ -182,7 +186,7 @@ function decideOn(
   };
   const { node, policyVersion } = head;
   const shown = { kind, node: node ?? machineName, policyVersion, decided: answer.value, explain, advice, ...question };
-  if (output === "table") terminal.write(answerText(shown, terminal));
+  if (output === "table") printText(terminal, answerText(shown, terminal));
   else if (output === "karpenter")
     printData(terminal, karpenterShape(answer.value.decision as AllocatableDecision), "json");
   else printData(terminal, { ...head, ...answer.value }, output);

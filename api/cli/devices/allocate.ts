@@ -24,7 +24,7 @@ import { printable } from "../../text/style.ts";
 import { table } from "../../text/table.ts";
 import type { Cli } from "../cli.ts";
 import { readPods } from "../inputs/pods.ts";
-import { EXIT, type Fault, fault, type Outcome, printData, stopSignal, type Terminal } from "../terminal.ts";
+import { EXIT, type Fault, fault, type Outcome, printData, printText, stopSignal, type Terminal } from "../terminal.ts";
 import { type AllocateFlags, type ContainerGift, giftsOf } from "./container-devices.ts";
 import type { KnownPod } from "./place.ts";
 import { type DevicePlace, openPlace } from "./place.ts";
@@ -280,8 +280,8 @@ function print(
     printData(terminal, { node, pod: { namespace, name, uid }, containers }, output);
     return;
   }
-  terminal.write(terminal.paint("green", `allocated: ${printable(`${namespace}/${name}`)}\n\n`));
-  terminal.write(giftsTable(containers, terminal));
+  printText(terminal, terminal.paint("green", `allocated: ${printable(`${namespace}/${name}`)}\n\n`));
+  printText(terminal, giftsTable(containers, terminal));
 }
 
 /** Each container's devices, and below them what comes with them, as the runtime is to be given it. */

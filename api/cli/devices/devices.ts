@@ -8,7 +8,7 @@ import { listText } from "../../text/tables/shown.ts";
 import type { Cli } from "../cli.ts";
 import { headText, statusSource } from "../pods/read-status.ts";
 import { showOften } from "../pods/watch.ts";
-import { type Outcome, printData, type Terminal } from "../terminal.ts";
+import { type Outcome, printData, printText, type Terminal } from "../terminal.ts";
 import type { DevicesFlags } from "./container-devices.ts";
 
 const NONE_TAKEN =
@@ -23,7 +23,7 @@ export async function devices(given: DevicesFlags, cli: Cli): Promise<Outcome> {
     if (given.output !== "table") printData(terminal, { at, nodeName, devices: rows ?? null }, given.output);
     else {
       const text = rows === undefined ? terminal.paint("dim", NONE_TAKEN) : devicesText(rows, terminal);
-      terminal.write(headText(seen, terminal) + text);
+      printText(terminal, headText(seen, terminal) + text);
     }
     return ok(null);
   });

@@ -7,7 +7,7 @@ import { ok, type Result } from "../../model/result.ts";
 import { many } from "../../text/sentences/words.ts";
 import { printable } from "../../text/style.ts";
 import type { Cli } from "../cli.ts";
-import { EXIT, type Fault, fault, type Outcome, printData, type Terminal } from "../terminal.ts";
+import { EXIT, type Fault, fault, type Outcome, printData, printText, type Terminal } from "../terminal.ts";
 import { type FreeFlags, heldOf } from "./container-devices.ts";
 import { type DevicePlace, openPlace } from "./place.ts";
 
@@ -44,7 +44,7 @@ function freeIn(place: DevicePlace, wanted: string, { output }: FreeFlags, termi
   history.add(held.map((entry) => eventOf(entry, pod)));
   const freed = held.map((entry) => ({ container: entry.containerName, ...heldOf(entry) }));
   if (output !== "table") printData(terminal, { pod, uid, freed }, output);
-  else terminal.write(freed.length === 0 ? `${printable(pod)} held no device\n` : freed.map(lineOf).join(""));
+  else printText(terminal, freed.length === 0 ? `${printable(pod)} held no device\n` : freed.map(lineOf).join(""));
   return ok(EXIT.ok);
 }
 

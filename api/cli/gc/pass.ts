@@ -11,7 +11,7 @@ import { profileOf } from "../../profiles/index.ts";
 import { many } from "../../text/sentences/words.ts";
 import { humanBytes } from "../../text/size.ts";
 import { type Color, printable } from "../../text/style.ts";
-import { EXIT, type ExitCode, fault, type Outcome, stopSignal, type Terminal } from "../terminal.ts";
+import { EXIT, type ExitCode, fault, type Outcome, printText, stopSignal, type Terminal } from "../terminal.ts";
 import type { GcFlags, GcJob } from "./options.ts";
 import { NO_PODS, printAnswer } from "./preview.ts";
 
@@ -77,7 +77,7 @@ export async function pass({ kind, lacksPods, given, config, world, terminal }: 
     { ...world, client: client.value },
     {
       config,
-      onRemoval: (removal) => isTable && terminal.write(removalLine(removal, terminal)),
+      onRemoval: (removal) => isTable && printText(terminal, removalLine(removal, terminal)),
       onSettled: (settled) => terminal.warn(`nodewise: ${settledLine(settled)}`),
     },
     { stop: stopping.signal, joinsEviction: false },
@@ -104,7 +104,7 @@ function print(
 ): void {
   const { kind, at, answer, removals, fileSystem, complete, problems } = report;
   if (answer === null) return;
-  if (given.output === "table" && removals.length > 0) terminal.write(`${spaceLine(fileSystem)}\n`);
+  if (given.output === "table" && removals.length > 0) printText(terminal, `${spaceLine(fileSystem)}\n`);
   const { policyVersion } = profileOf(kubeletVersion);
   printAnswer({ kind, node, at, policyVersion, answer }, given, terminal, { removals, fileSystem, complete, problems });
 }

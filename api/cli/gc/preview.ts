@@ -11,7 +11,7 @@ import { REMEMBERING } from "../../model/kinds.ts";
 import { err, ok, type Result } from "../../model/result.ts";
 import { profileOf } from "../../profiles/index.ts";
 import { answerText } from "../../text/tables/index.ts";
-import { EXIT, type Fault, fault, type Outcome, printData, type Terminal } from "../terminal.ts";
+import { EXIT, type Fault, fault, type Outcome, printData, printText, type Terminal } from "../terminal.ts";
 import type { GcFlags, GcJob } from "./options.ts";
 
 /** Lists and decides with what is remembered; removes nothing, remembers nothing. */
@@ -127,7 +127,7 @@ export function printAnswer(
   if (output === "table") {
     const decided = { decision: answer.decision as DecisionOf[GcKind], verdict, reasons, needs };
     const observedAtMs = Date.parse(at);
-    terminal.write(answerText({ kind, node, policyVersion, decided, explain, assumed, observedAtMs }, terminal));
+    printText(terminal, answerText({ kind, node, policyVersion, decided, explain, assumed, observedAtMs }, terminal));
     return;
   }
   const head = {

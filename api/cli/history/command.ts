@@ -3,7 +3,16 @@ import { REMOVAL_ENDS } from "../../model/container-gc.ts";
 import { KINDS, VERDICTS } from "../../model/decision.ts";
 import { ADMITTED } from "../../model/kinds.ts";
 import { databaseOption, dataDirOption, passwordFileOption } from "../api-options.ts";
-import { type Cli, examples, finish, kubeletOption, limitOption, outputOption, wholeNumber } from "../cli.ts";
+import {
+  type Cli,
+  examples,
+  finish,
+  kubeletOption,
+  limitOption,
+  outputOption,
+  reasonOption,
+  wholeNumber,
+} from "../cli.ts";
 import type { BackupFlags, RestoreFlags } from "./backup.ts";
 import type { ExportFlags } from "./export.ts";
 import type { HistoryFlags } from "./history.ts";
@@ -29,7 +38,7 @@ export function addHistory(program: Command, cli: Cli): void {
         "with this verdict only; admitted: pods that came in, by --kind or else admission",
       ).choices([...VERDICTS, ADMITTED]),
     )
-    .option("--reason <reason>", "with the kubelet's word for why only, such as OutOfcpu or memory.available")
+    .addOption(reasonOption("OutOfcpu or memory.available"))
     .option("--pod <pod>", "about this pod: uid, namespace/name, or name")
     .addOption(kubeletOption("decided as this version of the kubelet only, such as 1.36"))
     .option("--since <time>", "RFC 3339, or a duration back from now such as 90m")

@@ -10,7 +10,17 @@ import { type Color, printable } from "../../text/style.ts";
 import { type Column, table } from "../../text/table.ts";
 import { storeSetting } from "../api-options.ts";
 import type { Cli } from "../cli.ts";
-import { EXIT, type Fault, type Form, fault, isGood, type Outcome, printData, type Terminal } from "../terminal.ts";
+import {
+  EXIT,
+  type Fault,
+  type Form,
+  fault,
+  isGood,
+  type Outcome,
+  printData,
+  printText,
+  type Terminal,
+} from "../terminal.ts";
 import { type Listed, timesOf, tokenOf } from "./source.ts";
 
 export interface HistoryFlags {
@@ -38,7 +48,7 @@ export async function history(given: HistoryFlags, cli: Cli): Promise<Outcome> {
     if (!decisions.ok) return decisions;
     printDecisions(decisions.value, output, cli);
     const instead = decisions.value.length === 0 ? await agreementInstead(given, filter.value, hasOutcomes) : null;
-    if (instead !== null) cli.terminal.warn(`kubelets did so: ${instead}`);
+    if (instead !== null) cli.terminal.warn(`kubelets did so: ${instead}`, true);
     return ok(EXIT.ok);
   };
   if (api === undefined) {
@@ -102,7 +112,7 @@ function printDecisions(decisions: readonly Listed[], output: Form | "csv", { te
   if (output === "csv") terminal.write(decisionsCsv(decisions));
   else if (output !== "table") printData(terminal, decisions, output);
   else if (decisions.length === 0) terminal.warn("no such decisions");
-  else terminal.write(decisionsTable(decisions, terminal));
+  else printText(terminal, decisionsTable(decisions, terminal));
 }
 
 /** Characters of an id that pages show too; `history show` takes them. */

@@ -6,7 +6,7 @@ import { table } from "../../text/table.ts";
 import { durationText } from "../../text/time-text.ts";
 import { storeSetting } from "../api-options.ts";
 import type { Cli } from "../cli.ts";
-import { EXIT, type Form, type Outcome, printData, type Terminal } from "../terminal.ts";
+import { EXIT, type Form, type Outcome, printData, printText, type Terminal } from "../terminal.ts";
 import { type ListedRemoval, type RemovalSource, type Summary, type Times, timesOf, tokenOf } from "./source.ts";
 
 export interface RemovalsFlags {
@@ -62,7 +62,7 @@ async function printRemovals(
   if (!found.ok) return found;
   if (output !== "table") printData(terminal, found.value, output);
   else if (found.value.length === 0) terminal.warn("no such removals");
-  else terminal.write(removalsTable(found.value, terminal));
+  else printText(terminal, removalsTable(found.value, terminal));
   return ok(EXIT.ok);
 }
 
@@ -74,7 +74,7 @@ async function printSummary(
 ): Promise<Outcome> {
   const found = await source.summarize(node, times);
   if (!found.ok) return found;
-  if (output === "table") terminal.write(summaryText(found.value, terminal));
+  if (output === "table") printText(terminal, summaryText(found.value, terminal));
   else printData(terminal, found.value, output);
   return ok(EXIT.ok);
 }

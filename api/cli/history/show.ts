@@ -7,7 +7,7 @@ import { printable } from "../../text/style.ts";
 import { answeredAsText, answerText } from "../../text/tables/index.ts";
 import { storeSetting } from "../api-options.ts";
 import type { Cli } from "../cli.ts";
-import { EXIT, type Fault, type Form, fault, type Outcome, printData, type Terminal } from "../terminal.ts";
+import { EXIT, type Fault, type Form, fault, type Outcome, printData, printText, type Terminal } from "../terminal.ts";
 import { type Listed, tokenOf } from "./source.ts";
 
 export interface ShowFlags {
@@ -38,7 +38,7 @@ export async function showDecision(id: string, given: ShowFlags, cli: Cli): Prom
   const print = (found: Result<Found, Fault>): Outcome => {
     if (!found.ok) return found;
     if (given.output !== "table") printData(cli.terminal, found.value.record, given.output);
-    else cli.terminal.write(shownText(found.value, given.explain, cli));
+    else printText(cli.terminal, shownText(found.value, given.explain, cli));
     return ok(EXIT.ok);
   };
   if (given.api !== undefined) return print(await ofApi(id, given.api, given, cli));

@@ -4,7 +4,7 @@ import { ok } from "../../model/result.ts";
 import { PROFILES } from "../../profiles/index.ts";
 import { table } from "../../text/table.ts";
 import { type Cli, examples, finish, outputOption } from "../cli.ts";
-import { EXIT, type Form, type Outcome, printData } from "../terminal.ts";
+import { EXIT, type Form, type Outcome, printData, printText } from "../terminal.ts";
 
 export function addKinds(program: Command, cli: Cli): void {
   const command = program
@@ -23,7 +23,7 @@ async function list({ terminal }: Cli, output: Form): Promise<Outcome> {
   else {
     const columns = [{ title: "KIND" }, { title: "DECIDES", shrinkTo: 20 }];
     const rows = kinds.map(({ kind, decides }) => ({ cells: [kind, decides] }));
-    terminal.write(table(columns, rows, terminal.columns, terminal.paint));
+    printText(terminal, table(columns, rows, terminal.columns, terminal.paint));
     terminal.write(`\nas a kubelet ${PROFILES.map(({ version }) => version).join(", ")} decides\n`);
   }
   return ok(EXIT.ok);

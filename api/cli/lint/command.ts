@@ -7,11 +7,7 @@ import type { LintFlags } from "./lint.ts";
 import { LINT_PARTS } from "./lint-input.ts";
 
 const TOUCHED = `
-TOUCHED, with a history: the recorded decisions whose own configuration has the same finding (code and field), and
-  of a finding with a patch   that would have been others with the patch
-  of a finding without one    whose answer names it, such as a start error, or would have been another without the
-                              field
-  Looked at are the newest 1,000 whose snapshot is still stored, as many as there is time for.
+TOUCHED, with a history: the recorded decisions whose own configuration has the same finding (code and field). Of a finding with a patch, those that would have been others with the patch; of one without, those whose answer names it, such as a start error, or that would have been others without the field. Looked at are the newest 1,000 whose snapshot is still stored, as many as there is time for.
 `;
 const EXIT_CODES = `
 Exit codes:

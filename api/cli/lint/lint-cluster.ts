@@ -7,7 +7,7 @@ import { assumedLine } from "../../text/style.ts";
 import type { Cli } from "../cli.ts";
 import { withoutEnv } from "../cluster-options.ts";
 import { type ClusterNode, eachClusterNode, readClusterNode, rightsText, withCluster } from "../inputs/cluster-node.ts";
-import { EXIT, type Fault, fault, type Outcome, printData, type Terminal } from "../terminal.ts";
+import { EXIT, type Fault, fault, type Outcome, printData, printText, type Terminal } from "../terminal.ts";
 import { exitOf, findingsIn, findingsText, type LintFlags, lintedFile, localInput, print, untouched } from "./lint.ts";
 import { type LintNode, readLintFiles } from "./lint-input.ts";
 
@@ -63,7 +63,7 @@ async function lintAll(given: LintFlags, files: LintFlags, cli: Cli): Promise<Ou
   };
   const linted = await withCluster(given, cli, (cluster) => eachClusterNode(cluster, undefined, given, cli, one));
   if (!linted.ok) return linted;
-  if (output === "table") cli.terminal.write(nodesText(linted.value, cli.terminal));
+  if (output === "table") printText(cli.terminal, nodesText(linted.value, cli.terminal));
   else printData(cli.terminal, { nodes: linted.value }, output);
   return ok(exitOfAll(linted.value, given.failOn));
 }

@@ -27,6 +27,7 @@ import {
   fault,
   type Outcome,
   printData,
+  printText,
   type Terminal,
   warnAll,
 } from "../terminal.ts";
@@ -272,7 +273,7 @@ export const lintedFile = (linted: Linted<TouchedFinding>, node: LintNode, given
 export function print(linted: readonly LintedFile[], given: LintFlags, { terminal }: Cli): Outcome {
   const output = given.json === true ? "json" : given.output;
   const findings = linted.flatMap((one) => one.findings);
-  if (output === "table") terminal.write(linted.map((one) => textOf(one, linted.length > 1, terminal)).join("\n"));
+  if (output === "table") printText(terminal, linted.map((one) => textOf(one, linted.length > 1, terminal)).join("\n"));
   else if (output === "sarif") terminal.write(sarifText(packageJson.version, linted.flatMap(annotationsOf)));
   else if (output === "github") terminal.write(githubText(linted.flatMap(annotationsOf)));
   else if (output === "junit") terminal.write(junitText("nodewise lint", linted.flatMap(casesOf)));

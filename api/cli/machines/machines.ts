@@ -3,21 +3,21 @@ import { humanBytes } from "../../text/size.ts";
 import { clip } from "../../text/style.ts";
 import { table } from "../../text/table.ts";
 import { cpuPicture } from "../../text/tables/cpus.ts";
-import { EXIT, type Form, fault, type Outcome, printData, type Terminal } from "../terminal.ts";
+import { EXIT, type Form, fault, type Outcome, printData, printText, type Terminal } from "../terminal.ts";
 import { type LibraryMachine, libraryMachine, machineNames, meantMachine } from "./machine-library.ts";
 
 /** The library as a list; of one machine its picture, or in a data form what `--machine` takes. */
 export function showMachines(name: string | undefined, output: Form, terminal: Terminal): Outcome {
   if (name === undefined) {
     const machines = machineNames().flatMap((known) => libraryMachine(known) ?? []);
-    if (output === "table") terminal.write(listTable(machines, terminal));
+    if (output === "table") printText(terminal, listTable(machines, terminal));
     else printData(terminal, machines.map(factsOf), output);
     return ok(EXIT.ok);
   }
   const found = libraryMachine(name);
   if (found === undefined)
     return fault(EXIT.badInput, `no machine of the library is named \`${name}\`: ${meantMachine(name)}`);
-  if (output === "table") terminal.write(oneMachine(found, terminal));
+  if (output === "table") printText(terminal, oneMachine(found, terminal));
   else printData(terminal, found.machine, output);
   return ok(EXIT.ok);
 }

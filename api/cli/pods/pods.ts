@@ -16,7 +16,7 @@ import { type Cell, table } from "../../text/table.ts";
 import { durationText } from "../../text/time-text.ts";
 import { driftTable } from "../actuator/pass-text.ts";
 import type { Cli } from "../cli.ts";
-import { EXIT, type Fault, type Form, fault, type Outcome, printData, type Terminal } from "../terminal.ts";
+import { EXIT, type Fault, type Form, fault, type Outcome, printData, printText, type Terminal } from "../terminal.ts";
 import { ageText, endText, noteOf, phaseColor, phaseText, podsText } from "./pods-table.ts";
 import { headText, type PodsFlags, type StatusRead, statusSource } from "./read-status.ts";
 import { milliText, pressureText, throttledText } from "./top.ts";
@@ -231,7 +231,7 @@ function printAll(seen: StatusRead, { output, events }: PodsFlags, terminal: Cli
       status.runsPods === false ? terminal.paint("dim", NOT_RUN) : "",
       events === true ? eventsTable(status.events, status.at, terminal) : "",
     ];
-    terminal.write(headText(seen, terminal) + parts.filter((part) => part !== "").join("\n"));
+    printText(terminal, headText(seen, terminal) + parts.filter((part) => part !== "").join("\n"));
   }
   return ok(null);
 }
@@ -288,7 +288,7 @@ function printOne(seen: StatusRead, wanted: string, output: Form, terminal: Cli[
   } else {
     const texts = found.map((pod: PodRow) => podText(pod, status, terminal));
     const parts = [...texts, refusedText(refused, terminal)].filter((part) => part !== "");
-    terminal.write(headText(seen, terminal) + parts.join("\n"));
+    printText(terminal, headText(seen, terminal) + parts.join("\n"));
   }
   return ok(null);
 }

@@ -10,7 +10,7 @@ import { printable } from "../../text/style.ts";
 import { durationText } from "../../text/time-text.ts";
 import { stateHome } from "../api-options.ts";
 import type { Cli } from "../cli.ts";
-import { EXIT, type Fault, type Form, fault, type Outcome, printData, type Terminal } from "../terminal.ts";
+import { EXIT, type Fault, type Form, fault, type Outcome, printData, printText, type Terminal } from "../terminal.ts";
 
 /** Where a status is read from. */
 export interface SourceFlags {
@@ -209,7 +209,8 @@ export function printHistory<Entry>(
   const { of, stateDir, output, draw } = how;
   const entries = read.value;
   if (output !== "table") printData(terminal, { stateDir, entries }, output);
-  else if (entries.length === 0) terminal.write(terminal.paint("dim", `nothing of ${of} happened in ${stateDir}\n`));
-  else terminal.write(draw(entries, terminal));
+  else if (entries.length === 0)
+    printText(terminal, terminal.paint("dim", `nothing of ${of} happened in ${stateDir}\n`));
+  else printText(terminal, draw(entries, terminal));
   return ok(EXIT.ok);
 }

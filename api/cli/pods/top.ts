@@ -6,7 +6,7 @@ import { amountText, humanBytes } from "../../text/size.ts";
 import { type Color, type Paint, printable } from "../../text/style.ts";
 import { type Cell, table } from "../../text/table.ts";
 import type { Cli } from "../cli.ts";
-import { type Outcome, printData, type Terminal } from "../terminal.ts";
+import { type Outcome, printData, printText, type Terminal } from "../terminal.ts";
 import { byName, phaseColor, phaseText } from "./pods-table.ts";
 import { headText, type Sort, statusSource, type TopFlags } from "./read-status.ts";
 import { showOften } from "./watch.ts";
@@ -124,7 +124,7 @@ export async function top(given: TopFlags, cli: Cli): Promise<Outcome> {
       .filter(({ namespace }) => given.namespace === undefined || namespace === given.namespace)
       .filter(({ state, usage }) => usage !== null || state === "active" || state === "terminating")
       .sort(ORDERS[given.sort]);
-    if (given.output === "table") terminal.write(headText(seen, terminal) + topText(shown, terminal));
+    if (given.output === "table") printText(terminal, headText(seen, terminal) + topText(shown, terminal));
     else printData(terminal, { at, nodeName, pods: shown.map(usageOf) }, given.output);
     return ok(null);
   });

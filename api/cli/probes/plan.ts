@@ -18,7 +18,7 @@ import { many } from "../../text/sentences/words.ts";
 import { table } from "../../text/table.ts";
 import type { Cli } from "../cli.ts";
 import { statusSource } from "../pods/read-status.ts";
-import { EXIT, type Fault, fault, type Outcome, printData, type Terminal } from "../terminal.ts";
+import { EXIT, type Fault, fault, type Outcome, printData, printText, type Terminal } from "../terminal.ts";
 import type { ProbePlanFlags } from "./probes.ts";
 import { NOTHING_PROBED } from "./probes.ts";
 
@@ -64,7 +64,7 @@ export async function probesPlan(path: string | undefined, given: ProbePlanFlags
   if (!planned.ok) return planned;
   const plan = probePlan(planned.value);
   if (given.output !== "table") printData(cli.terminal, plan, given.output);
-  else cli.terminal.write(planText(plan, cli.terminal));
+  else printText(cli.terminal, planText(plan, cli.terminal));
   return ok(EXIT.ok);
 }
 

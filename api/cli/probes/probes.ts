@@ -7,7 +7,7 @@ import { durationText } from "../../text/time-text.ts";
 import type { Cli } from "../cli.ts";
 import { headText, type SourceFlags, statusSource } from "../pods/read-status.ts";
 import { showOften } from "../pods/watch.ts";
-import { type Form, type Outcome, printData, type Terminal } from "../terminal.ts";
+import { type Form, type Outcome, printData, printText, type Terminal } from "../terminal.ts";
 
 const COLOR: Readonly<Record<NonNullable<ProbeRow["result"]>, Color>> = {
   Success: "green",
@@ -106,7 +106,7 @@ export async function probes(given: ProbesFlags, cli: Cli): Promise<Outcome> {
     if (given.output !== "table") printData(terminal, { at, nodeName, probes: rows ?? null }, given.output);
     else {
       const text = rows === undefined ? terminal.paint("dim", NOTHING_PROBED) : probesText(rows, at, terminal);
-      terminal.write(headText(seen, terminal) + text);
+      printText(terminal, headText(seen, terminal) + text);
     }
     return ok(null);
   });

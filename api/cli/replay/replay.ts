@@ -7,7 +7,7 @@ import { storeSetting } from "../api-options.ts";
 import type { Cli } from "../cli.ts";
 import { timesOf, tokenOf } from "../history/source.ts";
 import { type ChangeFlags, readChange } from "../inputs/change.ts";
-import { EXIT, type Fault, fault, type Outcome, stopFlag, type Terminal, warnAll } from "../terminal.ts";
+import { EXIT, type Fault, fault, type Outcome, printText, stopFlag, type Terminal, warnAll } from "../terminal.ts";
 import { progressOn } from "./progress.ts";
 import type { ReplayPages, ReplayRequest } from "./replay-api.ts";
 import { changedText, lostText, tallyText, unreadableText } from "./replay-text.ts";
@@ -57,7 +57,7 @@ class ReplayReport {
     const { json, all, limit } = this.#given;
     for (const one of page) {
       if (json === true) this.#terminal.write(`${JSON.stringify(one)}\n`);
-      else if (all === true || this.#listed[what] < limit) this.#terminal.write(textOf(one, this.#terminal));
+      else if (all === true || this.#listed[what] < limit) printText(this.#terminal, textOf(one, this.#terminal));
       else continue;
       this.#listed[what]++;
     }
@@ -101,11 +101,11 @@ class ReplayReport {
     const { differs, refused, unreadable } = tally.counts;
     const { changed, unreadable: named } = this.#listed;
     const others = differs + refused + unreadable - changed - named;
-    if (others > 0) this.#terminal.write(`and ${others.toLocaleString("en")} more: --all lists them\n`);
+    if (others > 0) printText(this.#terminal, `and ${others.toLocaleString("en")} more: --all lists them\n`);
     if (differs + refused + unreadable > 0) this.#terminal.write("\n");
     if (passedOf(tally.counts) === 0) this.#terminal.warn("no such decisions");
-    else this.#terminal.write(tallyText(tally, this.#terminal));
-    if (lostOf(tally.counts) > 0) this.#terminal.write(`\n${lostText(tally.counts)}\n`);
+    else printText(this.#terminal, tallyText(tally, this.#terminal));
+    if (lostOf(tally.counts) > 0) printText(this.#terminal, `\n${lostText(tally.counts)}\n`);
     if (pageToken !== undefined) this.#terminal.warn("counted from where --page-token goes on");
   }
 }

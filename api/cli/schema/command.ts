@@ -4,7 +4,7 @@ import { didYouMean } from "../../model/near-name.ts";
 import { ok } from "../../model/result.ts";
 import { table } from "../../text/table.ts";
 import { type Cli, examples, finish } from "../cli.ts";
-import { EXIT, fault, type Outcome, printData } from "../terminal.ts";
+import { EXIT, fault, type Outcome, printData, printText } from "../terminal.ts";
 
 /** Beside the kinds of decisions, in the order of the list. */
 const OTHERS = [
@@ -38,7 +38,10 @@ async function printSchema(name: string | undefined, { terminal }: Cli): Promise
   const { PUBLISHED, publishedSchema } = await import("./output-schemas.ts");
   if (name === undefined) {
     const rows = Array.from(PUBLISHED, ([one, { what }]) => ({ cells: [one, what] }));
-    terminal.write(table([{ title: "NAME" }, { title: "WHAT", shrinkTo: 20 }], rows, terminal.columns, terminal.paint));
+    printText(
+      terminal,
+      table([{ title: "NAME" }, { title: "WHAT", shrinkTo: 20 }], rows, terminal.columns, terminal.paint),
+    );
     return ok(EXIT.ok);
   }
   const found = PUBLISHED.get(name);

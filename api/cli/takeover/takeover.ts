@@ -29,7 +29,17 @@ import { durationText } from "../../text/time-text.ts";
 import { configOf } from "../actuator/settings.ts";
 import type { Cli } from "../cli.ts";
 import { statusSource } from "../pods/read-status.ts";
-import { EXIT, type Fault, type Form, fault, type Outcome, printData, stopSignal, type Terminal } from "../terminal.ts";
+import {
+  EXIT,
+  type Fault,
+  type Form,
+  fault,
+  type Outcome,
+  printData,
+  printText,
+  stopSignal,
+  type Terminal,
+} from "../terminal.ts";
 
 const SHORT_ID = 13;
 type Place = Pick<ActuatorConfig, "runtimeEndpoint" | "nodeName">;
@@ -291,7 +301,7 @@ async function planOf(
 }
 
 function print({ config, plan, kubelets, isDryRun }: Shown, { output }: TakeoverFlags, { terminal }: Cli): void {
-  if (output === "table") terminal.write(planText(config, plan, isDryRun, terminal));
+  if (output === "table") printText(terminal, planText(config, plan, isDryRun, terminal));
   else printData(terminal, planData(config, plan, { kubelets, isDryRun, ends: [], cameBack: null }), output);
 }
 
@@ -312,7 +322,7 @@ async function carryOut({ runtime, read, ...shown }: Carried, given: TakeoverFla
       wanted: read,
       onEvent: ({ type, reason, message, pod }) =>
         type === "Warning" && terminal.warn(`nodewise: ${fullName(pod)}: ${reason}: ${message}`),
-      onEnd: (end) => isTable && terminal.write(endLine(end, terminal)),
+      onEnd: (end) => isTable && printText(terminal, endLine(end, terminal)),
     },
     plan.stops,
     stopping.signal,

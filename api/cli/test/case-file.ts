@@ -98,14 +98,15 @@ export interface ReadCases {
 export async function readCases(paths: readonly string[]): Promise<Result<ReadCases, Fault>> {
   const cases: Case[] = [];
   const faults: { file: string; line: string }[] = [];
-  const others: string[] = [];
+  /** Files of folders that hold no case, each with why it cannot be read. */
+  const others = new Map<string, readonly string[]>();
   for (const path of paths) {
     const found = filesAt(path);
     if (!found.ok) return found;
     for (const file of found.value) {
       const document = await readDocument(file);
       const isCases = document.ok ? isCaseFile(document.value.value) : looksLikeCases(await textOf(file));
-      if (file !== path && !isCases) others.push(file);
+      if (file !== path && !isCases) others.set(file, document.ok ? [] : document.error.lines);
       else if (!document.ok) faults.push(...document.error.lines.map((line) => ({ file, line })));
       else {
         const read = casesIn(document.value);
@@ -114,12 +115,15 @@ export async function readCases(paths: readonly string[]): Promise<Result<ReadCa
       }
     }
   }
-  if (cases.length === 0 && faults.length === 0)
-    return fault(EXIT.badInput, `${paths.join(", ")}: no case is there: a YAML file with \`expect\`, or \`cases\``);
+  // what a case is given may be broken: the case tells
   const named = new Set(
     cases.flatMap(({ file, given }) => Array.from(given.values(), ({ value }) => besideOf(file, value))),
   );
-  return ok({ cases, faults, passedOver: others.filter((file) => !named.has(file)) });
+  const alone = [...others].filter(([file]) => !named.has(file));
+  faults.push(...alone.flatMap(([file, lines]) => lines.map((line) => ({ file, line }))));
+  if (cases.length === 0 && faults.length === 0)
+    return fault(EXIT.badInput, `${paths.join(", ")}: no case is there: a YAML file with \`expect\`, or \`cases\``);
+  return ok({ cases, faults, passedOver: alone.filter(([, lines]) => lines.length === 0).map(([file]) => file) });
 }
 const besideOf = (file: string, value: unknown): string => join(dirname(file), String(value).replace(/#\/.*$/, ""));
 async function textOf(file: string): Promise<string> {

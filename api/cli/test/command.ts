@@ -7,7 +7,7 @@ import { many } from "../../text/sentences/words.ts";
 import { printable } from "../../text/style.ts";
 import { table } from "../../text/table.ts";
 import { type Cli, examples, finish, outputOption } from "../cli.ts";
-import { EXIT, type Form, fault, type Outcome, printData, type Terminal } from "../terminal.ts";
+import { EXIT, type Form, fault, type Outcome, printData, printText, type Terminal } from "../terminal.ts";
 import type { ReadCases } from "./case-file.ts";
 import type { Mismatch } from "./expectation.ts";
 import type { Tried } from "./run-case.ts";
@@ -51,7 +51,7 @@ async function testAll(paths: readonly string[], { output }: TestFlags, { termin
   for (const one of cases) tried.push(await tryCase(one));
   if (output === "table" && passedOver.length > 0)
     terminal.warn(`nodewise: ${passedOver.join(", ")}: no case is there, and no case is given it: passed over`);
-  if (output === "table") terminal.write(tableOf(tried, faults.length, terminal));
+  if (output === "table") printText(terminal, tableOf(tried, faults.length, terminal));
   else if (output === "junit")
     terminal.write(junitText("nodewise test", [...tried.map(junitOf), ...faults.map(junitOfFault)]));
   else if (output === "github")

@@ -17,7 +17,7 @@ import { table } from "../../text/table.ts";
 import { storeSetting } from "../api-options.ts";
 import type { Cli } from "../cli.ts";
 import { storeFault, withHistory } from "../history/open-history.ts";
-import { EXIT, type Form, fault, type Outcome, printData } from "../terminal.ts";
+import { EXIT, type Form, fault, type Outcome, printData, printText } from "../terminal.ts";
 
 export interface TokenFlags {
   readonly dataDir?: string;
@@ -46,7 +46,7 @@ function print(created: CreatedToken, given: TokenFlags, cli: Cli): Outcome {
   const sql = tokenSql(created.row);
   tell(created, { sql }, given, cli);
   if (given.output === "table")
-    cli.terminal.warn(`nothing knows it yet: npx wrangler d1 execute DB --remote --command ${shellWord(sql)}`);
+    cli.terminal.warn(`nothing knows it yet: npx wrangler d1 execute DB --remote --command ${shellWord(sql)}`, true);
   return ok(EXIT.ok);
 }
 
@@ -78,7 +78,7 @@ export const list = (given: TokenFlags, cli: Cli): Promise<Outcome> =>
     const rows = tokens.value.map(shown);
     if (given.output !== "table") printData(terminal, rows, given.output);
     else if (rows.length === 0) terminal.warn("no tokens: on loopback everyone may call the API");
-    else terminal.write(tokenTable(rows, cli));
+    else printText(terminal, tokenTable(rows, cli));
     if (rows.length > 0 && rows.every(({ revokedAt }) => revokedAt !== null)) terminal.warn(NOBODY);
     return ok(EXIT.ok);
   });

@@ -25,7 +25,7 @@ import type { Cli } from "../cli.ts";
 import { asksCluster, type ClusterFlags, clusterOptions } from "../cluster-options.ts";
 import { follow, ownClient } from "../collect/collect.ts";
 import { readSnapshot } from "../inputs/snapshot.ts";
-import { EXIT, type Fault, fault, type Outcome, stopSignal, type Terminal, warnAll } from "../terminal.ts";
+import { EXIT, type Fault, fault, type Outcome, printText, stopSignal, type Terminal, warnAll } from "../terminal.ts";
 
 interface Answer<D> {
   readonly decision: D;
@@ -59,7 +59,7 @@ async function showKnownNode(files: KnownNodeFiles, api: RunningApi, terminal: T
   if (!allocatable.ok) return allocatable;
   const cgroups = await ask<CgroupsDecision>("cgroups", snapshot, api);
   if (!cgroups.ok) return cgroups;
-  terminal.write(`${terminal.paint("bold", `Node ${node}`)}, as ${file} has it\n\n`);
+  printText(terminal, `${terminal.paint("bold", `Node ${node}`)}, as ${file} has it\n\n`);
   terminal.write(`${answerText({ ...shown, kind: "allocatable", decided: plain(allocatable.value) }, terminal)}\n`);
   terminal.write(`${answerText({ ...shown, kind: "cgroups", decided: plain(cgroups.value) }, terminal)}\n`);
   // for the dashboard alone: what the snapshot does not suffice for is said there
@@ -105,7 +105,7 @@ async function upCluster(given: UpFlags, dataDir: string, stop: Promise<unknown>
   const api = await startOwn({ ...given, dataDir }, cli);
   try {
     if (!api.ok) return api;
-    cli.terminal.write(`${whereToLook(api.value, dataDir, given.intervalSeconds, cli.terminal)}\n`);
+    printText(cli.terminal, `${whereToLook(api.value, dataDir, given.intervalSeconds, cli.terminal)}\n`);
     const flags = { intervalSeconds: given.intervalSeconds, statusListen: "off", logFormat: "text" } as const;
     return await follow(opened.value, flags, ownClient(api.value), stop, cli);
   } finally {
@@ -190,8 +190,8 @@ function passPrinter(nodeName: string, where: () => string, terminal: Terminal):
     const line = passLine({ ...report, decisionId: null, decidedBy: null });
     const told = line.slice(report.at.length);
     const title = `${terminal.paint("bold", "This machine")}\n\n`;
-    if (isFirst) terminal.write(`${title}${seenText(nodeName, report, terminal)}\n${where()}\n`);
-    else if (told !== last) terminal.write(`${line}\n`);
+    if (isFirst) printText(terminal, `${title}${seenText(nodeName, report, terminal)}\n${where()}\n`);
+    else if (told !== last) printText(terminal, `${line}\n`);
     last = told;
   };
 }

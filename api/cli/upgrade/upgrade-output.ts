@@ -4,7 +4,7 @@ import { type HistorySum, historyLine, historySections } from "../../service/upg
 import type { UpgradeReport } from "../../service/upgrade/report.ts";
 import { caveats, headline, type Section, sectionsOf } from "../../service/upgrade/sections.ts";
 import { many } from "../../text/sentences/words.ts";
-import { EXIT, type ExitCode, printData, type Terminal } from "../terminal.ts";
+import { EXIT, type ExitCode, printData, printText, type Terminal } from "../terminal.ts";
 import { escaped, sectionMarkdown, sectionText } from "./upgrade-text.ts";
 
 export type UpgradeForm = "table" | "json" | "yaml" | "markdown";
@@ -32,7 +32,7 @@ export function printUpgrade(found: Found, form: UpgradeForm, terminal: Terminal
   if (form === "json" || form === "yaml") {
     printData(terminal, { to: found.to.note, reports, unreported, history }, form);
   } else if (form === "markdown") terminal.write(markdownOf(found));
-  else terminal.write(textOf(found, terminal));
+  else printText(terminal, textOf(found, terminal));
   if (reports.length + unreported.length === 0) terminal.warn("no such nodes");
   return exitOf(found);
 }

@@ -15,7 +15,7 @@ import { asksCluster } from "../cluster-options.ts";
 import { tokenOf } from "../history/source.ts";
 import { readDocuments } from "../inputs/read.ts";
 import { READ_ONCE, readsOnce } from "../inputs/snapshot.ts";
-import { EXIT, type Fault, type Form, fault, type Outcome, printData } from "../terminal.ts";
+import { EXIT, type Fault, type Form, fault, type Outcome, printData, printText } from "../terminal.ts";
 import { type Asked, askedIn } from "./asked.ts";
 import type { ClusterWhyFlags } from "./why-cluster.ts";
 
@@ -215,8 +215,8 @@ function print(answer: Result<WhyAnswer, WhyFailure>, given: WhyFlags, cli: Cli)
   }
   const { story, list } = askingThere(answer.value, given, cli);
   if (output !== "table") printData(terminal, story ?? list, output);
-  else if (story !== null) terminal.write(storyText(story, terminal));
-  else if (list !== null) terminal.write(storyListText(list, terminal));
+  else if (story !== null) printText(terminal, storyText(story, terminal));
+  else if (list !== null) printText(terminal, storyListText(list, terminal));
   const isWell = story === null ? list?.stories.length === 0 : story.findings.every(isCalm);
   return ok(isWell ? EXIT.ok : EXIT.negative);
 }

@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { POD_REFUSALS } from "../../model/end-reasons.ts";
 import { PRESSURE_CONDITIONS } from "../../model/eviction.ts";
 import { isTimestamp } from "../../model/fields.ts";
 import type { PodRef } from "../../model/forms.ts";
@@ -48,26 +49,7 @@ const watchedPod = z.object({
 });
 type WatchedPod = z.output<typeof watchedPod>;
 
-/** The reasons with which a kubelet refuses a pod, beside `OutOf...`. kubelet 1.34 to 1.37: lifecycle handlers and predicates. */
-const REFUSALS: ReadonlySet<string> = new Set([
-  "AppArmor",
-  "InvalidNodeInfo",
-  "NodeAffinity",
-  "NodeName",
-  "NodePorts",
-  "NodeShutdown",
-  "PodFeatureUnsupported",
-  "PodLevelResourcesNotSupported",
-  "PodOSNotSupported",
-  "PodOSSelectorNodeLabelDoesNotMatch",
-  "SupplementalGroupsPolicyNotSupported",
-  "SysctlForbidden",
-  "TaintToleration",
-  "TopologyAffinityError",
-  "UnexpectedAdmissionError",
-  "UnexpectedPredicateFailureType",
-  "VolumeAttachmentLimitExceeded",
-]);
+const REFUSALS: ReadonlySet<string> = new Set(POD_REFUSALS);
 const REJECTED = "Pod was rejected: ";
 /** An admission under pressure has the reason of an eviction. kubelet 1.36: nodeConditionMessageFmt. */
 const UNDER_PRESSURE = "The node had condition: ";

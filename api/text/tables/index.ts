@@ -10,7 +10,7 @@ import { PROBE_GUARD_SENTENCES, PROBES_SENTENCES } from "../sentences/probes.ts"
 import { RESOURCES_SENTENCES } from "../sentences/resources.ts";
 import { ADMISSION_SENTENCES, type Sentences } from "../sentences/words.ts";
 import { amountText, isBytes, quantityText, resourceOfSignal } from "../size.ts";
-import { assumedLine, escapeControls, printable, type Screen } from "../style.ts";
+import { assumedLine, escapeControls, fitLines, printable, type Screen } from "../style.ts";
 import { admissionTable } from "./admission.ts";
 import { allocatableTable } from "./allocatable.ts";
 import { cgroupsTable } from "./cgroups.ts";
@@ -123,7 +123,7 @@ export const answeredAsText = ({ version, why }: ProfileNote): string | null =>
 
 /** A whole answer for a person: whose it is, the kind's table, and the inputs that would have made it fuller. */
 export function answerText<K extends Kind>(answer: WholeAnswer<K>, terminal: Screen): string {
-  const { paint } = terminal;
+  const { paint, columns } = terminal;
   const { kind, node, decided, policyVersion, advice, assumed, leftOut } = answer;
   const title = `${paint("bold", printable(node))} · ${kind} · ${policyVersion}`;
   const others = leftOut === undefined ? "" : paint("yellow", `${printable(reasonText(leftOut, false))}\n`);
@@ -131,7 +131,8 @@ export function answerText<K extends Kind>(answer: WholeAnswer<K>, terminal: Scr
     const hint = advice === undefined ? "" : ` (${advice(path)})`;
     return paint("yellow", `not known: ${printable(path)}${hint}\n`);
   });
-  return `${title}\n${assumedLine(assumed, paint)}${others}${decidedText(answer, terminal)}${missing.join("")}`;
+  const above = `${title}\n${assumedLine(assumed, paint)}${others}`;
+  return `${fitLines(above, columns)}${decidedText(answer, terminal)}${fitLines(missing.join(""), columns)}`;
 }
 
 /** The kind's table, with the reasons below what they speak of. */
@@ -154,5 +155,5 @@ export function decidedText<K extends Kind>(answer: Answer<K>, { paint, columns 
         .map((note) => `  ${note}\n`)
         .join("")}`,
   );
-  return escapeControls(`${body}${rest.join("")}`);
+  return fitLines(escapeControls(`${body}${rest.join("")}`), columns);
 }

@@ -1,6 +1,7 @@
 import type { OutcomeFilter } from "../../../db/rows.ts";
 import { agreementFilter, countsOf, type ListedOutcome, listedOutcome } from "../../http/agreement.ts";
 import { type Exchange, queryOf, queryProblem } from "../../http/route.ts";
+import { notAmong } from "../../model/near-name.ts";
 import {
   AGREEMENT_VERDICTS,
   type AgreementVerdict,
@@ -42,8 +43,7 @@ export async function getAgreementPage(exchange: Exchange): Promise<Result<Reply
   if (!given.ok) return given;
   const { days = "7", verdict = "differs", pageToken } = given.value;
   const narrowing = NARROWING.map((name) => [name, given.value[name]?.trim() ?? ""] as const);
-  if (!isDays(days))
-    return queryProblem([{ path: "days", message: `must be one of ${Object.keys(SPANS).join(", ")}` }]);
+  if (!isDays(days)) return queryProblem([{ path: "days", message: notAmong(days, Object.keys(SPANS)) }]);
   const filter = agreementFilter(exchange, {
     ...(verdict === "all" ? {} : { verdict }),
     ...Object.fromEntries(narrowing.filter(([, value]) => value !== "")),
@@ -126,12 +126,14 @@ const CARD_TONE: { readonly [V in AgreementVerdict]: string } = {
 /** One outcome with both sides, and the links to what it was compared on. */
 function outcomeCard({ at, node, kind, verdict, pod, comparison }: ListedOutcome): Html | Promise<Html> {
   const tone = isAgreementVerdict(verdict) ? CARD_TONE[verdict] : "";
-  const who = pod === null ? "" : html` <code>${pod.namespace}/${pod.name}</code>`;
+  const name = pod === null ? "" : `${pod.namespace}/${pod.name}`;
+  const who = pod === null ? "" : html` <code>${name}</code>`;
+  const label = `Both sides: ${kind} ${name} on ${node}, ${at}`;
   return html`<article class="card finding ${tone}"><h3><span class="tag ${tone}">${verdict}</span> ${kind}${who} <span class="soft small"><time datetime="${at}">${utcText(Date.parse(at))}</time> on ${nodeName(node)}</span></h3>
-${comparison === null ? html`<p class="soft">Another version recorded it.</p>` : comparisonPart(comparison)}</article>`;
+${comparison === null ? html`<p class="soft">Another version recorded it.</p>` : comparisonPart(comparison, label)}</article>`;
 }
 
-function comparisonPart(comparison: Comparison): Html | Promise<Html> {
+function comparisonPart(comparison: Comparison, label: string): Html | Promise<Html> {
   const { difference, why, snapshotId, snapshotAgeMs, policyVersion } = comparison;
   const differs =
     difference === null
@@ -145,10 +147,10 @@ function comparisonPart(comparison: Comparison): Html | Promise<Html> {
     snapshotId === null
       ? ""
       : html`<p class="soft small">on the <a href="/v1/snapshots/${snapshotId}">snapshot</a>${snapshotAgeMs === null ? "" : ` of ${durationText(snapshotAgeMs)} before`}${policyVersion === null ? "" : html`, by <code>${policyVersion}</code>`} · <a href="/what-if?snapshot=${snapshotId}">what if</a></p>`;
-  return html`${differs}${reason}${sidesTable(comparison)}${links}`;
+  return html`${differs}${reason}${sidesTable(comparison, label)}${links}`;
 }
 
-function sidesTable({ kubelet, nodewise, measured, difference }: Comparison): Html | Promise<Html> {
+function sidesTable({ kubelet, nodewise, measured, difference }: Comparison, label: string): Html | Promise<Html> {
   const fields = Object.keys({ ...kubelet, ...nodewise });
   const ours = (field: string): string => (nodewise === null ? "" : valueText(nodewise[field] ?? null));
   const rows = fields.map(
@@ -159,7 +161,7 @@ function sidesTable({ kubelet, nodewise, measured, difference }: Comparison): Ht
     (one) =>
       html`<tr class="soft"><td>${one.field} <span class="small">(measured)</span></td><td>${valueText(one.kubelet)}</td><td>${valueText(one.nodewise)}</td></tr>`,
   );
-  return html`<div class="scroll" tabindex="0" role="region" aria-label="Both sides"><table class="sides"><thead><tr><th>Field</th><th>Kubelet</th><th>Nodewise</th></tr></thead><tbody>${all([...rows, ...beside])}</tbody></table></div>`;
+  return html`<div class="scroll" tabindex="0" role="region" aria-label="${label}"><table class="sides"><thead><tr><th>Field</th><th>Kubelet</th><th>Nodewise</th></tr></thead><tbody>${all([...rows, ...beside])}</tbody></table></div>`;
 }
 
 function valueText(value: SideValue): string {

@@ -24,7 +24,15 @@ import { answeredAsText, decidedText, reasonText } from "../../text/tables/index
 import { ago, html, moment, podLink, utcText } from "../html.ts";
 import { plural } from "../node/view.ts";
 import { all, type Html, page, prose } from "../page.ts";
-import { notDrawn, recordPart, terminalText, tryDrawing, undrawnIn } from "../record-part.ts";
+import {
+  notDrawn,
+  recordPart,
+  terminalText,
+  textForBoth,
+  tryDrawing,
+  undrawnIn,
+  WIDE_COLUMNS,
+} from "../record-part.ts";
 import { verdictTag } from "../verdict-tag.ts";
 
 /** Steps of a report that the page shows; the JSON has all. */
@@ -144,7 +152,6 @@ function ofAllocatable({ capacity, allocatable, errors }: AllocatableDecision): 
 
 const amount = (name: string, quantity = ""): string => (isBytes(name) ? humanBytes(magnitude(quantity)) : quantity);
 
-const COLUMNS = 140;
 type Answer = Omit<Decided<DecisionOf[Kind]>, "verdict">;
 
 /** GET /decisions/{id}: the verdict, why, what else there would have been, what was asked, and what was done. */
@@ -219,11 +226,13 @@ function drawnAnswer(
   kind: Kind,
   read: Pick<RecordRead, "answer" | "snapshot">,
 ): { readonly head: Html | Promise<Html>; readonly rest: Html | Promise<Html> } {
-  const [head, rest] = answerParts(row, kind, read);
+  const at = (columns: number): readonly [string, string] =>
+    answerParts(answerText(row, kind, read, columns), kind, read);
+  const [head] = at(WIDE_COLUMNS);
   const sentence = head === "" ? verdictSentence(kind, read.answer.decision) : null;
   return {
     head: html`${head === "" ? "" : html`<div class="verdict">${terminalText(head)}</div>`}${sentence === null ? "" : html`<p><strong>${sentence}</strong></p>`}`,
-    rest: html`${terminalText(rest)}${kind === "eviction" ? idleRanked(row, read) : ""}`,
+    rest: html`${textForBoth((columns) => at(columns)[1])}${kind === "eviction" ? idleRanked(row, read) : ""}`,
   };
 }
 
@@ -231,7 +240,7 @@ function drawnAnswer(
 function idleRanked(row: DecisionRow, read: Pick<RecordRead, "answer" | "snapshot">): Html | Promise<Html> | "" {
   const resources = idleRankings(read.answer.decision as EvictionDecision);
   if (resources.length === 0) return "";
-  return html`<details id="idle-rankings"><summary>Who would go first for what is not short: ${resources.join(", ")}</summary>${terminalText(answerText(row, "eviction", read, "idle"))}</details>`;
+  return html`<details id="idle-rankings"><summary>Who would go first for what is not short: ${resources.join(", ")}</summary>${textForBoth((columns) => answerText(row, "eviction", read, columns, "idle"))}</details>`;
 }
 
 /** Characters of a decision that are shown as they are stored. */
@@ -244,23 +253,23 @@ const sentenceOf = (message: string): string => `${message.slice(0, 1).toUpperCa
 
 /** The terminal's text of the decision; its first paragraph is apart where that is the verdict in short. */
 function answerParts(
-  row: DecisionRow,
+  text: string,
   kind: Kind,
   read: Pick<RecordRead, "answer" | "snapshot">,
 ): readonly [string, string] {
-  const text = answerText(row, kind, read, "acted-on");
   const end = text.indexOf("\n\n");
   const isTable = verdictSentence(kind, read.answer.decision) !== null;
-  const isShort = !isTable && end > 0 && text.slice(0, end).split("\n").length <= MAX_HEAD_LINES;
+  const isShort = !isTable && end > 0 && end <= MAX_HEAD_LETTERS;
   return isShort ? [text.slice(0, end + 1), text.slice(end + 2)] : ["", text];
 }
-const MAX_HEAD_LINES = 8;
+const MAX_HEAD_LETTERS = 1000;
 
 function answerText(
   { node, verdict, pod }: DecisionRow,
   kind: Kind,
   { answer, snapshot }: Pick<RecordRead, "answer" | "snapshot">,
-  rankings: "acted-on" | "idle",
+  columns: number,
+  rankings: "acted-on" | "idle" = "acted-on",
 ): string {
   const decided = { ...answer, reasons: [], verdict } as never;
   return decidedText(
@@ -275,7 +284,7 @@ function answerText(
       observedAtMs: snapshot === null ? undefined : passTimeOf(snapshot)?.atMs,
       rankings,
     },
-    { paint: colorPaint, columns: COLUMNS },
+    { paint: colorPaint, columns },
   );
 }
 

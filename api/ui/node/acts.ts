@@ -3,7 +3,7 @@ import type { PodRef } from "../../model/forms.ts";
 import type { AdmissionDecision } from "../../model/preemption.ts";
 import { thresholdText } from "../../text/tables/eviction.ts";
 import type { PlotMark } from "../draw/plot.ts";
-import { html, utcText } from "../html.ts";
+import { cutInside, html, utcText } from "../html.ts";
 import type { Html } from "../page.ts";
 
 const ACT_KINDS = ["evicted", "reclaimed", "preempted"] as const;
@@ -120,7 +120,8 @@ const MAX_MARKS = 9;
 const hourOf = (ms: number): string => utcText(ms).slice(11, 19);
 const timesText = ({ atMs, untilMs, times }: Act): string =>
   times === 1 ? `at ${hourOf(atMs)}` : `by ${times} passes from ${hourOf(atMs)} to ${hourOf(untilMs)}`;
-const whatText = ({ kind, what, why }: Act): string => `${kind} ${what}${why === "" ? "" : ` for ${why}`}`;
+const forText = ({ why }: Act): string => (why === "" ? "" : ` for ${why}`);
+const whatText = (act: Act): string => `${act.kind} ${act.what}${forText(act)}`;
 
 /** The newest of them, as marks with the numbers that the list has. */
 export const actMarks = (acts: readonly Act[]): readonly PlotMark[] =>
@@ -131,20 +132,26 @@ export const actMarks = (acts: readonly Act[]): readonly PlotMark[] =>
     words: `${whatText(act)} ${timesText(act)}`,
   }));
 
-/** The acts that the numbers of a plot stand for, each with its decision. */
-export function actsList(acts: readonly Act[]): Html | "" {
+/** Acts that are listed at once; those before are folded. */
+const MAX_SEEN = 3;
+/** The acts that the numbers of a plot stand for, each with its decision; the newest are last, and below them what was before. */
+export function actsList(acts: readonly Act[], id: string): Html | "" {
   if (acts.length === 0) return "";
-  const older = acts.length - MAX_MARKS;
-  return html`<ol class="acts">${acts.slice(-MAX_MARKS).map(item)}</ol>${older > 0 ? html`<p class="small soft">and ${older} before</p>` : ""}`;
+  const marked = acts.slice(-MAX_MARKS);
+  const folded = Math.max(0, marked.length - MAX_SEEN);
+  const before = acts.length - MAX_SEEN;
+  const unmarked = acts.length - marked.length;
+  const rest = html`<details id="acts-${id}"><summary class="small">${before} before</summary><ol class="acts">${marked.slice(0, folded).map(item)}</ol>${unmarked > 0 ? html`<p class="small soft">and ${unmarked} before</p>` : ""}</details>`;
+  return html`<ol class="acts" start="${folded + 1}">${marked.slice(folded).map(item)}</ol>${folded === 0 ? "" : rest}`;
 }
 const item = (act: Act): Html | Promise<Html> =>
-  html`<li class="${TONE[act.kind]}"><a href="/decisions/${act.decisionId}" title="${whatText(act)}">${whatText(act)}</a> <span class="soft">${timesText(act)} UTC</span></li>`;
+  html`<li class="${TONE[act.kind]}"><a href="/decisions/${act.decisionId}" title="${whatText(act)}">${act.kind} ${cutInside(act.what)}${forText(act)}</a> <span class="soft">${timesText(act)}</span></li>`;
 
 /** The acts for resources that have no plot: CPUs, or a number of pods. */
 export function otherActs(acts: readonly Act[]): Html | "" {
   const others = spansOf(acts.filter(({ signals }) => signals.length === 0));
   if (others.length === 0) return "";
-  return html`<p class="small soft">Without a plot of its own:</p>${actsList(others)}`;
+  return html`<p class="small soft">Without a plot of its own:</p>${actsList(others, "others")}`;
 }
 
 /** Explains the lines of the plots. */

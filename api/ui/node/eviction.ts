@@ -16,7 +16,7 @@ import { amountText } from "../../text/size.ts";
 import { signalText, thresholdText } from "../../text/tables/eviction.ts";
 import { durationText, soonText } from "../../text/time-text.ts";
 import { jsonBlock, type Point, plot } from "../draw/plot.ts";
-import { html, moment } from "../html.ts";
+import { cutInside, html, moment } from "../html.ts";
 import type { Html } from "../page.ts";
 import { recordPart } from "../record-part.ts";
 import { verdictTag } from "../verdict-tag.ts";
@@ -57,7 +57,11 @@ function signalPlot(signal: EvictionSignal, decision: EvictionDecision, { points
   const marks = actMarks(acts);
   const done = marks.map((mark) => `; ${mark.number}: ${mark.words}`).join("");
   const words = `${signal}: ${now}${told === "" ? ", no threshold" : `; thresholds ${told}`}${done}`;
-  const forecast = decision.forecast.filter((one) => one.threshold.signal === signal);
+  const forecastOf = (of: ThresholdState | undefined): Forecast | undefined =>
+    decision.forecast.find(
+      ({ threshold }) =>
+        of !== undefined && thresholdText(threshold) === thresholdText(of) && threshold.graceMs === of.graceMs,
+    );
   const data = {
     signal,
     bytes: isBytes(signal),
@@ -68,7 +72,7 @@ function signalPlot(signal: EvictionSignal, decision: EvictionDecision, { points
   };
   return html`<figure class="card plot" id="plot-${signal}"><figcaption><strong>${signal}</strong> <span>${now}</span></figcaption>
 ${drawn.length === 0 ? html`<p class="soft small">Not observed: the passes’ stats did not have it.</p>` : plot({ points: drawn, limits, marks, words, amount: isBytes(signal) ? amount : shortCount, isBytes: isBytes(signal) })}
-${drawn.length > 1 ? jsonBlock(data) : ""}${actsList(acts)}<ul class="thresholds">${thresholds.map((threshold) => line(threshold, forecast))}</ul></figure>`;
+${drawn.length > 1 ? jsonBlock(data) : ""}${actsList(acts, signal)}<ul class="thresholds">${thresholds.map((threshold, i) => line(threshold, forecastOf(threshold), i === 0 ? undefined : forecastOf(thresholds[i - 1])))}</ul></figure>`;
 }
 
 /** `20 M`, `32 k`: a number of inodes or process ids where there is little room. */
@@ -85,34 +89,36 @@ function pointNow(thresholds: readonly ThresholdState[]): readonly Point[] {
 
 const graceWords = (graceMs: number): string => (graceMs === 0 ? "hard" : `soft ${durationText(graceMs)}`);
 
-function line(threshold: ThresholdState, forecasts: readonly Forecast[]): Html {
+/** `before` is the forecast of the line before it, which is not told twice. */
+function line(threshold: ThresholdState, forecast: Forecast | undefined, before: Forecast | undefined): Html {
   const { value, graceMs, state, derivedFrom, graceLeftMs } = threshold;
   const left =
     graceMs > 0 && graceLeftMs !== null && (state === "below" || state === "unreclaimed")
       ? `, ${durationText(graceLeftMs)} of its grace left`
       : "";
   const made = derivedFrom === undefined ? "" : `, made from ${derivedFrom}`;
-  const own = forecasts.find(
-    (one) => thresholdText(one.threshold) === thresholdText(threshold) && one.threshold.graceMs === graceMs,
-  );
-  return html`<li><span class="${graceMs === 0 ? "hard" : "soft-limit"}">&lt; ${value}</span> ${graceWords(graceMs)} <span class="tag ${TONE[state] ?? ""}">${state}</span>${left}${made}${own === undefined ? "" : html`<br><span class="small soft">${forecastText(own)}</span>`}</li>`;
+  const own = forecast === undefined ? [] : forecastText(forecast);
+  const isTold = before !== undefined && forecastText(before).join() === own.join();
+  const [text = "", pod = "", rest = ""] = own;
+  return html`<li><span class="${graceMs === 0 ? "hard" : "soft-limit"}">&lt; ${value}</span> ${graceWords(graceMs)} <span class="tag ${TONE[state] ?? ""}">${state}</span>${left}${made}${text === "" || isTold ? "" : html`<br><span class="small soft">${text}${cutInside(pod)}${rest}</span>`}</li>`;
 }
 
-/** When a threshold is met if it goes on like this, and how long the pods that would go put that off. */
-function forecastText(forecast: Forecast): string {
+/** When a threshold is met if it goes on like this; then the pod that would go first, and how long that puts it off. */
+function forecastText(forecast: Forecast): readonly string[] {
   const { threshold, slopePerSecond, observations, belowInMs, evictsInMs, victims } = forecast;
-  if (slopePerSecond === null) return `no forecast: ${observations} of the three observations that it takes`;
+  if (slopePerSecond === null) return [`no forecast: ${observations} of the three observations that it takes`];
   const perMinute = Math.round(slopePerSecond * 60);
   const change =
     perMinute === 0 ? "steady" : `${perMinute > 0 ? "+" : ""}${signalText(threshold.signal, perMinute)}/min`;
-  if (belowInMs === null) return `${change}: not coming nearer`;
+  if (belowInMs === null) return [`${change}: not coming nearer`];
   const after = (ms: number): string => (soonText(ms) === "now" ? "now" : `${durationText(ms)} after this pass`);
   const met = `met ${after(belowInMs)}`;
   const evicts = evictsInMs === null || evictsInMs === belowInMs ? "" : `, evicts ${after(evictsInMs)}`;
   const [first] = victims;
-  const goes = first === undefined ? "" : `; ${podName(first.pod)} goes first`;
-  const off = typeof first?.buysMs === "number" ? `, which puts it off by ${durationText(first.buysMs)}` : "";
-  return `${change}: ${met}${evicts}${goes}${off}`;
+  const text = `${change}: ${met}${evicts}`;
+  if (first === undefined) return [text];
+  const off = typeof first.buysMs === "number" ? `, which puts it off by ${durationText(first.buysMs)}` : "";
+  return [`${text}; `, podName(first.pod), ` goes first${off}`];
 }
 
 const MAX_DRIVING = 10;
@@ -156,7 +162,7 @@ function row(
   { resource }: Ranking,
 ): Html {
   const amount = (units: number | null): string => (units === null ? "" : amountText(resource, units));
-  return html`<tr><td class="num soft">${place}</td><td>${podName(pod)}${critical ? html` <span class="tag">critical</span> <span class="small soft">passed over</span>` : ""}${tie ? html` <span class="tag">tie</span>` : ""}</td><td class="num">${priority}</td><td class="num">${usage === null ? "no stats" : amount(usage)}</td><td class="num">${exceedsRequest === null ? "" : amount(request)}</td><td class="num${exceedsRequest === true ? " warn-text" : ""}">${amount(aboveRequest)}</td></tr>`;
+  return html`<tr><td class="num soft">${place}</td><td>${cutInside(podName(pod))}${critical ? html` <span class="tag">critical</span> <span class="small soft">passed over</span>` : ""}${tie ? html` <span class="tag">tie</span>` : ""}</td><td class="num">${priority}</td><td class="num">${usage === null ? "no stats" : amount(usage)}</td><td class="num">${exceedsRequest === null ? "" : amount(request)}</td><td class="num${exceedsRequest === true ? " warn-text" : ""}">${amount(aboveRequest)}</td></tr>`;
 }
 
 /** Plots that are seen at once, where no more signals press; the others are a click away. */
@@ -298,7 +304,7 @@ function conditions({ conditions: list }: EvictionDecision): Html {
 function evicted({ evicted: list, spared }: EvictionDecision): Html {
   const rows = list.map(
     ({ pod, cause, gracePeriodSeconds, message }) =>
-      html`<tr><td title="${podName(pod)}"><strong class="bad-text">${podName(pod)}</strong></td><td>${cause}</td><td class="num">${gracePeriodSeconds} s</td><td>${message}</td></tr>`,
+      html`<tr><td><strong class="bad-text">${cutInside(podName(pod))}</strong></td><td>${cause}</td><td class="num">${gracePeriodSeconds} s</td><td>${message}</td></tr>`,
   );
   const table =
     rows.length === 0

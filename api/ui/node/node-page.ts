@@ -15,7 +15,7 @@ import { lane, type Stretch } from "../draw/lane.ts";
 import { ago, html, moment } from "../html.ts";
 import { type Html, page, prose } from "../page.ts";
 import { recordPart, undrawnIn } from "../record-part.ts";
-import { decisionsTable, verdictTag } from "../verdict-tag.ts";
+import { decisionsTable, gravity, verdictTag } from "../verdict-tag.ts";
 import { capacitySection } from "./capacity.ts";
 import { cgroupsSection } from "./cgroups.ts";
 import { cpusSection } from "./cpus.ts";
@@ -27,7 +27,7 @@ import { listPage } from "./list-page.ts";
 import { askedPart, Lists } from "./lists.ts";
 import type { Known } from "./node-decisions.ts";
 import { podsSection } from "./pods.ts";
-import { folded, type NodeView, nodeView, type ProbedPod, plural, section } from "./view.ts";
+import { folded, type NodeView, nodeView, type ProbedPod, plural } from "./view.ts";
 
 /** The dry runs of probes that were recorded, as lanes of time. */
 function probesSection({ probed, row: { name, lastSnapshotId }, undrawn }: NodeView): Html {
@@ -213,10 +213,11 @@ function whyOf(seen: NodeView["seen"]): Html {
 }
 
 const newestSection = ({ newest, row: { name } }: NodeView): Html =>
-  section(
+  folded(
     "decisions",
     "Newest decisions",
     html`${decisionsTable(newest, { ofOneNode: true })}<p><a href="/nodes/${encodeURIComponent(name)}/decisions">All decisions of this node, by kind, verdict, pod and time</a></p>`,
+    false,
   );
 
 /** Shows who the node is, its state by its newest decision of each kind, and how often it was refused or evicted in a day. */
@@ -249,8 +250,8 @@ function headOf(view: NodeView, nowMs: number): Html {
   return html`<section id="head" data-live aria-label="The node">
 ${verdicts(view)}
 ${glance(view, nowMs)}
-<details id="facts"><summary>${[...shortly, ""].join(", ")}last seen ${ago(lastSeenMs)}</summary><dl class="facts">${told.map(([what, value]) => html`<div><dt>${what}</dt><dd>${value}</dd></div>`)}</dl></details>
-${fleet === null ? "" : dayText(day)}${fleet === null ? "" : kubeletText(fleet)}</section>`;
+<details id="facts"><summary>${[...shortly, ""].join(", ")}last seen ${ago(lastSeenMs)}</summary><dl class="facts">${told.map(([what, value]) => html`<div><dt>${what}</dt><dd>${value}</dd></div>`)}</dl>${fleet === null ? "" : dayText(day)}</details>
+${fleet === null ? "" : kubeletText(fleet)}</section>`;
 }
 
 const cgroupText = ({ version, driver }: { version: 1 | 2; driver?: string | undefined }): string =>
@@ -266,7 +267,7 @@ function verdicts({ fleet }: NodeView): Html {
   const latest = KINDS.flatMap((kind) => {
     const row = fleet?.latest[kind];
     return row === undefined ? [] : [{ kind, ...row }];
-  });
+  }).sort((a, b) => gravity(b.verdict) - gravity(a.verdict));
   if (latest.length === 0) return html`<p class="soft">Nothing was decided about this node yet.</p>`;
   return html`<ul class="verdicts" aria-label="The newest decision of each kind">${latest.map(
     ({ kind, decisionId, verdict, reason }) =>

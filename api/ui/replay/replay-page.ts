@@ -18,7 +18,7 @@ import { decidedText } from "../../text/tables/index.ts";
 import { type FormFault, type PostedForm, postedForm } from "../form-fields.ts";
 import { asTyped, html, MAX_OFFERED, moment } from "../html.ts";
 import { type Html, page, prose } from "../page.ts";
-import { recordPart, terminalText, type Undrawn, undrawnIn } from "../record-part.ts";
+import { recordPart, textForBoth, type Undrawn, undrawnIn } from "../record-part.ts";
 import {
   type Counted,
   countedIn,
@@ -142,16 +142,17 @@ function sides(
   verdict: string,
 ): Html {
   const before = { ...recorded, reasons: [], verdict: row.verdict } as never;
-  const after = sideOf(row, { decision, needs, reasons: [], verdict } as never);
-  return html`<div class="halves"><div><h3>Recorded</h3>${recordPart(row, undrawn, () => terminalText(sideOf(row, before)))}</div>
-<div><h3>Replayed</h3>${terminalText(after)}</div></div>`;
+  const after = { decision, needs, reasons: [], verdict } as never;
+  const text = (side: never) => textForBoth((columns) => sideOf(row, side, columns), COLUMNS);
+  return html`<div class="halves"><div><h3>Recorded</h3>${recordPart(row, undrawn, () => text(before))}</div>
+<div><h3>Replayed</h3>${text(after)}</div></div>`;
 }
 
-function sideOf({ kind: known, node, pod }: DecisionRow, decided: never): string {
+function sideOf({ kind: known, node, pod }: DecisionRow, decided: never, columns: number): string {
   // it was decided again, so there is such a kind
   const kind = known as Kind;
   const shown = { kind, node, decided, explain: "off" as const, machine: undefined, observedAtMs: undefined };
-  return decidedText({ ...shown, ...(pod === null ? {} : { asked: pod }) }, { paint: colorPaint, columns: COLUMNS });
+  return decidedText({ ...shown, ...(pod === null ? {} : { asked: pod }) }, { paint: colorPaint, columns });
 }
 
 const FIELDS = [...LINK_FIELDS, "only", "long", "pageToken", "counted"] as const;

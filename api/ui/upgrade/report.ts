@@ -49,6 +49,7 @@ export function reportParts(report: UpgradeReport): Html {
   return html`<p class="note ${OUTCOME[outcome]}" id="outcome"><strong>${headline(report)}.</strong></p>
 <div class="cards counts">${figures.map(tile)}</div>
 ${caveats(report).map((line) => html`<p class="soft small">${line}.</p>`)}
+<h2>What would be otherwise</h2>
 ${sectionsOf(report).map(sectionPart)}`;
 }
 
@@ -68,7 +69,7 @@ const FINDINGS: ReadonlySet<string> = new Set(["starts", "starts-now"]);
 function sectionPart(section: Section): Html {
   const { id, title, columns, rows, more } = section;
   const body = columns.length === 0 ? stepList(rows) : FINDINGS.has(id) ? rows.map(finding) : tablePart(section);
-  return html`<section aria-labelledby="${id}"><h3 id="${id}">${title}</h3>
+  return html`<section><h3 id="${id}">${title}</h3>
 ${rows.length === 0 ? "" : body}${more === undefined ? "" : html`<p class="soft small">${more}.</p>`}</section>`;
 }
 

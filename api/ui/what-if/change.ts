@@ -3,6 +3,7 @@ import { decisionSeen, type Exchange, queryOf, queryProblem, unknownDecision } f
 import type { AskOf } from "../../model/decision.ts";
 import { isVersion, VERSION_FORM } from "../../model/fields.ts";
 import type { InputIssue } from "../../model/input-issue.ts";
+import { notAmong } from "../../model/near-name.ts";
 import { type Fields, fieldsOf } from "../../model/own.ts";
 import { decodeResizeAsk } from "../../model/resize.ts";
 import { ok, type Result } from "../../model/result.ts";
@@ -79,8 +80,7 @@ function unlike(given: Partial<Record<Linked | "decision", string>>): readonly I
   const issues: InputIssue[] = [];
   for (const [name, words] of Object.entries(WORDS) as [keyof typeof WORDS, readonly string[]][]) {
     const text = given[name] ?? "";
-    if (text !== "" && !words.includes(text))
-      issues.push({ path: name, message: `must be one of ${words.join(", ")}` });
+    if (text !== "" && !words.includes(text)) issues.push({ path: name, message: notAmong(text, words) });
   }
   for (const name of ["node", "snapshot"] as const)
     if (given.decision !== undefined && (given[name] ?? "") !== "")

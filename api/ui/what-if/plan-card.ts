@@ -8,7 +8,7 @@ import { amountText } from "../../text/size.ts";
 import { textDiff } from "../draw/text-diff.ts";
 import { html } from "../html.ts";
 import { all, type Html } from "../page.ts";
-import { terminalText } from "../record-part.ts";
+import { wideAndNarrow } from "../record-part.ts";
 import { verdictTag } from "../verdict-tag.ts";
 import type { Plan, Side } from "./assemble.ts";
 
@@ -52,10 +52,10 @@ export const samePlan = ({ kind, after }: Plan, isOpen: boolean): Html | Promise
 export const undecidedPlan = ({ kind, after }: Plan): Html | Promise<Html> =>
   html`<li id="${kind}"><strong>${kind}</strong> ${after.text}${needsList(after.refusal?.needs ?? [])}</li>`;
 
-function answerOf({ text }: Side): Html | Promise<Html> {
-  const rest = text.length - MAX_TEXT;
-  const cut = rest > 0 ? text.slice(0, text.lastIndexOf("\n", MAX_TEXT)) : text;
-  return html`${terminalText(cut)}${rest > 0 ? html`<p class="soft small">The rest is left out here; <code>nodewise decide</code> prints it.</p>` : ""}`;
+function answerOf({ text, narrowText }: Side): Html | Promise<Html> {
+  const cut = (whole: string): string =>
+    whole.length > MAX_TEXT ? whole.slice(0, whole.lastIndexOf("\n", MAX_TEXT)) : whole;
+  return html`${wideAndNarrow(cut(text), cut(narrowText))}${text.length > MAX_TEXT ? html`<p class="soft small">The rest is left out here; <code>nodewise decide</code> prints it.</p>` : ""}`;
 }
 
 function refusals(before: Side, after: Side): Piece {

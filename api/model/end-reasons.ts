@@ -1,0 +1,52 @@
+import { EVICTION_CAUSES, EVICTION_SIGNALS, PRESSURE_CONDITIONS } from "./eviction.ts";
+import { nearName } from "./near-name.ts";
+
+/** The reasons with which a kubelet refuses a pod, beside `OutOf...`. kubelet 1.34 to 1.37: lifecycle handlers and predicates. */
+export const POD_REFUSALS: readonly string[] = [
+  "AppArmor",
+  "EmptyPodSharedPoolError",
+  "InvalidNodeInfo",
+  "NodeAffinity",
+  "NodeName",
+  "NodePorts",
+  "NodeShutdown",
+  "PodFeatureUnsupported",
+  "PodLevelResourcesNotSupported",
+  "PodOSNotSupported",
+  "PodOSSelectorNodeLabelDoesNotMatch",
+  "SMTAlignmentError",
+  "SupplementalGroupsPolicyNotSupported",
+  "SysctlForbidden",
+  "TaintToleration",
+  "TopologyAffinityError",
+  "UnexpectedAdmissionError",
+  "UnexpectedPredicateFailureType",
+  "VolumeAttachmentLimitExceeded",
+];
+
+/** The words that decisions and outcomes end with, as kubelets write them; resources of other names make more of the form `OutOf...`. */
+export const END_REASONS: readonly string[] = [
+  ...["OutOfcpu", "OutOfmemory", "OutOfephemeral-storage", "OutOfpods"],
+  ...POD_REFUSALS,
+  ...["Evicted", "Preempting", "FailedPrepareDynamicResources"],
+  ...["Deferred", "Infeasible"],
+  ...EVICTION_SIGNALS,
+  ...EVICTION_CAUSES,
+  ...PRESSURE_CONDITIONS,
+  ...["FreeDiskSpaceFailed", "InvalidDiskCapacity", "ImageGCFailed", "ContainerGCFailed"],
+];
+
+/** `OutOfhugepages-2Mi`, `OutOfexample.com/gpu`. */
+export const OF_A_RESOURCE = /^OutOf(?:hugepages-|.*\/)/;
+
+/** The reason that somebody may have meant who asks for one that is not known, by letters or by their case; null: known, or like none. */
+export function meantReason(asked: string): string | null {
+  if (END_REASONS.includes(asked) || OF_A_RESOURCE.test(asked)) return null;
+  return nearName(asked, END_REASONS) ?? begunBy(asked);
+}
+
+/** The only one that begins so. */
+function begunBy(asked: string): string | null {
+  const begun = END_REASONS.filter((one) => one.toLowerCase().startsWith(asked.toLowerCase()));
+  return begun.length === 1 ? (begun[0] ?? null) : null;
+}
