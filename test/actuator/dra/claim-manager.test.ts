@@ -191,7 +191,7 @@ describe("claims", () => {
     expect(cdi(manager, pod("p", "a"))).toEqual([`${DRIVER}/dev=a`]);
   });
   test("of a driver that fills the file leave room for everybody else's", async () => {
-    const { start, driver } = node();
+    const { start, driver } = node(20_000);
     const large = (n: string) => ({ poolName: "n", deviceName: n.repeat(200_000) });
     const gpu = await driver(DRIVER, {
       answers: {
@@ -219,7 +219,10 @@ describe("claims", () => {
     const manager = start();
     await manager.prepare(pod("p", "a"));
     gpu.die();
-    expect(await manager.unprepare(pod("p", "a"))).toContain("NodeUnprepareResources: rpc error: code = Unavailable");
+    expect(await manager.unprepare(pod("p", "a"))).toMatch(
+      // the registry may have closed the connection first
+      /NodeUnprepareResources: rpc error: code = (?:Unavailable|Canceled)/,
+    );
     expect(known()).toEqual(["a: uid-p"]);
     rmSync(gpu.socketPath, { force: true });
     await driver();
