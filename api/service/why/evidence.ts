@@ -180,8 +180,10 @@ class Reading {
     beside: Pick<Evidence, "outcomes" | "whole" | "readAtMs" | "hasAllEvents" | "unread">,
   ): Result<Evidence, Contradiction> {
     if (this.#contradiction !== null) return err({ code: "contradicting_documents", message: this.#contradiction });
-    const loose = this.#partsOf("");
-    for (const [name, items] of this.#dra) loose["dra"] = { ...fieldsOf(loose["dra"]), [name]: { items } };
+    for (const [name, items] of this.#dra) {
+      const loose = this.#partsOf("");
+      loose["dra"] = { ...fieldsOf(loose["dra"]), [name]: { items } };
+    }
     return ok({
       ...beside,
       pods: this.#pods,
