@@ -168,8 +168,9 @@ export class PodClaims implements ContainerClaims, NodeClaimsPort {
 
   health(pod: RunnablePod): ContainerHealth | undefined {
     const { manager, health } = this.#options;
-    const model = health === undefined || !manager.ok ? null : this.#using(pod);
-    if (model === null || health === undefined || !manager.ok) return undefined;
+    if (health === undefined || !manager.ok) return undefined;
+    const model = this.#using(pod);
+    if (model === null) return undefined;
     const info = health.info();
     const told = model.spec.containers
       .map((one) => [one.name, manager.value.health(model, one, info, health.messages)] as const)
