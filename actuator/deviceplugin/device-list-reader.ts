@@ -79,10 +79,10 @@ const NODES = 0x0a;
 const NODE_ID = 0x08;
 
 /**
- * Where the devices of a v1beta1.ListAndWatchResponse stand in its bytes: beginnings and ends of what they say, by turns,
+ * Where the devices of a v1beta1.ListAndWatchResponse, or of another message whose first field they are, stand in its bytes: beginnings and ends of what they say, by turns,
  * without tags and lengths; not all of them, once they are more than `most`. Undefined: it is cut short or malformed.
  */
-function devicePlaces(bytes: Buffer, most: number): number[] | undefined {
+export function devicePlaces(bytes: Buffer, most: number): number[] | undefined {
   const places: number[] = [];
   const fields = new Fields(bytes, 0, bytes.length);
   while (fields.next()) {

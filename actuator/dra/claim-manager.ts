@@ -2,6 +2,7 @@ import { DRA_STATE_FILE, noClaims, readClaims, writeClaims } from "../../api/dec
 import type { ClaimInfoCache, PreparedDevice } from "../../api/decide/dra/claim-info.ts";
 import { claimName, podClaims } from "../../api/decide/dra/claim-name.ts";
 import { containerDevices } from "../../api/decide/dra/container-devices.ts";
+import { type ClaimHealth, claimHealth, type HealthInfo } from "../../api/decide/dra/health.ts";
 import {
   type ClaimGates,
   type ClaimSources,
@@ -101,6 +102,19 @@ export class ClaimManager {
   /** The CDI devices that a container is made with. Errors: why it is not made, in the kubelet's words. */
   devices(pod: Pod, container: Container): Result<readonly string[], string> {
     return containerDevices(this.#cache, pod, container, this.#options.gates.extended);
+  }
+  /** `allocatedResourcesStatus` of a container's status; `messages`: the gate ResourceHealthStatusMessage. */
+  health(pod: Pod, container: Container, info: HealthInfo, messages: boolean): readonly ClaimHealth[] {
+    return claimHealth(this.#cache, pod, container, info, messages);
+  }
+  /** True: a pod holds one of these devices. */
+  hasAny(driver: string, devices: readonly Pick<PreparedDevice, "poolName" | "deviceName">[]): boolean {
+    const keys = new Set(devices.map(({ poolName, deviceName }) => `${poolName}/${deviceName}`));
+    return this.#cache
+      .list()
+      .some(({ drivers }) =>
+        drivers.get(driver)?.devices?.some(({ poolName, deviceName }) => keys.has(`${poolName}/${deviceName}`)),
+      );
   }
   /** True: the pod still holds claims, and has not ended. kubelet 1.37: PodMightNeedToUnprepareResources. */
   holds(pod: Pod): boolean {

@@ -1,6 +1,7 @@
 import { chooseService, endpointTaken } from "../../api/decide/dra/registration.ts";
 import { err, ok } from "../../api/model/result.ts";
 import type { PluginHandler } from "../deviceplugin/watcher.ts";
+import type { DeviceHealth } from "./device-health.ts";
 import { DraDriver } from "./driver.ts";
 
 /** Drivers of a node; a name costs whoever registers it nothing. */
@@ -9,14 +10,23 @@ const MAX_DRIVERS = 256;
 interface RegistryOptions {
   /** How long a driver may take for a call. */
   readonly timeoutMs?: number;
+  /** Absent: nobody is asked for the health of devices. */
+  readonly health?: Pick<DeviceHealth, "watch">;
   /** Drivers came or went. */
   readonly onChange: () => void;
+}
+
+interface Plugin {
+  readonly generation: number;
+  readonly driver: DraDriver;
+  /** Ends the stream of its devices' health. */
+  readonly unwatch: (() => void) | undefined;
 }
 
 /** The DRA drivers that have registered, each with its plugins in the order in which they came. kubelet 1.37: DRAPluginManager. */
 export class DraRegistry {
   readonly #options: RegistryOptions;
-  readonly #plugins = new Map<string, { readonly generation: number; readonly driver: DraDriver }[]>();
+  readonly #plugins = new Map<string, Plugin[]>();
   #generation = 0;
 
   constructor(options: RegistryOptions) {
@@ -43,13 +53,16 @@ export class DraRegistry {
       }
       const driver = new DraDriver(name, endpoint, service.value, this.#options.timeoutMs);
       const generation = ++this.#generation;
-      this.#plugins.set(name, [...known, { generation, driver }]);
+      const unwatch = this.#options.health?.watch(driver, supportedVersions);
+      this.#plugins.set(name, [...known, { generation, driver, unwatch }]);
       this.#options.onChange();
       return ok(generation);
     },
     leave: (name, generation) => {
       const known = this.#plugins.get(name) ?? [];
-      known.find((one) => one.generation === generation)?.driver.close();
+      const plugin = known.find((one) => one.generation === generation);
+      plugin?.unwatch?.();
+      plugin?.driver.close();
       const left = known.filter((one) => one.generation !== generation);
       if (left.length === 0) this.#plugins.delete(name);
       else this.#plugins.set(name, left);

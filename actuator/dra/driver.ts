@@ -3,8 +3,9 @@ import { type Client, connectivityState, type MethodDefinition } from "@grpc/grp
 import { loadSync, type PackageDefinition } from "@grpc/proto-loader";
 import type { PreparedDevice } from "../../api/decide/dra/claim-info.ts";
 import type { ClaimAnswer, DriverAnswer, DriverCall } from "../../api/decide/dra/prepare.ts";
-import type { DraService } from "../../api/decide/dra/registration.ts";
+import type { DraService, HealthService } from "../../api/decide/dra/registration.ts";
 import { kubeletText } from "../containerd/fault.ts";
+import { openMessageStream } from "../deviceplugin/message-stream.ts";
 import { callWith, clientOf } from "../deviceplugin/plugin-client.ts";
 
 /** The kubelet waits so long for an answer. kubelet 1.37: defaultClientCallTimeout. */
@@ -16,13 +17,39 @@ type Loaded = MethodDefinition<object, object>;
 let loaded: PackageDefinition | undefined;
 /** The files are parsed at the first use. */
 function definitions(): PackageDefinition {
-  const files = ["dra-v1.proto", "dra-v1beta1.proto"].map((file) => join(import.meta.dirname, file));
-  loaded ??= loadSync(files, { defaults: true });
+  const files = ["dra-v1.proto", "dra-v1beta1.proto", "dra-health.proto"].map((file) =>
+    join(import.meta.dirname, file),
+  );
+  loaded ??= loadSync(files, { defaults: true, longs: String });
   return loaded;
 }
 /** A service by the name by which drivers register it, `v1.DRAPlugin`. */
 export const draServiceOf = (service: DraService): Readonly<Record<string, Loaded>> =>
   definitions()[`k8s.io.kubelet.pkg.apis.dra.${service}`] as unknown as Readonly<Record<string, Loaded>>;
+
+/** By the name by which drivers register it, `v1.DRAResourceHealth`; its versions have the same messages. */
+export function healthServiceOf(service: HealthService): { readonly NodeWatchResources: Loaded } {
+  const { NodeWatchResources } = definitions()["v1.DRAResourceHealth"] as unknown as Record<string, Loaded>;
+  return { NodeWatchResources: { ...(NodeWatchResources as Loaded), path: `/${service}/NodeWatchResources` } };
+}
+/** What a driver tells of its devices, as it came. */
+export interface HealthReport {
+  readonly devices: readonly {
+    readonly device: { readonly poolName: string; readonly deviceName: string } | null;
+    readonly health: number;
+    /** A whole number of 64 bits. */
+    readonly healthCheckTimeoutSeconds: string;
+    readonly message: string;
+  }[];
+}
+/** Undefined: it is none. */
+export function readHealthReport(bytes: Buffer): HealthReport | undefined {
+  try {
+    return healthServiceOf("v1.DRAResourceHealth").NodeWatchResources.responseDeserialize(bytes) as HealthReport;
+  } catch {
+    return undefined;
+  }
+}
 
 interface Answer {
   readonly claims: Readonly<Record<string, { readonly error?: string; readonly devices?: readonly AnsweredDevice[] }>>;
@@ -59,6 +86,16 @@ export class DraDriver {
   close(): void {
     this.#life.abort();
     this.#client.close();
+  }
+
+  /** Its reports about its devices, one after the other. kubelet 1.37: DRAPlugin.NodeWatchResources. */
+  watchHealth(
+    service: HealthService,
+    how: Pick<Parameters<typeof openMessageStream>[0], "load" | "read" | "onEnd">,
+  ): { readonly stop: () => void } {
+    const { path } = healthServiceOf(service).NodeWatchResources;
+    const of = { resource: this.name, endpoint: this.endpoint, call: "NodeWatchResources" };
+    return openMessageStream({ client: this.#client, of, path, ...how });
   }
 
   /** kubelet 1.37: DRAPlugin.NodePrepareResources, NodeUnprepareResources. */

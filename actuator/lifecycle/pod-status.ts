@@ -10,6 +10,7 @@ import { conditionsOf, disruption, withTimes } from "./status/conditions.ts";
 import { containerStatuses, endedStatuses, type StartError } from "./status/containers.ts";
 import {
   addressesOf,
+  type ContainerHealth,
   type ContainerStatus,
   cutMessages,
   generationOf,
@@ -20,6 +21,7 @@ import {
   type QosClass,
   type Resources,
   timeOf,
+  withHealth,
   withResources,
 } from "./status/status.ts";
 import { hasBegun, isTerminal, lastVerdict, phaseOf, verdictOf } from "./status/verdict.ts";
@@ -50,6 +52,8 @@ export interface StatusOptions {
   readonly starting?: ReadonlySet<string>;
   /** Container's name -> resources in force, where they differ from the allocated ones. */
   readonly inForce?: Readonly<Record<string, Resources>>;
+  /** Absent: nobody tells of the health of its devices. */
+  readonly health?: ContainerHealth | undefined;
   /** Absent: nothing is probed. */
   readonly says?: PodProbeResults;
   /** Before `://` of a container's id. */
@@ -100,7 +104,7 @@ export function podStatus(
     ...addressesOf(pod, now, options.hostIPs),
     ...(startTime !== undefined && { startTime }),
     ...(statuses.init.length > 0 && { initContainerStatuses: finish(statuses.init) }),
-    containerStatuses: finish(statuses.own),
+    containerStatuses: withHealth(finish(statuses.own), options.health ?? {}),
     ...claimStatuses(pod.object["status"]),
     qosClass: options.qosClass,
   };

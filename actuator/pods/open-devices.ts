@@ -2,16 +2,21 @@ import { existsSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { allocationFaults } from "../../api/decide/dra/allocation.ts";
 import { DRA_STATE_FILE } from "../../api/decide/dra/checkpoint.ts";
+import { HEALTH_STATE_FILE } from "../../api/decide/dra/health-cache.ts";
 import { err, ok, type Result } from "../../api/model/result.ts";
-import { gateOn } from "../../api/profiles/effective.ts";
+import { epochMs } from "../../api/model/units.ts";
+import { type EffectiveConfiguration, gateOn } from "../../api/profiles/effective.ts";
 import { profileOf } from "../../api/profiles/index.ts";
 import type { ActuatorConfig } from "../core/config.ts";
 import type { NodeClaims, PodsInForce, Problem } from "../core/ports.ts";
+import { ownFolder, replaceText } from "../core/record-file.ts";
 import { SOCKET_NAME } from "../deviceplugin/names.ts";
 import { openPluginWatcher, type PluginHandler } from "../deviceplugin/watcher.ts";
 import { ClaimManager, type FindClaims } from "../dra/claim-manager.ts";
+import { DeviceHealth } from "../dra/device-health.ts";
 import { DraRegistry } from "../dra/driver-registry.ts";
 import { vacancyAt } from "../grpc/listener.ts";
+import { machineFiles } from "../machine/files.ts";
 import { claimsSource } from "../manifests/claims-source.ts";
 import type { LoopPorts } from "../pass/loop.ts";
 import { configurationOf } from "../pass/snapshot.ts";
@@ -159,19 +164,26 @@ interface OpenClaims {
 
 /** ResourceClaims, where the settings want DRA drivers served; undefined: they do not. */
 function openClaims(options: ClaimsOptions): OpenClaims | undefined {
-  const { config, clock, stood, onChange } = options;
+  const { config, configuration, clock, stood, onChange } = options;
   if (config.draDrivers === "off") return undefined;
+  const effective = configurationOf(configuration, profileOf(config.kubeletVersion));
   const changes = new ChangeNotifier(clock);
   changes.onChange(onChange);
   let drivers = 0;
+  const health = openHealth(options, effective, (driver, devices) => {
+    if (manager.ok && manager.value.hasAny(driver, devices)) onChange();
+  });
   const registry = new DraRegistry({
+    ...(health && { health }),
     onChange: () => {
       drivers++;
       changes.changed();
     },
   });
-  const { manager, extended } = managerOf(options, registry);
-  const port = new PodClaims({ manager, clock, changes, extended, drivers: () => drivers });
+  const { manager, extended } = managerOf(options, effective, registry);
+  const messages = gateOn(effective, "ResourceHealthStatusMessage");
+  const told = health && { health: { info: () => health.info(), messages } };
+  const port = new PodClaims({ manager, clock, changes, extended, drivers: () => drivers, ...told });
   const faults = new PluginFaults(clock, { states: () => [], standing: () => [] }, () => {});
   const handlers = { DRAPlugin: registry.handler };
   let watcher: { readonly close: () => void } | undefined;
@@ -185,14 +197,42 @@ function openClaims(options: ClaimsOptions): OpenClaims | undefined {
     problems: () => {
       const claimed = stood();
       const wrong = claimed === undefined ? [] : allocationProblems(claimed, config.nodeName);
-      return [...faults.standing(), ...wrong].map((message) => ({ from: "devices", message }));
+      return [...faults.standing(), ...wrong, ...(health?.problems() ?? [])].map((message) => ({
+        from: "devices",
+        message,
+      }));
     },
     close: () => {
       changes.close();
       watcher?.close();
+      health?.close();
       registry.close();
     },
   };
+}
+
+/** The health of drivers' devices, beside the other state of managers, where no decision is asked with it; undefined: the gate is off. */
+function openHealth(
+  { config, files, clock }: ClaimsOptions,
+  effective: EffectiveConfiguration,
+  onChange: ConstructorParameters<typeof DeviceHealth>[0]["onChange"],
+): DeviceHealth | undefined {
+  if (!gateOn(effective, "ResourceHealthStatus")) return undefined;
+  const file = join(files.directory, HEALTH_STATE_FILE);
+  return new DeviceHealth({
+    behaviour: profileOf(config.kubeletVersion).behaviour.claims,
+    state: machineFiles("/").optionalText(file),
+    store: (text) => {
+      try {
+        ownFolder(files.directory);
+        return ok(replaceText(file, text));
+      } catch (error) {
+        return err((error as Error).message);
+      }
+    },
+    now: () => epochMs(clock.nowMs()),
+    onChange,
+  });
 }
 
 /** What is wrong with the allocations of claims, by the slices and classes beside them. Nobody is kept from starting. */
@@ -211,11 +251,10 @@ function allocationProblems({ resourceClaims, resourceSlices, deviceClasses }: N
 
 /** The error is why a kubelet would not start; here the pods without claims run. */
 function managerOf(
-  { config, configuration, files, claims }: ClaimsOptions,
+  { config, files, claims }: ClaimsOptions,
+  effective: EffectiveConfiguration,
   registry: DraRegistry,
 ): { readonly manager: Result<ClaimManager, string>; readonly extended: boolean } {
-  const profile = profileOf(config.kubeletVersion);
-  const effective = configurationOf(configuration, profile);
   const gates = {
     extended: gateOn(effective, "DRAExtendedResource"),
     groups: gateOn(effective, "DRAWorkloadResourceClaims"),
@@ -227,7 +266,7 @@ function managerOf(
   const opened =
     unread === undefined
       ? ClaimManager.open({
-          behaviour: profile.behaviour.claims,
+          behaviour: profileOf(config.kubeletVersion).behaviour.claims,
           gates,
           registry,
           claims,

@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { HEALTHS } from "../../api/decide/dra/health.ts";
 import { err, ok, type Result } from "../../api/model/result.ts";
 import { POD_STATES, type PodState, podStateOf } from "../lifecycle/record.ts";
 import { DRIFT_CAUSES, HARMLESS_CAUSES } from "../plan/drift.ts";
@@ -34,6 +35,14 @@ const container = z.looseObject({
   started: z.boolean().optional(),
   image: text,
   cpuset: text.nullable(),
+  allocatedResourcesStatus: z
+    .array(
+      z.looseObject({
+        name: text,
+        resources: z.array(z.looseObject({ resourceID: text, health: z.enum(HEALTHS), message: text.exactOptional() })),
+      }),
+    )
+    .optional(),
 });
 const cgroup = z.looseObject({
   path: text,

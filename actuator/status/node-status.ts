@@ -1,3 +1,4 @@
+import type { ClaimHealth } from "../../api/decide/dra/health.ts";
 import type { PendingResize, PodEnd, PodEvent, PodState, Refusal } from "../lifecycle/record.ts";
 import type { DriftCause, HarmlessCause } from "../plan/drift.ts";
 import type { PodUsage } from "../stats/usage.ts";
@@ -177,6 +178,8 @@ export interface ContainerRow {
   readonly started?: boolean | undefined;
   readonly image: string;
   readonly cpuset: string | null;
+  /** The health of the devices that its claims give it. Absent: nobody tells of any. */
+  readonly allocatedResourcesStatus?: readonly ClaimHealth[] | undefined;
 }
 /** The end of a container, from v1.ContainerStateTerminated. */
 export interface ContainerEnd {

@@ -222,6 +222,12 @@ export interface ClaimsBehaviour {
   readonly unknownClaim: (name: string, namespace: string, ofExtendedResource: boolean) => string;
   /** Whether a device's health holds as long as its driver said; otherwise 30 s. */
   readonly healthTimeouts: boolean;
+  /** Whether dra_health_state has the message of a device. */
+  readonly healthMessages: boolean;
+  /** Whether health is asked of the drivers that register with its service, until one says that it has none; otherwise of every driver. */
+  readonly healthByService: boolean;
+  /** Whether a device that its driver no longer tells of leaves dra_health_state once its health has timed out; otherwise it is Unknown there. */
+  readonly forgetsDevices: boolean;
   /**
    * Whose health a container's status tells: claims whose name is that of the pod's entry (`claim-names`), those of templates alone
    * (`status`), or all, with the devices of the request that is named (`requests`).

@@ -380,6 +380,9 @@ export const v1_34 = profileOfData({
           ? `unable to get claim info for claim ${name} in namespace ${namespace}`
           : `internal error: unable to get claim info for ResourceClaim ${name}`,
       healthTimeouts: false,
+      healthMessages: false,
+      healthByService: false,
+      forgetsDevices: false,
       healthOf: "claim-names",
     },
     declaredFeatures: new Map(),

@@ -149,6 +149,7 @@ export const v1_36 = profileOfData({
       notOwner: (claim, pod) => `ResourceClaim ${claim} was not created for Pod ${pod} (Pod is not owner)`,
       unknownClaim: (name, namespace) =>
         `internal error: unable to get claim info for ResourceClaim ${name} in namespace ${namespace}`,
+      healthMessages: true,
       healthOf: "requests",
     },
     deviceHintsOverAllNodes: false,

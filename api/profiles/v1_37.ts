@@ -229,6 +229,8 @@ export const v1_37 = profileOfData({
       answersReplace: true,
       unpreparesByReference: true,
       podsWithoutGroup: "own-claims",
+      healthByService: true,
+      forgetsDevices: true,
     },
     safeSysctls: new Map([
       ...v1_36.behaviour.safeSysctls,

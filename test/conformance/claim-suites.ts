@@ -1,7 +1,7 @@
 import { noClaims, readClaims, writeClaims } from "../../api/decide/dra/checkpoint.ts";
 import type { ClaimInfoCache, PreparedDevice } from "../../api/decide/dra/claim-info.ts";
 import { containerDevices } from "../../api/decide/dra/container-devices.ts";
-import { claimHealth, readHealth } from "../../api/decide/dra/health.ts";
+import { claimHealth, healthAt, readHealth } from "../../api/decide/dra/health.ts";
 import {
   type ClaimGates,
   type ClaimSources,
@@ -232,7 +232,7 @@ function statusOf(node: Node, pod: Pod, cache: ClaimInfoCache): Json {
     ]);
     return [driver, { Devices: Object.fromEntries(Devices) }];
   });
-  const health = readHealth(JSON.stringify(Object.fromEntries(file)), NOW, cache.behaviour);
+  const health = healthAt(readHealth(JSON.stringify(Object.fromEntries(file)), cache.behaviour), NOW);
   const messages = node.gate("ResourceHealthStatusMessage");
   const told = pod.spec.containers.map((container) => {
     const status = claimHealth(cache, pod, container, health, messages);

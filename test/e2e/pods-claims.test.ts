@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import type { NodeOperation } from "../../api/decide/dra/claim-info.ts";
 import type { Asked, TestDriver } from "../actuator/dra/test-driver.ts";
@@ -87,6 +88,43 @@ describe.skipIf(why !== undefined)("pods with ResourceClaims", { timeout: LONG_M
     await ends("first");
     expect([[...cdi.prepared], knownClaims(node)]).toEqual([[], []]);
   });
+
+  test.each([
+    ["1.36", "v1alpha1.DRAResourceHealth", "b"],
+    ["1.37", "v1.DRAResourceHealth", "a"],
+  ] as const)(
+    "tell the health of their devices at once, also after the daemon was killed: kubelet %s",
+    async (kubeletVersion, service, name) => {
+      const device = { poolName: "n", deviceName: name };
+      const told = (health: string, message?: string) =>
+        node.daemon.pod("first", `whose device is ${health}`, ({ containers: [main] }) => {
+          const [claim] = main?.allocatedResourcesStatus ?? [];
+          return isDeepStrictEqual(claim, {
+            name: `claim:${name}`,
+            resources: [{ resourceID: `${DRIVER}/n/${name}`, health, ...(message && { message }) }],
+          });
+        });
+      await node.daemon.kill();
+      node.startDaemon({ kubeletVersion });
+      node.put("first", claimingPod("first", [name]));
+      await node.daemon.running("first");
+      await told("Unknown");
+      expect(gpu.watchers.at(-1)?.service).toBe(service);
+      gpu.report({ device, health: 1 });
+      await told("Healthy");
+      gpu.report({ device, health: 2, healthCheckTimeoutSeconds: 3600, message: "too hot" });
+      await told("Unhealthy", "too hot");
+      // a driver that says nothing after that
+      gpu.devices = [];
+      await node.daemon.kill();
+      const watchers = gpu.watchers.length;
+      node.startDaemon({ kubeletVersion });
+      await until("the next stream", () => holds(gpu.watchers.length > watchers));
+      await told("Unhealthy", "too hot");
+      await ends("first");
+      await released();
+    },
+  );
 
   test("share one, which is prepared once and kept for the last of them", async () => {
     node.put("first", claimingPod("first", ["a"]));

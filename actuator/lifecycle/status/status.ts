@@ -1,3 +1,4 @@
+import type { ClaimHealth } from "../../../api/decide/dra/health.ts";
 import { type Fields, fieldsOf } from "../../../api/model/own.ts";
 import type { RuntimePod } from "../../containerd/port.ts";
 import { activeSandboxOf, latestOf } from "../instances.ts";
@@ -68,7 +69,21 @@ export interface ContainerStatus {
   /** Requests, as they are allocated. */
   readonly allocatedResources?: Readonly<Record<string, unknown>>;
   readonly resources?: Resources;
+  /** The health of the devices that claims give it. */
+  readonly allocatedResourcesStatus?: readonly ClaimHealth[];
 }
+/** By container. */
+export type ContainerHealth = Readonly<Record<string, readonly ClaimHealth[]>>;
+/** What claims say no more of stays as it was told last. kubelet 1.37: UpdateAllocatedResourcesStatus. */
+export const withHealth = (statuses: readonly ContainerStatus[], health: ContainerHealth): readonly ContainerStatus[] =>
+  statuses.map((status) => {
+    const claims = Object.hasOwn(health, status.name) ? (health[status.name] ?? []) : [];
+    const before = (status.allocatedResourcesStatus ?? []).filter(
+      (old) => !claims.some(({ name }) => name === old.name),
+    );
+    return claims.length === 0 ? status : { ...status, allocatedResourcesStatus: [...before, ...claims] };
+  });
+
 /** One of the three; none: not known. */
 export interface ContainerState {
   readonly waiting?: { readonly reason?: string; readonly message?: string };

@@ -1,10 +1,12 @@
 import { podClaims } from "../../../api/decide/dra/claim-name.ts";
+import type { HealthInfo } from "../../../api/decide/dra/health.ts";
 import { containersOf, type Pod } from "../../../api/model/pod.ts";
 import { err, ok, type Result } from "../../../api/model/result.ts";
 import type { Problem } from "../../core/ports.ts";
 import type { ClaimManager } from "../../dra/claim-manager.ts";
 import { decodedPod } from "../../lifecycle/decoded-pod.ts";
 import type { PodContainer, RunnablePod } from "../../lifecycle/pod.ts";
+import type { ContainerHealth } from "../../lifecycle/status/status.ts";
 import type { PodClock } from "../ports.ts";
 import type { ChangeNotifier } from "./device-manager-parts.ts";
 
@@ -42,6 +44,8 @@ export interface NodeClaimsPort {
   released(pod: RunnablePod): boolean;
   /** To be told once a sync: the uids of all pods of which something may run. Gives back each minute what others hold. */
   reconcile(active: () => ReadonlySet<string>): void;
+  /** By container: `allocatedResourcesStatus` of its status; undefined: none has any. */
+  health(pod: RunnablePod): ContainerHealth | undefined;
   problems(): readonly Problem[];
 }
 
@@ -54,6 +58,8 @@ interface Options {
   readonly extended: boolean;
   /** Grows when drivers come or go. */
   readonly drivers: () => number;
+  /** Absent: the gate ResourceHealthStatus is off. `messages`: the gate ResourceHealthStatusMessage is on. */
+  readonly health?: { readonly info: () => HealthInfo; readonly messages: boolean };
 }
 interface Preparation {
   readonly cut: AbortController;
@@ -158,6 +164,18 @@ export class PodClaims implements ContainerClaims, NodeClaimsPort {
       this.#gone = faults;
       this.#reconciling = null;
     });
+  }
+
+  health(pod: RunnablePod): ContainerHealth | undefined {
+    const { manager, health } = this.#options;
+    if (health === undefined || !manager.ok) return undefined;
+    const model = this.#using(pod);
+    if (model === null) return undefined;
+    const info = health.info();
+    const told = model.spec.containers
+      .map((one) => [one.name, manager.value.health(model, one, info, health.messages)] as const)
+      .filter(([, claims]) => claims.length > 0);
+    return told.length === 0 ? undefined : Object.fromEntries(told);
   }
 
   problems(): readonly Problem[] {

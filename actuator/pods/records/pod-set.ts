@@ -16,7 +16,7 @@ import { podStatus } from "../../lifecycle/pod-status.ts";
 import type { PodRecord } from "../../lifecycle/record.ts";
 import { runnablePod } from "../../lifecycle/spec/pod-spec.ts";
 import type { StartError } from "../../lifecycle/status/containers.ts";
-import type { ContainerStatus, PodStatus } from "../../lifecycle/status/status.ts";
+import type { ContainerHealth, ContainerStatus, PodStatus } from "../../lifecycle/status/status.ts";
 import { nameOf } from "./desired-pods.ts";
 import type { ReadonlyPodRecords } from "./records.ts";
 
@@ -35,6 +35,11 @@ export const NOT_PROBED: PodProbes = {
   versionOf: () => 0,
   sync() {},
 };
+
+/** The health of the devices that claims give a pod. */
+interface PodHealth {
+  health(pod: RunnablePod): ContainerHealth | undefined;
+}
 
 /** Adds what the machine knows of a container, and the runtime does not: its last words. */
 export type CompleteContainer = (pod: RuntimePod, container: RuntimeContainer) => RuntimeContainer;
@@ -58,6 +63,8 @@ interface CachedStatus extends Pick<KnownPod, "record" | "runtimePod"> {
   readonly worked: Worked;
   /** Version of what its probes say. */
   readonly probed: number;
+  /** As JSON. */
+  readonly health: string | undefined;
   readonly status: PodStatus;
   /** Made again of itself, it was the same. */
   readonly isSettled: boolean;
@@ -80,6 +87,7 @@ export class PodSet {
   readonly #statuses = new Map<string, CachedStatus>();
   readonly #complete: CompleteContainer;
   readonly #probes: PodProbes;
+  readonly #claims: PodHealth | undefined;
   #raw: RuntimePods | null = null;
   #runtimePods: RuntimePods | null = null;
   #foreign: readonly ForeignSandbox[] = [];
@@ -89,9 +97,11 @@ export class PodSet {
     node: NodeNames,
     complete: CompleteContainer,
     probes: PodProbes = NOT_PROBED,
+    claims?: PodHealth,
   ) {
     this.records = records;
     this.#probes = probes;
+    this.#claims = claims;
     this.#complete = complete;
     this.#node = node;
   }
@@ -172,8 +182,14 @@ export class PodSet {
     const told = this.#statuses.get(uid);
     const worked = this.worked(uid);
     const probed = this.#probes.versionOf(uid);
+    const its = this.#claims?.health(pod);
+    const health = its && JSON.stringify(its);
     const isOfThese =
-      told?.record === record && told.runtimePod === runtimePod && told.worked === worked && told.probed === probed;
+      told?.record === record &&
+      told.runtimePod === runtimePod &&
+      told.worked === worked &&
+      told.probed === probed &&
+      told.health === health;
     if (told?.isSettled && isOfThese) return told.status;
     const previous = told?.status ?? (record.status as PodStatus | undefined) ?? null;
     const made = podStatus(pod, record, runtimePod, {
@@ -183,12 +199,13 @@ export class PodSet {
       qosClass: classOf(pod),
       previous,
       says: this.#probes.saysOf(uid),
+      health: its,
       ...worked,
     });
     // a status that follows from the last one need not be made again: only a change of state has the time in it
     const isSettled = previous !== null && JSON.stringify(made) === JSON.stringify(previous);
     const status = isSettled ? previous : made;
-    this.#statuses.set(uid, { record, runtimePod, worked, probed, status, isSettled });
+    this.#statuses.set(uid, { record, runtimePod, worked, probed, health, status, isSettled });
     return status;
   }
 

@@ -1,3 +1,4 @@
+import type { ClaimHealth } from "../../../api/decide/dra/health.ts";
 import { podLimits, podRequests } from "../../../api/decide/resources/pod-resources.ts";
 import { type Amount, milliValue, value } from "../../../api/model/amount.ts";
 import { type Fields, fieldsOf } from "../../../api/model/own.ts";
@@ -101,7 +102,7 @@ function containerRow(
   const status = seen ?? {};
   const { terminated, waiting } = fieldsOf(status["state"]);
   const told = fieldsOf(terminated ?? waiting);
-  const { restartCount, containerID } = status;
+  const { restartCount, containerID, allocatedResourcesStatus } = status;
   return {
     name: textOf(name),
     kind,
@@ -116,6 +117,10 @@ function containerRow(
     started: status["started"] === true,
     image: textOf(image),
     cpuset: cpusets.get(textOf(name)) ?? null,
+    // as this daemon made it
+    ...(allocatedResourcesStatus !== undefined && {
+      allocatedResourcesStatus: allocatedResourcesStatus as readonly ClaimHealth[],
+    }),
   };
 }
 

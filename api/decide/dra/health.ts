@@ -1,49 +1,76 @@
 import type { Container, Pod } from "../../model/pod.ts";
 import { podNamespace } from "../../model/pod.ts";
-import type { EpochMs } from "../../model/units.ts";
+import { type EpochMs, epochMs } from "../../model/units.ts";
 import type { Behaviour } from "../../profiles/profile.ts";
 import { type ClaimInfo, type ClaimInfoCache, type DriverState, driversOf } from "./claim-info.ts";
 import { claimName } from "./claim-name.ts";
 
-const HEALTHS = ["Healthy", "Unhealthy", "Unknown"] as const;
-type Health = (typeof HEALTHS)[number];
-interface DeviceHealth {
+/** As drivers number them. kubelet 1.37: dra-health v1, HealthStatus. */
+export const HEALTHS = ["Unknown", "Healthy", "Unhealthy"] as const;
+export type Health = (typeof HEALTHS)[number];
+/** A device of dra_health_state. */
+export interface DeviceState {
+  readonly poolName: string;
+  readonly deviceName: string;
   readonly health: Health;
+  readonly updatedAt: EpochMs;
+  /** Zero: 30 s. */
+  readonly timeoutNs: bigint;
   readonly message: string;
 }
-/** Drivers' reports about their devices, as dra_health_state has them. */
-type HealthInfo = (driver: string, pool: string, device: string) => DeviceHealth;
+/** By driver, and by `POOL/DEVICE`. */
+export type HealthState = ReadonlyMap<string, ReadonlyMap<string, DeviceState>>;
+/** Drivers' reports about their devices. */
+export type HealthInfo = (driver: string, pool: string, device: string) => Pick<DeviceState, "health" | "message">;
 
-const UNKNOWN: DeviceHealth = { health: "Unknown", message: "" };
-const HEALTH_TIMEOUT_MS = 30_000;
+const UNKNOWN = { health: "Unknown", message: "" } as const;
+export const HEALTH_TIMEOUT_NS = 30_000_000_000n;
 type Loose = Readonly<Record<string, unknown>>;
 const members = (v: unknown): Loose => (typeof v === "object" && v !== null ? (v as Loose) : {});
 
-/** Reads a dra_health_state; what cannot be read counts as not said. `now` ends what is too old. kubelet 1.37: getHealthInfo. */
-export function readHealth(
-  text: string | undefined,
-  now: EpochMs,
-  { healthTimeouts }: Behaviour["claims"],
-): HealthInfo {
+/** Reads a dra_health_state; what cannot be read counts as not said. kubelet 1.37: loadFromCheckpoint. */
+export function readHealth(text: string | undefined, { healthTimeouts }: Behaviour["claims"]): HealthState {
   let file: Loose = {};
   try {
     file = members(JSON.parse(text ?? "{}"));
   } catch {
     // the kubelet logs it, and goes on with nothing
   }
-  return (driver, pool, device) => {
-    const devices = members(members(file[driver])["Devices"]);
-    const said = members(Object.hasOwn(devices, `${pool}/${device}`) ? devices[`${pool}/${device}`] : undefined);
-    const own = healthTimeouts ? Number(said["HealthCheckTimeout"] ?? 0) / 1e6 : 0;
-    const age = now - Date.parse(String(said["LastUpdated"]));
-    if (!(age <= (own === 0 ? HEALTH_TIMEOUT_MS : own))) return UNKNOWN;
-    const health = HEALTHS.find((one) => one === said["Health"]) ?? "Unknown";
-    return { health, message: String(said["Message"] ?? "") };
+  const deviceOf = (said: Loose): DeviceState => {
+    const timeout = Number(said["HealthCheckTimeout"] ?? 0);
+    const updated = Date.parse(String(said["LastUpdated"]));
+    return {
+      poolName: String(said["PoolName"] ?? ""),
+      deviceName: String(said["DeviceName"] ?? ""),
+      health: HEALTHS.find((one) => one === said["Health"]) ?? "Unknown",
+      updatedAt: epochMs(Number.isNaN(updated) ? 0 : updated),
+      timeoutNs: healthTimeouts && Number.isFinite(timeout) ? BigInt(Math.trunc(timeout)) : 0n,
+      message: String(said["Message"] ?? ""),
+    };
   };
+  const entries = (v: unknown): [string, Loose][] => Object.entries(members(v)).map(([k, one]) => [k, members(one)]);
+  return new Map(
+    entries(file).map(([driver, of]) => [
+      driver,
+      new Map(entries(of["Devices"]).map(([key, said]) => [key, deviceOf(said)])),
+    ]),
+  );
 }
 
+/** True: its driver has not told of it for too long. */
+export const isStale = ({ updatedAt, timeoutNs }: DeviceState, now: EpochMs): boolean =>
+  !(now - updatedAt <= Number(timeoutNs === 0n ? HEALTH_TIMEOUT_NS : timeoutNs) / 1e6);
+
+/** kubelet 1.37: getHealthInfo. */
+export const healthAt =
+  (state: HealthState, now: EpochMs): HealthInfo =>
+  (driver, pool, device) => {
+    const known = state.get(driver)?.get(`${pool}/${device}`);
+    return known === undefined || isStale(known, now) ? UNKNOWN : known;
+  };
+
 /** `allocatedResourcesStatus` of a container's status. kubelet 1.37: UpdateAllocatedResourcesStatus. */
-interface ClaimHealth {
+export interface ClaimHealth {
   /** `claim:NAME`, or `claim:NAME/REQUEST`. */
   readonly name: string;
   readonly resources: readonly { readonly resourceID: string; readonly health: Health; readonly message?: string }[];

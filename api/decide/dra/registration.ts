@@ -1,4 +1,5 @@
 import { err, ok, type Result } from "../../model/result.ts";
+import type { Behaviour } from "../../profiles/profile.ts";
 import { quote } from "../go/strconv.ts";
 
 /** The gRPC services by which the kubelet calls drivers, the newest first. kubelet 1.37: servicesSupportedByKubelet. */
@@ -15,6 +16,17 @@ export function chooseService(services: readonly string[]): Result<DraService, s
     `none of services supported by the plugin (${listed(services)}) are supported by the kubelet (${listed(DRA_SERVICES)})`,
   );
 }
+
+/** The gRPC services by which drivers tell the health of their devices, the newest first. kubelet 1.37: healthServicesSupportedByKubelet. */
+export const HEALTH_SERVICES = ["v1.DRAResourceHealth", "v1alpha1.DRAResourceHealth"] as const;
+export type HealthService = (typeof HEALTH_SERVICES)[number];
+
+/** The one that a driver is asked by; undefined: it is not asked. kubelet 1.37: pickHealthService. */
+export const healthService = (
+  services: readonly string[],
+  { healthByService }: Behaviour["claims"],
+): HealthService | undefined =>
+  healthByService ? HEALTH_SERVICES.find((one) => services.includes(one)) : "v1alpha1.DRAResourceHealth";
 
 /** A driver may have several plugins, each with an endpoint of its own. kubelet 1.37: DRAPluginManager.add. */
 export const endpointTaken = (driver: string, endpoint: string): string =>

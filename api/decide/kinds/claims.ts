@@ -34,7 +34,7 @@ import {
 } from "../dra/claim-info.ts";
 import { claimName, podClaims } from "../dra/claim-name.ts";
 import { CLASS_PREFIX, containerDevices, isClaimable, usedRequests } from "../dra/container-devices.ts";
-import { claimHealth, readHealth } from "../dra/health.ts";
+import { claimHealth, healthAt, readHealth } from "../dra/health.ts";
 import {
   type CheckedClaim,
   type ClaimSources,
@@ -402,7 +402,7 @@ function healthOf({ snapshot, cache }: Node, pods: readonly Pod[]): ClaimsDecisi
   const { kubeletConfiguration: config, assignments, observedAt } = snapshot;
   if (!gateOn(config, "ResourceHealthStatus")) return [];
   const now = epochMs(observedAt === undefined ? 0 : Date.parse(observedAt));
-  const health = readHealth(assignments?.dra_health_state, now, cache.behaviour);
+  const health = healthAt(readHealth(assignments?.dra_health_state, cache.behaviour), now);
   const messages = gateOn(config, "ResourceHealthStatusMessage");
   return pods.flatMap((pod) =>
     pod.spec.containers.flatMap((container) => {

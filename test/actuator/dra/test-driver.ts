@@ -1,13 +1,32 @@
 import { rmSync } from "node:fs";
 import { join } from "node:path";
-import { Server, ServerCredentials, type ServerUnaryCall, type sendUnaryData, status } from "@grpc/grpc-js";
-import { draServiceOf } from "../../../actuator/dra/driver.ts";
+import {
+  Server,
+  ServerCredentials,
+  type ServerUnaryCall,
+  type ServerWritableStream,
+  type sendUnaryData,
+  status,
+} from "@grpc/grpc-js";
+import { draServiceOf, healthServiceOf } from "../../../actuator/dra/driver.ts";
 import type { NodeOperation } from "../../../api/decide/dra/claim-info.ts";
-import { DRA_SERVICES, type DraService } from "../../../api/decide/dra/registration.ts";
+import {
+  DRA_SERVICES,
+  type DraService,
+  HEALTH_SERVICES,
+  type HealthService,
+} from "../../../api/decide/dra/registration.ts";
 import { introduce } from "../deviceplugin/node-plugin.ts";
 
 export interface Asked {
   readonly claims: readonly { readonly namespace: string; readonly name: string; readonly uid: string }[];
+}
+/** A device in a report; `health`: 1 is well, 2 is ill. */
+export interface DeviceReport {
+  readonly device: { readonly poolName: string; readonly deviceName: string };
+  readonly health: number;
+  readonly healthCheckTimeoutSeconds?: number;
+  readonly message?: string;
 }
 type Answer = (asked: Asked) => object | Error | "hang";
 
@@ -17,6 +36,8 @@ export interface DriverScript {
   /** The name of its socket. */
   readonly socket?: string;
   readonly services?: readonly string[];
+  /** The services of its devices' health; the others it does not know. */
+  readonly health?: readonly HealthService[];
   /** False: its devices need nothing of the runtime. */
   readonly cdi?: boolean;
   /** What is not here is answered well. */
@@ -30,6 +51,10 @@ export class TestDriver {
   readonly notified: { readonly pluginRegistered: boolean; readonly error: string }[] = [];
   /** Uids of the claims that are prepared now. */
   readonly prepared = new Set<string>();
+  /** The streams of its devices' health, the last the newest. */
+  readonly watchers: { readonly service: HealthService; readonly call: ServerWritableStream<object, object> }[] = [];
+  /** The last report, which each new stream begins with; empty: none yet. */
+  devices: readonly DeviceReport[] = [];
   #server: Server | undefined;
 
   constructor(script: DriverScript) {
@@ -44,7 +69,7 @@ export class TestDriver {
       type: "DRAPlugin",
       name: this.script.name,
       endpoint: "",
-      supportedVersions: this.script.services ?? DRA_SERVICES,
+      supportedVersions: [...(this.script.services ?? DRA_SERVICES), ...(this.script.health ?? [])],
     };
     introduce(server, info, this.notified);
     for (const service of DRA_SERVICES) {
@@ -52,6 +77,14 @@ export class TestDriver {
       server.addService(draServiceOf(service) as never, {
         NodePrepareResources: answer("NodePrepareResources"),
         NodeUnprepareResources: answer("NodeUnprepareResources"),
+      });
+    }
+    for (const service of HEALTH_SERVICES.filter((one) => this.script.health?.includes(one))) {
+      server.addService(healthServiceOf(service) as never, {
+        NodeWatchResources: (call: ServerWritableStream<object, object>) => {
+          this.watchers.push({ service, call });
+          if (this.devices.length > 0) call.write({ devices: this.devices });
+        },
       });
     }
     await new Promise<void>((resolve, reject) => {
@@ -82,6 +115,11 @@ export class TestDriver {
       return [uid, { devices: [{ requestNames: ["gpu"], poolName: "n", deviceName: name, cdiDeviceIds }] }];
     });
     return { claims: Object.fromEntries(told) };
+  }
+  /** Tells whoever listens. */
+  report(...devices: readonly DeviceReport[]): void {
+    this.devices = devices;
+    for (const { call } of this.watchers) call.write({ devices });
   }
   /** It dies: its connections end, its socket stays. */
   die(): void {

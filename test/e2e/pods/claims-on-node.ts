@@ -1,5 +1,6 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { HEALTH_SERVICES } from "../../../api/decide/dra/registration.ts";
 import { TestDriver } from "../../actuator/dra/test-driver.ts";
 import { claim, DRIVER, result } from "../../kit/claims.ts";
 import { must } from "../containerd/pods.ts";
@@ -25,7 +26,7 @@ export const claimingPod = (name: string, claims: readonly string[], more: TestP
 export function driverOn(node: PodNode, name = DRIVER, cdi = false): TestDriver {
   const dir = join(node.dir, "registry");
   mkdirSync(dir, { recursive: true });
-  return new TestDriver({ dir, name, cdi });
+  return new TestDriver({ dir, name, cdi, health: HEALTH_SERVICES });
 }
 
 /** What a driver leaves for the runtime: each device sets a variable, and has a node of its own. */

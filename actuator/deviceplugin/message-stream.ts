@@ -1,0 +1,108 @@
+import { type Client, getClientChannel, Metadata, type StatusObject, status } from "@grpc/grpc-js";
+import type { Result } from "../../api/model/result.ts";
+import type { ListThrottle } from "./device-list.ts";
+import { faultOf, nonsense, type PluginCall, type PluginFault } from "./fault.ts";
+
+interface MessageStreamOptions {
+  readonly client: Client;
+  readonly of: PluginCall;
+  /** The method's path; its request is empty. */
+  readonly path: string;
+  /** The throttle of all streams together. */
+  readonly load: ListThrottle;
+  /** Reads a message; false: it says nothing new, and cost nothing. The error ends the stream. */
+  readonly read: (bytes: Buffer) => Result<boolean, string>;
+  /** Told once, unless it is stopped before. */
+  readonly onEnd: (fault: PluginFault) => void;
+}
+
+/** Bytes that are read of one plugin; beyond that its sending is held up. A list of 4,096 devices has 0.25 MB. */
+const BYTES_PER_MS = 2 * 1024;
+const BURST_BYTES = 4 * 1024 * 1024;
+/** The cost of a message beside its bytes, so that endless small messages are held up too. */
+const MESSAGE_BYTES = 2 * 1024;
+
+/**
+ * The stream of a plugin, each message of which tells everything anew: the next is asked for when the last is in hand, so that no queue
+ * forms here, and a plugin that floods is slowed down by the stream's own window. Bytes are kept, not what they say, until one is due; of
+ * those that come before that only the newest counts.
+ */
+export function openMessageStream({ client, of, path, load, read, onEnd }: MessageStreamOptions): {
+  readonly stop: () => void;
+} {
+  let newest: Buffer | undefined;
+  let timer: NodeJS.Timeout | undefined;
+  let resume: NodeJS.Timeout | undefined;
+  let dueAt = Number.NEGATIVE_INFINITY;
+  let isOver = false;
+  const bucket = bucketOf(BURST_BYTES, BYTES_PER_MS);
+  const call = getClientChannel(client).createCall(path, Number.POSITIVE_INFINITY, null, null, null);
+
+  const stop = (): void => {
+    if (isOver) return;
+    isOver = true;
+    clearTimeout(timer);
+    clearTimeout(resume);
+    newest = undefined;
+    call.cancelWithStatus(status.CANCELLED, "the node no longer listens");
+  };
+  const look = (hasWaited: boolean): void => {
+    timer = undefined;
+    const bytes = newest;
+    newest = undefined;
+    if (bytes === undefined) return;
+    const began = performance.now();
+    const said = read(bytes);
+    if (!said.ok) {
+      stop();
+      onEnd(nonsense(of, said.error));
+    } else if (said.value) {
+      const endedAt = performance.now();
+      dueAt = endedAt + load.restAfter(call, endedAt - began, hasWaited);
+    }
+  };
+  call.start(new Metadata(), {
+    onReceiveMetadata: () => undefined,
+    onReceiveMessage: (bytes: Buffer) => {
+      if (isOver) return;
+      newest = bytes;
+      const waitMs = dueAt - performance.now();
+      if (waitMs <= 0) look(false);
+      else timer ??= setTimeout(look, waitMs, true);
+      if (isOver) return;
+      const heldMs = bucket.take(bytes.length + MESSAGE_BYTES);
+      if (heldMs === 0) call.startRead();
+      else resume = setTimeout(() => call.startRead(), heldMs);
+    },
+    onReceiveStatus: (ended: StatusObject) => {
+      if (isOver) return;
+      clearTimeout(timer);
+      look(true);
+      if (isOver) return;
+      stop();
+      onEnd(endOf(of, ended));
+    },
+  });
+  call.sendMessageWithContext({}, Buffer.alloc(0));
+  call.halfClose();
+  call.startRead();
+  return { stop };
+}
+
+/** Plugins may end their stream with a good word: it is the end all the same. */
+const endOf = (of: PluginCall, ended: StatusObject): PluginFault =>
+  ended.code === status.OK ? { ...of, code: "ENDED", message: "the plugin ended its stream" } : faultOf(of, ended, 0);
+
+/** A token bucket; `take` answers the wait before the next, in ms. */
+function bucketOf(burst: number, perMs: number): { take(amount: number): number } {
+  let left = burst;
+  let at = performance.now();
+  return {
+    take: (amount) => {
+      const now = performance.now();
+      left = Math.min(burst, left + (now - at) * perMs) - amount;
+      at = now;
+      return left >= 0 ? 0 : Math.ceil(-left / perMs);
+    },
+  };
+}

@@ -1,0 +1,136 @@
+import { LIMITS } from "../../model/limits.ts";
+import type { EpochMs } from "../../model/units.ts";
+import type { Behaviour } from "../../profiles/profile.ts";
+import { jsonText } from "../go/json.ts";
+import { type DeviceState, HEALTH_TIMEOUT_NS, type HealthInfo, type HealthState, healthAt, isStale } from "./health.ts";
+
+/** The name of the kubelet's file. */
+export const HEALTH_STATE_FILE = "dra_health_state";
+/** Devices that are kept of a driver; kubelets before 1.37 keep all. kubelet 1.37: maxDevicesPerDriver. */
+export const MAX_DEVICES = 16_384;
+/** kubelet 1.37: ResourceHealthMessageMaxLength, in bytes. */
+const MAX_MESSAGE = 1024;
+
+/** A device as its driver tells of it: without the time, which is when that was heard. `timeoutSeconds`: zero or less, 30 s. */
+export interface ReportedDevice extends Omit<DeviceState, "updatedAt" | "timeoutNs"> {
+  readonly timeoutSeconds: bigint;
+}
+interface Update {
+  /** Devices whose health, message or timeout is another one now. */
+  readonly changed: readonly DeviceState[];
+  /** Devices for which there is no room: what is told of them is not known. */
+  readonly leftOut: number;
+  readonly isStored: boolean;
+}
+
+/** The health of devices, as drivers have told it. kubelet 1.37: healthInfoCache. */
+export class HealthCache {
+  readonly #behaviour: Behaviour["claims"];
+  readonly #drivers: Map<string, Map<string, DeviceState>>;
+
+  constructor(state: HealthState, behaviour: Behaviour["claims"]) {
+    this.#behaviour = behaviour;
+    this.#drivers = new Map([...state].map(([driver, devices]) => [driver, new Map(devices)]));
+  }
+
+  infoAt(now: EpochMs): HealthInfo {
+    return healthAt(this.#drivers, now);
+  }
+  /** The file's text. kubelet 1.37: saveToCheckpointInternal. */
+  text(): string {
+    const drivers = [...this.#drivers].sort(byKey).map(([driver, devices]) => {
+      const list = [...devices].sort(byKey).map(([key, device]) => `${jsonText(key)}:${this.#deviceText(device)}`);
+      return `${jsonText(driver)}:{"Devices":{${list.join(",")}}}`;
+    });
+    return `{${drivers.join(",")}}`;
+  }
+
+  /**
+   * A driver's report of all of its devices. Of new ones so many are kept that no driver has more than half of what the others leave of
+   * the file. kubelet 1.37: updateHealthInfo.
+   */
+  update(driver: string, reported: readonly ReportedDevice[], now: EpochMs): Update {
+    const known = this.#drivers.get(driver) ?? new Map<string, DeviceState>();
+    this.#drivers.set(driver, known);
+    const changed: DeviceState[] = [];
+    const told = new Set<string>();
+    let [room, leftOut] = [this.#roomFor(driver), 0];
+    for (const one of reported) {
+      const device = this.#kept(one, now);
+      const key = `${one.poolName}/${one.deviceName}`;
+      const before = known.get(key);
+      told.add(key);
+      const growth = sizeOf(device) - (before === undefined ? 0 : sizeOf(before));
+      // what takes no more than before is taken in however full the file is
+      if ((growth > 0 && growth > room) || (before === undefined && known.size >= MAX_DEVICES)) {
+        leftOut++;
+        continue;
+      }
+      room -= growth;
+      if (before === undefined || !isSame(before, device)) changed.push(device);
+      known.set(key, device);
+    }
+    const gone = [...known].filter(([key, device]) => !told.has(key) && isStale(device, now));
+    const ended = gone.filter(([, { health }]) => health !== "Unknown");
+    for (const [key, device] of this.#behaviour.forgetsDevices ? gone : ended) {
+      const unknown: DeviceState = { ...device, health: "Unknown", message: "", updatedAt: now };
+      if (device.health !== "Unknown") changed.push(unknown);
+      if (this.#behaviour.forgetsDevices) known.delete(key);
+      else known.set(key, unknown);
+    }
+    return { changed, leftOut, isStored: changed.length > 0 || (this.#behaviour.forgetsDevices && gone.length > 0) };
+  }
+  /** Once its stream has ended. Answers what it had told. kubelet 1.37: clearDriver. */
+  clear(driver: string): readonly DeviceState[] {
+    const known = [...(this.#drivers.get(driver)?.values() ?? [])];
+    this.#drivers.delete(driver);
+    return known;
+  }
+
+  /** kubelet 1.37: buildDeviceHealth. */
+  #kept({ timeoutSeconds, message, ...device }: ReportedDevice, updatedAt: EpochMs): DeviceState {
+    const { healthTimeouts, healthMessages } = this.#behaviour;
+    const ns = timeoutSeconds > 0n ? BigInt.asIntN(64, timeoutSeconds * 1_000_000_000n) : HEALTH_TIMEOUT_NS;
+    return {
+      ...device,
+      updatedAt,
+      timeoutNs: healthTimeouts ? ns : 0n,
+      message: healthMessages ? cutMessage(message) : "",
+    };
+  }
+  #roomFor(driver: string): number {
+    let [own, others] = [0, 0];
+    for (const [name, devices] of this.#drivers) {
+      for (const device of devices.values()) {
+        if (name === driver) own += sizeOf(device);
+        else others += sizeOf(device);
+      }
+    }
+    return (LIMITS.stateText - others) / 2 - own;
+  }
+  #deviceText({ poolName, deviceName, health, updatedAt, timeoutNs, message }: DeviceState): string {
+    const { healthTimeouts, healthMessages } = this.#behaviour;
+    return (
+      `{"PoolName":${jsonText(poolName)},"DeviceName":${jsonText(deviceName)},"Health":"${health}",` +
+      `"LastUpdated":"${new Date(updatedAt).toISOString()}"` +
+      `${healthTimeouts ? `,"HealthCheckTimeout":${timeoutNs}` : ""}` +
+      `${healthMessages ? `,"Message":${jsonText(message)}` : ""}}`
+    );
+  }
+}
+
+const byKey = ([a]: readonly [string, unknown], [b]: readonly [string, unknown]): number => (a < b ? -1 : 1);
+const isSame = (a: DeviceState, b: DeviceState): boolean =>
+  a.health === b.health && a.message === b.message && a.timeoutNs === b.timeoutNs;
+
+/** In whole characters, where the kubelet cuts amid one. */
+function cutMessage(message: string): string {
+  const bytes = UTF8.encode(message);
+  if (bytes.length <= MAX_MESSAGE) return message;
+  return `${new TextDecoder().decode(bytes.subarray(0, MAX_MESSAGE - 3), { stream: true })}...`;
+}
+const UTF8 = new TextEncoder();
+
+/** Its bytes in the file, at most. */
+const sizeOf = ({ poolName, deviceName, message }: DeviceState): number =>
+  160 + UTF8.encode(jsonText(poolName + deviceName)).length * 2 + UTF8.encode(jsonText(message)).length;
