@@ -66,11 +66,15 @@ interface AxeResult {
   }[];
 }
 
-/** Nothing that axe finds, nor anything too small for a finger. */
-export async function expectAccessible(page: Page): Promise<void> {
+const ALL = "rules: { 'target-size': { enabled: true } }";
+/** All that is not the same on a dark ground. */
+const COLORS = "runOnly: ['color-contrast', 'link-in-text-block']";
+
+/** Nothing that axe finds, nor anything too small for a finger. `isDark`: its colours alone, where the page was looked at on a light ground. */
+export async function expectAccessible(page: Page, isDark = false): Promise<void> {
   await page.evaluate(axe);
   const { violations } = (await page.evaluate(
-    "axe.run(document, { resultTypes: ['violations'], rules: { 'target-size': { enabled: true } } })",
+    `axe.run(document, { resultTypes: ['violations'], ${isDark ? COLORS : ALL} })`,
   )) as AxeResult;
   const told = violations.map(({ id, nodes }) => `${id}: ${nodes[0]?.html} (${nodes[0]?.failureSummary})`);
   expect(told).toEqual([]);

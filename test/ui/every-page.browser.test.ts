@@ -25,7 +25,7 @@ inBrowser("every page in a browser", fill, (ground) => {
       await unfold(page);
       await expectToFit(page);
       if (isPhone(options)) expect(await page.evaluate(CUT_TEXT), path).toEqual([]);
-      await expectAccessible(page);
+      await expectAccessible(page, options.colorScheme === "dark");
       await close();
     }
   });
