@@ -50,7 +50,7 @@ const told = (read: Objects, kind: string): Result<Fields, ClusterFault> =>
 const objectsIn = (list: unknown): readonly Fields[] => (Array.isArray(list) ? list.filter(isObject) : []);
 const textIn = (text: unknown): readonly string[] => (typeof text === "string" && text !== "" ? [text] : []);
 
-function usesClaims({ spec, status }: Fields): boolean {
+export function usesClaims({ spec, status }: Fields): boolean {
   return (
     objectsIn(fieldsOf(spec)["resourceClaims"]).length > 0 || isObject(fieldsOf(status)["extendedResourceClaimStatus"])
   );

@@ -1,7 +1,7 @@
 import { nearNames } from "../model/near-name.ts";
 import { type Fields, fieldsOf, isObject } from "../model/own.ts";
 import { err, map, ok, type Result } from "../model/result.ts";
-import { CLAIM_PARTS, type ClaimPart, readClaims } from "./claims.ts";
+import { CLAIM_PARTS, type ClaimPart, type ClaimReadings, readClaims, usesClaims } from "./claims.ts";
 import type { Cluster } from "./cluster.ts";
 import { type AccessRule, type ClusterFault, type ClusterFaultCode, clusterFault } from "./fault.ts";
 import type { KubeletPart } from "./kubelets.ts";
@@ -80,6 +80,8 @@ interface DocumentOptions {
   readonly pods?: readonly Fields[];
   /** A pod whose claims are read too, whether the node has it or not. */
   readonly about?: Fields | undefined;
+  /** False: no claims are read. */
+  readonly claims?: boolean;
   /** False: the events of the node are not read. */
   readonly events?: boolean;
   readonly signal?: AbortSignal | undefined;
@@ -89,14 +91,15 @@ interface DocumentOptions {
 export async function readDocuments(
   cluster: Cluster,
   node: Fields,
-  { pods: known, about: asked, events = true, signal }: DocumentOptions = {},
+  { pods: known, about: asked, claims = true, events = true, signal }: DocumentOptions = {},
 ): Promise<NodeDocuments> {
   const name = nameOf(node);
   const kubelet = (of: KubeletPart): Reading => cluster.kubelets.read(node, of, signal);
   const listed = (of: "pods" | "events", fieldSelector: string): Reading =>
     cluster.api.list({ resource: of }, { fieldSelector }, signal).then((read) => map(read, ({ items }) => list(items)));
   const pods = known === undefined ? podsOf(name, listed, kubelet) : Promise.resolve(ok(list(known)));
-  const claims = pods.then((read) => {
+  const ofClaims = pods.then(async (read): Promise<ClaimReadings> => {
+    if (!claims) return {};
     const bound = read.ok ? podsIn(read.value).filter(isRunning) : [];
     return readClaims(cluster.api, name, asked === undefined ? bound : [...bound, asked], signal);
   });
@@ -113,9 +116,8 @@ export async function readDocuments(
     if (read.ok) parts[part] = read.value;
     else missing.push(missingPart(part, read.error));
   }
-  const ofClaims = await claims;
   for (const part of CLAIM_PARTS) {
-    const read = ofClaims[part];
+    const read = (await ofClaims)[part];
     if (read?.ok === true) parts[part] = read.value;
     else if (read !== undefined) missing.push(missingPart(part, read.error));
   }
@@ -177,7 +179,9 @@ async function nodeOf(
   about: Fields | undefined,
   signal?: AbortSignal,
 ): Promise<Result<NodeDocuments | null, ClusterFault>> {
-  return name === undefined ? ok(null) : readNode(cluster, name, { about, signal });
+  // the story of a pod without claims tells nothing of them
+  const claims = about !== undefined && usesClaims(about);
+  return name === undefined ? ok(null) : readNode(cluster, name, { about, claims, signal });
 }
 
 /** A pod alone. Errors: not-found (with near names), and whatever keeps it from being read. */

@@ -81,6 +81,9 @@ describe("claims of a node's pods", () => {
     expect(asked(cluster)).toEqual([]);
     expect(read.missing).toEqual([]);
     expect(snapshotOf(read)).not.toHaveProperty("dra");
+    cluster.api.put("pods", user("other", ["b"]));
+    okOf(await readPod(await opened(cluster.kubeconfig()), "default", "guar-int"));
+    expect(asked(cluster)).toEqual([]);
     // who asks about that pod is told of its claims
     okOf(await readPod(await opened(cluster.kubeconfig()), "default", "done"));
     expect(asked(cluster)).toContain("namespaces/default/resourceclaims/a");

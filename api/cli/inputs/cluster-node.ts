@@ -119,13 +119,19 @@ export function rightsText(rules: readonly AccessRule[]): string {
   return `right to ${rights.join(", and to ")}`;
 }
 
+interface AskedNode {
+  readonly node?: string | undefined;
+  readonly pod?: string | undefined;
+  /** False: the ResourceClaims of its pods are not read. */
+  readonly claims?: boolean;
+}
 /**
  * Reads the node that is named, or that of the pod, or the only one of the cluster; tells what could not be read of it.
  * Errors: those of the cluster; a node that is a file.
  */
 export const readClusterNode = (
   flags: ClusterFlags,
-  { node, pod }: { readonly node?: string | undefined; readonly pod?: string | undefined },
+  { node, pod, claims = true }: AskedNode,
   cli: Cli,
 ): Promise<Result<ClusterNode, Fault>> =>
   withCluster(flags, cli, async (cluster) => {
@@ -136,7 +142,7 @@ export const readClusterNode = (
     const bound = asked.value === undefined ? undefined : fieldsOf(asked.value["spec"])["nodeName"];
     const name = node === undefined ? await nodeName(cluster, pod, bound) : ok(node);
     if (!name.ok) return clusterRefusal(name.error, terminal);
-    const read = await readNode(cluster, name.value, { about: asked.value, events: false });
+    const read = await readNode(cluster, name.value, { about: asked.value, claims, events: false });
     if (!read.ok) return clusterRefusal(read.error, terminal);
     warnMissing([read.value], terminal);
     return ok(nodeWith(read.value, asked.value));
