@@ -1,14 +1,26 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { type Fields, fieldsOf, isObject } from "../model/own.ts";
-import { withoutManagers, withoutPodSecrets } from "../model/redact.ts";
+import { withoutDriverParameters, withoutManagers, withoutPodSecrets } from "../model/redact.ts";
 import { err, ok, type Result } from "../model/result.ts";
 import type { Access } from "./access.ts";
 import { type AccessRule, type ClusterFault, clusterFault } from "./fault.ts";
 import { ask, askLines, type HttpAnswer, type HttpAsk, placeOf } from "./http.ts";
 
-/** A resource of the core group that is read, and where a list of it is. */
+/** The group of dynamic resource allocation. */
+export const DRA = "resource.k8s.io";
+/** The resources that are read: the kind of their objects, and the group where it is not the core group. */
+const RESOURCES = {
+  nodes: { kind: "Node" },
+  pods: { kind: "Pod" },
+  events: { kind: "Event" },
+  resourceclaims: { kind: "ResourceClaim", apiGroup: DRA },
+  resourceslices: { kind: "ResourceSlice", apiGroup: DRA },
+  deviceclasses: { kind: "DeviceClass", apiGroup: DRA },
+} as const satisfies Readonly<Record<string, { readonly kind: string; readonly apiGroup?: string }>>;
+
+/** A resource that is read, of version v1 of its group, and where a list of it is. */
 export interface ApiResource {
-  readonly resource: "nodes" | "pods" | "events";
+  readonly resource: keyof typeof RESOURCES;
   /** Lists one namespace; absent: the whole cluster. */
   readonly namespace?: string;
 }
@@ -47,8 +59,8 @@ export class ApiServer {
   }
 
   /** One object. Errors: not-found, forbidden, and those of the connection. */
-  async get(of: ApiResource, name: string): Promise<Result<Fields, ClusterFault>> {
-    const read = await this.read(`${pathOf(of)}/${encodeURIComponent(name)}`, {}, ruleOf(of, "get"));
+  async get(of: ApiResource, name: string, signal?: AbortSignal): Promise<Result<Fields, ClusterFault>> {
+    const read = await this.read(`${pathOf(of)}/${encodeURIComponent(name)}`, {}, ruleOf(of, "get"), signal);
     return read.ok ? objectIn(read.value, of) : read;
   }
 
@@ -148,15 +160,27 @@ async function patiently(asked: HttpAsk): Promise<Result<HttpAnswer, ClusterFaul
   return ask(asked);
 }
 
-const pathOf = ({ resource, namespace }: ApiResource): string =>
-  namespace === undefined ? `/api/v1/${resource}` : `/api/v1/namespaces/${encodeURIComponent(namespace)}/${resource}`;
-const ruleOf = ({ resource }: ApiResource, verb: string): AccessRule => ({ resource, verbs: [verb] });
+const groupOf = ({ resource }: ApiResource): { readonly kind: string; readonly apiGroup?: string } =>
+  RESOURCES[resource];
+function pathOf(of: ApiResource): string {
+  const { apiGroup } = groupOf(of);
+  const root = apiGroup === undefined ? "/api/v1" : `/apis/${apiGroup}/v1`;
+  const { resource, namespace } = of;
+  return namespace === undefined
+    ? `${root}/${resource}`
+    : `${root}/namespaces/${encodeURIComponent(namespace)}/${resource}`;
+}
+function ruleOf(of: ApiResource, verb: string): AccessRule {
+  const { apiGroup } = groupOf(of);
+  return { ...(apiGroup === undefined ? {} : { apiGroup }), resource: of.resource, verbs: [verb] };
+}
 
-const KINDS = { nodes: "Node", pods: "Pod", events: "Event" } as const;
 /** As kubectl prints it: items of a list say themselves what they are. */
-function cleaned(object: Fields, { resource }: ApiResource): Fields {
-  const whole = { apiVersion: "v1", kind: KINDS[resource], ...object };
-  return resource === "pods" ? withoutPodSecrets(whole) : withoutManagers(whole);
+function cleaned(object: Fields, of: ApiResource): Fields {
+  const { kind, apiGroup } = groupOf(of);
+  if (apiGroup !== undefined) return withoutDriverParameters({ apiVersion: `${apiGroup}/v1`, kind, ...object });
+  const whole = { apiVersion: "v1", kind, ...object };
+  return of.resource === "pods" ? withoutPodSecrets(whole) : withoutManagers(whole);
 }
 
 interface Page extends ApiList {
@@ -180,11 +204,7 @@ const noList = ({ resource }: ApiResource, server: string) =>
 const objectIn = (value: unknown, of: ApiResource): Result<Fields, ClusterFault> =>
   isObject(value)
     ? ok(cleaned(value, of))
-    : clusterFault(
-        "unexpected-answer",
-        `the API server answers with no ${KINDS[of.resource]}`,
-        "is it the API server?",
-      );
+    : clusterFault("unexpected-answer", `the API server answers with no ${groupOf(of).kind}`, "is it the API server?");
 
 function parsed(text: string): unknown {
   try {

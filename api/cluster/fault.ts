@@ -2,6 +2,8 @@ import { err, type Result } from "../model/result.ts";
 
 /** A right that the API server or a kubelet asks for, as a rule of a ClusterRole names it. */
 export interface AccessRule {
+  /** Absent: the core group. */
+  readonly apiGroup?: string;
   readonly resource: string;
   readonly verbs: readonly string[];
 }

@@ -7,7 +7,7 @@ import type { Cluster } from "./cluster.ts";
 import type { ClusterFault } from "./fault.ts";
 import { type NodeDocuments, readDocuments } from "./read.ts";
 
-export type FollowedResource = ApiResource["resource"];
+export type FollowedResource = Extract<ApiResource["resource"], "nodes" | "pods" | "events">;
 
 /** A change of one object, with the object as it is now; of a deleted one, as it was last. */
 export interface ClusterChange {
@@ -87,7 +87,7 @@ interface Keep {
 /** One resource, listed and then watched for as long as that works. */
 class Watched {
   readonly #cluster: Cluster;
-  readonly #of: ApiResource;
+  readonly #of: ApiResource & { readonly resource: FollowedResource };
   readonly #options: FollowOptions;
   readonly #follower: Follower;
   readonly #keep: Keep;

@@ -1,3 +1,4 @@
+import { DRA } from "./api-server.ts";
 import type { AccessRule } from "./fault.ts";
 
 const ROLE = "nodewise-reader";
@@ -6,6 +7,8 @@ const FOLLOWED = ["get", "list", "watch"];
 const READS: readonly AccessRule[] = [
   ...["nodes", "pods", "events"].map((resource) => ({ resource, verbs: FOLLOWED })),
   ...["nodes/configz", "nodes/stats", "nodes/pods"].map((resource) => ({ resource, verbs: ["get"] })),
+  { apiGroup: DRA, resource: "resourceclaims", verbs: ["get"] },
+  ...["resourceslices", "deviceclasses"].map((resource) => ({ apiGroup: DRA, resource, verbs: ["list"] })),
 ];
 
 /**
@@ -29,10 +32,11 @@ export function rbacYaml(missing: readonly AccessRule[], user?: string): string 
 }
 
 function roleYaml(name: string, rules: readonly AccessRule[]): string {
-  const byVerbs = Map.groupBy(rules, ({ verbs }) => [...verbs].sort().join(", "));
-  const lines = Array.from(byVerbs, ([verbs, same]) => {
+  const alike = Map.groupBy(rules, ({ apiGroup = '""', verbs }) => `${apiGroup}|${[...verbs].sort().join(", ")}`);
+  const lines = Array.from(alike, ([key, same]) => {
+    const [group, verbs] = key.split("|");
     const resources = [...new Set(same.map(({ resource }) => resource))].sort().join(", ");
-    return `- {apiGroups: [""], resources: [${resources}], verbs: [${verbs}]}`;
+    return `- {apiGroups: [${group}], resources: [${resources}], verbs: [${verbs}]}`;
   });
   return [
     "apiVersion: rbac.authorization.k8s.io/v1",

@@ -1,11 +1,12 @@
 import { nearNames } from "../model/near-name.ts";
-import { type Fields, fieldsOf } from "../model/own.ts";
+import { type Fields, fieldsOf, isObject } from "../model/own.ts";
 import { err, map, ok, type Result } from "../model/result.ts";
+import { CLAIM_PARTS, type ClaimPart, type ClaimReadings, readClaims, usesClaims } from "./claims.ts";
 import type { Cluster } from "./cluster.ts";
 import { type AccessRule, type ClusterFault, type ClusterFaultCode, clusterFault } from "./fault.ts";
 import type { KubeletPart } from "./kubelets.ts";
 
-export type ClusterPart = "node" | "pods" | "configz" | "stats" | "events";
+export type ClusterPart = "node" | "pods" | "configz" | "stats" | "events" | ClaimPart;
 
 /** A part of a node or pod that could not be read: decisions that need it say so in `needs`. */
 export interface MissingPart {
@@ -34,6 +35,12 @@ export interface NodeDocuments {
   readonly stats?: unknown;
   /** v1.List of the events about the node itself. */
   readonly events?: unknown;
+  /** Lists of resource.k8s.io/v1, absent also where no pod of the node uses ResourceClaims: the claims of its pods, */
+  readonly resourceClaims?: unknown;
+  /** the node's slices and those of other pools that the claims have devices of, */
+  readonly resourceSlices?: unknown;
+  /** and all classes. */
+  readonly deviceClasses?: unknown;
   readonly missing: readonly MissingPart[];
 }
 /** A pod's documents, and those of its node. */
@@ -48,10 +55,14 @@ export interface PodDocuments {
 }
 
 /** The parts of a NodeSnapshot that a live cluster tells. State files are not served: a node's own daemon reads them. */
-export function snapshotOf({ observedAt, node, pods, configz, stats }: NodeDocuments): Fields {
+export function snapshotOf(documents: NodeDocuments): Fields {
+  const { observedAt, node, pods, configz, stats, resourceClaims, resourceSlices, deviceClasses } = documents;
+  const dra = present({ resourceClaims, resourceSlices, deviceClasses });
   const parts = { observedAt, node, kubeletConfiguration: configz, pods, stats };
-  return Object.fromEntries(Object.entries(parts).filter(([, part]) => part !== undefined));
+  return present({ ...parts, dra: Object.keys(dra).length > 0 ? dra : undefined });
 }
+const present = (parts: Fields): Fields =>
+  Object.fromEntries(Object.entries(parts).filter(([, part]) => part !== undefined));
 
 /** Errors: not-found (with near names), and whatever keeps the node itself from being read. Other parts go to `missing`. */
 export async function readNode(
@@ -67,6 +78,10 @@ export async function readNode(
 interface DocumentOptions {
   /** The pods of the node, where they are known already. */
   readonly pods?: readonly Fields[];
+  /** A pod whose claims are read too, whether the node has it or not. */
+  readonly about?: Fields | undefined;
+  /** False: no claims are read. */
+  readonly claims?: boolean;
   /** False: the events of the node are not read. */
   readonly events?: boolean;
   readonly signal?: AbortSignal | undefined;
@@ -76,14 +91,20 @@ interface DocumentOptions {
 export async function readDocuments(
   cluster: Cluster,
   node: Fields,
-  { pods: known, events = true, signal }: DocumentOptions = {},
+  { pods: known, about: asked, claims = true, events = true, signal }: DocumentOptions = {},
 ): Promise<NodeDocuments> {
   const name = nameOf(node);
   const kubelet = (of: KubeletPart): Reading => cluster.kubelets.read(node, of, signal);
   const listed = (of: "pods" | "events", fieldSelector: string): Reading =>
     cluster.api.list({ resource: of }, { fieldSelector }, signal).then((read) => map(read, ({ items }) => list(items)));
+  const pods = known === undefined ? podsOf(name, listed, kubelet) : Promise.resolve(ok(list(known)));
+  const ofClaims = pods.then(async (read): Promise<ClaimReadings> => {
+    if (!claims) return {};
+    const bound = read.ok ? podsIn(read.value).filter(isRunning) : [];
+    return readClaims(cluster.api, name, asked === undefined ? bound : [...bound, asked], signal);
+  });
   const readings: readonly (readonly [ReadPart, Reading])[] = [
-    ["pods", known === undefined ? podsOf(name, listed, kubelet) : Promise.resolve(ok(list(known)))],
+    ["pods", pods],
     ["configz", kubelet("configz")],
     ["stats", kubelet("stats")],
     ...(events ? [["events", listed("events", about("Node", name))] as const] : []),
@@ -95,10 +116,21 @@ export async function readDocuments(
     if (read.ok) parts[part] = read.value;
     else missing.push(missingPart(part, read.error));
   }
+  for (const part of CLAIM_PARTS) {
+    const read = (await ofClaims)[part];
+    if (read?.ok === true) parts[part] = read.value;
+    else if (read !== undefined) missing.push(missingPart(part, read.error));
+  }
   return { name, observedAt: new Date().toISOString(), node, ...parts, missing };
 }
 type ReadPart = Exclude<ClusterPart, "node">;
 type Reading = Promise<Result<unknown, ClusterFault>>;
+const podsIn = (pods: unknown): readonly Fields[] => {
+  const { items } = fieldsOf(pods);
+  return Array.isArray(items) ? items.filter(isObject) : [];
+};
+/** The claims of a pod that has ended are nobody's any more. */
+const isRunning = ({ status }: Fields): boolean => !["Succeeded", "Failed"].includes(String(fieldsOf(status)["phase"]));
 
 /** The kubelet has the same pods, and asks for another right. */
 async function podsOf(
@@ -132,7 +164,7 @@ export async function readPod(
   if (!pod.ok && told.length === 0) return noSuchPod(cluster, namespace, name, pod.error);
   const missing = events.ok ? [] : [missingPart("events", events.error)];
   const found = pod.ok ? pod.value : null;
-  const node = await nodeOf(cluster, nodeNameOf(found, told), signal);
+  const node = await nodeOf(cluster, nodeNameOf(found, told), found ?? undefined, signal);
   return ok({
     pod: found,
     ...(events.ok ? { events: list(told) } : {}),
@@ -144,9 +176,12 @@ export async function readPod(
 async function nodeOf(
   cluster: Cluster,
   name: string | undefined,
+  about: Fields | undefined,
   signal?: AbortSignal,
 ): Promise<Result<NodeDocuments | null, ClusterFault>> {
-  return name === undefined ? ok(null) : readNode(cluster, name, { signal });
+  // the story of a pod without claims tells nothing of them
+  const claims = about !== undefined && usesClaims(about);
+  return name === undefined ? ok(null) : readNode(cluster, name, { about, claims, signal });
 }
 
 /** A pod alone. Errors: not-found (with near names), and whatever keeps it from being read. */

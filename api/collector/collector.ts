@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { CLAIM_PARTS } from "../cluster/claims.ts";
 import type { Cluster } from "../cluster/cluster.ts";
 import { type ClusterFault, clusterFaultText } from "../cluster/fault.ts";
 import { type ClusterChange, type FollowedResource, followCluster } from "../cluster/follow.ts";
@@ -126,7 +127,7 @@ export class Collector {
       this.#unlessThere(name);
       if (refused !== undefined) faults.push({ part: "decisions", code: "refused", text: refused.message });
     } else faults.push({ part: "snapshot", code: "refused", text: taken.error.message });
-    this.#tellNode(name, ["pods", "configz", "stats", "snapshot", "decisions"], faults);
+    this.#tellNode(name, ["pods", "configz", "stats", ...CLAIM_PARTS, "snapshot", "decisions"], faults);
     // it may have gone meanwhile
     if (!this.#nodes.has(name)) this.#sender.forget(name);
   }

@@ -34,6 +34,16 @@ export const withoutManagers = (object: Fields): Fields => ({
     return name === "annotations" ? mapped(fieldsOf(value), notApplied) : value;
   }),
 });
+
+/** An object of resource.k8s.io as any other, without the parameters that drivers take and the data that they tell, which may be anything. */
+export const withoutDriverParameters = (object: Fields): Fields => mapped(withoutManagers(object), notOfDriver);
+const WITH_PARAMETERS: ReadonlySet<string> = new Set(["spec", "status", "allocation", "devices"]);
+function notOfDriver(name: string, value: unknown): unknown {
+  if (name === "config" || name === "data") return undefined;
+  if (!WITH_PARAMETERS.has(name)) return value;
+  return isObject(value) ? mapped(value, notOfDriver) : each(value, (item) => mapped(item, notOfDriver));
+}
+
 const LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration";
 const notApplied = (name: string, value: unknown): unknown => (name === LAST_APPLIED ? undefined : value);
 

@@ -174,6 +174,8 @@ export const PIECES = [
   "images",
   "containers",
   "resourceClaims",
+  "resourceSlices",
+  "deviceClasses",
   "state files",
   "machine",
   "history",

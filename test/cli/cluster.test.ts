@@ -3,9 +3,11 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { warnRights } from "../../api/cli/inputs/cluster-node.ts";
+import type { ClaimsDecision } from "../../api/model/claims.ts";
 import { plainPaint } from "../../api/text/style.ts";
 import { expectAsShown } from "../docs/shown.ts";
 import { authority } from "../kit/certificates.ts";
+import { DRIVER, putClaim } from "../kit/claims.ts";
 import { nodeAt, type TestCluster, testAuthority, testCluster } from "../kit/cluster.ts";
 import { ended, LAUNCHER, NODE, pluginIn, type Ran, realNode, run } from "./run.ts";
 
@@ -247,6 +249,76 @@ test("lint of a kubelet that hangs says that, and of one that refuses which righ
   expect(hangs.stderr).toMatch(
     /the configuration of n1 is not known: https:\S+\/configz does not answer in \d+ s: give --config FILE\n$/,
   );
+});
+
+describe("claims of a live node", () => {
+  const REFUSED =
+    "Failed to prepare dynamic resources: prepare dynamic resources: pod trainer (uid-trainer) is not allowed to use ResourceClaim gpu (claim-gpu)";
+  const answerOf = ({ stdout }: Ran) => JSON.parse(stdout) as { decision: ClaimsDecision; needs: readonly string[] };
+
+  test("are decided on as the API server has them, and drivers are given beside", async () => {
+    const cluster = await testCluster();
+    putClaim(cluster, "another");
+    const ask = (...args: readonly string[]) =>
+      nodewise(cluster, "decide", "claims", "--context", "test", "--pod", "default/trainer", "-o", "json", ...args);
+    const refused = await ask();
+    expect(refused).toMatchObject({ code: 1, stderr: "" });
+    expect(answerOf(refused)).toMatchObject({
+      decision: { refusal: { message: REFUSED }, allocationFaults: [] },
+      needs: ["dra.drivers"],
+    });
+    putClaim(cluster, "trainer");
+    const drivers = join(cluster.folder, "drivers.json");
+    writeFileSync(drivers, JSON.stringify([{ name: DRIVER, registered: true }]));
+    const prepared = await ask("--dra-drivers", drivers);
+    expect(prepared).toMatchObject({ code: 0, stderr: "" });
+    expect(answerOf(prepared)).toMatchObject({
+      decision: { refusal: null, pods: [{ calls: [{ driver: DRIVER, claims: [{ name: "gpu" }] }] }] },
+      needs: [],
+    });
+  });
+
+  test("are in its snapshot, and of a pod that waits for a node they are read too", async () => {
+    const cluster = await testCluster();
+    putClaim(cluster, "trainer");
+    const snapshot = await nodewise(cluster, "snapshot", "--node", "n1");
+    expect(JSON.parse(snapshot.stdout)).toMatchObject({
+      dra: { resourceClaims: { items: [{ kind: "ResourceClaim" }] } },
+    });
+    const metadata = { name: "waits", namespace: "default", uid: "uid-trainer" };
+    const spec = {
+      resourceClaims: [{ name: "gpu", resourceClaimTemplateName: "t" }],
+      containers: [{ name: "c", resources: { claims: [{ name: "gpu" }] } }],
+    };
+    const status = { phase: "Pending", resourceClaimStatuses: [{ name: "gpu", resourceClaimName: "gpu" }] };
+    cluster.api.put("pods", { metadata, spec, status });
+    cluster.api.delete("pods", "default/trainer");
+    const asked = ["decide", "claims", "--pod", "default/waits", "--node", "n1", "-o", "json"];
+    const waiting = await nodewise(cluster, ...asked);
+    expect(waiting.stderr).toBe("");
+    expect(answerOf(waiting).decision.pods).toMatchObject([
+      { claims: [{ claim: "gpu" }], message: expect.stringContaining("was not created for") },
+    ]);
+  });
+
+  test("that may not be read are told with the YAML of the right", async () => {
+    const cluster = await testCluster();
+    putClaim(cluster, "trainer");
+    const may = ["get nodes", "get pods", "list pods", "get nodes/stats", "get nodes/configz"];
+    cluster.users["reader-token"] = { name: "jane", may };
+    const refused = await nodewise(cluster, "decide", "claims", "--context", "test", "--pod", "default/trainer");
+    expect(refused).toMatchObject({ code: 1, stdout: "" });
+    expect(refused.stderr).toContain(
+      "nodewise: n1: without resourceClaims, resourceSlices and deviceClasses: https://",
+    );
+    expect(refused.stderr).toContain(
+      "nodewise: the right to get resourceclaims, and to list deviceclasses and resourceslices is missing: ",
+    );
+    expect(refused.stderr).toContain(
+      "\n- {apiGroups: [resource.k8s.io], resources: [deviceclasses, resourceslices], verbs: [list]}\n",
+    );
+    expect(refused.stderr).toContain("the pod has ResourceClaims, and none are posted");
+  });
 });
 
 test("the YAML of missing rights is printed once, and later only what is new of it", () => {

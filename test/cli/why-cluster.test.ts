@@ -2,6 +2,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { expectAsShown } from "../docs/shown.ts";
+import { putClaim } from "../kit/claims.ts";
 import { type TestCluster, testCluster } from "../kit/cluster.ts";
 import { pluginIn, type Ran, run } from "./run.ts";
 
@@ -83,6 +84,33 @@ describe("why on a live cluster", () => {
     expect(poor.stdout).toContain(
       "\n- kubeletConfiguration: it could not be read: the right to get nodes/configz is missing\n",
     );
+  });
+  test("of a pod whose claims are not prepared reads them, and names the right that is missing", async () => {
+    const cluster = await testCluster();
+    putClaim(cluster, "another");
+    const words =
+      "Failed to prepare dynamic resources: prepare dynamic resources: pod trainer (uid-trainer) is not allowed to use ResourceClaim gpu (claim-gpu)";
+    cluster.api.put("events", {
+      ...event,
+      metadata: { name: "trainer.1", namespace: "default" },
+      involvedObject: { kind: "Pod", namespace: "default", name: "trainer", uid: "uid-trainer" },
+      reason: "FailedPrepareDynamicResources",
+      message: words,
+    });
+    const told = await why(cluster, "default/trainer");
+    expect([told.code, told.stderr]).toEqual([1, ""]);
+    expect(told.stdout).toContain("CLAIMS NOT PREPARED  its ResourceClaim gpu is not prepared: it is not reserved for");
+    expect(told.stdout).toMatch(/\nDECISION claims: refused, .* · agrees with the kubelet\n/);
+    expect(told.stdout).not.toContain("NOT KNOWN");
+    const may = ["get nodes", "get pods", "list pods", "list events", "get nodes/stats", "get nodes/configz"];
+    cluster.users["reader-token"] = { name: "jane", may };
+    const poor = await why(cluster, "default/trainer");
+    expect(poor.stdout).toContain("reserved for; it could not be read: the right to get resourceclaims is missing\n");
+    expect(poor.stdout).toContain(
+      "\n- resourceSlices: it could not be read: the right to list resourceslices is missing\n",
+    );
+    expect(poor.stdout).not.toContain("DECISION claims");
+    expect(poor.stderr).toContain("resources: [resourceclaims], verbs: [get]}");
   });
   test("of a pod that is alone on its node all pods are known", async () => {
     const cluster = await shop();

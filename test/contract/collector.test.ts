@@ -5,6 +5,7 @@ import { statusApp } from "../../api/collector/status.ts";
 import { ok } from "../../api/model/result.ts";
 import { serving } from "../api/serving.ts";
 import { opened } from "../cluster/opened.ts";
+import { putClaim } from "../kit/claims.ts";
 import { type ApiObject, nodeAt, type TestCluster, testCluster } from "../kit/cluster.ts";
 
 /** A machine that tests much at a time is slow. */
@@ -85,6 +86,32 @@ test("a cluster's nodes are in the history with their decisions, and without sec
   const metrics = await (await statusApp(collector).request("/metrics")).text();
   expect(metrics).toMatch(/^nodewise_collector_nodes 1$/m);
 });
+
+test(
+  "the claims of a node's pods are in its snapshots, and a right that is missing for them is told",
+  LONG,
+  async () => {
+    const cluster = await testCluster();
+    putClaim(cluster, "trainer");
+    const may = ["nodes", "pods", "events"].flatMap((of) => [`list ${of}`, `watch ${of}`]);
+    const ofClaims = ["get resourceclaims", "list resourceslices"];
+    cluster.users["reader-token"] = {
+      name: "jane",
+      may: [...may, "get nodes/configz", "get nodes/stats", ...ofClaims],
+    };
+    const { api, store } = await serving();
+    const { collector, faults, lacked } = await collecting(cluster, api.url);
+    await until(() => expect(collector.counts).toMatchObject({ snapshots: 1, decisions: 2 }));
+    expect(lacked).toEqual(["jane: deviceclasses"]);
+    expect(faults).toEqual([["n1", expect.stringMatching(/^deviceClasses: \S+ answers 403: /)]]);
+    const latest = await store.getNode("n1");
+    const snapshotId = latest.ok ? latest.value?.lastSnapshotId : undefined;
+    const body = JSON.stringify({ snapshotId, ask: { pod: "default/trainer" } });
+    const headers = { "content-type": "application/json" };
+    const asked = await fetch(`${api.url}/v1/decisions/claims`, { method: "POST", headers, body });
+    expect(await asked.json()).toMatchObject({ decision: { refusal: null, pods: [{ claims: [{ claim: "gpu" }] }] } });
+  },
+);
 
 test("a pod that is refused is in the history as an outcome, once, however often it is seen", LONG, async () => {
   const cluster = await testCluster();

@@ -1,3 +1,4 @@
+import type { ApiObject, TestCluster } from "./cluster.ts";
 import { container } from "./containers.ts";
 import { pod } from "./pods.ts";
 import type { Json } from "./snapshots.ts";
@@ -51,3 +52,16 @@ export const answer = (claim: string, devices: readonly string[]): Json => ({
     cdiDeviceIds: [`example.com/gpu=${device}`],
   })),
 });
+
+/**
+ * Puts into the test cluster: the pod `default/trainer` of node n1 (its uid is `uid-trainer`), whose claim `gpu` is reserved for the
+ * pod of this uid and has device gpu-0, and the node's slice.
+ */
+export function putClaim({ api }: TestCluster, reservedFor: string): void {
+  const { metadata, spec } = claiming("trainer", ["gpu"]) as unknown as ApiObject & { readonly spec: object };
+  const status = { phase: "Pending", startTime: "2026-11-27T01:00:00Z" };
+  const named = { name: "trainer", namespace: "default", uid: "uid-trainer" };
+  api.put("pods", { metadata: { ...metadata, ...named }, spec: { ...spec, nodeName: "n1" }, status });
+  api.put("resourceclaims", claim("gpu", [result("gpu-0")], [reservedFor]) as unknown as ApiObject);
+  api.put("resourceslices", slice(["gpu-0"], { nodeName: "n1" }) as unknown as ApiObject);
+}

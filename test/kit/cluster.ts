@@ -19,8 +19,20 @@ export interface ApiObject extends Fields {
   readonly kind?: string;
   readonly metadata: Meta & Fields;
 }
-export type Resource = "nodes" | "pods" | "events";
-const KINDS = { nodes: "Node", pods: "Pod", events: "Event" } as const;
+const KINDS = {
+  nodes: "Node",
+  pods: "Pod",
+  events: "Event",
+  resourceclaims: "ResourceClaim",
+  resourceslices: "ResourceSlice",
+  deviceclasses: "DeviceClass",
+} as const;
+export type Resource = keyof typeof KINDS;
+const DRA: ReadonlySet<string> = new Set(["resourceclaims", "resourceslices", "deviceclasses"]);
+const groupOf = (resource: string): string => (DRA.has(resource) ? "resource.k8s.io" : "");
+const versionOf = (resource: string): string => (DRA.has(resource) ? "resource.k8s.io/v1" : "v1");
+const PATH =
+  /^\/(?:api|apis\/(?<group>resource\.k8s\.io))\/v1(?:\/namespaces\/(?<namespace>[^/]+))?\/(?<resource>\w+)(?:\/(?<name>[^/]+))?$/;
 
 /** A caller by token, and what it may: `list pods`, `get nodes/configz`; `*`: everything. */
 export type Users = Record<string, { readonly name: string; readonly may: readonly string[] }>;
@@ -121,12 +133,15 @@ interface Watcher {
   readonly response: ServerResponse;
 }
 
-/** The protocol of a kube-apiserver for nodes, pods and events: get, list by page, watch from a version, RBAC. */
+/** The protocol of a kube-apiserver for nodes, pods, events and resource.k8s.io: get, list by page, watch from a version, RBAC. */
 export class TestApiServer extends TestServer {
   readonly #objects: Record<Resource, Map<string, ApiObject>> = {
     nodes: new Map(),
     pods: new Map(),
     events: new Map(),
+    resourceclaims: new Map(),
+    resourceslices: new Map(),
+    deviceclasses: new Map(),
   };
   readonly #log: Logged[] = [];
   readonly #watchers = new Set<Watcher>();
@@ -191,15 +206,9 @@ export class TestApiServer extends TestServer {
       if (!may(user, "get nodes/proxy")) return forbidden(response, user.name, "get", "nodes/proxy", proxied);
       return this.kubelets.get(proxied)?.respond(response, path);
     }
-    const match = /^\/api\/v1(?:\/namespaces\/([^/]+))?\/(nodes|pods|events)(?:\/([^/]+))?$/.exec(url.pathname);
-    if (match === null)
+    const { group = "", namespace, name, resource } = PATH.exec(url.pathname)?.groups ?? {};
+    if (!isResource(resource) || group !== groupOf(resource))
       return json(response, 404, failure(404, "NotFound", "the server could not find the requested resource"));
-    const [, namespace, resource, name] = match as unknown as [
-      string,
-      string | undefined,
-      Resource,
-      string | undefined,
-    ];
     const verb = name !== undefined ? "get" : url.searchParams.has("watch") ? "watch" : "list";
     if (!may(user, `${verb} ${resource}`)) return forbidden(response, user.name, verb, resource, name);
     if (name !== undefined)
@@ -211,8 +220,10 @@ export class TestApiServer extends TestServer {
 
   #get(response: ServerResponse, resource: Resource, key: string): Answered {
     const object = this.#objects[resource].get(key);
-    if (object !== undefined) return json(response, 200, { kind: KINDS[resource], apiVersion: "v1", ...object });
-    return json(response, 404, failure(404, "NotFound", `${resource} "${key.split("/").at(-1)}" not found`));
+    if (object !== undefined)
+      return json(response, 200, { kind: KINDS[resource], apiVersion: versionOf(resource), ...object });
+    const of = groupOf(resource) === "" ? resource : `${resource}.${groupOf(resource)}`;
+    return json(response, 404, failure(404, "NotFound", `${of} "${key.split("/").at(-1)}" not found`));
   }
 
   #list(response: ServerResponse, resource: Resource, matches: Watcher["matches"], url: URL): Answered {
@@ -232,7 +243,7 @@ export class TestApiServer extends TestServer {
         : {};
     return json(response, 200, {
       kind: `${KINDS[resource]}List`,
-      apiVersion: "v1",
+      apiVersion: versionOf(resource),
       metadata: { resourceVersion: `${version}`, ...next },
       items,
     });
@@ -255,6 +266,7 @@ export class TestApiServer extends TestServer {
   }
 }
 
+const isResource = (text: string | undefined): text is Resource => text !== undefined && Object.hasOwn(KINDS, text);
 const keyOf = ({ namespace, name }: Meta): string => (namespace === undefined ? name : `${namespace}/${name}`);
 const eventLine = (type: string, object: ApiObject): string => `${JSON.stringify({ type, object })}\n`;
 
@@ -272,7 +284,7 @@ function selector(fields: string | null, namespace: string | undefined): Watcher
 
 function forbidden(response: ServerResponse, user: string, verb: string, resource: string, name?: string): Answered {
   const what = name === undefined ? resource : `${resource} "${name}"`;
-  const message = `${what} is forbidden: User "${user}" cannot ${verb} resource "${resource}" in API group "" at the cluster scope`;
+  const message = `${what} is forbidden: User "${user}" cannot ${verb} resource "${resource}" in API group "${groupOf(resource)}" at the cluster scope`;
   return json(response, 403, failure(403, "Forbidden", message));
 }
 

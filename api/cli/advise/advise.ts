@@ -77,7 +77,7 @@ async function adviceOfCluster(given: AdviseFlags, request: AdviceRequest, cli: 
   if (asksHistory(withoutEnv(given, cli)))
     return fault(EXIT.badInput, "a live cluster has no history: leave --data-dir, --api, --since and --until out");
   const { readClusterNode } = await import("../inputs/cluster-node.ts");
-  const read = await readClusterNode(given, { node: given.node }, cli);
+  const read = await readClusterNode(given, { node: given.node, claims: false }, cli);
   if (!read.ok) return read;
   const measured = measuredNow(read.value.name, read.value.snapshot, given.kubelet);
   if (!measured.ok) return measured;

@@ -119,13 +119,19 @@ export function rightsText(rules: readonly AccessRule[]): string {
   return `right to ${rights.join(", and to ")}`;
 }
 
+interface AskedNode {
+  readonly node?: string | undefined;
+  readonly pod?: string | undefined;
+  /** False: the ResourceClaims of its pods are not read. */
+  readonly claims?: boolean;
+}
 /**
  * Reads the node that is named, or that of the pod, or the only one of the cluster; tells what could not be read of it.
  * Errors: those of the cluster; a node that is a file.
  */
 export const readClusterNode = (
   flags: ClusterFlags,
-  { node, pod }: { readonly node?: string | undefined; readonly pod?: string | undefined },
+  { node, pod, claims = true }: AskedNode,
   cli: Cli,
 ): Promise<Result<ClusterNode, Fault>> =>
   withCluster(flags, cli, async (cluster) => {
@@ -136,7 +142,7 @@ export const readClusterNode = (
     const bound = asked.value === undefined ? undefined : fieldsOf(asked.value["spec"])["nodeName"];
     const name = node === undefined ? await nodeName(cluster, pod, bound) : ok(node);
     if (!name.ok) return clusterRefusal(name.error, terminal);
-    const read = await readNode(cluster, name.value, { events: false });
+    const read = await readNode(cluster, name.value, { about: asked.value, claims, events: false });
     if (!read.ok) return clusterRefusal(read.error, terminal);
     warnMissing([read.value], terminal);
     return ok(nodeWith(read.value, asked.value));
@@ -185,8 +191,15 @@ function nodeWith(documents: NodeDocuments, pod: Fields | undefined): ClusterNod
   const { name: podName, namespace } = fieldsOf(pod["metadata"]);
   const { nodeName: bound } = fieldsOf(pod["spec"]);
   if (bound === name) return { ...node, pod: `${String(namespace)}/${String(podName)}` };
-  const { status: _, ...podObject } = pod;
-  return { ...node, podObject };
+  const { status, ...podObject } = pod;
+  return { ...node, podObject: { ...podObject, ...claimsIn(status) } };
+}
+
+/** Of the status of a pod that is asked about as a new one, the names of the claims that were made for it. */
+function claimsIn(status: unknown): Fields {
+  const named = ["resourceClaimStatuses", "extendedResourceClaimStatus"];
+  const kept = Object.entries(fieldsOf(status)).filter(([name]) => named.includes(name));
+  return kept.length === 0 ? {} : { status: Object.fromEntries(kept) };
 }
 
 /** So many nodes are read at a time. */

@@ -116,6 +116,9 @@ const partsOf = (node: NodeDocuments | null): readonly Part[] =>
         [`/configz of ${node.name}`, node.configz, [], node.name],
         [`/stats/summary of ${node.name}`, node.stats],
         [`events of ${node.name}`, node.events],
+        [`ResourceClaims of ${node.name}`, node.resourceClaims],
+        [`ResourceSlices of ${node.name}`, node.resourceSlices],
+        ["DeviceClasses", node.deviceClasses],
       ];
 const present = (parts: readonly Part[]): readonly WhyDocument[] =>
   parts.flatMap(([origin, value, allPodsOf = [], node = ""]) =>

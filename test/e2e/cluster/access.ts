@@ -16,7 +16,11 @@ const core = (resources: readonly string[], ...verbs: readonly string[]): Rule =
 export const READER: readonly Rule[] = [
   core(["nodes", "pods", "events"], "get", "list", "watch"),
   core(["nodes/configz", "nodes/stats", "nodes/pods", "nodes/metrics"], "get"),
+  { apiGroups: ["resource.k8s.io"], resources: ["resourceclaims"], verbs: ["get"] },
+  { apiGroups: ["resource.k8s.io"], resources: ["resourceslices", "deviceclasses"], verbs: ["list"] },
 ];
+/** The rights that readers had before decisions read ResourceClaims. */
+export const WITHOUT_CLAIMS: readonly Rule[] = READER.slice(0, 2);
 /** Sees the API server's objects, and nothing of kubelets. */
 export const WITHOUT_KUBELETS: readonly Rule[] = READER.slice(0, 1);
 

@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
 import { afterAll, beforeAll, describe, test as everyTest, expect } from "vitest";
 import type { AllocatableDecision } from "../../../api/model/allocatable.ts";
+import type { ClaimsDecision } from "../../../api/model/claims.ts";
 import type { EvictionDecision } from "../../../api/model/eviction.ts";
 import type { AdmissionDecision, PreemptionDecision } from "../../../api/model/preemption.ts";
 import type { ProbesDecision } from "../../../api/model/probes-decision.ts";
@@ -11,7 +12,7 @@ import { deployed, deployedWith, KUBECTL, named } from "../../api/deployed.ts";
 import { kubernetes } from "../go-programs.ts";
 import { noPods } from "../pods/skip.ts";
 import { WAITS } from "../pods/until.ts";
-import { READER, revokedToken, rightsOf, serviceAccount, tokenOf, WITHOUT_KUBELETS } from "./access.ts";
+import { READER, revokedToken, rightsOf, serviceAccount, tokenOf, WITHOUT_CLAIMS, WITHOUT_KUBELETS } from "./access.ts";
 import type { Credentials } from "./api-client.ts";
 import { apply } from "./apply.ts";
 import { ControlPlane, noCluster } from "./control-plane.ts";
@@ -29,6 +30,7 @@ import {
   type SeenEvent,
   type SeenPod,
   Stage,
+  unreservedClaim,
 } from "./scenes.ts";
 import { Shadow } from "./shadow.ts";
 
@@ -202,6 +204,41 @@ describe.each(VERSIONS)("a node of a real cluster of $version", { timeout: LONG_
     expect(scene.text).toContain(`OutOfcpu: ${scene.pod.status.message}\n`);
     expect(scene.text).toContain(" · agrees with the kubelet\n");
     expect(scene.story.missing).toEqual([]);
+  });
+
+  test("a claim that is reserved for another pod is refused in the kubelet's words, read by whoever may", async () => {
+    const ask = (user: Operator) =>
+      user.nodewise("decide", "claims", "--context", "test", "--pod", "default/claims", "-o", "json");
+    const poor = new Operator(plane.kubeconfig("no-claims", await serviceAccount(plane, "no-claims", WITHOUT_CLAIMS)));
+    const tell = async (pod: SeenPod) => {
+      const [live, lacking, snapshot] = await Promise.all([
+        ask(operator),
+        ask(poor),
+        operator.nodewise("snapshot", "--context", "test", "--node", NODE_NAME),
+      ]);
+      expect(await apply(plane.admin, rightsIn(lacking))).toEqual([]);
+      await expect.poll(() => ask(poor), WAITS).toMatchObject({ code: 1, stderr: "", stdout: live.stdout });
+      return { ...(await asData(pod)), live, lacking, snapshot };
+    };
+    const { live, lacking, snapshot, story, ...scene } = await play(unreservedClaim, tell);
+    const { message } = told(scene, "FailedPrepareDynamicResources");
+    expect(message).toContain(" is not allowed to use ResourceClaim gpu (");
+    expect(live).toMatchObject({ code: 1, stderr: "" });
+    const { decision } = JSON.parse(live.stdout) as { readonly decision: ClaimsDecision };
+    expect(decision).toMatchObject({ refusal: { message }, allocationFaults: [] });
+    expect(lacking.stderr).toContain(
+      "the right to get resourceclaims, and to list deviceclasses and resourceslices is ",
+    );
+    expect(JSON.parse(snapshot.stdout)).toMatchObject({
+      dra: {
+        resourceSlices: { items: [{ spec: { allNodes: true } }] },
+        deviceClasses: { items: [{ kind: "DeviceClass" }] },
+      },
+    });
+    expect(story.findings[0]).toMatchObject({
+      ...{ code: "claims-not-prepared", numbers: { cause: "not-reserved", claim: "gpu" }, missing: [] },
+      decisions: [{ kind: "claims", agrees: true, excerpt: { message } }],
+    });
   });
 
   test("for a critical pod the kubelet preempts the pods that Nodewise names", async () => {

@@ -176,6 +176,30 @@ export async function livenessRestart(stage: Stage): Promise<Scene> {
   return { pod, events: await stage.events(pod, "Killing"), before, pods: [made] };
 }
 
+const DRA = "/apis/resource.k8s.io/v1";
+const DRA_DRIVER = "gpu.example.com";
+/** A pod whose claim has a device that every node reaches, and is reserved for another pod. The claim, its slice and class stay. */
+export async function unreservedClaim(stage: Stage): Promise<Scene> {
+  const { api } = stage;
+  const metadata = { name: "gpu" };
+  const requests = [{ name: "gpu", exactly: { deviceClassName: "gpu" } }];
+  const pool = { name: "shared", generation: 1, resourceSliceCount: 1 };
+  const slice = { driver: DRA_DRIVER, pool, allNodes: true, devices: [{ name: "gpu-0" }] };
+  await api.must("POST", `${DRA}/deviceclasses`, { metadata, spec: {} });
+  await api.must("POST", `${DRA}/resourceslices`, { metadata, spec: slice });
+  const claims = `${DRA}/namespaces/default/resourceclaims`;
+  const claim = await api.must<object>("POST", claims, { metadata, spec: { devices: { requests } } });
+  const results = [{ request: "gpu", driver: DRA_DRIVER, pool: "shared", device: "gpu-0" }];
+  const reservedFor = [{ resource: "pods", name: "another", uid: "another" }];
+  await api.must("PUT", `${claims}/gpu/status`, {
+    ...claim,
+    status: { allocation: { devices: { results } }, reservedFor },
+  });
+  const before = await stage.before();
+  const made = await stage.create("claims", { resourceClaims: [{ name: "gpu", resourceClaimName: "gpu" }] });
+  return { pod: made, events: await stage.events(made, "FailedPrepareDynamicResources"), before, pods: [made] };
+}
+
 const patchOf = (requests: object, limits?: object): object => ({
   spec: { containers: [{ name: "app", resources: { requests, ...(limits && { limits }) } }] },
 });

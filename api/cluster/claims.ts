@@ -1,0 +1,130 @@
+import { type Fields, fieldsOf, isObject } from "../model/own.ts";
+import { map, ok, type Result } from "../model/result.ts";
+import type { ApiServer } from "./api-server.ts";
+import type { ClusterFault } from "./fault.ts";
+
+export const CLAIM_PARTS = ["resourceClaims", "resourceSlices", "deviceClasses"] as const;
+export type ClaimPart = (typeof CLAIM_PARTS)[number];
+/** The lists of resource.k8s.io/v1 that a decision on claims reads, or why one could not be read. */
+export type ClaimReadings = Readonly<Partial<Record<ClaimPart, Result<Fields, ClusterFault>>>>;
+
+/** So many claims are asked for at a time. */
+const AT_A_TIME = 8;
+
+/**
+ * What the API server has of the ResourceClaims that pods use: the claims by their names, the ResourceSlices of the node with those
+ * of other pools that a device was allocated from, and the DeviceClasses. A claim that is not there is in no list. Nothing is read
+ * where no pod uses claims.
+ */
+export async function readClaims(
+  api: ApiServer,
+  node: string,
+  pods: readonly Fields[],
+  signal?: AbortSignal,
+): Promise<ClaimReadings> {
+  if (!pods.some(usesClaims)) return {};
+  const [claims, slices, classes] = await Promise.all([
+    namedClaims(api, new Set(pods.flatMap(claimsOf)), signal),
+    slicesWhere(api, `spec.nodeName=${node}`, signal),
+    api.list({ resource: "deviceclasses" }, {}, signal),
+  ]);
+  const all = slices.ok && claims.ok ? await withOtherPools(api, slices.value, claims.value, signal) : slices;
+  return {
+    resourceClaims: told(claims, "ResourceClaimList"),
+    resourceSlices: told(all, "ResourceSliceList"),
+    deviceClasses: told(
+      map(classes, ({ items }) => items),
+      "DeviceClassList",
+    ),
+  };
+}
+type Objects = Result<readonly Fields[], ClusterFault>;
+
+const NOT_SERVED =
+  "an API server has resource.k8s.io/v1 since Kubernetes 1.34, unless its --runtime-config leaves it out";
+const told = (read: Objects, kind: string): Result<Fields, ClusterFault> =>
+  read.ok
+    ? ok({ apiVersion: "resource.k8s.io/v1", kind, metadata: { resourceVersion: "" }, items: read.value })
+    : { ok: false, error: read.error.code === "not-found" ? { ...read.error, next: NOT_SERVED } : read.error };
+
+const objectsIn = (list: unknown): readonly Fields[] => (Array.isArray(list) ? list.filter(isObject) : []);
+const textIn = (text: unknown): readonly string[] => (typeof text === "string" && text !== "" ? [text] : []);
+
+export function usesClaims({ spec, status }: Fields): boolean {
+  return (
+    objectsIn(fieldsOf(spec)["resourceClaims"]).length > 0 || isObject(fieldsOf(status)["extendedResourceClaimStatus"])
+  );
+}
+
+/** `NAMESPACE/NAME` of each claim: named by the pod, made of a template for it, or made for its extended resources. */
+function claimsOf({ metadata, spec, status }: Fields): readonly string[] {
+  const { namespace } = fieldsOf(metadata);
+  const { resourceClaimStatuses, extendedResourceClaimStatus } = fieldsOf(status);
+  const naming = [
+    ...objectsIn(fieldsOf(spec)["resourceClaims"]),
+    ...objectsIn(resourceClaimStatuses),
+    fieldsOf(extendedResourceClaimStatus),
+  ];
+  return naming.flatMap(({ resourceClaimName }) => textIn(resourceClaimName)).map((name) => `${namespace}/${name}`);
+}
+
+async function namedClaims(api: ApiServer, names: ReadonlySet<string>, signal?: AbortSignal): Promise<Objects> {
+  const found: Fields[] = [];
+  const all = [...names];
+  for (let from = 0; from < all.length; from += AT_A_TIME) {
+    const asked = all.slice(from, from + AT_A_TIME).map((key) => oneClaim(api, key, signal));
+    for (const claim of await Promise.all(asked)) {
+      if (!claim.ok) return claim;
+      found.push(...claim.value);
+    }
+  }
+  return ok(found);
+}
+
+/** A claim that is not there says its name; a group that is not served says no name. */
+async function oneClaim(api: ApiServer, key: string, signal?: AbortSignal): Promise<Objects> {
+  const [namespace = "", name = ""] = key.split("/");
+  const claim = await api.get({ resource: "resourceclaims", namespace }, name, signal);
+  if (claim.ok) return ok([claim.value]);
+  const { code, message } = claim.error;
+  return code === "not-found" && message.endsWith(`"${name}" not found`) ? ok([]) : claim;
+}
+
+const slicesWhere = (api: ApiServer, fieldSelector: string, signal?: AbortSignal): Promise<Objects> =>
+  api.list({ resource: "resourceslices" }, { fieldSelector }, signal).then((read) => map(read, ({ items }) => items));
+
+/** The slices, with those of allocated pools that the node's own slices do not make whole: devices on a network, or of another node. */
+async function withOtherPools(
+  api: ApiServer,
+  own: readonly Fields[],
+  claims: readonly Fields[],
+  signal?: AbortSignal,
+): Promise<Objects> {
+  const byPool = Map.groupBy(own, poolOf);
+  const pools = new Map(claims.flatMap(allocatedPools).filter(([pool]) => !isWhole(byPool.get(pool) ?? [])));
+  const slices = new Map(own.map((slice) => [nameOf(slice), slice]));
+  for (const driver of new Set(pools.values())) {
+    const ofDriver = await slicesWhere(api, `spec.driver=${driver}`, signal);
+    if (!ofDriver.ok) return ofDriver;
+    for (const slice of ofDriver.value) if (pools.has(poolOf(slice))) slices.set(nameOf(slice), slice);
+  }
+  return ok([...slices.values()]);
+}
+
+const nameOf = ({ metadata }: Fields): string => String(fieldsOf(metadata)["name"]);
+const poolKey = (driver: unknown, pool: unknown): string => `${driver}/${pool}`;
+const poolOf = ({ spec }: Fields): string =>
+  poolKey(fieldsOf(spec)["driver"], fieldsOf(fieldsOf(spec)["pool"])["name"]);
+const allocatedPools = ({ status }: Fields): (readonly [pool: string, driver: string])[] =>
+  objectsIn(fieldsOf(fieldsOf(fieldsOf(status)["allocation"])["devices"])["results"]).map(({ driver, pool }) => [
+    poolKey(driver, pool),
+    String(driver),
+  ]);
+
+/** Whether as many slices of the newest generation are there as the pool has. */
+function isWhole(slices: readonly Fields[]): boolean {
+  const pools = slices.map(({ spec }) => fieldsOf(fieldsOf(spec)["pool"]));
+  const newest = Math.max(...pools.map(({ generation }) => Number(generation)));
+  const current = pools.filter(({ generation }) => Number(generation) === newest);
+  return current.length > 0 && current.length >= Number(current[0]?.["resourceSliceCount"]);
+}
