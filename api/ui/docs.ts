@@ -35,8 +35,8 @@ export const getDocs = perObject(async (described: Promise<OpenApi>): Promise<Re
 <h2 id="operations">Operations</h2>
 ${operations(document)}
 <h2 id="errors">Errors</h2>
-<div class="scroll" tabindex="0" role="region" aria-label="Errors"><table><thead><tr><th>Status</th><th>Code</th><th>Meaning</th><th>What to do</th></tr></thead>
-<tbody>${all(Object.entries(PROBLEMS).map(([code, p]) => html`<tr id="${code}"><td class="num">${p.status}</td><td><code>${code}</code></td><td>${p.title}</td><td>${prose(p.advice)}</td></tr>`))}</tbody></table></div>
+<div class="scroll" tabindex="0" role="region" aria-label="Errors"><table><thead><tr><th>Status</th><th>Code, meaning, and what to do</th></tr></thead>
+<tbody>${all(Object.entries(PROBLEMS).map(([code, p]) => html`<tr id="${code}"><td class="num">${p.status}</td><td><code>${code}</code><br>${p.title}: ${prose(p.advice)}</td></tr>`))}</tbody></table></div>
 <h2 id="schemas">Schemas</h2>
 ${all(
   Object.entries(document.components.schemas).map(

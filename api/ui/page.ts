@@ -99,7 +99,7 @@ export function problemPage(problem: Problem, requestId: string, path = "/"): Pr
   return page(
     `${title.slice(0, 1).toUpperCase()}${title.slice(1)}`,
     html`<p>${prose(problem.detail)}</p>
-${near(problem)}${issues(problem)}${problem.code === "unauthorized" ? signInForm(path) : ""}
+${near(problem)}${issues(problem)}${otherQueries(problem, path)}${problem.code === "unauthorized" ? signInForm(path) : ""}
 <p class="soft">${prose(BY_HAND[problem.code] ?? adviceOf(problem))}</p>
 <p class="soft small">Code <a href="/docs#${problem.code}"><code>${problem.code}</code></a>, status ${statusOf(problem)}, request <code>${requestId}</code>.</p>`,
     { status: statusOf(problem) },
@@ -118,6 +118,24 @@ function near({ code, near: names = [] }: Problem): Html | Promise<Html> | "" {
   if (names.length === 0 || code !== "unknown_node") return "";
   const links = names.map((name) => html`<li><a href="/nodes/${encodeURIComponent(name)}">${name}</a></li>`);
   return html`<p>Did you mean</p><ul class="names">${all(links)}</ul>`;
+}
+
+/** Links to the same page by an address without what is wrong with this one, or with what may have been meant. */
+function otherQueries({ code, issues: list = [] }: Problem, path: string): Html | Promise<Html> | "" {
+  const [base = "", search] = path.split("?", 2);
+  if (code !== "invalid_query" || search === undefined) return "";
+  const link = (name: string, value: string | undefined): Html => {
+    const query = new URLSearchParams(search);
+    if (value === undefined) query.delete(name);
+    else query.set(name, value);
+    const label = value === undefined ? html`without <code>${name}</code>` : html`with <code>${name}=${value}</code>`;
+    return html`<li><a href="${query.size === 0 ? base : `${base}?${query}`}">The same page ${label}</a></li>`;
+  };
+  const links = list.flatMap(({ path: name, message }) => {
+    const meant = /did you mean `?([^`?]+)`?\?/i.exec(message)?.[1];
+    return [...(meant === undefined ? [] : [link(name, meant)]), link(name, undefined)];
+  });
+  return html`<ul class="names">${all(links)}</ul>`;
 }
 
 function issues({ issues: list = [] }: Problem): Html | Promise<Html> | "" {

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { serving } from "../api/serving.ts";
-import { schemathesis, whyNot } from "./schemathesis.ts";
+import { LEAST, schemathesis, whyNot } from "./schemathesis.ts";
 
 const [SEED, SECONDS] = [20_261_123, 60];
 const skipped = whyNot === undefined ? "" : ` (skipped: ${whyNot})`;
@@ -8,7 +8,7 @@ const skipped = whyNot === undefined ? "" : ` (skipped: ${whyNot})`;
 test.skipIf(whyNot !== undefined)(
   `Schemathesis finds no request and no answer outside of the contract in ${SECONDS} s from seed ${SEED}${skipped}`,
   {
-    timeout: 300_000,
+    timeout: 900_000,
   },
   async () => {
     const { api, store, dataDir } = await serving();
@@ -19,7 +19,7 @@ test.skipIf(whyNot !== undefined)(
       const [, selected, all] = /Selected: (\d+)\/(\d+)$/m.exec(told) ?? [];
       // all but the export and the import
       expect(Number(selected), told).toBe(Number(all) - 2);
-      expect(told, told).toMatch(/\b[1-9]\d+ generated/);
+      expect(Number(/(\d+) generated/.exec(told)?.[1]), told).toBeGreaterThanOrEqual(LEAST);
     }
   },
 );

@@ -2,7 +2,7 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Command, Help } from "commander";
 import packageJson from "../../../package.json" with { type: "json" };
-import { didYouMean } from "../../model/near-name.ts";
+import { didYouMean, nearName } from "../../model/near-name.ts";
 import { ok } from "../../model/result.ts";
 import type { Cli } from "../cli.ts";
 import { commandTree, type TreeCommand } from "../command-tree.ts";
@@ -27,8 +27,14 @@ export async function man(
     return ok(EXIT.ok);
   }
   const names = tree.map(({ path: words }) => words.join(" "));
-  const meant = didYouMean(path.join(" "), names, "`nodewise --help` lists them");
-  return fault(EXIT.badInput, `there is no command \`${path.join(" ")}\`; ${meant}`);
+  // `evicton` is near to the last word of `decide eviction` alone
+  const wanted = path.join(" ");
+  const last =
+    path.length === 1 ? nearName(wanted, [...new Set(tree.map(({ path: words }) => words.at(-1) ?? ""))]) : null;
+  const whole = last === null || names.includes(last) ? last : names.find((name) => name.endsWith(` ${last}`));
+  const meant =
+    whole == null ? didYouMean(wanted, names, "`nodewise --help` lists them") : `did you mean \`${whole}\`?`;
+  return fault(EXIT.badInput, `there is no command \`${wanted}\`; ${meant}`);
 }
 const ONE_OR_ALL = "--dir takes the pages of all commands: leave the command out";
 

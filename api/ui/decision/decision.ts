@@ -99,7 +99,7 @@ const MAX_OPEN = 12;
 const grouped = (reasons: readonly (PlaceReasons | (Reason & { readonly at: string }))[]): readonly PlaceReasons[] =>
   reasons.map((reason) => ("because" in reason ? reason : { at: reason.at, because: [reason] }));
 
-/** Why the answer is what it is: each place with its reasons, and the numbers that they used. */
+/** Why the answer is what it is: each place with its reasons. Exact numbers, which the sentence has as people read them, are the code's title. */
 function reasonsList(reasons: readonly PlaceReasons[], explain: Explain): Html | Promise<Html> {
   if (reasons.length === 0 && explain !== "off")
     return html`<p class="soft">Nothing had to be explained: what the answer compares stands in it.</p>`;
@@ -120,10 +120,8 @@ const numberText = (value: string | number | boolean | undefined): string =>
 
 function reasonItem(reason: Reason, at: string): Html | Promise<Html> {
   const numbers = Object.entries(reason.numbers ?? {}).filter(([, value]) => value !== undefined);
-  const told = numbers.map(
-    ([name, value]) => html`<span><span class="soft">${name}</span> ${numberText(value)}</span> `,
-  );
-  return html`<li>${reasonText(reason, false, at)} <span class="numbers small"><code>${reason.code}</code> ${all(told)}</span></li>`;
+  const told = numbers.map(([name, value]) => `${name} ${numberText(value)}`).join(", ");
+  return html`<li>${reasonText(reason, false, at)} <code class="numbers small"${told === "" ? "" : html` title="${told}"`}>${reason.code}</code></li>`;
 }
 
 /** The verdict in a sentence, of the kinds whose text begins with a table; null: the text says it itself. */
