@@ -66,15 +66,18 @@ interface AxeResult {
   }[];
 }
 
-const ALL = "rules: { 'target-size': { enabled: true } }";
-/** All that is not the same on a dark ground. */
-const COLORS = "runOnly: ['color-contrast', 'link-in-text-block']";
+/** What axe looks at: everything, or only what a ground or a width that differs from the usual one changes. */
+const LOOKED_AT = {
+  everything: "rules: { 'target-size': { enabled: true } }",
+  colors: "runOnly: ['color-contrast', 'link-in-text-block']",
+  layout: "rules: { 'target-size': { enabled: true }, 'color-contrast': { enabled: false } }",
+} as const;
 
-/** Nothing that axe finds, nor anything too small for a finger. `isDark`: its colours alone, where the page was looked at on a light ground. */
-export async function expectAccessible(page: Page, isDark = false): Promise<void> {
+/** Nothing that axe finds, nor anything too small for a finger. */
+export async function expectAccessible(page: Page, at: keyof typeof LOOKED_AT = "everything"): Promise<void> {
   await page.evaluate(axe);
   const { violations } = (await page.evaluate(
-    `axe.run(document, { resultTypes: ['violations'], ${isDark ? COLORS : ALL} })`,
+    `axe.run(document, { resultTypes: ['violations'], ${LOOKED_AT[at]} })`,
   )) as AxeResult;
   const told = violations.map(({ id, nodes }) => `${id}: ${nodes[0]?.html} (${nodes[0]?.failureSummary})`);
   expect(told).toEqual([]);
