@@ -1,8 +1,8 @@
 import type { Page } from "playwright-core";
 import { expect, test } from "vitest";
-import { expectAccessible, expectToFit } from "./browser.ts";
+import { expectToFit } from "./browser.ts";
 import { everyPage, FULL, type OnePage } from "./every-page.ts";
-import { inBrowser, LOOKS } from "./in-browser.ts";
+import { expectReadable, inBrowser, LOOKS } from "./in-browser.ts";
 
 let pages: readonly OnePage[] = [];
 const fill = async (url: string): Promise<void> => {
@@ -23,12 +23,8 @@ inBrowser("every page in a browser", fill, (ground) => {
       await act?.(page);
       await expectToFit(page);
       await unfold(page);
-      await expectToFit(page);
       if (isPhone(options)) expect(await page.evaluate(CUT_TEXT), path).toEqual([]);
-      await expectAccessible(
-        page,
-        isPhone(options) ? "layout" : options.colorScheme === "dark" ? "colors" : "everything",
-      );
+      await expectReadable(page);
       await close();
     }
   });
