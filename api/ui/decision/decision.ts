@@ -121,7 +121,7 @@ const numberText = (value: string | number | boolean | undefined): string =>
 function reasonItem(reason: Reason, at: string): Html | Promise<Html> {
   const numbers = Object.entries(reason.numbers ?? {}).filter(([, value]) => value !== undefined);
   const told = numbers.map(([name, value]) => `${name} ${numberText(value)}`).join(", ");
-  return html`<li>${reasonText(reason, false, at)} <code class="numbers small"${told === "" ? "" : html` title="${told}"`}>${reason.code}</code></li>`;
+  return html`<li>${reasonText(reason, false, at)} <span class="numbers small"${told === "" ? "" : html` title="${told}"`}><code>${reason.code}</code></span></li>`;
 }
 
 /** The verdict in a sentence, of the kinds whose text begins with a table; null: the text says it itself. */
