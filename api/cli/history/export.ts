@@ -1,10 +1,11 @@
+import { randomUUID } from "node:crypto";
 import { once } from "node:events";
 import {
   closeSync,
   existsSync,
-  fstatSync,
   fsyncSync,
   ftruncateSync,
+  linkSync,
   openSync,
   readFileSync,
   renameSync,
@@ -68,8 +69,48 @@ const outSink = (cli: Cli): Sink => ({
   end: () => "standard output",
 });
 
-/** Another process writes to the file as well. */
-class Shared extends Error {}
+/**
+ * Holds a file's name for this process. Null: another one that runs has it. A name that a process left behind when it was killed is free.
+ * The lock appears with its process in it: nobody reads it half written.
+ */
+function holdName(file: string): (() => void) | null {
+  const [lock, own] = [`${file}.lock`, `${file}.lock.${process.pid}.${randomUUID()}`];
+  writeFileSync(own, `${process.pid}\n`, { flag: "wx", mode: 0o600 });
+  try {
+    while (!linked(own, lock)) {
+      const holder = holderOf(lock);
+      if (holder !== null && isRunning(holder)) return null;
+      if (holder !== null) rmSync(lock, { force: true });
+    }
+    return () => rmSync(lock, { force: true });
+  } finally {
+    rmSync(own, { force: true });
+  }
+}
+function linked(from: string, to: string): boolean {
+  try {
+    linkSync(from, to);
+    return true;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "EEXIST") return false;
+    throw error;
+  }
+}
+/** Null: it has been let go meanwhile. */
+function holderOf(lock: string): number | null {
+  try {
+    return Number(readFileSync(lock, "utf8"));
+  } catch {
+    return null;
+  }
+}
+function isRunning(pid: number): boolean {
+  try {
+    return pid > 0 && process.kill(pid, 0);
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === "EPERM";
+  }
+}
 
 /**
  * A file that grows beside its name, as `NAME.part`, and gets the name when it is whole. `NAME.place` tells what of it is on the disk.
@@ -82,7 +123,6 @@ function fileSink(file: string, asked: readonly unknown[], kept: Kept | null): S
   ftruncateSync(fd, bytes);
   return {
     write: async (text, reached) => {
-      if (fstatSync(fd).size !== bytes) throw new Shared();
       const plain = Buffer.from(text);
       const chunk = file.endsWith(".gz") ? gzipSync(plain) : plain;
       for (let at = 0; at < chunk.length; ) at += writeSync(fd, chunk, at, chunk.length - at, bytes + at);
@@ -121,27 +161,39 @@ function keptOf(file: string, asked: readonly unknown[]): Result<Kept | null, Fa
   );
 }
 
+const isThere = (file: string): Result<never, Fault> =>
+  fault(EXIT.badInput, `${file} is there already: name another file, or remove it`);
+
 /** `nodewise history export [FILE]`: a history, or a part of it, as lines of JSON that any other store imports. */
 export async function exportHistory(file: string | undefined, given: ExportFlags, cli: Cli): Promise<Outcome> {
   const times = timesOf(given, Date.now());
   if (!times.ok) return times;
-  if (file !== undefined && existsSync(file))
-    return fault(EXIT.badInput, `${file} is there already: name another file, or remove it`);
+  if (file !== undefined && existsSync(file)) return isThere(file);
   const part = { ...(given.node === undefined ? {} : { node: given.node }), ...times.value };
   const written = async (from: ExportSource): Promise<Outcome> => {
     // as they were given: a duration back from now is another time each time
     const asked = [from.label, given.node ?? null, given.since ?? null, given.until ?? null, given.tokens === true];
-    const kept = file === undefined ? ok(null) : keptOf(file, asked);
-    if (!kept.ok) return kept;
+    let release: (() => void) | null = null;
     try {
-      return await begin(from, kept.value, asked);
+      if (file !== undefined) {
+        release = holdName(file);
+        if (release === null)
+          return fault(
+            EXIT.failed,
+            `${file}: another export writes to it: let that one end, or name another file (${file}.lock names its process)`,
+          );
+        // the one before may have ended it meanwhile
+        if (existsSync(file)) return isThere(file);
+      }
+      const kept = file === undefined ? ok(null) : keptOf(file, asked);
+      return kept.ok ? await begin(from, kept.value, asked) : kept;
     } catch (error) {
-      if (error instanceof Shared)
-        return fault(EXIT.failed, `${file}: another export writes to it: let that one end, or name another file`);
       const { code, syscall } = error as NodeJS.ErrnoException;
       if (code === undefined || syscall === undefined || file === undefined) throw error;
       const advice = "make room or name another file; the same command goes on with the export";
       return fault(EXIT.failed, `${file} cannot be written (${code}): ${advice}`);
+    } finally {
+      release?.();
     }
   };
   const begin = async (from: ExportSource, kept: Kept | null, asked: readonly unknown[]): Promise<Outcome> => {
