@@ -1,10 +1,9 @@
 import { type Fields, fieldsOf, isObject } from "../model/own.ts";
+import type { ClaimPart } from "../model/resource-claim.ts";
 import { map, ok, type Result } from "../model/result.ts";
 import type { ApiServer } from "./api-server.ts";
 import type { ClusterFault } from "./fault.ts";
 
-export const CLAIM_PARTS = ["resourceClaims", "resourceSlices", "deviceClasses"] as const;
-export type ClaimPart = (typeof CLAIM_PARTS)[number];
 /** The lists of resource.k8s.io/v1 that a decision on claims reads, or why one could not be read. */
 export type ClaimReadings = Readonly<Partial<Record<ClaimPart, Result<Fields, ClusterFault>>>>;
 

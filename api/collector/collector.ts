@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { CLAIM_PARTS } from "../cluster/claims.ts";
 import type { Cluster } from "../cluster/cluster.ts";
 import { type ClusterFault, clusterFaultText } from "../cluster/fault.ts";
 import { type ClusterChange, type FollowedResource, followCluster } from "../cluster/follow.ts";
 import { type NodeDocuments, snapshotOf } from "../cluster/read.ts";
 import type { Kind } from "../model/decision.ts";
+import { CLAIM_PARTS } from "../model/resource-claim.ts";
 import type { ApiClient, ApiFault } from "./api-client.ts";
 import { type NodeFault, NodeFaults } from "./node-faults.ts";
 import { Outcomes, type SeenOutcome } from "./outcomes.ts";

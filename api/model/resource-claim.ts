@@ -60,6 +60,10 @@ const resourceClaim = z.object({
 });
 export type ResourceClaim = z.output<typeof resourceClaim>;
 
+/** The parts of a snapshot's `dra` that an API server has, by resource.k8s.io/v1. */
+export const CLAIM_PARTS = ["resourceClaims", "resourceSlices", "deviceClasses"] as const;
+export type ClaimPart = (typeof CLAIM_PARTS)[number];
+
 /** Where a slice, or one device of it, is to be had. */
 const nodes = {
   nodeName: optional(nodeName),

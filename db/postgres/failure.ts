@@ -35,18 +35,21 @@ const NETWORK: Readonly<Record<string, string>> = {
 };
 const IS_NETWORK = /^(?:E[A-Z]+|EAI_[A-Z]+)$/;
 const IS_TLS = /^(?:ERR_TLS|ERR_SSL|CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO_)/;
-/** Messages of pg itself, with no code. */
-const WORDS: readonly (readonly [RegExp, string])[] = [
+/** Messages of pg itself, with no code. `plainly`: what it means, where pg does not say it. */
+const WORDS: readonly (readonly [said: RegExp, advice: string, plainly?: string])[] = [
   [/pool after calling end|Client was closed/, "the history is closed; open it again"],
   [
     /does not support SSL/,
     "the server has no TLS: set it up there, or add `?sslmode=disable` where the network is safe",
   ],
   [/Connection terminated|not queryable|connection error/i, "check the server, and try again"],
+  [
+    /password must be a (?:non-empty )?string|no password/i,
+    "give it: PGPASSWORD, PGPASSFILE or --database-password-file",
+    "the server asks for a password",
+  ],
   [/timeout/i, "check the network to the database's server"],
 ];
-
-const NO_PASSWORD = /password must be a (?:non-empty )?string|no password/i;
 
 const oneLine = (text: string): string => text.replace(/\s+/g, " ").trim().replace(/\.$/, "");
 
@@ -56,9 +59,9 @@ function classify(error: Error & { code?: unknown; syscall?: unknown }): StoreFa
   const found = IS_NETWORK.test(code)
     ? [error.syscall, code].filter(Boolean).join(" ")
     : oneLine(error.message) || code;
-  const said = (failure: StoreFailureCode, advice: string): StoreFailure => ({
+  const said = (failure: StoreFailureCode, advice: string, what = found): StoreFailure => ({
     code: failure,
-    message: `the history failed: ${found}${found.includes(code) ? "" : ` (${code})`}; ${advice}`,
+    message: `the history failed: ${what}${what.includes(code) ? "" : ` (${code})`}; ${advice}`,
   });
   if (/^[0-9A-Z]{5}$/.test(code) && "severity" in error) {
     const known = BY_STATE.find(([state]) => code.startsWith(state));
@@ -67,14 +70,8 @@ function classify(error: Error & { code?: unknown; syscall?: unknown }): StoreFa
   if (IS_TLS.test(code))
     return said("unavailable", "name the server's authority with `?sslrootcert=FILE`, or see sslmode");
   if (IS_NETWORK.test(code)) return said("unavailable", NETWORK[code] ?? "check the network to the database's server");
-  if (code === "" && NO_PASSWORD.test(error.message))
-    return {
-      code: "unavailable",
-      message:
-        "the history failed: the server asks for a password; give it: PGPASSWORD, PGPASSFILE or --database-password-file",
-    };
   const words = code === "" ? WORDS.find(([pattern]) => pattern.test(error.message)) : undefined;
-  return words === undefined ? null : said("unavailable", words[1]);
+  return words === undefined ? null : said("unavailable", words[1], words[2]);
 }
 
 export const failureOf = withCauses(classify);

@@ -1,5 +1,6 @@
 import { clusterFaultText } from "../../cluster/fault.ts";
 import { decideKind } from "../../decide/kinds/index.ts";
+import { counted } from "../../decide/kinds/resize.ts";
 import { podsOfNode } from "../../decide/pods/node-pods.ts";
 import { decodeAsk } from "../../model/asks.ts";
 import { type Fields, fieldsOf, isObject } from "../../model/own.ts";
@@ -14,7 +15,7 @@ import { eachClusterNode, withCluster } from "../inputs/cluster-node.ts";
 import { amountsOf } from "../inputs/question.ts";
 import { readDocument } from "../inputs/read.ts";
 import { readSnapshot, type SnapshotFiles } from "../inputs/snapshot.ts";
-import { EXIT, type Fault, type Form, fault, type Outcome, printData, warnAll } from "../terminal.ts";
+import { EXIT, type Fault, type Form, fault, type Outcome, printData, printText, warnAll } from "../terminal.ts";
 
 /** What asks about pods of several nodes. */
 export interface FleetFlags extends ClusterFlags {
@@ -59,7 +60,7 @@ export async function decideFleet(flags: FleetFlags, cli: Cli): Promise<Outcome>
         : { decision: null, refusal: outcome.error }),
     }),
   );
-  if (flags.output === "table") terminal.write(fleetResizeText(told, terminal));
+  if (flags.output === "table") printText(terminal, fleetResizeText(told, terminal));
   else printData(terminal, { kind: "resize", nodes: told }, flags.output);
   return ok(
     told.every(({ decision }) => decision?.deferred === 0 && decision.infeasible === 0) ? EXIT.ok : EXIT.negative,
@@ -172,8 +173,7 @@ async function answerOf(
     (pod) => isMeant?.(pod) && here.has(nameOf(pod)),
   );
   const head = { node: snapshot.node?.metadata.name ?? place, policyVersion: chosen.profile.policyVersion, leftOut };
-  const none = { resizes: [], inProgress: 0, deferred: 0, infeasible: 0 };
-  if (isMeant !== undefined && meant.length === 0) return ok({ ...head, outcome: ok({ decision: none }) });
+  if (isMeant !== undefined && meant.length === 0) return ok({ ...head, outcome: ok({ decision: counted([]) }) });
   const ask = decodeAsk("resize", isMeant === undefined ? change : { ...change, pods: meant.map(nameOf) });
   if (!ask.ok) return fault(EXIT.badInput, ...ask.error.map(({ path, message }) => `${path}: ${message}`));
   const decided = decideKind("resize", { snapshot, facts: {}, ask: ask.value, explain: "off" }, chosen.profile);
@@ -186,15 +186,7 @@ async function answerOf(
 /** What is said of the pods that are meant: others that wait had their turn among them. */
 function only(decision: ResizeDecision, meant: readonly Fields[]): ResizeDecision {
   const names = new Set(meant.map(nameOf));
-  const resizes = decision.resizes.filter(({ pod }) => names.has(`${pod.namespace}/${pod.name}`));
-  const count = (...statuses: readonly string[]): number =>
-    resizes.filter(({ status }) => statuses.includes(status)).length;
-  return {
-    resizes,
-    inProgress: count("InProgress"),
-    deferred: count("Deferred"),
-    infeasible: count("Infeasible", "Rejected"),
-  };
+  return counted(decision.resizes.filter(({ pod }) => names.has(`${pod.namespace}/${pod.name}`)));
 }
 
 function nameOf(pod: Fields): string {

@@ -11,6 +11,7 @@ import { humanBytes } from "../../text/size.ts";
 import { printable } from "../../text/style.ts";
 import { type HistoryPlace, storeSetting } from "../api-options.ts";
 import type { Cli } from "../cli.ts";
+import { withoutEnv } from "../cluster-options.ts";
 import { barLine, EXIT, type Fault, fault, type Outcome, redrawnLine, stopFlag } from "../terminal.ts";
 import { linesPoster } from "./history-api.ts";
 import { storeFault, withHistory } from "./open-history.ts";
@@ -55,11 +56,11 @@ function apiTarget(url: string, token: string | undefined): Result<Target, Fault
 export async function importHistory(file: string | undefined, given: ImportFlags, cli: Cli): Promise<Outcome> {
   const source = sourceOf(file, cli);
   if (!source.ok) return source;
-  const isTyped = given.dataDir !== undefined && given.dataDir !== cli.env["NODEWISE_DATA_DIR"];
-  if (given.api !== undefined && (given.database !== undefined || isTyped))
+  const { api, database, dataDir } = withoutEnv(given, cli);
+  if (api !== undefined && (database ?? dataDir) !== undefined)
     return fault(
       EXIT.badInput,
-      `--api and ${isTyped ? "--data-dir" : "--database"} name two places to import into: give one of them`,
+      `--api and ${dataDir === undefined ? "--database" : "--data-dir"} name two places to import into: give one of them`,
     );
   // before a history is made: a file that is none leaves nothing behind
   const begun = await beginningOf(source.value);

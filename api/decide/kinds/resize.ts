@@ -2,7 +2,7 @@ import type { DecidedOf, ReasonCode, Refusal } from "../../model/decision.ts";
 import type { PlaceReasons } from "../../model/forms.ts";
 import { isActive, namespacedPodName, type Pod, podRef, podUid } from "../../model/pod.ts";
 import type { AdmissionDecision, Victim } from "../../model/preemption.ts";
-import type { PodResize, ResizeActuation, ResizeAsk } from "../../model/resize.ts";
+import type { PodResize, ResizeActuation, ResizeAsk, ResizeDecision } from "../../model/resize.ts";
 import { err, ok, type Result } from "../../model/result.ts";
 import type { CpuShares, CpuWeight, Micros } from "../../model/units.ts";
 import { type EffectiveAsked, type EffectiveSnapshot, gateOn } from "../../profiles/effective.ts";
@@ -77,15 +77,20 @@ export function decideResize(asked: EffectiveAsked<ResizeAsk>): Result<DecidedOf
     if (isAsked || pushed.value.length === 1) reasons.push(...tried.value.reasons);
     if (tried.value.resize.status === "InProgress") node = withTaken(node, one, tried.value.resize.preempt);
   }
+  const decision = counted(resizes);
+  const verdict = decision.deferred + decision.infeasible === 0 ? "decided" : "refused";
+  return ok({ decision, verdict, reasons, needs: [...needs], next: null });
+}
+
+/** The decision on these resizes: how many come to which end. */
+export function counted(resizes: readonly PodResize[]): ResizeDecision {
   const count = (status: PodResize["status"]): number => resizes.filter((r) => r.status === status).length;
-  const decision = {
+  return {
     resizes,
     inProgress: count("InProgress"),
     deferred: count("Deferred"),
     infeasible: count("Infeasible") + count("Rejected"),
   };
-  const verdict = decision.deferred + decision.infeasible === 0 ? "decided" : "refused";
-  return ok({ decision, verdict, reasons, needs: [...needs], next: null });
 }
 
 function allocatedIn({ kubeletConfiguration, assignments }: EffectiveSnapshot, pod: Pod): Pod {

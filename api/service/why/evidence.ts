@@ -17,6 +17,7 @@ import {
 } from "../../model/observed.ts";
 import { type Fields, fieldsOf, isObject } from "../../model/own.ts";
 import { MIRROR_ANNOTATION } from "../../model/pod.ts";
+import { CLAIM_PARTS } from "../../model/resource-claim.ts";
 import { err, ok, type Result } from "../../model/result.ts";
 import { pageField } from "../../model/snapshot.ts";
 import type { Piece, Unused } from "../../model/why.ts";
@@ -351,7 +352,7 @@ class Reading {
     else parts[first] = second === undefined ? value : { ...fieldsOf(parts[first]), [second]: value };
   }
 }
-const CLUSTER_FORMS: ReadonlySet<DocumentForm> = new Set(["resourceClaims", "resourceSlices", "deviceClasses"]);
+const CLUSTER_FORMS: ReadonlySet<DocumentForm> = new Set(CLAIM_PARTS);
 export const kubeletVersionOf = (node: Fields | undefined): string =>
   textOf(fieldsOf(fieldsOf(node?.["status"])["nodeInfo"])["kubeletVersion"]);
 const NOTHING = "nothing of it tells about a pod";
