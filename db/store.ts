@@ -110,8 +110,8 @@ export interface Turn {
 export interface TurnRecorded {
   /** In the order of the turn. */
   readonly decisions: readonly Recorded[];
-  /** Likewise; false: the row is not the node's newest of its kind any more, and nothing was counted. */
-  readonly again: readonly boolean[];
+  /** Likewise: how often each was made by now, whoever counted. Null: its row is not the node's newest of its kind any more, and nothing was counted. */
+  readonly again: readonly (number | null)[];
   /** Ids of texts that pieces are ranges of and that are gone. Where there are any, nothing was written: send the text itself. */
   readonly missing: readonly string[];
 }

@@ -42,6 +42,11 @@ const WORDS: readonly (readonly [said: RegExp, advice: string, plainly?: string]
     /does not support SSL/,
     "the server has no TLS: set it up there, or add `?sslmode=disable` where the network is safe",
   ],
+  [
+    /establishing an SSL connection/,
+    "check that host and port are those of a Postgres server",
+    "what answered is no Postgres server",
+  ],
   [/Connection terminated|not queryable|connection error/i, "check the server, and try again"],
   [
     /password must be a (?:non-empty )?string|no password/i,

@@ -13,16 +13,19 @@ interface Found {
   /** The schema has a history in it: its tables are made together. */
   readonly isOurs: boolean;
   readonly hasSchema: boolean;
-  /** Tables and views of others: in the schema, and beside it. */
+  /** What others have: in the schema anything, beside it tables and views. */
   readonly inside: string | null;
   readonly beside: string | null;
 }
 const LOOK = `SELECT current_setting('server_version_num')::int AS version,
-  to_regclass('${SCHEMA}.migrations') IS NOT NULL AND to_regclass('${SCHEMA}.decisions') IS NOT NULL AS "isOurs", to_regnamespace('${SCHEMA}') IS NOT NULL AS "hasSchema",
-  min(nspname || '.' || relname) FILTER (WHERE nspname = '${SCHEMA}') AS inside,
-  min(nspname || '.' || relname) FILTER (WHERE nspname <> '${SCHEMA}') AS beside
-FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace
-WHERE relkind IN ('r', 'p', 'v', 'm', 'f') AND nspname NOT LIKE 'pg\\_%' AND nspname <> 'information_schema'`;
+  (SELECT count(*) = 2 FROM pg_attribute WHERE attrelid = to_regclass('${SCHEMA}.migrations') AND attname = 'applied_at'
+    OR attrelid = to_regclass('${SCHEMA}.decisions') AND attname = 'policy_version') AS "isOurs",
+  to_regnamespace('${SCHEMA}') IS NOT NULL AS "hasSchema",
+  min(nspname || '.' || name) FILTER (WHERE nspname = '${SCHEMA}') AS inside,
+  min(nspname || '.' || name) FILTER (WHERE nspname <> '${SCHEMA}' AND kind IN ('r', 'p', 'v', 'm', 'f')) AS beside
+FROM (SELECT relname AS name, relnamespace AS namespace, relkind AS kind FROM pg_class WHERE relkind NOT IN ('i', 'I') UNION ALL
+  SELECT proname, pronamespace, NULL FROM pg_proc UNION ALL SELECT typname, typnamespace, NULL FROM pg_type WHERE typrelid = 0 AND typelem = 0) AS one
+JOIN pg_namespace ON pg_namespace.oid = namespace WHERE nspname NOT LIKE 'pg\\_%' AND nspname <> 'information_schema'`;
 
 /** Whether the database may hold the history, before anything is written. Errors: the server is too old, or it is another program's. */
 function fits({ version, isOurs, hasSchema, inside, beside }: Found, label: string): Result<null, StoreFailure> {

@@ -26,6 +26,8 @@ interface Place {
 
 /** A URL as it was given -> a setting. Errors: one line; it never repeats the URL, which may hold a password. */
 export function postgresSetting(given: string, password?: string): Result<PostgresSetting, string> {
+  if (/^[a-z]+:\/\/(?:[^/?#]*@)?[^/?#@]*,/i.test(given))
+    return err("it names several hosts: give one address, which leads to the primary");
   let url: URL;
   let inUrl: string;
   try {
@@ -64,9 +66,8 @@ function placeOf({ url: text }: PostgresSetting): Result<Place, string> {
   const mode = parameters.get("sslmode");
   if (mode !== undefined && !(SSL_MODES as readonly string[]).includes(mode))
     return err(`sslmode is \`${mode}\`: it is one of ${SSL_MODES.join(", ")}`);
-  if (url.host.includes(",")) return err("it names several hosts: give one address, which leads to the primary");
   const database = decodeURIComponent(url.pathname.slice(1));
-  if (database === "" || database.includes("/")) return err(`it names no database: write ${EXAMPLE}`);
+  if (database === "" || /[/\0]/.test(database)) return err(`it names no database: write ${EXAMPLE}`);
   const host = parameters.get("host") ?? decodeURIComponent(url.hostname).replace(/^\[(.+)\]$/, "$1");
   const user = parameters.get("user") ?? (decodeURIComponent(url.username) || undefined);
   return ok({ host: host === "" ? "localhost" : host, port: Number(url.port || 5432), database, user, parameters });

@@ -44,7 +44,7 @@ const COUNT_AGAIN = `INSERT INTO series (seq, node, times, last_at_ms, last_snap
 SELECT first.seq, first.node, 1 + ?, CASE WHEN first.decided_at_ms > ? THEN first.decided_at_ms ELSE ? END, ?, ?
 FROM latest AS newest CROSS JOIN decisions AS first ON first.id = newest.decision_id
 WHERE newest.node = (SELECT ?) AND newest.kind = (SELECT ?) AND newest.decision_id = (SELECT ?) AND ${TEXTS_ARE_STORED}
-${MOVE_ON} RETURNING seq`;
+${MOVE_ON} RETURNING times`;
 
 /** The condition that tells a first recording from a repeated one; with a key, that too. */
 const guardOf = (hasKey: boolean): string =>
@@ -233,15 +233,16 @@ export function recordOf(
       if (!kept.ok) return kept;
     }
     const recorded = turn.decisions.map((one, i) => recordedOf(one, places[i] as DecisionPlaces, outcomes));
+    const counts = again.map((place) => (outcomes[place]?.rows[0]?.["times"] ?? null) as number | null);
     const isWhole =
       recorded.every((one) => one.fresh || one.again !== undefined) &&
       stored.every((place) => outcomes[place]?.changes !== 0) &&
-      again.every((place) => outcomes[place]?.rows.length !== 0);
+      counts.every((times) => times !== null);
     const missing = isWhole ? [] : await shared.missing(cuts.flatMap((cut) => cut.ids));
     // a text was removed by `prune` since it was last known to be there
     if (missing.length > 0 && !isAgain) return write(turn, true);
     if (missing.length === 0) for (const cut of cuts) cut.committed();
-    return ok({ decisions: recorded, again: again.map((place) => outcomes[place]?.rows.length !== 0), missing });
+    return ok({ decisions: recorded, again: counts, missing });
   };
   return {
     record: ({ snapshot, ...recording }) =>

@@ -49,7 +49,7 @@ else
       const two = [await serve(server.url("history")), await serve(server.url("history"))];
       interface Answer {
         readonly snapshotId: string;
-        readonly decisions: readonly [{ readonly id: string; readonly recorded?: boolean }];
+        readonly decisions: readonly [{ readonly id: string; readonly again?: { readonly times: number } }];
       }
       const turn = (to: number, request: object): Promise<Answer> =>
         json(`${two[to % 2]?.url}/v1/nodes/n1/turns`, { ...request, decisions: [{ kind: "cgroups" }] });
@@ -60,6 +60,7 @@ else
         const answer = await turn(i, { base, changes: { set: { sequence: i } } });
         base = answer.snapshotId;
         ids.add(answer.decisions[0].id);
+        expect(answer.decisions[0].again?.times).toBe(i + 1);
       }
       expect(ids.size).toBe(1);
       const store = await openedFor(server.url("history"));

@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { createServer, connect as tcp } from "node:net";
+import { type AddressInfo, createServer, connect as tcp } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
@@ -144,6 +144,15 @@ else
       await failure("postgres://postgres@127.0.0.1:1/x", /ECONNREFUSED[^\n]*start the server, or check host and port/);
     });
 
+    test("a server that is no Postgres, asked for TLS", async () => {
+      const web = createServer((socket) => socket.on("error", () => {}).end("HTTP/1.1 400 Bad Request\r\n\r\n"));
+      await once(web.listen(0, "127.0.0.1"), "listening");
+      onTestFinished(() => void web.close());
+      const { port } = web.address() as AddressInfo;
+      for (const mode of ["require", "disable"])
+        await failure(`postgres://u@127.0.0.1:${port}/db?sslmode=${mode}`, /^nodewise: (?!internal error)/);
+    });
+
     test("a database without a history stays as it is when it is only read", async () => {
       const url = await server.database("unused");
       await failure(url, /there is no history in postgres:[^\n]*start `nodewise api`/, ["history"]);
@@ -169,6 +178,19 @@ else
       await failure(alike, /another program, which has `nodewise.migrations`/);
       await server.query("alike", "DROP TABLE nodewise.migrations; CREATE VIEW nodewise.seen AS SELECT 1 AS one");
       await failure(alike, /another program, which has `nodewise.seen`/);
+      await server.query(
+        "alike",
+        "DROP VIEW nodewise.seen; CREATE FUNCTION nodewise.one() RETURNS int LANGUAGE sql AS 'SELECT 1'",
+      );
+      await failure(alike, /another program, which has `nodewise.one`/);
+      await server.query("alike", "DROP FUNCTION nodewise.one; CREATE TYPE nodewise.mood AS ENUM ('good')");
+      await failure(alike, /another program, which has `nodewise.mood`/);
+      await server.query(
+        "alike",
+        "DROP TYPE nodewise.mood; CREATE TABLE nodewise.migrations (name text); CREATE TABLE nodewise.decisions (id int)",
+      );
+      await failure(alike, /another program, which has `nodewise.decisions`/);
+      await server.query("alike", "DROP TABLE nodewise.migrations; DROP TABLE nodewise.decisions");
       expect(await tablesOf("alike")).toEqual([]);
     });
 

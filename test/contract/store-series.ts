@@ -323,10 +323,10 @@ export function turns(of: () => Store): void {
     ];
     value(await of().recordTurn({ ...nothing, node, atMs: T0 + 50, decisions: [{ decision: superseding }] }));
     expect(value(await of().recordTurn({ ...nothing, node, atMs: T0 + 50, again })).again).toEqual([
-      true,
-      false,
-      false,
-      false,
+      6,
+      null,
+      null,
+      null,
     ]);
     expect(value(await of().getDecision(first.id))?.series).toEqual({ times: 6, lastAtMs: T0 + 50, lastSnapshotId });
     expect(value(await of().getDecision(other.id))?.series).toBeUndefined();

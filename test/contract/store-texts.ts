@@ -152,7 +152,7 @@ export function piecedBodies(subject: () => StoreSubject): void {
     const other = decisionRow({ node, kind: "allocatable" });
     const turn = { node, atMs: T0 + 1, decisions: [{ decision: other, facts: { a: 1 } }], again: [counted] };
     const lost = value(await of().recordTurn({ ...turn, snapshots: [part(3)] }));
-    expect(lost).toMatchObject({ again: [false], missing: [idOf(text)], decisions: [{ fresh: false }] });
+    expect(lost).toMatchObject({ again: [null], missing: [idOf(text)], decisions: [{ fresh: false }] });
     expect(value(await of().getDecision(other.id))).toBeNull();
     expect(value(await of().readFacts(node))).toEqual({});
     expect(value(await of().getNode(node))).toMatchObject({ lastSequence: 2, lastSeenMs: T0 });
@@ -162,7 +162,7 @@ export function piecedBodies(subject: () => StoreSubject): void {
         error: { code: "unavailable", message: expect.stringContaining("send the whole") },
       });
     const sent = value(await of().recordTurn({ ...turn, snapshots: [whole(4)] }));
-    expect(sent).toMatchObject({ again: [true], missing: [], decisions: [{ fresh: true }] });
+    expect(sent).toMatchObject({ again: [2], missing: [], decisions: [{ fresh: true }] });
     expect(value(await of().latestSnapshot(node))?.body).toBe(text);
     expect(value(await of().getDecision(decision.id))?.series?.times).toBe(2);
   });

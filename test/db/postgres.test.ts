@@ -38,6 +38,8 @@ describe("the URL of a database", () => {
     ["nonsense", /no URL/],
     ["mysql://u@h/db", /scheme is `mysql`/],
     ["postgres://u@h", /names no database/],
+    ["postgres://u@h/a%00b", /names no database/],
+    ["postgres://u:p@a:1,b:2/db", /names several hosts/],
     ["postgres://u@h/db?sslmode=prefer", /sslmode is `prefer`: it is one of disable/],
     ["postgres://u@h/db?ssl=true", /`ssl` is not known/],
     ["postgres://u@h/db?password=x", /password does not belong there/],

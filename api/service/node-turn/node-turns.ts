@@ -333,8 +333,12 @@ export class NodeTurns {
     if (written.value.missing.length > 0) return this.#written({ ...state, keyframe: null }, brought);
     const answers = new Map(state.answers);
     const newest = new Map(state.newest);
-    for (const [i, [key, answer]] of countedOn.entries())
-      answers.set(key, { ...answer, uncounted: 0, isRow: written.value.again[i] === true });
+    for (const [i, [key, answer]] of countedOn.entries()) {
+      // other processes count on the same row
+      const times = written.value.again[i] ?? null;
+      const made = times === null ? answer.made : { ...answer.made, times };
+      answers.set(key, { ...answer, made, uncounted: 0, isRow: times !== null });
+    }
     for (const [i, { ask, next }] of fresh.entries()) {
       const recorded = written.value.decisions[i];
       if (recorded?.fresh === true) metrics.recorded("decisions", 1);
