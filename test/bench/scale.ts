@@ -82,7 +82,7 @@ http {
 const childrenOf = (pid: number): readonly number[] =>
   readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").split(" ").filter(Boolean).map(Number);
 const cpuOf = (pids: readonly number[]): number => pids.reduce((sum, pid) => sum + cpuMsOf(pid), 0);
-/** A process may have ended meanwhile; the kernel then counts it with its parent. */
+/** A process may have ended meanwhile. */
 function cpuMsOf(pid: number): number {
   try {
     return usedBy(pid).allMs;
@@ -90,6 +90,8 @@ function cpuMsOf(pid: number): number {
     return 0;
   }
 }
+/** Of a process, its children, and those of them that have ended. */
+const cpuOfFamily = (pid: number): number => usedBy(pid).endedMs + cpuOf([pid, ...childrenOf(pid)]);
 
 /** Processes of the API over one Postgres behind one nginx, all on this machine. */
 class Deployment {
@@ -130,8 +132,8 @@ class Deployment {
     const nginx = this.#nginx.pid as number;
     return {
       api: cpuOf(this.#apis.map(({ pid }) => pid)),
-      postgres: cpuOf([this.#postgres.pid, ...childrenOf(this.#postgres.pid)]),
-      nginx: cpuOf([nginx, ...childrenOf(nginx)]),
+      postgres: cpuOfFamily(this.#postgres.pid),
+      nginx: cpuOfFamily(nginx),
       nodes: cpuMsOf(process.pid),
     };
   }
