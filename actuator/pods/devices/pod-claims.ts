@@ -40,6 +40,8 @@ export interface ContainerClaims {
 export interface NodeClaimsPort {
   /** Grows when drivers came or went, or have answered what pods wait for. */
   readonly version: number;
+  /** Grows when drivers came or went. */
+  readonly drivers: number;
   /** True: an ended pod holds no claim. Else they are being given back, or are tried again. INVARIANT: asked when nothing of it runs. */
   released(pod: RunnablePod): boolean;
   /** To be told once a sync: the uids of all pods of which something may run. Gives back each minute what others hold. */
@@ -91,6 +93,9 @@ export class PodClaims implements ContainerClaims, NodeClaimsPort {
 
   get version(): number {
     return this.#options.changes.version;
+  }
+  get drivers(): number {
+    return this.#options.drivers();
   }
 
   async prepare(pod: RunnablePod, signal: AbortSignal): Promise<ClaimFault | null> {
