@@ -46,8 +46,6 @@ export interface NodeClaimsPort {
   released(pod: RunnablePod): boolean;
   /** To be told once a sync: the uids of all pods of which something may run. Gives back each minute what others hold. */
   reconcile(active: () => ReadonlySet<string>): void;
-  /** By container: `allocatedResourcesStatus` of its status; undefined: none has any. */
-  health(pod: RunnablePod): ContainerHealth | undefined;
   problems(): readonly Problem[];
 }
 
@@ -171,6 +169,7 @@ export class PodClaims implements ContainerClaims, NodeClaimsPort {
     });
   }
 
+  /** `allocatedResourcesStatus` by container; undefined: none has any. */
   health(pod: RunnablePod): ContainerHealth | undefined {
     const { manager, health } = this.#options;
     if (health === undefined || !manager.ok) return undefined;
