@@ -20,7 +20,7 @@ import type { NodeClaimsPort } from "./devices/pod-claims.ts";
 import type { NodeDevices } from "./devices/port.ts";
 import type { EvictionPorts } from "./eviction/evictor.ts";
 import type { OnPodEvent, PodClock } from "./ports.ts";
-import type { CompleteContainer, PodProbes } from "./records/pod-set.ts";
+import type { CompleteContainer, PodHealth, PodProbes } from "./records/pod-set.ts";
 import type { PodRecords } from "./records/records.ts";
 import type { PodWorker } from "./sync/pod-worker.ts";
 
@@ -78,6 +78,8 @@ export interface DecisionPorts {
   readonly devices?: NodeDevices;
   /** ResourceClaims; absent: no DRA drivers are served. */
   readonly claims?: NodeClaimsPort;
+  /** The health of the devices that pods hold; absent: nobody tells of it. */
+  readonly health?: PodHealth;
   /** The devices that pods hold according to what a kubelet left behind. Absent: nobody holds any. */
   readonly kubeletsDevices?: () => Result<readonly GivenDevices[], string>;
 }

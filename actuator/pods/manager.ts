@@ -39,7 +39,7 @@ function partsOf(ports: PodManagerPorts, settings: ManagerSettings) {
   const { clock, pods, runtime, node, decisions, eviction, observers } = ports;
   const eventsOf = podEventRecorder(clock, observers.onEvent);
   const all = { clock, eventsOf, ...runtime, ...node, ...decisions, ...eviction, ...observers };
-  const set = new PodSet(pods.records, settings, runtime.complete, runtime.probes, decisions.claims);
+  const set = new PodSet(pods.records, settings, runtime.complete, runtime.probes, decisions.health);
   const capacity = new Capacity();
   const backOff = new AdmissionBackoff(all, capacity, settings);
   const queue = new PodWorkQueue(all);

@@ -16,6 +16,7 @@ import { ClaimManager, type FindClaims } from "../dra/claim-manager.ts";
 import { DeviceHealth } from "../dra/device-health.ts";
 import { DraRegistry } from "../dra/driver-registry.ts";
 import { vacancyAt } from "../grpc/listener.ts";
+import type { RunnablePod } from "../lifecycle/pod.ts";
 import { machineFiles } from "../machine/files.ts";
 import { claimsSource } from "../manifests/claims-source.ts";
 import type { LoopPorts } from "../pass/loop.ts";
@@ -27,6 +28,7 @@ import { claimDevices, type DeviceManager, openDeviceManager } from "./devices/d
 import { ChangeNotifier } from "./devices/device-manager-parts.ts";
 import { type ManagerFiles, readDeviceCheckpoint } from "./devices/manager-files.ts";
 import { PluginFaults } from "./devices/plugin-faults.ts";
+import { joinHealth } from "./devices/plugin-health.ts";
 import { PodClaims } from "./devices/pod-claims.ts";
 import { type PodClock, systemClock } from "./ports.ts";
 
@@ -56,7 +58,11 @@ export async function openNodeDevices({ configuration, readPods, ...options }: N
     if (fault !== undefined) return err(`DRA drivers: ${fault}`);
     claims.watch();
   }
+  const effective = configurationOf(configuration, profileOf(config.kubeletVersion));
+  const manager = gateOn(effective, "ResourceHealthStatus") ? devices.value?.manager : undefined;
+  const health = { health: (pod: RunnablePod) => joinHealth(manager?.health(pod), claims?.port.health(pod)) };
   const ports = {
+    health,
     ...(devices.value === undefined ? {} : { devices: devices.value.manager }),
     ...(claims === undefined ? {} : { claims: claims.port }),
   };

@@ -178,7 +178,7 @@ export interface ContainerRow {
   readonly started?: boolean | undefined;
   readonly image: string;
   readonly cpuset: string | null;
-  /** The health of the devices that its claims give it. Absent: nobody tells of any. */
+  /** The health of the devices that it holds, by claims and of plugins. Absent: nobody tells of any. */
   readonly allocatedResourcesStatus?: readonly ClaimHealth[] | undefined;
 }
 /** The end of a container, from v1.ContainerStateTerminated. */

@@ -28,6 +28,22 @@ test.each([
   expect(text).not.toContain("refused");
 });
 
+test("a list tells of ill devices, and a pod of the health of all", () => {
+  const resources = [
+    { resourceID: "gpu.example.com/n1/gpu-0", health: "Unhealthy", message: "too hot" },
+    { resourceID: "gpu.example.com/n1/gpu-1", health: "Unknown" },
+  ] as const;
+  const pod = podRow("web", {
+    containers: [containerRow("app", { allocatedResourcesStatus: [{ name: "claim:gpu", resources }] })],
+  });
+  const ill = "device gpu.example.com/n1/gpu-0 (claim:gpu) is Unhealthy: too hot\n";
+  expect(listed(pod)).toContain(`\n  app: ${ill}`);
+  expect(listed(pod)).not.toContain("Unknown");
+  expect(podText(pod, nodeStatus({ pods: [pod] }), WIDE)).toContain(
+    `\n  ${ill}  device gpu.example.com/n1/gpu-1 (claim:gpu) is Unknown\n`,
+  );
+});
+
 test("a network that is not ready is a line of the node", () => {
   const runtime = { name: "containerd", version: "1.6", notReady: ["container runtime network not ready: no cni"] };
   const told = headText({ status: nodeStatus({ runtime }), file: null }, WIDE);

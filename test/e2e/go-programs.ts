@@ -1,8 +1,8 @@
 import { accessSync, constants } from "node:fs";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { CACHE } from "../kit/cache.ts";
 
-/** A program that `.ci/go-programs MODULE@vVERSION NAME` builds. */
+/** A program that `.ci/go-programs MODULE@vVERSION NAME` builds; `name`: its folder in the module, or in its `cmd`. */
 export interface GoProgram {
   readonly module: string;
   readonly version: string;
@@ -15,11 +15,21 @@ export const kubernetes = (name: string, version = KUBERNETES): GoProgram => ({
   version,
   name,
 });
+/** The Kubernetes project's own DRA driver, over the helper that vendors' drivers are made of. */
+export const DRA_TEST_DRIVER = kubernetes("test/e2e/dra/test-driver");
 export const KWOK: GoProgram = { module: "sigs.k8s.io/kwok", version: "0.8.0", name: "kwok" };
+
+const containerd = (name: string): GoProgram => ({
+  module: "github.com/containerd/containerd",
+  version: "1.7.35",
+  name,
+});
+/** The first that adds CDI devices, where its configuration says so, with what it wants beside it. */
+export const CONTAINERD = [containerd("containerd"), containerd("ctr"), containerd("containerd-shim-runc-v2")] as const;
 
 /** Where `.ci/go-programs` puts it. */
 export const pathOf = ({ module, version, name }: GoProgram): string =>
-  join(CACHE, `${module.slice(module.lastIndexOf("/") + 1)}-${version}`, name);
+  join(CACHE, `${module.slice(module.lastIndexOf("/") + 1)}-${version}`, basename(name));
 
 /** Why `what` cannot be tested here, said once; undefined: all programs are there. CI may go without: building them takes long. */
 export function noGoPrograms(what: string, ...programs: readonly GoProgram[]): string | undefined {

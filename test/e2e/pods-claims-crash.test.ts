@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import type { NodeOperation } from "../../api/decide/dra/claim-info.ts";
-import type { Asked, TestDriver } from "../actuator/dra/test-driver.ts";
-import { claimingPod, claimManifest, driverOn, knownClaims } from "./pods/claims-on-node.ts";
+import { claimingPod, claimManifest, knownClaims, servesCdi } from "./pods/claims-on-node.ts";
+import { DriverProcess, type Lie } from "./pods/driver-process.ts";
 import { podOf } from "./pods/manifest.ts";
 import { PodNode } from "./pods/node.ts";
 import { noPods } from "./pods/skip.ts";
@@ -9,137 +9,244 @@ import { holds, until } from "./pods/until.ts";
 
 const LONG_MS = 300_000;
 const why = noPods("ResourceClaims over crashes");
-const NAMES = ["a", "b", "kept"];
+const [PREPARE, UNPREPARE] = ["NodePrepareResources", "NodeUnprepareResources"] as const;
+/** In a call: the driver has not begun, or has done all and not answered. */
+const MOMENTS = ["hangs", "hangs when it has done it"] as const;
 
 describe.skipIf(why !== undefined)("ResourceClaims over crashes", { timeout: LONG_MS }, () => {
   let node: PodNode;
-  let gpu: TestDriver;
+  let gpu: DriverProcess;
+  let tests = 0;
+  /** Each test has a pod and a claim of its own, of one name. */
+  let name = "";
   beforeAll(async () => {
-    node = await PodNode.start({ settings: { draDrivers: "serve", retrySeconds: 1 } });
-    for (const name of NAMES) node.put(`claim-${name}`, claimManifest(name, ["first", "stays"]));
-    gpu = driverOn(node);
-    await gpu.serve();
+    node = await PodNode.start({ settings: { draDrivers: "serve", retrySeconds: 1 }, isMeddled: true });
+    node.put("claim-kept", claimManifest("kept", ["stays"]));
+    gpu = new DriverProcess(node);
+    gpu.start();
     node.startDaemon();
     node.put("stays", claimingPod("stays", ["kept"]));
     await node.daemon.running("stays");
   }, LONG_MS);
   afterEach(async () => {
     // whatever happened: its claim was prepared once, it was never started again, and nobody else holds anything
-    expect([...gpu.prepared]).toEqual(["claim-kept"]);
+    expect(gpu.prepared).toEqual(["claim-kept"]);
     expect(knownClaims(node)).toEqual(["kept: uid-stays"]);
     expect((await node.containersOf("stays")).map(({ state, attempt }) => [state, attempt])).toEqual([["running", 0]]);
-    expect(gpu.calls.filter(({ claims }) => claims.includes("kept"))).toHaveLength(1);
+    expect(gpu.callsOf("kept")).toEqual([PREPARE]);
   });
   afterAll(async () => {
-    gpu?.vanish();
+    await gpu?.kill();
     await node?.stop();
   }, LONG_MS);
 
-  const lastOnly = (): Promise<true> => until("only the claim that stays", () => holds(gpu.prepared.size === 1));
-  const ends = async (name: string): Promise<void> => {
+  const begins = (): void => {
+    name = `pod-${++tests}`;
+    node.put(`claim-${name}`, claimManifest(name, [name]));
+    node.put(name, claimingPod(name, [name]));
+  };
+  const ends = async (): Promise<void> => {
     node.remove(name);
+    await isGone();
+  };
+  const isGone = async (): Promise<void> => {
     await node.daemon.gone(name);
-    await lastOnly();
+    await until("only the claim that stays", () => holds(gpu.prepared.length === 1));
   };
-  /** The daemon is killed in the driver's call, before it answers or after. */
-  const killedIn = (operation: NodeOperation, answers: boolean): Promise<void> => {
-    const killed = Promise.withResolvers<void>();
-    gpu.script.answers = {
-      [operation]: (asked: Asked) => {
-        gpu.script.answers = {};
-        if (answers) gpu.usual(operation, asked);
-        killed.resolve(node.daemon.kill());
-        return "hang";
-      },
-    };
-    return killed.promise;
+  /** In the next call of that kind the driver stops at that moment; then `kill` happens, and it lies no more. */
+  const inCall = async (operation: NodeOperation, lie: Lie, start: () => void, kill: () => Promise<unknown>) => {
+    gpu.lie({ [operation]: lie });
+    const asked = gpu.asked(operation);
+    start();
+    await asked;
+    await kill();
+    gpu.lie({});
   };
-
-  test.each([true, false])(
-    "the daemon is killed while a claim is prepared; the driver had done it: %s",
-    async (done) => {
-      const killed = killedIn("NodePrepareResources", done);
-      node.put("first", claimingPod("first", ["a", "b"]));
-      await killed;
-      expect(knownClaims(node)).toEqual(["a: uid-first", "b: uid-first", "kept: uid-stays"]);
-      node.startDaemon();
-      await node.daemon.running("first");
-      expect([...gpu.prepared].sort()).toEqual(["claim-a", "claim-b", "claim-kept"]);
-      await ends("first");
-    },
-  );
-  test("the daemon is killed while a claim is prepared, and its pod is gone when it comes back", async () => {
-    const killed = killedIn("NodePrepareResources", true);
-    node.put("first", claimingPod("first", ["a"]));
-    await killed;
-    node.remove("first");
-    node.startDaemon();
-    await node.daemon.gone("first");
-    await lastOnly();
-    expect(await node.containersOf("first")).toEqual([]);
-  });
-  test.each([true, false])(
-    "the daemon is killed while a claim is given back; the driver had done it: %s",
-    async (done) => {
-      node.put("first", claimingPod("first", ["a"]));
-      await node.daemon.running("first");
-      const killed = killedIn("NodeUnprepareResources", done);
-      node.remove("first");
-      await killed;
-      node.startDaemon();
-      await node.daemon.gone("first");
-      await lastOnly();
-    },
-  );
-  test("the daemon is killed while a pod runs, whose container then starts anew with what was prepared", async () => {
-    node.put("first", claimingPod("first", ["a"]));
-    await node.daemon.running("first");
-    const calls = gpu.calls.length;
-    await node.daemon.kill();
-    const [container] = await node.containersOf("first");
-    await node.kill(container?.id ?? "");
-    node.startDaemon();
-    await node.daemon.pod(
-      "first",
-      "restarted",
-      ({ containers }) => containers[0]?.restarts === 1 && containers[0].ready,
-    );
-    expect(gpu.calls).toHaveLength(calls);
-    await ends("first");
-  });
-  test("the driver dies in its call, and the pod starts once it is back", async () => {
-    gpu.script.answers = {
-      NodePrepareResources: () => {
-        gpu.script.answers = {};
-        gpu.die();
-        return "hang";
-      },
-    };
-    node.put("first", claimingPod("first", ["a"]));
-    await node.daemon.event(
-      "first",
+  const restarted = async (): Promise<void> => {
+    await gpu.kill();
+    gpu.start();
+  };
+  const failsToPrepare = () =>
+    node.daemon.event(
+      name,
       "FailedPrepareDynamicResources",
       /NodePrepareResources: rpc error: code = (Canceled|Unavailable)/,
     );
-    node.put("plain", podOf("plain"));
-    await node.daemon.running("plain");
-    await ends("plain");
-    gpu.vanish();
-    await gpu.serve();
-    await node.daemon.running("first");
-    await ends("first");
-  });
-  test("the driver is gone while its pod ends, and takes the claim back once it is there again", async () => {
-    node.put("first", claimingPod("first", ["a"]));
-    await node.daemon.running("first");
-    gpu.vanish();
-    node.remove("first");
-    await node.daemon.until("why it is there still", ({ problems }) =>
-      holds(problems.some((one) => one.includes("does not get rid of its ResourceClaims"))),
+
+  describe("the driver is killed", () => {
+    test("before it is asked to prepare, and the pod starts once it is back; others start meanwhile", async () => {
+      await gpu.kill();
+      begins();
+      await failsToPrepare();
+      node.put("plain", podOf("plain"));
+      await node.daemon.running("plain");
+      node.remove("plain");
+      gpu.start();
+      await node.daemon.running(name);
+      expect(gpu.callsOf(name)).toEqual([PREPARE]);
+      await ends();
+      expect(gpu.callsOf(name)).toEqual([PREPARE, UNPREPARE]);
+    });
+    test.each(MOMENTS)("in NodePrepareResources, where it %s", async (lie) => {
+      await inCall(PREPARE, lie, begins, () => gpu.kill());
+      await failsToPrepare();
+      expect(await node.containersOf(name)).toEqual([]);
+      gpu.start();
+      await node.daemon.running(name);
+      expect(gpu.callsOf(name)).toEqual([PREPARE, PREPARE]);
+      await ends();
+      expect(gpu.callsOf(name)).toEqual([PREPARE, PREPARE, UNPREPARE]);
+    });
+    test.each(["RunPodSandbox", "StartContainer"] as const)(
+      "when it has answered, before %s: the pod starts, and it is not asked again",
+      async (method) => {
+        node.meddling = {
+          before: async (called) => {
+            if (called !== method) return;
+            node.meddling = {};
+            await gpu.kill();
+          },
+        };
+        begins();
+        await node.daemon.running(name);
+        expect(gpu.callsOf(name)).toEqual([PREPARE]);
+        gpu.start();
+        await ends();
+        expect(gpu.callsOf(name)).toEqual([PREPARE, UNPREPARE]);
+      },
     );
-    expect((await node.containersOf("first")).map(({ state }) => state)).toEqual(["exited"]);
-    await gpu.serve();
-    await node.daemon.gone("first");
-    await lastOnly();
+    test("while the pod runs, whose container starts anew with what was prepared", async () => {
+      begins();
+      await node.daemon.running(name);
+      await gpu.kill();
+      const [container] = await node.containersOf(name);
+      await node.kill(container?.id ?? "");
+      await node.daemon.pod(name, "restarted", ({ containers: [one] }) => one?.restarts === 1 && one.ready);
+      gpu.start();
+      await ends();
+      expect(gpu.callsOf(name)).toEqual([PREPARE, UNPREPARE]);
+    });
+    test.each(MOMENTS)("in NodeUnprepareResources, where it %s", async (lie) => {
+      begins();
+      await node.daemon.running(name);
+      await inCall(
+        UNPREPARE,
+        lie,
+        () => node.remove(name),
+        () => gpu.kill(),
+      );
+      await node.daemon.until("why it is there still", ({ problems }) =>
+        holds(problems.some((one) => one.includes("does not get rid of its ResourceClaims"))),
+      );
+      expect((await node.containersOf(name)).map(({ state }) => state)).toEqual(["exited"]);
+      gpu.start();
+      await isGone();
+      expect(gpu.callsOf(name)).toEqual([PREPARE, UNPREPARE, UNPREPARE]);
+    });
+  });
+
+  describe("the daemon is killed", () => {
+    test.each(MOMENTS)("in NodePrepareResources, where the driver %s", async (lie) => {
+      await inCall(PREPARE, lie, begins, () => node.daemon.kill());
+      expect(knownClaims(node)).toEqual(["kept: uid-stays", `${name}: uid-${name}`]);
+      node.startDaemon();
+      await node.daemon.running(name);
+      expect(gpu.callsOf(name)).toEqual([PREPARE, PREPARE]);
+      await ends();
+    });
+    test("in NodePrepareResources, with the driver", async () => {
+      await inCall(PREPARE, MOMENTS[1], begins, () => Promise.all([node.daemon.kill(), restarted()]));
+      node.startDaemon();
+      await node.daemon.running(name);
+      await ends();
+    });
+    test("in NodePrepareResources, and its pod is gone when it comes back", async () => {
+      await inCall(PREPARE, MOMENTS[1], begins, () => node.daemon.kill());
+      node.remove(name);
+      node.startDaemon();
+      await isGone();
+      expect(await node.containersOf(name)).toEqual([]);
+    });
+    test.each(MOMENTS)("in NodeUnprepareResources, where the driver %s", async (lie) => {
+      begins();
+      await node.daemon.running(name);
+      await inCall(
+        UNPREPARE,
+        lie,
+        () => node.remove(name),
+        () => node.daemon.kill(),
+      );
+      node.startDaemon();
+      await isGone();
+      expect(gpu.callsOf(name)).toEqual([PREPARE, UNPREPARE, UNPREPARE]);
+    });
+    test("while a pod runs, whose container then starts anew with what was prepared", async () => {
+      begins();
+      await node.daemon.running(name);
+      await node.daemon.kill();
+      const [container] = await node.containersOf(name);
+      await node.kill(container?.id ?? "");
+      node.startDaemon();
+      await node.daemon.pod(name, "restarted", ({ containers: [one] }) => one?.restarts === 1 && one.ready);
+      expect(gpu.callsOf(name)).toEqual([PREPARE]);
+      await ends();
+    });
+  });
+
+  test("drivers that hang or lie harm their own claims alone, and once they are honest nothing is left", async () => {
+    const cdi = (await servesCdi(node)) ? /unresolvable CDI devices/ : /CDI devices \(.*\): containerd /;
+    const wrong: readonly (readonly [Lie, RegExp])[] = [
+      ["tells of another claim", /NodePrepareResources returned result for unknown claim UID nobodys-0$/],
+      ["leaves the claim out", /NodePrepareResources skipped 1 ResourceClaims$/],
+      ["has a million devices", /ResourceExhausted|more than the \d+ of a claim/],
+      ["has no CDI device of that name", cdi],
+      ["hangs", /waits for the DRA driver/],
+    ];
+    const liars = wrong.map(([lie, words], i) => {
+      const driver = new DriverProcess(node, `liar-${i}.example.com`);
+      driver.lie({ [PREPARE]: lie });
+      driver.start();
+      node.put(`claim-liar-${i}`, claimManifest(`liar-${i}`, [`liar-${i}`], driver.name));
+      node.put(`liar-${i}`, claimingPod(`liar-${i}`, [`liar-${i}`]));
+      return { driver, words, lie, pod: `liar-${i}` };
+    });
+    try {
+      begins();
+      node.put("plain", podOf("plain"));
+      await Promise.all(
+        liars.map(({ pod, words }) =>
+          node.daemon.pod(pod, `waiting: ${words}`, ({ containers: [one] }) => words.test(one?.message ?? "")),
+        ),
+      );
+      await node.daemon.running(name, "plain");
+      node.remove("plain");
+      await ends();
+      // a claim that is prepared is not prepared again, whatever its devices are like: this pod cannot start
+      const others = liars.filter(({ lie }) => lie !== "has no CDI device of that name");
+      for (const { driver } of liars) {
+        driver.lie({});
+        await driver.kill();
+        driver.start();
+      }
+      await node.daemon.running(...others.map(({ pod }) => pod));
+      for (const { driver, lie } of others) driver.lie({ [UNPREPARE]: lie });
+      node.remove(...liars.map(({ pod }) => pod));
+      await node.daemon.until("what is wrong with each", ({ problems }) =>
+        holds(
+          others
+            .filter(({ lie }) => lie !== "hangs")
+            .every(({ pod }) => problems.some((one) => one.includes(`pod uid-${pod} does not get rid`))),
+        ),
+      );
+      for (const { driver } of others) {
+        await driver.kill();
+        driver.lie({});
+        driver.start();
+      }
+      await node.daemon.gone(...liars.map(({ pod }) => pod));
+      expect(liars.flatMap(({ driver }) => driver.prepared)).toEqual([]);
+    } finally {
+      await Promise.all(liars.map(({ driver }) => driver.kill()));
+    }
   });
 });

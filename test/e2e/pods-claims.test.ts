@@ -3,6 +3,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import type { NodeOperation } from "../../api/decide/dra/claim-info.ts";
 import type { Asked, TestDriver } from "../actuator/dra/test-driver.ts";
 import { DRIVER } from "../kit/claims.ts";
+import { cdiContainerd } from "./containerd/programs.ts";
 import { claimingPod, claimManifest, driverOn, knownClaims, servesCdi, specify } from "./pods/claims-on-node.ts";
 import { podOf } from "./pods/manifest.ts";
 import { PodNode } from "./pods/node.ts";
@@ -22,7 +23,7 @@ describe.skipIf(why !== undefined)("pods with ResourceClaims", { timeout: LONG_M
   let nic: TestDriver;
   let cdi: TestDriver;
   beforeAll(async () => {
-    node = await PodNode.start({ settings: { draDrivers: "serve", retrySeconds: 1 } });
+    node = await PodNode.start({ runtime: cdiContainerd(), settings: { draDrivers: "serve", retrySeconds: 1 } });
     specify(node, ["cdi"], CDI);
     for (const name of NAMES) node.put(`claim-${name}`, claimManifest(name, ["first", "second"]));
     node.put("claim-n", claimManifest("n", ["other"], OTHER));
@@ -180,35 +181,27 @@ describe.skipIf(why !== undefined)("pods with ResourceClaims", { timeout: LONG_M
     expect(knownClaims(node)).toEqual([]);
   });
 
-  test.each<[string, () => object | Error, string]>([
-    [
-      "fails",
-      () => new Error("no device left"),
-      "NodePrepareResources: rpc error: code = Unknown desc = no device left",
-    ],
-    ["says nothing of them", () => ({ claims: {} }), "NodePrepareResources skipped 1 ResourceClaims"],
-  ])("of a driver that %s do not start, and are tried again", async (_, answer, words) => {
-    gpu.script.answers = { NodePrepareResources: answer };
+  test("of a driver that fails are tried again after ten seconds: a pod starts, and another is there until then", async () => {
+    node.put("second", claimingPod("second", ["e"]));
+    await node.daemon.running("second");
+    const fails = () => new Error("no device left");
+    gpu.script.answers = { NodePrepareResources: fails, NodeUnprepareResources: fails };
     node.put("first", claimingPod("first", ["d"]));
-    const message = `Failed to prepare dynamic resources: prepare dynamic resources: ${words}`;
-    await node.daemon.event("first", "FailedPrepareDynamicResources", message);
+    node.remove("second");
+    const words = "NodePrepareResources: rpc error: code = Unknown desc = no device left";
+    await node.daemon.event(
+      "first",
+      "FailedPrepareDynamicResources",
+      `Failed to prepare dynamic resources: prepare dynamic resources: ${words}`,
+    );
+    await node.daemon.until("the driver's words", ({ problems }) =>
+      holds(problems.some((one) => one.includes("NodeUnprepareResources") && one.includes("no device left"))),
+    );
+    expect((await node.containersOf("second")).map(({ state }) => state)).not.toContain("running");
     gpu.script.answers = {};
+    await node.daemon.gone("second");
     await node.daemon.running("first");
     await ends("first");
-    await released();
-  });
-
-  test("that their driver does not take back are tried again, and the pod is there until then", async () => {
-    node.put("first", claimingPod("first", ["e"]));
-    await node.daemon.running("first");
-    gpu.script.answers = { NodeUnprepareResources: () => new Error("busy") };
-    node.remove("first");
-    await node.daemon.until("the driver's words", ({ problems }) =>
-      holds(problems.some((one) => one.includes("busy"))),
-    );
-    expect((await node.containersOf("first")).map(({ state }) => state)).not.toContain("running");
-    gpu.script.answers = {};
-    await node.daemon.gone("first");
     expect([[...gpu.prepared], knownClaims(node)]).toEqual([[], []]);
   });
 

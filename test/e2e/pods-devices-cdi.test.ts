@@ -1,6 +1,7 @@
 import { mkdirSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, type TestContext, test } from "vitest";
+import { cdiContainerd } from "./containerd/programs.ts";
 import { servesCdi } from "./pods/claims-on-node.ts";
 import { deviceOf, pluginOn } from "./pods/devices.ts";
 import { PodNode } from "./pods/node.ts";
@@ -29,74 +30,82 @@ const namesOnly = (request: Record<string, unknown>): object => {
   return { containerResponses: [{ cdiDevices: devicesIds.map((id) => ({ name: `vendor.example/toy=${id}` })) }] };
 };
 
-describe.skipIf(why !== undefined)("pods with CDI devices", { timeout: LONG_MS }, () => {
-  let node: PodNode;
-  let isServed = false;
-  let close: () => unknown = () => undefined;
-  beforeAll(async () => {
-    node = await PodNode.start({ settings: { devicePlugins: "serve", retrySeconds: 1 } });
-    isServed = await servesCdi(node);
-    const daemon = node.startDaemon();
-    await daemon.until("its status", (status) => status);
-    const toys = pluginOn(node, ["t0", "t1"], { resource: TOY, answers: { Allocate: namesOnly } });
-    close = () => toys.vanish();
-    await toys.start();
-  }, LONG_MS);
-  afterAll(async () => {
-    await close();
-    await node?.stop();
-  }, LONG_MS);
-  /** Replaced whole: the runtime may read it at any moment. */
-  const specify = (spec: object): void => {
-    const fresh = join(node.dir, "toy.json");
-    writeFileSync(fresh, JSON.stringify(spec));
-    renameSync(fresh, join(node.containerd.cdi, "vendor.example-toy.json"));
-  };
-  const onlyWhere = (wanted: boolean, { skip }: TestContext): void => {
-    if (isServed !== wanted) skip(`this runtime ${isServed ? "serves" : "does not serve"} CDI`);
-  };
+const runtimes = [...new Set([undefined, cdiContainerd()])].map((path) => ({ runtime: path ?? "the machine's", path }));
 
-  test("get the variables, mounts and device nodes of the specification", async (context) => {
-    onlyWhere(true, context);
-    const driver = join(node.dir, "toy-driver");
-    for (const dir of [driver, node.containerd.cdi]) mkdirSync(dir, { recursive: true });
-    writeFileSync(join(driver, "version"), "7\n");
-    specify(specOf(driver));
-    node.put("toys", deviceOf("toys", 2, TOY));
-    await node.daemon.running("toys");
-    const [container] = await node.containersOf("toys");
-    const script = `echo $TOY_T0, $TOY_T1; cat /toy-driver/version; echo x > /dev/toy-t0 && ls /dev | grep toy | sort; touch /toy-driver/new 2>&1 | grep -o Read-only`;
-    expect(await node.exec(container?.id ?? "", script)).toBe("by the spec, by the spec\n7\ntoy-t0\ntoy-t1\nRead-only");
-    node.remove("toys");
-    await node.daemon.gone("toys");
-  });
+describe.skipIf(why !== undefined).each(runtimes)(
+  "pods with CDI devices: $runtime",
+  { timeout: LONG_MS },
+  ({ path }) => {
+    let node: PodNode;
+    let isServed = false;
+    let close: () => unknown = () => undefined;
+    beforeAll(async () => {
+      node = await PodNode.start({ runtime: path, settings: { devicePlugins: "serve", retrySeconds: 1 } });
+      isServed = await servesCdi(node);
+      const daemon = node.startDaemon();
+      await daemon.until("its status", (status) => status);
+      const toys = pluginOn(node, ["t0", "t1"], { resource: TOY, answers: { Allocate: namesOnly } });
+      close = () => toys.vanish();
+      await toys.start();
+    }, LONG_MS);
+    afterAll(async () => {
+      await close();
+      await node?.stop();
+    }, LONG_MS);
+    /** Replaced whole, since the runtime may read it at any moment; of a file from elsewhere 1.7 does not hear. */
+    const specify = (spec: object): void => {
+      mkdirSync(node.containerd.cdi, { recursive: true });
+      const fresh = join(node.containerd.cdi, "toy.fresh");
+      writeFileSync(fresh, JSON.stringify(spec));
+      renameSync(fresh, join(node.containerd.cdi, "vendor.example-toy.json"));
+    };
+    const onlyWhere = (wanted: boolean, { skip }: TestContext): void => {
+      if (isServed !== wanted) skip(`this runtime ${isServed ? "serves" : "does not serve"} CDI`);
+    };
 
-  test("say which device has no specification, and start as soon as there is one", async (context) => {
-    onlyWhere(true, context);
-    mkdirSync(node.containerd.cdi, { recursive: true });
-    specify({ ...specOf(node.dir), devices: [] });
-    node.put("early", deviceOf("early", 1, TOY));
-    const waits = await node.daemon.pod("early", "failing", ({ containers }) =>
-      containers.some(({ message }) => message.includes("vendor.example/toy=")),
-    );
-    expect(waits.containers[0]?.message).toMatch(/unresolvable CDI devices/);
-    specify(specOf(node.dir));
-    await node.daemon.running("early");
-    node.remove("early");
-    await node.daemon.gone("early");
-  });
+    test("get the variables, mounts and device nodes of the specification", async (context) => {
+      onlyWhere(true, context);
+      const driver = join(node.dir, "toy-driver");
+      mkdirSync(driver, { recursive: true });
+      writeFileSync(join(driver, "version"), "7\n");
+      specify(specOf(driver));
+      node.put("toys", deviceOf("toys", 2, TOY));
+      await node.daemon.running("toys");
+      const [container] = await node.containersOf("toys");
+      const script = `echo $TOY_T0, $TOY_T1; cat /toy-driver/version; echo x > /dev/toy-t0 && ls /dev | grep toy | sort; touch /toy-driver/new 2>&1 | grep -o Read-only`;
+      expect(await node.exec(container?.id ?? "", script)).toBe(
+        "by the spec, by the spec\n7\ntoy-t0\ntoy-t1\nRead-only",
+      );
+      node.remove("toys");
+      await node.daemon.gone("toys");
+    });
 
-  test("do not start without them where the runtime would leave them out, and say so", async (context) => {
-    onlyWhere(false, context);
-    node.put("toys", deviceOf("toys", 1, TOY));
-    const waits = await node.daemon.pod("toys", "failing", ({ containers }) =>
-      containers.some(({ message }) => message.includes("CDI")),
-    );
-    expect(waits.containers[0]?.message).toMatch(
-      /CDI devices \(vendor\.example\/toy=t0\): containerd \S+ (does not know them, and would start the container without: 1\.7 does|has them off: set `enable_cdi = true`)/,
-    );
-    expect(await node.containersOf("toys")).toEqual([]);
-    node.remove("toys");
-    await node.daemon.gone("toys");
-  });
-});
+    test("say which device has no specification, and start as soon as there is one", async (context) => {
+      onlyWhere(true, context);
+      specify({ ...specOf(node.dir), devices: [] });
+      node.put("early", deviceOf("early", 1, TOY));
+      const waits = await node.daemon.pod("early", "failing", ({ containers }) =>
+        containers.some(({ message }) => message.includes("vendor.example/toy=")),
+      );
+      expect(waits.containers[0]?.message).toMatch(/unresolvable CDI devices/);
+      specify(specOf(node.dir));
+      await node.daemon.running("early");
+      node.remove("early");
+      await node.daemon.gone("early");
+    });
+
+    test("do not start without them where the runtime would leave them out, and say so", async (context) => {
+      onlyWhere(false, context);
+      node.put("toys", deviceOf("toys", 1, TOY));
+      const waits = await node.daemon.pod("toys", "failing", ({ containers }) =>
+        containers.some(({ message }) => message.includes("CDI")),
+      );
+      expect(waits.containers[0]?.message).toMatch(
+        /CDI devices \(vendor\.example\/toy=t0\): containerd \S+ (does not know them, and would start the container without: 1\.7 does|has them off: set `enable_cdi = true`)/,
+      );
+      expect(await node.containersOf("toys")).toEqual([]);
+      node.remove("toys");
+      await node.daemon.gone("toys");
+    });
+  },
+);

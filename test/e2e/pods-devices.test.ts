@@ -206,7 +206,7 @@ describe.skipIf(why !== undefined)("pods with devices", { timeout: LONG_MS }, ()
     await daemon.gone("boots");
   });
 
-  test("flips of health are seen", async () => {
+  test("flips of health are seen, and told in the status of the container that has the device", async () => {
     const flips = pluginOn(node, ["f0", "f1"], { resource: "example.com/flips" });
     undo.push(() => flips.vanish());
     await flips.start();
@@ -216,7 +216,17 @@ describe.skipIf(why !== undefined)("pods with devices", { timeout: LONG_MS }, ()
         devices?.find((row) => row.resource === "example.com/flips" && row.allocatable === allocatable),
       );
     await rowWith(2);
+    node.put("flips", deviceOf("flips", 2, "example.com/flips"));
+    const told = (...health: readonly string[]) =>
+      daemon.pod("flips", `with ${health}`, ({ containers: [app] }) => {
+        const [one] = app?.allocatedResourcesStatus ?? [];
+        return one?.name === "example.com/flips" && `${one.resources.map((device) => device.health)}` === `${health}`;
+      });
+    await told("Healthy", "Healthy");
     flips.list([{ ID: "f0", health: "Unhealthy" }, ...healthy("f1")]);
     expect(await rowWith(1)).toMatchObject({ capacity: 2, flips: 1 });
+    await told("Unhealthy", "Healthy");
+    node.remove("flips");
+    await daemon.gone("flips");
   });
 });

@@ -69,7 +69,7 @@ export interface ContainerStatus {
   /** Requests, as they are allocated. */
   readonly allocatedResources?: Readonly<Record<string, unknown>>;
   readonly resources?: Resources;
-  /** The health of the devices that claims give it. */
+  /** The health of the devices that it holds, of plugins and by claims. */
   readonly allocatedResourcesStatus?: readonly ClaimHealth[];
 }
 /** By container. */

@@ -16,6 +16,7 @@ import { type DevicePluginHost, openDevicePluginHost } from "../../deviceplugin/
 import type { ResourceAmount } from "../../deviceplugin/plugins.ts";
 import type { PluginHandler } from "../../deviceplugin/watcher.ts";
 import type { PodContainer, RunnablePod } from "../../lifecycle/pod.ts";
+import type { ContainerHealth } from "../../lifecycle/status/status.ts";
 import { noCounters } from "../../status/counters.ts";
 import { DEVICES_ANNOTATION, devicesAnnotation, entriesOf, idsOf, withRegistered } from "./checkpoint-entries.ts";
 import { DeviceAssignments } from "./device-assignments.ts";
@@ -29,6 +30,7 @@ import { deviceRequirements, requiredResources } from "./device-requirements.ts"
 import { DeviceHistory } from "./history.ts";
 import type { MissingAllocations } from "./missing-allocations.ts";
 import { assignmentProblems } from "./plugin-faults.ts";
+import { pluginHealth } from "./plugin-health.ts";
 import { healthyOf, type PluginSnapshot } from "./plugin-snapshot.ts";
 import {
   type ContainerDevices,
@@ -105,6 +107,12 @@ export class DeviceManager implements NodeDevices, ContainerDevices {
     const now = this.host.amounts();
     const away = [...this.#parts.plugins.known()].filter((resource) => !now.has(resource));
     return new Map([...now, ...away.map((resource) => [resource, { capacity: 0, allocatable: 0 }] as const)]);
+  }
+
+  /** `allocatedResourcesStatus` by container; undefined: the pod holds no device. */
+  health(pod: RunnablePod): ContainerHealth | undefined {
+    if (deviceRequirements(pod).size === 0) return undefined;
+    return pluginHealth(entriesOf(this.#parts.assignments.now(), pod.uid), this.host.states());
   }
 
   whyPending(pod: RunnablePod): (DeviceFault & { readonly isReported: boolean }) | null {

@@ -40,12 +40,12 @@ export interface ContainerClaims {
 export interface NodeClaimsPort {
   /** Grows when drivers came or went, or have answered what pods wait for. */
   readonly version: number;
+  /** Grows when drivers came or went. */
+  readonly drivers: number;
   /** True: an ended pod holds no claim. Else they are being given back, or are tried again. INVARIANT: asked when nothing of it runs. */
   released(pod: RunnablePod): boolean;
   /** To be told once a sync: the uids of all pods of which something may run. Gives back each minute what others hold. */
   reconcile(active: () => ReadonlySet<string>): void;
-  /** By container: `allocatedResourcesStatus` of its status; undefined: none has any. */
-  health(pod: RunnablePod): ContainerHealth | undefined;
   problems(): readonly Problem[];
 }
 
@@ -91,6 +91,9 @@ export class PodClaims implements ContainerClaims, NodeClaimsPort {
 
   get version(): number {
     return this.#options.changes.version;
+  }
+  get drivers(): number {
+    return this.#options.drivers();
   }
 
   async prepare(pod: RunnablePod, signal: AbortSignal): Promise<ClaimFault | null> {
@@ -166,6 +169,7 @@ export class PodClaims implements ContainerClaims, NodeClaimsPort {
     });
   }
 
+  /** `allocatedResourcesStatus` by container; undefined: none has any. */
   health(pod: RunnablePod): ContainerHealth | undefined {
     const { manager, health } = this.#options;
     if (health === undefined || !manager.ok) return undefined;

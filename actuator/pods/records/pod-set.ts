@@ -36,8 +36,8 @@ export const NOT_PROBED: PodProbes = {
   sync() {},
 };
 
-/** The health of the devices that claims give a pod. */
-interface PodHealth {
+/** The health of the devices that a pod holds, of plugins and by claims. */
+export interface PodHealth {
   health(pod: RunnablePod): ContainerHealth | undefined;
 }
 
@@ -87,7 +87,7 @@ export class PodSet {
   readonly #statuses = new Map<string, CachedStatus>();
   readonly #complete: CompleteContainer;
   readonly #probes: PodProbes;
-  readonly #claims: PodHealth | undefined;
+  readonly #health: PodHealth | undefined;
   #raw: RuntimePods | null = null;
   #runtimePods: RuntimePods | null = null;
   #foreign: readonly ForeignSandbox[] = [];
@@ -97,11 +97,11 @@ export class PodSet {
     node: NodeNames,
     complete: CompleteContainer,
     probes: PodProbes = NOT_PROBED,
-    claims?: PodHealth,
+    health?: PodHealth,
   ) {
     this.records = records;
     this.#probes = probes;
-    this.#claims = claims;
+    this.#health = health;
     this.#complete = complete;
     this.#node = node;
   }
@@ -182,7 +182,7 @@ export class PodSet {
     const told = this.#statuses.get(uid);
     const worked = this.worked(uid);
     const probed = this.#probes.versionOf(uid);
-    const its = this.#claims?.health(pod);
+    const its = this.#health?.health(pod);
     const health = its && JSON.stringify(its);
     const isOfThese =
       told?.record === record &&

@@ -41,7 +41,7 @@ interface Ports {
   /** Absent: nothing is probed. */
   readonly probes?: Pick<PodProbes, "resultOf" | "versionOf">;
   readonly devices?: Pick<NodeDevices, "version" | "slowCalls">;
-  readonly claims?: Pick<NodeClaimsPort, "version">;
+  readonly claims?: Pick<NodeClaimsPort, "version" | "drivers">;
   readonly otherKubelet?: Pick<OtherKubelet, "view">;
 }
 interface Parts {
@@ -60,10 +60,13 @@ interface Settings {
   readonly maxAtOnce: number;
 }
 
+/** What puts a pod's next sync forward: an answer of a plugin or driver, or one that comes or goes; DRA drivers alone; nothing. */
+type Awaited = "answers" | "drivers" | "nothing";
 interface PodBackoff {
   readonly untilMs: number;
-  /** It waits for a plugin, or a driver: what their versions were then. */
-  readonly awaited: string | undefined;
+  readonly awaits: Awaited;
+  /** The versions of what it waits for, as they were then. */
+  readonly seen: string;
 }
 const BACK_OFF_PERIOD_MS = 10_000;
 /**
@@ -86,26 +89,27 @@ class SyncBackoff {
     this.#ports = ports;
   }
 
-  /** `reasons`: of what failed. */
-  update(uid: string, reasons: readonly string[]): void {
-    const awaited = reasons.some((reason) => AWAITED.has(reason)) ? this.#versions() : undefined;
-    this.#backoffs.set(uid, { untilMs: this.#ports.clock.nowMs() + BACK_OFF_PERIOD_MS, awaited });
+  update(uid: string, { faults, isUnprepared }: SyncPodResult): void {
+    const waits = Object.values(faults).some(({ reason }) => AWAITED.has(reason));
+    const awaits = waits ? "answers" : isUnprepared ? "drivers" : "nothing";
+    const untilMs = this.#ports.clock.nowMs() + BACK_OFF_PERIOD_MS;
+    this.#backoffs.set(uid, { untilMs, awaits, seen: this.#versions(awaits) });
   }
   free(uid: string): void {
     this.#backoffs.delete(uid);
   }
 
-  /** A pod that waits for a plugin is not held once plugins have changed, nor one whose clock was set. */
+  /** A pod is not held once what it waits for has changed, nor where the clock was set. */
   isHeld(uid: string): boolean {
     const held = this.#backoffs.get(uid);
     if (held === undefined) return false;
     const leftMs = held.untilMs - this.#ports.clock.nowMs();
-    const hasCome = held.awaited !== undefined && held.awaited !== this.#versions();
-    return leftMs > 0 && leftMs <= BACK_OFF_PERIOD_MS && !hasCome;
+    return leftMs > 0 && leftMs <= BACK_OFF_PERIOD_MS && held.seen === this.#versions(held.awaits);
   }
-  #versions(): string {
+  #versions(awaits: Awaited): string {
     const { devices, claims } = this.#ports;
-    return `${devices?.version} ${claims?.version}`;
+    if (awaits === "nothing") return "";
+    return awaits === "drivers" ? `${claims?.drivers}` : `${devices?.version} ${claims?.version}`;
   }
 }
 
@@ -318,18 +322,15 @@ export class PodDispatcher {
   }
 
   /** A fault stands until its container has started. kubelet 1.36: podWorkers leave a pod alone after a failed sync. */
-  #updateFaults(uid: string, starts: readonly string[], { faults, error, started, isCut }: SyncPodResult): void {
+  #updateFaults(uid: string, starts: readonly string[], synced: SyncPodResult): void {
+    const { faults, error, started, isCut } = synced;
     const stand = Object.entries(this.#parts.set.worked(uid).errors).filter(
       ([name, { reason }]) => !started.includes(name) && !CALL_REASONS.has(reason),
     );
     const errors = { ...Object.fromEntries(stand), ...wholePodErrors(starts, error, faults), ...faults };
     this.#parts.set.updateWork(uid, { errors });
     if (isCut || (error === null && Object.keys(faults).length === 0)) this.#backOff.free(uid);
-    else
-      this.#backOff.update(
-        uid,
-        Object.values(faults).map(({ reason }) => reason),
-      );
+    else this.#backOff.update(uid, synced);
   }
 
   #endOne(known: KnownPod): void {

@@ -109,7 +109,7 @@ function withoutClaims(
   const message = `Failed to prepare dynamic resources: ${why}`;
   if (!waits) {
     context.events.warning("FailedPrepareDynamicResources", message);
-    return { ...NOTHING, sandboxId, error: message, isCut: signal.aborted };
+    return { ...NOTHING, sandboxId, error: message, isCut: signal.aborted, isUnprepared: true };
   }
   const starts = [...actions.initToStart, ...actions.toStart];
   const faults = Object.fromEntries(starts.map(({ name }) => [name, { reason: PREPARING_CLAIMS, message: why }]));

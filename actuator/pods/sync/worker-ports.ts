@@ -64,6 +64,8 @@ export interface SyncPodResult {
   readonly refusal: DeviceFault | null;
   /** The sync was cut short by its signal. */
   readonly isCut: boolean;
+  /** The pod's claims could not be prepared. */
+  readonly isUnprepared?: boolean;
 }
 
 export interface TerminatingPodRequest {

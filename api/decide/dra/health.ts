@@ -71,7 +71,7 @@ export const healthAt =
 
 /** `allocatedResourcesStatus` of a container's status. kubelet 1.37: UpdateAllocatedResourcesStatus. */
 export interface ClaimHealth {
-  /** `claim:NAME`, or `claim:NAME/REQUEST`. */
+  /** `claim:NAME`, or `claim:NAME/REQUEST`; of a device plugin its resource. */
   readonly name: string;
   readonly resources: readonly { readonly resourceID: string; readonly health: Health; readonly message?: string }[];
 }

@@ -1,5 +1,6 @@
 import { accessSync, constants, existsSync } from "node:fs";
 import { delimiter, dirname, join } from "node:path";
+import { CONTAINERD, noGoPrograms, pathOf } from "../go-programs.ts";
 
 /** Where containerd is, and a PATH on which it finds its shim, and we ctr, of the same version. */
 export interface Programs {
@@ -13,14 +14,18 @@ export interface Programs {
 const SEARCH = (process.env["PATH"] ?? "").split(delimiter).concat("/usr/local/sbin", "/usr/sbin", "/sbin");
 
 /** As `containerPrograms`, for one who may start them. */
-export function findPrograms(): { readonly missing: string } | Programs {
+export function findPrograms(given?: string): { readonly missing: string } | Programs {
   if (process.getuid?.() !== 0) return { missing: "only root can start containers" };
-  return containerPrograms();
+  return containerPrograms(given);
 }
+/** A containerd that adds CDI devices, where one has been built; undefined: the machine's is to do, or the environment's. */
+export const cdiContainerd = (): string | undefined =>
+  process.env["CONTAINERD"] === undefined && noGoPrograms("CDI devices inside containers", ...CONTAINERD) === undefined
+    ? pathOf(CONTAINERD[0])
+    : undefined;
 
-/** The environment's `CONTAINERD` names another binary than the machine's; `ctr` and the shim are then looked for beside it. */
-export function containerPrograms(): { readonly missing: string } | Programs {
-  const given = process.env["CONTAINERD"];
+/** `given`, or the environment's `CONTAINERD`, is another binary than the machine's; `ctr` and the shim are then looked for beside it. */
+export function containerPrograms(given = process.env["CONTAINERD"]): { readonly missing: string } | Programs {
   const search = given === undefined ? SEARCH : [dirname(given), ...SEARCH];
   const find = (name: string): string | undefined => search.map((dir) => join(dir, name)).find(isProgram);
   const containerd = given ?? find("containerd");

@@ -35,7 +35,9 @@ export interface StartOptions {
   /** For images and containers' layers, such as a `smallFileSystem`; absent: in the temporary directory. */
   readonly root?: string;
   /** As it is deployed; absent: the tests' own. */
-  readonly configuration?: string;
+  readonly configuration?: string | undefined;
+  /** The path of another one than the machine's. */
+  readonly binary?: string | undefined;
 }
 export interface ImageSpec extends ImageArchiveSpec {
   readonly pinned?: boolean;
@@ -82,7 +84,7 @@ export const whyNoContainerd = (): string | undefined => {
 
 /** Starts a containerd with a sandbox image that is not pinned. Throws where `whyNoContainerd` has a reason. */
 export async function startContainerd(options: StartOptions = {}): Promise<Containerd> {
-  const programs = findPrograms();
+  const programs = findPrograms(options.binary);
   if ("missing" in programs) throw new Error(programs.missing);
   const dir = ownDirectory(OWN);
   const files = filesIn(dir, options.root ?? join(dir, "root"));

@@ -30,6 +30,8 @@ export interface NodeOptions {
   readonly isMeddled?: boolean;
   /** The configuration of containerd as it is deployed; absent: the tests' own. */
   readonly containerd?: string;
+  /** The path of another containerd than the machine's. */
+  readonly runtime?: string | undefined;
   /** Fields of the KubeletConfiguration. */
   readonly configuration?: object;
   readonly settings?: Readonly<Record<string, unknown>>;
@@ -73,8 +75,8 @@ export class PodNode extends NodeFiles {
     const { hasNetwork, hasServer, isMeddled, configuration } = this.#options;
     this.#port = await freePort();
     this.configure({ ...configuration });
-    const deployed = this.#options.containerd;
-    const containerd = await startContainerd(deployed === undefined ? {} : { configuration: deployed });
+    const { containerd: deployed, runtime: binary } = this.#options;
+    const containerd = await startContainerd({ configuration: deployed, binary });
     this.#containerd = containerd;
     this.#undo.push(containerd.stop);
     await containerd.importImage({ name: IMAGE, sizeBytes: 4096, base: "tools" });

@@ -1,0 +1,66 @@
+import { appendFileSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import type { NodeOperation } from "../../../api/decide/dra/claim-info.ts";
+import { type Asked, TestDriver } from "../../actuator/dra/test-driver.ts";
+import type { Call, Lies } from "./driver-process.ts";
+
+/**
+ * A DRA driver as a process of its own, as vendors' are: what it has prepared, and what it was asked, lies on its disk, so that it may
+ * be killed at any moment. Asked again for what it has done, it does nothing. It lies as `lies.json` says.
+ */
+const [dir = "", registry = "", name = ""] = process.argv.slice(2);
+const prepared = join(dir, "prepared");
+mkdirSync(prepared, { recursive: true });
+
+const work = (operation: NodeOperation, { claims }: Asked): void => {
+  for (const { uid } of claims) {
+    if (operation === "NodePrepareResources") writeFileSync(join(prepared, uid), "");
+    else rmSync(join(prepared, uid), { force: true });
+  }
+};
+const nobodys = (count: number): object =>
+  Object.fromEntries(Array.from({ length: count }, (_, i) => [`nobodys-${i}`, {}]));
+const MILLION = 1_000_000;
+
+function answer(operation: NodeOperation, asked: Asked): object | "hang" {
+  const file = join(dir, "lies.json");
+  const lie = existsSync(file) ? (JSON.parse(readFileSync(file, "utf8")) as Lies)[operation] : undefined;
+  if (lie !== "hangs") work(operation, asked);
+  const call: Call = { operation, claims: asked.claims.map((claim) => claim.name) };
+  appendFileSync(join(dir, "calls"), `${JSON.stringify(call)}\n`);
+  switch (lie) {
+    case "hangs":
+    case "hangs when it has done it":
+      return "hang";
+    case "tells of another claim":
+      return { claims: nobodys(1) };
+    case "leaves the claim out":
+      return { claims: {} };
+    case "has a million devices":
+      return operation === "NodePrepareResources" ? devicesOf(asked, MILLION, "ok") : { claims: nobodys(MILLION) };
+    case "has no CDI device of that name":
+      return devicesOf(asked, 1, `${name}/dev=nobodys`);
+    default:
+      return driver.usual(operation, asked);
+  }
+}
+const devicesOf = ({ claims }: Asked, count: number, cdiId: string): object => {
+  const device = { requestNames: ["gpu"], poolName: "n", deviceName: "device", cdiDeviceIds: [cdiId] };
+  const devices = new Array(count).fill(device);
+  return { claims: Object.fromEntries(claims.map(({ uid }) => [uid, { devices }])) };
+};
+
+const driver = new TestDriver({
+  dir: registry,
+  name,
+  cdi: false,
+  answers: {
+    NodePrepareResources: (asked) => answer("NodePrepareResources", asked),
+    NodeUnprepareResources: (asked) => answer("NodeUnprepareResources", asked),
+  },
+});
+// the one before was killed, and has left it
+rmSync(driver.socketPath, { force: true });
+await driver.serve();
+// whoever started it is gone
+process.stdin.on("end", () => process.exit()).resume();

@@ -1,0 +1,83 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import type { NodeOperation } from "../../../api/decide/dra/claim-info.ts";
+import { DRIVER } from "../../kit/claims.ts";
+import type { PodNode } from "./node.ts";
+import { holds, until } from "./until.ts";
+
+/** What a driver does in place of what it is asked; "hangs": it has done nothing yet. */
+export type Lie =
+  | "hangs"
+  | "hangs when it has done it"
+  | "tells of another claim"
+  | "leaves the claim out"
+  | "has a million devices"
+  | "has no CDI device of that name";
+export type Lies = Partial<Record<NodeOperation, Lie>>;
+export interface Call {
+  readonly operation: NodeOperation;
+  /** By their names. */
+  readonly claims: readonly string[];
+}
+
+/** A DRA driver that is a process of its own in the node's plugins_registry, to be killed and started again. */
+export class DriverProcess {
+  readonly name: string;
+  readonly #dir: string;
+  readonly #registry: string;
+  #child: ChildProcess | undefined;
+
+  constructor(node: PodNode, name = DRIVER) {
+    this.name = name;
+    this.#dir = join(node.dir, `driver-${name}`);
+    this.#registry = join(node.dir, "registry");
+    for (const dir of [this.#dir, this.#registry]) mkdirSync(dir, { recursive: true });
+  }
+  start(): void {
+    const file = join(import.meta.dirname, "driver-child.ts");
+    this.#child = spawn(process.execPath, [file, this.#dir, this.#registry, this.name], {
+      stdio: ["pipe", "inherit", "inherit"],
+    });
+  }
+  /** At once; its socket stays. */
+  async kill(): Promise<void> {
+    const child = this.#child;
+    this.#child = undefined;
+    if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
+    const ended = once(child, "exit");
+    child.kill("SIGKILL");
+    await ended;
+  }
+  /** Of each call from now on, also of one that is started anew. */
+  lie(lies: Lies): void {
+    const fresh = join(this.#dir, ".fresh");
+    writeFileSync(fresh, JSON.stringify(lies));
+    renameSync(fresh, join(this.#dir, "lies.json"));
+  }
+
+  /** All that it was asked, in order. */
+  get calls(): readonly Call[] {
+    const file = join(this.#dir, "calls");
+    const lines = existsSync(file) ? readFileSync(file, "utf8").split("\n") : [];
+    return lines.slice(0, -1).map((line) => JSON.parse(line) as Call);
+  }
+  /** The uids of the claims that are prepared now. */
+  get prepared(): readonly string[] {
+    const dir = join(this.#dir, "prepared");
+    return existsSync(dir) ? readdirSync(dir).sort() : [];
+  }
+  /** What it was asked about a claim, in order. */
+  callsOf(claim: string): readonly NodeOperation[] {
+    return this.calls.filter(({ claims }) => claims.includes(claim)).map(({ operation }) => operation);
+  }
+  /** Resolves once it is in the call. */
+  async asked(operation: NodeOperation): Promise<void> {
+    const before = this.#count(operation);
+    await until(`${this.name}: ${operation}`, () => holds(this.#count(operation) > before));
+  }
+  #count(operation: NodeOperation): number {
+    return this.calls.filter((call) => call.operation === operation).length;
+  }
+}
