@@ -67,6 +67,12 @@ const observedRequirements = z.object({
   requests: optional(observedResourceList),
   limits: optional(observedResourceList),
 });
+/** Devices of one resource of a plugin, or of one claim (`claim:NAME`), and their health. */
+const deviceHealth = z.object({
+  name: text,
+  resources: optional(z.array(z.object({ resourceID: text, health: optional(text) })).max(LIMITS.devices)),
+});
+export type ObservedDeviceHealth = z.output<typeof deviceHealth>;
 export const containerStatus = z.object({
   name: pathPart,
   containerID: optional(text),
@@ -76,6 +82,7 @@ export const containerStatus = z.object({
   allocatedResources: optional(observedResourceList),
   /** The resources in force on the node. */
   resources: optional(observedRequirements),
+  allocatedResourcesStatus: optional(z.array(deviceHealth).max(LIMITS.deviceResources)),
 });
 export type ContainerStatus = z.output<typeof containerStatus>;
 

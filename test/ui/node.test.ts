@@ -245,6 +245,15 @@ test("the table of pods has what each asks for, uses, and how it fares, those fi
     containerStatuses: restarts.map((restartCount, i) => ({ name: `c${i}`, restartCount })),
   });
   const pods = snapshot.pods.map((pod, i) => (i < 2 ? { ...pod, status: status(i === 0 ? [2, 1] : [0]) } : pod));
+  Object.assign((pods[0] as { status: { containerStatuses: object[] } }).status.containerStatuses[0] ?? {}, {
+    allocatedResourcesStatus: [
+      {
+        name: "claim:gpu",
+        resources: [{ resourceID: "gpu.example.com/n1/gpu-0", health: "Unhealthy", message: "hot" }],
+      },
+      { name: "example.com/nic", resources: [{ resourceID: "nic-1", health: "Healthy" }, { resourceID: "nic-2" }] },
+    ],
+  });
   const told = (snapshot.stats as unknown as { pods: { podRef: { uid: string } }[] }).pods;
   const stats = told.map((of) =>
     of.podRef.uid === first?.metadata.uid ? { ...of, cpu: { psi: { full: { avg10: 99, avg60: 12.34 } } } } : of,
@@ -253,6 +262,8 @@ test("the table of pods has what each asks for, uses, and how it fares, those fi
   const { html } = await show("/nodes/n1");
   const rows = partOf(html, "pods").split("<tr>").slice(2).map(readable);
   const rowOf = (name: string | undefined) => rows.find((row) => row.includes(`/${name} `))?.replaceAll(/\s+/g, " ");
+  expect(rowOf(first?.metadata.name)).toMatch(/ c0: device gpu.example.com\/n1\/gpu-0 \(claim:gpu\) is Unhealthy /);
+  expect(html).not.toContain("nic-");
   expect(rowOf(first?.metadata.name)).toMatch(/ 12 % 3 (?:\d+|–) – *$/);
   expect(rowOf(second?.metadata.name)).toMatch(/ 0 (?:\d+|–) resize *$/);
   expect(html).toContain('href="/what-if?node=n1&amp;resize=default%2Fburst-lim+c+cpu%3D100m%2Cmemory%3D64Mi#result"');

@@ -2,6 +2,7 @@ import type { ContainerEnd, ContainerRow, NodeStatus, PodRow } from "../../../ac
 import { many } from "../../text/sentences/words.ts";
 import { type Color, clip, printable, wrap } from "../../text/style.ts";
 import { type Cell, type Column, table } from "../../text/table.ts";
+import { healthTexts } from "../../text/tables/devices.ts";
 import { durationText } from "../../text/time-text.ts";
 import type { Terminal } from "../terminal.ts";
 
@@ -96,28 +97,12 @@ export function podsText({ pods, at }: NodeStatus, { columns: width, paint }: Te
         .flatMap((note) => wrap(note, width - 2)),
       ...lastWords(pod).map((words) => clip(words, width - 2)),
       ...pod.containers.flatMap(({ name, ...one }) =>
-        illTexts(one).map((text) => clip(printable(`${name}: ${text}`), width - 2)),
+        healthTexts(one, "ill").map((text) => clip(printable(`${name}: ${text}`), width - 2)),
       ),
     ].map((line) => paint("dim", `  ${line}`)),
   }));
   return table(columns, rows, width, paint);
 }
-
-/** `device gpu.example.com/n1/gpu-0 (claim:gpu) is Unhealthy: too hot`, of each device with that health. */
-const healthTexts = (
-  { allocatedResourcesStatus = [] }: Pick<ContainerRow, "allocatedResourcesStatus">,
-  is: (health: string) => boolean,
-): readonly string[] =>
-  allocatedResourcesStatus.flatMap(({ name, resources }) =>
-    resources
-      .filter(({ health }) => is(health))
-      .map(({ resourceID, health, message = "" }) => `device ${resourceID} (${name}) is ${health}${after(message)}`),
-  );
-/** Many drivers tell of no health at all: `Unknown` is nothing to be told of in a list. */
-const illTexts = (container: Pick<ContainerRow, "allocatedResourcesStatus">): readonly string[] =>
-  healthTexts(container, (health) => health === "Unhealthy");
-export const deviceTexts = (container: Pick<ContainerRow, "allocatedResourcesStatus">): readonly string[] =>
-  healthTexts(container, () => true);
 
 export const byName = (a: PodRow, b: PodRow): number =>
   compare(a.namespace, b.namespace) || compare(a.name, b.name) || compare(a.uid, b.uid);

@@ -13,11 +13,12 @@ import { many } from "../../text/sentences/words.ts";
 import { humanBytes } from "../../text/size.ts";
 import { type Color, printable, wrap } from "../../text/style.ts";
 import { type Cell, table } from "../../text/table.ts";
+import { healthTexts } from "../../text/tables/devices.ts";
 import { durationText } from "../../text/time-text.ts";
 import { driftTable } from "../actuator/pass-text.ts";
 import type { Cli } from "../cli.ts";
 import { EXIT, type Fault, type Form, fault, type Outcome, printData, printText, type Terminal } from "../terminal.ts";
-import { ageText, deviceTexts, endText, noteOf, phaseColor, phaseText, podsText } from "./pods-table.ts";
+import { ageText, endText, noteOf, phaseColor, phaseText, podsText } from "./pods-table.ts";
 import { headText, type PodsFlags, type StatusRead, statusSource } from "./read-status.ts";
 import { milliText, pressureText, throttledText } from "./top.ts";
 import { showOften } from "./watch.ts";
@@ -96,7 +97,7 @@ function containersTable(containers: readonly ContainerRow[], at: string, { colu
   const rows = containers.map(
     ({ name, kind, id, state, reason, message, exitCode, lastState, restarts, ready, image, cpuset, ...rest }) => {
       const isSeen = state !== "unknown";
-      const texts = [message, ...lastTexts(lastState, at), ...deviceTexts(rest)];
+      const texts = [message, ...lastTexts(lastState, at), ...healthTexts(rest, "all")];
       const words = [reason, ...(exitCode === null || state !== "terminated" ? [] : [`exit ${exitCode}`])];
       const why = words.filter((word) => word !== "").join(", ");
       const color = state === "terminated" && exitCode !== 0 ? ("red" as const) : STATE_COLOR[state];

@@ -189,3 +189,35 @@ function questionsTable({ decision, columns, paint }: Shown<DevicesDecision>): s
   const advice = "the natural order of ids stands in; give the answers with --device-plugins ([].preferred)";
   return `${drawn}${paint("dim", advice)}\n`;
 }
+
+/** v1.ContainerStatus, of which more may be known. */
+interface DevicesOfContainer {
+  readonly allocatedResourcesStatus?:
+    | readonly {
+        readonly name: string;
+        readonly resources?:
+          | readonly {
+              readonly resourceID: string;
+              readonly health?: string | undefined;
+              readonly message?: string | undefined;
+            }[]
+          | undefined;
+      }[]
+    | undefined;
+}
+/**
+ * `device gpu.example.com/n1/gpu-0 (claim:gpu) is Unhealthy: too hot`, of each device. Many drivers tell of no health at all, so
+ * `ill` leaves those out that are `Unknown`.
+ */
+export const healthTexts = (
+  { allocatedResourcesStatus = [] }: DevicesOfContainer,
+  which: "all" | "ill",
+): readonly string[] =>
+  allocatedResourcesStatus.flatMap(({ name, resources = [] }) =>
+    resources
+      .filter(({ health }) => which === "all" || health === "Unhealthy")
+      .map(
+        ({ resourceID, health = "Unknown", message = "" }) =>
+          `device ${resourceID} (${name}) is ${health}${message === "" ? "" : `: ${message}`}`,
+      ),
+  );

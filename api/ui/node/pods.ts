@@ -5,6 +5,7 @@ import type { Amounts } from "../../model/aggregate.ts";
 import type { EvictionDecision } from "../../model/eviction.ts";
 import { isActive, namespacedPodName, type Pod, podNamespace, podUid } from "../../model/pod.ts";
 import { amountText } from "../../text/size.ts";
+import { healthTexts } from "../../text/tables/devices.ts";
 import { html, podLink } from "../html.ts";
 import type { Html } from "../page.ts";
 import { whatIfLink } from "../what-if/change.ts";
@@ -23,6 +24,8 @@ interface Row {
   readonly throttled: number | null;
   /** Restarts of all its containers; null: no status tells. */
   readonly restarts: number | null;
+  /** What is told of devices that are Unhealthy. */
+  readonly ill: readonly string[];
   /** When it goes for want of memory: 1 is the first; null: not ranked. */
   readonly place: number | null;
 }
@@ -43,6 +46,7 @@ export function podsSection({ snapshot }: Known, view: NodeView, lists: Lists): 
         used: stats.get(uid)?.memory?.workingSetBytes ?? null,
         throttled: stats.get(uid)?.cpu?.psi?.full?.avg60 ?? null,
         restarts: restartsOf(pod),
+        ill: statusesOf(pod).flatMap((status) => healthTexts(status, "ill").map((text) => `${status.name}: ${text}`)),
         place: places.get(uid) ?? null,
       };
     })
@@ -71,9 +75,12 @@ ${scrolling("Requests, limits and use of pods", table)}${note}${rows.some(({ thr
   );
 }
 
-function restartsOf({ status }: Pod): number | null {
-  const all = [...(status?.initContainerStatuses ?? []), ...(status?.containerStatuses ?? [])];
-  const told = all.flatMap(({ restartCount }) => restartCount ?? []);
+const statusesOf = ({ status }: Pod) => [
+  ...(status?.initContainerStatuses ?? []),
+  ...(status?.containerStatuses ?? []),
+];
+function restartsOf(pod: Pod): number | null {
+  const told = statusesOf(pod).flatMap(({ restartCount }) => restartCount ?? []);
   return told.length === 0 ? null : told.reduce((sum, count) => sum + count, 0);
 }
 const LAST = Number.MAX_SAFE_INTEGER;
@@ -86,7 +93,7 @@ function placesIn(decision: EvictionDecision | null): ReadonlyMap<string, number
 
 /** Percent of throttling that is told in colour. */
 const MUCH = 10;
-function rowOf({ pod, requests, limits, used, throttled, restarts, place }: Row, node: string): Html {
+function rowOf({ pod, requests, limits, used, throttled, restarts, ill, place }: Row, node: string): Html {
   const amount = (of: Amounts, resource: string): string => {
     const found = of.get(resource);
     return found === undefined ? "–" : amountText(resource, unitsOf(resource, found));
@@ -94,7 +101,7 @@ function rowOf({ pod, requests, limits, used, throttled, restarts, place }: Row,
   const memory = requests.get("memory");
   const isAbove = used !== null && memory !== undefined && used > unitsOf("memory", memory);
   const ref = { namespace: podNamespace(pod), name: pod.metadata.name, uid: podUid(pod) ?? "" };
-  return html`<tr><td>${podLink(node, ref)}</td><td>${qosClass(pod)}</td><td class="num">${pod.spec.priority ?? 0}</td><td class="num">${amount(requests, "cpu")}</td><td class="num">${amount(limits, "cpu")}</td><td class="num">${amount(requests, "memory")}</td><td class="num">${amount(limits, "memory")}</td><td class="num${isAbove ? " warn-text" : ""}">${used === null ? "–" : amountText("memory", used)}</td><td class="num${(throttled ?? 0) >= MUCH ? " warn-text" : ""}">${throttled === null ? "–" : `${throttled.toFixed(throttled < 10 ? 1 : 0)}\u00a0%`}</td><td class="num${(restarts ?? 0) > 0 ? " warn-text" : ""}">${restarts ?? "–"}</td><td class="num">${place ?? "–"}</td><td>${resizeLink(pod, node)}</td></tr>`;
+  return html`<tr><td>${podLink(node, ref)}${ill.map((text) => html`<br><span class="small warn-text">${text}</span>`)}</td><td>${qosClass(pod)}</td><td class="num">${pod.spec.priority ?? 0}</td><td class="num">${amount(requests, "cpu")}</td><td class="num">${amount(limits, "cpu")}</td><td class="num">${amount(requests, "memory")}</td><td class="num">${amount(limits, "memory")}</td><td class="num${isAbove ? " warn-text" : ""}">${used === null ? "–" : amountText("memory", used)}</td><td class="num${(throttled ?? 0) >= MUCH ? " warn-text" : ""}">${throttled === null ? "–" : `${throttled.toFixed(throttled < 10 ? 1 : 0)}\u00a0%`}</td><td class="num${(restarts ?? 0) > 0 ? " warn-text" : ""}">${restarts ?? "–"}</td><td class="num">${place ?? "–"}</td><td>${resizeLink(pod, node)}</td></tr>`;
 }
 
 /** Leads to the form with what its first container requests, to be changed there; a pod that requests nothing cannot be resized. */
