@@ -118,10 +118,19 @@ export function misspelt(of: Of): void {
     const { issues } = await problemOf(await get(of(), path), "invalid_query");
     expect(issues).toHaveLength(1);
     expect(issues?.[0]?.message).toContain(`did you mean ${meant}?`);
+    expect(issues?.[0]?.near).toBe(meant);
   });
 
-  test.each(["OutOfexample.com/gpu", "OutOfhugepages-2Mi", "SomethingElseEntirely"])(
-    "a reason that is like none, or a resource's, is asked for: %s",
+  test.each(["/v1/decisions", "/v1/nodes", "/v1/agreement", "/decisions", "/", "/agreement"])(
+    "%s: a reason that no kubelet gives is told with those that there are",
+    async (path) => {
+      const { issues } = await problemOf(await get(of(), `${path}?reason=SomethingElseEntirely`), "invalid_query");
+      expect(issues?.[0]?.message).toMatch(/^there is no `SomethingElseEntirely`: kubelets give OutOfcpu, .*Evicted/);
+    },
+  );
+
+  test.each(["OutOfexample.com/gpu", "OutOfhugepages-2Mi", "OutOfnothing"])(
+    "a reason of any resource is asked for: %s",
     async (reason) => {
       const path = `/v1/decisions?reason=${encodeURIComponent(reason)}`;
       expect((await answer(await get(of(), path), decisionList)).decisions).toEqual([]);
