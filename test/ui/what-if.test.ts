@@ -105,10 +105,11 @@ test("what kubectl, crictl and the kubelet print, as files: every kind on both s
 test("only what changed is marked: a ranking that is acted on then, and a column that comes, mark nothing else", async () => {
   const { app } = appOver({});
   const page = await asked(app, { files: CAPTURED, texts: { cgroup: "1", evictionHard: "memory.available<28Gi" } });
-  const lines = resultIn(page).match(/<(del|ins) class="line">.*?<\/\1>/gs) ?? [];
+  const card = /<section[^>]* id="eviction".*?<\/section>/s.exec(resultIn(page))?.[0] ?? "";
+  const lines = card.match(/<(del|ins) class="line">.*?<\/\1>/gs) ?? [];
   const marked = lines.map((line) => plain(line).trim());
   expect(marked.filter((line) => /^memory.available .* below/.test(line))).toHaveLength(2);
-  expect(resultIn(page)).toMatch(/<span class="line">SIGNAL [^<]*GRACE LEFT/);
+  expect(card).toMatch(/<span class="line">SIGNAL [^<]*GRACE LEFT/);
   expect(marked.filter((line) => /^SIGNAL|FIRST TO GO|^\d+ |not short, and not ranked|PRIORITY/.test(line))).toEqual(
     [],
   );
