@@ -115,6 +115,18 @@ test("only what changed is marked: a ranking that is acted on then, and a column
   );
 });
 
+test("a long value is whole before and after", async () => {
+  const { app } = appOver({});
+  const reserved = `0-${"1,0-".repeat(60)}1`;
+  const page = await asked(app, {
+    files: CAPTURED,
+    texts: { cgroup: "1", change: `reservedSystemCPUs: "${reserved}"\n` },
+  });
+  expect(/<h2>What would change<\/h2>.*?<\/table>/s.exec(page)?.[0]).toContain(
+    `<code class="wi-value">${reserved}</code>`,
+  );
+});
+
 test("a wrong value stands at its field, and all fields stay as they were typed", async () => {
   const { app } = appOver({});
   const typed = { kubeReserved: "cpu=abc", maxPods: "9", change: "podPidsLimit: 100\n", topologyManagerPolicy: "none" };
