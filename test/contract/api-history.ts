@@ -5,6 +5,7 @@ import { decisionAnswer, fullDecision, replayAnswer } from "../../api/http/opena
 import { type decisionHead, decisionList, nodeAnswer, nodeList } from "../../api/http/openapi/list-answers.ts";
 import { REPLAY, results as report } from "../../api/http/openapi/operation.ts";
 import { VERDICTS } from "../../api/model/decision.ts";
+import { ADMITTED } from "../../api/model/kinds.ts";
 import {
   type ApiSubject,
   admin,
@@ -79,7 +80,9 @@ export function history(of: Of): void {
     const node = fresh("node");
     await send(of(), "PUT", `/v1/nodes/${node}/snapshot`, exampleSnapshot(node));
     const problem = await problemOf(await get(of(), `/v1/nodes/${node}/decisions?verdict=foo`), "invalid_query");
-    expect(problem.issues).toEqual([{ path: "verdict", message: `must be one of ${VERDICTS.join(", ")}` }]);
+    expect(problem.issues).toEqual([
+      { path: "verdict", message: `must be one of ${[...VERDICTS, ADMITTED].join(", ")}` },
+    ]);
   });
 
   test("a GET carries an ETag, and is not sent again to who has it", async () => {
