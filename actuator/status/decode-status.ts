@@ -78,7 +78,7 @@ const podState = text.transform((word, ctx): PodState => {
   ctx.addIssue({ code: "custom", message: `must be ${POD_STATES.join(", ")}` });
   return z.NEVER;
 });
-const podRow = z.looseObject({
+export const podRow = z.looseObject({
   ...pod.shape,
   state: podState,
   phase: z.enum(["Pending", "Running", "Succeeded", "Failed", "Unknown"]),
@@ -107,7 +107,7 @@ const podRow = z.looseObject({
   stoppedByOthers: number.optional(),
 });
 const count = number.int().nonnegative();
-const deviceRow = z.looseObject({
+export const deviceRow = z.looseObject({
   resource: text,
   plugin: z.enum(["registered", "stopped", "unregistered", "removed"]),
   endpoint: text.nullable(),
@@ -129,7 +129,8 @@ const deviceRow = z.looseObject({
   pending: count,
 });
 const driftRow = z.looseObject({ path: text, file: text, actual: text, wanted: text, cause: z.enum(DRIFT_CAUSES) });
-const schema: z.ZodType<NodeStatus> = z.looseObject({
+/** What a daemon tells of its node. */
+export const nodeStatus: z.ZodType<NodeStatus> = z.looseObject({
   at: time,
   nodeName: text,
   pid: number,
@@ -181,7 +182,7 @@ export function decodeStatus(json: string): Result<NodeStatus, string> {
   } catch {
     return err("not JSON");
   }
-  const parsed = schema.safeParse(value);
+  const parsed = nodeStatus.safeParse(value);
   if (parsed.success) return ok(parsed.data);
   const [issue] = parsed.error.issues;
   return err(`no node status: ${issue?.path.join(".") || "the whole"}: ${issue?.message ?? ""}`);

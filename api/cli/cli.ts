@@ -1,7 +1,7 @@
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { DEFAULT_STATUS_LISTEN } from "../../actuator/core/listen.ts";
 import { LOG_LEVELS, type LogLevel } from "../../actuator/status/log.ts";
-import { meantReason } from "../model/end-reasons.ts";
+import { reasonFault } from "../model/end-reasons.ts";
 import { isVersion, VERSION_FORM } from "../model/fields.ts";
 import { EXIT, type Outcome, type Terminal, warnAll } from "./terminal.ts";
 
@@ -93,12 +93,13 @@ export function reportCrash(terminal: Terminal, thrown: unknown): number {
   return EXIT.failed;
 }
 
-/** `--reason`: any that kubelets may have, but for one that is like a known one. */
-export const reasonOption = (such: string): Option =>
+/** `--reason`: any that kubelets may give. `mayBeOther`: or report, in words that are not known here. */
+export const reasonOption = (such: string, mayBeOther = false): Option =>
   new Option("--reason <reason>", `with the kubelet's word for why only, such as ${such}`).argParser(
     (given: string) => {
-      const meant = meantReason(given);
-      if (meant !== null) throw new InvalidArgumentError(`\n(Did you mean ${meant}?)`);
+      const wrong = reasonFault(given);
+      if (wrong !== null && (wrong.near !== undefined || !mayBeOther))
+        throw new InvalidArgumentError(wrong.near === undefined ? wrong.message : `\n(Did you mean ${wrong.near}?)`);
       return given;
     },
   );

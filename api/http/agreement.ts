@@ -2,7 +2,7 @@ import type { StoreFailure } from "../../db/failure.ts";
 import type { OutcomeFilter, OutcomeQuery, OutcomeRow, OutcomeTally } from "../../db/rows.ts";
 import type { Store } from "../../db/store.ts";
 import type { InputIssue } from "../model/input-issue.ts";
-import { notAmong } from "../model/near-name.ts";
+import { notAmongIssue } from "../model/near-name.ts";
 import {
   AGREEMENT_VERDICTS,
   type AgreementVerdict,
@@ -21,7 +21,7 @@ import { rfc3339 } from "../service/timestamp.ts";
 import { csvText, OUTCOME_COLUMNS, outcomeCells } from "../text/csv.ts";
 import { requireNode } from "./auth/authorize.ts";
 import { postedValue } from "./body.ts";
-import { DEFAULT_PAGE, pagesOf, rangeIn, reasonIssues } from "./decision-list.ts";
+import { DEFAULT_PAGE, pagesOf, rangeIn, reasonIssues, unknownReason } from "./decision-list.ts";
 import { csv, type Exchange, json, MAX_CSV_ROWS, param, queryOf, queryProblem, wantsCsv } from "./route.ts";
 
 /** POST /v1/nodes/{node}/outcomes: what a kubelet did, compared with what would have been decided. The same twice is recorded once. */
@@ -68,10 +68,14 @@ export async function getAgreement(exchange: Exchange): Promise<Result<Reply, Pr
     const listed = await pagesOf(asked, (query) => exchange.ports.store.listOutcomes(query), cellsOf);
     if (!listed.ok) return historyProblem(listed.error);
     const { items, nextPageToken } = listed.value;
+    const unknown = items.length === 0 ? unknownReason(filter.value.reason) : null;
+    if (unknown !== null) return unknown;
     return csv(exchange, csvText(OUTCOME_COLUMNS, items), "agreement", nextPageToken);
   }
   const page = await agreementPage(exchange.ports.store, asked);
-  return page.ok ? json(page.value) : historyProblem(page.error);
+  if (!page.ok) return historyProblem(page.error);
+  const unknown = page.value.kinds.length === 0 ? unknownReason(filter.value.reason) : null;
+  return unknown ?? json(page.value);
 }
 
 /** How outcomes compare: counts of all that the filter takes but for the verdict, and a page of them, newest first. */
@@ -101,10 +105,10 @@ export function agreementFilter(
   { kind, verdict, node, reason, pod, namespace, ...range }: Given,
 ): Result<OutcomeFilter, Problem> {
   const issues: InputIssue[] = [];
-  if (kind !== undefined && !isOutcomeKind(kind)) issues.push({ path: "kind", message: notAmong(kind, OUTCOME_KINDS) });
+  if (kind !== undefined && !isOutcomeKind(kind)) issues.push(notAmongIssue("kind", kind, OUTCOME_KINDS));
   if (verdict !== undefined && !isAgreementVerdict(verdict))
-    issues.push({ path: "verdict", message: notAmong(verdict, AGREEMENT_VERDICTS) });
-  issues.push(...reasonIssues(reason));
+    issues.push(notAmongIssue("verdict", verdict, AGREEMENT_VERDICTS));
+  issues.push(...reasonIssues(reason, true));
   const { issues: rangeIssues, times } = rangeIn(range, ports.now());
   issues.push(...rangeIssues);
   if (issues.length > 0) return queryProblem(issues);

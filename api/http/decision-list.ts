@@ -2,11 +2,12 @@ import type { StoreFailure } from "../../db/failure.ts";
 import { type DecisionQuery, MAX_PAGE } from "../../db/store.ts";
 import { isKind, isVerdict, KINDS, VERDICTS } from "../model/decision.ts";
 import { durationBefore } from "../model/duration.ts";
-import { meantReason } from "../model/end-reasons.ts";
+import { reasonFault } from "../model/end-reasons.ts";
 import { isTimestamp } from "../model/fields.ts";
 import type { InputIssue } from "../model/input-issue.ts";
+import { ADMITTED, filterOfWord } from "../model/kinds.ts";
 import { LIMITS } from "../model/limits.ts";
-import { notAmong } from "../model/near-name.ts";
+import { notAmongIssue } from "../model/near-name.ts";
 import { ok, type Result } from "../model/result.ts";
 import type { Reply } from "../ports.ts";
 import { knownVersion } from "../profiles/index.ts";
@@ -115,22 +116,29 @@ export function rangeIn({ since, until, limit }: Bounds, nowMs: number | null): 
   return { issues, times };
 }
 
-/** A reason that nobody knows may be a resource's of a name that is not known here, unless it is like one that is. */
-export function reasonIssues(reason: string | undefined): readonly InputIssue[] {
+/** What is wrong with a reason that is asked for. `mayBeOther`: what is reported by kubelets may have a word that is not known here. */
+export function reasonIssues(reason: string | undefined, mayBeOther = false): readonly InputIssue[] {
   if (reason === undefined) return [];
   if (reason === "" || reason.length > LIMITS.textLength)
     return [{ path: "reason", message: `must be 1 to ${LIMITS.textLength} characters, such as OutOfcpu` }];
-  const meant = meantReason(reason);
-  return meant === null ? [] : [{ path: "reason", message: `there is no \`${reason}\`; did you mean ${meant}?` }];
+  const fault = reasonFault(reason);
+  return fault === null || (mayBeOther && fault.near === undefined) ? [] : [{ path: "reason", ...fault }];
+}
+
+/** The problem of a reason by which nothing is found and that no kubelet is known to give; null: it is none. */
+export function unknownReason(reason: string | undefined): Result<never, Problem> | null {
+  const issues = reasonIssues(reason);
+  return issues.length === 0 ? null : queryProblem(issues);
 }
 
 export function decisionQuery(given: Given, nowMs: number): Result<DecisionQuery, Problem> {
-  const { kind, verdict, reason, pod, kubelet, pageToken, limit } = given;
+  const { reason, pod, kubelet, pageToken, limit } = given;
+  const { kind, verdict } = filterOfWord(given.kind, given.verdict);
   const { issues: rangeIssues, times } = rangeIn(given, nowMs);
   const issues: InputIssue[] = [];
-  if (kind !== undefined && !isKind(kind)) issues.push({ path: "kind", message: notAmong(kind, KINDS) });
+  if (kind !== undefined && !isKind(kind)) issues.push(notAmongIssue("kind", kind, KINDS));
   if (verdict !== undefined && !isVerdict(verdict))
-    issues.push({ path: "verdict", message: notAmong(verdict, VERDICTS) });
+    issues.push(notAmongIssue("verdict", verdict, [...VERDICTS, ADMITTED]));
   issues.push(...reasonIssues(reason));
   const version = kubelet === undefined ? null : knownVersion("kubelet", kubelet);
   if (version?.ok === false) issues.push(version.error);

@@ -3,7 +3,7 @@ import { KINDS, VERDICTS } from "../model/decision.ts";
 import { EVICTION_SIGNALS, PRESSURE_CONDITIONS } from "../model/eviction.ts";
 import type { InputIssue } from "../model/input-issue.ts";
 import { endWord } from "../model/kinds.ts";
-import { notAmong } from "../model/near-name.ts";
+import { notAmongIssue } from "../model/near-name.ts";
 import { decodeToken, encodeToken } from "../model/page-token.ts";
 import { ok, type Result } from "../model/result.ts";
 import type { Reply } from "../ports.ts";
@@ -30,7 +30,7 @@ import { parseLabelSelector } from "../service/label-selector.ts";
 import { historyProblem, type Problem } from "../service/problem.ts";
 import { rfc3339 } from "../service/timestamp.ts";
 import { type CsvCell, csvText } from "../text/csv.ts";
-import { rangeIn, reasonIssues } from "./decision-list.ts";
+import { rangeIn, reasonIssues, unknownReason } from "./decision-list.ts";
 import { findNode, unknownNode } from "./nodes.ts";
 import { csv, type Exchange, json, MAX_CSV_ROWS, queryOf, queryProblem, wantsCsv } from "./route.ts";
 
@@ -71,6 +71,8 @@ export async function listNodes(exchange: Exchange): Promise<Result<Reply, Probl
   const nodes = await fleetOf(ports.store, now, sinceMs, caller.node ?? undefined);
   if (!nodes.ok) return historyProblem(nodes.error);
   const all = ordered(filtered(nodes.value, filter), by);
+  const unknown = all.length === 0 ? unknownReason(filter.reason) : null;
+  if (unknown !== null) return unknown;
   const rest = after === null ? all : all.filter((node) => comparePlaces(placeOf(node, by), after, by) > 0);
   const shown = rest.slice(0, limit);
   const last = rest.length > limit ? shown.at(-1) : undefined;
@@ -218,7 +220,7 @@ function among<T extends string>(
   words: readonly T[],
 ): T | undefined {
   const found = words.find((word) => word === given);
-  if (given !== undefined && found === undefined) issues.push({ path, message: notAmong(given, words) });
+  if (given !== undefined && found === undefined) issues.push(notAmongIssue(path, given, words));
   return found;
 }
 
@@ -229,7 +231,7 @@ function filterIn(given: Given, issues: InputIssue[]): FleetFilter {
   if (given.kubelet !== undefined && !ASKED_VERSION.test(given.kubelet))
     issues.push({ path: "kubelet", message: NO_ASKED_VERSION });
   const { name, namePrefix, zone, kubelet, reason } = given;
-  issues.push(...reasonIssues(reason));
+  issues.push(...reasonIssues(reason, true));
   const words = {
     kind: among(issues, "kind", given.kind, KINDS),
     verdict: among(issues, "verdict", given.verdict, VERDICTS),

@@ -3,7 +3,7 @@ import { REMOVAL_ENDS } from "../model/container-gc.ts";
 import type { InputIssue } from "../model/input-issue.ts";
 import { REMOVING_KINDS } from "../model/kinds.ts";
 import { LIMITS } from "../model/limits.ts";
-import { notAmong } from "../model/near-name.ts";
+import { notAmongIssue } from "../model/near-name.ts";
 import { ok, type Result } from "../model/result.ts";
 import type { Reply } from "../ports.ts";
 import { historyProblem, type Problem } from "../service/problem.ts";
@@ -46,7 +46,7 @@ function removalQuery({ kind, target, end, q, pageToken, ...range }: Given, nowM
   const issues: InputIssue[] = [];
   const oneOf = <T extends string>(path: string, given: string | undefined, all: readonly T[]): T | undefined => {
     const found = all.find((word) => word === given);
-    if (given !== undefined && found === undefined) issues.push({ path, message: notAmong(given, all) });
+    if (given !== undefined && found === undefined) issues.push(notAmongIssue(path, given, all));
     return found;
   };
   const words = {

@@ -3,7 +3,7 @@ import { isKind, KINDS } from "../model/decision.ts";
 import { decodeSnapshot } from "../model/decode.ts";
 import type { InputIssue } from "../model/input-issue.ts";
 import { configurationPath } from "../model/kubelet-configuration.ts";
-import { notAmong } from "../model/near-name.ts";
+import { notAmongIssue } from "../model/near-name.ts";
 import { isObject } from "../model/own.ts";
 import { err, ok, type Result } from "../model/result.ts";
 import type { Reply } from "../ports.ts";
@@ -99,7 +99,7 @@ function filterIn(body: Members, nowMs: number): Result<HistoryRequest["filter"]
   const { node, kind } = texts;
   const range = rangeIn(texts, nowMs);
   issues.push(...range.issues);
-  if (kind !== undefined && !isKind(kind)) issues.push({ path: "kind", message: notAmong(kind, KINDS) });
+  if (kind !== undefined && !isKind(kind)) issues.push(notAmongIssue("kind", kind, KINDS));
   if (issues.length > 0) return err(inputProblem(issues));
   const { sinceMs, untilMs } = range.times;
   if (sinceMs !== undefined && untilMs !== undefined && sinceMs > untilMs) {

@@ -39,8 +39,22 @@ export const END_REASONS: readonly string[] = [
 /** `OutOfhugepages-2Mi`, `OutOfexample.com/gpu`. */
 export const OF_A_RESOURCE = /^OutOf(?:hugepages-|.*\/)/;
 
+/** Whether kubelets may give it: a resource of any name makes one of the form `OutOf...`. */
+const isKnown = (reason: string): boolean => END_REASONS.includes(reason) || reason.startsWith("OutOf");
+
+/**
+ * What is wrong with a reason that somebody asks for, with the one that may have been meant; null: kubelets may give it. One that is
+ * like a known one by letters or by their case is taken for a mistake too.
+ */
+export function reasonFault(asked: string): { readonly message: string; readonly near?: string } | null {
+  const near = meantReason(asked);
+  if (near !== null) return { message: `there is no \`${asked}\`; did you mean ${near}?`, near };
+  if (isKnown(asked)) return null;
+  return { message: `there is no \`${asked}\`: kubelets give ${END_REASONS.join(", ")}` };
+}
+
 /** The reason that somebody may have meant who asks for one that is not known, by letters or by their case; null: known, or like none. */
-export function meantReason(asked: string): string | null {
+function meantReason(asked: string): string | null {
   if (END_REASONS.includes(asked) || OF_A_RESOURCE.test(asked)) return null;
   return nearName(asked, END_REASONS) ?? begunBy(asked);
 }

@@ -2,6 +2,8 @@
 export interface InputIssue {
   readonly path: string;
   readonly message: string;
+  /** The word that may have been meant by the one that was given. */
+  readonly near?: string;
 }
 
 export function joinPath(at: string, path: readonly PropertyKey[]): string {

@@ -61,6 +61,10 @@ export function endWord({
 }
 export const ADMITTED = "admitted";
 
+/** The filter of recorded decisions that finds those which lists show with this word: a pod that came in was `decided` upon. */
+export const filterOfWord = <K extends string>(kind: K | undefined, word: string | undefined) =>
+  word === ADMITTED ? { kind: kind ?? ("admission" as const), verdict: "decided" } : { kind, verdict: word };
+
 /** A decision's reason and, as JSON, its summary: see `KindSpec`. Null: it has none. */
 export function notesOf(
   kind: Kind,

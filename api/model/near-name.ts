@@ -1,3 +1,5 @@
+import type { InputIssue } from "./input-issue.ts";
+
 /**
  * Finds the name that somebody may have meant: the one that is the fewest changed letters away, if those are few; null: none is
  * near.
@@ -15,6 +17,12 @@ export function didYouMean(given: string, names: readonly string[], otherwise: s
 export function notAmong(given: string, words: readonly string[]): string {
   const near = nearName(given, words);
   return `must be one of ${words.join(", ")}${near === null ? "" : `; did you mean ${near}?`}`;
+}
+
+/** The same as the issue of the field at `path`. */
+export function notAmongIssue(path: string, given: string, words: readonly string[]): InputIssue {
+  const near = nearName(given, words);
+  return { path, message: notAmong(given, words), ...(near === null ? {} : { near }) };
 }
 
 /** No name that one looks for is longer. */

@@ -17,9 +17,19 @@ const DEGREES = ["under-pressure", "reclaims", "evicts"] as const;
 /**
  * How a node stands, from the best to the worst. `gone`: its cluster deleted it, or nothing was heard of it for so long that it may have.
  * `not-known`: nothing tells whether it is under pressure. `refuses` and `evicted`: of pods since the time that is counted from, by
- * decisions or by its kubelet. The last that holds counts, but of one that is not heard of nobody knows the others.
+ * decisions or by its kubelet. `pressure-soon`: it meets a threshold within the hour if it goes on like this. The last that holds
+ * counts, but of one that is not heard of nobody knows the others.
  */
-export const SEVERITIES = ["ok", "gone", "not-known", "refuses", "evicted", "silent", ...DEGREES] as const;
+export const SEVERITIES = [
+  "ok",
+  "gone",
+  "not-known",
+  "refuses",
+  "evicted",
+  "silent",
+  "pressure-soon",
+  ...DEGREES,
+] as const;
 export type Severity = (typeof SEVERITIES)[number];
 
 /** The distance to an eviction threshold, as of the node's newest eviction pass. */
@@ -91,6 +101,7 @@ export function fleetNode(row: FleetRow, nowMs: number): FleetNode {
   const summary = summaryOf(latest.eviction);
   const labels = labelsOf(row.labels);
   const pressure = pressureOf(row, summary);
+  const room = headroomOf(summary, latest.eviction?.decidedAtMs ?? 0, nowMs);
   const silentMs = nowMs - row.lastSeenMs;
   const deletedMs = row.deletedMs !== null && row.deletedMs >= row.lastSeenMs ? row.deletedMs : null;
   const silent = silentMs > SILENT_MS && deletedMs === null;
@@ -101,11 +112,11 @@ export function fleetNode(row: FleetRow, nowMs: number): FleetNode {
     kubelet: newest === null || newest.policyVersion === "" ? "" : profileOfPolicy(newest.policyVersion).version,
     labels,
     zone: labels?.[ZONE_LABEL] ?? null,
-    ...headroomOf(summary, latest.eviction?.decidedAtMs ?? 0, nowMs),
+    ...room,
     drift: report === null || isOfEarlierPass(report, latest.cgroups) ? 0 : report.okCount + report.failedCount,
     silent,
     deletedMs,
-    severity: isGone ? "gone" : silent ? "silent" : severityOf(row, pressure),
+    severity: isGone ? "gone" : silent ? "silent" : severityOf(row, pressure, room),
     lastDecisionMs: newest?.decidedAtMs ?? null,
   };
 }
@@ -139,8 +150,13 @@ function pressureOf(
 }
 
 /** The severity of one that is heard of. */
-function severityOf(row: FleetRow, { pressureFrom, pressure }: NodePressure): Severity {
+function severityOf(
+  row: FleetRow,
+  { pressureFrom, pressure }: NodePressure,
+  { firstMetMs }: Pick<FleetNode, "firstMetMs">,
+): Severity {
   if (pressure > 0) return DEGREES[pressure - 1] as Severity;
+  if (firstMetMs !== null) return "pressure-soon";
   if (evictedOf(row) > 0) return "evicted";
   if (refusedOf(row) > 0) return "refuses";
   return pressureFrom === null ? "not-known" : "ok";

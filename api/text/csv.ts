@@ -51,7 +51,7 @@ export const decisionsCsv = (decisions: readonly ListedDecision[]): string =>
   csvText(
     DECISION_COLUMNS,
     decisions.map(({ decidedAt, node, kind, verdict, reason = null, pod, policyVersion, snapshotId, id, ...last }) => [
-      ...[decidedAt, node, kind, verdict, reason],
+      ...[decidedAt, node, kind, endWord({ kind, verdict, pod }), reason],
       ...[pod?.namespace ?? null, pod?.name ?? null, pod?.uid ?? null, policyVersion, snapshotId, id],
       ...[last.times ?? 1, last.lastDecidedAt ?? decidedAt, outcomeText({ kind, verdict, reason, pod })],
     ]),

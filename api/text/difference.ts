@@ -21,34 +21,39 @@ export const differenceLine = (place: ComparedPlace): string =>
 /**
  * Both values as people read them: `500 MiB`, a time, `default/web` of a pod, `3 entries`. Exact, as JSON has them, where that is
  * asked for, and where both would look the same otherwise. Printable; `(none)` where there is no value, `(long)` where it is left out.
+ * `longest`: characters of a value that are told.
  */
 export function differenceTexts(
   { path, recorded, replayed, resources = {}, omitted = [] }: ComparedPlace,
   isExact = false,
+  longest = LONG,
 ): readonly [recorded: string, replayed: string] {
   const told = (a: string, b: string) =>
     [omitted.includes("recorded") ? LEFT_OUT : a, omitted.includes("replayed") ? LEFT_OUT : b] as const;
-  const [a, b] = told(readText(path, recorded, resources.recorded), readText(path, replayed, resources.replayed));
-  return isExact || a === b ? told(exactText(recorded), exactText(replayed)) : [a, b];
+  const [a, b] = told(
+    readText(path, recorded, resources.recorded, longest),
+    readText(path, replayed, resources.replayed, longest),
+  );
+  return isExact || a === b ? told(exactText(recorded, longest), exactText(replayed, longest)) : [a, b];
 }
 const LEFT_OUT = "(long)";
 
 /** Characters of a value in a table. */
 const LONG = 120;
-const clipped = (text: string): string =>
-  printable(text.length > LONG ? `${text.slice(0, LONG)}… (${text.length} characters)` : text);
-const exactText = (value: unknown): string => {
+const clipped = (text: string, longest: number): string =>
+  printable(text.length > longest ? `${text.slice(0, longest)}… (${text.length} characters)` : text);
+const exactText = (value: unknown, longest: number): string => {
   if (value === undefined) return "(none)";
-  return clipped(typeof value === "string" && value !== "" ? value : JSON.stringify(value));
+  return clipped(typeof value === "string" && value !== "" ? value : JSON.stringify(value), longest);
 };
 
 /** `resource`: as `ComparedPlace.resources` has it; a member may as well have the resource's own name, `allocatable.memory`. */
-function readText(path: string, value: unknown, resource: string | undefined): string {
+function readText(path: string, value: unknown, resource: string | undefined, longest: number): string {
   if (value === undefined || value === null) return "(none)";
   const member = /([\w-]+)["\]]*$/.exec(path)?.[1] ?? "";
   if (typeof value === "number") return numberText(member, value, resource);
-  if (typeof value === "string") return exactText(quantityText(member, value));
-  return typeof value === "object" ? clipped(shortText(value)) : exactText(value);
+  if (typeof value === "string") return exactText(quantityText(member, value), longest);
+  return typeof value === "object" ? clipped(shortText(value), longest) : exactText(value, longest);
 }
 
 /** Members that hold amounts of the resource that the object around them names. */

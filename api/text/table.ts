@@ -31,6 +31,33 @@ export interface Row {
 
 const GAP = "  ";
 
+/** The rows of tables that are drawn alike, by their titles; null: each table is drawn for itself. */
+let alike: Map<string, Row[]> | null = null;
+
+/**
+ * Texts with tables, drawn so that a row which they share looks the same in all of them: a table has the columns that any of them
+ * needs, each as wide as all of them need it.
+ */
+export function drawnAlike(draws: readonly (() => string)[]): readonly string[] {
+  alike = new Map();
+  try {
+    // the first time to see all rows
+    for (const draw of draws) draw();
+    return draws.map((draw) => draw());
+  } finally {
+    alike = null;
+  }
+}
+
+/** The rows by which a table is measured. */
+function measuredRows(columns: readonly Column[], rows: readonly Row[]): readonly Row[] {
+  if (alike === null) return rows;
+  const key = columns.map(({ title }) => title).join("\n");
+  const all = [...(alike.get(key) ?? []), ...rows];
+  alike.set(key, all);
+  return all;
+}
+
 /** Columns side by side under bold titles, as wide as their widest cell; empty columns are left out. `Column`: how it becomes narrower. */
 export function table(
   columns: readonly Column[],
@@ -38,7 +65,7 @@ export function table(
   columnsOfTerminal: number,
   paint: Paint,
 ): string {
-  const { kept, below } = fitting(columns, rows, columnsOfTerminal);
+  const { kept, below } = fitting(columns, measuredRows(columns, rows), columnsOfTerminal);
   const line = (cells: readonly string[]): string => cells.join(GAP).trimEnd();
   const titles = kept.map(({ title, width }) => wrap(title, width));
   const header = Array.from({ length: Math.max(1, ...titles.map(({ length }) => length)) }, (_, i) =>

@@ -1,5 +1,6 @@
 import { bodyProblem, boundsOf } from "../http/body.ts";
 import type { Exchange } from "../http/route.ts";
+import { END_REASONS } from "../model/end-reasons.ts";
 import { ok, type Result } from "../model/result.ts";
 import { PROFILES } from "../profiles/index.ts";
 import { type Problem, problem } from "../service/problem.ts";
@@ -144,3 +145,7 @@ export const kubeletOptions = (chosen: string, unset: string, versions = KNOWN):
         html`<option value="${version}"${version === chosen ? raw(" selected") : ""}>${version}</option>` as Html,
     ),
 ];
+
+/** A field for a kubelet's word for why, which offers those that there are. */
+export const reasonField = (reason: string): Html =>
+  html`<label>Reason<input type="text" name="reason" value="${reason}" placeholder="OutOfcpu" size="16" list="reasons"></label><datalist id="reasons">${END_REASONS.map((one) => html`<option value="${one}">`)}</datalist>`;

@@ -131,10 +131,10 @@ function otherQueries({ code, issues: list = [] }: Problem, path: string): Html 
     const label = value === undefined ? html`without <code>${name}</code>` : html`with <code>${name}=${value}</code>`;
     return html`<li><a href="${query.size === 0 ? base : `${base}?${query}`}">The same page ${label}</a></li>`;
   };
-  const links = list.flatMap(({ path: name, message }) => {
-    const meant = /did you mean `?([^`?]+)`?\?/i.exec(message)?.[1];
-    return [...(meant === undefined ? [] : [link(name, meant)]), link(name, undefined)];
-  });
+  const links = list.flatMap(({ path: name, near: meant }) => [
+    ...(meant === undefined ? [] : [link(name, meant)]),
+    link(name, undefined),
+  ]);
   return html`<ul class="names">${all(links)}</ul>`;
 }
 

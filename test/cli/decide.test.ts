@@ -262,3 +262,16 @@ describe.concurrent("decide resize over pods of several nodes", () => {
     `);
   });
 });
+
+test("--pods takes the pods of a List that holds other objects too, and says what was left out", async () => {
+  const pod = JSON.parse(readFileSync(realNode("pods.json"), "utf8")).items[0];
+  const node = JSON.parse(readFileSync(realNode("node.json"), "utf8"));
+  const decide = (items: readonly unknown[]) =>
+    run(["decide", "cgroups", "--node", realNode("node.json"), "--cgroup-version", "2", "--pods", "-", "-o", "json"], {
+      input: JSON.stringify({ apiVersion: "v1", kind: "List", items }),
+    });
+  const [mixed, alone] = [await decide([node, pod, node]), await decide([pod])];
+  expect(mixed.stderr).toContain("2 Nodes are left out: --pods takes pods\n");
+  expect([mixed.code, mixed.stdout]).toEqual([0, alone.stdout]);
+  expect((await decide([node])).code).toBe(2);
+});

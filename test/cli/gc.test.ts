@@ -8,6 +8,7 @@ import { assumeSeen } from "../../api/cli/gc/preview.ts";
 import { fakeContainer, fakeImage, fakeSandbox, gcPod, put } from "../actuator/gc/world.ts";
 import { serveCri } from "../sim/cri-server.ts";
 import { FakeRuntime, faultOf } from "../sim/fake-runtime.ts";
+import { expectPublished } from "./published.ts";
 import { run } from "./run.ts";
 
 // each case starts several processes
@@ -71,6 +72,7 @@ test("a preview shows what would go and changes nothing, not even what is rememb
   expect(told.stderr).toContain("--seen 1h");
   const assumed = await gc("images", "--dry-run", "--operation", "delete-unused", "--seen", "1h", "-o", "json");
   expect(assumed.code).toBe(0);
+  await expectPublished("gc", assumed.stdout);
   const { decision, assumed: words, verdict } = JSON.parse(assumed.stdout);
   expect(words).toContain("1h ago");
   expect(verdict).toBe("removes");
@@ -104,6 +106,7 @@ test("without pods no container counts as a removed pod's; with all of them it g
   expect(runtime.performed).toEqual([]);
   const told = await gc("containers", "--pods", pods, "-o", "json");
   expect(told.code).toBe(0);
+  await expectPublished("gc", told.stdout);
   const { removals, complete } = JSON.parse(told.stdout);
   expect(removals.map(({ target, id }: { target: string; id: string }) => `${target} ${id}`)).toEqual([
     "container c1",

@@ -15,6 +15,7 @@ import {
 } from "../contract/removal-rows.ts";
 import { value } from "../contract/store-rows.ts";
 import { expectAsShown } from "../docs/shown.ts";
+import { expectPublished } from "./published.ts";
 import { ended, printed, run, start } from "./run.ts";
 
 const NOW = Date.now();
@@ -66,6 +67,8 @@ describe("history removals", () => {
   const list = async (...args: string[]) => {
     const { stdout, stderr, code } = await run(["history", "removals", "--node", "n1", "-o", "json", ...args], { env });
     expect([code, stderr]).toEqual([0, ""]);
+    if (!args.includes("--api"))
+      await expectPublished(args.includes("--summary") ? "history-removals-summary" : "history-removals", stdout);
     return JSON.parse(stdout);
   };
 

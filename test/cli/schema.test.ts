@@ -112,6 +112,11 @@ describe("nodewise schema, of what is recorded", () => {
     const at = { ...snapshot, observedAt: "2026-11-21T06:26:20Z" };
     for (const kind of ["allocatable", "cgroups", "eviction"])
       ({ id } = await post("POST", `/v1/decisions/${kind}`, JSON.stringify({ snapshot: at })));
+    const pod = {
+      metadata: { namespace: "shop", name: "web", uid: "w" },
+      spec: { containers: [{ name: "c", image: "i" }] },
+    };
+    await post("POST", "/v1/decisions/admission", JSON.stringify({ snapshot: at, ask: { pod } }));
     const report = readFileSync(new URL("../data/real-outcomes/report.json", import.meta.url), "utf8");
     await post("POST", "/v1/nodes/n1/outcomes", report);
     await api.close();
@@ -135,6 +140,14 @@ describe("nodewise schema, of what is recorded", () => {
     expect(faultsOf(schema, answer)).toEqual([]);
     expect(JSON.stringify(answer).length).toBeGreaterThan(100);
     expect(faultsOf(schema, { ...(answer as Json), more: 1 })).not.toEqual([]);
+  });
+
+  test("a pod that came in has the word of the table as its verdict, by which it is found", async () => {
+    const listed = (await outputOf("history", "--verdict", "admitted", ...ofHistory)) as readonly Json[];
+    expect(listed.map(({ kind, verdict }) => [kind, verdict])).toEqual([["admission", "admitted"]]);
+    expect(((await outputOf("history", ...ofHistory)) as readonly Json[]).map(({ verdict }) => verdict)).toContain(
+      "decided",
+    );
   });
 
   test("of history-show is that of a recorded decision", async () => {

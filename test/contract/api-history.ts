@@ -5,6 +5,7 @@ import { decisionAnswer, fullDecision, replayAnswer } from "../../api/http/opena
 import { type decisionHead, decisionList, nodeAnswer, nodeList } from "../../api/http/openapi/list-answers.ts";
 import { REPLAY, results as report } from "../../api/http/openapi/operation.ts";
 import { VERDICTS } from "../../api/model/decision.ts";
+import { ADMITTED } from "../../api/model/kinds.ts";
 import {
   type ApiSubject,
   admin,
@@ -79,7 +80,9 @@ export function history(of: Of): void {
     const node = fresh("node");
     await send(of(), "PUT", `/v1/nodes/${node}/snapshot`, exampleSnapshot(node));
     const problem = await problemOf(await get(of(), `/v1/nodes/${node}/decisions?verdict=foo`), "invalid_query");
-    expect(problem.issues).toEqual([{ path: "verdict", message: `must be one of ${VERDICTS.join(", ")}` }]);
+    expect(problem.issues).toEqual([
+      { path: "verdict", message: `must be one of ${[...VERDICTS, ADMITTED].join(", ")}` },
+    ]);
   });
 
   test("a GET carries an ETag, and is not sent again to who has it", async () => {
@@ -118,10 +121,19 @@ export function misspelt(of: Of): void {
     const { issues } = await problemOf(await get(of(), path), "invalid_query");
     expect(issues).toHaveLength(1);
     expect(issues?.[0]?.message).toContain(`did you mean ${meant}?`);
+    expect(issues?.[0]?.near).toBe(meant);
   });
 
-  test.each(["OutOfexample.com/gpu", "OutOfhugepages-2Mi", "SomethingElseEntirely"])(
-    "a reason that is like none, or a resource's, is asked for: %s",
+  test.each(["/v1/decisions", "/v1/nodes", "/v1/agreement", "/decisions", "/", "/agreement"])(
+    "%s: a reason that no kubelet gives is told with those that there are",
+    async (path) => {
+      const { issues } = await problemOf(await get(of(), `${path}?reason=SomethingElseEntirely`), "invalid_query");
+      expect(issues?.[0]?.message).toMatch(/^there is no `SomethingElseEntirely`: kubelets give OutOfcpu, .*Evicted/);
+    },
+  );
+
+  test.each(["OutOfexample.com/gpu", "OutOfhugepages-2Mi", "OutOfnothing"])(
+    "a reason of any resource is asked for: %s",
     async (reason) => {
       const path = `/v1/decisions?reason=${encodeURIComponent(reason)}`;
       expect((await answer(await get(of(), path), decisionList)).decisions).toEqual([]);

@@ -36,6 +36,12 @@ test("what an admission did is a word of its own", () => {
   expect(outcomes.match(/[^,\r\n]*(?=\r\n)/g)?.filter((text) => text !== "")).toEqual([
     ...["outcome", "admitted", "admitted: Preempting"],
   ]);
+  expect(outcomes.split("\r\n").map((line) => line.split(",")[3])).toEqual([
+    "verdict",
+    "admitted",
+    "admitted",
+    undefined,
+  ]);
 });
 
 test("a decision is a line, whatever an older API leaves out", () => {

@@ -102,6 +102,49 @@ test("what kubectl, crictl and the kubelet print, as files: every kind on both s
   expect(value(await store.listNodes())).toEqual([]);
 });
 
+test("only what changed is marked: a ranking that is acted on then, and a column that comes, mark nothing else", async () => {
+  const { app } = appOver({});
+  const page = await asked(app, { files: CAPTURED, texts: { cgroup: "1", evictionHard: "memory.available<28Gi" } });
+  const card = /<section[^>]* id="eviction".*?<\/section>/s.exec(resultIn(page))?.[0] ?? "";
+  const lines = card.match(/<(del|ins) class="line">.*?<\/\1>/gs) ?? [];
+  const marked = lines.map((line) => plain(line).trim());
+  expect(marked.filter((line) => /^memory.available .* below/.test(line))).toHaveLength(2);
+  expect(card).toMatch(/<span class="line">SIGNAL [^<]*GRACE LEFT/);
+  expect(marked.filter((line) => /^SIGNAL|FIRST TO GO|^\d+ |not short, and not ranked|PRIORITY/.test(line))).toEqual(
+    [],
+  );
+});
+
+test("a long value is whole before and after", async () => {
+  const { app } = appOver({});
+  const reserved = `0-${"1,0-".repeat(60)}1`;
+  const page = await asked(app, {
+    files: CAPTURED,
+    texts: { cgroup: "1", change: `reservedSystemCPUs: "${reserved}"\n` },
+  });
+  expect(/<h2>What would change<\/h2>.*?<\/table>/s.exec(page)?.[0]).toContain(
+    `<code class="wi-value">${reserved}</code>`,
+  );
+});
+
+test("a wrong value stands at its field, and all fields stay as they were typed", async () => {
+  const { app } = appOver({});
+  const typed = { kubeReserved: "cpu=abc", maxPods: "9", change: "podPidsLimit: 100\n", topologyManagerPolicy: "none" };
+  const ask = (texts: Readonly<Record<string, string>>, status: number) =>
+    asked(app, { files: CAPTURED, texts: { cgroup: "1", ...texts }, status });
+  const wrong = await ask(typed, 422);
+  expect(wrong).toMatch(/name="kubeReserved" value="cpu=abc"[^>]* aria-invalid="true"/);
+  expect(plain(/id="told-kubeReserved".*?<\/label>/s.exec(wrong)?.[0] ?? "")).toContain(
+    "kubeReserved.cpu: abc is not a quantity",
+  );
+  expect(wrong).not.toContain('id="told-change"');
+  for (const page of [wrong, await ask({ ...typed, kubeReserved: "cpu=300m" }, 200)]) {
+    expect(page).toContain('name="maxPods" value="9"');
+    expect(page).toMatch(/<textarea[^>]* name="change"[^>]*>\npodPidsLimit: 100\n<\/textarea>/);
+    expect(page).toContain('<option value="none" selected>none</option>');
+  }
+});
+
 test("a pod that has other requests: what the kubelet makes of them, beside the resizes that wait already", async () => {
   const { app } = appOver({});
   const ask = async (resize: string, status = 200) =>
@@ -238,8 +281,7 @@ test("the whole configuration, a machine of the library, and pasted documents, Y
   expect(plain(resultIn(page))).toContain("maxPods 30 31");
   expect(plain(resultIn(page))).toContain("cgroup version 2, as nothing says which");
   expect(page).toContain('<option value="xeon-2s" selected>');
-  // the values of the single fields are now part of the text
-  expect(unescaped(page)).toContain('"cpuManagerPolicy": "static"');
+  expect(page).toContain('<option value="static" selected>');
   expect(page).toContain('value="whole" checked');
 });
 

@@ -22,7 +22,7 @@ export function addAgreement(program: Command, cli: Cli): void {
     .option("--until <time>", "likewise")
     .option("--node <name>", "of this node only")
     .addOption(new Option("--kind <kind>", "of this kind only").choices(OUTCOME_KINDS))
-    .addOption(reasonOption("OutOfcpu or Evicted"))
+    .addOption(reasonOption("OutOfcpu or Evicted", true))
     .option("--pod <pod>", "of this pod only: uid, namespace/name, or name")
     .option("-n, --namespace <namespace>", "of pods of this namespace only")
     .addOption(

@@ -1,7 +1,7 @@
 import type { OutcomeFilter } from "../../../db/rows.ts";
 import type { DecisionFilter } from "../../../db/store.ts";
 import { isVerdict, type Kind } from "../../model/decision.ts";
-import { ADMITTED, endWord } from "../../model/kinds.ts";
+import { endWord, filterOfWord } from "../../model/kinds.ts";
 import { ok, type Result } from "../../model/result.ts";
 import { knownVersion } from "../../profiles/index.ts";
 import { decisionsCsv } from "../../text/csv.ts";
@@ -90,9 +90,7 @@ async function agreementInstead(
 
 function filterOf(given: HistoryFlags, nowMs: number): Result<DecisionFilter, Fault> {
   const { node, reason, pod } = given;
-  // as lists show them: of a pod that came in
-  const isAdmitted = given.verdict === ADMITTED;
-  const [kind, verdict] = isAdmitted ? [given.kind ?? "admission", "decided"] : [given.kind, given.verdict];
+  const { kind, verdict } = filterOfWord(given.kind, given.verdict);
   const version = given.kubelet === undefined ? null : knownVersion("kubelet", given.kubelet);
   if (version?.ok === false) return fault(EXIT.badInput, `--kubelet: ${version.error.message}`);
   const times = timesOf(given, nowMs);
@@ -110,7 +108,12 @@ function filterOf(given: HistoryFlags, nowMs: number): Result<DecisionFilter, Fa
 
 function printDecisions(decisions: readonly Listed[], output: Form | "csv", { terminal }: Cli): void {
   if (output === "csv") terminal.write(decisionsCsv(decisions));
-  else if (output !== "table") printData(terminal, decisions, output);
+  else if (output !== "table")
+    printData(
+      terminal,
+      decisions.map((head) => ({ ...head, verdict: endWord(head) })),
+      output,
+    );
   else if (decisions.length === 0) terminal.warn("no such decisions");
   else printText(terminal, decisionsTable(decisions, terminal));
 }

@@ -5,6 +5,7 @@ import { problemText } from "../../documents/problem.ts";
 import { LIMITS } from "../../model/limits.ts";
 import { ok, type Result } from "../../model/result.ts";
 import { pageField } from "../../model/snapshot.ts";
+import { listed, many } from "../../text/sentences/words.ts";
 import { EXIT, type Fault, fault } from "../terminal.ts";
 import { hasUid, readDocuments, valueAt } from "./read.ts";
 
@@ -20,7 +21,7 @@ export interface ReadPods {
   readonly written: readonly unknown[];
   /** For pods that were manifests: where in `pods`, and the names before and after. */
   readonly madeStatic: readonly MadeStatic[];
-  /** A line about the other nodes' pods of a list that is too long for one node. */
+  /** Lines about what does not count: objects of a List that are no pods, other nodes' pods of a list that is too long for one node. */
   readonly leftOut: readonly string[];
   /** The file's content, one entry for each document. */
   readonly documents: readonly unknown[];
@@ -39,7 +40,12 @@ export async function readPods(
 ): Promise<Result<ReadPods, Fault>> {
   const documents = await readDocuments(path);
   if (!documents.ok) return documents;
-  const places = documents.value.map((source) => placesOf(source.value));
+  const others: string[] = [];
+  const places = documents.value.map((source) => {
+    const { pods: own, others: rest } = podPlaces(source.value);
+    if (rest.length > 0) others.push(`${source.file}: ${countedKinds(rest)} left out: --pods takes pods`);
+    return own;
+  });
   const count = places.flat().length;
   // a whole cluster's: more than a node has, and than any answer tells of
   const isOwn = (pod: unknown): boolean =>
@@ -69,7 +75,8 @@ export async function readPods(
   if (count > LIMITS.pods && (left === count || pods.length > LIMITS.pods))
     return fault(EXIT.badInput, `${file}: holds ${count} pods, more than a node's ${LIMITS.pods}: ${SELECT}`);
   if (lines.length > 0) return fault(EXIT.badInput, ...lines);
-  const leftOut = left === 0 ? [] : [`${file}: ${left} of ${count} pods are not of ${nodeName}: they are left out`];
+  const ofOthers = left === 0 ? [] : [`${file}: ${left} of ${count} pods are not of ${nodeName}: they are left out`];
+  const leftOut = [...others, ...ofOthers];
   return ok({ pods, written, madeStatic, leftOut, documents: documents.value.map((d) => d.value), origins });
 }
 
@@ -89,6 +96,27 @@ const nameOf = (pod: unknown): string => String(fieldsOf(fieldsOf(pod)["metadata
 function placesOf(value: unknown): readonly Path[] {
   if (Array.isArray(value)) return value.map((_, i) => [i]);
   return podItems(value)?.map((_, i) => ["items", i]) ?? [[]];
+}
+
+/** Where the pods of a document are, and the kinds of what else a List holds beside pods, as `kubectl get pods,nodes` prints it. */
+function podPlaces(value: unknown): { readonly pods: readonly Path[]; readonly others: readonly string[] } {
+  const places = placesOf(value);
+  if (fieldsOf(value)["kind"] !== "List") return { pods: places, others: [] };
+  const items = fieldsOf(value)["items"] as readonly unknown[];
+  const kindAt = ([, i]: Path): string => String(fieldsOf(items[Number(i)])["kind"]);
+  const pods = places.filter((at) => kindAt(at) === "Pod");
+  // a list without any pod is the wrong one, and each of its objects is told
+  if (pods.length === 0) return { pods: places, others: [] };
+  return { pods, others: places.map(kindAt).filter((kind) => kind !== "Pod") };
+}
+
+/** `1 Node and 2 Services are`. */
+function countedKinds(kinds: readonly string[]): string {
+  const counts = Array.from(
+    Map.groupBy(kinds, (kind) => kind),
+    ([kind, { length }]) => many(length, kind),
+  );
+  return `${listed(counts)} ${kinds.length === 1 ? "is" : "are"}`;
 }
 
 function podAt(source: InputDocument, base: Path, nodeName: string): [pod: unknown, problem?: string] {

@@ -18,6 +18,22 @@ const OTHERS = [
   "upgrade",
   "agreement",
   "test",
+  "machine",
+  ...["test-result", "history-removals", "history-removals-summary", "machines", "kinds", "pods", "pod", "top"],
+  ...[
+    "probes-status",
+    "probes-plan",
+    "devices-status",
+    "probes-history",
+    "devices-history",
+    "devices-allocate",
+    "devices-free",
+    "gc",
+    "takeover",
+    "token",
+    "token-list",
+    "version",
+  ],
 ];
 export const SCHEMAS: readonly string[] = [...KINDS, ...OTHERS, "snapshot"];
 const NAME = new Argument("[name]", "a kind of decision, or another name of the list");

@@ -5,6 +5,7 @@ import { openApi } from "../../http/openapi/contract.ts";
 import { KINDS, REFUSAL_CODES, VERDICTS } from "../../model/decision.ts";
 import { type JsonSchema, type JsonSchemas, NULL, ref, strictObject } from "../../model/json-schema.ts";
 import { caseFileForm } from "../test/case-file.ts";
+import { COMMAND_FORMS } from "./command-schemas.ts";
 
 const TEXT: JsonSchema = { type: "string" };
 const listOf = (items: JsonSchema): JsonSchema => ({ type: "array", items });
@@ -95,8 +96,8 @@ function upgradeSchema(components: Components): JsonSchema {
   });
 }
 
-function testSchema(): JsonSchema {
-  const { $schema: _, ...schema } = z.toJSONSchema(caseFileForm, { io: "input", reused: "inline" });
+function formSchema(form: z.ZodType): JsonSchema {
+  const { $schema: _, ...schema } = z.toJSONSchema(form, { io: "input", reused: "inline" });
   return schema;
 }
 
@@ -124,7 +125,17 @@ export const PUBLISHED: ReadonlyMap<string, Published> = new Map<string, Publish
       schema: (components) => whole(picked(membersOf(components, "AgreementAnswer"), "kinds", "outcomes")),
     },
   ],
-  ["test", { what: "a file of cases for `nodewise test`", schema: testSchema }],
+  ["test", { what: "a file of cases for `nodewise test`", schema: () => formSchema(caseFileForm) }],
+  [
+    "machine",
+    {
+      what: "nodewise machines NAME -o json, and what --machine takes",
+      schema: (components) => membersOf(components, "NodeSnapshot")["machine"] as JsonSchema,
+    },
+  ],
+  ...Object.entries(COMMAND_FORMS).map(
+    ([name, [what, form]]) => [name, { what, schema: () => formSchema(form) }] as const,
+  ),
   ["snapshot", { what: "nodewise snapshot -o json, and what --snapshot takes", schema: () => ref("NodeSnapshot") }],
 ]);
 

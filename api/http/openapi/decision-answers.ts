@@ -62,7 +62,13 @@ const answered = {
     .optional()
     .describe("what was not posted and was filled in as the API server does: requests from limits; absent: nothing"),
   leftOut: z
-    .array(z.strictObject({ path: z.string(), message: z.string() }))
+    .array(
+      z.strictObject({
+        path: z.string(),
+        message: z.string(),
+        near: z.string().optional().describe("the word that may have been meant"),
+      }),
+    )
     .optional()
     .describe(
       "fields of the posted kubeletConfiguration that a kubelet does not know and leaves out, at most 20; absent: none",
@@ -125,7 +131,15 @@ export const problemAnswer = z.strictObject({
   detail: z.string(),
   code: z.enum(Object.keys(PROBLEMS) as [keyof typeof PROBLEMS]),
   advice: z.string(),
-  issues: z.array(z.strictObject({ path: z.string(), message: z.string() })).optional(),
+  issues: z
+    .array(
+      z.strictObject({
+        path: z.string(),
+        message: z.string(),
+        near: z.string().optional().describe("the word that may have been meant"),
+      }),
+    )
+    .optional(),
   needs: z.array(z.string()).optional(),
   near: z.array(z.string()).optional().describe("names that may have been meant"),
   requestId: z.string(),

@@ -2,7 +2,7 @@ import { REMOVAL_TARGETS } from "../../../db/rows.ts";
 import { MAX_PAGE } from "../../../db/store.ts";
 import { REMOVAL_ENDS } from "../../model/container-gc.ts";
 import { KINDS, VERDICTS } from "../../model/decision.ts";
-import { REMOVING_KINDS } from "../../model/kinds.ts";
+import { ADMITTED, REMOVING_KINDS } from "../../model/kinds.ts";
 import { LIMITS } from "../../model/limits.ts";
 import { KNOWN_VERSION_PATTERN } from "../../profiles/index.ts";
 import { ASKED_VERSION, FLEET_SORTS, SHOWS } from "../../service/fleet.ts";
@@ -38,7 +38,10 @@ export const ofReason = (what: string) =>
 
 export const DECISION_FILTERS = [
   query("kind", "Only of this kind", { type: "string", enum: KINDS }),
-  query("verdict", "Only with this verdict", { type: "string", enum: VERDICTS }),
+  query("verdict", "Only with this verdict; admitted: pods that came in, by `kind` or else admission", {
+    type: "string",
+    enum: [...VERDICTS, ADMITTED],
+  }),
   ofReason("a refused pod's reason such as OutOfcpu, the signal of an eviction such as memory.available"),
   query("pod", "Only about this pod: a uid, a name, or namespace/name"),
   query("kubelet", "Only decided as this version of the kubelet, such as 1.36: see policyVersion", {

@@ -120,9 +120,10 @@ const MAX_OTHERS = 5;
  * are idle: a line names them, unless everything is asked for.
  */
 function rankingTables(shown: Shown<EvictionDecision>): readonly string[] {
-  const { drives, inOrder, acted } = rankingsOf(shown.decision);
+  const { drives, known, inOrder, acted } = rankingsOf(shown.decision);
   const drawn = (some: readonly Ranking[]): readonly string[] =>
     some.map((one) => rankingTable(one, drives(one) ? MAX_DRIVING : MAX_OTHERS, shown));
+  if (shown.rankings === "all") return known.map((one) => rankingTable(one, MAX_DRIVING, shown));
   if (shown.rankings === "acted-on") return drawn(inOrder.slice(0, acted));
   if (shown.rankings === "idle") return drawn(inOrder.slice(acted));
   if (shown.explain === "full") return drawn(inOrder);
@@ -142,7 +143,7 @@ function rankingsOf({ rankings, reclaim, thresholds }: EvictionDecision) {
   const known = rankings.filter(({ pods }) => pods.length > 0);
   const driving = known.filter(drives);
   const inOrder = [...driving, ...known.filter((ranking) => !drives(ranking))];
-  return { drives, inOrder, acted: Math.max(1, driving.length) };
+  return { drives, known, inOrder, acted: Math.max(1, driving.length) };
 }
 
 /** The resources whose rankings are idle. */

@@ -108,8 +108,8 @@ export interface Answer<K extends Kind> {
   readonly asked?: PodRef | undefined;
   /** When it was so, in epoch ms. */
   readonly observedAtMs?: number | undefined;
-  /** For an eviction: all but the rankings of what is not short, or these alone. */
-  readonly rankings?: "acted-on" | "idle";
+  /** For an eviction: all but the rankings of what is not short, these alone, or all in the decision's order, whatever is short. */
+  readonly rankings?: "acted-on" | "idle" | "all";
 }
 
 /** An answer with the version of the profile that made it. */

@@ -111,8 +111,8 @@ export interface Shown<D> {
   readonly explain?: Explain | undefined;
   /** Amounts are exact, and not for the eye. */
   readonly isExact?: boolean | undefined;
-  /** For an eviction: all but the rankings of what is not short, or these alone. */
-  readonly rankings?: "acted-on" | "idle" | undefined;
+  /** For an eviction: all but the rankings of what is not short, these alone, or all in the decision's order, whatever is short. */
+  readonly rankings?: "acted-on" | "idle" | "all" | undefined;
 }
 
 /** Reasons of what a shortened list leaves out are not told elsewhere either. */

@@ -1,7 +1,8 @@
 import type { OutcomeFilter } from "../../../db/rows.ts";
 import { agreementFilter, countsOf, type ListedOutcome, listedOutcome } from "../../http/agreement.ts";
+import { unknownReason } from "../../http/decision-list.ts";
 import { type Exchange, queryOf, queryProblem } from "../../http/route.ts";
-import { notAmong } from "../../model/near-name.ts";
+import { notAmongIssue } from "../../model/near-name.ts";
 import {
   AGREEMENT_VERDICTS,
   type AgreementVerdict,
@@ -14,6 +15,7 @@ import type { Result } from "../../model/result.ts";
 import type { Reply } from "../../ports.ts";
 import { historyProblem, type Problem } from "../../service/problem.ts";
 import { durationText } from "../../text/time-text.ts";
+import { reasonField } from "../form-fields.ts";
 import { html, nodeName, raw, utcText } from "../html.ts";
 import { all, type Html, page } from "../page.ts";
 import { kindPicture, type Pieces, TONE, WORD } from "./shares.ts";
@@ -43,7 +45,7 @@ export async function getAgreementPage(exchange: Exchange): Promise<Result<Reply
   if (!given.ok) return given;
   const { days = "7", verdict = "differs", pageToken } = given.value;
   const narrowing = NARROWING.map((name) => [name, given.value[name]?.trim() ?? ""] as const);
-  if (!isDays(days)) return queryProblem([{ path: "days", message: notAmong(days, Object.keys(SPANS)) }]);
+  if (!isDays(days)) return queryProblem([notAmongIssue("days", days, Object.keys(SPANS))]);
   const filter = agreementFilter(exchange, {
     ...(verdict === "all" ? {} : { verdict }),
     ...Object.fromEntries(narrowing.filter(([, value]) => value !== "")),
@@ -56,6 +58,8 @@ export async function getAgreementPage(exchange: Exchange): Promise<Result<Reply
   const { verdict: _, ...everything } = asked;
   const tally = await store.tallyOutcomes(everything, pieces.pieceMs);
   if (!tally.ok) return historyProblem(tally.error);
+  const unknown = tally.value.length === 0 ? unknownReason(asked.reason) : null;
+  if (unknown !== null) return unknown;
   const listed = await store.listOutcomes({
     ...asked,
     limit: PAGE_ROWS,
@@ -105,7 +109,7 @@ function filters({ days, kind, node, reason, pod, verdict }: Question): Html | P
 <label>Over the<select name="days">${options(Object.entries(DAYS_WORD), days)}</select></label>
 <label>Kind<select name="kind">${options([["", "all kinds"], ...OUTCOME_KINDS.map((one) => [one, one] as const)], kind)}</select></label>
 <label>Node<input name="node" value="${node}" maxlength="253" placeholder="all nodes"></label>
-<label>Reason<input name="reason" value="${reason}" placeholder="OutOfcpu" size="16"></label>
+${reasonField(reason)}
 <label>Pod<input name="pod" value="${pod}" placeholder="NAMESPACE/NAME"></label>
 <label>List those that<select name="verdict">${options(
     [...AGREEMENT_VERDICTS.map((one) => [one, LISTED[one]] as const), ["all", "were reported (all)"]],

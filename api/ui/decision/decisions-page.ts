@@ -1,11 +1,10 @@
 import { DECISION_FILTERS, decisionQuery, FILTERS_OF_NODE, nodeAsked } from "../../http/decision-list.ts";
 import { type Exchange, param, queryOf } from "../../http/route.ts";
 import { KINDS, VERDICTS } from "../../model/decision.ts";
-import { END_REASONS } from "../../model/end-reasons.ts";
 import type { Result } from "../../model/result.ts";
 import type { Reply } from "../../ports.ts";
 import { historyProblem, type Problem } from "../../service/problem.ts";
-import { kubeletOptions } from "../form-fields.ts";
+import { kubeletOptions, reasonField } from "../form-fields.ts";
 import { html, raw } from "../html.ts";
 import { plural } from "../node/view.ts";
 import { type Html, page } from "../page.ts";
@@ -77,7 +76,7 @@ function form(here: string, filters: Filters, ofAll: boolean): Html {
   return html`<form class="row" method="get" action="${here}" aria-label="Which decisions">
 ${ofAll ? html`<label>Node<input type="text" name="node" value="${node ?? ""}" size="16"></label>` : ""}
 ${choice("kind", "Kind", KINDS, kind)}${choice("verdict", "Verdict", VERDICTS, verdict, { decided: "decided, admitted" })}
-<label>Reason<input type="text" name="reason" value="${reason ?? ""}" placeholder="OutOfcpu" size="16" list="reasons"></label><datalist id="reasons">${END_REASONS.map((one) => html`<option value="${one}">`)}</datalist>
+${reasonField(reason ?? "")}
 <label>Pod<input type="text" name="pod" value="${pod ?? ""}" placeholder="namespace/name" size="24"></label>
 <label>Kubelet<select name="kubelet">${kubeletOptions(kubelet, "any version")}</select></label>
 ${time("since", "Since (UTC)", since)}${time("until", "Until (UTC)", until)}

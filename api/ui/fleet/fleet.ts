@@ -1,3 +1,4 @@
+import { unknownReason } from "../../http/decision-list.ts";
 import type { Exchange } from "../../http/route.ts";
 import type { Result } from "../../model/result.ts";
 import type { Reply } from "../../ports.ts";
@@ -258,6 +259,7 @@ const SEVERITY: { readonly [S in Severity]: readonly [word: string, tone: string
   refuses: ["refuses pods", "warn"],
   evicted: ["has evicted", "warn"],
   silent: ["silent", "warn"],
+  "pressure-soon": ["pressure soon", "warn"],
   "under-pressure": ["under pressure", "warn"],
   reclaims: ["reclaims", "warn"],
   evicts: ["evicts", "bad"],
@@ -321,6 +323,8 @@ export async function getFleet(exchange: Exchange): Promise<Result<Reply, Proble
   const named = filtered(nodes, { name, selector });
   const chosen = Object.fromEntries(Object.entries({ zone, kubelet, reason }).filter(([, word]) => word !== ""));
   const found = ordered(filtered(named, { show, ...chosen }), question.value);
+  const unknown = found.length === 0 && reason !== "" ? unknownReason(reason) : null;
+  if (unknown !== null) return unknown;
   const shown = found.slice((question.value.page - 1) * ROWS, question.value.page * ROWS);
   return page(
     "Nodes",

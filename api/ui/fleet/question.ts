@@ -1,7 +1,7 @@
 import { reasonIssues } from "../../http/decision-list.ts";
 import { type Exchange, queryOf, queryProblem } from "../../http/route.ts";
 import type { InputIssue } from "../../model/input-issue.ts";
-import { notAmong } from "../../model/near-name.ts";
+import { notAmongIssue } from "../../model/near-name.ts";
 import { ok, type Result } from "../../model/result.ts";
 import {
   ASKED_VERSION,
@@ -54,14 +54,14 @@ export function fleetQuestion(exchange: Exchange): Result<Asked, Problem> {
   const issues: InputIssue[] = [];
   const among = <T extends string>(path: string, value: string, words: readonly T[]): T => {
     const found = words.find((word) => word === value);
-    if (found === undefined) issues.push({ path, message: notAmong(value, words) });
+    if (found === undefined) issues.push(notAmongIssue(path, value, words));
     return found ?? (words[0] as T);
   };
   const hour = among("hours", hours, HOURS.map(String));
   const place = /^\d{1,4}$/.test(page) ? Number(page) : 0;
   if (place < 1) issues.push({ path: "page", message: `must be a number from 1 to ${MAX_PAGES}` });
   if (kubelet !== "" && !ASKED_VERSION.test(kubelet)) issues.push({ path: "kubelet", message: NO_ASKED_VERSION });
-  if (reason !== "") issues.push(...reasonIssues(reason));
+  if (reason !== "") issues.push(...reasonIssues(reason, true));
   const by = among("sort", sort, FLEET_SORTS);
   const selector = parseLabelSelector(labels);
   if (!selector.ok) issues.push({ path: "labels", message: selector.error });

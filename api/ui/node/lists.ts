@@ -1,6 +1,6 @@
 import { type Exchange, queryOf, queryProblem } from "../../http/route.ts";
 import type { InputIssue } from "../../model/input-issue.ts";
-import { notAmong } from "../../model/near-name.ts";
+import { notAmongIssue } from "../../model/near-name.ts";
 import { ok, type Result } from "../../model/result.ts";
 import type { Problem } from "../../service/problem.ts";
 import { html } from "../html.ts";
@@ -61,7 +61,7 @@ export function askedPart(exchange: Exchange): Result<AskedPart, Problem> {
   const { list, of = "", page = "1", range } = given.value;
   const issues: InputIssue[] = [];
   if (range !== undefined && !Object.hasOwn(PLOT_RANGES, range))
-    issues.push({ path: "range", message: notAmong(range, Object.keys(PLOT_RANGES)) });
+    issues.push(notAmongIssue("range", range, Object.keys(PLOT_RANGES)));
   if (list === undefined) {
     const others = Object.keys(given.value).filter((path) => path !== "range");
     for (const path of others) issues.push({ path, message: "goes with `list` only" });
@@ -69,7 +69,7 @@ export function askedPart(exchange: Exchange): Result<AskedPart, Problem> {
     return ok({ list: null, range: (range as PlotRange | undefined) ?? null });
   }
   if (range !== undefined) issues.push({ path: "range", message: "goes without `list` only" });
-  if (!Object.hasOwn(LISTS, list)) issues.push({ path: "list", message: notAmong(list, Object.keys(LISTS)) });
+  if (!Object.hasOwn(LISTS, list)) issues.push(notAmongIssue("list", list, Object.keys(LISTS)));
   if (of.length > MAX_OF) issues.push({ path: "of", message: `has more than ${MAX_OF} characters` });
   if (!/^[1-9]\d{0,4}$/.test(page)) issues.push({ path: "page", message: "must be a number from 1 to 99999" });
   if (issues.length > 0) return queryProblem(issues);

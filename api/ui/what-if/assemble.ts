@@ -23,6 +23,7 @@ import { passOf, recollect, recollected } from "../../service/remembered.ts";
 import { postedSnapshot } from "../../service/replay/parsed.ts";
 import { nextTurn } from "../../service/turns.ts";
 import { plainPaint } from "../../text/style.ts";
+import { drawnAlike } from "../../text/table.ts";
 import { decidedText } from "../../text/tables/index.ts";
 import { NO_POD, type Part, type PartName } from "./posted-documents.ts";
 
@@ -81,13 +82,14 @@ export async function plansOf({ pod, resize, remembered, before, after }: Questi
   let grown = after;
   for (const kind of [...ofPod, ...OF_THE_NODE]) {
     const asked = remembered.get(kind) ?? { ask: askOf(kind, pod), facts: {} };
-    const first = sideOf(kind, before, asked);
+    const first = answeredBy(kind, before, asked);
     await nextTurn();
     const then = kind === "resize" && resize !== null ? { ask: resize, facts: {} } : asked;
-    const second = sideOf(kind, WITH_THE_POD.has(kind) ? grown : after, then);
+    const second = answeredBy(kind, WITH_THE_POD.has(kind) ? grown : after, then);
     await nextTurn();
     if (isAdmitted(second) && typeof pod === "object" && pod !== null) grown = withPod(after, pod);
-    plans.push(planOf(kind, first, second));
+    plans.push(planOf(kind, ...sidesOf([first, second])));
+    await nextTurn();
   }
   return plans;
 }
@@ -99,7 +101,7 @@ function askOf(kind: PlannedKind, pod: PodAsk["pod"]): AskOf[Kind] {
   return ask.value;
 }
 
-const isAdmitted = ({ decided }: Side): boolean =>
+const isAdmitted = ({ decided }: Answered): boolean =>
   decided !== null && "admit" in decided.decision && decided.decision.admit;
 
 /** With a uid, by which its cgroup is named. */
@@ -111,26 +113,45 @@ const withPod = (snapshot: EffectiveSnapshot, pod: Pod): EffectiveSnapshot => ({
 const COLUMNS = 148;
 /** As many letters as `.text-diff-narrow` has room for on a phone of 360 px. */
 const NARROW_COLUMNS = 42;
-function sideOf(kind: PlannedKind, snapshot: Snapshot, { ask, facts }: Remembered): Side {
+/** An answer that is not drawn yet. */
+interface Answered extends Pick<Side, "decided" | "refusal"> {
+  readonly textAt: (columns: number) => string;
+}
+function answeredBy(kind: PlannedKind, snapshot: Snapshot, { ask, facts }: Remembered): Answered {
   const answer = decideKind(kind, { snapshot, facts, ask, explain: "off" });
-  if (!answer.ok) return { decided: null, refusal: answer.error, ...textsOf(() => answer.error.message) };
+  if (!answer.ok) return { decided: null, refusal: answer.error, textAt: () => answer.error.message };
   const asked = askedPodRef(ask);
   const shown = {
     kind,
     node: snapshot.node?.metadata.name ?? "",
     decided: answer.value as never,
     explain: "off" as const,
+    rankings: "all" as const,
     machine: snapshot.machine,
     ...(asked === null ? {} : { asked }),
     observedAtMs: passTimeOf(snapshot)?.atMs,
   };
-  const texts = textsOf((columns) => decidedText(shown, { paint: plainPaint, columns }));
-  return { decided: answer.value, refusal: null, ...texts };
+  const textAt = (columns: number): string => decidedText(shown, { paint: plainPaint, columns });
+  return { decided: answer.value, refusal: null, textAt };
 }
-const textsOf = (at: (columns: number) => string): Pick<Side, "text" | "narrowText"> => ({
-  text: at(COLUMNS),
-  narrowText: at(NARROW_COLUMNS),
-});
+
+/** Both answers, drawn so that nothing but what differs between them looks different. */
+function sidesOf(answers: readonly [before: Answered, after: Answered]): readonly [before: Side, after: Side] {
+  const at = (columns: number): readonly string[] =>
+    drawnAlike(
+      answers.map(
+        ({ textAt }) =>
+          () =>
+            textAt(columns),
+      ),
+    );
+  const [wide, narrow] = [at(COLUMNS), at(NARROW_COLUMNS)];
+  const side = (i: 0 | 1): Side => {
+    const { decided, refusal } = answers[i];
+    return { decided, refusal, text: wide[i] ?? "", narrowText: narrow[i] ?? "" };
+  };
+  return [side(0), side(1)];
+}
 
 function planOf(kind: PlannedKind, before: Side, after: Side): Plan {
   const plan = { kind, before, after };

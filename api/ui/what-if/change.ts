@@ -1,9 +1,9 @@
-import { type InputDocument, issueText } from "../../documents/inputs/origin.ts";
+import { type InputDocument, issueText, type Origin, stepsOf } from "../../documents/inputs/origin.ts";
 import { decisionSeen, type Exchange, queryOf, queryProblem, unknownDecision } from "../../http/route.ts";
 import type { AskOf } from "../../model/decision.ts";
 import { isVersion, VERSION_FORM } from "../../model/fields.ts";
 import type { InputIssue } from "../../model/input-issue.ts";
-import { notAmong } from "../../model/near-name.ts";
+import { notAmongIssue } from "../../model/near-name.ts";
 import { type Fields, fieldsOf } from "../../model/own.ts";
 import { decodeResizeAsk } from "../../model/resize.ts";
 import { ok, type Result } from "../../model/result.ts";
@@ -80,7 +80,7 @@ function unlike(given: Partial<Record<Linked | "decision", string>>): readonly I
   const issues: InputIssue[] = [];
   for (const [name, words] of Object.entries(WORDS) as [keyof typeof WORDS, readonly string[]][]) {
     const text = given[name] ?? "";
-    if (text !== "" && !words.includes(text)) issues.push({ path: name, message: notAmong(text, words) });
+    if (text !== "" && !words.includes(text)) issues.push(notAmongIssue(name, text, words));
   }
   for (const name of ["node", "snapshot"] as const)
     if (given.decision !== undefined && (given[name] ?? "") !== "")
@@ -104,8 +104,10 @@ export interface Change {
     /** `whole`: in the place of the configuration; `patch`: onto it, a merge patch of RFC 7396. */
     readonly as: "patch" | "whole";
     readonly value: unknown;
-    /** Where it was written; null: in the fields beside it. */
+    /** Where it was written; null: in the fields beside it alone. */
     readonly source: InputDocument | null;
+    /** The fields beside it that say something, which counts above what is written. */
+    readonly fields: readonly HandyField[];
   } | null;
   /** The kubelet's version after the change; null: as it is. */
   readonly kubelet: string | null;
@@ -121,8 +123,6 @@ export interface ReadChange {
   readonly faults: readonly FormFault[];
   /** Warnings about misspelt fields, which change nothing. */
   readonly warnings: readonly FormFault[];
-  /** The configuration's text with what the fields beside it say. */
-  readonly text: string;
 }
 
 /** Reads the changes that the form asks for. `before`: the kubelet of the node as it is. */
@@ -155,7 +155,8 @@ export function readChange({ texts }: Given, before: Profile): ReadChange {
   );
   return {
     change: {
-      configuration: value === undefined ? null : { as, value, source: hasHandy && written === null ? null : written },
+      configuration:
+        value === undefined ? null : { as, value, source: written, fields: Object.keys(handy) as HandyField[] },
       kubelet,
       pod: podOf(texts, at),
       resize: resizeOf(texts, at),
@@ -163,9 +164,21 @@ export function readChange({ texts }: Given, before: Profile): ReadChange {
     },
     faults,
     warnings,
-    text: hasHandy && !faults.some(({ field }) => field === "change") ? JSON.stringify(value, null, 2) : texts.change,
   };
 }
+/** A fault of the new configuration, beside the field in which it was written. */
+export function configurationFault(
+  issue: InputIssue,
+  written: Change["configuration"],
+  origins: readonly Origin[],
+): FormFault {
+  const steps = stepsOf(issue.path);
+  const inner = steps.slice(steps[1] === "kubeletconfig" ? 2 : 1);
+  const field = written?.fields.find((name) => name === inner[0]);
+  if (field === undefined) return { field: "change", text: issueText(issue, origins) };
+  return { field, text: `${inner.join(".")}: ${issue.message}` };
+}
+
 /** One patch that does what both do, the second after the first; a null in it stays, as it takes something away. */
 const joined = (first: Fields, second: Fields): Fields => ({
   ...first,
@@ -238,6 +251,7 @@ function resizeOf({ resize }: Given["texts"], tell: ReportFaults): Change["resiz
 const MAPS = ["kubeReserved", "systemReserved", "evictionHard"] as const;
 const COUNTS = ["maxPods", "imageGCHighThresholdPercent", "imageGCLowThresholdPercent"] as const;
 const POLICIES = ["cpuManagerPolicy", "topologyManagerPolicy"] as const;
+type HandyField = (typeof MAPS)[number] | (typeof COUNTS)[number] | (typeof POLICIES)[number];
 
 /** The contents of the single fields as a merge patch. */
 function handyPatch(texts: Given["texts"], tell: ReportFaults): Fields {

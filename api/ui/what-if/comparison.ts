@@ -32,7 +32,7 @@ import {
   rememberedOf,
   type StoredBase,
 } from "./assemble.ts";
-import type { Change, ReadChange } from "./change.ts";
+import { type Change, configurationFault, type ReadChange } from "./change.ts";
 import { type FormFault, type Given, machineNamed } from "./fields.ts";
 import { becomes, planCard, samePlan, shown, undecidedPlan, was } from "./plan-card.ts";
 import { type Part, recognise } from "./posted-documents.ts";
@@ -276,9 +276,7 @@ export async function compared(exchange: Exchange, asked: ComparisonInput): Prom
   const pod = podAsk(change.pod);
   const faults: FormFault[] = [
     ...next.faults.map((text) => ({ field: "remove" as const, text })),
-    ...(decoded.ok
-      ? []
-      : decoded.error.map((issue) => ({ field: "change" as const, text: issueText(issue, next.origins) }))),
+    ...(decoded.ok ? [] : decoded.error.map((issue) => configurationFault(issue, change.configuration, next.origins))),
     ...(pod.ok ? [] : pod.error.map((text) => ({ field: "pod" as const, text }))),
   ];
   if (!decoded.ok || !pod.ok || faults.length > 0) return refused(faults);

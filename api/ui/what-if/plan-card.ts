@@ -16,8 +16,8 @@ type Piece = Html | Promise<Html> | "";
 const MAX_ROWS = 60;
 /** This many differing values are shown without being asked for. */
 const MAX_OPEN = 14;
-/** Characters shown of a value, or (`MAX_TEXT`) of a text that is the same on both sides. */
-const MAX_VALUE = 100;
+/** Characters shown of a value, which goes on below itself, or (`MAX_TEXT`) of a text that is the same on both sides. */
+const MAX_VALUE = 4000;
 const MAX_TEXT = 24_000;
 
 /** A kind whose answers differ: both verdicts, what goes, the values that differ, and both texts beside each other. */
@@ -114,12 +114,12 @@ function differenceTable(
 ): Html | Promise<Html> {
   const rows = differences.map((one) => {
     const { path, recorded, replayed } = one;
-    const texts = differenceTexts(one);
+    const texts = differenceTexts(one, false, MAX_VALUE);
     const [before, after] = [
       recorded === undefined ? undefined : texts[0],
       replayed === undefined ? undefined : texts[1],
     ];
-    return html`<tr><td class="wi-path"><code class="wi-value">${breakable(path.slice(0, 160))}</code></td><td class="wi-cell">${was(shown(before))}</td><td class="wi-cell">${becomes(shown(after))}</td></tr>`;
+    return html`<tr><td class="wi-path"><code class="wi-value">${breakable(path)}</code></td><td class="wi-cell">${was(shown(before))}</td><td class="wi-cell">${becomes(shown(after))}</td></tr>`;
   });
   const count = `${truncated ? "more than " : ""}${differences.length}`;
   return shortened(

@@ -10,7 +10,7 @@ import { kubeletOptions } from "../form-fields.ts";
 import { asTyped, html, MAX_OFFERED, raw } from "../html.ts";
 import { all, type Html, page, prose } from "../page.ts";
 import { type StoredBase, storedBase } from "./assemble.ts";
-import { EXAMPLES, linkedTexts, linkOf, RESIZE_EXAMPLE, type ReadChange, readChange } from "./change.ts";
+import { EXAMPLES, linkedTexts, linkOf, RESIZE_EXAMPLE, readChange } from "./change.ts";
 import { beforeOf, compared, type NodeBefore } from "./comparison.ts";
 import {
   emptyGiven,
@@ -85,7 +85,7 @@ function policy(name: keyof typeof POLICIES, view: FormView): Html | Promise<Htm
   const options = POLICIES[name].map(
     (value) => html`<option value="${value}"${selected(value === view.given[name])}>${value}</option>`,
   );
-  return html`<label class="wi-label">${name}<select class="wi-input" name="${name}"><option value="">now ${known}</option>${all(options)}</select></label>`;
+  return html`<label class="wi-label">${name}${told(name, view)}<select class="wi-input" name="${name}"${described(name, view)}><option value="">now ${known}</option>${all(options)}</select></label>`;
 }
 
 /** The contents of the form beside what was written into it. */
@@ -301,7 +301,7 @@ async function shown(
   const nodes = await nodeNames(exchange);
   if (!nodes.ok) return nodes;
   const view: FormView = {
-    given: textsAfter(given, stored, before, change),
+    given: textsAfter(given, stored, before),
     faults: all,
     warnings: [...before.warnings, ...change.warnings],
     known: before.known,
@@ -321,27 +321,11 @@ ${whatIfForm(view)}
 }
 
 /** The texts for the form that comes back. */
-function textsAfter(
-  { texts }: Given,
-  found: StoredBase | null,
-  { kept, isWhole }: NodeBefore,
-  change: ReadChange,
-): Given["texts"] {
+function textsAfter({ texts }: Given, found: StoredBase | null, { kept, isWhole }: NodeBefore): Given["texts"] {
   const snapshot = found === null || found.id === texts.snapshot ? texts.snapshot : "";
   const stored = isWhole ? { node: "", snapshot: "" } : { snapshot };
-  const written = change.text === texts.change ? {} : { change: change.text, ...NO_HANDY };
-  return { ...texts, ...stored, ...written, kept };
+  return { ...texts, ...stored, kept };
 }
-const NO_HANDY = {
-  kubeReserved: "",
-  systemReserved: "",
-  evictionHard: "",
-  maxPods: "",
-  cpuManagerPolicy: "",
-  topologyManagerPolicy: "",
-  imageGCHighThresholdPercent: "",
-  imageGCLowThresholdPercent: "",
-};
 
 /** Names what does not count, where whoever looks at the answer sees it too. */
 const warningsNote = (warnings: readonly FormFault[]): Piece =>
