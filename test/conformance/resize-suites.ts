@@ -1,5 +1,4 @@
 import { decideResize } from "../../api/decide/kinds/resize.ts";
-import type { CgroupValues } from "../../api/model/cgroups.ts";
 import { decodeSnapshot } from "../../api/model/decode.ts";
 import { decodeResizeAsk, type ResizeDecision } from "../../api/model/resize.ts";
 import type { Snapshot } from "../../api/model/snapshot.ts";
@@ -67,16 +66,18 @@ interface ActuationInput {
   readonly before: Json;
   readonly running: readonly string[];
   readonly usage: Readonly<Record<string, number>>;
+  readonly unified?: boolean;
+  readonly exclusive?: readonly string[];
 }
 interface Step {
   readonly stop?: string;
   readonly start?: string;
   readonly of?: string;
-  readonly values?: CgroupValues;
+  readonly values?: Readonly<Record<string, unknown>>;
 }
 const memory = (bytes: number | undefined): Json => (bytes === undefined ? {} : { memory: { usageBytes: bytes } });
 const actuation = suite({
-  read: ({ kubeletConfiguration, pod, before, running, usage }: ActuationInput) => {
+  read: ({ kubeletConfiguration, pod, before, running, usage, unified = false, exclusive = [] }: ActuationInput) => {
     const named = (list: readonly Json[] = []) => list.map(({ name }) => name as string);
     const status = (name: string): Json => ({
       name,
@@ -89,12 +90,23 @@ const actuation = suite({
       initContainerStatuses: named(initContainers).map(status),
       containerStatuses: named(containers).map(status),
     };
+    const cpus = Object.fromEntries(exclusive.map((name, i) => [name, String(i + 1)]));
+    const cpu_manager_state = { policyName: "static", defaultCpuSet: "0,3-15", entries: { [pod.metadata.uid]: cpus } };
+    const capacity = unified ? { ...LARGE, memory: "16Gi" } : LARGE;
     return readSnapshot({
-      kubeletConfiguration,
-      node: { metadata: { name: "n" }, status: { capacity: LARGE, allocatable: LARGE } },
-      cgroup: { version: 1 },
+      kubeletConfiguration: {
+        ...kubeletConfiguration,
+        ...(unified && RESERVED),
+        ...(exclusive.length > 0 && resizesExclusive(kubeletConfiguration)),
+      },
+      node: { metadata: { name: "n" }, status: { capacity, allocatable: capacity } },
+      cgroup: { version: unified ? 2 : 1, runtimeCpuWeight: "linear" },
+      machine: { swapBytes: 4 * 2 ** 30, cpus: CPUS },
       pods: [{ ...pod, status: { phase: "Running", ...statuses } }],
-      assignments: { allocated_pods_state: { entries: { [pod.metadata.uid]: before } } },
+      assignments: {
+        allocated_pods_state: { entries: { [pod.metadata.uid]: before } },
+        ...(exclusive.length > 0 && { cpu_manager_state }),
+      },
       stats: {
         pods: [
           {
@@ -106,15 +118,39 @@ const actuation = suite({
       },
     });
   },
-  decide: (snapshot, profile) => decide(snapshot, undefined, profile),
-  show: ({ resizes: [one] }) => {
+  decide: (snapshot, profile) => ({
+    decision: decide(snapshot, undefined, profile),
+    unified: snapshot.cgroup?.version === 2,
+    swaps: snapshot.kubeletConfiguration?.memorySwap?.swapBehavior === "LimitedSwap",
+  }),
+  show: ({
+    decision: {
+      resizes: [one],
+    },
+    unified,
+    swaps,
+  }) => {
     const { restarts = [], writes = [], error = null } = one?.actuation ?? {};
     const stops = restarts.map(({ container }) => ({ stop: container }));
     const starts = restarts.map(({ container }) => ({ start: container }));
-    const written = writes.map(({ container, values }) => ({ of: container ?? "", values }));
+    // the program takes down no weight, and knows of a controller of swap only where some may be used
+    const written = writes.map(({ container, values }) => {
+      const { cpuWeight: _weight, memorySwap, memoryOomGroup, ...told } = values;
+      const isTold = unified && swaps && memorySwap !== undefined;
+      const more = { ...(isTold && { memorySwap }), ...(memoryOomGroup && { memoryOomGroup: 1 }) };
+      return { of: container ?? "", values: { ...told, ...more } };
+    });
     return inOrder({ steps: [...stops, ...written, ...starts], error: error ?? "" });
   },
   expected: (out: { steps: Step[]; error: string }) => inOrder(out),
+});
+const CPUS = Array.from({ length: 16 }, (_, cpu) => ({ cpu, core: cpu, socket: 0, numa: 0 }));
+/** What is left is 14 GiB. */
+const RESERVED = { kubeReserved: { cpu: "1", memory: "2Gi" }, evictionHard: {} };
+/** The program knows which containers have CPUs of their own, and no policy that refuses their resize. */
+const resizesExclusive = ({ featureGates }: Json): Json => ({
+  cpuManagerPolicy: "static",
+  featureGates: { ...(featureGates as Json), InPlacePodVerticalScalingExclusiveCPUs: true },
 });
 const LARGE = { cpu: "1000", memory: "1000Gi", pods: "110" };
 /** What stops before and what starts after the writes, by name: a map of Go's chooses which stops first. */
@@ -148,5 +184,6 @@ export const RESIZE_SUITES: Readonly<Record<string, Suite>> = {
   resize: queue,
   "resize-crowd": queue,
   "resize-actuation": actuation,
+  "resize-unified": actuation,
   "resize-validation": validation,
 };

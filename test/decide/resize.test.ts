@@ -172,7 +172,7 @@ describe("what brings it into force", () => {
     expect(actuation?.writes.map(({ path, files }) => [path, ...files.map((f) => `${f.path}=${f.value}`)])).toEqual([
       [at, "cpu.max=300000 100000"],
       [at, "cpu.weight=59"],
-      [`${at}/id-web`, "cpu.weight=138", "cpu.max=300000 100000", "memory.max=1073741824"],
+      [`${at}/id-web`, "cpu.weight=138", "cpu.max=300000 100000", "memory.swap.max=0", "memory.max=1073741824"],
     ]);
   });
   test("a container that has to start again is told with the resources that make it", () => {

@@ -44,17 +44,16 @@ function whyNotBelow(
     if (path !== undefined) paths.set(name, path);
     limits.set(name, value(resources?.limits?.["memory"]?.amount ?? ZERO));
   }
-  const usageOf = (name: string | null): number | undefined => {
-    const path = paths.get(name);
-    const all = path === undefined ? null : numberIn(hierarchy, path, files.usage);
-    if (path === undefined || all === null) return undefined;
-    return Number(sparesCache ? all : all - cacheIn(hierarchy, path, files.cache));
-  };
+  const usages = new Map<string | null, number>();
+  for (const [name, path] of paths) {
+    const all = numberIn(hierarchy, path, files.usage);
+    if (all !== null) usages.set(name, Number(sparesCache ? all : all - cacheIn(hierarchy, path, files.cache)));
+  }
   const isFalling = ([name, limit]: readonly [string | null, number]): boolean => {
-    const now = numberIn(hierarchy, paths.get(name) ?? "", files.limit);
-    return limit !== 0 && paths.has(name) && now !== null && BigInt(limit) < now && usageOf(name) !== undefined;
+    const now = usages.has(name) ? numberIn(hierarchy, paths.get(name) ?? "", files.limit) : null;
+    return limit !== 0 && now !== null && BigInt(limit) < now;
   };
-  return memoryInUse(new Map([...limits].filter(isFalling)), usageOf);
+  return memoryInUse(new Map([...limits].filter(isFalling)), (name) => usages.get(name));
 }
 
 function cacheIn(hierarchy: Hierarchy, path: string, name: string): bigint {

@@ -37,7 +37,7 @@ interface CpuSets {
 const none = (): undefined => undefined;
 
 /** `needs` gets the state file of a manager that is on and that was not posted. Errors: a state file that cannot be read. */
-function cpuSetsOf(snapshot: EffectiveSnapshot, needs: string[]): Result<CpuSets, Refusal> {
+export function cpuSetsOf(snapshot: EffectiveSnapshot, needs: string[]): Result<CpuSets, Refusal> {
   const { cpu_manager_state: cpuFile, memory_manager_state: memoryFile } = snapshot.assignments ?? {};
   const behindData = snapshot.kubeletConfiguration.profile.behaviour.stateFiles === "data";
   const cpuState = cpuFile === undefined ? NO_FILE : readCpuManagerState(cpuFile, behindData);
@@ -99,15 +99,10 @@ function allCpusOf(snapshot: EffectiveSnapshot): string | undefined {
   return formatCpuSet(cpus.map((c) => c.cpu).sort((a, b) => a - b));
 }
 
-/** The values that every level of the tree needs, worked out once for each node. */
-export interface TreeContext {
-  readonly snapshot: EffectiveSnapshot;
+/** What a node gives the runtime for a container, and its pod's cgroup, beside their resources. */
+export interface RuntimeContext {
   readonly config: EffectiveConfiguration;
-  readonly level: NodeLevel;
   readonly version: 1 | 2;
-  readonly driver: Driver;
-  readonly paths: Paths;
-  readonly pods: readonly NodePod[];
   readonly cpuSets: CpuSets;
   readonly cfsQuota: boolean;
   /** Exclusive CPUs have no quota: the gate DisableCPUQuotaWithExclusiveCPUs is on. */
@@ -115,11 +110,47 @@ export interface TreeContext {
   readonly period: Micros;
   /** The period that quotas are counted over. */
   readonly quotaPeriod: Micros;
+  readonly memoryQos: MemoryQos | undefined;
+  readonly swap: Swap;
+}
+interface NodeMemory {
+  /** Bytes. */
+  readonly capacity: number;
+  /** Bytes; without the hard-eviction part. */
+  readonly allocatable: number;
+}
+
+/** `needs` gets the swap where it matters and is not known. */
+export function runtimeContext(
+  snapshot: EffectiveSnapshot,
+  version: 1 | 2,
+  { cpuSets, period, memory }: { readonly cpuSets: CpuSets; readonly period: Micros; readonly memory: NodeMemory },
+  needs: string[],
+): RuntimeContext {
+  const config = snapshot.kubeletConfiguration;
+  return {
+    config,
+    version,
+    cpuSets,
+    cfsQuota: config.cpuCFSQuota,
+    exclusiveWithoutQuota: gateOn(config, "DisableCPUQuotaWithExclusiveCPUs"),
+    period,
+    quotaPeriod: quotaPeriod(period, gateOn(config, CUSTOM_PERIOD)),
+    memoryQos: memoryQosOf(snapshot, config, version, memory.allocatable),
+    swap: swapOf(snapshot, config, version, memory.capacity, needs),
+  };
+}
+
+/** The values that every level of the tree needs, worked out once for each node. */
+export interface TreeContext extends RuntimeContext {
+  readonly snapshot: EffectiveSnapshot;
+  readonly level: NodeLevel;
+  readonly driver: Driver;
+  readonly paths: Paths;
+  readonly pods: readonly NodePod[];
   readonly pageSizes: readonly number[];
   /** Bytes. */
   readonly memoryCapacity: number;
-  readonly memoryQos: MemoryQos | undefined;
-  readonly swap: Swap;
   readonly reservedMemoryPercent: number | undefined;
   /** Results about the node's pods from the last time that all else that their cgroups depend on was the same. */
   readonly kept: KeptIn | undefined;
@@ -165,28 +196,20 @@ export function treeContext(
   const cpuSets = cpuSetsOf(snapshot, needs);
   if (!cpuSets.ok) return cpuSets;
   const memoryCapacity = value(capacity.get("memory")?.amount ?? ZERO);
-  const ofPods = {
-    version,
-    driver,
-    pageSizes: pageSizesOf(snapshot, capacity, needs),
-    memoryCapacity,
-    memoryQos: memoryQosOf(snapshot, config, version, value(absolute.get("memory")?.amount ?? ZERO)),
-    swap: swapOf(snapshot, config, version, memoryCapacity, needs),
-  };
+  const pageSizes = pageSizesOf(snapshot, capacity, needs);
+  const memory = { capacity: memoryCapacity, allocatable: value(absolute.get("memory")?.amount ?? ZERO) };
+  const runtime = runtimeContext(snapshot, version, { cpuSets: cpuSets.value, period: period.value, memory }, needs);
+  const { memoryQos, swap } = runtime;
+  const ofPods = { version, driver, pageSizes, memoryCapacity, memoryQos, swap };
   const ofNode = kept?.in(config, snapshot.assignments, surroundingsText(snapshot, reasons.explain, ofPods));
   return ok({
+    ...runtime,
     ...ofPods,
     snapshot,
-    config,
     level: level.value,
     paths,
     pods: nodePods(snapshot, paths.pod, reasons, ofNode),
     kept: ofNode,
-    cpuSets: cpuSets.value,
-    cfsQuota: config.cpuCFSQuota,
-    exclusiveWithoutQuota: gateOn(config, "DisableCPUQuotaWithExclusiveCPUs"),
-    period: period.value,
-    quotaPeriod: quotaPeriod(period.value, gateOn(config, CUSTOM_PERIOD)),
     reservedMemoryPercent: percent.value,
     reasons,
     needs,

@@ -15,7 +15,7 @@ import { ok, type Result } from "../../model/result.ts";
 import { type Bytes, bytes, type CpuShares, type CpuWeight, type Micros, NO_PAGE_LIMIT } from "../../model/units.ts";
 import type { EffectiveAsked } from "../../profiles/effective.ts";
 import { nodeCgroupValues, reservedEnforcements } from "../allocatable/reservation.ts";
-import { type TreeContext, treeContext } from "../cgroups/context.ts";
+import { type RuntimeContext, type TreeContext, treeContext } from "../cgroups/context.ts";
 import { filesOf } from "../cgroups/files.ts";
 import { containerMemoryQos, podMemoryQos, tierMemoryQos } from "../cgroups/memory-qos.ts";
 import { keepNodePages, limitAllPages } from "../cgroups/page-sizes.ts";
@@ -27,6 +27,7 @@ import { type NodePod, statusesByName } from "../pods/node-pods.ts";
 import { type ReasonRecorder, Reasons } from "../reasons.ts";
 import { curveWeight, linearWeight, milliCpuToQuota, milliCpuToShares, NO_QUOTA } from "../resources/cpu-convert.ts";
 import { isPodLevelResourcesSet, oomScoreAdjuster } from "../resources/pod-resources.ts";
+import type { QosClass } from "../resources/qos.ts";
 
 /** The node's whole cgroup tree, parents before children, with the text of every file and the reason of every value. */
 export function decideCgroups(asked: EffectiveAsked<undefined>): Result<DecidedOf<"cgroups">, Refusal> {
@@ -109,7 +110,7 @@ function podPlan(context: TreeContext, own: PodContext): CgroupPlan {
 }
 
 /** A quota on the pod would throttle the containers that own their CPUs. kubelet 1.36: podContainerManager EnsureExists. */
-function quotaOff(context: TreeContext, uid: string): string | undefined {
+export function quotaOff(context: RuntimeContext, uid: string): string | undefined {
   if (!context.cfsQuota) return "cpuCFSQuota is false";
   const exclusive = context.exclusiveWithoutQuota && context.cpuSets.hasExclusive(uid);
   return exclusive ? "the pod has exclusive CPUs" : undefined;
@@ -146,19 +147,11 @@ const started = (own: PodContext): boolean =>
 function valuesOf(context: TreeContext, own: PodContext, c: Container, path: string): CgroupValues {
   const { reasons } = context;
   const cpus = context.cpuSets.cpusOf(own.uid, c.name);
-  const exclusiveCpus = cpus?.exclusive === true && context.exclusiveWithoutQuota;
-  const options = {
-    cfsQuota: context.cfsQuota,
-    period: context.quotaPeriod,
-    exclusiveCpus,
-    pageSizes: context.pageSizes,
-  };
+  const options = containerOptions(context, own.uid, c, context.pageSizes);
   const values: Writable<CgroupValues> = containerValues(own.pod, c, options, path, reasons);
   keepNodePages(values, context, path);
   if (context.version === 2) addRuntimeWeight(values, context, path);
-  containerSwap(values, own.pod, c, own.qos, context.version, context.swap, path, reasons);
-  if (context.memoryQos !== undefined)
-    containerMemoryQos(values, own.pod, c, own.qos, context.memoryQos, path, reasons);
+  addMemory(values, context, own.pod, c, own.qos, path, reasons);
   if (cpus !== undefined) {
     values.cpusetCpus = cpus.cpus;
     reasons.add(cpus.exclusive ? "exclusive_cpus" : "shared_pool", path, "cpusetCpus", { cpus: cpus.cpus });
@@ -168,13 +161,57 @@ function valuesOf(context: TreeContext, own: PodContext, c: Container, path: str
     values.cpusetMems = mems;
     reasons.add("memory_manager", path, "cpusetMems", { numaNodes: mems });
   }
-  if (context.version === 2 && context.config.singleProcessOOMKill === false) {
-    values.memoryOomGroup = true;
-    reasons.add("oom_group", path, "memoryOomGroup", { because: "singleProcessOOMKill is false" });
-  }
+  addOomGroup(values, context, path, reasons);
   values.oomScoreAdj = own.oomScoreAdj(c);
   reasons.add("oom_score_adj", path, "oomScoreAdj", { qosClass: own.qos, memoryCapacity: context.memoryCapacity });
   return values;
+}
+
+type Recorder = ReasonRecorder<ReasonCode<"cgroups">>;
+
+/**
+ * What the kubelet gives the runtime for a container that is resized: all but its CPUs and NUMA nodes, which stay.
+ * kubelet 1.36: generateContainerResources.
+ */
+export function resizedValues(
+  pod: Pod,
+  c: Container,
+  { context, uid, qos }: { readonly context: RuntimeContext; readonly uid: string; readonly qos: QosClass },
+  reasons: Recorder,
+): CgroupValues {
+  const values = containerValues(pod, c, containerOptions(context, uid, c, []), "", reasons);
+  addMemory(values, context, pod, c, qos, "", reasons);
+  addOomGroup(values, context, "", reasons);
+  return values;
+}
+
+function containerOptions(
+  { cfsQuota, quotaPeriod, exclusiveWithoutQuota, cpuSets }: RuntimeContext,
+  uid: string,
+  { name }: Container,
+  pageSizes: readonly number[],
+): ContainerOptions {
+  const exclusiveCpus = exclusiveWithoutQuota && cpuSets.cpusOf(uid, name)?.exclusive === true;
+  return { cfsQuota, period: quotaPeriod, exclusiveCpus, pageSizes };
+}
+
+function addMemory(
+  values: Values,
+  { version, swap, memoryQos }: RuntimeContext,
+  pod: Pod,
+  c: Container,
+  qos: QosClass,
+  at: string,
+  reasons: Recorder,
+): void {
+  containerSwap(values, pod, c, qos, version, swap, at, reasons);
+  if (memoryQos !== undefined) containerMemoryQos(values, pod, c, qos, memoryQos, at, reasons);
+}
+
+function addOomGroup(values: Values, { version, config }: RuntimeContext, at: string, reasons: Recorder): void {
+  if (version !== 2 || config.singleProcessOOMKill !== false) return;
+  values.memoryOomGroup = true;
+  reasons.add("oom_group", at, "memoryOomGroup", { because: "singleProcessOOMKill is false" });
 }
 
 /** The cpu.weight that the node's runtime makes of shares. */

@@ -1,12 +1,16 @@
+import { value, ZERO } from "../../model/amount.ts";
 import type { DecidedOf, ReasonCode, Refusal } from "../../model/decision.ts";
 import type { PlaceReasons } from "../../model/forms.ts";
 import { isActive, namespacedPodName, type Pod, podRef, podUid } from "../../model/pod.ts";
 import type { AdmissionDecision, Victim } from "../../model/preemption.ts";
 import type { PodResize, ResizeActuation, ResizeAsk, ResizeDecision } from "../../model/resize.ts";
 import { err, ok, type Result } from "../../model/result.ts";
-import type { CpuShares, CpuWeight, Micros } from "../../model/units.ts";
+import type { CpuShares, CpuWeight } from "../../model/units.ts";
 import { type EffectiveAsked, type EffectiveSnapshot, gateOn } from "../../profiles/effective.ts";
+import { nodeCapacity } from "../allocatable/capacity.ts";
+import { cpuSetsOf, type RuntimeContext, runtimeContext } from "../cgroups/context.ts";
 import { filesOf } from "../cgroups/files.ts";
+import { podMemoryQos } from "../cgroups/memory-qos.ts";
 import { containerIdOf, containerLeaf, pathsOf } from "../cgroups/paths.ts";
 import { podCgroupValues } from "../cgroups/pod-config.ts";
 import { allocatedPod, podsOfNode, statusesByName, withoutPodLevel } from "../pods/node-pods.ts";
@@ -15,13 +19,13 @@ import { Reasons } from "../reasons.ts";
 import { type Actuation, actuationOf, type Write } from "../resize/actuation.ts";
 import { changesOf, desiredPod } from "../resize/desired.ts";
 import { type PendingResize, queueOf } from "../resize/queue.ts";
-import { type Infeasible, type ResizeNode, resizeNodeOf, whyInfeasible } from "../resize/refusals.ts";
+import { type Infeasible, type ResizeNode, type Room, resizeNodeOf, whyInfeasible } from "../resize/refusals.ts";
 import { whyInvalid } from "../resize/validation.ts";
-import { CUSTOM_PERIOD, cfsPeriod, linearWeight, quotaPeriod } from "../resources/cpu-convert.ts";
+import { cfsPeriod, linearWeight } from "../resources/cpu-convert.ts";
 import { podRequests } from "../resources/pod-resources.ts";
 import { isCriticalPod, qosClass } from "../resources/qos.ts";
 import { decideWithManagers } from "./admission.ts";
-import { containerValues, runtimeWeight } from "./cgroups.ts";
+import { quotaOff, resizedValues, runtimeWeight } from "./cgroups.ts";
 
 const quiet = new Reasons<string>("off");
 
@@ -35,8 +39,7 @@ interface Node {
   /** Its pods as they are allocated. */
   readonly snapshot: EffectiveSnapshot;
   readonly facts: ResizeNode;
-  /** The period of CPU quotas. */
-  readonly period: Micros;
+  readonly runtime: RuntimeContext;
 }
 
 /**
@@ -54,25 +57,21 @@ export function decideResize(asked: EffectiveAsked<ResizeAsk>): Result<DecidedOf
   const facts = resizeNodeOf(snapshot);
   const isSwapping = snapshot.kubeletConfiguration.memorySwap.swapBehavior === "LimitedSwap";
   if (isSwapping && snapshot.cgroup?.version === undefined) needs.add("cgroup.version");
-  const period = cfsPeriod(snapshot.kubeletConfiguration);
-  if (!period.ok)
-    return err({
-      code: "invalid_configuration",
-      message: `kubeletConfiguration.cpuCFSQuotaPeriod: ${period.error}`,
-      needs: [],
-    });
+  const runtime = runtimeOf(snapshot, facts);
+  if (!runtime.ok) return runtime;
   const pods = podsOfNode(snapshot).filter(isActive);
   const allocated = pods.map((pod) => allocatedIn(snapshot, pod));
   const pushed = pendingOf(pods, allocated, ask, facts);
   if (!pushed.ok) return pushed;
-  let node: Node = { snapshot: asAllocated(snapshot, allocated), facts, period: period.value };
+  let node: Node = { snapshot: asAllocated(snapshot, allocated), facts, runtime: runtime.value.context };
   const resizes: PodResize[] = [];
   const reasons: PlaceReasons<ReasonCode<"resize">>[] = [];
   for (const one of inTurn(pushed.value)) {
     const tried = tryResize(node, one, asked);
     if (!tried.ok) return tried;
     resizes.push(tried.value.resize);
-    for (const path of tried.value.needs) needs.add(path);
+    const { actuation } = tried.value.resize;
+    for (const path of [...tried.value.needs, ...(actuation === null ? [] : runtime.value.needs)]) needs.add(path);
     const isAsked = namespacedPodName(one.desired) === ask.pod;
     if (isAsked || pushed.value.length === 1) reasons.push(...tried.value.reasons);
     if (tried.value.resize.status === "InProgress") node = withTaken(node, one, tried.value.resize.preempt);
@@ -80,6 +79,26 @@ export function decideResize(asked: EffectiveAsked<ResizeAsk>): Result<DecidedOf
   const decision = counted(resizes);
   const verdict = decision.deferred + decision.infeasible === 0 ? "decided" : "refused";
   return ok({ decision, verdict, reasons, needs: [...needs], next: null });
+}
+
+interface Runtime {
+  readonly context: RuntimeContext;
+  /** What the values of containers depend on beside their resources, and is not known. */
+  readonly needs: readonly string[];
+}
+function runtimeOf(snapshot: EffectiveSnapshot, { cgroupVersion, absolute }: ResizeNode): Result<Runtime, Refusal> {
+  const needs: string[] = [];
+  const period = cfsPeriod(snapshot.kubeletConfiguration);
+  if (!period.ok) {
+    const message = `kubeletConfiguration.cpuCFSQuotaPeriod: ${period.error}`;
+    return err({ code: "invalid_configuration", message, needs: [] });
+  }
+  const cpuSets = cpuSetsOf(snapshot, needs);
+  if (!cpuSets.ok) return cpuSets;
+  const bytesIn = (room: Room): number => value(room.get("memory")?.amount ?? ZERO);
+  const memory = { capacity: bytesIn(nodeCapacity(snapshot, quiet, [])), allocatable: bytesIn(absolute) };
+  const parts = { cpuSets: cpuSets.value, period: period.value, memory };
+  return ok({ context: runtimeContext(snapshot, cgroupVersion, parts, needs), needs });
 }
 
 /** The decision on these resizes: how many come to which end. */
@@ -266,37 +285,26 @@ function withTaken(node: Node, { desired }: Resize, preempt: readonly Victim[]):
 }
 
 /** `needs` gets the stats where a memory limit comes down and nobody knows what is in use. */
-function actuate({ snapshot, period }: Node, { desired, allocated }: Resize, needs: string[]): ResizeActuation {
-  const config = snapshot.kubeletConfiguration;
+function actuate({ snapshot, runtime }: Node, { desired, allocated }: Resize, needs: string[]): ResizeActuation {
+  const { config, period, quotaPeriod, memoryQos } = runtime;
+  const { behaviour } = config.profile;
   const status = statusesByName(desired);
   const stats = snapshot.stats?.pods?.find(({ podRef: { uid } }) => uid === podUid(desired));
-  const countedOver = quotaPeriod(period, gateOn(config, CUSTOM_PERIOD));
-  const podValues = (pod: Pod) =>
-    podCgroupValues(
-      pod,
-      {
-        qos: qosClass(pod),
-        requests: podRequests(pod),
-        quotaOff: config.cpuCFSQuota ? undefined : "cpuCFSQuota is false",
-        period,
-        quotaPeriod: countedOver,
-        behaviour: config.profile.behaviour,
-      },
-      "",
-      quiet,
-    );
+  const uid = podUid(desired) ?? "";
+  const podValues = (pod: Pod) => {
+    const [qos, requests] = [qosClass(pod), podRequests(pod)];
+    const options = { qos, requests, quotaOff: quotaOff(runtime, uid), period, quotaPeriod, behaviour };
+    const values = podCgroupValues(pod, options, "", quiet);
+    // older kubelets leave these of a pod's cgroup as they are
+    if (memoryQos !== undefined && behaviour.memoryQosOfPods)
+      podMemoryQos(values, pod, qos, value(requests.get("memory") ?? ZERO), memoryQos, "", quiet);
+    return values;
+  };
   const done = actuationOf(allocated, desired, {
     config,
     isRunning: (name) => (status.get(name)?.state?.running ?? null) !== null,
     ofPod: { before: podValues(allocated), after: podValues(desired) },
-    valuesOf: (c) =>
-      containerValues(
-        desired,
-        c,
-        { cfsQuota: config.cpuCFSQuota, period: countedOver, exclusiveCpus: false, pageSizes: [] },
-        "",
-        quiet,
-      ),
+    valuesOf: (c) => resizedValues(desired, c, { context: runtime, uid, qos: qosClass(desired) }, quiet),
     usageOf: (container) => {
       if (stats === undefined) {
         needs.push("stats.pods");

@@ -46,6 +46,9 @@ interface Ports {
   readonly usageOf: (container: string | null) => number | undefined;
 }
 
+/** Memory of a pod's cgroup: its limit, and what Memory QoS makes of its requests. */
+const MEMORY = ["memory", "memoryMin", "memoryLow", "memoryHigh"] as const;
+
 /** A container whose amounts change. */
 interface Update {
   readonly container: Container;
@@ -141,7 +144,7 @@ function writesOf(resource: Resource, updates: readonly Update[], { ofPod, value
   const { before, after } = ofPod;
   const limit: Write = {
     container: null,
-    values: resource === "memory" ? only(after, "memory") : only(after, "cpuQuota", "cpuPeriod"),
+    values: resource === "memory" ? only(after, ...MEMORY) : only(after, "cpuQuota", "cpuPeriod"),
   };
   const shares: Write = { container: null, values: only(after, "cpuShares") };
   const containers = updates.map((update) => ({

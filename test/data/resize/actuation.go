@@ -5,13 +5,17 @@ import (
 	"encoding/json"
 	"math"
 	"math/rand"
+	"strconv"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 	apitest "k8s.io/cri-api/pkg/apis/testing"
 	statsapi "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
+	"k8s.io/kubernetes/pkg/apis/core/v1/helper/qos"
 	"k8s.io/kubernetes/pkg/kubelet/cm"
 	kubecontainer "k8s.io/kubernetes/pkg/kubelet/container"
 	containertest "k8s.io/kubernetes/pkg/kubelet/container/testing"
@@ -26,6 +30,10 @@ type actuationIn struct {
 	Running []string `json:"running"`
 	// Bytes of memory in use by the pod ("") and by container; a name that is missing: it is not known.
 	Usage map[string]uint64 `json:"usage"`
+	// Whether it is as on cgroup v2; allocatable memory is then 14 GiB, and swap 4 GiB.
+	Unified bool `json:"unified,omitempty"`
+	// Containers that have CPUs of their own.
+	Exclusive []string `json:"exclusive,omitempty"`
 }
 
 // One thing that is done: a container is stopped or made, or values of a pod's cgroup ("") or a container's are written.
@@ -70,6 +78,66 @@ func genActuation(r *rand.Rand, i int) any {
 	return x
 }
 
+func genUnified(r *rand.Rand, i int) any {
+	x := genActuation(r, i).(actuationIn)
+	x.Unified = true
+	c := &x.Configuration
+	one := r.Intn(2) == 0
+	c.SingleProcessOOMKill = &one
+	isOn := r.Intn(5) > 0
+	c.FeatureGates = map[string]bool{"MemoryQoS": isOn}
+	if quotaMayBeLeft && r.Intn(4) == 0 {
+		c.FeatureGates["DisableCPUQuotaWithExclusiveCPUs"] = false
+	}
+	if isOn {
+		factor := pick(r, 0.9, 0.9, 0.5, 0.333)
+		c.MemoryThrottlingFactor = &factor
+		if factorMayLack && r.Intn(3) == 0 {
+			c.MemoryThrottlingFactor = nil
+		}
+		c.MemoryReservationPolicy = pick(r, reservations...)
+	}
+	if r.Intn(3) == 0 {
+		// memory of containers that swap is not resized
+		c.MemorySwap = map[string]string{"swapBehavior": "LimitedSwap"}
+		for _, list := range [][]v1.Container{x.Pod.Spec.InitContainers, x.Pod.Spec.Containers} {
+			for _, k := range list {
+				before := x.Before.ContainerResources[k.Name]
+				for after, then := range map[*v1.ResourceList]v1.ResourceList{&k.Resources.Requests: before.Requests, &k.Resources.Limits: before.Limits} {
+					if memory, ok := then["memory"]; ok {
+						(*after)["memory"] = memory
+					}
+				}
+			}
+		}
+	}
+	if r.Intn(2) == 0 && qos.GetPodQOS(x.Pod) == v1.PodQOSGuaranteed {
+		for _, k := range x.Pod.Spec.Containers {
+			if r.Intn(2) == 0 {
+				x.Exclusive = append(x.Exclusive, k.Name)
+			}
+		}
+	}
+	if r.Intn(6) == 0 {
+		priority := int32(2000001000)
+		x.Pod.Spec.Priority = &priority
+	}
+	return x
+}
+
+// bytesIn reads files of cgroup v2 as numbers, "max" as -1, under the names of values.
+func bytesIn(unified map[string]string, values map[string]int64) {
+	for file, name := range map[string]string{"memory.min": "memoryMin", "memory.low": "memoryLow", "memory.high": "memoryHigh", "memory.swap.max": "memorySwap", "memory.oom.group": "memoryOomGroup"} {
+		if text, ok := unified[file]; ok {
+			n, err := strconv.ParseInt(text, 10, 64)
+			if err != nil {
+				n = -1
+			}
+			values[name] = n
+		}
+	}
+}
+
 // The cgroup of one pod: what was written to it last.
 type podCgroups struct {
 	cm.PodContainerManager
@@ -95,6 +163,7 @@ func (p *podCgroups) write(c *cm.ResourceConfig) {
 	if c.CPUPeriod != nil {
 		values["cpuPeriod"], p.now.CPUPeriod = int64(*c.CPUPeriod), c.CPUPeriod
 	}
+	bytesIn(c.Unified, values)
 	of := ""
 	p.told(step{Of: &of, Values: values})
 }
@@ -115,6 +184,7 @@ func (r *recordingRuntime) UpdateContainerResources(_ context.Context, id string
 			delete(values, name)
 		}
 	}
+	bytesIn(l.Unified, values)
 	r.told(step{Of: &id, Values: values})
 	return nil
 }
@@ -160,8 +230,13 @@ func askActuation(b []byte) any {
 	defer freshRoot()()
 	fakes := apitest.NewFakeRuntimeService()
 	runtimeService := &recordingRuntime{fakes, told, map[string]bool{}}
+	defer setGates(gatesAsTheyWere(x.Configuration.FeatureGates))
+	setGates(x.Configuration.FeatureGates)
 	isCgroup2UnifiedMode = func() bool { return false }
 	quota := x.Configuration.CPUCFSQuota == nil || *x.Configuration.CPUCFSQuota
+	if len(x.Exclusive) > 0 && utilfeature.DefaultFeatureGate.Enabled("DisableCPUQuotaWithExclusiveCPUs") {
+		quota = false
+	}
 	before := x.Before.of(x.Pod)
 	// a cgroup that was made as the kubelet makes it; without limits it reads as the kernel has it
 	unlimited, none := int64(math.MaxInt64/4096*4096), int64(-1)
@@ -172,9 +247,14 @@ func askActuation(b []byte) any {
 	if pods.now.CPUQuota == nil {
 		pods.now.CPUQuota = &none
 	}
-	manager := recordingManager{cm.NewStubContainerManager(), cm.NodeConfig{}, pods}
+	manager := recordingManager{cm.NewStubContainerManager(), cm.NodeConfig{}, pods, sets.New(x.Exclusive...)}
 	helper := &containertest.FakeRuntimeHelper{PodContainerDir: root, PodStats: map[types.UID]*statsapi.PodStats{}}
 	runtime := newRuntime(x.Configuration, manager, runtimeService, helper)
+	if x.Unified {
+		// the swap controller is looked for once, as this machine has it
+		runtime.GetContainerSwapBehavior(x.Pod, &x.Pod.Spec.Containers[0])
+		isCgroup2UnifiedMode = func() bool { return true }
+	}
 	none0 := uint64(0)
 	stats := func(usage map[string]uint64, all bool) *statsapi.PodStats {
 		memory := func(name string) *statsapi.MemoryStats {
@@ -213,6 +293,15 @@ func askActuation(b []byte) any {
 		}
 	}
 	return out
+}
+
+func allocatable() v1.ResourceList { return list(map[string]string{"memory": "14Gi"}) }
+
+func (c configuration) factor() float64 {
+	if c.MemoryThrottlingFactor == nil {
+		return 0.9
+	}
+	return *c.MemoryThrottlingFactor
 }
 
 type podStates struct{}

@@ -1,4 +1,4 @@
-// Answers of a kubelet's own functions about resizes: the vectors resize, resize-crowd, resize-validation and resize-actuation of test/vectors. Built with the tag
+// Answers of a kubelet's own functions about resizes: the vectors resize, resize-crowd, resize-validation, resize-actuation and resize-unified of test/vectors. Built with the tag
 // of a version (k134 to k137) in a module that requires k8s.io/kubernetes of that version with its staging modules replaced by
 // their v0 releases, as .ci/go-programs does. It wants a machine of cgroup v1, whose swap it takes for that of v2.
 //
@@ -6,6 +6,8 @@
 //	resize crowd SEED COUNT       the same with more of them than Go sorts by insertion, and pods that are not admitted yet
 //	resize validation SEED COUNT  what the API server's ValidatePodResize finds wrong with a patch
 //	resize actuation SEED COUNT   lets the runtime manager sync a pod whose allocation changed, and tells what it writes and stops
+//	resize unified SEED COUNT     the same as on cgroup v2, with Memory QoS, swap and containers that have CPUs of their own
+//	                              (resize-unified leaves out the cases with "exclusive")
 //
 // Each case is asked five times, or forty; those whose answers differ (Go's maps choose) are left out.
 package main
@@ -24,7 +26,9 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	"k8s.io/component-base/featuregate"
 	"k8s.io/kubernetes/pkg/kubelet/cm"
 	_ "k8s.io/kubernetes/pkg/kubelet/kuberuntime"
 )
@@ -34,12 +38,15 @@ var isCgroup2UnifiedMode func() bool
 
 // The parts of a KubeletConfiguration that the answers depend on.
 type configuration struct {
-	CPUManagerPolicy    string            `json:"cpuManagerPolicy,omitempty"`
-	MemoryManagerPolicy string            `json:"memoryManagerPolicy,omitempty"`
-	MemorySwap          map[string]string `json:"memorySwap,omitempty"`
-	FeatureGates        map[string]bool   `json:"featureGates,omitempty"`
-	CPUCFSQuota         *bool             `json:"cpuCFSQuota,omitempty"`
-	KubeReserved        map[string]string `json:"kubeReserved,omitempty"`
+	CPUManagerPolicy        string            `json:"cpuManagerPolicy,omitempty"`
+	MemoryManagerPolicy     string            `json:"memoryManagerPolicy,omitempty"`
+	MemorySwap              map[string]string `json:"memorySwap,omitempty"`
+	FeatureGates            map[string]bool   `json:"featureGates,omitempty"`
+	CPUCFSQuota             *bool             `json:"cpuCFSQuota,omitempty"`
+	SingleProcessOOMKill    *bool             `json:"singleProcessOOMKill,omitempty"`
+	MemoryThrottlingFactor  *float64          `json:"memoryThrottlingFactor,omitempty"`
+	MemoryReservationPolicy string            `json:"memoryReservationPolicy,omitempty"`
+	KubeReserved            map[string]string `json:"kubeReserved,omitempty"`
 }
 
 // What is allocated to a pod, as allocated_pods_state has it.
@@ -189,8 +196,8 @@ func makePod(r *rand.Rand, i int, changed, podLevel bool, cpu, mem int) (*v1.Pod
 
 func gatesAsTheyWere(set map[string]bool) map[string]bool {
 	back := map[string]bool{}
-	for name, on := range set {
-		back[name] = !on
+	for name := range set {
+		back[name] = utilfeature.DefaultFeatureGate.Enabled(featuregate.Feature(name))
 	}
 	return back
 }
@@ -206,6 +213,8 @@ type recordingManager struct {
 	cm.ContainerManager
 	config cm.NodeConfig
 	pods   *podCgroups
+	// containers that have CPUs of their own
+	exclusive sets.Set[string]
 }
 
 func (m recordingManager) GetNodeConfig() cm.NodeConfig                   { return m.config }
@@ -221,7 +230,7 @@ type suite struct {
 func main() {
 	seed, _ := strconv.ParseInt(os.Args[2], 10, 64)
 	count, _ := strconv.Atoi(os.Args[3])
-	s := map[string]suite{"queue": {genQueue, askQueue, 5}, "crowd": {genCrowd, askQueue, 5}, "actuation": {genActuation, askActuation, 5}, "validation": {genValidation, askValidation, 40}}[os.Args[1]]
+	s := map[string]suite{"queue": {genQueue, askQueue, 5}, "crowd": {genCrowd, askQueue, 5}, "actuation": {genActuation, askActuation, 5}, "unified": {genUnified, askActuation, 5}, "validation": {genValidation, askValidation, 40}}[os.Args[1]]
 	out := json.NewEncoder(os.Stdout)
 	out.SetEscapeHTML(false)
 	for i, kept := 0, 0; kept < count; i++ {

@@ -135,8 +135,8 @@ func askQueue(b []byte) any {
 	if err := json.Unmarshal(b, &x); err != nil {
 		panic(err)
 	}
-	setGates(x.Configuration.FeatureGates)
 	defer setGates(gatesAsTheyWere(x.Configuration.FeatureGates))
+	setGates(x.Configuration.FeatureGates)
 	defer freshRoot()()
 	ended := sets.New[types.UID]()
 	active := func() []*v1.Pod {
@@ -162,7 +162,7 @@ func askQueue(b []byte) any {
 		return nil, false
 	}
 	statuses := status.NewManager(fake.NewSimpleClientset(), kubepod.NewBasicPodManager(), &statustest.FakePodDeletionSafetyProvider{}, kubeletutil.NewPodStartupLatencyTracker())
-	manager := recordingManager{cm.NewStubContainerManager(), cm.NodeConfig{CPUManagerPolicy: x.Configuration.CPUManagerPolicy, MemoryManagerPolicy: x.Configuration.MemoryManagerPolicy, CgroupVersion: 2}, nil}
+	manager := recordingManager{cm.NewStubContainerManager(), cm.NodeConfig{CPUManagerPolicy: x.Configuration.CPUManagerPolicy, MemoryManagerPolicy: x.Configuration.MemoryManagerPolicy, CgroupVersion: 2}, nil, nil}
 	absolute := x.Node.Status.Capacity.DeepCopy()
 	for name, reserved := range list(x.Configuration.KubeReserved) {
 		a := absolute[name]

@@ -27,6 +27,11 @@ import (
 	"k8s.io/kubernetes/pkg/kubelet/runtimeclass"
 )
 
+// Whether quotas of exclusive CPUs may stay, and memoryThrottlingFactor may be left out.
+const quotaMayBeLeft, factorMayLack = true, false
+
+var reservations = []string{""}
+
 const podLevelIsResized = false
 
 var gatesTried = []map[string]bool{nil, nil, nil, {"InPlacePodVerticalScalingExclusiveCPUs": true}, {"InPlacePodVerticalScalingExclusiveMemory": true}, {"InPlacePodLevelResourcesVerticalScaling": true, "NodeDeclaredFeatures": true}}
@@ -51,6 +56,10 @@ func (p *podCgroups) SetPodCgroupConfig(_ klog.Logger, _ *v1.Pod, c *cm.Resource
 	p.write(c)
 	return nil
 }
+func (m recordingManager) PodHasExclusiveCPUs(_ *v1.Pod) bool { return m.exclusive.Len() > 0 }
+func (m recordingManager) ContainerHasExclusiveCPUs(_ *v1.Pod, c *v1.Container) bool {
+	return m.exclusive.Has(c.Name)
+}
 func configOf(pod *v1.Pod, quota bool) *cm.ResourceConfig {
 	return cm.ResourceConfigForPod(pod, quota, 100000, false)
 }
@@ -65,8 +74,8 @@ func newRuntime(c configuration, m cm.ContainerManager, service internalapi.Runt
 	quota := c.CPUCFSQuota == nil || *c.CPUCFSQuota
 	r, _, err := kuberuntime.NewKubeGenericRuntimeManager(background, &record.FakeRecorder{}, results.NewManager(), results.NewManager(), results.NewManager(),
 		root, root, &cadvisor.MachineInfo{MemoryCapacity: 16 << 30, SwapCapacity: 4 << 30}, podStates{}, 110, kubecontainer.RealOS{}, helper, nil, flowcontrol.NewBackOff(time.Second, time.Minute),
-		false, nil, 0, 0, "NeverVerify", nil, "", "", nil, quota, metav1.Duration{Duration: 100 * time.Millisecond}, service, images, m, logs.NewStubContainerLogManager(), runtimeclass.NewManager(nil),
-		false, c.MemorySwap["swapBehavior"], func() v1.ResourceList { return v1.ResourceList{} }, 0.9, noTimes{}, noopoteltrace.NewTracerProvider(), nil, nil)
+		false, nil, 0, 0, "NeverVerify", nil, "", "", c.SingleProcessOOMKill, quota, metav1.Duration{Duration: 100 * time.Millisecond}, service, images, m, logs.NewStubContainerLogManager(), runtimeclass.NewManager(nil),
+		false, c.MemorySwap["swapBehavior"], allocatable, c.factor(), noTimes{}, noopoteltrace.NewTracerProvider(), nil, nil)
 	if err != nil {
 		panic(err)
 	}

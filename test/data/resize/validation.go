@@ -126,8 +126,8 @@ func askValidation(b []byte) any {
 	if err := json.Unmarshal(b, &x); err != nil {
 		panic(err)
 	}
-	setGates(x.Configuration.FeatureGates)
 	defer setGates(gatesAsTheyWere(x.Configuration.FeatureGates))
+	setGates(x.Configuration.FeatureGates)
 	before, _ := json.Marshal(x.Pod)
 	patch, _ := json.Marshal(map[string]json.RawMessage{"spec": x.Patch})
 	merged, err := strategicpatch.StrategicMergePatch(before, patch, v1.Pod{})
