@@ -21,7 +21,7 @@ import { rfc3339 } from "../service/timestamp.ts";
 import { csvText, OUTCOME_COLUMNS, outcomeCells } from "../text/csv.ts";
 import { requireNode } from "./auth/authorize.ts";
 import { postedValue } from "./body.ts";
-import { DEFAULT_PAGE, pagesOf, rangeIn, reasonIssues, unknownReason } from "./decision-list.ts";
+import { DEFAULT_PAGE, pagesOf, rangeIn, reasonIssues } from "./decision-list.ts";
 import { csv, type Exchange, json, MAX_CSV_ROWS, param, queryOf, queryProblem, wantsCsv } from "./route.ts";
 
 /** POST /v1/nodes/{node}/outcomes: what a kubelet did, compared with what would have been decided. The same twice is recorded once. */
@@ -68,14 +68,10 @@ export async function getAgreement(exchange: Exchange): Promise<Result<Reply, Pr
     const listed = await pagesOf(asked, (query) => exchange.ports.store.listOutcomes(query), cellsOf);
     if (!listed.ok) return historyProblem(listed.error);
     const { items, nextPageToken } = listed.value;
-    const unknown = items.length === 0 ? unknownReason(filter.value.reason) : null;
-    if (unknown !== null) return unknown;
     return csv(exchange, csvText(OUTCOME_COLUMNS, items), "agreement", nextPageToken);
   }
   const page = await agreementPage(exchange.ports.store, asked);
-  if (!page.ok) return historyProblem(page.error);
-  const unknown = page.value.kinds.length === 0 ? unknownReason(filter.value.reason) : null;
-  return unknown ?? json(page.value);
+  return page.ok ? json(page.value) : historyProblem(page.error);
 }
 
 /** How outcomes compare: counts of all that the filter takes but for the verdict, and a page of them, newest first. */

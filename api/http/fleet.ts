@@ -30,7 +30,7 @@ import { parseLabelSelector } from "../service/label-selector.ts";
 import { historyProblem, type Problem } from "../service/problem.ts";
 import { rfc3339 } from "../service/timestamp.ts";
 import { type CsvCell, csvText } from "../text/csv.ts";
-import { rangeIn, reasonIssues, unknownReason } from "./decision-list.ts";
+import { rangeIn, reasonIssues } from "./decision-list.ts";
 import { findNode, unknownNode } from "./nodes.ts";
 import { csv, type Exchange, json, MAX_CSV_ROWS, queryOf, queryProblem, wantsCsv } from "./route.ts";
 
@@ -71,8 +71,6 @@ export async function listNodes(exchange: Exchange): Promise<Result<Reply, Probl
   const nodes = await fleetOf(ports.store, now, sinceMs, caller.node ?? undefined);
   if (!nodes.ok) return historyProblem(nodes.error);
   const all = ordered(filtered(nodes.value, filter), by);
-  const unknown = all.length === 0 ? unknownReason(filter.reason) : null;
-  if (unknown !== null) return unknown;
   const rest = after === null ? all : all.filter((node) => comparePlaces(placeOf(node, by), after, by) > 0);
   const shown = rest.slice(0, limit);
   const last = rest.length > limit ? shown.at(-1) : undefined;

@@ -39,6 +39,9 @@ export const END_REASONS: readonly string[] = [
 /** `OutOfhugepages-2Mi`, `OutOfexample.com/gpu`. */
 export const OF_A_RESOURCE = /^OutOf(?:hugepages-|.*\/)/;
 
+/** As a JSON schema tells them. */
+export const END_REASON_PATTERN = `^(?:${END_REASONS.map((one) => one.replaceAll(".", "\\.")).join("|")}|OutOfhugepages-.*|OutOf.*/.*)$`;
+
 /** Whether kubelets may give it: a resource of any name makes one of the form `OutOf...`. */
 const isKnown = (reason: string): boolean => END_REASONS.includes(reason) || reason.startsWith("OutOf");
 

@@ -91,7 +91,8 @@ const actuation = suite({
       containerStatuses: named(containers).map(status),
     };
     const cpus = Object.fromEntries(exclusive.map((name, i) => [name, String(i + 1)]));
-    const cpu_manager_state = { policyName: "static", defaultCpuSet: "0,3-15", entries: { [pod.metadata.uid]: cpus } };
+    const entries = { [pod.metadata.uid]: cpus };
+    const cpu_manager_state = { policyName: "static", defaultCpuSet: `0,${exclusive.length + 1}-15`, entries };
     const capacity = unified ? { ...LARGE, memory: "16Gi" } : LARGE;
     return readSnapshot({
       kubeletConfiguration: {

@@ -124,7 +124,7 @@ export function misspelt(of: Of): void {
     expect(issues?.[0]?.near).toBe(meant);
   });
 
-  test.each(["/v1/decisions", "/v1/nodes", "/v1/agreement", "/decisions", "/", "/agreement"])(
+  test.each(["/v1/decisions", "/decisions", "/", "/agreement"])(
     "%s: a reason that no kubelet gives is told with those that there are",
     async (path) => {
       const { issues } = await problemOf(await get(of(), `${path}?reason=SomethingElseEntirely`), "invalid_query");

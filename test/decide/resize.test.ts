@@ -43,6 +43,15 @@ describe("what is thought of", () => {
     const recommendation = { containerRecommendations: [{ containerName: "app", target: { cpu: "1500m" } }] };
     expect(one(on([web]), { ...WEB, recommendation })).toMatchObject({ status: "InProgress", changes });
   });
+  test("a state with which no kubelet starts is told, in its words", () => {
+    const cpu_manager_state = { policyName: "static", defaultCpuSet: "0,2", entries: {} };
+    const machine = { cpus: [0, 1, 2, 3].map((cpu) => ({ cpu, core: cpu, socket: 0, numa: 0 })) };
+    const kubeletConfiguration = { cpuManagerPolicy: "static", kubeReserved: { cpu: "1" } };
+    const snapshot = on([web], "v1.36.3", { machine, kubeletConfiguration, assignments: { cpu_manager_state } });
+    expect(() => one(snapshot, { ...WEB, to: { cpu: "1500m" } })).toThrow(
+      /^invalid_state: .*current set of available CPUs "0-3" doesn't match with CPUs in state "0,2"/,
+    );
+  });
   test("a patch of the subresource changes what it names", () => {
     const spec = { containers: [{ name: "app", resources: { limits: { memory: "2Gi" } } }] };
     expect(one(on([web]), { ...WEB, spec }).changes).toEqual([

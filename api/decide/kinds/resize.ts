@@ -192,6 +192,11 @@ function tryResize(node: Node, one: Resize, asked: EffectiveAsked<ResizeAsk>): R
   const admission = decideWithManagers({ ...asked, snapshot, facts: {}, ask }, { preempts });
   if (!admission.ok) return admission;
   const { decision, reasons, needs } = admission.value;
+  const [fault] = decision.startErrors;
+  if (fault !== undefined) {
+    const message = `a kubelet with these assignments does not start: ${fault}; decide \`admission\` to see all of it`;
+    return err({ code: "invalid_state", message, needs: ["assignments"] });
+  }
   const verdict = verdictOf(changes.length > 0, infeasible, invalid, decision);
   const usage: string[] = [];
   const actuation = verdict.status === "InProgress" ? actuate(node, one, usage) : null;

@@ -2,6 +2,7 @@ import { REMOVAL_TARGETS } from "../../../db/rows.ts";
 import { MAX_PAGE } from "../../../db/store.ts";
 import { REMOVAL_ENDS } from "../../model/container-gc.ts";
 import { KINDS, VERDICTS } from "../../model/decision.ts";
+import { END_REASON_PATTERN } from "../../model/end-reasons.ts";
 import { ADMITTED, REMOVING_KINDS } from "../../model/kinds.ts";
 import { LIMITS } from "../../model/limits.ts";
 import { KNOWN_VERSION_PATTERN } from "../../profiles/index.ts";
@@ -29,11 +30,12 @@ export const format = query("format", "csv: a file for spreadsheets, as `Accept:
 });
 export const FILE = `As CSV an answer has up to ${MAX_CSV_ROWS} rows, and where there are more, a Link header with rel="next".`;
 
-export const ofReason = (what: string) =>
+export const ofReason = (what: string, more: object = {}) =>
   query("reason", `Only with this word of the kubelet for why: ${what}`, {
     type: "string",
     minLength: 1,
     maxLength: LIMITS.textLength,
+    ...more,
   });
 
 export const DECISION_FILTERS = [
@@ -42,7 +44,9 @@ export const DECISION_FILTERS = [
     type: "string",
     enum: [...VERDICTS, ADMITTED],
   }),
-  ofReason("a refused pod's reason such as OutOfcpu, the signal of an eviction such as memory.available"),
+  ofReason("a refused pod's reason such as OutOfcpu, the signal of an eviction such as memory.available", {
+    pattern: END_REASON_PATTERN,
+  }),
   query("pod", "Only about this pod: a uid, a name, or namespace/name"),
   query("kubelet", "Only decided as this version of the kubelet, such as 1.36: see policyVersion", {
     type: "string",

@@ -7,7 +7,6 @@
 //	resize validation SEED COUNT  what the API server's ValidatePodResize finds wrong with a patch
 //	resize actuation SEED COUNT   lets the runtime manager sync a pod whose allocation changed, and tells what it writes and stops
 //	resize unified SEED COUNT     the same as on cgroup v2, with Memory QoS, swap and containers that have CPUs of their own
-//	                              (resize-unified leaves out the cases with "exclusive")
 //
 // Each case is asked five times, or forty; those whose answers differ (Go's maps choose) are left out.
 package main
