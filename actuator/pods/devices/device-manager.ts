@@ -13,7 +13,7 @@ import { claimsDirectory, type Lock, takeLock } from "../../core/lock.ts";
 import type { Problem } from "../../core/ports.ts";
 import type { PluginTimeouts } from "../../deviceplugin/endpoint.ts";
 import { type DevicePluginHost, openDevicePluginHost } from "../../deviceplugin/host.ts";
-import type { ResourceAmount } from "../../deviceplugin/plugins.ts";
+import type { PluginState, ResourceAmount } from "../../deviceplugin/plugins.ts";
 import type { PluginHandler } from "../../deviceplugin/watcher.ts";
 import type { PodContainer, RunnablePod } from "../../lifecycle/pod.ts";
 import type { ContainerHealth } from "../../lifecycle/status/status.ts";
@@ -86,11 +86,13 @@ export class DeviceManager implements NodeDevices, ContainerDevices {
 
   /**
    * True: a change deserves a sync of its own, because a pod waits for devices, or plugins came or went since this was last
-   * asked. Health flips can wait for the next sync.
+   * asked, or devices of a resource that pods hold have another health. Other flips can wait for the next sync.
    */
   needsSync(): boolean {
+    const held = new Set(this.#parts.assignments.now().entries?.map(({ resourceName }) => resourceName));
+    const told = (s: PluginState): string => (held.has(s.resource) ? ` ${s.flips}` : "");
     const states = this.host.states();
-    const plugins = states.map((s) => `${s.resource} ${s.generation} ${s.state} ${s.listed}`).join();
+    const plugins = states.map((s) => `${s.resource} ${s.generation} ${s.state} ${s.listed}${told(s)}`).join();
     const isOther = plugins !== this.#pluginsSeen;
     this.#pluginsSeen = plugins;
     return isOther || this.#isAwaited || this.#parts.missing.toReallocate().size > 0;

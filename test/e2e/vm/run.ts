@@ -1,6 +1,6 @@
 import { spawn } from "node:child_process";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { setPriority, tmpdir } from "node:os";
 import { join } from "node:path";
 import { type Guest, type GuestKind, prepareGuest } from "./build.ts";
 import { cpioArchive, fileEntries } from "./cpio.ts";
@@ -58,6 +58,15 @@ function processors({ cpus = 2, isHyperThreaded = false }: GuestJob): string[] {
   return ["-cpu", `max,vendor=GenuineIntel,${WITHOUT}`, "-smp", `${cpus},sockets=1,cores=${cpus / 2},threads=2`];
 }
 
+/** A guest's clock ticks on while it waits for a processor: one that comes first is through with a third of the work. */
+function hurry(pid: number | undefined): void {
+  try {
+    if (pid !== undefined) setPriority(pid, -10);
+  } catch {
+    // only root may
+  }
+}
+
 type Captured = { readonly text: string; readonly pid: number | undefined; readonly killed: boolean };
 
 /** A program on a busy machine may take so long to say something. */
@@ -69,6 +78,7 @@ const SILENT_MS = 120_000;
  */
 async function capture(program: string, args: string[], timeoutMs: number): Promise<Captured> {
   const child = spawn(program, args, { stdio: ["ignore", "pipe", "pipe"] });
+  hurry(child.pid);
   const end = () => child.kill("SIGKILL");
   process.once("exit", end);
   let timer = setTimeout(end, SILENT_MS + timeoutMs);
