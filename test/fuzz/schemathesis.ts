@@ -74,20 +74,26 @@ export async function schemathesis(options: SchemathesisOptions): Promise<readon
       "--continue-on-failure",
       ...named,
     ];
-    runs.push({ phases, ...(await longEnough(Math.max(1, Math.round(seconds * share)), args, folder)) });
+    const own = Math.max(1, Math.round(seconds * share));
+    runs.push({ phases, ...(await longEnough(own, args, { phases, folder })) });
   }
   return runs;
 }
 
-/** At least so many requests are tried, however slow the machine is: in the time that it takes. */
+/** At least so many requests are tried, and each phase has some, however slow the machine is: in the time that it takes. */
 export const LEAST = 10;
 const LONGEST_SECONDS = 160;
 
-async function longEnough(seconds: number, args: readonly string[], folder: string): ReturnType<typeof run> {
+async function longEnough(
+  seconds: number,
+  args: readonly string[],
+  { phases, folder }: Pick<SchemathesisRun, "phases"> & { readonly folder: string },
+): ReturnType<typeof run> {
   const done = await run([...args, `--max-time=${seconds}`], folder);
+  const hasAll = phases.every((phase) => new RegExp(`✅ +${phase}$`, "m").test(done.told));
   const generated = Number(/(\d+) generated/.exec(done.told)?.[1] ?? 0);
-  if (done.code !== 0 || generated >= LEAST || seconds >= LONGEST_SECONDS) return done;
-  return longEnough(2 * seconds, args, folder);
+  if (done.code !== 0 || (generated >= LEAST && hasAll) || seconds >= LONGEST_SECONDS) return done;
+  return longEnough(2 * seconds, args, { phases, folder });
 }
 
 async function run(args: readonly string[], folder: string): Promise<Pick<SchemathesisRun, "code" | "told">> {
