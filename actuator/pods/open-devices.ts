@@ -50,7 +50,8 @@ export async function openNodeDevices({ configuration, readPods, ...options }: N
   };
   const clock = systemClock;
   const find = claimsSource(config, () => stood);
-  const claims = openClaims({ config, configuration, files, clock, claims: find, stood: () => stood, onChange });
+  const effective = configurationOf(configuration, profileOf(config.kubeletVersion));
+  const claims = openClaims({ config, effective, files, clock, claims: find, stood: () => stood, onChange });
   const devices = await openDevices({ ...options, clock, ...(claims && { handlers: claims.handlers }) });
   if (!devices.ok) return err(`device plugins: ${devices.error}`);
   if (devices.value === undefined && claims !== undefined) {
@@ -58,7 +59,6 @@ export async function openNodeDevices({ configuration, readPods, ...options }: N
     if (fault !== undefined) return err(`DRA drivers: ${fault}`);
     claims.watch();
   }
-  const effective = configurationOf(configuration, profileOf(config.kubeletVersion));
   const manager = gateOn(effective, "ResourceHealthStatus") ? devices.value?.manager : undefined;
   const health = { health: (pod: RunnablePod) => joinHealth(manager?.health(pod), claims?.port.health(pod)) };
   const ports = {
@@ -147,7 +147,7 @@ async function openDevices(options: DevicesOptions): Promise<Result<OpenDevices 
 interface ClaimsOptions {
   readonly config: ActuatorConfig;
   /** As it is at the start, which is when a kubelet reads its gates. */
-  readonly configuration: unknown;
+  readonly effective: EffectiveConfiguration;
   readonly files: ManagerFiles;
   readonly clock: PodClock;
   readonly claims: FindClaims;
@@ -170,9 +170,8 @@ interface OpenClaims {
 
 /** ResourceClaims, where the settings want DRA drivers served; undefined: they do not. */
 function openClaims(options: ClaimsOptions): OpenClaims | undefined {
-  const { config, configuration, clock, stood, onChange } = options;
+  const { config, effective, clock, stood, onChange } = options;
   if (config.draDrivers === "off") return undefined;
-  const effective = configurationOf(configuration, profileOf(config.kubeletVersion));
   const changes = new ChangeNotifier(clock);
   changes.onChange(onChange);
   let drivers = 0;

@@ -97,8 +97,8 @@ export function reportCrash(terminal: Terminal, thrown: unknown): number {
 export const reasonOption = (such: string, mayBeOther = false): Option =>
   new Option("--reason <reason>", `with the kubelet's word for why only, such as ${such}`).argParser(
     (given: string) => {
-      const wrong = reasonFault(given);
-      if (wrong !== null && (wrong.near !== undefined || !mayBeOther))
+      const wrong = reasonFault(given, mayBeOther);
+      if (wrong !== null)
         throw new InvalidArgumentError(wrong.near === undefined ? wrong.message : `\n(Did you mean ${wrong.near}?)`);
       return given;
     },

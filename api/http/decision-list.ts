@@ -121,8 +121,8 @@ export function reasonIssues(reason: string | undefined, mayBeOther = false): re
   if (reason === undefined) return [];
   if (reason === "" || reason.length > LIMITS.textLength)
     return [{ path: "reason", message: `must be 1 to ${LIMITS.textLength} characters, such as OutOfcpu` }];
-  const fault = reasonFault(reason);
-  return fault === null || (mayBeOther && fault.near === undefined) ? [] : [{ path: "reason", ...fault }];
+  const fault = reasonFault(reason, mayBeOther);
+  return fault === null ? [] : [{ path: "reason", ...fault }];
 }
 
 /** The problem of a reason by which nothing is found and that no kubelet is known to give; null: it is none. */

@@ -47,12 +47,16 @@ const isKnown = (reason: string): boolean => END_REASONS.includes(reason) || rea
 
 /**
  * What is wrong with a reason that somebody asks for, with the one that may have been meant; null: kubelets may give it. One that is
- * like a known one by letters or by their case is taken for a mistake too.
+ * like a known one by letters or by their case is taken for a mistake too. `mayBeOther`: kubelets may have reported it in a word that is
+ * not known here.
  */
-export function reasonFault(asked: string): { readonly message: string; readonly near?: string } | null {
+export function reasonFault(
+  asked: string,
+  mayBeOther = false,
+): { readonly message: string; readonly near?: string } | null {
   const near = meantReason(asked);
   if (near !== null) return { message: `there is no \`${asked}\`; did you mean ${near}?`, near };
-  if (isKnown(asked)) return null;
+  if (mayBeOther || isKnown(asked)) return null;
   return { message: `there is no \`${asked}\`: kubelets give ${END_REASONS.join(", ")}` };
 }
 

@@ -13,16 +13,11 @@ export function didYouMean(given: string, names: readonly string[], otherwise: s
   return near === null ? otherwise : `did you mean ${near}?`;
 }
 
-/** What is wrong with a word that is none of these, with the one that may have been meant. */
-export function notAmong(given: string, words: readonly string[]): string {
-  const near = nearName(given, words);
-  return `must be one of ${words.join(", ")}${near === null ? "" : `; did you mean ${near}?`}`;
-}
-
-/** The same as the issue of the field at `path`. */
+/** What is wrong with the field at `path`, whose word is none of these, with the one that may have been meant. */
 export function notAmongIssue(path: string, given: string, words: readonly string[]): InputIssue {
   const near = nearName(given, words);
-  return { path, message: notAmong(given, words), ...(near === null ? {} : { near }) };
+  const message = `must be one of ${words.join(", ")}`;
+  return near === null ? { path, message } : { path, message: `${message}; did you mean ${near}?`, near };
 }
 
 /** No name that one looks for is longer. */

@@ -72,7 +72,6 @@ const deviceHealth = z.object({
   name: text,
   resources: optional(z.array(z.object({ resourceID: text, health: optional(text) })).max(LIMITS.devices)),
 });
-export type ObservedDeviceHealth = z.output<typeof deviceHealth>;
 export const containerStatus = z.object({
   name: pathPart,
   containerID: optional(text),

@@ -171,26 +171,26 @@ else
       await failure(other, /another program, which has `nodewise.mine`/);
       expect(await tablesOf("taken")).toEqual(["nodewise.mine"]);
       const alike = await server.database("alike");
-      await server.query(
-        "alike",
-        "CREATE SCHEMA nodewise; CREATE TABLE nodewise.migrations (name text, applied_at date)",
-      );
-      await failure(alike, /another program, which has `nodewise.migrations`/);
-      await server.query("alike", "DROP TABLE nodewise.migrations; CREATE VIEW nodewise.seen AS SELECT 1 AS one");
-      await failure(alike, /another program, which has `nodewise.seen`/);
-      await server.query(
-        "alike",
-        "DROP VIEW nodewise.seen; CREATE FUNCTION nodewise.one() RETURNS int LANGUAGE sql AS 'SELECT 1'",
-      );
-      await failure(alike, /another program, which has `nodewise.one`/);
-      await server.query("alike", "DROP FUNCTION nodewise.one; CREATE TYPE nodewise.mood AS ENUM ('good')");
-      await failure(alike, /another program, which has `nodewise.mood`/);
-      await server.query(
-        "alike",
-        "DROP TYPE nodewise.mood; CREATE TABLE nodewise.migrations (name text); CREATE TABLE nodewise.decisions (id int)",
-      );
-      await failure(alike, /another program, which has `nodewise.decisions`/);
-      await server.query("alike", "DROP TABLE nodewise.migrations; DROP TABLE nodewise.decisions");
+      await server.query("alike", "CREATE SCHEMA nodewise");
+      for (const [make, told, drop] of [
+        [
+          "TABLE nodewise.migrations (name text, applied_at date)",
+          /`nodewise.migrations`/,
+          "TABLE nodewise.migrations",
+        ],
+        ["VIEW nodewise.seen AS SELECT 1 AS one", /`nodewise.seen`/, "VIEW nodewise.seen"],
+        ["FUNCTION nodewise.one() RETURNS int LANGUAGE sql AS 'SELECT 1'", /`nodewise.one`/, "FUNCTION nodewise.one"],
+        ["TYPE nodewise.mood AS ENUM ('good')", /`nodewise.mood`/, "TYPE nodewise.mood"],
+        [
+          "TABLE nodewise.migrations (name text); CREATE TABLE nodewise.decisions (id int)",
+          /`nodewise.decisions`/,
+          "TABLE nodewise.migrations, nodewise.decisions",
+        ],
+      ] as const) {
+        await server.query("alike", `CREATE ${make}`);
+        await failure(alike, new RegExp(`another program, which has ${told.source}`));
+        await server.query("alike", `DROP ${drop}`);
+      }
       expect(await tablesOf("alike")).toEqual([]);
     });
 

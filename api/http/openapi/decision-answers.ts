@@ -44,6 +44,11 @@ const explainedThen = { reasons: z.array(placeReasonsForm(recordedReason)), need
 
 const namedVersion = z.string().optional().describe("as the request named it; absent: it named none");
 
+const issue = z.strictObject({
+  path: z.string(),
+  message: z.string(),
+  near: z.string().optional().describe("the word that may have been meant"),
+});
 const answered = {
   ...identity,
   profile,
@@ -62,13 +67,7 @@ const answered = {
     .optional()
     .describe("what was not posted and was filled in as the API server does: requests from limits; absent: nothing"),
   leftOut: z
-    .array(
-      z.strictObject({
-        path: z.string(),
-        message: z.string(),
-        near: z.string().optional().describe("the word that may have been meant"),
-      }),
-    )
+    .array(issue)
     .optional()
     .describe(
       "fields of the posted kubeletConfiguration that a kubelet does not know and leaves out, at most 20; absent: none",
@@ -131,15 +130,7 @@ export const problemAnswer = z.strictObject({
   detail: z.string(),
   code: z.enum(Object.keys(PROBLEMS) as [keyof typeof PROBLEMS]),
   advice: z.string(),
-  issues: z
-    .array(
-      z.strictObject({
-        path: z.string(),
-        message: z.string(),
-        near: z.string().optional().describe("the word that may have been meant"),
-      }),
-    )
-    .optional(),
+  issues: z.array(issue).optional(),
   needs: z.array(z.string()).optional(),
   near: z.array(z.string()).optional().describe("names that may have been meant"),
   requestId: z.string(),

@@ -7,7 +7,7 @@ import { decodeSnapshot } from "../../model/decode.ts";
 import { durationBefore } from "../../model/duration.ts";
 import { isVersion, VERSION_FORM } from "../../model/fields.ts";
 import { endWord } from "../../model/kinds.ts";
-import { notAmong } from "../../model/near-name.ts";
+import { notAmongIssue } from "../../model/near-name.ts";
 import { ok, type Result } from "../../model/result.ts";
 import { profileOf } from "../../profiles/index.ts";
 import { type Change, changed, LEFT_OUT } from "../../service/replay/parsed.ts";
@@ -174,7 +174,7 @@ export function readQuestion(texts: ReplayTexts, file: GivenText | null, nowMs: 
     faults.push({ field: "since", text: `is later than ${untilMs === undefined ? "now" : "until"}` });
   const node = texts.node.trim();
   const kind = texts.kind.trim();
-  if (kind !== "" && !isKind(kind)) faults.push({ field: "kind", text: notAmong(kind, KINDS) });
+  if (kind !== "" && !isKind(kind)) faults.push({ field: "kind", text: notAmongIssue("kind", kind, KINDS).message });
   const kubelet = texts.kubelet.trim();
   if (kubelet !== "" && !isVersion(kubelet)) faults.push({ field: "kubelet", text: VERSION_FORM });
   const read = readChange(texts, file);
