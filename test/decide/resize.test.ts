@@ -48,8 +48,10 @@ describe("what is thought of", () => {
     const machine = { cpus: [0, 1, 2, 3].map((cpu) => ({ cpu, core: cpu, socket: 0, numa: 0 })) };
     const kubeletConfiguration = { cpuManagerPolicy: "static", kubeReserved: { cpu: "1" } };
     const snapshot = on([web], "v1.36.3", { machine, kubeletConfiguration, assignments: { cpu_manager_state } });
-    expect(() => one(snapshot, { ...WEB, to: { cpu: "1500m" } })).toThrow(
-      /^invalid_state: .*current set of available CPUs "0-3" doesn't match with CPUs in state "0,2"/,
+    const { status, message } = one(snapshot, { ...WEB, to: { cpu: "1500m" } });
+    expect(status).toBe("Deferred");
+    expect(message).toMatch(
+      /^the kubelet does not start: current set of available CPUs "0-3" doesn't match with CPUs in state "0,2"/,
     );
   });
   test("a patch of the subresource changes what it names", () => {

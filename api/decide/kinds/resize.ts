@@ -192,11 +192,6 @@ function tryResize(node: Node, one: Resize, asked: EffectiveAsked<ResizeAsk>): R
   const admission = decideWithManagers({ ...asked, snapshot, facts: {}, ask }, { preempts });
   if (!admission.ok) return admission;
   const { decision, reasons, needs } = admission.value;
-  const [fault] = decision.startErrors;
-  if (fault !== undefined) {
-    const message = `a kubelet with these assignments does not start: ${fault}; decide \`admission\` to see all of it`;
-    return err({ code: "invalid_state", message, needs: ["assignments"] });
-  }
   const verdict = verdictOf(changes.length > 0, infeasible, invalid, decision);
   const usage: string[] = [];
   const actuation = verdict.status === "InProgress" ? actuate(node, one, usage) : null;
@@ -229,11 +224,16 @@ function verdictOf(
   changes: boolean,
   infeasible: Infeasible | null,
   invalid: Infeasible | null,
-  { admit, message }: AdmissionDecision,
+  { admit, message, startErrors: [fault] }: AdmissionDecision,
 ): Pick<PodResize, "status" | "check" | "message"> {
   if (!changes && infeasible === null) return { status: "Unchanged", check: null, message: "" };
   if (infeasible !== null) return { status: infeasible === invalid ? "Rejected" : "Infeasible", ...infeasible };
-  return admit ? { status: "InProgress", check: null, message: "" } : { status: "Deferred", check: null, message };
+  if (admit) return { status: "InProgress", check: null, message: "" };
+  return {
+    status: "Deferred",
+    check: null,
+    message: fault === undefined ? message : `the kubelet does not start: ${fault}`,
+  };
 }
 
 /** The most that the whole pod may request of CPU and memory beside the others. */
