@@ -98,6 +98,10 @@ export function leftOutOfSnapshot(snapshot: unknown, { fieldNames }: Profile): r
 /** Nobody misspells one that is so long. */
 const LONGEST_NAME = 64;
 
+/** kubelet 1.36: sigs.k8s.io/json appendStrictFieldStackKey, whatever a name is made of. */
+const strictPath = (path: Path): string =>
+  path.map((step, i) => (typeof step === "number" ? `[${step}]` : i === 0 ? step : `.${step}`)).join("");
+
 /** `form`: the path without the places in lists. */
 function* below(value: unknown, path: Path, form: string, of: KnownFields): Generator<UnknownField, undefined> {
   if (Array.isArray(value)) {
@@ -110,7 +114,7 @@ function* below(value: unknown, path: Path, form: string, of: KnownFields): Gene
     const at = [...path, name];
     if (known.includes(name)) yield* below(inner, at, form === "" ? name : `${form}.${name}`, of);
     else {
-      const fault = `strict decoding error: unknown field "${joinPath("", at)}"`;
+      const fault = `strict decoding error: unknown field ${JSON.stringify(strictPath(at))}`;
       yield { path: at, fault, near: name.length > LONGEST_NAME ? null : nearName(name, known) };
     }
   }

@@ -8,7 +8,7 @@ export interface Difference extends PlaceDifference {
   /** Absent: there was none. */
   readonly recorded?: unknown;
   readonly replayed?: unknown;
-  /** The resource or the signal that each number is an amount of, where the answer names it. */
+  /** The resource or the signal that each value is about, where an object around it names it; of no list and no object. */
   readonly resources?: Sides;
 }
 interface Sides {
@@ -93,10 +93,11 @@ function named(side: keyof Sides, value: unknown): Sides {
   return typeof name === "string" ? { [side]: name } : {};
 }
 
+const isOne = (value: unknown): boolean => value !== undefined && (typeof value !== "object" || value === null);
 function resourcesOf(a: unknown, b: unknown, { recorded, replayed }: Sides): Pick<Difference, "resources"> {
   const sides: Sides = {
-    ...(typeof a === "number" && recorded !== undefined && { recorded }),
-    ...(typeof b === "number" && replayed !== undefined && { replayed }),
+    ...(isOne(a) && recorded !== undefined && { recorded }),
+    ...(isOne(b) && replayed !== undefined && { replayed }),
   };
   return Object.keys(sides).length === 0 ? {} : { resources: sides };
 }

@@ -8,7 +8,7 @@ export interface ComparedPlace {
   readonly path: string;
   readonly recorded?: unknown;
   readonly replayed?: unknown;
-  /** The resource or the signal that each number is an amount of. */
+  /** The resource or the signal that each value is about. */
   readonly resources?: { readonly recorded?: string; readonly replayed?: string };
   /** The sides whose value is not here, since it is long. */
   readonly omitted?: readonly ("recorded" | "replayed")[];
@@ -16,7 +16,15 @@ export interface ComparedPlace {
 
 /** `allocatable.memory: 22.1 GiB -> 20.6 GiB`. Printable. */
 export const differenceLine = (place: ComparedPlace): string =>
-  `${printable(place.path)}: ${differenceTexts(place).join(" -> ")}`;
+  `${placeText(place)}: ${differenceTexts(place).join(" -> ")}`;
+
+/** `allocatable.memory`, and `thresholds[6].value (nodefs.available)`, since an index says nothing. Printable. */
+export function placeText({ path, resources = {} }: Pick<ComparedPlace, "path" | "resources">): string {
+  const about = resources.recorded ?? resources.replayed;
+  const isSame = resources.replayed === undefined || about === resources.replayed;
+  const isNamed = about === undefined || !isSame || path.includes(about);
+  return printable(isNamed || !/\[\d+\]/.test(path) ? path : `${path} (${about})`);
+}
 
 /**
  * Both values as people read them: `500 MiB`, a time, `default/web` of a pod, `3 entries`. Exact, as JSON has them, where that is
@@ -50,22 +58,26 @@ const exactText = (value: unknown, longest: number): string => {
 /** `resource`: as `ComparedPlace.resources` has it; a member may as well have the resource's own name, `allocatable.memory`. */
 function readText(path: string, value: unknown, resource: string | undefined, longest: number): string {
   if (value === undefined || value === null) return "(none)";
-  const member = /([\w-]+)["\]]*$/.exec(path)?.[1] ?? "";
+  const member = /([^.[\]"]+|"[^"]+")\]*$/.exec(path)?.[1]?.replaceAll('"', "") ?? "";
   if (typeof value === "number") return numberText(member, value, resource);
-  if (typeof value === "string") return exactText(quantityText(member, value), longest);
+  if (typeof value === "string") return exactText(quantityText(resourceIn(member, resource), value), longest);
   return typeof value === "object" ? clipped(shortText(value), longest) : exactText(value, longest);
 }
 
 /** Members that hold amounts of the resource that the object around them names. */
 const AMOUNTS =
-  /^(?:quantity|available|capacity|distance|usage|request|aboveRequest|requested|used|insufficient|atMost|less|overhead|others)$/;
+  /^(?:value|quantity|available|capacity|distance|usage|request|aboveRequest|requested|used|insufficient|atMost|less|overhead|others)$/;
+
+const resourceIn = (member: string, resource: string | undefined): string =>
+  resourceOfSignal(resource !== undefined && AMOUNTS.test(member) ? resource : member);
 
 function numberText(member: string, value: number, resource: string | undefined): string {
   if (/Bytes$/.test(member)) return humanBytes(value);
   if (/(?:At|until)Ms$/.test(member)) return timeText(value);
+  if (/InMs$/.test(member) && value < 1000) return "now";
   if (/Ms$/.test(member)) return durationText(value);
-  if (resource !== undefined && AMOUNTS.test(member)) return amountText(resourceOfSignal(resource), value);
-  return isBytes(member) ? amountText(member, value) : `${value}`;
+  const of = resourceIn(member, resource);
+  return of !== member || isBytes(of) ? amountText(of, value) : `${value}`;
 }
 
 const NAMES = 3;

@@ -8,15 +8,27 @@ describe("where two answers differ, as people read it", () => {
   test("a number is an amount of the resource or the signal that the object around it names", () => {
     const pass = (signal: string, quantity: number) => ({ forecast: [{ threshold: { signal }, distance: quantity }] });
     expect(lines(pass("memory.available", 23927377920), pass("memory.available", -244396032))).toEqual([
-      "forecast[0].distance: 22.3 GiB -> -233.1 MiB",
+      "forecast[0].distance (memory.available): 22.3 GiB -> -233.1 MiB",
     ]);
     expect(lines(pass("nodefs.inodesFree", 5000), pass("nodefs.inodesFree", 4000))).toEqual([
-      "forecast[0].distance: 5,000 -> 4,000",
+      "forecast[0].distance (nodefs.inodesFree): 5,000 -> 4,000",
     ]);
     const need = (resource: string, quantity: number) => ({ need: [{ resource, quantity }] });
     expect(lines(need("memory", 67108864), need("cpu", 150))).toEqual([
       "need[0].resource: memory -> cpu",
       "need[0].quantity: 64 MiB -> 150m",
+    ]);
+    const configured = (value: string) => ({ evictionHard: { "memory.available": value }, kubeReserved: { cpu: "1" } });
+    expect(lines(configured("21484279040"), configured("1Gi"))).toEqual([
+      'evictionHard["memory.available"]: 20 GiB -> 1 GiB',
+    ]);
+    const thresholds = (value: string, evictsInMs: number | null) => ({
+      thresholds: [{ signal: "nodefs.available", value, met: evictsInMs !== null, evictsInMs }],
+    });
+    expect(lines(thresholds("10%", null), thresholds("21484279040", 0))).toEqual([
+      "thresholds[0].value (nodefs.available): 10% -> 20 GiB",
+      "thresholds[0].met (nodefs.available): false -> true",
+      "thresholds[0].evictsInMs (nodefs.available): (none) -> now",
     ]);
     expect(lines({ resource: "memory", place: 67108864 }, { resource: "memory", place: 2 })).toEqual([
       "place: 67108864 -> 2",

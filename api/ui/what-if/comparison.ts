@@ -20,6 +20,7 @@ import { changed } from "../../service/replay/parsed.ts";
 import { membersOf, ownConfiguration } from "../../service/upgrade/configuration.ts";
 import { leftOutText } from "../../service/upgrade/sections.ts";
 import { newFindings } from "../../service/what-if.ts";
+import { differenceTexts } from "../../text/difference.ts";
 import { html } from "../html.ts";
 import { all, type Html, prose } from "../page.ts";
 import {
@@ -233,12 +234,16 @@ ${all(notes.map((note) => html`<p class="soft small">${prose(note)}</p>`))}`;
 }
 
 const MAX_FIELDS = 40;
-const fieldTable = (
-  fields: readonly Difference[],
-): Html | Promise<Html> => html`<div class="scroll" tabindex="0" role="region" aria-label="Configuration"><table>
+const fieldTable = (fields: readonly Difference[]): Html | Promise<Html> => {
+  const row = (one: Difference): Html | Promise<Html> => {
+    const [before, after] = differenceTexts(one);
+    return html`<tr><td><code class="wi-value">${one.path}</code></td><td>${was(shown(one.recorded), before)}</td><td>${becomes(shown(one.replayed), after)}</td></tr>`;
+  };
+  return html`<div class="scroll" tabindex="0" role="region" aria-label="Configuration"><table>
 <thead><tr><th>KubeletConfiguration</th><th>Before</th><th>After</th></tr></thead>
-<tbody>${all(fields.slice(0, MAX_FIELDS).map(({ path, recorded, replayed }) => html`<tr><td><code class="wi-value">${path}</code></td><td>${was(shown(recorded))}</td><td>${becomes(shown(replayed))}</td></tr>`))}</tbody></table></div>
+<tbody>${all(fields.slice(0, MAX_FIELDS).map(row))}</tbody></table></div>
 ${fields.length > MAX_FIELDS ? html`<p class="soft small">${fields.length > MAX_DIFFERENCES ? "many" : fields.length - MAX_FIELDS} more are not shown.</p>` : ""}`;
+};
 
 const TONE: Readonly<Record<LintFinding["severity"], string>> = {
   "refuses-start": "bad",

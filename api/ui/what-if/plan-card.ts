@@ -3,7 +3,7 @@ import type { CgroupsDecision } from "../../model/cgroups.ts";
 import type { DecisionOf } from "../../model/decision.ts";
 import { namespacedName } from "../../model/forms.ts";
 import type { Difference } from "../../service/difference.ts";
-import { differenceTexts } from "../../text/difference.ts";
+import { differenceTexts, placeText } from "../../text/difference.ts";
 import { amountText } from "../../text/size.ts";
 import { textDiff } from "../draw/text-diff.ts";
 import { html } from "../html.ts";
@@ -113,13 +113,13 @@ function differenceTable(
   isAside: boolean,
 ): Html | Promise<Html> {
   const rows = differences.map((one) => {
-    const { path, recorded, replayed } = one;
+    const { recorded, replayed } = one;
     const texts = differenceTexts(one, false, MAX_VALUE);
     const [before, after] = [
       recorded === undefined ? undefined : texts[0],
       replayed === undefined ? undefined : texts[1],
     ];
-    return html`<tr><td class="wi-path"><code class="wi-value">${breakable(path)}</code></td><td class="wi-cell">${was(shown(before))}</td><td class="wi-cell">${becomes(shown(after))}</td></tr>`;
+    return html`<tr><td class="wi-path"><code class="wi-value">${breakable(placeText(one))}</code></td><td class="wi-cell">${was(shown(before))}</td><td class="wi-cell">${becomes(shown(after))}</td></tr>`;
   });
   const count = `${truncated ? "more than " : ""}${differences.length}`;
   return shortened(

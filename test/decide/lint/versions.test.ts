@@ -186,6 +186,14 @@ describe("a field that the version does not have", () => {
       else expect(found.map(({ severity }) => severity)).toEqual(["refuses-start"]);
     }
   });
+  test.each([
+    [{ "max-pods": 3 }, "max-pods"],
+    [{ 日本語: 1 }, "日本語"],
+    [{ shutdownGracePeriodByPodPriority: [{ "a-b": 1 }] }, "shutdownGracePeriodByPodPriority[0].a-b"],
+  ])("%j is named as the kubelet names it", (configuration, name) => {
+    const message = `strict decoding error: unknown field "${name}"`;
+    expect(told(configuration, "1.36")).toContainEqual(expect.objectContaining({ message }));
+  });
 });
 
 test("more pulls at a time than the kubelet has locks for panic, until 1.37", () => {

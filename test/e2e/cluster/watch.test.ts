@@ -20,7 +20,7 @@ const [NODES, PODS] = [1000, 10_000];
 /** Of the nodes so many have a kubelet that refuses connections, and one that never answers. */
 const [DEAD, HANGING] = [20, 5];
 const AT_A_TIME = 16;
-const INTERVAL_MS = 20_000;
+const INTERVAL_MS = 60_000;
 const why = noCluster("a thousand nodes", KUBERNETES, KWOK);
 
 /** The reader in a process of its own. */
