@@ -12,7 +12,7 @@ import type { Snapshot } from "../../model/snapshot.ts";
 import { effectiveSnapshot } from "../../profiles/effective.ts";
 import { chooseProfileFor, profileIn, profileOf } from "../../profiles/index.ts";
 import type { Profile } from "../../profiles/profile.ts";
-import { type Difference, differences, MAX_DIFFERENCES } from "../../service/difference.ts";
+import { differences } from "../../service/difference.ts";
 import { parseJson } from "../../service/json.ts";
 import type { Problem } from "../../service/problem.ts";
 import { asReported } from "../../service/replay/new-status.ts";
@@ -20,7 +20,6 @@ import { changed } from "../../service/replay/parsed.ts";
 import { membersOf, ownConfiguration } from "../../service/upgrade/configuration.ts";
 import { leftOutText } from "../../service/upgrade/sections.ts";
 import { newFindings } from "../../service/what-if.ts";
-import { differenceTexts } from "../../text/difference.ts";
 import { html } from "../html.ts";
 import { all, type Html, prose } from "../page.ts";
 import {
@@ -35,7 +34,7 @@ import {
 } from "./assemble.ts";
 import { type Change, configurationFault, type ReadChange } from "./change.ts";
 import { type FormFault, type Given, machineNamed } from "./fields.ts";
-import { becomes, planCard, samePlan, shown, undecidedPlan, was } from "./plan-card.ts";
+import { fieldTable, planCard, samePlan, undecidedPlan } from "./plan-card.ts";
 import { type Part, recognise } from "./posted-documents.ts";
 
 /** The node as it is, from all that was given of it. */
@@ -232,18 +231,6 @@ ${all(findings.map(finding))}
 ${assumed.length === 0 ? "" : html`<p class="soft small">Assumed: ${assumed.join("; ")}.</p>`}
 ${all(notes.map((note) => html`<p class="soft small">${prose(note)}</p>`))}`;
 }
-
-const MAX_FIELDS = 40;
-const fieldTable = (fields: readonly Difference[]): Html | Promise<Html> => {
-  const row = (one: Difference): Html | Promise<Html> => {
-    const [before, after] = differenceTexts(one);
-    return html`<tr><td><code class="wi-value">${one.path}</code></td><td>${was(shown(one.recorded), before)}</td><td>${becomes(shown(one.replayed), after)}</td></tr>`;
-  };
-  return html`<div class="scroll" tabindex="0" role="region" aria-label="Configuration"><table>
-<thead><tr><th>KubeletConfiguration</th><th>Before</th><th>After</th></tr></thead>
-<tbody>${all(fields.slice(0, MAX_FIELDS).map(row))}</tbody></table></div>
-${fields.length > MAX_FIELDS ? html`<p class="soft small">${fields.length > MAX_DIFFERENCES ? "many" : fields.length - MAX_FIELDS} more are not shown.</p>` : ""}`;
-};
 
 const TONE: Readonly<Record<LintFinding["severity"], string>> = {
   "refuses-start": "bad",

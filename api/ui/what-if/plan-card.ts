@@ -2,7 +2,7 @@ import { PARTS } from "../../documents/inputs/parts.ts";
 import type { CgroupsDecision } from "../../model/cgroups.ts";
 import type { DecisionOf } from "../../model/decision.ts";
 import { namespacedName } from "../../model/forms.ts";
-import type { Difference } from "../../service/difference.ts";
+import { type Difference, MAX_DIFFERENCES } from "../../service/difference.ts";
 import { differenceTexts, placeText } from "../../text/difference.ts";
 import { amountText } from "../../text/size.ts";
 import { textDiff } from "../draw/text-diff.ts";
@@ -254,4 +254,17 @@ const imageName = ({ names, id }: Removed<"image-gc">): string => names[0] ?? id
 const containerName = ({ target, pod, name, id }: Removed<"container-gc">): string => {
   const of = pod === null ? "" : `${pod.namespace}/${pod.name} `;
   return `${target} ${of}${name ?? ""} ${id.slice(0, 12)}`.replace(/\s+/g, " ");
+};
+
+const MAX_FIELDS = 40;
+/** The fields of the configuration that change. */
+export const fieldTable = (fields: readonly Difference[]): Html | Promise<Html> => {
+  const row = (one: Difference): Html | Promise<Html> => {
+    const [before, after] = differenceTexts(one);
+    return html`<tr><td><code class="wi-value">${one.path}</code></td><td>${was(shown(one.recorded), before)}</td><td>${becomes(shown(one.replayed), after)}</td></tr>`;
+  };
+  return html`<div class="scroll" tabindex="0" role="region" aria-label="Configuration"><table>
+<thead><tr><th>KubeletConfiguration</th><th>Before</th><th>After</th></tr></thead>
+<tbody>${all(fields.slice(0, MAX_FIELDS).map(row))}</tbody></table></div>
+${fields.length > MAX_FIELDS ? html`<p class="soft small">${fields.length > MAX_DIFFERENCES ? "many" : fields.length - MAX_FIELDS} more are not shown.</p>` : ""}`;
 };
