@@ -225,6 +225,18 @@ export async function readNodeNames(cluster: Cluster): Promise<Result<readonly s
   const nodes = await cluster.api.list({ resource: "nodes" });
   return nodes.ok ? ok(namesIn(nodes.value.items)) : nodes;
 }
+/** The names of the nodes that pods with such labels are bound to, sorted. */
+export async function readNodesOfPods(
+  cluster: Cluster,
+  namespace: string | undefined,
+  labelSelector: string,
+): Promise<Result<readonly string[], ClusterFault>> {
+  const of = namespace === undefined ? {} : { namespace };
+  const pods = await cluster.api.list({ resource: "pods", ...of }, labelSelector === "" ? {} : { labelSelector });
+  if (!pods.ok) return pods;
+  const names = pods.value.items.map(({ spec }) => fieldsOf(spec)["nodeName"]);
+  return ok([...new Set(names.filter((name) => typeof name === "string" && name !== ""))].sort() as string[]);
+}
 const namesIn = (items: readonly Fields[]): readonly string[] => items.map(nameOf).sort();
 const nameOf = (object: Fields): string => String(fieldsOf(object["metadata"])["name"]);
 

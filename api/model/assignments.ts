@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { count, optional, pathPart, sortedRecord, text } from "./fields.ts";
+import { count, optional, pathPart, quantity, sortedRecord, text } from "./fields.ts";
 import { type InputIssue, joinPath } from "./input-issue.ts";
 import { LIMITS } from "./limits.ts";
 import { withoutNulls } from "./nulls.ts";
@@ -72,6 +72,8 @@ const allocatedPods = z.object({
       z.object({
         ContainerResources: optional(byContainer(resourceRequirements)),
         PodLevelResources: optional(resourceRequirements),
+        /** Sizes of volumes in memory, by name. */
+        EmptyDirVolumeLimits: optional(sortedRecord(pathPart, quantity, LIMITS.volumesPerPod)),
       }),
     ),
   ),

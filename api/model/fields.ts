@@ -148,7 +148,7 @@ export const sortedRecord = <V extends z.ZodType>(key: z.ZodType<string, string>
     .meta({ maxProperties: most });
 
 /** How schemas tell of a quantity; that a text stands for too large an amount is beyond them. */
-const quantityMeta = {
+export const quantityMeta = {
   type: ["string", "number"],
   description: "a Kubernetes quantity: 500m, 1.5, 64Mi, 1e3",
   pattern: QUANTITY_PATTERN,

@@ -1,4 +1,5 @@
 import { aggregateContainers } from "./aggregate.ts";
+import { max, ZERO } from "./amount.ts";
 import type { ResourceList } from "./fields.ts";
 import { joinPath } from "./input-issue.ts";
 import { type Container, isPodLevelResource, type Pod, type ResourceRequirements } from "./pod.ts";
@@ -16,8 +17,42 @@ export function withDefaultRequests(pod: Pod): Pod {
   return whole;
 }
 
-/** The same of containers alone: from 1.37 on a pod as a whole gets its requests when it is created, and none later. */
-export function withContainerRequests(pod: Pod): Pod {
+/**
+ * The same as an API server does it that stores a pod: one that has resources as a whole gets the huge pages that its containers have, and
+ * their requests. `limited`: it gets limits as well, of a resource that all of them limit, and requests without any limit. kubernetes
+ * 1.36: SetDefaults_Pod; 1.37, with the gate PodLevelResourcesFixDefaulting (`limited`): DefaultPodLevelResources.
+ */
+export function withStoredDefaults(pod: Pod, limited: boolean): Pod {
+  const filled = withContainerRequests(pod);
+  const { resources } = filled.spec;
+  if (Object.keys({ ...resources?.limits, ...resources?.requests }).length === 0) return filled;
+  const isPages = (name: string): boolean => !isOvercommittable(name) && isPodLevelResource(name);
+  const paged = withPodLevelLimits(filled, (name, { requests }) => isPages(name) && requests?.[name] === undefined);
+  const isRequested = limited || Object.keys(paged.spec.resources?.limits ?? {}).length > 0;
+  const requested = isRequested ? withPodLevelRequests(paged) : paged;
+  if (!limited || (pod.spec.ephemeralContainers ?? []).length > 0) return requested;
+  const all = [...pod.spec.containers, ...(pod.spec.initContainers ?? [])];
+  const isLimited = (name: string): boolean => all.every((c) => c.resources?.limits?.[name] !== undefined);
+  return withPodLevelLimits(
+    requested,
+    (name, { requests }) => requests?.[name] !== undefined && isPodLevelResource(name) && isLimited(name),
+  );
+}
+
+/** Gives a pod the limits of its containers together, of resources that it does not limit itself; never less than it requests. */
+function withPodLevelLimits(pod: Pod, isGiven: (name: string, ofPod: ResourceRequirements) => boolean): Pod {
+  const resources = pod.spec.resources as ResourceRequirements;
+  const limits: Record<string, ResourceList[string]> = { ...resources.limits };
+  for (const [name, sum] of aggregateContainers(pod, "limits")) {
+    if (limits[name] !== undefined || !isGiven(name, resources)) continue;
+    const request = resources.requests?.[name]?.amount ?? ZERO;
+    limits[name] = quantityOf(max(sum, request), name === "cpu" ? "DecimalSI" : "BinarySI");
+  }
+  if (Object.keys(limits).length === Object.keys(resources.limits ?? {}).length) return pod;
+  return { ...pod, spec: { ...pod.spec, resources: { ...resources, limits } } };
+}
+
+function withContainerRequests(pod: Pod): Pod {
   const containers = defaulted(pod.spec.containers);
   const init = pod.spec.initContainers;
   const initContainers = init === undefined ? undefined : defaulted(init);

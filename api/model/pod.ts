@@ -173,6 +173,10 @@ export const pod = z.object({
       allocatedResources: optional(observedResourceList),
       resources: optional(observedRequirements),
       resourceClaimStatuses: optional(podClaimStatuses),
+      /** Claims that give CPU, memory and the like of the node itself. */
+      nodeAllocatableResourceClaimStatuses: optional(
+        z.array(z.object({ resourceClaimName: optional(text) })).max(LIMITS.resourcesPerList),
+      ),
       extendedResourceClaimStatus: optional(
         z.object({ resourceClaimName: optional(text), requestMappings: optional(claimMappings) }),
       ),

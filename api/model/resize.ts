@@ -2,7 +2,7 @@ import * as z from "zod";
 import { POD_NAME } from "./ask.ts";
 import { cgroupFiles, cgroupValues } from "./cgroups.ts";
 import { issuesOf } from "./decode.ts";
-import { optional, pathPart, resourceList } from "./fields.ts";
+import { optional, pathPart, quantity, quantityMeta, resourceList, text } from "./fields.ts";
 import { answerText, type Form, integer, podRef, REASONS_OF_PODS } from "./forms.ts";
 import type { InputIssue } from "./input-issue.ts";
 import { type JsonSchema, ref, strictObject, TEXT } from "./json-schema.ts";
@@ -15,6 +15,12 @@ import { err, ok, type Result } from "./result.ts";
 
 const podName = z.string().regex(POD_NAME, "must be NAMESPACE/NAME of a pod of the snapshot");
 const containerPatch = z.strictObject({ name: pathPart, resources: resourceRequirements });
+/** As a strategic merge patch names a volume of the pod; one that it does not have is added. */
+const volumePatch = z.strictObject({
+  name: text,
+  emptyDir: optional(z.strictObject({ medium: optional(text), sizeLimit: optional(quantity) })),
+});
+export type VolumePatch = z.output<typeof volumePatch>;
 const containerPatches = optional(z.array(containerPatch).max(LIMITS.containersPerPod));
 const recommended = z.object({ containerName: pathPart, target: resourceList });
 
@@ -28,6 +34,7 @@ const ask = z.strictObject({
       resources: optional(resourceRequirements),
       containers: containerPatches,
       initContainers: containerPatches,
+      volumes: optional(z.array(volumePatch).max(LIMITS.volumesPerPod)),
     }),
   ),
   recommendation: optional(z.object({ containerRecommendations: z.array(recommended).max(LIMITS.containersPerPod) })),
@@ -59,16 +66,20 @@ export function decodeResizeAsk(input: unknown, at = "ask"): Result<ResizeAsk, r
 const RESIZE_CHECKS = [
   "bounds",
   "capacity",
+  "claims",
   "cpu_manager",
+  "declared_features",
   "gate",
   "init_container",
   "memory_manager",
   "other_resource",
+  "platform",
   "pod_level",
   "qos_class",
   "removed",
   "static_pod",
   "swap",
+  "volumes",
 ] as const;
 export type ResizeCheck = (typeof RESIZE_CHECKS)[number];
 
@@ -77,8 +88,8 @@ const RESIZE_REASONS = [...REASONS_OF_PODS, "resource_fits", "resource_short"] a
 const change = () =>
   z.strictObject({
     container: answerText.nullable().describe("null: of the pod as a whole"),
-    list: z.enum(["requests", "limits"]),
-    resource: z.string(),
+    list: z.enum(["requests", "limits", "sizeLimit"]),
+    resource: z.string().describe("of `sizeLimit`: the volume in memory whose size it is"),
     from: z.string().nullable().describe("as it is allocated; null: nothing"),
     to: z.string().nullable(),
   });
@@ -93,6 +104,10 @@ const write = () =>
       .describe("the cgroup's; null: the node does not tell its cgroup version, or the pod its uid"),
     values: cgroupValues,
     files: cgroupFiles().describe("what is written there, in this order; empty where the path is not known"),
+    volume: z
+      .strictObject({ name: answerText, sizeBytes: integer })
+      .optional()
+      .describe("a volume in memory that is mounted anew with this size, and no cgroup is written"),
   });
 const actuation = () =>
   z.strictObject({
@@ -157,6 +172,11 @@ const CONTAINERS: JsonSchema = {
   items: strictObject({ name: TEXT, resources: REQUIREMENTS }, ["name", "resources"]),
 };
 const POD: JsonSchema = { type: "string", pattern: POD_NAME.source };
+const VOLUMES: JsonSchema = {
+  type: "array",
+  maxItems: LIMITS.volumesPerPod,
+  items: strictObject({ name: TEXT, emptyDir: strictObject({ medium: TEXT, sizeLimit: quantityMeta }) }, ["name"]),
+};
 const MEMBERS = {
   pod: { ...POD, description: "NAMESPACE/NAME of a pod of the snapshot; absent: every pod that waits for a resize" },
   pods: {
@@ -168,8 +188,14 @@ const MEMBERS = {
   container: { ...TEXT, description: "whose requests `to` is; absent: those of the only container" },
   to: { ...LIST, description: "new requests of cpu and memory; a limit keeps its ratio to its request" },
   spec: {
-    ...strictObject({ resources: REQUIREMENTS, containers: CONTAINERS, initContainers: CONTAINERS }),
-    description: "what a patch of the subresource `resize` has as its spec",
+    ...strictObject({
+      resources: REQUIREMENTS,
+      containers: CONTAINERS,
+      initContainers: CONTAINERS,
+      volumes: VOLUMES,
+    }),
+    description:
+      "what a patch of the subresource `resize` has as its spec; volumes count with the gate InPlacePodVerticalScalingMemoryBackedVolumes alone (1.37)",
   },
   recommendation: {
     type: "object",

@@ -184,8 +184,6 @@ export interface Behaviour {
   readonly podLevelResizesFirst: boolean;
   /** Whether the API server lets a resize add anything to requests or limits of a container that has none. */
   readonly addsToNone: boolean;
-  /** Whether a pod as a whole gets requests from its limits only when it is created. */
-  readonly podRequestsOnce: boolean;
   /** Whether pods to which nothing is allocated yet do not count beside another; otherwise they do, by their specs. */
   readonly countsAllocatedOnly: boolean;
   /** Whether the cgroup of a pod follows a container that was resized before it starts. */
@@ -194,6 +192,13 @@ export interface Behaviour {
   readonly resizesStaticPods: boolean;
   /** Whether a resize that the node can never carry is left to the API server, and waits in the kubelet; otherwise that refuses it. */
   readonly resizesBeyondNode: boolean;
+  /**
+   * Features that the API server asks of a node for a resize, with the gate NodeDeclaredFeatures, in its order; each but
+   * GuaranteedQoSPodCPUResize is behind a gate of its name.
+   */
+  readonly resizeFeatures: readonly string[];
+  /** Whether the API server takes resizes of pods whose claims give them CPU or memory of the node. */
+  readonly resizesWithNodeClaims: boolean;
 }
 
 /** How the DRA manager goes about ResourceClaims. */

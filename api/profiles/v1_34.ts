@@ -406,10 +406,11 @@ export const v1_34 = profileOfData({
     resizesPodForStarting: false,
     resizesStaticPods: false,
     resizesBeyondNode: false,
+    resizeFeatures: [],
+    resizesWithNodeClaims: true,
     countsAllocatedOnly: false,
     podLevelResizesFirst: true,
     addsToNone: true,
-    podRequestsOnce: false,
   },
   words: {
     podLevelNotResized: "pods with pod-level resources cannot be resized",

@@ -182,6 +182,7 @@ export const v1_35 = profileOfData({
     },
     // k8s.io/component-helpers v0.35.4: AllFeatures of nodedeclaredfeatures/features
     declaredFeatures: new Map([["RestartAllContainersOnContainerExits", "kubelet"]]),
+    resizeFeatures: ["GuaranteedQoSPodCPUResize", "InPlacePodLevelResourcesVerticalScaling"],
     // k8s.io/kubelet v0.35.4: addKnownTypes of config/v1beta1
     otherKinds: new Map([
       ...v1_34.behaviour.otherKinds,

@@ -160,6 +160,9 @@ export const v1_36 = profileOfData({
       ["RestartAllContainersOnContainerExits", "kubelet"],
       ["UserNamespacesHostNetworkSupport", "runtime"],
     ]),
+    resizeFeatures: ["InPlacePodLevelResourcesVerticalScaling", "InPlacePodVerticalScalingInitContainers"],
+    // kubernetes 1.36.3: ValidatePodResize, part 3
+    resizesWithNodeClaims: false,
   },
   words: {
     ...v1_35.words,

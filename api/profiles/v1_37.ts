@@ -217,8 +217,6 @@ export const v1_37 = profileOfData({
     ...v1_36.behaviour,
     // k8s.io/component-helpers v0.37.2: AggregateContainerRequests
     countsResizesByPod: true,
-    // kubernetes 1.37.2: PodLevelResourcesFixDefaulting
-    podRequestsOnce: true,
     // kubelet 1.37.2: manager.getAllocatedPods
     countsAllocatedOnly: true,
     // kubelet 1.37.2: startingResizedContainer
@@ -250,6 +248,8 @@ export const v1_37 = profileOfData({
     probePortsByName: true,
     // k8s.io/component-helpers v0.37.2: AllFeatures of nodedeclaredfeatures/features
     declaredFeatures: new Map([...v1_36.behaviour.declaredFeatures, ["VolumeBindMountOptions", "runtime"]]),
+    resizeFeatures: [...v1_36.behaviour.resizeFeatures, "InPlacePodVerticalScalingMemoryBackedVolumes"],
+    resizesWithNodeClaims: true,
     sidecarStorageLimits: true,
     // what was the default until now
     throttlingFactorWithoutGate: 0.9,

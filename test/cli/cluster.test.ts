@@ -81,7 +81,15 @@ describe("decide on a live node", () => {
     expect(stdout).toMatch(/^POD +NODE +STATUS +MESSAGE\n/);
     expect(stdout).toMatch(/\ndefault\/burst-lim +n1 +InProgress/);
     expect(stdout).toMatch(/\n\d+ pods on 1 node: /);
-    expect((await ask("-o", "json")).stdout).toContain('"node": "n1"');
+    cluster.api.requests.length = 0;
+    const all = await ask("-o", "json");
+    expect(all.stdout).toContain('"node": "n1"');
+    // n2 has no such pod, and nobody needs to know all nodes; claims are no matter of a resize
+    expect(cluster.api.requests).toContain("/api/v1/pods?labelSelector=%21none&limit=100");
+    expect(cluster.api.requests.filter((path) => /n2|\/nodes\?|^\/apis/.test(path))).toEqual([]);
+    expect(await nodewise(cluster, "decide", "resize", "-l", "app=none", "--to", "cpu=1m")).toMatchObject({
+      ...{ code: 2, stderr: "nodewise: no pod of the cluster has such labels: app=none\n" },
+    });
   });
 
   test("asks for the node where there are more, and for one that there is", async () => {

@@ -1,3 +1,4 @@
+import { pageSizeUnit } from "../../api/decide/hugepages.ts";
 import { decideResize } from "../../api/decide/kinds/resize.ts";
 import { decodeSnapshot } from "../../api/model/decode.ts";
 import { decodeResizeAsk, type ResizeDecision } from "../../api/model/resize.ts";
@@ -10,6 +11,9 @@ import { type Suite, suite } from "./suite.ts";
 
 interface PodJson {
   readonly metadata: { readonly name: string; readonly uid: string };
+  readonly status?: {
+    readonly containerStatuses?: readonly { readonly state?: { readonly running?: Json }; readonly resources?: Json }[];
+  };
 }
 
 function readSnapshot(input: Json): Snapshot {
@@ -34,13 +38,14 @@ interface QueueInput {
   readonly pods: readonly PodJson[];
   readonly allocated: Json;
   readonly pushed: readonly string[];
+  readonly cgroupVersion?: 1 | 2;
 }
 const queue = suite({
-  read: ({ kubeletConfiguration, node, pods, allocated, pushed }: QueueInput) => ({
+  read: ({ kubeletConfiguration, node, pods, allocated, pushed, cgroupVersion = 2 }: QueueInput) => ({
     snapshot: readSnapshot({
       kubeletConfiguration,
       node,
-      cgroup: { version: 2 },
+      cgroup: { version: cgroupVersion },
       pods,
       assignments: { allocated_pods_state: { entries: allocated } },
     }),
@@ -68,16 +73,21 @@ interface ActuationInput {
   readonly usage: Readonly<Record<string, number>>;
   readonly unified?: boolean;
   readonly exclusive?: readonly string[];
+  readonly hugePages?: boolean;
 }
 interface Step {
   readonly stop?: string;
   readonly start?: string;
   readonly of?: string;
   readonly values?: Readonly<Record<string, unknown>>;
+  readonly hugePages?: Readonly<Record<string, number>>;
+  readonly volume?: string;
+  readonly bytes?: number;
 }
 const memory = (bytes: number | undefined): Json => (bytes === undefined ? {} : { memory: { usageBytes: bytes } });
 const actuation = suite({
-  read: ({ kubeletConfiguration, pod, before, running, usage, unified = false, exclusive = [] }: ActuationInput) => {
+  read: (input: ActuationInput) => {
+    const { kubeletConfiguration, pod, before, running, usage, unified = false, exclusive = [] } = input;
     const named = (list: readonly Json[] = []) => list.map(({ name }) => name as string);
     const status = (name: string): Json => ({
       name,
@@ -93,7 +103,8 @@ const actuation = suite({
     const cpus = Object.fromEntries(exclusive.map((name, i) => [name, String(i + 1)]));
     const entries = { [pod.metadata.uid]: cpus };
     const cpu_manager_state = { policyName: "static", defaultCpuSet: `0,${exclusive.length + 1}-15`, entries };
-    const capacity = unified ? { ...LARGE, memory: "16Gi" } : LARGE;
+    const pages = input.hugePages === true && { "hugepages-1Gi": "64Gi", "hugepages-2Mi": "64Gi" };
+    const capacity = { ...LARGE, ...(unified && { memory: "16Gi" }), ...pages };
     return readSnapshot({
       kubeletConfiguration: {
         ...kubeletConfiguration,
@@ -135,11 +146,14 @@ const actuation = suite({
     const stops = restarts.map(({ container }) => ({ stop: container }));
     const starts = restarts.map(({ container }) => ({ start: container }));
     // the program takes down no weight, and knows of a controller of swap only where some may be used
-    const written = writes.map(({ container, values }) => {
-      const { cpuWeight: _weight, memorySwap, memoryOomGroup, ...told } = values;
+    const written = writes.map(({ container, values, volume }) => {
+      if (volume !== undefined) return { volume: volume.name, bytes: volume.sizeBytes };
+      const { cpuWeight: _weight, memorySwap, memoryOomGroup, hugePageLimit, ...told } = values;
       const isTold = unified && swaps && memorySwap !== undefined;
       const more = { ...(isTold && { memorySwap }), ...(memoryOomGroup && { memoryOomGroup: 1 }) };
-      return { of: container ?? "", values: { ...told, ...more } };
+      const sizes = Object.entries(hugePageLimit ?? {}).map(([size, limit]) => [pageSizeUnit(Number(size)), limit]);
+      const pages = sizes.length > 0 && { hugePages: Object.fromEntries(sizes) };
+      return { of: container ?? "", values: { ...told, ...more }, ...pages };
     });
     return inOrder({ steps: [...stops, ...written, ...starts], error: error ?? "" });
   },
@@ -157,21 +171,34 @@ const LARGE = { cpu: "1000", memory: "1000Gi", pods: "110" };
 /** What stops before and what starts after the writes, by name: a map of Go's chooses which stops first. */
 function inOrder({ steps, error }: { readonly steps: readonly Step[]; readonly error: string }): unknown {
   const names = (of: "stop" | "start") => steps.flatMap((step) => step[of] ?? []).sort();
-  const writes = steps.flatMap(({ of, values }) => (of === undefined ? [] : [{ of, values }]));
+  const writes = steps.filter(({ of, volume }) => of !== undefined || volume !== undefined);
   return { stops: names("stop"), writes, starts: names("start"), error };
 }
+
+const isTold = ({ status }: PodJson): boolean =>
+  status?.containerStatuses?.every(({ state, resources }) => state?.running === undefined || resources !== undefined) ??
+  true;
 
 interface ValidationInput {
   readonly kubeletConfiguration: Json;
   readonly pod: PodJson;
   readonly patch: Json;
+  readonly node?: Json;
 }
-/** What an API server says first of a patch of the subresource `resize`; null: it takes it. */
+/**
+ * What an API server says first of a patch of the subresource `resize`; null: it takes it. A container that runs and tells no
+ * resources stands for a kubelet whose gate InPlacePodVerticalScaling is off.
+ */
 const validation = suite({
-  read: ({ kubeletConfiguration, pod, patch }: ValidationInput) => ({
+  read: ({ kubeletConfiguration, pod, patch, node }: ValidationInput) => ({
     snapshot: readSnapshot({
-      kubeletConfiguration,
-      node: { metadata: { name: "n" }, status: { capacity: LARGE, allocatable: LARGE } },
+      kubeletConfiguration: isTold(pod)
+        ? kubeletConfiguration
+        : {
+            ...kubeletConfiguration,
+            featureGates: { ...(kubeletConfiguration["featureGates"] as Json), InPlacePodVerticalScaling: false },
+          },
+      node: node ?? { metadata: { name: "n" }, status: { capacity: LARGE, allocatable: LARGE } },
       pods: [pod],
     }),
     ask: { pod: `default/${pod.metadata.name}`, spec: patch },
@@ -184,7 +211,11 @@ const validation = suite({
 export const RESIZE_SUITES: Readonly<Record<string, Suite>> = {
   resize: queue,
   "resize-crowd": queue,
+  "resize-volumes": queue,
   "resize-actuation": actuation,
   "resize-unified": actuation,
+  "resize-hugepages": actuation,
+  "resize-mounts": actuation,
   "resize-validation": validation,
+  "resize-refusals": validation,
 };

@@ -106,6 +106,109 @@ describe("what is thought of", () => {
       ...{ status: "Rejected", check: "qos_class", message: "Pod QOS Class may not change as a result of resizing" },
     });
   });
+  describe("what the API server asks of a pod's node and its state", () => {
+    const to = { cpu: "1500m" };
+    const withStatus = (more: Json): Json => ({ ...web, status: { ...(web["status"] as Json), ...more } });
+    const onNode = (metadata: Json, status: Json = {}, kubelet = "v1.36.3"): Json => {
+      const { node, ...rest } = on([web], kubelet) as { node: { metadata: Json; status: Json } };
+      return {
+        ...rest,
+        node: { metadata: { ...node.metadata, ...metadata }, status: { ...node.status, ...status } },
+      };
+    };
+    test("a status that people write without resources says nothing of a kubelet whose gate is on", () => {
+      expect(one(on([web], "v1.34.4"), { ...WEB, to })).toMatchObject({ status: "InProgress" });
+      const off = { kubeletConfiguration: { featureGates: { InPlacePodVerticalScaling: false } } };
+      expect(one(on([web], "v1.34.4", off), { ...WEB, to })).toMatchObject({
+        ...{ status: "Rejected", check: "gate", message: "Pod running on node without support for resize" },
+      });
+      const told = { ...running("app", "id-web"), resources: { requests: { cpu: "1" } } };
+      expect(one(on([withStatus({ containerStatuses: [told] })], "v1.34.4", off), { ...WEB, to })).toMatchObject({
+        ...{ status: "Infeasible", check: "gate", message: "InPlacePodVerticalScaling is disabled" },
+      });
+    });
+    test("claims that give CPU of the node keep 1.36 from it, and no other", () => {
+      const claiming = withStatus({ nodeAllocatableResourceClaimStatuses: [{ resourceClaimName: "cpus" }] });
+      expect(one(on([claiming]), { ...WEB, to })).toMatchObject({
+        ...{ check: "claims", message: "pods with node allocatable resource claims cannot be resized" },
+      });
+      expect(one(on([claiming], "v1.37.2"), { ...WEB, to }).status).toBe("InProgress");
+    });
+    test("pods and nodes of Windows", () => {
+      const pods = [pod("web", { cpu: "1" }, {}, { os: { name: "windows" } })];
+      expect(one(on(pods), { ...WEB, to })).toMatchObject({
+        check: "platform",
+        message: "windows pods cannot be resized",
+      });
+      expect(one(onNode({ labels: { "kubernetes.io/os": "windows" } }), { ...WEB, to })).toMatchObject({
+        ...{ check: "platform", message: 'pod resize is only supported on linux nodes, node "n" is "windows"' },
+      });
+    });
+    test("features that the node tells of; of a node that tells nothing, by its gates", () => {
+      const resources = { requests: { cpu: "2" } };
+      const whole = { resources: { requests: { cpu: "1" } } };
+      const snapshot = (declaredFeatures?: readonly string[]): Json => ({
+        ...onNode({}, declaredFeatures && { declaredFeatures }),
+        pods: [pod("web", { cpu: "500m" }, {}, whole)],
+      });
+      const ask = { ...WEB, spec: { resources } };
+      const feature = "InPlacePodLevelResourcesVerticalScaling";
+      expect(one(snapshot(), ask).status).toBe("InProgress");
+      expect(one(snapshot([feature]), ask).status).toBe("InProgress");
+      expect(one(snapshot(["ExtendWebSocketsToKubelet"]), ask)).toMatchObject({
+        check: "declared_features",
+        message: `pod update requires features ${feature} which are not available on node "n"`,
+      });
+    });
+  });
+  describe("a volume in memory", () => {
+    const gate = { featureGates: { InPlacePodVerticalScalingMemoryBackedVolumes: true } };
+    const volumes = [
+      { name: "cache", emptyDir: { medium: "Memory", sizeLimit: "64Mi" } },
+      { name: "disk", emptyDir: {} },
+    ];
+    const mounting = pod("web", { cpu: "1", memory: "512Mi" }, { memory: "1Gi" }, { volumes });
+    const sized = (sizeLimit: string, memory?: string) => ({
+      volumes: [{ name: "cache", emptyDir: { sizeLimit } }],
+      ...(memory && { containers: [{ name: "app", resources: { limits: { memory } } }] }),
+    });
+    const ask = (spec: Json, more: Json = { kubeletConfiguration: gate }, kubelet = "v1.37.2") =>
+      one(on([mounting], kubelet, more), { ...WEB, spec });
+    test("grows after memory and shrinks before it", () => {
+      const steps = (spec: Json) =>
+        ask(spec).actuation?.writes.map(({ container, volume }) => volume ?? container ?? "pod");
+      const [bytes, less] = [128, 32].map((n) => n * 1024 ** 2);
+      expect(steps(sized("128Mi", "2Gi"))).toEqual(["pod", "app", { name: "cache", sizeBytes: bytes }]);
+      expect(steps(sized("32Mi", "2Gi"))).toEqual([{ name: "cache", sizeBytes: less }, "pod", "app"]);
+      expect(ask(sized("128Mi")).changes).toEqual([
+        { container: null, list: "sizeLimit", resource: "cache", from: "64Mi", to: "128Mi" },
+      ]);
+    });
+    test("without the gate the API server leaves it as it is", () => {
+      expect(ask(sized("128Mi"), {})).toMatchObject({ status: "Unchanged", changes: [] });
+      expect(ask(sized("128Mi"), { kubeletConfiguration: gate }, "v1.36.3").status).toBe("Unchanged");
+    });
+    test("what is allocated to it counts, and never with cgroup v1", () => {
+      const entry = { ContainerResources: {}, EmptyDirVolumeLimits: { cache: "32Mi" } };
+      const assignments = { allocated_pods_state: { entries: { web: entry } } };
+      const snapshot = on([mounting], "v1.37.2", { kubeletConfiguration: gate, assignments });
+      expect(one(snapshot, {})).toMatchObject({ status: "InProgress", changes: [{ from: "32Mi", to: "64Mi" }] });
+      expect(one({ ...snapshot, cgroup: { version: 1 } }, {})).toMatchObject({
+        status: "Infeasible",
+        check: "volumes",
+        message: "Memory-backed emptyDir volume resize is not supported on cgroups v1",
+      });
+    });
+    test.each([
+      [{ volumes: [{ name: "disk", emptyDir: { sizeLimit: "1Gi" } }] }, "adding or removing sizeLimit on an existing"],
+      [{ volumes: [{ name: "new", emptyDir: {} }] }, "volumes may not be added or removed on resize"],
+      [{ volumes: [{ name: "new" }] }, "must specify a volume type"],
+      [{ volumes: [{ name: "disk", emptyDir: { medium: "Memory" } }] }, "only sizeLimit of memory-backed emptyDir"],
+    ])("%j is refused", (spec, message) => {
+      expect(ask(spec)).toMatchObject({ status: "Rejected", check: "volumes" });
+      expect(ask(spec).message).toContain(message);
+    });
+  });
   test("what the node can never carry: older kubelets say so, newer ones leave it to the API server", () => {
     const to = { cpu: "5" };
     expect(one(on([web], "v1.35.4"), { ...WEB, to })).toMatchObject({
@@ -191,6 +294,60 @@ describe("what brings it into force", () => {
     const restarted = pod("web", { memory: "1Gi" }, { memory: "2Gi" }, {}, { resizePolicy });
     const { actuation } = one(on([restarted]), { ...WEB, to: { memory: "2Gi" } });
     expect(actuation).toMatchObject({ restarts: [{ container: "app", resources: ["memory"] }], error: null });
+  });
+  test("the runtime is told limits of huge pages, of the pod as a whole alone; runc writes none of them in an update", () => {
+    const capacity = { ...SIZE, "hugepages-2Mi": "1Gi", "hugepages-1Gi": "0" };
+    const pages = { "hugepages-2Mi": "64Mi" };
+    const requests = { cpu: "1", memory: "512Mi", ...pages };
+    const hugePagesOf = (more: Json) => {
+      const pods = [pod("web", requests, pages, more)];
+      const { node, ...rest } = on(pods) as { node: { status: Json } };
+      const snapshot = { ...rest, node: { ...node, status: { ...node.status, capacity, allocatable: capacity } } };
+      const written = one(snapshot, { ...WEB, to: { cpu: "1500m" } }).actuation?.writes.at(-1);
+      expect(written?.files.filter(({ path }) => path.startsWith("hugetlb"))).toEqual([]);
+      return written?.values.hugePageLimit;
+    };
+    expect(hugePagesOf({})).toEqual({ "2097152": 0, "1073741824": 0 });
+    const whole = {
+      requests: { cpu: "2", memory: "1Gi", "hugepages-2Mi": "128Mi" },
+      limits: { "hugepages-2Mi": "128Mi" },
+    };
+    expect(hugePagesOf({ resources: whole })).toEqual({ "2097152": 128 * 1024 ** 2, "1073741824": 0 });
+  });
+  test("with PodLevelResourceManagers CPUs that containers of a pod share keep their quota", () => {
+    const amounts = (cpu: string): Json => ({ requests: { cpu, memory: "1Gi" }, limits: { cpu, memory: "1Gi" } });
+    const containers = [
+      { ...container("app"), resources: amounts("1") },
+      { ...container("side"), resources: amounts("500m") },
+    ];
+    const made = {
+      ...podOf(containers, {
+        resources: { requests: { cpu: "3", memory: "3Gi" }, limits: { cpu: "3", memory: "3Gi" } },
+      }),
+      metadata: { name: "web", namespace: "shop", uid: "web" },
+      status: { phase: "Running", containerStatuses: [running("app", "a"), running("side", "s")] },
+    };
+    const quotas = (isOn: boolean) => {
+      const state = { policyName: "static", defaultCpuSet: "0,4-7", entries: { web: { app: "1", side: "2-3" } } };
+      const machine = { cpus: [0, 1, 2, 3, 4, 5, 6, 7].map((cpu) => ({ cpu, core: cpu, socket: 0, numa: 0 })) };
+      const gates = { InPlacePodVerticalScalingExclusiveCPUs: true, PodLevelResourceManagers: isOn };
+      const kubeletConfiguration = { cpuManagerPolicy: "static", kubeReserved: { cpu: "1" }, featureGates: gates };
+      const ofManagers = { machine, kubeletConfiguration, assignments: { cpu_manager_state: state } };
+      const more = (cpu: string) => ({ requests: { cpu }, limits: { cpu } });
+      const spec = { resources: more("4"), containers: [{ name: "side", resources: more("600m") }] };
+      const { actuation, ...rest } = one(on([made], "v1.36.3", ofManagers), { ...WEB, spec });
+      if (actuation === null) throw new Error(JSON.stringify(rest));
+      return actuation.writes.map(({ container, values }) => [container, values.cpuQuota]);
+    };
+    expect(quotas(true)).toEqual([
+      [null, 400_000],
+      [null, undefined],
+      ["side", 60_000],
+    ]);
+    expect(quotas(false)).toEqual([
+      [null, undefined],
+      ["side", -1],
+    ]);
   });
   test("memory that is in use is not taken away, in the kubelet's words", () => {
     const stats = {

@@ -6,6 +6,7 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { onTestFinished } from "vitest";
 import { stringify } from "yaml";
+import { type Labels, parseLabelSelector, selects } from "../../api/service/label-selector.ts";
 import { type Authority, authority, type KeyPair } from "./certificates.ts";
 
 type Fields = Record<string, unknown>;
@@ -213,7 +214,7 @@ export class TestApiServer extends TestServer {
     if (!may(user, `${verb} ${resource}`)) return forbidden(response, user.name, verb, resource, name);
     if (name !== undefined)
       return this.#get(response, resource, namespace === undefined ? name : `${namespace}/${name}`);
-    const matches = selector(url.searchParams.get("fieldSelector"), namespace);
+    const matches = selector(url.searchParams, namespace);
     if (verb === "watch") return this.#watch(response, resource, matches, url);
     return this.#list(response, resource, matches, url);
   }
@@ -270,8 +271,10 @@ const isResource = (text: string | undefined): text is Resource => text !== unde
 const keyOf = ({ namespace, name }: Meta): string => (namespace === undefined ? name : `${namespace}/${name}`);
 const eventLine = (type: string, object: ApiObject): string => `${JSON.stringify({ type, object })}\n`;
 
-function selector(fields: string | null, namespace: string | undefined): Watcher["matches"] {
-  const wanted = (fields ?? "")
+function selector(query: URLSearchParams, namespace: string | undefined): Watcher["matches"] {
+  const labels = parseLabelSelector(query.get("labelSelector") ?? "");
+  if (!labels.ok) throw new Error(labels.error);
+  const wanted = (query.get("fieldSelector") ?? "")
     .split(",")
     .filter(Boolean)
     .map((one) => one.split("=") as [string, string]);
@@ -279,6 +282,7 @@ function selector(fields: string | null, namespace: string | undefined): Watcher
     path.split(".").reduce<unknown>((value, step) => (value as Fields | undefined)?.[step], object);
   return (object) =>
     (namespace === undefined || object.metadata.namespace === namespace) &&
+    selects(labels.value, (at(object, "metadata.labels") ?? {}) as Labels) &&
     wanted.every(([path, value]) => at(object, path) === value);
 }
 

@@ -241,7 +241,13 @@ export function nodeOf(
 ): ResizeNode {
   const read = Object.entries(allocatable).map(([name, text]) => [name, parseQuantity(text)] as const);
   const room = new Map(read.flatMap(([name, q]) => (q.ok ? [[name, q.value] as const] : [])));
-  return { config: configurationOf(configuration, profile), cgroupVersion, absolute: room, allocatable: room };
+  return {
+    config: configurationOf(configuration, profile),
+    cgroupVersion,
+    absolute: room,
+    allocatable: room,
+    node: undefined,
+  };
 }
 
 /** A pod that is asked for with other resources than it has. */

@@ -1,4 +1,5 @@
-import { clusterFaultText } from "../../cluster/fault.ts";
+import { type ClusterFault, clusterFaultText } from "../../cluster/fault.ts";
+import { readNodesOfPods } from "../../cluster/read.ts";
 import { decideKind } from "../../decide/kinds/index.ts";
 import { counted } from "../../decide/kinds/resize.ts";
 import { podsOfNode } from "../../decide/pods/node-pods.ts";
@@ -11,7 +12,7 @@ import { type Labels, parseLabelSelector, selects } from "../../service/label-se
 import { fleetResizeText, type NodeResizes } from "../../text/tables/resize.ts";
 import type { Cli } from "../cli.ts";
 import { asksCluster, type ClusterFlags } from "../cluster-options.ts";
-import { eachClusterNode, withCluster } from "../inputs/cluster-node.ts";
+import { type ClusterNode, eachClusterNode, withCluster } from "../inputs/cluster-node.ts";
 import { amountsOf } from "../inputs/question.ts";
 import { readDocument } from "../inputs/read.ts";
 import { readSnapshot, type SnapshotFiles } from "../inputs/snapshot.ts";
@@ -41,11 +42,9 @@ export async function decideFleet(flags: FleetFlags, cli: Cli): Promise<Outcome>
     flags.snapshots === undefined ? await ofCluster(asked.value, flags, cli) : await ofFiles(asked.value, flags);
   if (!all.ok) return all;
   const nodes = all.value.filter(({ outcome }) => !outcome.ok || outcome.value.decision.resizes.length > 0);
+  const whose = ["the cluster", "the node"][all.value.length] ?? `${all.value.length} nodes`;
   if (nodes.length === 0 && asked.value.change !== null)
-    return fault(
-      EXIT.badInput,
-      `no pod of ${all.value.length === 1 ? "the node" : `${all.value.length} nodes`} has such labels: ${flags.selector ?? ""}`,
-    );
+    return fault(EXIT.badInput, `no pod of ${whose} has such labels: ${flags.selector ?? ""}`);
   const { terminal } = cli;
   warnAll(
     terminal,
@@ -146,14 +145,19 @@ async function ofCluster(asked: FleetAsk, flags: FleetFlags, cli: Cli): Promise<
   if (!asksCluster(flags, cli, { namesObject: true, hasFiles: false }))
     return fault(EXIT.badInput, "of which nodes? --context NAME is a live cluster, --snapshots are files");
   const unread = (node: string, why: string): Answered => ({ node, policyVersion: "", leftOut: [], outcome: err(why) });
-  return withCluster(flags, cli, (cluster) =>
-    eachClusterNode(cluster, nodes, flags, cli, async (node, live) => {
-      if (!live.ok) return unread(node, clusterFaultText(live.error));
-      const { snapshot } = live.value;
-      const answer = await answerOf(asked, snapshot, { live: snapshot, ...(kubelet && { kubelet }) }, node);
-      return answer.ok ? answer.value : unread(node, answer.error.lines.join("; "));
-    }),
-  );
+  const answered = async (node: string, live: Result<ClusterNode, ClusterFault>): Promise<Answered> => {
+    if (!live.ok) return unread(node, clusterFaultText(live.error));
+    const { snapshot } = live.value;
+    const answer = await answerOf(asked, snapshot, { live: snapshot, ...(kubelet && { kubelet }) }, node);
+    return answer.ok ? answer.value : unread(node, answer.error.lines.join("; "));
+  };
+  return withCluster(flags, cli, async (cluster) => {
+    const ofPods = nodes === undefined && asked.isMeant !== undefined;
+    const found = ofPods ? await readNodesOfPods(cluster, flags.namespace, flags.selector?.trim() ?? "") : null;
+    // without the right to list pods, each node's kubelet is asked for its own
+    const named = found?.ok === true ? found.value : nodes;
+    return eachClusterNode(cluster, named, flags, cli, answered, { claims: false });
+  });
 }
 
 /** `posted`: the node as it was read, whose pods have all their labels. Errors: what is wrong with it. */

@@ -217,6 +217,7 @@ export async function eachClusterNode<T>(
   flags: ClusterFlags,
   { terminal }: Cli,
   work: (name: string, read: Result<ClusterNode, ClusterFault>) => Promise<T>,
+  { claims = true }: Pick<AskedNode, "claims"> = {},
 ): Promise<Result<readonly T[], Fault>> {
   const file = given?.find((name) => !isNodeName(name));
   if (file !== undefined) return noNodeName(file, flags);
@@ -226,7 +227,7 @@ export async function eachClusterNode<T>(
   const read: NodeDocuments[] = [];
   let done = 0;
   const one = async (name: string): Promise<T> => {
-    const documents = await readNode(cluster, name, { events: false });
+    const documents = await readNode(cluster, name, { claims, events: false });
     if (documents.ok) read.push(documents.value);
     done++;
     if (process.stderr.isTTY) process.stderr.write(`${CLEAR}${done} of ${names.value.length} nodes are read`);

@@ -22,18 +22,23 @@ export function limitAllPages(values: Values, context: TreeContext, at: string, 
  */
 export function keepNodePages(values: Values, context: TreeContext, at: string): void {
   const { pageSizes, reasons, needs, snapshot } = context;
-  const limits = values.hugePageLimit;
-  if (limits === undefined) return;
-  const absent = Object.keys(limits).filter((size) => !pageSizes.includes(Number(size)));
+  const absent = dropPages(values, pageSizes);
   if (absent.length === 0) return;
-  const kept = Object.entries(limits).filter(([size]) => !absent.includes(size));
-  delete values.hugePageLimit;
-  if (kept.length > 0) values.hugePageLimit = Object.fromEntries(kept);
   const names = absent.map((size) => pageSizeUnit(Number(size)));
   const hasController = snapshot.machine?.hugetlb !== false;
   const because = hasController ? "the node has no pages of that size" : "the machine has no hugetlb controller";
   reasons.add("pages_left_out", at, "hugePageLimit", { sizes: names.join(", "), because });
   const isUnknown = hasController && snapshot.node?.status?.capacity === undefined;
   if (isUnknown && !needs.includes(CAPACITY)) needs.push(CAPACITY);
+}
+/** Takes out the limits of all sizes but these (bytes), and answers which those were. */
+export function dropPages(values: Values, pageSizes: readonly number[]): readonly string[] {
+  const limits = values.hugePageLimit ?? {};
+  const absent = Object.keys(limits).filter((size) => !pageSizes.includes(Number(size)));
+  if (absent.length === 0) return absent;
+  const kept = Object.entries(limits).filter(([size]) => !absent.includes(size));
+  delete values.hugePageLimit;
+  if (kept.length > 0) values.hugePageLimit = Object.fromEntries(kept);
+  return absent;
 }
 const CAPACITY = "node.status.capacity";

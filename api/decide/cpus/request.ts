@@ -13,6 +13,9 @@ export function exclusiveCpus(pod: Pod, container: Container, podLevel = false):
   if (isPodLevelResourcesSet(pod) && !(podLevel && isGuaranteedAlone(container))) return 0;
   return wholeCpus(container.resources?.requests);
 }
+/** A container that has CPUs for itself also in a pod that has some as a whole. kubelet 1.36: resourcesQualifyForExclusiveCPUs. */
+export const wantsWholeCpus = (container: Container): boolean =>
+  isGuaranteedAlone(container) && wholeCpus(container.resources?.limits) > 0;
 function wholeCpus(requests: NonNullable<Container["resources"]>["requests"]): number {
   const amount = requests?.["cpu"]?.amount ?? ZERO;
   // both rounded up, as in the kubelet: a request of 999.9999m counts as whole

@@ -13,15 +13,16 @@ import {
 } from "../../model/pod.ts";
 import { ok, type Result } from "../../model/result.ts";
 import { type Bytes, bytes, type CpuShares, type CpuWeight, type Micros, NO_PAGE_LIMIT } from "../../model/units.ts";
-import type { EffectiveAsked } from "../../profiles/effective.ts";
+import { type EffectiveAsked, gateOn } from "../../profiles/effective.ts";
 import { nodeCgroupValues, reservedEnforcements } from "../allocatable/reservation.ts";
 import { type RuntimeContext, type TreeContext, treeContext } from "../cgroups/context.ts";
 import { filesOf } from "../cgroups/files.ts";
 import { containerMemoryQos, podMemoryQos, tierMemoryQos } from "../cgroups/memory-qos.ts";
-import { keepNodePages, limitAllPages } from "../cgroups/page-sizes.ts";
+import { dropPages, keepNodePages, limitAllPages } from "../cgroups/page-sizes.ts";
 import { containerIdOf, containerLeaf } from "../cgroups/paths.ts";
 import { containerSwap, podCgroupValues, type Writable } from "../cgroups/pod-config.ts";
 import { tierRequests, tierValues } from "../cgroups/qos-config.ts";
+import { wantsWholeCpus } from "../cpus/request.ts";
 import { isHugePage, limitEach, pageSizeOf } from "../hugepages.ts";
 import { type NodePod, statusesByName } from "../pods/node-pods.ts";
 import { type ReasonRecorder, Reasons } from "../reasons.ts";
@@ -89,7 +90,7 @@ function podPlan(context: TreeContext, own: PodContext): CgroupPlan {
     {
       qos: own.qos,
       requests: own.requests,
-      quotaOff: quotaOff(context, own.uid),
+      quotaOff: quotaOff(context, own.pod, own.uid),
       period: context.period,
       quotaPeriod: context.quotaPeriod,
       behaviour: context.config.profile.behaviour,
@@ -110,11 +111,20 @@ function podPlan(context: TreeContext, own: PodContext): CgroupPlan {
 }
 
 /** A quota on the pod would throttle the containers that own their CPUs. kubelet 1.36: podContainerManager EnsureExists. */
-export function quotaOff(context: RuntimeContext, uid: string): string | undefined {
+export function quotaOff(context: RuntimeContext, pod: Pod, uid: string): string | undefined {
   if (!context.cfsQuota) return "cpuCFSQuota is false";
-  const exclusive = context.exclusiveWithoutQuota && context.cpuSets.hasExclusive(uid);
+  if (!context.exclusiveWithoutQuota) return undefined;
+  // CPUs of a pod as a whole are bounded by its quota, as long as any of its containers may use them
+  const exclusive = sharesWithinPod(context, pod)
+    ? containersOf(pod).every((c) => hasExclusiveCpus(context, pod, uid, c))
+    : context.cpuSets.hasExclusive(uid);
   return exclusive ? "the pod has exclusive CPUs" : undefined;
 }
+const sharesWithinPod = ({ config }: RuntimeContext, pod: Pod): boolean =>
+  gateOn(config, "PodLevelResourceManagers") && isPodLevelResourcesSet(pod);
+/** Other containers of its pod may not use them either. kubelet 1.36: GetResourceIsolationLevel. */
+const hasExclusiveCpus = (context: RuntimeContext, pod: Pod, uid: string, c: Container): boolean =>
+  context.cpuSets.cpusOf(uid, c.name)?.exclusive === true && (!sharesWithinPod(context, pod) || wantsWholeCpus(c));
 
 /** A finished container has no cgroup; one that does not run yet is shown under its name. */
 function containerPlan(context: TreeContext, own: PodContext, c: Container): CgroupPlan[] {
@@ -147,7 +157,7 @@ const started = (own: PodContext): boolean =>
 function valuesOf(context: TreeContext, own: PodContext, c: Container, path: string): CgroupValues {
   const { reasons } = context;
   const cpus = context.cpuSets.cpusOf(own.uid, c.name);
-  const options = containerOptions(context, own.uid, c, context.pageSizes);
+  const options = containerOptions(context, own.pod, own.uid, c, context.pageSizes);
   const values: Writable<CgroupValues> = containerValues(own.pod, c, options, path, reasons);
   keepNodePages(values, context, path);
   if (context.version === 2) addRuntimeWeight(values, context, path);
@@ -169,29 +179,40 @@ function valuesOf(context: TreeContext, own: PodContext, c: Container, path: str
 
 type Recorder = ReasonRecorder<ReasonCode<"cgroups">>;
 
+interface Resized {
+  readonly context: RuntimeContext;
+  readonly uid: string;
+  readonly qos: QosClass;
+  /** In bytes. */
+  readonly pageSizes: readonly number[];
+}
 /**
- * What the kubelet gives the runtime for a container that is resized: all but its CPUs and NUMA nodes, which stay.
- * kubelet 1.36: generateContainerResources.
+ * What the kubelet gives the runtime for a container that is resized: all but its CPUs and NUMA nodes, which stay. `c` has CPU and
+ * memory alone, so that huge pages have the limits of the pod as a whole, or 0: the kubelet leaves the container's own out. kubelet
+ * 1.36: generateContainerResources, updatePodContainerResources.
  */
 export function resizedValues(
   pod: Pod,
   c: Container,
-  { context, uid, qos }: { readonly context: RuntimeContext; readonly uid: string; readonly qos: QosClass },
+  { context, uid, qos, pageSizes }: Resized,
   reasons: Recorder,
 ): CgroupValues {
-  const values = containerValues(pod, c, containerOptions(context, uid, c, []), "", reasons);
+  const values = containerValues(pod, c, containerOptions(context, pod, uid, c, pageSizes), "", reasons);
+  dropPages(values, pageSizes);
   addMemory(values, context, pod, c, qos, "", reasons);
   addOomGroup(values, context, "", reasons);
   return values;
 }
 
 function containerOptions(
-  { cfsQuota, quotaPeriod, exclusiveWithoutQuota, cpuSets }: RuntimeContext,
+  context: RuntimeContext,
+  pod: Pod,
   uid: string,
-  { name }: Container,
+  c: Container,
   pageSizes: readonly number[],
 ): ContainerOptions {
-  const exclusiveCpus = exclusiveWithoutQuota && cpuSets.cpusOf(uid, name)?.exclusive === true;
+  const { cfsQuota, quotaPeriod, exclusiveWithoutQuota } = context;
+  const exclusiveCpus = exclusiveWithoutQuota && hasExclusiveCpus(context, pod, uid, c);
   return { cfsQuota, period: quotaPeriod, exclusiveCpus, pageSizes };
 }
 

@@ -1,13 +1,14 @@
 import { value, ZERO } from "../../model/amount.ts";
 import type { DecidedOf, ReasonCode, Refusal } from "../../model/decision.ts";
 import type { PlaceReasons } from "../../model/forms.ts";
+import { own } from "../../model/own.ts";
 import { isActive, namespacedPodName, type Pod, podRef, podUid } from "../../model/pod.ts";
 import type { AdmissionDecision, Victim } from "../../model/preemption.ts";
 import type { PodResize, ResizeActuation, ResizeAsk, ResizeDecision } from "../../model/resize.ts";
 import { err, ok, type Result } from "../../model/result.ts";
 import type { CpuShares, CpuWeight } from "../../model/units.ts";
 import { type EffectiveAsked, type EffectiveSnapshot, gateOn } from "../../profiles/effective.ts";
-import { nodeCapacity } from "../allocatable/capacity.ts";
+import { nodeCapacity, pageSizes } from "../allocatable/capacity.ts";
 import { cpuSetsOf, type RuntimeContext, runtimeContext } from "../cgroups/context.ts";
 import { filesOf } from "../cgroups/files.ts";
 import { podMemoryQos } from "../cgroups/memory-qos.ts";
@@ -17,10 +18,11 @@ import { allocatedPod, podsOfNode, statusesByName, withoutPodLevel } from "../po
 import { requestsOf, requirementsOf, subtract, victimOf } from "../preemption/candidate.ts";
 import { Reasons } from "../reasons.ts";
 import { type Actuation, actuationOf, type Write } from "../resize/actuation.ts";
-import { changesOf, desiredPod } from "../resize/desired.ts";
+import { changesOf, desiredPod, patchedPod } from "../resize/desired.ts";
 import { type PendingResize, queueOf } from "../resize/queue.ts";
 import { type Infeasible, type ResizeNode, type Room, resizeNodeOf, whyInfeasible } from "../resize/refusals.ts";
 import { whyInvalid } from "../resize/validation.ts";
+import { withSizes } from "../resize/volumes.ts";
 import { cfsPeriod, linearWeight } from "../resources/cpu-convert.ts";
 import { podRequests } from "../resources/pod-resources.ts";
 import { isCriticalPod, qosClass } from "../resources/qos.ts";
@@ -40,6 +42,8 @@ interface Node {
   readonly snapshot: EffectiveSnapshot;
   readonly facts: ResizeNode;
   readonly runtime: RuntimeContext;
+  /** Of huge pages, in bytes. */
+  readonly pageSizes: readonly number[];
 }
 
 /**
@@ -63,7 +67,7 @@ export function decideResize(asked: EffectiveAsked<ResizeAsk>): Result<DecidedOf
   const allocated = pods.map((pod) => allocatedIn(snapshot, pod));
   const pushed = pendingOf(pods, allocated, ask, facts);
   if (!pushed.ok) return pushed;
-  let node: Node = { snapshot: asAllocated(snapshot, allocated), facts, runtime: runtime.value.context };
+  let node: Node = { snapshot: asAllocated(snapshot, allocated), facts, ...runtime.value };
   const resizes: PodResize[] = [];
   const reasons: PlaceReasons<ReasonCode<"resize">>[] = [];
   for (const one of inTurn(pushed.value)) {
@@ -81,8 +85,7 @@ export function decideResize(asked: EffectiveAsked<ResizeAsk>): Result<DecidedOf
   return ok({ decision, verdict, reasons, needs: [...needs], next: null });
 }
 
-interface Runtime {
-  readonly context: RuntimeContext;
+interface Runtime extends Pick<Node, "runtime" | "pageSizes"> {
   /** What the values of containers depend on beside their resources, and is not known. */
   readonly needs: readonly string[];
 }
@@ -96,9 +99,11 @@ function runtimeOf(snapshot: EffectiveSnapshot, { cgroupVersion, absolute }: Res
   const cpuSets = cpuSetsOf(snapshot, needs);
   if (!cpuSets.ok) return cpuSets;
   const bytesIn = (room: Room): number => value(room.get("memory")?.amount ?? ZERO);
-  const memory = { capacity: bytesIn(nodeCapacity(snapshot, quiet, [])), allocatable: bytesIn(absolute) };
+  const capacity = nodeCapacity(snapshot, quiet, []);
+  const memory = { capacity: bytesIn(capacity), allocatable: bytesIn(absolute) };
   const parts = { cpuSets: cpuSets.value, period: period.value, memory };
-  return ok({ context: runtimeContext(snapshot, cgroupVersion, parts, needs), needs });
+  const context = runtimeContext(snapshot, cgroupVersion, parts, needs);
+  return ok({ runtime: context, pageSizes: pageSizes(capacity), needs });
 }
 
 /** The decision on these resizes: how many come to which end. */
@@ -115,9 +120,13 @@ export function counted(resizes: readonly PodResize[]): ResizeDecision {
 function allocatedIn({ kubeletConfiguration, assignments }: EffectiveSnapshot, pod: Pod): Pod {
   const posted = gateOn(kubeletConfiguration, "PodLevelResources") ? pod : withoutPodLevel(pod);
   const allocated = allocatedPod(posted, assignments?.allocated_pods_state, "", quiet);
-  // without the gate the kubelet takes what the spec says of the pod as a whole
-  if (gateOn(kubeletConfiguration, "InPlacePodLevelResourcesVerticalScaling")) return allocated;
-  return { ...allocated, spec: { ...allocated.spec, resources: posted.spec.resources } };
+  // without the gates the kubelet takes what the spec says of the pod as a whole, and of its volumes
+  const ofPod = gateOn(kubeletConfiguration, "InPlacePodLevelResourcesVerticalScaling")
+    ? allocated
+    : { ...allocated, spec: { ...allocated.spec, resources: posted.spec.resources } };
+  const sizes = own(assignments?.allocated_pods_state?.entries, podUid(pod) ?? "")?.EmptyDirVolumeLimits;
+  const isMounted = sizes !== undefined && gateOn(kubeletConfiguration, "InPlacePodVerticalScalingMemoryBackedVolumes");
+  return isMounted ? withSizes(ofPod, sizes) : ofPod;
 }
 
 /** The pods' specs stand for what is allocated to them, so that nothing reads it off elsewhere; those with nothing are as they were. */
@@ -144,7 +153,8 @@ function pendingOf(
     const before = allocated[i] as Pod;
     const name = namespacedPodName(pod);
     const isNew = names.has(name) && isThoughtOf;
-    const wanted = isNew ? desiredPod(pod, ask, facts.config.profile.behaviour) : ok(pod);
+    const posted = isNew ? patchedPod(pod, facts.config) : pod;
+    const wanted = isNew ? desiredPod(posted, ask, facts.config) : ok(pod);
     if (!wanted.ok) {
       const { at, message } = wanted.error;
       return err({ code: "needs_input", message: `ask.${at}: ${name}: ${message}`, needs: [`ask.${at}`] });
@@ -152,11 +162,13 @@ function pendingOf(
     const desired = gateOn(facts.config, "PodLevelResources") ? wanted.value : withoutPodLevel(wanted.value);
     const waits = pod.status?.conditions?.find(({ type, status }) => type === "PodResizePending" && status !== "False");
     const since = isNew || waits?.lastTransitionTime === undefined ? null : Date.parse(waits.lastTransitionTime);
+    // of what its spec has already, all that is not allocated yet
+    const from = changesOf(desired, posted).length === 0 ? patchedPod(before, facts.config) : posted;
     const resize: Resize = {
       desired,
       allocated: before,
       sinceMs: since,
-      invalid: isNew ? whyInvalid(desired, pod, facts) : null,
+      invalid: isNew ? whyInvalid(desired, from, facts) : null,
       isRetried: isNew || waits?.reason !== "Infeasible",
     };
     if (names.has(name)) byName.set(name, resize);
@@ -290,7 +302,11 @@ function withTaken(node: Node, { desired }: Resize, preempt: readonly Victim[]):
 }
 
 /** `needs` gets the stats where a memory limit comes down and nobody knows what is in use. */
-function actuate({ snapshot, runtime }: Node, { desired, allocated }: Resize, needs: string[]): ResizeActuation {
+function actuate(
+  { snapshot, runtime, pageSizes }: Node,
+  { desired, allocated }: Resize,
+  needs: string[],
+): ResizeActuation {
   const { config, period, quotaPeriod, memoryQos } = runtime;
   const { behaviour } = config.profile;
   const status = statusesByName(desired);
@@ -298,7 +314,7 @@ function actuate({ snapshot, runtime }: Node, { desired, allocated }: Resize, ne
   const uid = podUid(desired) ?? "";
   const podValues = (pod: Pod) => {
     const [qos, requests] = [qosClass(pod), podRequests(pod)];
-    const options = { qos, requests, quotaOff: quotaOff(runtime, uid), period, quotaPeriod, behaviour };
+    const options = { qos, requests, quotaOff: quotaOff(runtime, desired, uid), period, quotaPeriod, behaviour };
     const values = podCgroupValues(pod, options, "", quiet);
     // older kubelets leave these of a pod's cgroup as they are
     if (memoryQos !== undefined && behaviour.memoryQosOfPods)
@@ -309,7 +325,7 @@ function actuate({ snapshot, runtime }: Node, { desired, allocated }: Resize, ne
     config,
     isRunning: (name) => (status.get(name)?.state?.running ?? null) !== null,
     ofPod: { before: podValues(allocated), after: podValues(desired) },
-    valuesOf: (c) => resizedValues(desired, c, { context: runtime, uid, qos: qosClass(desired) }, quiet),
+    valuesOf: (c) => resizedValues(desired, c, { context: runtime, uid, qos: qosClass(desired), pageSizes }, quiet),
     usageOf: (container) => {
       if (stats === undefined) {
         needs.push("stats.pods");
@@ -336,13 +352,16 @@ function withFiles({ restarts, writes, error }: Actuation, snapshot: EffectiveSn
     const id = containerIdOf(status.get(container)?.containerID) ?? container;
     return paths.container(own, containerLeaf(driver, id));
   };
-  const written = ({ container, values: set }: Write) => {
+  const written = ({ container, values: set, volume }: Write) => {
+    if (volume !== undefined) return { container, path: null, values: set, files: [], volume };
     const path = place(container);
     const weight = (shares: CpuShares): CpuWeight =>
       container === null ? linearWeight(shares) : runtimeWeight(snapshot.cgroup, shares).weight;
     const isWeighed = version === 2 && set.cpuShares !== undefined;
     const values = { ...set, ...(isWeighed && { cpuWeight: weight(set.cpuShares as CpuShares) }) };
-    return { container, path, values, files: path === null || version === undefined ? [] : filesOf(values, version) };
+    // runc leaves limits of huge pages as they are in an update
+    const { hugePageLimit: _told, ...files } = values;
+    return { container, path, values, files: path === null || version === undefined ? [] : filesOf(files, version) };
   };
   return { restarts, writes: writes.map(written), error };
 }

@@ -1,9 +1,10 @@
-import { fromUnits, milliValue, value, ZERO } from "../../model/amount.ts";
+import { compare, fromUnits, milliValue, value, ZERO } from "../../model/amount.ts";
 import type { CgroupValues } from "../../model/cgroups.ts";
 import { type Container, containersOf, isSidecar, type Pod } from "../../model/pod.ts";
 import { quantityOf } from "../../model/quantity.ts";
 import { type EffectiveConfiguration, gateOn } from "../../profiles/effective.ts";
 import { RESIZABLE, restartsFor } from "./refusals.ts";
+import { changedVolumes } from "./volumes.ts";
 
 type Resource = (typeof RESIZABLE)[number];
 /** CPU in thousandths, memory in bytes; 0: none. */
@@ -17,10 +18,11 @@ export interface Restart {
   readonly container: string;
   readonly resources: readonly Resource[];
 }
-/** Values written to the pod's cgroup (`container` null) or given to the runtime for a container. */
+/** Values written to the pod's cgroup (`container` null) or given to the runtime for a container; or the new size of a volume. */
 export interface Write {
   readonly container: string | null;
   readonly values: CgroupValues;
+  readonly volume?: { readonly name: string; readonly sizeBytes: number };
 }
 /** The writes and restarts that bring a resize into force. */
 export interface Actuation {
@@ -60,7 +62,8 @@ interface Update {
 /**
  * What the kubelet does to bring a pod from the resources in force to those that are allocated now, in its order: containers
  * that have to go stop first; then memory and CPU, each from the pod's cgroup to the containers where the pod grows, else the
- * other way round, and those that shrink first. kubelet 1.36: computePodResizeAction, doPodResizeAction.
+ * other way round, and those that shrink first. Volumes in memory shrink before memory, and grow after it. kubelet 1.36:
+ * computePodResizeAction, doPodResizeAction.
  */
 export function actuationOf(inForce: Pod, desired: Pod, ports: Ports): Actuation {
   const { config, isRunning } = ports;
@@ -83,11 +86,20 @@ export function actuationOf(inForce: Pod, desired: Pod, ports: Ports): Actuation
     ? memoryInUse(limitsThatFall(updates.memory, ports.ofPod, containersOf(desired)), ports.usageOf)
     : null;
   if (error !== null) return { restarts, writes: [], error };
-  const writes = (["memory", "cpu"] as const).flatMap((resource) =>
+  const [memory, cpu] = (["memory", "cpu"] as const).map((resource) =>
     isTouched(resource) ? writesOf(resource, updates[resource], ports) : [],
-  );
+  ) as [readonly Write[], readonly Write[]];
+  const volumes = changedVolumes(desired, inForce);
+  const shrink = volumes.filter(({ from, to }) => compare(to.amount, from.amount) < 0);
+  const grow = volumes.filter((one) => !shrink.includes(one));
+  const writes = [...shrink.map(mounted), ...memory, ...grow.map(mounted), ...cpu];
   return { restarts, writes, error: null };
 }
+
+const mounted = ({ name, to }: ReturnType<typeof changedVolumes>[number]): Write => ({
+  ...{ container: null, values: {} },
+  volume: { name, sizeBytes: value(to.amount) },
+});
 
 /** Sidecars first, the last of them before the others, as the kubelet looks at them. */
 function updatesOf(inForce: Pod, desired: Pod, config: EffectiveConfiguration): readonly Update[] {

@@ -1,12 +1,13 @@
 import { type Amount, exactMilliValue, exactValue, fromNanos } from "../../model/amount.ts";
 import type { ResourceList } from "../../model/fields.ts";
 import { type Container, containersOf, type Pod, type ResourceRequirements } from "../../model/pod.ts";
-import { withContainerRequests, withDefaultRequests } from "../../model/pod-defaults.ts";
+import { withStoredDefaults } from "../../model/pod-defaults.ts";
 import { type Quantity, quantityOf } from "../../model/quantity.ts";
 import type { ResizeAsk, ResizeChange } from "../../model/resize.ts";
 import { err, ok, type Result } from "../../model/result.ts";
-import type { Behaviour } from "../../profiles/profile.ts";
+import { type EffectiveConfiguration, gateOn } from "../../profiles/effective.ts";
 import { pairsOf, RESIZABLE } from "./refusals.ts";
+import { changedVolumes, mergedVolumes } from "./volumes.ts";
 
 type Resources = Container["resources"];
 const withResources = (pod: Pod, of: (c: Container) => Resources): Pod => {
@@ -20,8 +21,9 @@ const withResources = (pod: Pod, of: (c: Container) => Resources): Pod => {
 export function desiredPod(
   pod: Pod,
   ask: ResizeAsk,
-  { podRequestsOnce }: Pick<Behaviour, "podRequestsOnce">,
+  config: EffectiveConfiguration,
 ): Result<Pod, { readonly at: string; readonly message: string }> {
+  const stored = (wanted: Pod) => ok(withStoredDefaults(wanted, gateOn(config, "PodLevelResourcesFixDefaulting")));
   const names = containersOf(pod).map(({ name }) => name);
   const unknown = (given: readonly string[]): string | undefined => given.find((name) => !names.includes(name));
   const fault = (at: string, name: string) =>
@@ -32,25 +34,32 @@ export function desiredPod(
     if (name === undefined)
       return err({ at: "container", message: `which container is it? name one of ${names.join(", ")}` });
     if (!names.includes(name)) return fault("container", name);
-    return ok(withTargets(pod, new Map([[name, ask.to]])));
+    return stored(withTargets(pod, new Map([[name, ask.to]])));
   }
   if (ask.recommendation !== undefined) {
     const targets = new Map(
       ask.recommendation.containerRecommendations.map(({ containerName, target }) => [containerName, target]),
     );
     const missing = unknown([...targets.keys()]);
-    return missing === undefined ? ok(withTargets(pod, targets)) : fault("recommendation", missing);
+    return missing === undefined ? stored(withTargets(pod, targets)) : fault("recommendation", missing);
   }
   if (ask.spec === undefined) return ok(pod);
-  const { resources, containers = [], initContainers = [] } = ask.spec;
+  const { resources, containers = [], initContainers = [], volumes } = ask.spec;
   const patches = new Map([...initContainers, ...containers].map((patch) => [patch.name, patch.resources]));
   const missing = unknown([...patches.keys()]);
   if (missing !== undefined) return fault("spec", missing);
   const patched = withResources(pod, ({ name, resources: before }) => merged(before, patches.get(name)));
-  const ofPod = resources === undefined ? {} : { resources: merged(pod.spec.resources, resources) };
-  const stored = podRequestsOnce ? withContainerRequests : withDefaultRequests;
-  return ok(stored({ ...patched, spec: { ...patched.spec, ...ofPod } }));
+  // without its gate the API server leaves these as they are, and says nothing; the same with volumes
+  const isResized = resources !== undefined && gateOn(config, "InPlacePodLevelResourcesVerticalScaling");
+  const ofPod = isResized ? { resources: merged(pod.spec.resources, resources) } : {};
+  const isMounted = volumes !== undefined && gateOn(config, "InPlacePodVerticalScalingMemoryBackedVolumes");
+  const ofVolumes = isMounted ? { volumes: mergedVolumes(pod.spec.volumes ?? [], volumes) } : {};
+  return stored({ ...patched, spec: { ...patched.spec, ...ofPod, ...ofVolumes } });
 }
+
+/** The pod as a patch finds it: older API servers fill in what it lacks whenever they read it. */
+export const patchedPod = (pod: Pod, config: EffectiveConfiguration): Pod =>
+  gateOn(config, "PodLevelResourcesFixDefaulting") ? pod : withStoredDefaults(pod, false);
 
 /** A strategic merge: amounts that a patch does not name stay. */
 function merged(before: Resources, patch: ResourceRequirements | undefined): Resources {
@@ -93,11 +102,15 @@ function proportional(resource: string, limit: Quantity, request: Quantity | und
   return quantityOf(amount, limit.format);
 }
 
-/** The amounts in which two forms of a pod differ: of the pod as a whole first, then of its containers. */
+/** The amounts in which two forms of a pod differ: of the pod as a whole first, then of its containers and its volumes. */
 export function changesOf(desired: Pod, allocated: Pod): readonly ResizeChange[] {
   const whole = [null, allocated.spec.resources, desired.spec.resources] as const;
   const each = pairsOf(desired, allocated).map(([now, then]) => [then.name, now.resources, then.resources] as const);
-  return [whole, ...each].flatMap(([container, now, then]) =>
+  const ofVolumes = changedVolumes(desired, allocated).map(({ name, from, to }) => ({
+    ...{ container: null, list: "sizeLimit" as const, resource: name },
+    ...{ from: from.text, to: to.text },
+  }));
+  const ofResources = [whole, ...each].flatMap(([container, now, then]) =>
     (["requests", "limits"] as const).flatMap((list) =>
       RESIZABLE.flatMap((resource) => {
         const [from, to] = [now?.[list]?.[resource], then?.[list]?.[resource]];
@@ -106,4 +119,5 @@ export function changesOf(desired: Pod, allocated: Pod): readonly ResizeChange[]
       }),
     ),
   );
+  return [...ofResources, ...ofVolumes];
 }

@@ -2,15 +2,18 @@ import { type Amount, compare, exactMilliValue, exactValue, isZero, ZERO } from 
 import type { ResourceList } from "../../model/fields.ts";
 import { type Container, containersOf, isSidecar, type Pod } from "../../model/pod.ts";
 import type { ResizeCheck } from "../../model/resize.ts";
+import type { Snapshot } from "../../model/snapshot.ts";
 import { type EffectiveConfiguration, type EffectiveSnapshot, gateOn } from "../../profiles/effective.ts";
 import { nodeLevelOf } from "../allocatable/node-allocatable.ts";
 import { requestsOf } from "../preemption/candidate.ts";
 import { Reasons } from "../reasons.ts";
 import { isCriticalPod, isStaticPod, qosClass } from "../resources/qos.ts";
+import { changedVolumes } from "./volumes.ts";
 
 /** The resources that may change while a pod runs. */
 export const RESIZABLE = ["cpu", "memory"] as const;
 type Resource = (typeof RESIZABLE)[number];
+export type Resources = Pod["spec"]["resources"];
 export type List = ResourceList | null | undefined;
 
 /** A node's resources for pods, as a check looks at them. */
@@ -23,6 +26,8 @@ export interface ResizeNode {
   readonly absolute: Room;
   /** As the node's status tells it. */
   readonly allocatable: Room;
+  /** As the API server has it; where it tells no features, its gates do. Undefined: no API server has it. */
+  readonly node: Snapshot["node"];
 }
 
 /** Where the machine's size or a reserve is not known, what the node's status says stands for it. */
@@ -31,7 +36,8 @@ export function resizeNodeOf(snapshot: EffectiveSnapshot): ResizeNode {
   const allocatable = new Map(Object.entries(snapshot.node?.status?.allocatable ?? {}));
   const absolute = level.ok ? level.value.absolute : allocatable;
   const cgroupVersion = snapshot.cgroup?.version ?? 2;
-  return { config: snapshot.kubeletConfiguration, cgroupVersion, absolute, allocatable };
+  const { kubeletConfiguration: config, node } = snapshot;
+  return { config, cgroupVersion, absolute, allocatable, node };
 }
 
 /** Why a resize can never be, in Kubernetes' words. */
@@ -46,13 +52,19 @@ export const because = (check: ResizeCheck, message: string): Infeasible => ({ c
  * kubelet 1.36: podResizesAdmitHandler; 1.35: handlePodResourcesResize, canResizePod.
  */
 export function whyInfeasible(desired: Pod, allocated: Pod, node: ResizeNode): Infeasible | null {
-  const { config } = node;
+  const { config, cgroupVersion } = node;
   const { resizesStaticPods, resizesBeyondNode } = config.profile.behaviour;
   if (!gateOn(config, "InPlacePodVerticalScaling")) return because("gate", "InPlacePodVerticalScaling is disabled");
   if (!resizesStaticPods && isStaticPod(desired))
     return because("static_pod", "In-place resize of static-pods is not supported");
   if (mayMoveSwap(desired, allocated, node))
     return because("swap", "In-place resize of containers with swap is not supported.");
+  if (changedVolumes(desired, allocated).length > 0) {
+    if (!gateOn(config, "InPlacePodVerticalScalingMemoryBackedVolumes"))
+      return because("volumes", "Memory-backed emptyDir volume resize is disabled");
+    if (cgroupVersion === 1)
+      return because("volumes", "Memory-backed emptyDir volume resize is not supported on cgroups v1");
+  }
   const policy = qosClass(desired) === "Guaranteed" ? refusingPolicy(desired, allocated, config) : null;
   if (policy !== null) return policy;
   return resizesBeyondNode ? null : beyondNode(desired, node.absolute);
@@ -125,6 +137,15 @@ export function pairsOf(desired: Pod, allocated: Pod): readonly (readonly [now: 
 export function sameAmounts(a: Container["resources"], b: Container["resources"]): boolean {
   return RESIZABLE.every((name) => !differs(a?.requests, b?.requests, name) && !differs(a?.limits, b?.limits, name));
 }
+/** Other amounts than CPU and memory change. `addsToNone`: where there is none, that counts for nothing. */
+export function isOther(now: Resources | null, then: Resources | null, addsToNone = false): boolean {
+  const change = (a: List, b: List): boolean =>
+    !(addsToNone && a === undefined) &&
+    Object.keys({ ...a, ...b }).some((name) => name !== "cpu" && name !== "memory" && differs(a, b, name));
+  return change(now?.requests, then?.requests) || change(now?.limits, then?.limits);
+}
+/** Any amounts change. */
+export const differIn = (now: Resources, then: Resources): boolean => isOther(now, then) || !sameAmounts(now, then);
 const amountIn = (list: List, name: string): Amount | undefined => list?.[name]?.amount;
 /** `missing`: what an amount that is not there counts as; absent: nothing that is there is the same. */
 export function differs(one: List, other: List, name: string, missing?: Amount): boolean {

@@ -1,5 +1,5 @@
 import { aggregateContainers } from "../../model/aggregate.ts";
-import { compare, ZERO } from "../../model/amount.ts";
+import { compare, isZero, ZERO } from "../../model/amount.ts";
 import {
   type Container,
   isPodLevelResource,
@@ -10,21 +10,21 @@ import {
 } from "../../model/pod.ts";
 import { canonicalText, type Quantity } from "../../model/quantity.ts";
 import { type EffectiveConfiguration, gateOn } from "../../profiles/effective.ts";
-import { isPodLevelResourcesSet, podRequests } from "../resources/pod-resources.ts";
+import { isPodLevelResourcesSet } from "../resources/pod-resources.ts";
 import { computeQosClass, qosClass } from "../resources/qos.ts";
+import { whyNotAdmitted } from "./admission-plugins.ts";
 import {
   because,
-  differs,
   type Infeasible,
+  isOther,
   isResizable,
   type List,
   pairsOf,
   RESIZABLE,
   type ResizeNode,
-  type Room,
   sameAmounts,
-  unitsIn,
 } from "./refusals.ts";
+import type { Volume } from "./volumes.ts";
 
 type Resources = ResourceRequirements | undefined;
 type Refusal = Infeasible | null;
@@ -32,25 +32,43 @@ type Refusal = Infeasible | null;
 /**
  * Why the API server does not take a resize to begin with: the first of its words; null: it does. What is in a pod's spec already has
  * passed it; a manifest never goes there, and is held to the same. `before`: as its spec has it. kubernetes 1.36: ValidatePodResize,
- * and from 1.36 on the admission plugin PodResize.
+ * and the admission plugins NodeDeclaredFeatureValidator (from 1.35 on) and PodResizeValidator (from 1.36 on).
  */
 export function whyInvalid(desired: Pod, before: Pod, node: ResizeNode): Refusal {
   const { config } = node;
-  const { podLevelResizesFirst, resizesBeyondNode } = config.profile.behaviour;
+  const { podLevelResizesFirst, resizesWithNodeClaims } = config.profile.behaviour;
   const podLevel = whyNotPodLevel(desired, before, config);
+  const mayMount = gateOn(config, "InPlacePodVerticalScalingMemoryBackedVolumes");
   return (
     (podLevelResizesFirst ? podLevel : null) ??
     (before.metadata.annotations?.[MIRROR_ANNOTATION] === undefined
       ? null
       : because("static_pod", "static pods cannot be resized")) ??
+    (before.spec.os?.name === "windows" ? because("platform", "windows pods cannot be resized") : null) ??
+    (mayMount ? whyNoVolume(desired, before) : null) ??
     whyContradictory(desired, config) ??
     (computeQosClass(desired) === qosClass(before)
       ? null
       : because("qos_class", "Pod QOS Class may not change as a result of resizing")) ??
+    (runsWithoutResize(before, config) ? because("gate", "Pod running on node without support for resize") : null) ??
     podLevel ??
+    (resizesWithNodeClaims || (before.status?.nodeAllocatableResourceClaimStatuses ?? []).length === 0
+      ? null
+      : because("claims", "pods with node allocatable resource claims cannot be resized")) ??
     whyNotContainers(desired, before, config) ??
-    (resizesBeyondNode ? beyondAllocatable(desired, node.allocatable) : null)
+    (mayMount ? whyNotVolumes(desired, before) : null) ??
+    whyNotAdmitted(desired, before, node)
   );
+}
+
+/**
+ * The API server goes by the resources that the status of a container that runs tells. A kubelet tells them while its gate is on, so that
+ * a status without them, as people write it, says nothing of one whose gate is. kubernetes 1.36: isPodResizeRequestSupported.
+ */
+function runsWithoutResize({ status }: Pod, config: EffectiveConfiguration): boolean {
+  if (gateOn(config, "InPlacePodVerticalScaling")) return false;
+  const running = status?.containerStatuses?.find(({ state }) => state?.running !== undefined);
+  return running !== undefined && running.resources === undefined;
 }
 
 /** Requests above limits, and containers that are more than their pod. kubernetes 1.36: validateResourceRequirements, validatePodResourceConsistency. */
@@ -139,23 +157,33 @@ function whyNotInit(now: Container, then: Container, resizable: boolean, config:
     : null;
 }
 
-/** Other amounts than CPU and memory change. `addsToNone`: where there is none, that counts for nothing. */
-function isOther(now: Resources | null, then: Resources | null, addsToNone = false): boolean {
-  const change = (a: List, b: List): boolean =>
-    !(addsToNone && a === undefined) &&
-    Object.keys({ ...a, ...b }).some((name) => name !== "cpu" && name !== "memory" && differs(a, b, name));
-  return change(now?.requests, then?.requests) || change(now?.limits, then?.limits);
+/** Volumes without a source, or with two. kubernetes 1.36: validateVolumeSource. */
+function whyNoVolume({ spec: { volumes = [] } }: Pod, { spec: { volumes: before = [] } }: Pod): Refusal {
+  for (const volume of volumes) {
+    const was = before.find(({ name }) => name === volume.name);
+    const isGiven = volume.emptyDir !== undefined;
+    if (was === undefined && !isGiven) return because("volumes", "must specify a volume type");
+    if (was !== undefined && isGiven !== (was.emptyDir !== undefined))
+      return because("volumes", "may not specify more than 1 volume type");
+  }
+  return null;
 }
-const isTaken = (now: List, then: List): boolean => Object.keys(now ?? {}).some((name) => then?.[name] === undefined);
 
-/** kubernetes 1.36: validateRequestsWithinAllocatable. */
-function beyondAllocatable(desired: Pod, allocatable: Room): Infeasible | null {
-  const requests = podRequests(desired);
-  const figures = RESIZABLE.flatMap((name) => {
-    const has = allocatable.get(name)?.amount ?? ZERO;
-    if (compare(requests.get(name) ?? ZERO, has) <= 0) return [];
-    return [`${name}, requested: ${unitsIn(name, requests.get(name))}, allocatable: ${unitsIn(name, has)}`];
-  });
-  if (figures.length === 0) return null;
-  return because("capacity", `node didn't have enough allocatable resources: ${figures.join("; ")}`);
+/** kubernetes 1.37: ValidatePodResize, part 5. */
+function whyNotVolumes({ spec: { volumes = [] } }: Pod, { spec: { volumes: before = [] } }: Pod): Refusal {
+  if (volumes.length !== before.length) return because("volumes", "volumes may not be added or removed on resize");
+  for (const [i, volume] of volumes.entries()) {
+    const was = before[i] as Volume;
+    // a patch that names a medium changes it
+    if (volume.emptyDir?.medium !== was.emptyDir?.medium)
+      return because("volumes", "only sizeLimit of memory-backed emptyDir volumes is mutable on resize");
+    const [now, then] = [was.emptyDir?.sizeLimit?.amount ?? ZERO, volume.emptyDir?.sizeLimit?.amount ?? ZERO];
+    if (isZero(now) !== isZero(then))
+      return because("volumes", "adding or removing sizeLimit on an existing volume is not allowed");
+    if (compare(now, then) !== 0 && volume.emptyDir?.medium !== "Memory")
+      return because("volumes", "sizeLimit is only mutable for memory-backed emptyDir volumes");
+  }
+  return null;
 }
+
+const isTaken = (now: List, then: List): boolean => Object.keys(now ?? {}).some((name) => then?.[name] === undefined);

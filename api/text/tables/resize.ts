@@ -90,10 +90,11 @@ function oneResize(one: PodResize, shown: Shown<ResizeDecision>): string {
   const said = message === "" ? "" : `${printable(message)}\n`;
   const shortOf = resources.some(({ insufficient }) => insufficient > 0);
   const room = check === null && shortOf ? resourcesTable(resources, shown) : "";
-  const lines = changes.map(
-    ({ container, list, resource, from, to }) =>
-      `  ${container === null ? "pod" : printable(container)} ${list}.${resource}: ${from ?? "none"} -> ${to ?? "none"}\n`,
-  );
+  const lines = changes.map(({ container, list, resource, from, to }) => {
+    const of = container === null ? "pod" : printable(container);
+    const what = list === "sizeLimit" ? `volume ${printable(resource)} sizeLimit` : `${of} ${list}.${resource}`;
+    return `  ${what}: ${from ?? "none"} -> ${to ?? "none"}\n`;
+  });
   return sections(
     `${head}${said}${lines.join("")}${largestLine(one)}`,
     room,
@@ -126,19 +127,26 @@ function actuationText({ actuation }: PodResize, { columns, paint }: Shown<Resiz
   if (writes.length === 0) return restarted.join("");
   const drawn = table(
     [{ title: "WRITES" }, { title: "OF" }, { title: "FILES", shrinkTo: 20 }],
-    writes.map(({ container, values, files }, i) => ({
-      cells: [
-        String(i + 1),
-        container === null ? "the pod's cgroup" : printable(container),
-        files.length > 0
-          ? files.map(({ path, value }) => `${path}=${value}`).join(" ")
-          : Object.entries(values)
-              .map(([name, value]) => `${name}=${String(value)}`)
-              .join(" "),
-      ],
+    writes.map(({ container, values, files, volume }, i) => ({
+      cells: [String(i + 1), ...(volume === undefined ? writeCells(container, values, files) : volumeCells(volume))],
     })),
     columns,
     paint,
   );
   return `${restarted.join("")}${drawn}`;
 }
+
+type Write = NonNullable<PodResize["actuation"]>["writes"][number];
+function writeCells(container: string | null, values: Write["values"], files: Write["files"]): readonly string[] {
+  const named = files.length > 0 ? files.map(({ path, value }) => [path, value]) : Object.entries(values);
+  return [
+    container === null ? "the pod's cgroup" : printable(container),
+    named
+      .map(([name, value]) => `${name}=${typeof value === "object" ? JSON.stringify(value) : String(value)}`)
+      .join(" "),
+  ];
+}
+const volumeCells = ({ name, sizeBytes }: NonNullable<Write["volume"]>): readonly string[] => [
+  `volume ${printable(name)}`,
+  `size=${sizeBytes}`,
+];

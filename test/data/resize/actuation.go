@@ -9,6 +9,7 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
@@ -34,14 +35,21 @@ type actuationIn struct {
 	Unified bool `json:"unified,omitempty"`
 	// Containers that have CPUs of their own.
 	Exclusive []string `json:"exclusive,omitempty"`
+	// Whether limits of huge pages are told; the machine has pages of 2 MiB and 1 GiB.
+	HugePages bool `json:"hugePages,omitempty"`
 }
 
-// One thing that is done: a container is stopped or made, or values of a pod's cgroup ("") or a container's are written.
+// One thing that is done: a container is stopped or made, values of a pod's cgroup ("") or a container's are written, or a volume gets
+// another size.
 type step struct {
 	Stop   string           `json:"stop,omitempty"`
 	Start  string           `json:"start,omitempty"`
 	Of     *string          `json:"of,omitempty"`
 	Values map[string]int64 `json:"values,omitempty"`
+	// By the size of a page, as the runtime is told it.
+	HugePages map[string]uint64 `json:"hugePages,omitempty"`
+	Volume    string            `json:"volume,omitempty"`
+	Bytes     int64             `json:"bytes,omitempty"`
 }
 type actuationOut struct {
 	Steps []step `json:"steps"`
@@ -125,6 +133,72 @@ func genUnified(r *rand.Rand, i int) any {
 	return x
 }
 
+// genHugePages makes containers and pods with huge pages, which do not change.
+func genHugePages(r *rand.Rand, i int) any {
+	x := genActuation(r, i).(actuationIn)
+	x.HugePages = true
+	add := func(q *v1.ResourceRequirements) {
+		if q.Limits == nil {
+			q.Limits = v1.ResourceList{}
+		}
+		q.Limits[pick(r, v1.ResourceName("hugepages-2Mi"), "hugepages-1Gi")] = quantity(pick(r, "1Gi", "2Gi"))
+	}
+	for _, list := range [][]v1.Container{x.Pod.Spec.InitContainers, x.Pod.Spec.Containers} {
+		for n := range list {
+			if r.Intn(2) == 0 {
+				add(&list[n].Resources)
+				before := x.Before.ContainerResources[list[n].Name]
+				if before.Limits == nil {
+					before.Limits = v1.ResourceList{}
+				}
+				for name, amount := range list[n].Resources.Limits {
+					if name != "cpu" && name != "memory" {
+						before.Limits[name] = amount
+					}
+				}
+				x.Before.ContainerResources[list[n].Name] = before
+			}
+		}
+	}
+	if q := x.Pod.Spec.Resources; q != nil && r.Intn(2) == 0 {
+		add(q)
+		if x.Before.PodLevelResources.Limits == nil {
+			x.Before.PodLevelResources.Limits = v1.ResourceList{}
+		}
+		for name, amount := range q.Limits {
+			if name != "cpu" && name != "memory" {
+				x.Before.PodLevelResources.Limits[name] = amount
+			}
+		}
+	}
+	return x
+}
+
+// genMounts makes volumes in memory that grow and shrink beside containers.
+func genMounts(r *rand.Rand, i int) any {
+	x := genActuation(r, i).(actuationIn)
+	x.Unified = true
+	on := volumesAreResized && r.Intn(5) > 0
+	x.Configuration.FeatureGates = map[string]bool{"MemoryQoS": false}
+	if volumesAreResized {
+		x.Configuration.FeatureGates["InPlacePodVerticalScalingMemoryBackedVolumes"] = on
+	}
+	addVolumes(r, &x.Pod.Spec, 0.9)
+	if r.Intn(4) == 0 {
+		*x.Pod = *x.Before.of(x.Pod)
+	}
+	for _, v := range x.Pod.Spec.Volumes {
+		if limit := v.EmptyDir.SizeLimit; on && limit != nil && !limit.IsZero() && v.EmptyDir.Medium == v1.StorageMediumMemory {
+			if x.Before.EmptyDirVolumeLimits == nil {
+				x.Before.EmptyDirVolumeLimits = map[string]*resource.Quantity{}
+			}
+			was := pick(r, *limit, mebi(r, 512), mebi(r, 512))
+			x.Before.EmptyDirVolumeLimits[v.Name] = &was
+		}
+	}
+	return x
+}
+
 // bytesIn reads files of cgroup v2 as numbers, "max" as -1, under the names of values.
 func bytesIn(unified map[string]string, values map[string]int64) {
 	for file, name := range map[string]string{"memory.min": "memoryMin", "memory.low": "memoryLow", "memory.high": "memoryHigh", "memory.swap.max": "memorySwap", "memory.oom.group": "memoryOomGroup"} {
@@ -174,6 +248,8 @@ type recordingRuntime struct {
 	told func(step)
 	// those that do not run are started as well, which is no part of a resize
 	stopped map[string]bool
+	// whether limits of huge pages are told
+	hugePages bool
 }
 
 func (r *recordingRuntime) UpdateContainerResources(_ context.Context, id string, c *runtimeapi.ContainerResources) error {
@@ -185,7 +261,14 @@ func (r *recordingRuntime) UpdateContainerResources(_ context.Context, id string
 		}
 	}
 	bytesIn(l.Unified, values)
-	r.told(step{Of: &id, Values: values})
+	s := step{Of: &id, Values: values}
+	if r.hugePages {
+		s.HugePages = map[string]uint64{}
+		for _, limit := range l.HugepageLimits {
+			s.HugePages[limit.PageSize] = limit.Limit
+		}
+	}
+	r.told(s)
 	return nil
 }
 func (r *recordingRuntime) StopContainer(_ context.Context, id string, _ int64) error {
@@ -198,6 +281,17 @@ func (r *recordingRuntime) CreateContainer(ctx context.Context, sandbox string, 
 		r.told(step{Start: name})
 	}
 	return r.FakeRuntimeService.CreateContainer(ctx, sandbox, c, s)
+}
+
+// What a runtime asks of the kubelet, which takes down sizes of volumes.
+type runtimeHelper struct {
+	*containertest.FakeRuntimeHelper
+	told func(step)
+}
+
+func (h runtimeHelper) ResizeEphemeralVolume(_ *v1.Pod, name string, size *resource.Quantity) error {
+	h.told(step{Volume: name, Bytes: size.Value()})
+	return nil
 }
 
 func statusOf(pod *v1.Pod, running []string) *kubecontainer.PodStatus {
@@ -229,7 +323,7 @@ func askActuation(b []byte) any {
 	told := func(s step) { tell(s) }
 	defer freshRoot()()
 	fakes := apitest.NewFakeRuntimeService()
-	runtimeService := &recordingRuntime{fakes, told, map[string]bool{}}
+	runtimeService := &recordingRuntime{fakes, told, map[string]bool{}, x.HugePages}
 	defer setGates(gatesAsTheyWere(x.Configuration.FeatureGates))
 	setGates(x.Configuration.FeatureGates)
 	isCgroup2UnifiedMode = func() bool { return false }
@@ -248,7 +342,7 @@ func askActuation(b []byte) any {
 		pods.now.CPUQuota = &none
 	}
 	manager := recordingManager{cm.NewStubContainerManager(), cm.NodeConfig{}, pods, sets.New(x.Exclusive...)}
-	helper := &containertest.FakeRuntimeHelper{PodContainerDir: root, PodStats: map[types.UID]*statsapi.PodStats{}}
+	helper := runtimeHelper{&containertest.FakeRuntimeHelper{PodContainerDir: root, PodStats: map[types.UID]*statsapi.PodStats{}}, told}
 	runtime := newRuntime(x.Configuration, manager, runtimeService, helper)
 	if x.Unified {
 		// the swap controller is looked for once, as this machine has it

@@ -1,12 +1,16 @@
-// Answers of a kubelet's own functions about resizes: the vectors resize, resize-crowd, resize-validation, resize-actuation and resize-unified of test/vectors. Built with the tag
+// Answers of a kubelet's own functions about resizes: the vectors of test/vectors whose names begin with resize. Built with the tag
 // of a version (k134 to k137) in a module that requires k8s.io/kubernetes of that version with its staging modules replaced by
 // their v0 releases, as .ci/go-programs does. It wants a machine of cgroup v1, whose swap it takes for that of v2.
 //
 //	resize queue SEED COUNT       pushes resizes into the allocation manager, lets it retry them, and tells order and conditions
 //	resize crowd SEED COUNT       the same with more of them than Go sorts by insertion, and pods that are not admitted yet
-//	resize validation SEED COUNT  what the API server's ValidatePodResize finds wrong with a patch
+//	resize volumes SEED COUNT     queue with volumes in memory, whose size changes
+//	resize validation SEED COUNT  what the API server's strategy of the subresource resize finds wrong with a patch
+//	resize refusals SEED COUNT    the same, and its admission plugins, with pods and nodes that are others than Linux's, claims, volumes and features
 //	resize actuation SEED COUNT   lets the runtime manager sync a pod whose allocation changed, and tells what it writes and stops
 //	resize unified SEED COUNT     the same as on cgroup v2, with Memory QoS, swap and containers that have CPUs of their own
+//	resize hugepages SEED COUNT   the same with huge pages of 2 MiB and 1 GiB, which the machine must have
+//	resize mounts SEED COUNT      the same with volumes in memory
 //
 // Each case is asked five times, or forty; those whose answers differ (Go's maps choose) are left out.
 package main
@@ -50,8 +54,9 @@ type configuration struct {
 
 // What is allocated to a pod, as allocated_pods_state has it.
 type granted struct {
-	ContainerResources map[string]v1.ResourceRequirements
-	PodLevelResources  *v1.ResourceRequirements `json:",omitempty"`
+	ContainerResources   map[string]v1.ResourceRequirements
+	PodLevelResources    *v1.ResourceRequirements      `json:",omitempty"`
+	EmptyDirVolumeLimits map[string]*resource.Quantity `json:",omitempty"`
 }
 
 // of returns the pod with these resources in place of its own.
@@ -65,6 +70,11 @@ func (a granted) of(pod *v1.Pod) *v1.Pod {
 		}
 	}
 	p.Spec.Resources = a.PodLevelResources.DeepCopy()
+	for _, v := range p.Spec.Volumes {
+		if limit, ok := a.EmptyDirVolumeLimits[v.Name]; ok {
+			*v.EmptyDir.SizeLimit = limit.DeepCopy()
+		}
+	}
 	return p
 }
 
@@ -229,7 +239,8 @@ type suite struct {
 func main() {
 	seed, _ := strconv.ParseInt(os.Args[2], 10, 64)
 	count, _ := strconv.Atoi(os.Args[3])
-	s := map[string]suite{"queue": {genQueue, askQueue, 5}, "crowd": {genCrowd, askQueue, 5}, "actuation": {genActuation, askActuation, 5}, "unified": {genUnified, askActuation, 5}, "validation": {genValidation, askValidation, 40}}[os.Args[1]]
+	s := map[string]suite{"queue": {genQueue, askQueue, 5}, "crowd": {genCrowd, askQueue, 5}, "volumes": {genVolumes, askQueue, 5}, "actuation": {genActuation, askActuation, 5}, "unified": {genUnified, askActuation, 5}, "hugepages": {genHugePages, askActuation, 5}, "mounts": {genMounts, askActuation, 5},
+		"validation": {genValidation, askValidation, 40}, "refusals": {genRefusals, askValidation, 40}}[os.Args[1]]
 	out := json.NewEncoder(os.Stdout)
 	out.SetEscapeHTML(false)
 	for i, kept := 0, 0; kept < count; i++ {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -30,6 +31,8 @@ type queueIn struct {
 	Allocated     map[string]granted `json:"allocated"`
 	// in the order in which they were asked for
 	Pushed []string `json:"pushed"`
+	// 2 where it is absent
+	CgroupVersion int `json:"cgroupVersion,omitempty"`
 }
 type resizeOut struct {
 	Pod     string `json:"pod"`
@@ -130,10 +133,52 @@ func genCrowd(r *rand.Rand, _ int) any {
 	return x
 }
 
+// genVolumes makes pods with volumes in memory, and other limits that are asked for.
+func genVolumes(r *rand.Rand, i int) any {
+	x := genQueue(r, i).(*queueIn)
+	on := volumesAreResized && r.Intn(4) > 0
+	gates := map[string]bool{}
+	if volumesAreResized {
+		gates["InPlacePodVerticalScalingMemoryBackedVolumes"] = on
+	}
+	for name, value := range x.Configuration.FeatureGates {
+		gates[name] = value
+	}
+	x.Configuration.FeatureGates = gates
+	x.CgroupVersion = pick(r, 2, 2, 1)
+	pushed := sets.New(x.Pushed...)
+	for _, p := range x.Pods {
+		addVolumes(r, &p.Spec, 0.9)
+		a := x.Allocated[string(p.UID)]
+		if r.Intn(3) == 0 {
+			// nothing but volumes changes
+			*p = *a.of(p)
+		}
+		for _, v := range p.Spec.Volumes {
+			if limit := v.EmptyDir.SizeLimit; on && limit != nil && !limit.IsZero() && v.EmptyDir.Medium == v1.StorageMediumMemory && r.Intn(6) > 0 {
+				if a.EmptyDirVolumeLimits == nil {
+					a.EmptyDirVolumeLimits = map[string]*resource.Quantity{}
+				}
+				was := pick(r, *limit, mebi(r, 512))
+				a.EmptyDirVolumeLimits[v.Name] = &was
+				if !pushed.Has(p.Name) && was.Cmp(*limit) != 0 {
+					pushed.Insert(p.Name)
+					x.Pushed = append(x.Pushed, p.Name)
+				}
+			}
+		}
+		x.Allocated[string(p.UID)] = a
+	}
+	return x
+}
+
 func askQueue(b []byte) any {
 	var x queueIn
 	if err := json.Unmarshal(b, &x); err != nil {
 		panic(err)
+	}
+	if x.CgroupVersion == 0 {
+		x.CgroupVersion = 2
 	}
 	defer setGates(gatesAsTheyWere(x.Configuration.FeatureGates))
 	setGates(x.Configuration.FeatureGates)
@@ -162,7 +207,7 @@ func askQueue(b []byte) any {
 		return nil, false
 	}
 	statuses := status.NewManager(fake.NewSimpleClientset(), kubepod.NewBasicPodManager(), &statustest.FakePodDeletionSafetyProvider{}, kubeletutil.NewPodStartupLatencyTracker())
-	manager := recordingManager{cm.NewStubContainerManager(), cm.NodeConfig{CPUManagerPolicy: x.Configuration.CPUManagerPolicy, MemoryManagerPolicy: x.Configuration.MemoryManagerPolicy, CgroupVersion: 2}, nil, nil}
+	manager := recordingManager{cm.NewStubContainerManager(), cm.NodeConfig{CPUManagerPolicy: x.Configuration.CPUManagerPolicy, MemoryManagerPolicy: x.Configuration.MemoryManagerPolicy, CgroupVersion: x.CgroupVersion}, nil, nil}
 	absolute := x.Node.Status.Capacity.DeepCopy()
 	for name, reserved := range list(x.Configuration.KubeReserved) {
 		a := absolute[name]
@@ -173,7 +218,7 @@ func askQueue(b []byte) any {
 	isCgroup2UnifiedMode = func() bool { return false }
 	runtime := newRuntime(x.Configuration, manager, nil, nil)
 	runtime.GetContainerSwapBehavior(x.Pods[0], &x.Pods[0].Spec.Containers[0])
-	isCgroup2UnifiedMode = func() bool { return true }
+	isCgroup2UnifiedMode = func() bool { return x.CgroupVersion == 2 }
 	var out queueOut
 	kill := func(pod *v1.Pod, _ bool, _ *int64, _ func(*v1.PodStatus)) error {
 		ended.Insert(pod.UID)

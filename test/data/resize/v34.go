@@ -17,7 +17,6 @@ import (
 	kubemanager "k8s.io/kubernetes/pkg/kubelet/allocation"
 	"k8s.io/kubernetes/pkg/kubelet/cm"
 	kubecontainer "k8s.io/kubernetes/pkg/kubelet/container"
-	containertest "k8s.io/kubernetes/pkg/kubelet/container/testing"
 	"k8s.io/kubernetes/pkg/kubelet/kuberuntime"
 	"k8s.io/kubernetes/pkg/kubelet/lifecycle"
 	"k8s.io/kubernetes/pkg/kubelet/logs"
@@ -30,6 +29,7 @@ const quotaMayBeLeft, factorMayLack = true, false
 
 var reservations = []string{""}
 
+const volumesAreResized = false
 const podLevelIsResized = false
 
 var gatesTried = []map[string]bool{nil, nil, nil, {"InPlacePodVerticalScalingExclusiveCPUs": true}, {"InPlacePodVerticalScalingExclusiveMemory": true}}
@@ -71,7 +71,7 @@ func configOf(pod *v1.Pod, quota bool) *cm.ResourceConfig {
 }
 func activate(*kubecontainer.PodStatus) {}
 
-func newRuntime(c configuration, m cm.ContainerManager, service internalapi.RuntimeService, helper *containertest.FakeRuntimeHelper) kubecontainer.Runtime {
+func newRuntime(c configuration, m cm.ContainerManager, service internalapi.RuntimeService, helper kubecontainer.RuntimeHelper) kubecontainer.Runtime {
 	if service == nil {
 		service = apitest.NewFakeRuntimeService()
 	}
@@ -90,3 +90,10 @@ func newRuntime(c configuration, m cm.ContainerManager, service internalapi.Runt
 func syncPod(r kubecontainer.Runtime, pod *v1.Pod, s *kubecontainer.PodStatus) kubecontainer.PodSyncResult {
 	return r.SyncPod(background, pod, s, nil, flowcontrol.NewBackOff(time.Second, time.Minute))
 }
+
+// Names of features that a node tells of and that resizes need, and gates that change what is refused.
+var updateFeatures, refusalGates = []string{}, []map[string]bool{nil}
+
+func declare(*v1.Node, []string)    {}
+func claimNodeResources(*v1.Pod)    {}
+func resizePlugins() []resizePlugin { return nil }

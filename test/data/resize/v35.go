@@ -19,12 +19,12 @@ import (
 	kubemanager "k8s.io/kubernetes/pkg/kubelet/allocation"
 	"k8s.io/kubernetes/pkg/kubelet/cm"
 	kubecontainer "k8s.io/kubernetes/pkg/kubelet/container"
-	containertest "k8s.io/kubernetes/pkg/kubelet/container/testing"
 	"k8s.io/kubernetes/pkg/kubelet/kuberuntime"
 	"k8s.io/kubernetes/pkg/kubelet/lifecycle"
 	"k8s.io/kubernetes/pkg/kubelet/logs"
 	"k8s.io/kubernetes/pkg/kubelet/prober/results"
 	"k8s.io/kubernetes/pkg/kubelet/runtimeclass"
+	"k8s.io/kubernetes/plugin/pkg/admission/nodedeclaredfeatures"
 )
 
 // Whether quotas of exclusive CPUs may stay, and memoryThrottlingFactor may be left out.
@@ -32,6 +32,7 @@ const quotaMayBeLeft, factorMayLack = true, false
 
 var reservations = []string{""}
 
+const volumesAreResized = false
 const podLevelIsResized = false
 
 var gatesTried = []map[string]bool{nil, nil, nil, {"InPlacePodVerticalScalingExclusiveCPUs": true}, {"InPlacePodVerticalScalingExclusiveMemory": true}, {"InPlacePodLevelResourcesVerticalScaling": true, "NodeDeclaredFeatures": true}}
@@ -65,7 +66,7 @@ func configOf(pod *v1.Pod, quota bool) *cm.ResourceConfig {
 }
 func activate(*kubecontainer.PodStatus) {}
 
-func newRuntime(c configuration, m cm.ContainerManager, service internalapi.RuntimeService, helper *containertest.FakeRuntimeHelper) kubecontainer.Runtime {
+func newRuntime(c configuration, m cm.ContainerManager, service internalapi.RuntimeService, helper kubecontainer.RuntimeHelper) kubecontainer.Runtime {
 	if service == nil {
 		service = apitest.NewFakeRuntimeService()
 	}
@@ -83,4 +84,14 @@ func newRuntime(c configuration, m cm.ContainerManager, service internalapi.Runt
 }
 func syncPod(r kubecontainer.Runtime, pod *v1.Pod, s *kubecontainer.PodStatus) kubecontainer.PodSyncResult {
 	return r.SyncPod(background, pod, s, nil, flowcontrol.NewBackOff(time.Second, time.Minute), false)
+}
+
+// Names of features that a node tells of and that resizes need, and gates that change what is refused.
+var updateFeatures, refusalGates = []string{"GuaranteedQoSPodCPUResize", "InPlacePodLevelResourcesVerticalScaling"}, []map[string]bool{nil, {"NodeDeclaredFeatures": true}, {"InPlacePodLevelResourcesVerticalScaling": true, "NodeDeclaredFeatures": true}}
+
+func declare(node *v1.Node, features []string) { node.Status.DeclaredFeatures = features }
+func claimNodeResources(*v1.Pod)               {}
+func resizePlugins() []resizePlugin {
+	features, _ := nodedeclaredfeatures.NewPlugin()
+	return []resizePlugin{features}
 }

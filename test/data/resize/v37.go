@@ -20,12 +20,13 @@ import (
 	kubeletconfig "k8s.io/kubernetes/pkg/kubelet/apis/config"
 	"k8s.io/kubernetes/pkg/kubelet/cm"
 	kubecontainer "k8s.io/kubernetes/pkg/kubelet/container"
-	containertest "k8s.io/kubernetes/pkg/kubelet/container/testing"
 	"k8s.io/kubernetes/pkg/kubelet/kuberuntime"
 	"k8s.io/kubernetes/pkg/kubelet/lifecycle"
 	"k8s.io/kubernetes/pkg/kubelet/logs"
 	"k8s.io/kubernetes/pkg/kubelet/prober/results"
 	"k8s.io/kubernetes/pkg/kubelet/runtimeclass"
+	"k8s.io/kubernetes/plugin/pkg/admission/nodedeclaredfeatures"
+	"k8s.io/kubernetes/plugin/pkg/admission/podresize"
 )
 
 // Whether quotas of exclusive CPUs may stay, and memoryThrottlingFactor may be left out.
@@ -33,6 +34,7 @@ const quotaMayBeLeft, factorMayLack = false, true
 
 var reservations = []string{"None", "TieredReservation"}
 
+const volumesAreResized = true
 const podLevelIsResized = true
 
 var gatesTried = []map[string]bool{nil, nil, nil, {"InPlacePodVerticalScalingExclusiveCPUs": true}, {"InPlacePodVerticalScalingExclusiveMemory": true}, {"InPlacePodLevelResourcesVerticalScaling": false}, {"InPlacePodVerticalScalingSchedulerPreemption": true}}
@@ -68,7 +70,7 @@ func configOf(pod *v1.Pod, quota bool) *cm.ResourceConfig {
 }
 func activate(s *kubecontainer.PodStatus) { s.ActiveContainerStatuses = s.ContainerStatuses }
 
-func newRuntime(c configuration, m cm.ContainerManager, service internalapi.RuntimeService, helper *containertest.FakeRuntimeHelper) kubecontainer.Runtime {
+func newRuntime(c configuration, m cm.ContainerManager, service internalapi.RuntimeService, helper kubecontainer.RuntimeHelper) kubecontainer.Runtime {
 	if service == nil {
 		service = apitest.NewFakeRuntimeService()
 	}
@@ -86,4 +88,17 @@ func newRuntime(c configuration, m cm.ContainerManager, service internalapi.Runt
 }
 func syncPod(r kubecontainer.Runtime, pod *v1.Pod, s *kubecontainer.PodStatus) kubecontainer.PodSyncResult {
 	return r.SyncPod(background, pod, s, nil, flowcontrol.NewBackOff(time.Second, time.Minute), false)
+}
+
+// Names of features that a node tells of and that resizes need, and gates that change what is refused.
+var updateFeatures, refusalGates = []string{"InPlacePodLevelResourcesVerticalScaling", "InPlacePodVerticalScalingInitContainers", "InPlacePodVerticalScalingMemoryBackedVolumes"}, []map[string]bool{nil, {"InPlacePodVerticalScalingMemoryBackedVolumes": true}, {"InPlacePodVerticalScalingMemoryBackedVolumes": true}}
+
+func declare(node *v1.Node, features []string) { node.Status.DeclaredFeatures = features }
+func claimNodeResources(pod *v1.Pod) {
+	pod.Status.NodeAllocatableResourceClaimStatuses = []v1.NodeAllocatableResourceClaimStatus{{ResourceClaimName: "cpus", Containers: []string{"c0"}}}
+}
+func resizePlugins() []resizePlugin {
+	features, _ := nodedeclaredfeatures.NewPlugin()
+	resizes, _ := podresize.NewPlugin()
+	return []resizePlugin{features, resizes}
 }

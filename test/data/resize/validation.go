@@ -7,10 +7,9 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
-	podutil "k8s.io/kubernetes/pkg/api/pod"
 	"k8s.io/kubernetes/pkg/apis/core"
 	_ "k8s.io/kubernetes/pkg/apis/core/install"
-	"k8s.io/kubernetes/pkg/apis/core/validation"
+	podstrategy "k8s.io/kubernetes/pkg/registry/core/pod"
 )
 
 type validationIn struct {
@@ -18,6 +17,8 @@ type validationIn struct {
 	Pod           *v1.Pod       `json:"pod"`
 	// The spec of a patch of the subresource resize; a null takes an amount away.
 	Patch json.RawMessage `json:"patch"`
+	// The node of the pod; nil: no admission plugin is asked.
+	Node *v1.Node `json:"node,omitempty"`
 }
 
 // What is wrong, in the order in which it is found.
@@ -34,6 +35,7 @@ type patchSpec struct {
 	Containers     []named                  `json:"containers,omitempty"`
 	InitContainers []named                  `json:"initContainers,omitempty"`
 	Resources      *v1.ResourceRequirements `json:"resources,omitempty"`
+	Volumes        []v1.Volume              `json:"volumes,omitempty"`
 }
 
 func genValidation(r *rand.Rand, i int) any {
@@ -128,6 +130,7 @@ func askValidation(b []byte) any {
 	}
 	defer setGates(gatesAsTheyWere(x.Configuration.FeatureGates))
 	setGates(x.Configuration.FeatureGates)
+	old := internal(x.Pod)
 	before, _ := json.Marshal(x.Pod)
 	patch, _ := json.Marshal(map[string]json.RawMessage{"spec": x.Patch})
 	merged, err := strategicpatch.StrategicMergePatch(before, patch, v1.Pod{})
@@ -138,13 +141,15 @@ func askValidation(b []byte) any {
 	if err := json.Unmarshal(merged, after); err != nil {
 		panic(err)
 	}
-	old, changed := internal(x.Pod), internal(after)
+	changed := internal(after)
 	old.ResourceVersion, changed.ResourceVersion = "1", "1"
-	opts := podutil.GetValidationOptionsFromPodSpecAndMeta(&changed.Spec, &old.Spec, &changed.ObjectMeta, &old.ObjectMeta)
-	opts.ResourceIsPod = true
 	found := []fieldError{}
-	for _, e := range validation.ValidatePodResize(changed, old, opts) {
+	podstrategy.ResizeStrategy.PrepareForUpdate(background, changed, old)
+	for _, e := range podstrategy.ResizeStrategy.ValidateUpdate(background, changed, old) {
 		found = append(found, fieldError{e.Field, e.Detail})
+	}
+	if len(found) == 0 && x.Node != nil {
+		found = append(found, whyRefused(changed, old, x.Node)...)
 	}
 	return found
 }
