@@ -147,7 +147,7 @@ async function ofCluster(asked: FleetAsk, flags: FleetFlags, cli: Cli): Promise<
     return fault(EXIT.badInput, "of which nodes? --context NAME is a live cluster, --snapshots are files");
   const unread = (node: string, why: string): Answered => ({ node, policyVersion: "", leftOut: [], outcome: err(why) });
   return withCluster(flags, cli, (cluster) =>
-    eachClusterNode(cluster, nodes, flags, cli, async (node, live) => {
+    eachClusterNode(cluster, { names: nodes, claims: false }, flags, cli, async (node, live) => {
       if (!live.ok) return unread(node, clusterFaultText(live.error));
       const { snapshot } = live.value;
       const answer = await answerOf(asked, snapshot, { live: snapshot, ...(kubelet && { kubelet }) }, node);

@@ -213,7 +213,7 @@ const CLEAR = "\r\u001b[K";
  */
 export async function eachClusterNode<T>(
   cluster: Cluster,
-  given: readonly string[] | undefined,
+  { names: given, claims = true }: { readonly names?: readonly string[] | undefined } & Pick<AskedNode, "claims">,
   flags: ClusterFlags,
   { terminal }: Cli,
   work: (name: string, read: Result<ClusterNode, ClusterFault>) => Promise<T>,
@@ -226,7 +226,7 @@ export async function eachClusterNode<T>(
   const read: NodeDocuments[] = [];
   let done = 0;
   const one = async (name: string): Promise<T> => {
-    const documents = await readNode(cluster, name, { events: false });
+    const documents = await readNode(cluster, name, { claims, events: false });
     if (documents.ok) read.push(documents.value);
     done++;
     if (process.stderr.isTTY) process.stderr.write(`${CLEAR}${done} of ${names.value.length} nodes are read`);
