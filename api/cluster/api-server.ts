@@ -224,11 +224,14 @@ export function jsonIn({ text }: HttpAnswer, url: URL): Result<unknown, ClusterF
 export function answerFault({ status, text }: HttpAnswer, url: URL, rule: AccessRule): Result<never, ClusterFault> {
   const said = parsed(text);
   const fault = statusFault(status, isObject(said) ? said : { message: text }, url);
+  if (fault.code === "not-found" && rule.apiGroup === DRA) return err({ ...fault, next: NOT_SERVED });
   if (fault.code !== "forbidden") return err(fault);
   const user = userIn(fault.message);
   return err({ ...fault, rule, ...(user === undefined ? {} : { user }) });
 }
 
+const NOT_SERVED =
+  "an API server has resource.k8s.io/v1 since Kubernetes 1.34, unless its --runtime-config leaves it out";
 const MAX_WORDS = 300;
 function statusFault(status: number, said: Fields, url: URL): ClusterFault {
   const words = String(said["message"] ?? "")

@@ -39,12 +39,8 @@ export async function readClaims(
 }
 type Objects = Result<readonly Fields[], ClusterFault>;
 
-const NOT_SERVED =
-  "an API server has resource.k8s.io/v1 since Kubernetes 1.34, unless its --runtime-config leaves it out";
 const told = (read: Objects, kind: string): Result<Fields, ClusterFault> =>
-  read.ok
-    ? ok({ apiVersion: "resource.k8s.io/v1", kind, metadata: { resourceVersion: "" }, items: read.value })
-    : { ok: false, error: read.error.code === "not-found" ? { ...read.error, next: NOT_SERVED } : read.error };
+  map(read, (items) => ({ apiVersion: "resource.k8s.io/v1", kind, metadata: { resourceVersion: "" }, items }));
 
 const objectsIn = (list: unknown): readonly Fields[] => (Array.isArray(list) ? list.filter(isObject) : []);
 const textIn = (text: unknown): readonly string[] => (typeof text === "string" && text !== "" ? [text] : []);
@@ -56,7 +52,7 @@ export function usesClaims({ spec, status }: Fields): boolean {
 }
 
 /** `NAMESPACE/NAME` of each claim: named by the pod, made of a template for it, or made for its extended resources. */
-function claimsOf({ metadata, spec, status }: Fields): readonly string[] {
+export function claimsOf({ metadata, spec, status }: Fields): readonly string[] {
   const { namespace } = fieldsOf(metadata);
   const { resourceClaimStatuses, extendedResourceClaimStatus } = fieldsOf(status);
   const naming = [

@@ -7,7 +7,7 @@ import type { Cluster } from "./cluster.ts";
 import type { ClusterFault } from "./fault.ts";
 import { type NodeDocuments, readDocuments } from "./read.ts";
 
-export type FollowedResource = Extract<ApiResource["resource"], "nodes" | "pods" | "events">;
+export type FollowedResource = Extract<ApiResource["resource"], "nodes" | "pods" | "events" | "resourceclaims">;
 
 /** A change of one object, with the object as it is now; of a deleted one, as it was last. */
 export interface ClusterChange {
@@ -50,8 +50,9 @@ const CHANGED_GAP_MS = 2000;
 const RETRY_MS = [500, 30_000] as const;
 
 /**
- * Follows nodes, pods and events of the whole cluster until the signal ends it, and reads each node once an interval: the
- * first time at once. What fails is told to `onFault` and in each document's `missing`; it rejects only where the follower throws.
+ * Follows nodes, pods, events and ResourceClaims of the whole cluster until the signal ends it, and reads each node once an
+ * interval: the first time at once. What fails is told to `onFault` and in each document's `missing`; it rejects only where the
+ * follower throws.
  */
 export async function followCluster(cluster: Cluster, options: FollowOptions, follower: Follower): Promise<void> {
   const visits = new Visits(cluster, options, follower);
@@ -69,7 +70,9 @@ export async function followCluster(cluster: Cluster, options: FollowOptions, fo
   };
   const watched = (resource: FollowedResource, keep: Keep): Promise<void> =>
     new Watched(cluster, resource, options, told, keep).run();
-  await Promise.all([watched("nodes", visits.nodes), watched("pods", visits.pods), watched("events", visits.events)]);
+  const [nodes, pods, events] = [visits.nodes, visits.pods, visits.events];
+  const followed = { nodes, pods, events, resourceclaims: NOTHING } satisfies Record<FollowedResource, Keep>;
+  await Promise.all(Object.entries(followed).map(([of, keep]) => watched(of as FollowedResource, keep)));
   visits.stop();
 }
 
@@ -83,6 +86,8 @@ interface Keep {
   set(key: string, object: Fields): Pick<ClusterChange, "before" | "involvedPod">;
   delete(key: string): Fields | undefined;
 }
+
+const NOTHING: Keep = { set: () => ({}), delete: () => undefined };
 
 /** One resource, listed and then watched for as long as that works. */
 class Watched {

@@ -7,7 +7,7 @@ const FOLLOWED = ["get", "list", "watch"];
 const READS: readonly AccessRule[] = [
   ...["nodes", "pods", "events"].map((resource) => ({ resource, verbs: FOLLOWED })),
   ...["nodes/configz", "nodes/stats", "nodes/pods"].map((resource) => ({ resource, verbs: ["get"] })),
-  { apiGroup: DRA, resource: "resourceclaims", verbs: ["get"] },
+  { apiGroup: DRA, resource: "resourceclaims", verbs: FOLLOWED },
   ...["resourceslices", "deviceclasses"].map((resource) => ({ apiGroup: DRA, resource, verbs: ["list"] })),
 ];
 

@@ -48,6 +48,8 @@ const KINDS: readonly { readonly kind: Kind; readonly needs: readonly (keyof Nod
 ];
 /** Two sightings of an outcome, its event and the pod's status, are one where they come within this time. */
 const GATHER_MS = 2000;
+/** What happened before an outcome may be seen after it, by another watch: it is sent so long after it was seen. */
+const SETTLE_MS = 1000;
 const MAX_WAITING = 10_000;
 /** One request takes at most so many; the API's own limit is 500. */
 const MAX_POSTED = 200;
@@ -103,6 +105,7 @@ export class Collector {
     this.#found.listed(resource);
   }
   onFault(resource: FollowedResource, fault: ClusterFault | null): void {
+    this.#found.follows(resource, fault === null);
     this.#tell(resource, fault === null ? null : clusterFaultText(fault));
     if (fault !== null) this.#lack([fault]);
   }
@@ -167,15 +170,21 @@ export class Collector {
   async #sendOutcomes(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       await sleep(GATHER_MS, undefined, { signal }).catch(() => {});
-      if (!signal.aborted) await this.#flush();
+      if (!signal.aborted) await this.#flush(Date.now() - SETTLE_MS);
     }
   }
 
-  /** Sends all that waits. Outcomes of an API that is away wait on; posting one twice changes nothing. */
-  async #flush(): Promise<void> {
-    const all = this.#waiting;
+  /** Sends what was seen until then. Outcomes of an API that is away wait on; posting one twice changes nothing. */
+  async #flush(untilMs = Number.POSITIVE_INFINITY): Promise<void> {
+    const waiting = this.#waiting;
+    const all = new Map<string, SeenOutcome[]>();
     this.#waiting = new Map();
     this.#waitingCount = 0;
+    for (const [node, outcomes] of waiting) {
+      const due = outcomes.filter(({ seenMs }) => seenMs <= untilMs);
+      if (due.length > 0) all.set(node, due);
+      for (const seen of outcomes) if (seen.seenMs > untilMs) this.#wait(seen);
+    }
     const isAny = all.size > 0 || this.#deleted.size > 0;
     let away: ApiFault | null = null;
     for (const [node, outcomes] of all) {
@@ -202,7 +211,7 @@ export class Collector {
 
   async #post(node: string, seen: readonly SeenOutcome[]): Promise<ApiFault | null> {
     const path = `v1/nodes/${encodeURIComponent(node)}/outcomes`;
-    const outcomes = seen.map((one) => this.#found.withLeft(one));
+    const outcomes = seen.map((one) => this.#found.completed(one));
     const sent = await this.#api.send("POST", path, JSON.stringify({ outcomes }));
     if (!sent.ok && sent.error.code === "away") return sent.error;
     this.#counts[sent.ok ? "outcomes" : "lostOutcomes"] += outcomes.length;

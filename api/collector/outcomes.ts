@@ -8,12 +8,15 @@ import {
   probeFailures,
   type Unhealthy,
 } from "../service/agreement/outcomes.ts";
+import { ClaimsRead } from "./claims-read.ts";
 
 /** An outcome, and the node on which it was. */
 export interface NodeOutcome {
   readonly node: string;
   readonly outcome: Outcome;
 }
+/** The resources that outcomes are found in. */
+const FOUND_IN: readonly FollowedResource[] = ["nodes", "pods", "events"];
 /** States of `Unhealthy` events that are kept of a pod: a container is ended after far fewer failures. */
 const MAX_UNHEALTHY = 200;
 
@@ -43,21 +46,33 @@ export class Outcomes {
   readonly #ended = new Set<string>();
   readonly #listed = new Set<FollowedResource>();
   #podsListedMs = 0;
+  readonly #claims = new ClaimsRead();
 
   /** All that was there in the beginning has been told. */
   get isListed(): boolean {
-    return this.#listed.size === 3;
+    return FOUND_IN.every((resource) => this.#listed.has(resource));
   }
   listed(resource: FollowedResource): void {
     this.#listed.add(resource);
+    if (resource === "resourceclaims") this.#claims.follows(true);
     if (resource === "pods") this.#podsListedMs = Date.now();
+  }
+
+  /** See `ClaimsRead`. */
+  follows(resource: FollowedResource, isFollowed: boolean): void {
+    if (resource === "resourceclaims") this.#claims.follows(isFollowed && this.#listed.has(resource));
+  }
+
+  /** What is known of an outcome only a while after it was seen. */
+  completed(seen: SeenOutcome): Outcome {
+    return this.#claims.withClaims(this.#withLeft(seen), seen.seenMs);
   }
 
   /**
    * The outcome with the time at which another pod of the node last ended or was removed, other than by an outcome, or at which pods
    * were listed first. A kubelet knows it before the API server does, so `LATE_MS` after the sighting count as well.
    */
-  withLeft({ node, outcome, seenMs }: SeenOutcome): Outcome {
+  #withLeft({ node, outcome, seenMs }: SeenOutcome): Outcome {
     const own = "pod" in outcome ? outcome.pod.uid : undefined;
     const left = this.#left.get(node) ?? [];
     const last = left.find(({ uid, atMs }) => uid !== own && atMs <= seenMs + LATE_MS);
@@ -65,6 +80,7 @@ export class Outcomes {
   }
 
   in(change: ClusterChange): readonly NodeOutcome[] {
+    this.#claims.see(change, this.#listed.has("pods"));
     const found = this.#found(change);
     for (const { outcome } of found) if ("pod" in outcome && isEnd(outcome)) this.#ended.add(outcome.pod.uid);
     if (change.resource === "pods") this.#leaves(change);
@@ -88,7 +104,7 @@ export class Outcomes {
 
   #found({ resource, change, object, before, involvedPod }: ClusterChange): readonly NodeOutcome[] {
     if (resource === "events") this.#keep(change, object);
-    if (change === "deleted" || !this.#listed.has(resource)) return [];
+    if (change === "deleted" || resource === "resourceclaims" || !this.#listed.has(resource)) return [];
     if (resource === "nodes") {
       const node = nameOf(object);
       return before === undefined ? [] : nodeOutcomes(before, object).map((outcome) => ({ node, outcome }));

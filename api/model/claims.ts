@@ -150,6 +150,23 @@ export type ClaimsDecision = Form<typeof claimsDecision>;
 /** The event of a pod whose claims cannot be prepared. kubelet 1.36: events.FailedPrepareDynamicResources. */
 export const PREPARE_FAILED = "FailedPrepareDynamicResources";
 
+/** The message of that event taken apart. */
+export interface PrepareWords {
+  /** The kubelet's own words. */
+  readonly own: string;
+  /** What came of a call to a driver, in its words or in those of the connection to it; null: no driver had a say. */
+  readonly driver: string | null;
+  /** The claim that the driver failed; null: none in particular. */
+  readonly claim: string | null;
+}
+/** kubelet 1.37: prepareResources. */
+export function prepareWords(message: string): PrepareWords {
+  const { own = message, claim = null, driver = null } = CALLED.exec(message)?.groups ?? {};
+  return { own, driver, claim };
+}
+const CALLED =
+  /^(?<own>.*?: NodePrepareResources(?: failed for ResourceClaim (?<claim>[^\s:]+))?)(?:: | )(?<driver>.*)$/s;
+
 const CLAIMS_REASONS = [
   ...REASONS_OF_PODS,
   "kubelet_does_not_start",

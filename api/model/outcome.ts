@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { PREPARE_FAILED, prepareWords } from "./claims.ts";
 import { issuesOf } from "./decode.ts";
 import { PRESSURE_CONDITIONS } from "./eviction.ts";
 import { count, optional, text, timestamp } from "./fields.ts";
@@ -8,6 +9,7 @@ import { LIMITS } from "./limits.ts";
 import { withoutNulls } from "./nulls.ts";
 import { pod, podUid } from "./pod.ts";
 import { withDefaultRequests } from "./pod-defaults.ts";
+import { resourceClaim } from "./resource-claim.ts";
 import { err, ok, type Result } from "./result.ts";
 
 /** The sorts of things that a kubelet does and that can be held against a decision. */
@@ -17,6 +19,7 @@ export const OUTCOME_KINDS = [
   "eviction",
   "conditions",
   "resize",
+  "claims",
   "probes",
   "image-gc",
 ] as const;
@@ -42,6 +45,8 @@ export const NOT_COMPARABLE = {
   configuration_not_known: "the snapshot has no kubeletConfiguration: add the kubelet's /configz",
   input_not_known: "an input that the kubelet had is not in the snapshot",
   pod_not_known: "neither the outcome nor the snapshot has the pod: post the v1.Pod as the outcome's `object`",
+  claims_not_known:
+    "what the kubelet read of the pod's ResourceClaims is not known, or changed about then: post them as the outcome's `claims`",
   state_files: "the resource managers have a say, and their state files or the machine are not in the snapshot",
   observation_times:
     "what the kubelet remembered of its earlier eviction passes is not known: ask for an eviction decision on each snapshot",
@@ -118,6 +123,20 @@ export const outcome = z.discriminatedUnion("kind", [
     message: words,
   }),
   z.strictObject({
+    kind: z.literal("claims"),
+    ...ofPod,
+    prepared: z.boolean().describe("true: its claims were prepared, since its sandbox is there"),
+    message: words.describe("of the event FailedPrepareDynamicResources; empty: prepared"),
+    claims: optional(
+      z
+        .array(resourceClaim)
+        .max(LIMITS.labels)
+        .describe(
+          "the pod's v1.ResourceClaims as the kubelet read them, without those that were not there; only what decisions read is kept of them",
+        ),
+    ),
+  }),
+  z.strictObject({
     kind: z.literal("probes"),
     ...ofPod,
     container: name,
@@ -154,6 +173,8 @@ function issuesIn(one: Outcome, at: string): readonly InputIssue[] {
   if (one.after !== undefined && Date.parse(one.after) > Date.parse(one.at)) issue("after", "is later than `at`");
   if (one.kind === "admission" && one.admitted !== (one.reason === ""))
     issue("reason", "must be empty for a pod that was admitted, and the kubelet's for one that was refused");
+  if (one.kind === "claims" && one.prepared !== (one.message === ""))
+    issue("message", "must be empty where the claims were prepared, and the kubelet's where they were not");
   if ("object" in one && one.object !== undefined && podUid(one.object) !== one.pod.uid)
     issue("object.metadata.uid", `must be \`${one.pod.uid}\` as in pod`);
   return issues;
@@ -163,7 +184,8 @@ const whole = (one: Outcome): Outcome =>
 
 /**
  * What makes two sightings the same outcome: a pod is refused for a reason, evicted or preempted once in its life, whenever and
- * wherever that is seen. A condition, a probe's kill and images go by their time as well.
+ * wherever that is seen. Claims are prepared once, and fail once with each of the kubelet's own words. A condition, a probe's kill and
+ * images go by their time as well.
  */
 export function outcomeKey(one: Outcome): readonly unknown[] {
   switch (one.kind) {
@@ -176,6 +198,8 @@ export function outcomeKey(one: Outcome): readonly unknown[] {
       return [one.kind, one.condition, one.status, Date.parse(one.at)];
     case "resize":
       return [one.kind, one.pod.uid, one.reason, one.generation ?? Date.parse(one.at)];
+    case "claims":
+      return [one.kind, one.pod.uid, prepareWords(one.message).own];
     case "probes":
       return [one.kind, one.pod.uid, one.container, Date.parse(one.at)];
     case "image-gc":
@@ -196,6 +220,8 @@ export function reasonOfOutcome(one: Outcome): string | null {
       return one.condition;
     case "resize":
       return one.reason;
+    case "claims":
+      return one.prepared ? null : PREPARE_FAILED;
     case "probes":
     case "image-gc":
       return null;
@@ -251,7 +277,9 @@ export const comparison = z.lazy(() =>
     nodewise: side().nullable().describe("what would have been decided here; null: nothing was decided"),
     measured: z
       .array(z.strictObject({ field: z.string(), kubelet: sideValue, nodewise: sideValue }))
-      .describe("amounts that either side measured at its own time; they are told and not compared"),
+      .describe(
+        "amounts that either side measured at its own time, and what only a driver said; they are told and not compared",
+      ),
     difference: z
       .strictObject({ field: z.string(), kubelet: sideValue, nodewise: sideValue })
       .nullable()

@@ -43,7 +43,8 @@ const request = z.object({
   firstAvailable: optional(few(z.object({ name: text, deviceClassName }))),
 });
 const reservation = z.object({ apiGroup: optional(text), resource: optional(text), name: optional(text), uid: text });
-const resourceClaim = z.object({
+/** A v1.ResourceClaim. */
+export const resourceClaim = z.object({
   metadata: metadata.extend({ ownerReferences: optional(few(ownerReference)) }),
   spec: optional(z.object({ devices: optional(z.object({ requests: optional(few(request)) })) })),
   status: optional(

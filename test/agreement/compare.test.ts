@@ -1,5 +1,9 @@
 import { describe, expect, test } from "vitest";
-import { type Comparison, decodeOutcomes } from "../../api/model/outcome.ts";
+import { writeClaims } from "../../api/decide/dra/checkpoint.ts";
+import { ClaimInfoCache } from "../../api/decide/dra/claim-info.ts";
+import { type Comparison, decodeOutcomes, type Outcome, outcomeKey } from "../../api/model/outcome.ts";
+import { NEWEST } from "../../api/profiles/index.ts";
+import { claim, claiming, DRIVER, result } from "../kit/claims.ts";
 import { container } from "../kit/containers.ts";
 import { node } from "../kit/nodes.ts";
 import { guaranteed, pod, podOf, requesting } from "../kit/pods.ts";
@@ -267,6 +271,82 @@ describe("evictions", () => {
     expect(told(on(9), of("eviction", pod("a"), { message }))).toEqual(notComparable("signal_moved"));
     const other = message.replace("10Mi", "20Mi");
     expect(told(on(11), of("eviction", pod("a"), { message: other }))).toMatchObject(["differs", { field: "message" }]);
+  });
+});
+
+describe("claims", () => {
+  const asking = claiming("p", ["gpu"]);
+  const reserved = claim("gpu", [result("0")], ["p"]);
+  const others = claim("gpu", [result("0")], ["q"]);
+  const PREFIX = "Failed to prepare dynamic resources: prepare dynamic resources: ";
+  const NOT_ALLOWED = "pod p (uid-p) is not allowed to use ResourceClaim gpu (claim-gpu)";
+  const failed = (words: string, claims: readonly Json[] | undefined = [reserved]): Json =>
+    of("claims", asking, { prepared: false, message: PREFIX + words, claims });
+  const prepared = (claims: readonly Json[]): Json => of("claims", asking, { prepared: true, claims });
+
+  test("are refused in the kubelet's words, by what it read and not by an older snapshot", () => {
+    const on = snapshot({ pods: [asking], dra: { resourceClaims: [reserved] } });
+    expect(told(on, failed(NOT_ALLOWED, [others]))).toEqual(AGREES);
+    expect(told(on, failed(NOT_ALLOWED, [reserved]))).toEqual([
+      "differs",
+      { field: "prepared", kubelet: false, nodewise: true },
+    ]);
+    const missing = 'fetch ResourceClaim gpu: resourceclaims.resource.k8s.io "gpu" not found';
+    expect(told(on, failed(missing, []))).toEqual(AGREES);
+    expect(told(on, failed(missing, [others]))).toMatchObject(["differs", { field: "message" }]);
+    const unknown = { ...failed(NOT_ALLOWED), claims: undefined };
+    expect(told(on, unknown)).toEqual(notComparable("claims_not_known"));
+  });
+  test("that are prepared pass each check, whichever drivers there are", () => {
+    expect(told(snapshot(), prepared([reserved]))).toEqual(AGREES);
+    expect(told(snapshot(), prepared([others]))).toMatchObject(["differs", { field: "prepared", kubelet: true }]);
+    const answers = [{ claim: "claim-gpu", error: "no" }];
+    expect(told(snapshot({ dra: { drivers: [{ name: DRIVER, answers }] } }), prepared([reserved]))).toEqual(AGREES);
+  });
+  test("whose driver fails agree where it is called, and its words are told beside", () => {
+    const own = `${PREFIX}NodePrepareResources failed for ResourceClaim gpu`;
+    const outcome = failed("NodePrepareResources failed for ResourceClaim gpu: no such device: 7");
+    expect(compared(snapshot(), [outcome])[0]).toMatchObject({
+      verdict: "agrees",
+      kubelet: { reason: "FailedPrepareDynamicResources", message: own },
+      measured: [{ field: "driver", kubelet: "no such device: 7", nodewise: null }],
+    });
+    const differs = ["differs", { field: "message", nodewise: PREFIX + NOT_ALLOWED }];
+    expect(told(snapshot(), { ...outcome, claims: [others] })).toMatchObject(differs);
+    const words = "NodePrepareResources failed for ResourceClaim another: no";
+    expect(told(snapshot(), failed(words))).toMatchObject(["differs", { field: "prepared" }]);
+    for (const words of ["NodePrepareResources: rpc error", "NodePrepareResources skipped 1 ResourceClaims"])
+      expect(told(snapshot(), failed(words))).toEqual(AGREES);
+    const [skips, gate] = [{ skipNodeOperations: ["*"] }, { featureGates: { DRAOptionalNodeOperations: true } }];
+    const skipping = failed("NodePrepareResources: rpc error", [claim("gpu", [result("0", skips)], ["p"])]);
+    const status = { nodeInfo: { kubeletVersion: "v1.37.2" } };
+    expect(told(snapshot({}, status, gate), skipping)).toMatchObject(["differs", { field: "prepared" }]);
+  });
+  test("whether a driver is registered, and what the kubelet holds of older claims, only the node knows", () => {
+    const absent = failed(`DRA driver ${DRIVER} is not registered`);
+    expect(told(snapshot(), absent)).toEqual(notComparable("input_not_known"));
+    expect(told(snapshot({ dra: { drivers: [] } }), absent)).toEqual(AGREES);
+    expect(told(snapshot({ dra: { drivers: [{ name: DRIVER }] } }), absent)).toMatchObject(["differs", {}]);
+    const old =
+      "old ResourceClaim with same name gpu and different UID old still exists (previous pod force-deleted?!)";
+    expect(told(snapshot(), failed(old))).toEqual(notComparable("state_files"));
+    const info = { namespace: "default", name: "gpu", uid: "old", podUids: new Set(["uid-q"]), drivers: new Map() };
+    const cache = new ClaimInfoCache(NEWEST.behaviour.claims, [{ ...info, prepared: true, unpreparing: false }]);
+    const known = { assignments: { dra_manager_state: writeClaims(cache) } };
+    expect(told(snapshot(known), failed(old))).toEqual(AGREES);
+    expect(told(snapshot(known), prepared([reserved]))).toMatchObject(["differs", { field: "prepared" }]);
+    expect(told(snapshot(), failed("fetch ResourceClaim gpu: context deadline exceeded"))).toEqual(
+      notComparable("not_decided_here"),
+    );
+  });
+  test("are one outcome for each of the kubelet's own words, whatever a driver says in them", () => {
+    const keyOf = (words: string) => {
+      const decoded = decodeOutcomes({ outcomes: [failed(words)] });
+      return decoded.ok ? JSON.stringify(outcomeKey(decoded.value[0] as Outcome)) : JSON.stringify(decoded.error);
+    };
+    const ofDriver = (text: string) => keyOf(`NodePrepareResources failed for ResourceClaim gpu: ${text}`);
+    expect(ofDriver("try 1")).toBe(ofDriver("try 2"));
+    expect(new Set([ofDriver("x"), keyOf("NodePrepareResources: x"), keyOf(NOT_ALLOWED)]).size).toBe(3);
   });
 });
 

@@ -88,6 +88,20 @@ describe("a pod before and after", () => {
     expect(found(podOutcomes(pending(2), pending(3)))).toEqual([{ ...infeasible, generation: 3 }]);
     expect(found(podOutcomes(pending(2), pending(2, "Deferred")))).toEqual([{ ...infeasible, reason: "Deferred" }]);
   });
+  test("has its claims prepared once it has a sandbox, or a container that runs", () => {
+    const spec = { resourceClaims: [{ name: "gpu", resourceClaimName: "gpu" }], containers: [{ name: "c" }] };
+    const claiming = (status: Json): Json => ({ ...web({ startTime: T, ...status }), spec });
+    const conditions = [condition("PodReadyToStartContainers")];
+    const prepared = { kind: "claims", at: T, seenIn, prepared: true, message: "" };
+    const waits = claiming({ conditions: [condition("PodReadyToStartContainers", { status: "False" })] });
+    expect(found(podOutcomes(waits, claiming({ conditions })))).toEqual([prepared]);
+    expect(podOutcomes(claiming({ conditions }), claiming({ conditions }))).toEqual([]);
+    const runs = { containerStatuses: [{ name: "c", state: { running: { startedAt: LATER } } }] };
+    expect(found(podOutcomes(waits, claiming(runs)))).toEqual([{ ...prepared, at: LATER }]);
+    const extended = web({ startTime: T, conditions, extendedResourceClaimStatus: { resourceClaimName: "made" } });
+    expect(found(podOutcomes(web({ startTime: T }), extended))).toEqual([prepared]);
+    expect(podOutcomes(web({ startTime: T }), web({ startTime: T, conditions }))).toEqual([]);
+  });
   test("shows of itself only what decisions read, and a mirror pod goes by its static pod's uid", () => {
     const secret = { name: "c", command: ["hunter2"], env: [{ name: "PASSWORD", value: "hunter2" }] };
     const after = { ...web({ phase: "Running", startTime: T }), spec: { containers: [secret] } };
@@ -136,6 +150,14 @@ describe("an event", () => {
     expect(found(eventOutcomes(event("ResizeDeferred", text)))).toEqual([deferred]);
     const bare = { kind: "resize", at: T, seenIn, reason: "Infeasible", message: "Pod resize Infeasible" };
     expect(found(eventOutcomes(event("ResizeInfeasible", "Pod resize Infeasible")))).toEqual([bare]);
+  });
+  test("of claims that are not prepared counts when it was told last, also among many as one", () => {
+    const message = "Failed to prepare dynamic resources: prepare dynamic resources: ResourceClaim gpu: not allocated";
+    const failed = { kind: "claims", at: LATER, seenIn, prepared: false, message };
+    const reason = "FailedPrepareDynamicResources";
+    expect(found(eventOutcomes(event(reason, message, { count: 3 })))).toEqual([failed]);
+    expect(found(eventOutcomes(event(reason, `(combined from similar events): ${message}`)))).toEqual([failed]);
+    expect(eventOutcomes(event(reason, ""))).toEqual([]);
   });
   test("of a probe's kill is new each time that it is counted, with the start of what was ended", () => {
     const message = "Container c failed liveness probe, will be restarted";

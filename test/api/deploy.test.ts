@@ -58,7 +58,7 @@ test("the API has no right in the cluster, and the collector only those of a rea
     [
       { apiGroups: [""], resources: ["nodes", "pods", "events"], verbs: ["get", "list", "watch"] },
       { apiGroups: [""], resources: ["nodes/configz", "nodes/stats", "nodes/pods"], verbs: ["get"] },
-      { apiGroups: ["resource.k8s.io"], resources: ["resourceclaims"], verbs: ["get"] },
+      { apiGroups: ["resource.k8s.io"], resources: ["resourceclaims"], verbs: ["get", "list", "watch"] },
       { apiGroups: ["resource.k8s.io"], resources: ["resourceslices", "deviceclasses"], verbs: ["list"] },
     ],
   ]);

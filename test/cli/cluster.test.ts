@@ -92,6 +92,20 @@ describe("decide on a live node", () => {
     });
   });
 
+  test("reads the claims of its pods only for what is decided by them", async () => {
+    const cluster = await testCluster();
+    putClaim(cluster, "trainer");
+    const read = async (...args: readonly string[]): Promise<boolean> => {
+      cluster.api.requests.length = 0;
+      expect((await nodewise(cluster, ...args)).stdout).not.toBe("");
+      return cluster.api.requests.some((path) => path.includes("resource.k8s.io"));
+    };
+    expect(await read("decide", "resize", "-l", "!none", "--to", "cpu=1m")).toBe(false);
+    expect(await read("decide", "admission", "--pod", "default/guar-int")).toBe(false);
+    expect(await read("decide", "eviction", "--node", "n1")).toBe(false);
+    for (const all of ["snapshot", "lint"]) expect([all, await read(all, "--node", "n1")]).toEqual([all, true]);
+  });
+
   test("asks for the node where there are more, and for one that there is", async () => {
     const cluster = await testCluster();
     await cluster.addNode("n2");

@@ -110,7 +110,7 @@ describe("why on a live cluster", () => {
       "\n- resourceSlices: it could not be read: the right to list resourceslices is missing\n",
     );
     expect(poor.stdout).not.toContain("DECISION claims");
-    expect(poor.stderr).toContain("resources: [resourceclaims], verbs: [get]}");
+    expect(poor.stderr).toContain("resources: [resourceclaims], verbs: [get, list, watch]}");
   });
   test("of a pod that is alone on its node all pods are known", async () => {
     const cluster = await shop();

@@ -162,7 +162,9 @@ describe("claims that cannot be read", () => {
       "jane",
     );
     expect(yaml.split("\n---\n")).toHaveLength(2);
-    expect(yaml).toContain("- {apiGroups: [resource.k8s.io], resources: [resourceclaims], verbs: [get]}\n");
+    expect(yaml).toContain(
+      "- {apiGroups: [resource.k8s.io], resources: [resourceclaims], verbs: [get, list, watch]}\n",
+    );
   });
 
   test.each([

@@ -53,7 +53,8 @@ async function followed(cluster: TestCluster, options: Partial<FollowOptions> = 
 /** A machine that tests much at a time is slow. */
 const PATIENCE_MS = 30_000;
 const podsIn = (documents: NodeDocuments | undefined): unknown => fieldsOf(documents?.pods)["items"];
-const watching = (api: TestCluster["api"], watches = 3): Promise<void> =>
+const FOLLOWED = ["events", "nodes", "pods", "resourceclaims"];
+const watching = (api: TestCluster["api"], watches = FOLLOWED.length): Promise<void> =>
   vi.waitFor(() => expect(api.watches).toBe(watches), PATIENCE_MS);
 const pod = (name: string, nodeName = "n1", more: object = {}): ApiObject => ({
   metadata: { name, namespace: "shop", ...more },
@@ -110,7 +111,7 @@ test("a bookmark carries a watch past versions that are forgotten", async () => 
   api.compact();
   api.endWatches(true);
   await watching(api);
-  expect(api.requests.filter((request) => request.includes("limit="))).toHaveLength(3);
+  expect(api.requests.filter((request) => request.includes("limit="))).toHaveLength(FOLLOWED.length);
 });
 
 test("where versions are forgotten it is listed again, and what went meanwhile is told", async () => {
@@ -149,14 +150,12 @@ test("an API server that is away is told once, asked again, and told when it is 
     return isAway;
   });
   const { api, faults, changes } = await followed(cluster);
-  await vi.waitFor(() =>
-    expect(faults.map(([resource]) => resource)).toEqual(expect.arrayContaining(["nodes", "pods", "events"])),
-  );
+  await vi.waitFor(() => expect(faults.map(([resource]) => resource)).toEqual(expect.arrayContaining(FOLLOWED)));
   expect(changes).toEqual([]);
   isAway = false;
   await watching(api);
   const ended = faults.filter(([, fault]) => fault === null).map(([resource]) => resource);
-  expect(ended.sort()).toEqual(["events", "nodes", "pods"]);
+  expect(ended.sort()).toEqual(FOLLOWED);
 });
 
 test("a watch that failed works again as soon as the server takes it, long before the next bookmark", async () => {
@@ -171,9 +170,12 @@ test("a watch that failed works again as soon as the server takes it, long befor
   const lists = () => api.requests.filter((path) => !path.includes("watch=true")).length;
   const before = lists();
   api.endWatches(false);
-  await vi.waitFor(() => expect(new Set(faults.map(([resource]) => resource)).size).toBe(3), PATIENCE_MS);
+  await vi.waitFor(() => expect(new Set(faults.map(([resource]) => resource)).size).toBe(FOLLOWED.length), PATIENCE_MS);
   isAway = false;
-  await vi.waitFor(() => expect(faults.filter(([, fault]) => fault === null)).toHaveLength(3), PATIENCE_MS);
+  await vi.waitFor(
+    () => expect(faults.filter(([, fault]) => fault === null)).toHaveLength(FOLLOWED.length),
+    PATIENCE_MS,
+  );
   // by its watches alone: nothing was listed, and nothing was heard
   expect(lists()).toBe(before);
 });
@@ -184,7 +186,7 @@ test("a watch that says nothing any more is begun anew", async () => {
   await watching(api);
   news();
   const before = api.requests.length;
-  await vi.waitFor(() => expect(api.requests.length).toBeGreaterThan(before + 3), PATIENCE_MS);
+  await vi.waitFor(() => expect(api.requests.length).toBeGreaterThan(before + FOLLOWED.length), PATIENCE_MS);
   api.put("pods", pod("web"));
   await vi.waitFor(() => expect(news()).toEqual(["pods added shop/web"]), PATIENCE_MS);
   expect(faults).toEqual([]);

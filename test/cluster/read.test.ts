@@ -140,7 +140,7 @@ metadata: {name: nodewise-reader}
 rules:
 - {apiGroups: [""], resources: [events, nodes, pods], verbs: [get, list, watch]}
 - {apiGroups: [""], resources: [nodes/configz, nodes/pods, nodes/stats], verbs: [get]}
-- {apiGroups: [resource.k8s.io], resources: [resourceclaims], verbs: [get]}
+- {apiGroups: [resource.k8s.io], resources: [resourceclaims], verbs: [get, list, watch]}
 - {apiGroups: [resource.k8s.io], resources: [deviceclasses, resourceslices], verbs: [list]}
 ---
 apiVersion: rbac.authorization.k8s.io/v1

@@ -1,11 +1,13 @@
+import { setTimeout } from "node:timers/promises";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { apiClient } from "../../api/collector/api-client.ts";
 import { Collector, type FaultPlace } from "../../api/collector/collector.ts";
 import { statusApp } from "../../api/collector/status.ts";
+import type { Comparison } from "../../api/model/outcome.ts";
 import { ok } from "../../api/model/result.ts";
 import { serving } from "../api/serving.ts";
 import { opened } from "../cluster/opened.ts";
-import { putClaim } from "../kit/claims.ts";
+import { claim, claiming, putClaim, result } from "../kit/claims.ts";
 import { type ApiObject, nodeAt, type TestCluster, testCluster } from "../kit/cluster.ts";
 
 /** A machine that tests much at a time is slow. */
@@ -55,7 +57,9 @@ test("rights that are missing are told once, with who lacks them", LONG, async (
   const { api } = await serving();
   const { lacked } = await collecting(cluster, api.url);
   await until(() =>
-    expect(new Set(lacked)).toEqual(new Set(["jane: events", "jane: nodes/configz", "jane: nodes/stats"])),
+    expect([...new Set(lacked)].sort()).toEqual(
+      ["events", "nodes/configz", "nodes/stats", "resourceclaims"].map((one) => `jane: ${one}`),
+    ),
   );
   cluster.api.put("pods", pod("web"));
   await until(() => expect(cluster.kubelet.requests.length).toBeGreaterThan(2));
@@ -93,7 +97,7 @@ test(
   async () => {
     const cluster = await testCluster();
     putClaim(cluster, "trainer");
-    const may = ["nodes", "pods", "events"].flatMap((of) => [`list ${of}`, `watch ${of}`]);
+    const may = ["nodes", "pods", "events", "resourceclaims"].flatMap((of) => [`list ${of}`, `watch ${of}`]);
     const ofClaims = ["get resourceclaims", "list resourceslices"];
     cluster.users["reader-token"] = {
       name: "jane",
@@ -110,6 +114,63 @@ test(
     const headers = { "content-type": "application/json" };
     const asked = await fetch(`${api.url}/v1/decisions/claims`, { method: "POST", headers, body });
     expect(await asked.json()).toMatchObject({ decision: { refusal: null, pods: [{ claims: [{ claim: "gpu" }] }] } });
+  },
+);
+
+test(
+  "what a kubelet read of a pod's claims is held against the decision, unless it changed about then",
+  LONG,
+  async () => {
+    const cluster = await testCluster();
+    const { api } = await serving();
+    const { collector } = await collecting(cluster, api.url);
+    await until(() => expect(collector.isReady).toBe(true));
+    const asking = (name: string, status: object = {}): void =>
+      cluster.api.put("pods", {
+        metadata: { name, namespace: "default", uid: `uid-${name}` },
+        spec: { ...claiming(name, [name]).spec, nodeName: "n1" },
+        status,
+      } as unknown as ApiObject);
+    const reserve = (name: string, pod: string): void =>
+      cluster.api.put("resourceclaims", claim(name, [result("gpu-0")], [pod]) as unknown as ApiObject);
+    const refuse = (name: string): void =>
+      cluster.api.put("events", {
+        metadata: { name: `${name}.1`, namespace: "default" },
+        involvedObject: { kind: "Pod", namespace: "default", name, uid: `uid-${name}` },
+        ...{ reason: "FailedPrepareDynamicResources", source: { component: "kubelet", host: "n1" }, count: 1 },
+        message: `Failed to prepare dynamic resources: prepare dynamic resources: pod ${name} (uid-${name}) is not allowed to use ResourceClaim ${name} (claim-${name})`,
+        ...{ firstTimestamp: now(), lastTimestamp: now() },
+      });
+    const now = () => `${new Date().toISOString().slice(0, 19)}Z`;
+
+    const snapshots = collector.counts.snapshots;
+    for (const name of ["kept", "moved"]) reserve(name, "another");
+    asking("waits");
+    await until(() => expect(collector.counts.snapshots).toBeGreaterThan(snapshots));
+    await setTimeout(1000);
+    for (const name of ["kept", "moved"]) asking(name);
+    refuse("kept");
+    refuse("moved");
+    // before or after the kubelet read it?
+    reserve("moved", "moved");
+    await until(() => expect(collector.counts.waitingOutcomes).toBe(2));
+    cluster.api.delete("pods", "default/kept");
+    await until(() => expect(collector.counts).toMatchObject({ outcomes: 2, waitingOutcomes: 0 }));
+    await setTimeout(1000);
+    asking("moved", { conditions: [{ type: "PodReadyToStartContainers", status: "True", lastTransitionTime: now() }] });
+    await until(() => expect(collector.counts).toMatchObject({ outcomes: 3, waitingOutcomes: 0 }));
+    const { outcomes } = (await (await fetch(`${api.url}/v1/agreement?kind=claims`)).json()) as {
+      outcomes: { pod: { name: string }; reason: string | null; verdict: string; comparison: Comparison }[];
+    };
+    const told = outcomes.map(({ pod, reason, comparison: { verdict, why, difference } }) => [
+      ...[pod.name, reason, verdict],
+      why?.code ?? difference,
+    ]);
+    expect(told.sort()).toEqual([
+      ["kept", "FailedPrepareDynamicResources", "agrees", null],
+      ["moved", null, "agrees", null],
+      ["moved", "FailedPrepareDynamicResources", "not-comparable", "claims_not_known"],
+    ]);
   },
 );
 

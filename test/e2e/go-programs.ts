@@ -16,7 +16,7 @@ export const kubernetes = (name: string, version = KUBERNETES): GoProgram => ({
   name,
 });
 /** The Kubernetes project's own DRA driver, over the helper that vendors' drivers are made of. */
-export const DRA_TEST_DRIVER = kubernetes("test/e2e/dra/test-driver");
+export const draTestDriver = (version = KUBERNETES): GoProgram => kubernetes("test/e2e/dra/test-driver", version);
 export const KWOK: GoProgram = { module: "sigs.k8s.io/kwok", version: "0.8.0", name: "kwok" };
 
 const containerd = (name: string): GoProgram => ({

@@ -85,9 +85,29 @@ describe("what a collector saw a kubelet do", () => {
     const deferred = seen({ kind: "resize", reason: "Deferred", message: "later" });
     expect(told([snapshot], [deferred]).story.findings[0]).toMatchObject({ since: null, compared: null });
   });
-  it("makes of a pod's admission no story", () => {
+  it("has why claims were not prepared, with the comparison of the words that were said last", () => {
+    const app = { name: "app", ready: false, restartCount: 0, state: { waiting: { reason: "ContainerCreating" } } };
+    const spec = { resourceClaims: [{ name: "gpu", resourceClaimName: "gpu" }] };
+    const waits = pod({ spec, status: { phase: "Pending", startTime: AT, containerStatuses: [app] } });
+    const failed = (words: string, more: Partial<Comparison> = {}): SeenOutcome =>
+      seen({ kind: "claims", prepared: false, message: `Failed to prepare dynamic resources: ${words}` }, more);
+    const own = "prepare dynamic resources: NodePrepareResources failed for ResourceClaim gpu";
+    const both = [failed("prepare dynamic resources: ResourceClaim gpu: not allocated", { verdict: "differs" })];
+    both.push(failed(`${own}: no device 7`));
+    const { story } = told([waits], both);
+    expect(story.findings[0]).toMatchObject({
+      code: "claims-not-prepared",
+      numbers: { cause: "driver", claim: "gpu" },
+      compared: { verdict: "agrees" },
+    });
+    const said = event("FailedPrepareDynamicResources", `Failed to prepare dynamic resources: ${own}: no device 8`);
+    expect(told([waits, said], both).story.findings[0]).toMatchObject({ compared: { verdict: "agrees" } });
+    expect(told([waits, said], both.slice(0, 1)).story.findings[0]).toMatchObject({ compared: null });
+  });
+  it("makes of a pod's admission, and of claims that are prepared, no story", () => {
     const came = seen({ kind: "admission", admitted: true, reason: "", message: "" });
-    const { story } = told([pod()], [came]);
+    const prepared = seen({ kind: "claims", prepared: true, message: "" });
+    const { story } = told([pod()], [came, prepared]);
     expect(story.findings).toMatchObject([{ code: "healthy", words: [], compared: null }]);
   });
 });

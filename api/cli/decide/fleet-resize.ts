@@ -156,7 +156,7 @@ async function ofCluster(asked: FleetAsk, flags: FleetFlags, cli: Cli): Promise<
     const found = ofPods ? await readNodesOfPods(cluster, flags.namespace, flags.selector?.trim() ?? "") : null;
     // without the right to list pods, each node's kubelet is asked for its own
     const named = found?.ok === true ? found.value : nodes;
-    return eachClusterNode(cluster, named, flags, cli, answered, { claims: false });
+    return eachClusterNode(cluster, { names: named, claims: false }, flags, cli, answered);
   });
 }
 

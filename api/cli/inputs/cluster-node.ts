@@ -213,11 +213,10 @@ const CLEAR = "\r\u001b[K";
  */
 export async function eachClusterNode<T>(
   cluster: Cluster,
-  given: readonly string[] | undefined,
+  { names: given, claims = true }: { readonly names?: readonly string[] | undefined } & Pick<AskedNode, "claims">,
   flags: ClusterFlags,
   { terminal }: Cli,
   work: (name: string, read: Result<ClusterNode, ClusterFault>) => Promise<T>,
-  { claims = true }: Pick<AskedNode, "claims"> = {},
 ): Promise<Result<readonly T[], Fault>> {
   const file = given?.find((name) => !isNodeName(name));
   if (file !== undefined) return noNodeName(file, flags);

@@ -61,7 +61,7 @@ async function lintAll(given: LintFlags, files: LintFlags, cli: Cli): Promise<Ou
     const why = "lines" in read.error ? read.error.lines.join("; ") : clusterFaultText(read.error);
     return { node, profile: null, findings: [], why };
   };
-  const linted = await withCluster(given, cli, (cluster) => eachClusterNode(cluster, undefined, given, cli, one));
+  const linted = await withCluster(given, cli, (cluster) => eachClusterNode(cluster, {}, given, cli, one));
   if (!linted.ok) return linted;
   if (output === "table") printText(cli.terminal, nodesText(linted.value, cli.terminal));
   else printData(cli.terminal, { nodes: linted.value }, output);

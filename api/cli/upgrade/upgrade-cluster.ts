@@ -38,7 +38,7 @@ export async function reportsOfCluster(
     node,
     report: live.ok ? reportOf(live.value.snapshot) : clusterFaultText(live.error),
   });
-  const all = await eachClusterNode(cluster, names, flags, cli, one);
+  const all = await eachClusterNode(cluster, { names }, flags, cli, one);
   if (!all.ok) return all;
   return ok({
     reports: all.value.flatMap(({ node, report }) => (typeof report === "string" ? [] : [{ ...report, node }])),

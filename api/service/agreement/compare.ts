@@ -10,6 +10,7 @@ import {
 import { unreachable } from "../../model/result.ts";
 import type { EffectiveSnapshot } from "../../profiles/effective.ts";
 import { chooseProfileFor } from "../../profiles/index.ts";
+import { compareClaims } from "./claims.ts";
 import { type Basis, type Compared, notComparable } from "./compared.ts";
 import { compareImageGc, compareProbes } from "./containers-and-images.ts";
 import { asToldSoon, statesBefore, timeOf } from "./node-state.ts";
@@ -24,6 +25,7 @@ export const MAX_AGE_MS: Readonly<Record<OutcomeKind, number>> = {
   admission: 60_000,
   preemption: 60_000,
   resize: 60_000,
+  claims: 60_000,
   eviction: 20_000,
   conditions: 20_000,
   probes: Number.POSITIVE_INFINITY,
@@ -102,6 +104,8 @@ function comparedOn(outcome: Outcome, state: EffectiveSnapshot, basis: Basis): C
       return compareConditions(outcome, state, basis);
     case "resize":
       return compareResize(outcome, state, basis);
+    case "claims":
+      return compareClaims(outcome, state, basis);
     case "probes":
       return compareProbes(outcome, state, basis);
     case "image-gc":
@@ -124,6 +128,8 @@ function sideOf(outcome: Outcome): Side {
       return { removed: outcome.images.map(({ id, names }) => names[0] ?? id ?? "").sort() };
     case "resize":
       return { reason: outcome.reason, message: outcome.message };
+    case "claims":
+      return outcome.prepared ? { prepared: true } : { prepared: false, message: outcome.message };
     case "probes":
       return { container: outcome.container, probe: outcome.probe, message: outcome.message };
     default:

@@ -1,10 +1,12 @@
 import * as z from "zod";
+import { PREPARE_FAILED } from "../../model/claims.ts";
 import { POD_REFUSALS } from "../../model/end-reasons.ts";
 import { PRESSURE_CONDITIONS } from "../../model/eviction.ts";
 import { isTimestamp } from "../../model/fields.ts";
 import type { PodRef } from "../../model/forms.ts";
 import { withoutNulls } from "../../model/nulls.ts";
 import { mergedOutcome, type Outcome, type OutcomeOf, outcomeKey } from "../../model/outcome.ts";
+import { isObject } from "../../model/own.ts";
 import { MIRROR_ANNOTATION, type Pod, pod as podForm } from "../../model/pod.ts";
 import { withDefaultRequests } from "../../model/pod-defaults.ts";
 
@@ -37,6 +39,7 @@ const watchedPod = z.object({
     uid: z.string(),
     annotations: maybe(z.record(z.string(), z.string())),
   }),
+  spec: maybe(z.object({ resourceClaims: maybe(z.array(z.unknown())) })),
   status: z.object({
     phase: words,
     reason: words,
@@ -45,6 +48,7 @@ const watchedPod = z.object({
     conditions: maybe(z.array(condition)),
     containerStatuses: maybe(z.array(containerStatus)),
     initContainerStatuses: maybe(z.array(containerStatus)),
+    extendedResourceClaimStatus: maybe(z.unknown()),
   }),
 });
 type WatchedPod = z.output<typeof watchedPod>;
@@ -89,6 +93,7 @@ export function podOutcomes(before: unknown, after: unknown): readonly Outcome[]
     ...admissionsIn(was, now.data).map((one) => ({ ...shared, ...one })),
     ...endsIn(was, now.data).map((one) => ({ ...shared, ...one })),
     ...resizesIn(was, now.data).map((one) => ({ ...shared, ...one })),
+    ...preparedIn(was, now.data).map((one) => ({ ...shared, ...one })),
   ];
 }
 /** An outcome without what all those of one sighting share. */
@@ -142,6 +147,22 @@ function resizesIn(was: WatchedPod | null, now: WatchedPod): readonly Found<"res
 const pendingIn = ({ status }: WatchedPod) =>
   status.conditions?.find(({ type, status: is }) => type === "PodResizePending" && is === "True");
 
+/** A kubelet prepares a pod's claims right before it makes the sandbox. kubelet 1.37: SyncPod, GeneratePodReadyToStartContainersCondition. */
+function preparedIn(was: WatchedPod | null, now: WatchedPod): readonly Found<"claims">[] {
+  const { spec, status } = now;
+  const usesClaims = (spec?.resourceClaims ?? []).length > 0 || isObject(status.extendedResourceClaimStatus);
+  const at = usesClaims ? sandboxSince(now) : undefined;
+  if (at === undefined || (was !== null && sandboxSince(was) !== undefined)) return [];
+  return [{ kind: "claims", at, prepared: true, message: "" }];
+}
+/** Since when it has a sandbox, or since when a container of it runs; undefined: it has none, or does not tell. */
+function sandboxSince({ status }: WatchedPod): string | undefined {
+  const ready = status.conditions?.find(({ type }) => type === "PodReadyToStartContainers");
+  if (ready?.status === "True") return ready.lastTransitionTime ?? undefined;
+  const all = [...(status.initContainerStatuses ?? []), ...(status.containerStatuses ?? [])];
+  return latestOf(all.map(({ state }) => state?.running?.startedAt));
+}
+
 const eventForm = z.object({
   reason: z.string(),
   message: maybe(z.string()),
@@ -186,7 +207,10 @@ export function eventOutcomes(event: unknown, { pod, failures }: AroundEvent = {
   if (typeof first !== "string" || typeof last !== "string") return [];
   const { namespace, name, uid } = about.data;
   const shared = { pod: { namespace, name, uid }, ...objectOf(pod), seenIn: ["event" as const] };
-  const told = toldBy(reason, message, first) ?? killOf(reason, message, last, pod, failures ?? null);
+  const told =
+    toldBy(reason, message, first) ??
+    unpreparedBy(reason, message, last) ??
+    killOf(reason, message, last, pod, failures ?? null);
   return told === null ? [] : [{ ...shared, ...told }];
 }
 
@@ -219,6 +243,12 @@ function resizeText(message: string): { readonly message: string; readonly gener
   } catch {
     return { message };
   }
+}
+
+/** A kubelet tries on, so the last time counts. Of more than ten messages the recorder makes one event. client-go: EventAggregator. */
+function unpreparedBy(reason: string, message: string, at: string): Found<"claims"> | null {
+  const own = message.replace(/^\(combined from similar events\): /, "");
+  return reason === PREPARE_FAILED && own !== "" ? { kind: "claims", at, prepared: false, message: own } : null;
 }
 
 /** The same message again is the same event with a new time and a higher count. */

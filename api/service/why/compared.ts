@@ -1,3 +1,4 @@
+import { prepareWords } from "../../model/claims.ts";
 import type { FindingCode } from "../../model/finding-numbers.ts";
 import type { OutcomeKind, PodOutcome } from "../../model/outcome.ts";
 import type { Finding, StoryDecision } from "../../model/why.ts";
@@ -11,6 +12,7 @@ const KIND_OF: Partial<Readonly<Record<FindingCode, OutcomeKind>>> = {
   refused: "admission",
   "resize-deferred": "resize",
   "resize-infeasible": "resize",
+  "claims-not-prepared": "claims",
   "restarted-by-probe": "probes",
 };
 
@@ -32,7 +34,11 @@ export function withComparison(of: Case, finding: Finding): Finding {
   return { ...finding, compared, decisions } as Finding;
 }
 
-function isOf({ code, container }: Finding, outcome: PodOutcome): boolean {
+function isOf({ code, container, words }: Finding, outcome: PodOutcome): boolean {
+  if (outcome.kind === "claims") {
+    const { own } = prepareWords(outcome.message);
+    return words.some(({ message }) => prepareWords(message).own === own);
+  }
   if (outcome.kind === "resize") return code === `resize-${outcome.reason.toLowerCase()}`;
   return outcome.kind !== "probes" || outcome.container === container;
 }

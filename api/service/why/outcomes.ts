@@ -15,9 +15,11 @@ export interface SeenOutcome {
 /** An event of Kubernetes, or an outcome that stands for the event that told of it. */
 export type HeldEvent = ObservedEvent & { readonly outcome?: SeenOutcome };
 
-/** Whether it is the outcome of a pod that did not come in, or that something happened to. */
+/** Whether it is the outcome of a pod that did not come in or did not start, or that something happened to. */
 export const isNews = (outcome: Outcome): outcome is PodOutcome =>
-  "pod" in outcome && !(outcome.kind === "admission" && outcome.admitted);
+  "pod" in outcome &&
+  !(outcome.kind === "admission" && outcome.admitted) &&
+  !(outcome.kind === "claims" && outcome.prepared);
 
 /** The kubelet's event of an outcome. */
 export function eventOf(seen: SeenOutcome): HeldEvent {

@@ -16,7 +16,7 @@ const core = (resources: readonly string[], ...verbs: readonly string[]): Rule =
 export const READER: readonly Rule[] = [
   core(["nodes", "pods", "events"], "get", "list", "watch"),
   core(["nodes/configz", "nodes/stats", "nodes/pods", "nodes/metrics"], "get"),
-  { apiGroups: ["resource.k8s.io"], resources: ["resourceclaims"], verbs: ["get"] },
+  { apiGroups: ["resource.k8s.io"], resources: ["resourceclaims"], verbs: ["get", "list", "watch"] },
   { apiGroups: ["resource.k8s.io"], resources: ["resourceslices", "deviceclasses"], verbs: ["list"] },
 ];
 /** The rights that readers had before decisions read ResourceClaims. */

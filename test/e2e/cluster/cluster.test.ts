@@ -357,14 +357,20 @@ describe.each(VERSIONS)("a node of a real cluster of $version", { timeout: LONG_
     ]);
     expect(told.filter(([, , verdict]) => verdict === "differs")).toEqual([]);
     const agreed = new Set(outcomes.filter(({ verdict }) => verdict === "agrees").map(({ kind }) => kind));
-    expect([...agreed].sort(), JSON.stringify(told)).toEqual(expect.arrayContaining(["admission", "probes"]));
+    expect([...agreed].sort(), JSON.stringify(told)).toEqual(expect.arrayContaining(["admission", "claims", "probes"]));
     expect([...new Set(outcomes.map(({ kind }) => kind))].sort()).toEqual([
       "admission",
+      "claims",
       "conditions",
       "eviction",
       "preemption",
       "probes",
       "resize",
+    ]);
+    const ofClaims = told.filter(([kind]) => kind === "claims").map(([, ...one]) => one);
+    expect(ofClaims.sort()).toEqual([
+      ["claims", "agrees", null],
+      ["prepared", "agrees", null],
     ]);
     const of = (kind: string, reason: string) =>
       outcomes.filter((one) => one.kind === kind && one.reason === reason).length;

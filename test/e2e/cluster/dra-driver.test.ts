@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { cdiContainerd } from "../containerd/programs.ts";
-import { DRA_TEST_DRIVER, KUBERNETES, pathOf } from "../go-programs.ts";
+import { draTestDriver, type GoProgram, KUBERNETES, pathOf } from "../go-programs.ts";
 import { LoggedProcess } from "../logged-process.ts";
 import { knownClaims, servesCdi } from "../pods/claims-on-node.ts";
 import { NODE_NAME, podOf } from "../pods/manifest.ts";
@@ -14,10 +14,15 @@ import { ControlPlane, noCluster } from "./control-plane.ts";
 
 const LONG_MS = 300_000;
 const WHAT = "the Kubernetes project's own DRA driver";
-const why = noPods(WHAT) ?? noCluster(WHAT, KUBERNETES, DRA_TEST_DRIVER);
+const VERSION = "1.37.2";
+const [DRIVER_NOW, DRIVER_BEFORE] = [draTestDriver(VERSION), draTestDriver(KUBERNETES)];
+const why = noPods(WHAT) ?? noCluster(WHAT, VERSION, DRIVER_NOW, DRIVER_BEFORE);
 const DRIVER = "test-driver.cdi.k8s.io";
 const DRA = "/apis/resource.k8s.io/v1";
 const PODS = "/api/v1/namespaces/default/pods";
+const RESOURCE = "example.com/gpu";
+
+const HEALTH_BEFORE = '"/v1alpha1.DRAResourceHealth/NodeWatchResources"';
 
 interface Slice {
   readonly spec: {
@@ -33,7 +38,7 @@ describe.skipIf(why !== undefined)(`the daemon beside an API server and ${WHAT}`
   let driver: LoggedProcess;
   let kubeconfig = "";
   beforeAll(async () => {
-    plane = await ControlPlane.start(KUBERNETES);
+    plane = await ControlPlane.start(VERSION);
     kubeconfig = plane.kubeconfig("driver", plane.credentialsOf("driver", "/O=system:masters/CN=driver"));
     await plane.admin.must("POST", "/api/v1/nodes", { metadata: { name: NODE_NAME } });
     await plane.admin.must("POST", `${DRA}/deviceclasses`, { metadata: { name: "any" }, spec: {} });
@@ -48,13 +53,13 @@ describe.skipIf(why !== undefined)(`the daemon beside an API server and ${WHAT}`
         podsUrl: `${plane.url}/api/v1/pods?fieldSelector=spec.nodeName%3D${NODE_NAME}`,
         podsTokenFile: tokenFile,
         podsCaFile: plane.caFile,
-        kubeletVersion: KUBERNETES.slice(0, KUBERNETES.lastIndexOf(".")),
+        kubeletVersion: VERSION.slice(0, VERSION.lastIndexOf(".")),
         draDrivers: "serve",
       },
     });
     for (const dir of ["registry", join("plugins", DRIVER)]) mkdirSync(join(node.dir, dir), { recursive: true });
     node.startDaemon();
-    driver = startDriver();
+    driver = startDriver(DRIVER_NOW);
   }, LONG_MS);
   afterAll(async () => {
     await driver?.end();
@@ -62,9 +67,9 @@ describe.skipIf(why !== undefined)(`the daemon beside an API server and ${WHAT}`
     await plane?.stop();
   }, LONG_MS);
 
-  const startDriver = (): LoggedProcess =>
+  const startDriver = (program: GoProgram): LoggedProcess =>
     new LoggedProcess(
-      pathOf(DRA_TEST_DRIVER),
+      pathOf(program),
       [
         `--kubeconfig=${kubeconfig}`,
         "-v=5",
@@ -76,8 +81,11 @@ describe.skipIf(why !== undefined)(`the daemon beside an API server and ${WHAT}`
       ],
       join(node.dir, "driver.log"),
     );
-  /** What a scheduler and the claim's author do: the pod, and its claim with the first device that the driver has published. */
-  const create = async (name: string): Promise<void> => {
+  /**
+   * What a scheduler and the claim's author do: the pod, and its claim with the first device that the driver has published. The pod
+   * names the claim, or gets it for an extended resource, and is bound once the claim is its own.
+   */
+  const create = async (name: string, by: "claim" | "extended resource" = "claim"): Promise<void> => {
     const { pool, devices } = await until(
       "the driver's slice",
       async () => {
@@ -93,14 +101,23 @@ describe.skipIf(why !== undefined)(`the daemon beside an API server and ${WHAT}`
       metadata: { name },
       spec: { devices: { requests } },
     });
-    const spec = { nodeName: NODE_NAME, resourceClaims: [{ name: "gpu", resourceClaimName: name }] };
-    const containers = [{ resources: { claims: [{ name: "gpu" }] } }];
-    const pod = podOf(name, { ...spec, containers });
+    const resourceClaims = [{ name: "gpu", resourceClaimName: name }];
+    const one = { [RESOURCE]: "1" };
+    const pod =
+      by === "claim"
+        ? podOf(name, { resourceClaims, containers: [{ resources: { claims: [{ name: "gpu" }] } }] })
+        : podOf(name, { containers: [{ requests: one, limits: one }] });
     const { metadata } = await plane.admin.must<{ readonly metadata: { readonly uid: string } }>("POST", PODS, pod);
     const results = [{ request: "gpu", driver: DRIVER, pool: pool.name, device: devices[0]?.name }];
     const reservedFor = [{ resource: "pods", name, uid: metadata.uid }];
     const status = { allocation: { devices: { results } }, reservedFor };
     await plane.admin.must("PUT", `${claims}/${name}/status`, { ...claim, status });
+    const requestMappings = [{ containerName: "app", resourceName: RESOURCE, requestName: "gpu" }];
+    const made = { status: { extendedResourceClaimStatus: { resourceClaimName: name, requestMappings } } };
+    if (by === "extended resource")
+      await plane.admin.must("PATCH", `${PODS}/${name}/status`, made, "application/merge-patch+json");
+    const target = { kind: "Node", name: NODE_NAME };
+    await plane.admin.must("POST", `${PODS}/${name}/binding`, { metadata: { name }, target });
   };
   const remove = async (name: string): Promise<void> => {
     await plane.admin.must("DELETE", `${PODS}/${name}`, { gracePeriodSeconds: 0 });
@@ -130,11 +147,21 @@ describe.skipIf(why !== undefined)(`the daemon beside an API server and ${WHAT}`
       row.containers.some(({ allocatedResourcesStatus = [] }) => allocatedResourcesStatus.length > 0),
     );
     expect(containers[0]?.allocatedResourcesStatus?.map(({ name }) => name)).toEqual(["claim:gpu"]);
+    expect(driver.log()).toContain('"/v1.DRAResourceHealth/NodeWatchResources"');
     await remove("first");
     expect(specifications()).toEqual([]);
   });
 
-  test("goes on with a pod while the driver is killed, which takes the claim back once it is there again", async ({
+  test("gives a container the device of the claim that was made for its extended resource", async ({ skip }) => {
+    if (!(await servesCdi(node))) skip("this runtime does not serve CDI");
+    await create("extended", "extended resource");
+    await node.daemon.running("extended");
+    const [container] = await node.containersOf("extended");
+    expect(await node.exec(container?.id ?? "", "env | grep ^claim_")).toBe("claim_extended_gpu=true");
+    await remove("extended");
+  });
+
+  test("goes on with a pod while the driver is killed, and an older one that comes takes the claim back", async ({
     skip,
   }) => {
     if (!(await servesCdi(node))) skip("this runtime does not serve CDI");
@@ -143,7 +170,8 @@ describe.skipIf(why !== undefined)(`the daemon beside an API server and ${WHAT}`
     await driver.end("SIGKILL");
     await node.daemon.turns(2);
     expect((await node.containersOf("second")).map(({ state, attempt }) => [state, attempt])).toEqual([["running", 0]]);
-    driver = startDriver();
+    driver = startDriver(DRIVER_BEFORE);
+    await until("the health stream of the older driver", async () => holds(driver.log().includes(HEALTH_BEFORE)));
     await remove("second");
     expect(driver.log()).toContain("NodeUnprepareResources");
   });

@@ -178,7 +178,10 @@ export async function livenessRestart(stage: Stage): Promise<Scene> {
 
 const DRA = "/apis/resource.k8s.io/v1";
 const DRA_DRIVER = "gpu.example.com";
-/** A pod whose claim has a device that every node reaches, and is reserved for another pod. The claim, its slice and class stay. */
+/**
+ * A pod whose claim has a device that every node reaches, and is reserved for another pod, and one whose claim needs no driver. The
+ * claims, their slice and class stay.
+ */
 export async function unreservedClaim(stage: Stage): Promise<Scene> {
   const { api } = stage;
   const metadata = { name: "gpu" };
@@ -197,7 +200,28 @@ export async function unreservedClaim(stage: Stage): Promise<Scene> {
   });
   const before = await stage.before();
   const made = await stage.create("claims", { resourceClaims: [{ name: "gpu", resourceClaimName: "gpu" }] });
-  return { pod: made, events: await stage.events(made, "FailedPrepareDynamicResources"), before, pods: [made] };
+  const events = await stage.events(made, "FailedPrepareDynamicResources");
+  return { pod: made, events, before, pods: [made, await preparedClaim(stage)] };
+}
+
+/** As a scheduler does it: the pod is bound once its claim is allocated, here without a device, and reserved for it. */
+async function preparedClaim(stage: Stage): Promise<SeenPod> {
+  const { api } = stage;
+  const claims = `${DRA}/namespaces/default/resourceclaims`;
+  const requests = [{ name: "none", exactly: { deviceClassName: "gpu" } }];
+  const claim = await api.must<object>("POST", claims, {
+    metadata: { name: "none" },
+    spec: { devices: { requests } },
+  });
+  const spec = { resourceClaims: [{ name: "none", resourceClaimName: "none" }], nodeName: undefined };
+  const made = await stage.create("prepared", spec);
+  const { name, uid } = made.metadata;
+  const status = { allocation: { devices: { results: [] } }, reservedFor: [{ resource: "pods", name, uid }] };
+  await api.must("PUT", `${claims}/none/status`, { ...claim, status });
+  const target = { kind: "Node", name: NODE_NAME };
+  await api.must("POST", `${pathOf(made)}/binding`, { metadata: { name }, target });
+  await stage.running(made);
+  return made;
 }
 
 const patchOf = (requests: object, limits?: object): object => ({
