@@ -4,11 +4,12 @@ import { cgroupFiles, cgroupValues } from "./cgroups.ts";
 import { issuesOf } from "./decode.ts";
 import { optional, pathPart, quantity, quantityMeta, resourceList, text } from "./fields.ts";
 import { answerText, type Form, integer, podRef, REASONS_OF_PODS } from "./forms.ts";
-import type { InputIssue } from "./input-issue.ts";
+import { type InputIssue, joinPath } from "./input-issue.ts";
 import { type JsonSchema, ref, strictObject, TEXT } from "./json-schema.ts";
 import { type KindSpec, PLAIN, type PodPart } from "./kind-spec.ts";
 import { LIMITS } from "./limits.ts";
 import { withoutNulls } from "./nulls.ts";
+import { fieldsOf } from "./own.ts";
 import { resourceRequirements } from "./pod.ts";
 import { resourceAmounts, testedResource, victim, wouldRefuse } from "./preemption.ts";
 import { err, ok, type Result } from "./result.ts";
@@ -47,6 +48,11 @@ const CHANGES = ["to", "spec", "recommendation"] as const;
 /** Checks a posted ask and parses it once. Errors: every issue with its path. */
 export function decodeResizeAsk(input: unknown, at = "ask"): Result<ResizeAsk, readonly InputIssue[]> {
   if (input === undefined || input === null) return ok({ pod: null });
+  const removed = removedIn(fieldsOf(input)["spec"]);
+  if (removed !== undefined) {
+    const message = "a null would remove it, and no API server lets a resize remove a request or a limit: leave it out";
+    return err([{ path: joinPath(`${at}.spec`, removed), message }]);
+  }
   const parsed = ask.safeParse(withoutNulls(input));
   if (!parsed.success) return err(issuesOf(parsed.error, input, at));
   const { pod, pods, container, to } = parsed.data;
@@ -60,6 +66,17 @@ export function decodeResizeAsk(input: unknown, at = "ask"): Result<ResizeAsk, r
   const other = Object.keys(to ?? {}).find((name) => name !== "cpu" && name !== "memory");
   if (other !== undefined) return fault(`to.${other}`, "only cpu and memory change while a pod runs");
   return ok({ ...parsed.data, pod: pod ?? null });
+}
+
+/** Where a patch has a null in place of amounts or of one of them. */
+function removedIn(value: unknown, path: readonly PropertyKey[] = []): readonly PropertyKey[] | undefined {
+  const members = Array.isArray(value) ? [...value.entries()] : Object.entries(fieldsOf(value));
+  const [first] = members.flatMap(([name, inner]) => {
+    const here = [...path, name];
+    if (inner !== null) return [removedIn(inner, here)].filter((found) => found !== undefined);
+    return here.some((step) => step === "requests" || step === "limits") ? [here] : [];
+  });
+  return first;
 }
 
 /** The check that refuses a resize for good; `room`: none does, and it waits. */
@@ -129,10 +146,12 @@ const podResize = () =>
     status: z
       .enum(["InProgress", "Deferred", "Infeasible", "Rejected", "Unchanged"])
       .describe(
-        "what the kubelet says of it: InProgress, it takes it; Deferred, it waits for room; Infeasible, never. Rejected: the API server does not take it, and the kubelet never hears of it. Unchanged: it has these resources",
+        "what the kubelet says of it: InProgress, it takes it; Deferred, it waits for room; Infeasible, never. Rejected: the API server does not take it, and the kubelet never hears of it. Unchanged: it has these resources, or the ask changes nothing of it",
       ),
     check: z.enum(RESIZE_CHECKS).nullable().describe("what refuses it for good; null: nothing does"),
-    message: answerText.describe("in Kubernetes' words; empty where nothing refuses it"),
+    message: answerText.describe(
+      "in Kubernetes' words; empty where nothing refuses it. Unchanged: why the ask changes nothing of it, where it has no such container",
+    ),
     isRetried: z
       .boolean()
       .describe("false: its status says Infeasible already, and the kubelet only tries it when it restarts"),

@@ -37,12 +37,12 @@ describe.concurrent("nodewise decide with single fields changed", () => {
   test("amounts, times and pods are told as people read them; --explain full has them exactly", async () => {
     const asked = ["decide", "eviction", ...SNAPSHOT, "--set", 'evictionHard["memory.available"]=23Gi'];
     const lines = (await run(asked)).stdout.replaceAll(/ {2,}/g, "  ").split("\n");
-    expect(lines).toContain("thresholds[0].quantity  500 MiB  23 GiB");
+    expect(lines).toContain("thresholds[0].quantity (memory.available)  500 MiB  23 GiB");
     expect(lines).toContain("forecast[0].distance  22.3 GiB  -233.1 MiB");
     expect(lines).toContain("conditions[0]  (none)  MemoryPressure");
     expect(lines).toContain("evicted[0]  (none)  default/besteffort");
     const full = (await run([...asked, "--explain", "full"])).stdout.replaceAll(/ {2,}/g, "  ");
-    expect(full).toContain("\nthresholds[0].quantity  524288000  24696061952\n");
+    expect(full).toContain("\nthresholds[0].quantity (memory.available)  524288000  24696061952\n");
   });
 
   test("a verdict that changes stands first, with what lint says of it; the exit code is that of the new answer", async () => {

@@ -99,6 +99,35 @@ describe("what is thought of", () => {
     ]);
     expect({ inProgress, deferred }).toEqual({ inProgress: 1, deferred: 1 });
   });
+  test("a pod without the container is left as it is, and the others are answered; a recommendation may have more containers", () => {
+    const pods = [web, { ...pod("db", { cpu: "1" }), spec: podOf([container("sql", { cpu: "1" })]).spec }];
+    const both = { pods: ["shop/web", "shop/db"], container: "app", to: { cpu: "1500m" } };
+    expect(decide(on(pods), both).resizes).toMatchObject([
+      { pod: { name: "web" }, status: "InProgress", message: "" },
+      { pod: { name: "db" }, status: "Unchanged", message: "the pod has no container `app`, only sql", changes: [] },
+    ]);
+    const target = { cpu: "1500m" };
+    const recommended = (...names: readonly string[]) => ({
+      containerRecommendations: names.map((containerName) => ({ containerName, target })),
+    });
+    expect(one(on(pods), { ...WEB, recommendation: recommended("gone", "app") })).toMatchObject({
+      status: "InProgress",
+      changes: [{ container: "app" }, { container: "app" }],
+    });
+    expect(() => one(on(pods), { ...WEB, recommendation: recommended("gone") })).toThrow(
+      "ask.recommendation: shop/web: it is for none of the pod's containers app: gone",
+    );
+  });
+  test.each([
+    [{ limits: { memory: null } }, "limits.memory"],
+    [{ requests: null }, "requests"],
+  ])("a null in a patch is refused by its place, as it would remove an amount: %j", (resources, place) => {
+    const spec = { containers: [{ name: "app", resources }] };
+    expect(decodeAsk("resize", { ...WEB, spec })).toMatchObject({
+      ok: false,
+      error: [{ path: `ask.spec.containers[0].resources.${place}`, message: expect.stringContaining("remove") }],
+    });
+  });
   test("what the API server does not take never comes to the kubelet", () => {
     const guaranteed = pod("web", { cpu: "1", memory: "1Gi" }, { cpu: "1", memory: "1Gi" });
     const spec = { containers: [{ name: "app", resources: { limits: { cpu: "2" } } }] };

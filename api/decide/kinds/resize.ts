@@ -34,6 +34,8 @@ const quiet = new Reasons<string>("off");
 interface Resize extends PendingResize {
   /** Why the API server does not take it; null: it does, or has. */
   readonly invalid: Infeasible | null;
+  /** Why the ask, one for several pods, changes nothing of this one; empty: it does. */
+  readonly untouched: string;
   readonly isRetried: boolean;
 }
 /** A node on which resizes are tried one after another. */
@@ -155,11 +157,12 @@ function pendingOf(
     const isNew = names.has(name) && isThoughtOf;
     const posted = isNew ? patchedPod(pod, facts.config) : pod;
     const wanted = isNew ? desiredPod(posted, ask, facts.config) : ok(pod);
-    if (!wanted.ok) {
+    if (!wanted.ok && ask.pods === undefined) {
       const { at, message } = wanted.error;
       return err({ code: "needs_input", message: `ask.${at}: ${name}: ${message}`, needs: [`ask.${at}`] });
     }
-    const desired = gateOn(facts.config, "PodLevelResources") ? wanted.value : withoutPodLevel(wanted.value);
+    const asWanted = wanted.ok ? wanted.value : posted;
+    const desired = gateOn(facts.config, "PodLevelResources") ? asWanted : withoutPodLevel(asWanted);
     const waits = pod.status?.conditions?.find(({ type, status }) => type === "PodResizePending" && status !== "False");
     const since = isNew || waits?.lastTransitionTime === undefined ? null : Date.parse(waits.lastTransitionTime);
     // of what its spec has already, all that is not allocated yet
@@ -168,7 +171,8 @@ function pendingOf(
       desired,
       allocated: before,
       sinceMs: since,
-      invalid: isNew ? whyInvalid(desired, from, facts) : null,
+      invalid: isNew && wanted.ok ? whyInvalid(desired, from, facts) : null,
+      untouched: wanted.ok ? "" : wanted.error.message,
       isRetried: isNew || waits?.reason !== "Infeasible",
     };
     if (names.has(name)) byName.set(name, resize);
@@ -195,7 +199,7 @@ interface Tried {
 
 function tryResize(node: Node, one: Resize, asked: EffectiveAsked<ResizeAsk>): Result<Tried, Refusal> {
   const { snapshot, facts } = node;
-  const { desired, allocated, invalid, isRetried } = one;
+  const { desired, allocated, invalid, untouched, isRetried } = one;
   const changes = changesOf(desired, allocated);
   const infeasible = invalid ?? (changes.length === 0 ? null : whyInfeasible(desired, allocated, facts));
   const { config } = facts;
@@ -210,6 +214,7 @@ function tryResize(node: Node, one: Resize, asked: EffectiveAsked<ResizeAsk>): R
   const resize: PodResize = {
     pod: podRef(desired),
     ...verdict,
+    ...(verdict.status === "Unchanged" && { message: untouched }),
     isRetried,
     changes,
     preempt: verdict.status === "InProgress" ? decision.preempt : [],

@@ -17,7 +17,10 @@ const withResources = (pod: Pod, of: (c: Container) => Resources): Pod => {
   return { ...pod, spec: { ...pod.spec, ...init, containers: containers.map(each) } };
 };
 
-/** The pod as the ask wants it, and as the API server stores that. Errors: a container that the pod does not have, or several where none is named; its field and why. */
+/**
+ * The pod as the ask wants it, and as the API server stores that. A recommendation may speak of other containers as well, which its
+ * owner has had. Errors: a container that the pod does not have, or several where none is named; its field and why.
+ */
 export function desiredPod(
   pod: Pod,
   ask: ResizeAsk,
@@ -25,7 +28,6 @@ export function desiredPod(
 ): Result<Pod, { readonly at: string; readonly message: string }> {
   const stored = (wanted: Pod) => ok(withStoredDefaults(wanted, gateOn(config, "PodLevelResourcesFixDefaulting")));
   const names = containersOf(pod).map(({ name }) => name);
-  const unknown = (given: readonly string[]): string | undefined => given.find((name) => !names.includes(name));
   const fault = (at: string, name: string) =>
     err({ at, message: `the pod has no container \`${name}\`, only ${names.join(", ")}` });
   if (ask.to !== undefined) {
@@ -40,13 +42,17 @@ export function desiredPod(
     const targets = new Map(
       ask.recommendation.containerRecommendations.map(({ containerName, target }) => [containerName, target]),
     );
-    const missing = unknown([...targets.keys()]);
-    return missing === undefined ? stored(withTargets(pod, targets)) : fault("recommendation", missing);
+    if (names.some((name) => targets.has(name))) return stored(withTargets(pod, targets));
+    const told = [...targets.keys()].join(", ") || "none";
+    return err({
+      at: "recommendation",
+      message: `it is for none of the pod's containers ${names.join(", ")}: ${told}`,
+    });
   }
   if (ask.spec === undefined) return ok(pod);
   const { resources, containers = [], initContainers = [], volumes } = ask.spec;
   const patches = new Map([...initContainers, ...containers].map((patch) => [patch.name, patch.resources]));
-  const missing = unknown([...patches.keys()]);
+  const missing = [...patches.keys()].find((name) => !names.includes(name));
   if (missing !== undefined) return fault("spec", missing);
   const patched = withResources(pod, ({ name, resources: before }) => merged(before, patches.get(name)));
   // without its gate the API server leaves these as they are, and says nothing; the same with volumes

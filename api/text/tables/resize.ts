@@ -19,7 +19,7 @@ const WORDS: Readonly<Record<PodResize["status"], string>> = {
   Deferred: "it waits until the node has room",
   Infeasible: "the kubelet never takes it",
   Rejected: "the API server does not take it",
-  Unchanged: "it has these resources",
+  Unchanged: "nothing of it changes",
 };
 
 /**
@@ -55,9 +55,12 @@ export function fleetResizeText(nodes: readonly NodeResizes[], { columns, paint 
     return of === 0 ? [] : [`${of} ${status}`];
   });
   const on = new Set(all.map(({ node }) => node)).size;
+  const isUnanswered = nodes.length > 0 && nodes.every(({ refusal }) => refusal !== null);
   const total =
     all.length === 0
-      ? "no pod waits for other resources"
+      ? isUnanswered
+        ? `${many(nodes.length, "node")}, and no answer`
+        : "no pod waits for other resources"
       : `${many(all.length, "pod")} on ${many(on, "node")}: ${counts.join(", ")}`;
   const unanswered = nodes.flatMap(({ node, refusal }) =>
     refusal === null ? [] : [`${paint("red", printable(node))}: no answer: ${printable(refusal)}\n`],
