@@ -103,8 +103,8 @@ describe("what is thought of", () => {
     const pods = [web, { ...pod("db", { cpu: "1" }), spec: podOf([container("sql", { cpu: "1" })]).spec }];
     const both = { pods: ["shop/web", "shop/db"], container: "app", to: { cpu: "1500m" } };
     expect(decide(on(pods), both).resizes).toMatchObject([
-      { pod: { name: "web" }, status: "InProgress", message: "" },
       { pod: { name: "db" }, status: "Unchanged", message: "the pod has no container `app`, only sql", changes: [] },
+      { pod: { name: "web" }, status: "InProgress", message: "" },
     ]);
     const target = { cpu: "1500m" };
     const recommended = (...names: readonly string[]) => ({
