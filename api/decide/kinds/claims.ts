@@ -19,6 +19,7 @@ import {
   podUid,
 } from "../../model/pod.ts";
 import type { Dra, ResourceClaim } from "../../model/resource-claim.ts";
+import { CLASS_PREFIX } from "../../model/resource-name.ts";
 import { err, ok, type Result } from "../../model/result.ts";
 import { epochMs } from "../../model/units.ts";
 import { type EffectiveAsked, type EffectiveSnapshot, gateOn } from "../../profiles/effective.ts";
@@ -33,7 +34,7 @@ import {
   type PreparedDevice,
 } from "../dra/claim-info.ts";
 import { claimName, podClaims } from "../dra/claim-name.ts";
-import { CLASS_PREFIX, containerDevices, isClaimable, usedRequests } from "../dra/container-devices.ts";
+import { containerDevices, isClaimable, usedRequests } from "../dra/container-devices.ts";
 import { claimHealth, healthAt, readHealth } from "../dra/health.ts";
 import {
   type CheckedClaim,
