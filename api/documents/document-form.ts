@@ -112,13 +112,14 @@ const FORMS = {
   kubelet_internal_checkpoint: bare((f) => hasAny(f["Data"], "PodDeviceEntries", "RegisteredDevices")),
 } satisfies Readonly<Record<string, (fields: Fields) => boolean>>;
 
-const DRIVER_FIELDS = ["services", "registered", "answers"] as const;
+const DRIVER_FIELDS: readonly string[] = ["name", "services", "registered", "answers"];
 const PLUGIN_FIELDS = ["registered", "stoppedAt", "options", "preferred"] as const;
 /** The forms that are lists; what says only whose it is fits both. */
 const LISTS = {
   devices: (item: unknown) => hasAny(item, "resource") && !hasAny(item, ...PLUGIN_FIELDS),
   devicePlugins: (item: unknown) => hasAny(item, "resource") && !hasAny(item, "id", "health", "numaNodes"),
-  draDrivers: (item: unknown) => hasAny(item, "name") && hasAny(item, ...DRIVER_FIELDS),
+  draDrivers: (item: unknown) =>
+    hasAny(item, "name") && Object.keys(item as object).every((key) => DRIVER_FIELDS.includes(key)),
 } as const;
 export type DocumentForm = keyof typeof FORMS | keyof typeof LISTS | "cpu.stat";
 

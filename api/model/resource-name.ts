@@ -13,3 +13,8 @@ export function isExtendedResource(name: string): boolean {
   // a quota of it must have a name too
   return rest.length === 0 && isDnsSubdomain(`requests.${domain}`) && isNamePart(resource);
 }
+
+/** Before the name of a DeviceClass, where a pod asks for one as a resource. kubernetes 1.37: ResourceDeviceClassPrefix. */
+export const CLASS_PREFIX = "deviceclass.resource.kubernetes.io/";
+/** A resource that a claim can stand behind. kubernetes 1.37: IsDRAExtendedResourceName. */
+export const isDraResource = (name: string): boolean => isExtendedResource(name) || name.startsWith(CLASS_PREFIX);

@@ -154,6 +154,8 @@ export interface Behaviour {
   readonly deviceHintsOverAllNodes: boolean;
   /** Whether, with the gate DRAExtendedResource, no device is given where a claim gives the resource. */
   readonly claimedDevicesLeft: boolean;
+  /** Whether, with that gate, admission does not count what a claim gives. */
+  readonly claimedNotCounted: boolean;
   readonly claims: ClaimsBehaviour;
   /**
    * Features that a pod may need of its node, with the gate NodeDeclaredFeatures, each behind a gate of its name; `runtime`: the

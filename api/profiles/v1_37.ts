@@ -203,7 +203,7 @@ export const v1_37 = profileOfData({
   version: "1.37",
   previousVersion: "1.36",
   release: "1.37.2",
-  policyVersion: "kubelet-1.37+3",
+  policyVersion: "kubelet-1.37+4",
   gates: gatesOf(GATES, v1_36.gates),
   fields: fieldsOf(FIELDS, v1_36.fields),
   commandLine: withoutFlags(v1_36.commandLine, CADVISOR_FLAGS),

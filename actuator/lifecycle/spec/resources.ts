@@ -1,7 +1,7 @@
 import { compare, isNegative, isWhole, isZero } from "../../../api/model/amount.ts";
 import { own } from "../../../api/model/own.ts";
 import { parseQuantity, type Quantity } from "../../../api/model/quantity.ts";
-import { isExtendedResource } from "../../../api/model/resource-name.ts";
+import { CLASS_PREFIX, isExtendedResource } from "../../../api/model/resource-name.ts";
 import { type At, shown } from "./at.ts";
 import { dnsLabel, dnsSubdomain, qualifiedName } from "./names.ts";
 import { checkFields } from "./rule.ts";
@@ -133,7 +133,8 @@ function amountsOf(list: At, names: NameCheck): Amounts {
       const isCounted = isHugePages(name) || isExtendedResource(name);
       if (isCounted && !isWhole(quantity.amount)) at.invalid("must be an integer");
       // a kubelet takes the name, and no node has any of it
-      if (wrong.length === 0 && isOfKubernetes(name) && !isZero(quantity.amount)) at.fault(NOBODYS);
+      const isOfClass = name.startsWith(CLASS_PREFIX) && list.serves("draDrivers");
+      if (wrong.length === 0 && isOfKubernetes(name) && !isOfClass && !isZero(quantity.amount)) at.fault(NOBODYS);
       return [[name, quantity] as const];
     }),
   );

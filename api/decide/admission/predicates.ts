@@ -12,7 +12,7 @@ import {
   podNamespace,
 } from "../../model/pod.ts";
 import { NOT_RECOVERED, type Preemption, type Shortage, type TestedResource } from "../../model/preemption.ts";
-import { isExtendedResource } from "../../model/resource-name.ts";
+import { isDraResource, isExtendedResource } from "../../model/resource-name.ts";
 import { type EffectiveConfiguration, gateOn } from "../../profiles/effective.ts";
 import { parseWhole } from "../go/strconv.ts";
 import { isHugePage } from "../hugepages.ts";
@@ -288,7 +288,7 @@ function testedResources(
   const kept = withoutMissingResources(
     pod,
     (resource) => nodeInfo.allocatable.has(resource),
-    gateOn(config, "DRAExtendedResource"),
+    config.profile.behaviour.claimedNotCounted && gateOn(config, "DRAExtendedResource"),
     (resource) => reasons.add("extended_resource_not_counted", resource, "requested"),
   );
   const tested = testResources(podRequests(kept), nodeInfo);
@@ -311,7 +311,7 @@ const notRecovered = (error: string): Refused => ({
 
 /**
  * The pod without requests for extended resources that the node does not list, which are a cluster's or a claim's affair;
- * `drop` hears of each. `claims`: the gate DRAExtendedResource is on. kubelet 1.36: removeMissingExtendedResources.
+ * `drop` hears of each. `claims`: those that a claim gives are left out whether it lists them or not. kubelet 1.36: removeMissingExtendedResources.
  */
 function withoutMissingResources(
   pod: Pod,
@@ -321,8 +321,9 @@ function withoutMissingResources(
 ): Pod {
   const mappings = claims ? (pod.status?.extendedResourceClaimStatus?.requestMappings ?? []) : [];
   const keep = (c: Container, name: string): boolean => {
-    if (!isExtendedResource(name)) return true;
-    return listed(name) && !mappings.some((m) => m.resourceName === name && m.containerName === c.name);
+    const isClaimed = mappings.some((m) => m.resourceName === name && m.containerName === c.name);
+    if (isClaimed && isDraResource(name)) return false;
+    return !isExtendedResource(name) || listed(name);
   };
   const filtered = (c: Container): Container => {
     const requests = c.resources?.requests;

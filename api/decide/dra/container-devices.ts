@@ -1,7 +1,7 @@
 import { value } from "../../model/amount.ts";
 import type { Container, Pod } from "../../model/pod.ts";
 import { podNamespace } from "../../model/pod.ts";
-import { isExtendedResource } from "../../model/resource-name.ts";
+import { isDraResource, isExtendedResource } from "../../model/resource-name.ts";
 import { err, ok, type Result } from "../../model/result.ts";
 import type { Behaviour } from "../../profiles/profile.ts";
 import { type ClaimInfo, type ClaimInfoCache, type DriverState, driversOf } from "./claim-info.ts";
@@ -102,11 +102,9 @@ export function containerClaims(
   return ok(claims as readonly ClaimInfo[]);
 }
 
-/** Before the name of a device class, where a pod asks for one as a resource. */
-export const CLASS_PREFIX = "deviceclass.resource.kubernetes.io/";
-/** A resource that a claim can stand behind: an extended one, or a device class by its name. kubernetes 1.37: IsDRAExtendedResourceName. */
+/** A resource that a claim can stand behind; the oldest kubelets know no names of device classes. */
 export const isClaimable = (name: string, { extendedRequests }: Behaviour["claims"]): boolean =>
-  isExtendedResource(name) || (extendedRequests !== "first" && name.startsWith(CLASS_PREFIX));
+  extendedRequests === "first" ? isExtendedResource(name) : isDraResource(name);
 
 function extendedRequests(
   { status }: Pod,

@@ -18,7 +18,8 @@ import {
   podRef,
   podUid,
 } from "../../model/pod.ts";
-import type { Dra, ResourceClaim } from "../../model/resource-claim.ts";
+import type { Dra, DraDriver, ResourceClaim } from "../../model/resource-claim.ts";
+import { CLASS_PREFIX } from "../../model/resource-name.ts";
 import { err, ok, type Result } from "../../model/result.ts";
 import { epochMs } from "../../model/units.ts";
 import { type EffectiveAsked, type EffectiveSnapshot, gateOn } from "../../profiles/effective.ts";
@@ -33,7 +34,7 @@ import {
   type PreparedDevice,
 } from "../dra/claim-info.ts";
 import { claimName, podClaims } from "../dra/claim-name.ts";
-import { CLASS_PREFIX, containerDevices, isClaimable, usedRequests } from "../dra/container-devices.ts";
+import { containerDevices, isClaimable, usedRequests } from "../dra/container-devices.ts";
 import { claimHealth, healthAt, readHealth } from "../dra/health.ts";
 import {
   type CheckedClaim,
@@ -69,7 +70,7 @@ export function decideClaims({ snapshot, ask, explain }: EffectiveAsked<PodAsk>)
   const candidates = asked.value === null ? podsHere(snapshot) : [asked.value];
   const node = nodeOf(snapshot, read.value, reasons);
   const using = candidates.filter((pod) => podClaims(pod, node.sources.gates.extended).length > 0);
-  const needs = missingOf(node, using);
+  const needs = [...missingOf(node, using), ...(lacksTime(snapshot) ? ["observedAt"] : [])];
   if (using.length === 0 && node.cache.list().length === 0) reasons.add("no_claims", "node", "pods");
   if (needs.includes(CLAIMS) && asked.value !== null)
     return err({ code: "needs_input", message: NO_CLAIMS, needs: [CLAIMS] });
@@ -127,7 +128,9 @@ function missingOf({ dra, cache, reasons }: Node, using: readonly Pod[]): readon
 function nodeOf(snapshot: EffectiveSnapshot, cache: ClaimInfoCache, reasons: ClaimReasons): Node {
   const { dra = {}, kubeletConfiguration: config } = snapshot;
   const isKnown = dra.drivers !== undefined;
-  const registered = new Set((dra.drivers ?? []).filter((one) => one.registered ?? true).map(({ name }) => name));
+  const registered = new Set(
+    (dra.drivers ?? []).filter((one) => (one.registered ?? true) && serviceOf(one) !== null).map(({ name }) => name),
+  );
   const sources = {
     gates: {
       extended: gateOn(config, "DRAExtendedResource"),
@@ -146,7 +149,6 @@ function decisionOf(node: Node, asked: Pod | null, pods: readonly Pod[]): Claims
   const { snapshot, cache, reasons, dra } = node;
   const names = podNames(asked === null ? podsOfNode(snapshot) : [...podsOfNode(snapshot), asked]);
   const known = cache.list().map((info) => knownClaim(info, names));
-  const givenBack = givenBackOf(node, names);
   const health = healthOf(node, asked === null ? podsHere(snapshot) : pods);
   const extendedResources = (asked === null ? podsHere(snapshot) : pods).flatMap((pod) => extendedOf(node, pod));
   const claims = [...new Set(pods.flatMap((pod) => claimsOf(node, pod)))];
@@ -156,6 +158,8 @@ function decisionOf(node: Node, asked: Pod | null, pods: readonly Pod[]): Claims
   }
   // the last, since it enters the pods at their claims
   const prepared = pods.map((pod) => preparedPod(node, pod));
+  // and after them, since who joins a claim in time keeps it from being given back
+  const givenBack = givenBackOf(node, names, pods);
   const [of] = asked === null ? [] : prepared;
   const message = of?.message ?? null;
   return {
@@ -272,8 +276,12 @@ const driversTold = (drivers: CheckedClaim["drivers"], isPrepared: boolean): Pod
 const driverOf = ({ drivers = [] }: Dra, name: string) => drivers.find((one) => one.name === name);
 function callOf(dra: Dra, { driver, operation, claims }: DriverCall): DraCall {
   const known = driverOf(dra, driver);
-  const service = chooseService(known?.services ?? ["v1.DRAPlugin"]);
-  return { driver, service: known !== undefined && service.ok ? service.value : null, operation, claims };
+  return { driver, service: known === undefined ? null : serviceOf(known), operation, claims };
+}
+/** Null: the kubelet does not register it. */
+function serviceOf({ services = ["v1.DRAPlugin"] }: DraDriver) {
+  const service = chooseService(services);
+  return service.ok ? service.value : null;
 }
 /** The posted answer of a driver; a claim of which nothing is posted counts as prepared, with devices that are not known. */
 function answerOf(dra: Dra, { driver, claims }: DriverCall, unanswered: Set<string>): DriverAnswer {
@@ -315,11 +323,15 @@ function containerOf(
 }
 
 /** Pods that have ended give back once their containers have stopped; those that nobody knows any more, at the next look. */
-function givenBackOf(node: Node, names: ReturnType<typeof podNames>): ClaimsDecision["givenBack"] {
+function givenBackOf(
+  node: Node,
+  names: ReturnType<typeof podNames>,
+  asked: readonly Pod[],
+): ClaimsDecision["givenBack"] {
   const { snapshot, cache, sources } = node;
   const active = podsHere(snapshot);
   const ended = podsOfNode(snapshot).filter((pod) => isTerminal(pod) && cache.ofPod(podUid(pod) ?? "").length > 0);
-  const known = new Set([...active, ...ended].map((pod) => podUid(pod) ?? ""));
+  const known = new Set([...active, ...ended, ...asked].map((pod) => podUid(pod) ?? ""));
   const stopped = ended.map((pod) => {
     const of = claimNames(cache, pod, sources.gates.extended);
     const names = of.ok ? of.value : [];
@@ -398,11 +410,15 @@ const classesOf = ({ deviceClasses = [] }: Dra, resource: string): readonly stri
     .map(({ metadata }) => metadata.name)
     .sort();
 
+const lacksTime = ({ kubeletConfiguration: config, assignments, observedAt }: EffectiveSnapshot): boolean =>
+  gateOn(config, "ResourceHealthStatus") && assignments?.dra_health_state !== undefined && observedAt === undefined;
 function healthOf({ snapshot, cache }: Node, pods: readonly Pod[]): ClaimsDecision["health"] {
   const { kubeletConfiguration: config, assignments, observedAt } = snapshot;
   if (!gateOn(config, "ResourceHealthStatus")) return [];
+  // without a time nothing that was told is known to hold, and the answer needs it
+  const told = observedAt === undefined ? undefined : assignments?.dra_health_state;
   const now = epochMs(observedAt === undefined ? 0 : Date.parse(observedAt));
-  const health = healthAt(readHealth(assignments?.dra_health_state, cache.behaviour), now);
+  const health = healthAt(readHealth(told, cache.behaviour), now);
   const messages = gateOn(config, "ResourceHealthStatusMessage");
   return pods.flatMap((pod) =>
     pod.spec.containers.flatMap((container) => {

@@ -34,6 +34,7 @@ describe("documents that say no kind are told by their fields", () => {
     [{ Data: { PodDeviceEntries: null, RegisteredDevices: {} }, Checksum: 1 }, "kubelet_internal_checkpoint"],
     [[{ resource: "vendor.com/gpu", id: "0" }], "devices"],
     [[{ resource: "vendor.com/gpu", registered: true }], "devicePlugins"],
+    [[{ name: "gpu.example.com" }], "draDrivers"],
     [[{ resource: "vendor.com/gpu", id: "0", registered: true }], undefined],
     [{ other: 1 }, undefined],
     [[1], undefined],

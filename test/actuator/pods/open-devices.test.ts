@@ -173,6 +173,10 @@ test("a claim that stands behind an extended resource is prepared, and no plugin
   expect(await prepareClaims(undefined, read.value, signal)).toMatchObject({
     message: expect.stringMatching(/draDrivers: off/),
   });
+  const ofClass = { "deviceclass.resource.kubernetes.io/fpga": "1" };
+  const spec = { containers: [{ name: "c", image: "i", resources: { requests: ofClass, limits: ofClass } }] };
+  expect(runnablePod({ ...object, spec }, null, { draDrivers: true })).toMatchObject({ ok: true });
+  expect(runnablePod({ ...object, spec }, null, { draDrivers: false })).toMatchObject({ ok: false });
   const { port: older } = await opened({ kubeletVersion: "1.34" });
   expect(await older.prepare(read.value, signal)).toMatchObject({
     message: expect.stringMatching(/^a claim gives its extended resources, and the gate DRAExtendedResource is off/),

@@ -162,6 +162,23 @@ describe("resources", () => {
     );
     expect(admitted(listing, claimed).decision.admit).toBe(true);
   });
+  it.each([
+    ["1.34", "example.com/gpu", false],
+    ["1.35", "example.com/gpu", false],
+    ["1.36", "example.com/gpu", true],
+    ["1.35", "deviceclass.resource.kubernetes.io/fpga", false],
+    ["1.36", "deviceclass.resource.kubernetes.io/fpga", true],
+    ["1.37", "deviceclass.resource.kubernetes.io/fpga", true],
+  ])("that a claim holds are counted before 1.36: %s, %s", (version, resource, admits) => {
+    const kubeletConfiguration = { featureGates: { DRAExtendedResource: true } };
+    const allocatable = { pods: "10", "example.com/gpu": "1" };
+    const node = readyNode({ kubeletConfiguration }, { allocatable, nodeInfo: { kubeletVersion: version } });
+    const requestMappings = [{ containerName: "c", resourceName: resource, requestName: "r" }];
+    const status = { extendedResourceClaimStatus: { requestMappings } };
+    expect(wouldRefuse(admitted(node, boundPod("p", { [resource]: "3" }, {}, { status })))).toEqual(
+      admits ? [] : [`predicates OutOf${resource}`],
+    );
+  });
   it("of overhead cannot be asked for less", () => {
     const pod = boundPod("p", { cpu: "1" }, { overhead: { cpu: "5" } });
     expect(admitted(readyNode(), pod).decision.counterfactuals).toEqual([

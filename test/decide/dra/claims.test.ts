@@ -1,4 +1,6 @@
 import { describe, expect, test } from "vitest";
+import { writeClaims } from "../../../api/decide/dra/checkpoint.ts";
+import { ClaimInfoCache } from "../../../api/decide/dra/claim-info.ts";
 import { decideKind } from "../../../api/decide/kinds/index.ts";
 import { decodeAsk } from "../../../api/model/asks.ts";
 import type { ClaimsDecision } from "../../../api/model/claims.ts";
@@ -24,6 +26,13 @@ function decided(dra: Json, asked: unknown, version?: string): ClaimsDecision {
 }
 const drivers = [{ name: DRIVER, answers: [answer("gpu", ["0"])] }];
 const gpu = claim("gpu", [result("0")], ["p"]);
+/** The state in which a pod holds a claim, prepared with device 0. */
+function stateOf(name: string, podUid: string): { dra_manager_state: string } {
+  const device = { poolName: "n1", deviceName: "0", shareId: null, requestNames: ["gpu"], cdiDeviceIds: ["x=0"] };
+  const info = { namespace: "default", name, uid: `claim-${name}`, podUids: new Set([podUid]), prepared: true };
+  const held = { ...info, unpreparing: false, drivers: new Map([[DRIVER, { devices: [device], skips: [] }]]) };
+  return { dra_manager_state: writeClaims(new ClaimInfoCache(profileOf("1.37").behaviour.claims, [held])) };
+}
 
 describe("the claims of a pod", () => {
   test("are prepared by their drivers, and its containers get what those answer", () => {
@@ -60,6 +69,7 @@ describe("the claims of a pod", () => {
     ],
     [[gpu], [], `DRA driver ${DRIVER} is not registered`],
     [[gpu], [{ name: DRIVER, registered: false }], `DRA driver ${DRIVER} is not registered`],
+    [[gpu], [{ name: DRIVER, services: ["v1alpha4.DRAPlugin"] }], `DRA driver ${DRIVER} is not registered`],
     [[{ ...gpu, status: { reservedFor: [{ uid: "uid-p" }] } }], drivers, "ResourceClaim gpu: not allocated"],
   ])("keep it from starting in the kubelet's words: %#", (resourceClaims, drivers, why) => {
     const decision = decided({ resourceClaims, drivers }, claiming("p", ["gpu"]));
@@ -85,6 +95,43 @@ describe("the claims of a pod", () => {
       },
     });
   });
+});
+
+describe("a claim that another pod held", () => {
+  const shared = claim("gpu", [result("0")], ["new"]);
+  const held = stateOf("gpu", "uid-old");
+  const ended = { ...claiming("old", ["gpu"]), status: { phase: "Succeeded" } };
+  test.each([
+    ["gone", []],
+    ["ended", [ended]],
+  ])("is joined, and only left by it: %s", (_, others) => {
+    const of = claiming("new", ["gpu"]);
+    const parts = { pods: [...others, of], dra: { resourceClaims: [shared], drivers }, assignments: held };
+    for (const asked of [undefined, "default/new"]) {
+      const answered = decide(parts, asked);
+      expect(answered).toMatchObject({
+        decision: { refusal: null, givenBack: [{ claims: [], kept: ["gpu"], calls: [] }] },
+      });
+    }
+  });
+});
+
+test("without a time it is not known whether what drivers told of health still holds", () => {
+  const device = { PoolName: "n1", DeviceName: "0", Health: "Healthy", LastUpdated: "2025-01-01T00:00:00Z" };
+  const dra_health_state = JSON.stringify({ [DRIVER]: { Devices: { "n1/0": device } } });
+  const parts = {
+    pods: [claiming("p", ["gpu"])],
+    dra: { resourceClaims: [gpu], drivers, resourceSlices: [] },
+    assignments: { ...stateOf("gpu", "uid-p"), dra_health_state },
+  };
+  const healthIn = (answered: ReturnType<typeof decide>) =>
+    "decision" in answered ? answered.decision.health[0]?.claims[0]?.resources[0]?.health : answered;
+  const untimed = decide(parts);
+  expect(untimed).toMatchObject({ needs: ["observedAt"] });
+  expect(healthIn(untimed)).toBe("Unknown");
+  const timed = decide({ ...parts, observedAt: "2025-01-01T00:00:10Z" });
+  expect(timed).toMatchObject({ needs: [] });
+  expect(healthIn(timed)).toBe("Healthy");
 });
 
 describe("what the scheduler gave", () => {
