@@ -1,9 +1,10 @@
 import { DRA_STATE_FILE, noClaims, readClaims, writeClaims } from "../../api/decide/dra/checkpoint.ts";
-import type { ClaimInfoCache, PreparedDevice } from "../../api/decide/dra/claim-info.ts";
+import { type ClaimInfoCache, type ClaimRef, driversOf, type PreparedDevice } from "../../api/decide/dra/claim-info.ts";
 import { claimName, podClaims } from "../../api/decide/dra/claim-name.ts";
 import { containerDevices } from "../../api/decide/dra/container-devices.ts";
 import { type ClaimHealth, claimHealth, type HealthInfo } from "../../api/decide/dra/health.ts";
 import {
+  type ClaimAnswer,
   type ClaimGates,
   type ClaimSources,
   type ClaimSteps,
@@ -17,7 +18,7 @@ import { jsonText } from "../../api/decide/go/json.ts";
 import { LIMITS } from "../../api/model/limits.ts";
 import { type Container, type Pod, podNamespace, podUid } from "../../api/model/pod.ts";
 import type { ResourceClaim } from "../../api/model/resource-claim.ts";
-import { map, type Result } from "../../api/model/result.ts";
+import { map, ok, type Result } from "../../api/model/result.ts";
 import type { Behaviour } from "../../api/profiles/profile.ts";
 import type { DraRegistry } from "./driver-registry.ts";
 
@@ -31,8 +32,8 @@ export type FindClaims = (
 interface Preparing {
   /** Ends the calls to drivers. */
   readonly signal?: AbortSignal;
-  /** Told of each driver that is called. */
-  readonly onCall?: (driver: string) => void;
+  /** Told what is waited for, each time that it changes. */
+  readonly onWait?: (what: string) => void;
 }
 
 interface ClaimManagerOptions {
@@ -48,13 +49,18 @@ interface ClaimManagerOptions {
 
 /**
  * Prepares the ResourceClaims of pods and gives them back, by the kubelet's own steps (`api/decide/dra`). Pods that share a claim wait
- * for each other, and for nobody else: a driver that hangs holds up its own claims alone. kubelet 1.37: dra.Manager.
+ * for each other's calls of one driver about it, and for nothing else: a driver that hangs holds up its own claims alone, whatever the
+ * other claims of their pods are. kubelet 1.37: dra.Manager.
  */
 export class ClaimManager {
   readonly #options: ClaimManagerOptions;
   readonly #cache: ClaimInfoCache;
-  /** By claim: the end of what is being done with it. */
+  /** The end of what is being done: by pod, and by driver and claim. */
   readonly #busy = new Map<string, Promise<unknown>>();
+  /** By claim that its last pod leaves: the end of the calls about it. */
+  readonly #leaving = new Map<string, Promise<unknown>>();
+  /** Drivers and claims that pods which still prepare others have had an answer about. */
+  readonly #answered = new Set<string>();
 
   private constructor(options: ClaimManagerOptions, cache: ClaimInfoCache) {
     this.#options = options;
@@ -74,26 +80,32 @@ export class ClaimManager {
       const named = claimName(pod, podClaim);
       return named.ok && named.value.name !== null ? [named.value.name] : [];
     });
-    const run = async () => {
+    return this.#inTurn([podKey(podUid(pod))], async () => {
+      how.onWait?.(`its ResourceClaims to be read: ${names.join(", ")}`);
       const found = await this.#options.claims(podNamespace(pod), names);
       if (!found.ok) return `prepare dynamic resources: ${found.error}`;
+      // nothing may be awaited between the last look and the steps, which enter the pod at its claims
+      const goingBack = () => this.#goingBack(podNamespace(pod), names, how);
+      for (let going = goingBack(); going !== undefined; going = goingBack()) await going;
       const sources = { ...this.#sources(), claim: (_: string, name: string) => found.value.get(name) };
       return this.#carryOut(prepareResources(this.#cache, pod, sources), how);
-    };
-    return this.#alone(podNamespace(pod), names, run);
+    });
   }
   /** Once all containers of the pod have stopped. Answers why it has to be tried again. */
   unprepare(pod: Pod): Promise<string | undefined> {
-    const names = claimNames(this.#cache, pod, this.#options.gates.extended);
-    const run = () => this.#carryOut(unprepareResources(this.#cache, pod, this.#sources()));
-    return this.#alone(podNamespace(pod), names.ok ? names.value : [], run);
+    return this.#inTurn([podKey(podUid(pod))], async () => {
+      const names = claimNames(this.#cache, pod, this.#options.gates.extended);
+      const steps = (some: typeof names) => unprepareResources(this.#cache, pod, this.#sources(), some);
+      if (!names.ok) return this.#carryOut(steps(names));
+      return this.#giveBack(podUid(pod) ?? "", podNamespace(pod), names.value, (some) => steps(ok(some)));
+    });
   }
   /** Gives back what pods hold that nobody knows any more. `active`: the uids of the pods that there are. Answers what went wrong, by pod. */
   async reconcile(active: ReadonlySet<string>): Promise<ReadonlyMap<string, string>> {
     const faults = new Map<string, string>();
     const gone = gonePods(this.#cache, active).map(async ({ uid, namespace, names }) => {
-      const run = () => this.#carryOut(unprepareClaims(this.#cache, uid, namespace, names, this.#sources()));
-      const fault = await this.#alone(namespace, names, run);
+      const steps = (some: readonly string[]) => unprepareClaims(this.#cache, uid, namespace, some, this.#sources());
+      const fault = await this.#inTurn([podKey(uid)], () => this.#giveBack(uid, namespace, names, steps));
       if (fault !== undefined) faults.set(uid, fault);
     });
     await Promise.all(gone);
@@ -126,10 +138,9 @@ export class ClaimManager {
     return { gates, isRegistered: (driver) => registry.isRegistered(driver) };
   }
 
-  /** After all that is being done with one of the claims. */
-  async #alone<T>(namespace: string, names: readonly string[], run: () => Promise<T>): Promise<T> {
-    const keys = [...new Set(names)].map((name) => `${namespace}/${name}`);
-    // all at once, so that two that share two claims do not wait for each other
+  /** After all that is being done under one of the keys. */
+  async #inTurn<T>(keys: readonly string[], run: () => Promise<T>): Promise<T> {
+    // all at once, so that two that share two keys do not wait for each other
     const before = Promise.all(keys.map((key) => this.#busy.get(key)));
     const running = before.then(run);
     const end = running.catch(() => undefined);
@@ -141,23 +152,84 @@ export class ClaimManager {
     }
   }
 
-  async #carryOut(steps: ClaimSteps, { signal, onCall }: Preparing = {}): Promise<string | undefined> {
-    let step = steps.next();
-    while (step.done !== true) {
-      const call = step.value;
-      if (call === "store") {
-        const stored = this.#options.store(writeClaims(this.#cache));
-        if (!stored.ok) return `checkpoint ResourceClaim state: ${stored.error}`;
-        step = steps.next();
-        continue;
+  /** The end of the calls by which another pod gives some of these claims back; undefined: there are none. */
+  #goingBack(namespace: string, names: readonly string[], { onWait }: Preparing): Promise<unknown> | undefined {
+    const infos = names.flatMap((name) => this.#cache.get(namespace, name) ?? []);
+    const leaving = infos.filter((info) => this.#leaving.has(claimKey(info)));
+    if (leaving.length === 0) return undefined;
+    onWait?.(`${driverList(leaving.flatMap(driversOf))} to take back ${claimList(leaving)} of another pod`);
+    return Promise.all(leaving.map((info) => this.#leaving.get(claimKey(info))));
+  }
+
+  /**
+   * A kubelet calls the drivers of all of a pod's claims one after the other, and the first that fails ends it; here claims with other
+   * drivers go their own way, so that none waits for a driver that is not its own.
+   */
+  async #giveBack(
+    uid: string,
+    namespace: string,
+    names: readonly string[],
+    steps: (names: readonly string[]) => ClaimSteps,
+  ): Promise<string | undefined> {
+    const held = names.flatMap((name) => this.#cache.get(namespace, name) ?? []);
+    const own = held.filter(({ podUids }) => podUids.has(uid));
+    const groups = [...Map.groupBy(own, (info) => driversOf(info).join()).values()].map(async (group) => {
+      const left = group.filter(({ podUids }) => podUids.size === 1).map(claimKey);
+      const run = this.#carryOut(steps(group.map(({ name }) => name)));
+      const end = run.catch(() => undefined);
+      for (const key of left) this.#leaving.set(key, end);
+      try {
+        return await run;
+      } finally {
+        for (const key of left) this.#leaving.delete(key);
       }
-      const driver = this.#options.registry.driver(call.driver);
-      // it may have gone since its claims were looked at
-      const failed = notRegistered(call.driver, () => driver !== undefined) ?? "";
-      onCall?.(call.driver);
-      step = steps.next(driver === undefined ? { failed } : this.#withinShare(call, await driver.call(call, signal)));
+    });
+    return (await Promise.all(groups)).find((fault) => fault !== undefined);
+  }
+
+  async #carryOut(steps: ClaimSteps, how: Preparing = {}): Promise<string | undefined> {
+    const answered: string[] = [];
+    try {
+      let step = steps.next();
+      while (step.done !== true) {
+        const call = step.value;
+        if (call === "store") {
+          const stored = this.#options.store(writeClaims(this.#cache));
+          if (!stored.ok) return `checkpoint ResourceClaim state: ${stored.error}`;
+          step = steps.next();
+          continue;
+        }
+        how.onWait?.(`${driverList([call.driver])} to ${VERBS[call.operation]} ${claimList(call.claims)}`);
+        const keys = call.claims.map((claim) => callKey(call, claim));
+        // its devices are taken before the next pod's turn
+        step = await this.#inTurn(keys, async () => steps.next(await this.#call(call, answered, how.signal)));
+      }
+      return step.value;
+    } finally {
+      for (const key of answered) this.#answered.delete(key);
     }
-    return step.value;
+  }
+  /** Asks the driver about the claims of which no other pod has had its answer. `answered` gets those that went well. */
+  async #call(call: DriverCall, answered: string[], signal: AbortSignal | undefined): Promise<DriverAnswer> {
+    const isKnown = (claim: ClaimRef): boolean =>
+      call.operation === "NodePrepareResources" &&
+      (this.#answered.has(callKey(call, claim)) || this.#cache.get(claim.namespace, claim.name)?.prepared === true);
+    const { known = [], open = [] } = Object.groupBy(call.claims, (claim) => (isKnown(claim) ? "known" : "open"));
+    const others = known.map(({ uid }) => [uid, { devices: "known" }] as [string, ClaimAnswer]);
+    if (open.length === 0) return { claims: new Map(others) };
+    const driver = this.#options.registry.driver(call.driver);
+    // it may have gone since its claims were looked at
+    if (driver === undefined) return { failed: notRegistered(call.driver, () => false) ?? "" };
+    const asked = { ...call, claims: open };
+    const answer = this.#withinShare(asked, await driver.call(asked, signal));
+    if ("failed" in answer) return answer;
+    for (const claim of open) {
+      const one = answer.claims.get(claim.uid);
+      if (one === undefined || (one.error ?? "") !== "") continue;
+      this.#answered.add(callKey(call, claim));
+      answered.push(callKey(call, claim));
+    }
+    return { claims: new Map([...answer.claims, ...others]) };
   }
 
   /**
@@ -174,7 +246,7 @@ export class ClaimManager {
         else if (!asked.has(uid)) bytes.own += bytesOf(devices);
       }
     }
-    for (const { devices } of answer.claims.values()) bytes.own += bytesOf(devices);
+    for (const { devices } of answer.claims.values()) if (devices !== "known") bytes.own += bytesOf(devices);
     if (bytes.own <= (STATE_BYTES - bytes.others) / 2) return answer;
     const error = `the driver's answers would have ${bytes.own} bytes, more than its share of ${DRA_STATE_FILE}`;
     return { claims: new Map([...answer.claims.keys()].map((uid) => [uid, { error, devices: [] }])) };
@@ -185,3 +257,15 @@ const STATE_BYTES = LIMITS.stateText * 0.75;
 /** As the file has them: JSON within JSON. */
 const bytesOf = (devices: readonly PreparedDevice[] | null): number =>
   devices === null || devices.length === 0 ? 0 : Buffer.byteLength(jsonText(jsonText(JSON.stringify(devices))));
+
+const podKey = (uid = ""): string => `pod ${uid}`;
+const claimKey = ({ namespace, name }: Pick<ClaimRef, "namespace" | "name">): string => `${namespace}/${name}`;
+const callKey = ({ driver }: DriverCall, claim: ClaimRef): string => `${driver} ${claimKey(claim)}`;
+
+const VERBS = { NodePrepareResources: "prepare", NodeUnprepareResources: "take back" } as const;
+const claimList = (claims: readonly Pick<ClaimRef, "name">[]): string =>
+  `ResourceClaim${claims.length === 1 ? "" : "s"} ${claims.map(({ name }) => name).join(", ")}`;
+const driverList = (drivers: readonly string[]): string => {
+  const names = [...new Set(drivers)];
+  return `the DRA driver${names.length === 1 ? "" : "s"} ${names.join(", ")}`;
+};

@@ -64,7 +64,8 @@ interface Options {
 interface Preparation {
   readonly cut: AbortController;
   readonly done: Promise<unknown>;
-  driver: string | undefined;
+  /** What it waits for. */
+  what: string;
   /** Undefined: it goes on. Null: all went well. */
   end: string | null | undefined;
 }
@@ -111,11 +112,7 @@ export class PodClaims implements ContainerClaims, NodeClaimsPort {
       await Promise.race([one.done, clock.sleep(SLOW_MS, AbortSignal.any([signal, answered.signal]))]);
       answered.abort();
     }
-    if (one.end === undefined) {
-      const what =
-        one.driver === undefined ? "its ResourceClaims" : `the DRA driver ${one.driver} to prepare its claims`;
-      return { message: `waits for ${what}`, waits: true };
-    }
+    if (one.end === undefined) return { message: `waits for ${one.what}`, waits: true };
     this.#preparations.delete(pod.uid);
     return one.end === null ? null : { message: one.end, waits: false };
   }
@@ -201,15 +198,15 @@ export class PodClaims implements ContainerClaims, NodeClaimsPort {
 
   #begin(manager: ClaimManager, uid: string, pod: Pod): Preparation {
     const cut = new AbortController();
-    const onCall = (driver: string): void => {
-      one.driver = driver;
+    const onWait = (what: string): void => {
+      one.what = what;
     };
-    const prepared = manager.prepare(pod, { signal: cut.signal, onCall }).catch(unexpected);
+    const prepared = manager.prepare(pod, { signal: cut.signal, onWait }).catch(unexpected);
     const done = prepared.then((fault) => {
       one.end = fault ?? null;
       this.#options.changes.changed();
     });
-    const one: Preparation = { cut, done, driver: undefined, end: undefined };
+    const one: Preparation = { cut, done, what: "its ResourceClaims to be given back first", end: undefined };
     this.#preparations.set(uid, one);
     return one;
   }

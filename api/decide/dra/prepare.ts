@@ -35,7 +35,8 @@ export interface ClaimSources {
 /** A driver's answer about a claim. */
 export interface ClaimAnswer {
   readonly error?: string;
-  readonly devices: readonly PreparedDevice[];
+  /** `known`: it is an answer that another pod's call had, whose devices are taken. */
+  readonly devices: readonly PreparedDevice[] | "known";
 }
 /** A driver's answer to a call: by the claims' uids, or why the call as a whole failed. */
 export type DriverAnswer = { readonly claims: ReadonlyMap<string, ClaimAnswer> } | { readonly failed: string };
@@ -238,7 +239,7 @@ function takeDevices(cache: ClaimInfoCache, { driver, claims }: DriverCall, answ
   for (const [uid, answer] of answers) {
     const claim = claims.find((one) => one.uid === uid);
     const info = claim && cache.get(claim.namespace, claim.name);
-    if (info === undefined || (answer.error ?? "") !== "") continue;
+    if (info === undefined || (answer.error ?? "") !== "" || answer.devices === "known") continue;
     const state = info.drivers.get(driver) ?? { devices: null, skips: [] };
     const before = cache.behaviour.answersReplace ? null : state.devices;
     const devices = answer.devices.length === 0 ? before : [...(before ?? []), ...answer.devices];

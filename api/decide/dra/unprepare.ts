@@ -14,9 +14,13 @@ import {
 
 type Registered = Pick<ClaimSources, "gates" | "isRegistered">;
 
-/** Gives back the claims of a pod that has ended. kubelet 1.37: UnprepareResources. */
-export function* unprepareResources(cache: ClaimInfoCache, pod: Pod, sources: Registered): ClaimSteps {
-  const names = claimNames(cache, pod, sources.gates.extended);
+/** Gives back the claims of a pod that has ended; `names`: these of them only. kubelet 1.37: UnprepareResources. */
+export function* unprepareResources(
+  cache: ClaimInfoCache,
+  pod: Pod,
+  sources: Registered,
+  names = claimNames(cache, pod, sources.gates.extended),
+): ClaimSteps {
   const error = names.ok
     ? yield* unprepareClaims(cache, podUid(pod) ?? "", podNamespace(pod), names.value, sources)
     : names.error;

@@ -11,7 +11,7 @@ import { DraRegistry } from "../../../actuator/dra/driver-registry.ts";
 import type { Container } from "../../../api/model/pod.ts";
 import type { ResourceClaim } from "../../../api/model/resource-claim.ts";
 import { err, ok } from "../../../api/model/result.ts";
-import { NEWEST } from "../../../api/profiles/index.ts";
+import { profileOf } from "../../../api/profiles/index.ts";
 import { claim, claiming, DRIVER, result } from "../../kit/claims.ts";
 import { decodedPod } from "../../kit/pods.ts";
 import { until } from "../deviceplugin/node-plugin.ts";
@@ -37,7 +37,7 @@ function node(timeoutMs = 2_000) {
     rmSync(dir, { recursive: true });
   });
   const nic = { ...result("n"), driver: OTHER };
-  const pods = ["p", "q"];
+  const pods = ["p", "q", "r"];
   const claims = [
     claim("a", [result("a")], pods),
     claim("b", [result("b")], pods),
@@ -47,9 +47,9 @@ function node(timeoutMs = 2_000) {
   ] as unknown as ResourceClaim[];
   const file = join(dir, "dra_manager_state");
   /** As a daemon starts; `store` takes the place of writing the file. */
-  const start = (store = (text: string): unknown => replaceText(file, text)): ClaimManager => {
+  const start = (store = (text: string): unknown => replaceText(file, text), version?: string): ClaimManager => {
     const opened = ClaimManager.open({
-      behaviour: NEWEST.behaviour.claims,
+      behaviour: profileOf(version).behaviour.claims,
       gates: { extended: true, groups: false, optionalOperations: false },
       registry,
       claims: async (_, names) => {
@@ -166,6 +166,80 @@ describe("claims", () => {
     gpu.script.answers = {};
     expect(await manager.prepare(pod("p", "a"))).toBeUndefined();
   });
+  test("of a driver that hangs hold up no claim of another driver that their pods use too", async () => {
+    const { start, driver, known } = node(1_000);
+    const gpu = await driver(DRIVER, { answers: { NodePrepareResources: () => "hang" } });
+    const nic = await driver(OTHER);
+    const manager = start();
+    const waits: string[] = [];
+    const hanging = [pod("p", "a", "n"), pod("r", "b", "n")].map((one) =>
+      manager.prepare(one, { onWait: (what) => waits.push(what) }),
+    );
+    await expect.poll(() => gpu.calls.length).toBe(2);
+    expect(await manager.prepare(pod("q", "n"))).toBeUndefined();
+    expect(cdi(manager, pod("q", "n"))).toEqual([`${OTHER}/dev=n`]);
+    expect(await manager.unprepare(pod("q", "n"))).toBeUndefined();
+    expect(waits).toEqual([
+      "its ResourceClaims to be read: a, n",
+      "its ResourceClaims to be read: b, n",
+      `the DRA driver ${DRIVER} to prepare ResourceClaim a`,
+      `the DRA driver ${DRIVER} to prepare ResourceClaim b`,
+    ]);
+    for (const fault of await Promise.all(hanging)) expect(fault).toContain("DeadlineExceeded");
+    gpu.script.answers = {};
+    for (const one of [pod("p", "a", "n"), pod("r", "b", "n")]) expect(await manager.prepare(one)).toBeUndefined();
+    expect(cdi(manager, pod("p", "a", "n"))).toEqual([`${DRIVER}/dev=a`, `${OTHER}/dev=n`]);
+    expect(nic.calls.map(({ operation }) => operation)).toEqual(["NodePrepareResources"]);
+    // and what it has not taken back keeps nothing of another driver
+    gpu.script.answers = { NodeUnprepareResources: () => "hang" };
+    await manager.unprepare(pod("r", "n"));
+    const leaving = manager.unprepare(pod("p", "a", "n"));
+    await expect.poll(() => nic.prepared.size).toBe(0);
+    expect(await manager.prepare(pod("q", "n"))).toBeUndefined();
+    expect(known()).toEqual(["a: uid-p", "b: uid-r", "n: uid-q"]);
+    expect(await leaving).toContain("DeadlineExceeded");
+  });
+  test("are prepared once by pods that prepare others of theirs still", async () => {
+    const { start, driver } = node(1_000);
+    const gpu = await driver();
+    const nic = await driver(OTHER, { answers: { NodePrepareResources: () => "hang" } });
+    const manager = start();
+    const hanging = manager.prepare(pod("p", "a", "n"));
+    await expect.poll(() => nic.calls.length).toBe(1);
+    expect(await manager.prepare(pod("q", "a", "b"))).toBeUndefined();
+    expect(cdi(manager, pod("q", "a", "b"))).toEqual([`${DRIVER}/dev=a`, `${DRIVER}/dev=b`]);
+    expect(gpu.calls.map(({ claims }) => claims)).toEqual([["a"], ["b"]]);
+    expect(await hanging).toContain("DeadlineExceeded");
+  });
+  test.each(["1.34", "1.37"] as const)(
+    "that a driver takes back are waited for, and prepared anew: %s",
+    async (version) => {
+      const { start, driver } = node();
+      const taken = Promise.withResolvers<void>();
+      const gpu = await driver(DRIVER, {
+        answers: {
+          NodeUnprepareResources: (asked) => taken.promise.then(() => gpu.usual("NodeUnprepareResources", asked)),
+        },
+      });
+      const manager = start(undefined, version);
+      expect(await manager.prepare(pod("p", "a"))).toBeUndefined();
+      const leaving = manager.unprepare(pod("p", "a"));
+      await expect.poll(() => gpu.calls.length).toBe(2);
+      const waits: string[] = [];
+      const next = manager.prepare(pod("q", "a"), { onWait: (what) => waits.push(what) });
+      await expect
+        .poll(() => waits.at(-1))
+        .toBe(`the DRA driver ${DRIVER} to take back ResourceClaim a of another pod`);
+      taken.resolve();
+      expect([await leaving, await next]).toEqual([undefined, undefined]);
+      expect([...gpu.prepared]).toEqual(["claim-a"]);
+      expect(gpu.calls.map(({ operation }) => operation.slice(4))).toEqual([
+        "PrepareResources",
+        "UnprepareResources",
+        "PrepareResources",
+      ]);
+    },
+  );
   test.each<[string, (uids: readonly string[]) => object | Error, string]>([
     ["fails", () => new Error("no device"), "NodePrepareResources: rpc error: code = Unknown desc = no device"],
     ["says nothing of them", () => ({ claims: {} }), "NodePrepareResources skipped 1 ResourceClaims"],

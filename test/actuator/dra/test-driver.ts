@@ -28,7 +28,8 @@ export interface DeviceReport {
   readonly healthCheckTimeoutSeconds?: number;
   readonly message?: string;
 }
-type Answer = (asked: Asked) => object | Error | "hang";
+type Answered = object | Error | "hang";
+type Answer = (asked: Asked) => Answered | Promise<Answered>;
 
 export interface DriverScript {
   readonly dir: string;
@@ -95,9 +96,9 @@ export class TestDriver {
     this.#server = server;
   }
   #answer(service: DraService, operation: NodeOperation) {
-    return ({ request }: ServerUnaryCall<Asked, object>, done: sendUnaryData<object>): void => {
+    return async ({ request }: ServerUnaryCall<Asked, object>, done: sendUnaryData<object>): Promise<void> => {
       this.calls.push({ operation, service, claims: request.claims.map(({ name }) => name) });
-      const answer = (this.script.answers?.[operation] ?? ((asked: Asked) => this.usual(operation, asked)))(request);
+      const answer = await (this.script.answers?.[operation] ?? ((asked) => this.usual(operation, asked)))(request);
       if (answer === "hang") return;
       if (answer instanceof Error) done({ code: status.UNKNOWN, details: answer.message });
       else done(null, answer);

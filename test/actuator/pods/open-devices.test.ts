@@ -117,7 +117,7 @@ test("a driver that hangs is waited for a moment, and no longer than its pod is 
   const { port, driver } = await opened();
   const gpu = await driver({ answers: { NodePrepareResources: () => "hang" } });
   const pod = podWith("a");
-  const waits = { message: `waits for the DRA driver ${DRIVER} to prepare its claims`, waits: true };
+  const waits = { message: `waits for the DRA driver ${DRIVER} to prepare ResourceClaim a`, waits: true };
   expect(await port.prepare(pod, signal)).toEqual(waits);
   const from = performance.now();
   expect(await port.prepare(pod, signal)).toEqual(waits);
