@@ -75,20 +75,25 @@ const foreignIn = (runtimePod: RuntimePod, own: RuntimePod): readonly LeftOver[]
     .filter((one) => ![...own.containers, ...own.sandboxes].some(({ id }) => id === one.id))
     .map(({ id }) => ({ path: id, why: "it is not this daemon's own" }));
 
+/**
+ * Sandboxes are stopped before containers are removed, as by a kubelet: a runtime that takes a container for exited whose task runs does
+ * not remove it until its sandbox has stopped. kubelet 1.37: killPodWithSyncResult, then the garbage collection.
+ */
 async function removeFromRuntime(own: RuntimePod, runtime: OwnedRuntime, signal: AbortSignal): Promise<LeftOver[]> {
-  const steps = [
-    ...own.containers.map(({ id }) => ({ id, run: () => runtime.removeContainer(id) })),
-    ...own.sandboxes.flatMap(({ id }) => [
-      { id, run: () => runtime.stopSandbox(id) },
-      { id, run: () => runtime.removeSandbox(id) },
-    ]),
+  const phases = [
+    own.sandboxes.map(({ id }) => ({ id, run: () => runtime.stopSandbox(id) })),
+    own.containers.map(({ id }) => ({ id, run: () => runtime.removeContainer(id) })),
+    own.sandboxes.map(({ id }) => ({ id, run: () => runtime.removeSandbox(id) })),
   ];
   const leftOvers: LeftOver[] = [];
-  for (const { id, run } of steps) {
+  for (const steps of phases) {
     // a sandbox whose container stays, or that cannot be stopped, is not removed
-    if (signal.aborted || leftOvers.length > 0) break;
-    const done = await run();
-    if (!done.ok && done.error.code !== "NOT_FOUND") leftOvers.push({ path: id, why: faultText(done.error) });
+    if (leftOvers.length > 0) break;
+    for (const { id, run } of steps) {
+      if (signal.aborted) break;
+      const done = await run();
+      if (!done.ok && done.error.code !== "NOT_FOUND") leftOvers.push({ path: id, why: faultText(done.error) });
+    }
   }
   return leftOvers;
 }

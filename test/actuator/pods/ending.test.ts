@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { runnable, runnableContainer } from "../../kit/runnable-pods.ts";
-import type { Trouble } from "../../sim/fake-pod-parts.ts";
+import { SERVES, type Trouble } from "../../sim/fake-pod-parts.ts";
 import { upWith, workerWorld } from "./worker-kit.ts";
 
 const sidecars = (...names: string[]) => names.map((name) => runnableContainer(name, { isSidecar: true }));
@@ -103,7 +103,7 @@ describe("a pod that is forgotten", () => {
     calls();
     writeFileSync(join(roots.podLogsDirectory, "default_web_uid-1/app/0.log"), "");
     expect(await forget(runnable())).toEqual({ isGone: true, leftOvers: [] });
-    expect(calls()).toEqual(["RemoveContainer container-2", "StopPodSandbox sandbox-1", "RemovePodSandbox sandbox-1"]);
+    expect(calls()).toEqual(["StopPodSandbox sandbox-1", "RemoveContainer container-2", "RemovePodSandbox sandbox-1"]);
     expect([runtime.containers.size, runtime.sandboxes.size, runtime.wrongs]).toEqual([0, 0, []]);
     expect(existsSync(join(roots.podsDirectory, "uid-1"))).toBe(false);
     expect(existsSync(join(roots.podLogsDirectory, "default_web_uid-1"))).toBe(false);
@@ -118,6 +118,21 @@ describe("a pod that is forgotten", () => {
     });
     expect(calls()).toEqual([]);
     expect(existsSync(join(roots.podsDirectory, "uid-1"))).toBe(true);
+  });
+  test("has its sandbox stopped where a container cannot be removed until then", async () => {
+    const { up, forget, runtime } = workerWorld();
+    const code = "FAILED_PRECONDITION";
+    const message = 'failed to delete task: cannot delete running task "container-2"';
+    runtime.programOf = () => ({ ...SERVES, startFault: "failed to get task pid: context canceled" });
+    runtime.on = ({ call }) =>
+      call === "RemoveContainer" && runtime.sandboxes.get("sandbox-1")?.isReady === true
+        ? { effect: false, answer: { call, code, message } }
+        : undefined;
+    await up(runnable());
+    expect(runtime.containers.get("container-2")?.reason).toBe("StartError");
+    expect(runtime.sandboxes.get("sandbox-1")?.isReady).toBe(true);
+    expect(await forget(runnable())).toEqual({ isGone: true, leftOvers: [] });
+    expect([runtime.containers.size, runtime.sandboxes.size, runtime.wrongs]).toEqual([0, 0, []]);
   });
   test("keeps its files while the runtime holds something of it", async () => {
     for (const call of ["RemoveContainer", "StopPodSandbox", "RemovePodSandbox"]) {
