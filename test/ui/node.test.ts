@@ -20,13 +20,14 @@ describe("the captured node", () => {
   test("capacity to allocatable to requested, in the node's own numbers", async () => {
     const { decide, show } = subject();
     await decide("allocatable", { snapshot: captured() });
-    const { text, status } = await show("/nodes/n1");
+    const { html, text, status } = await show("/nodes/n1");
     expect(status).toBe(200);
     const capacity = text("capacity");
     expect(capacity).toContain("cpu 1.8 of 1.8 requested (100 %), 0 free ; capacity 2");
     expect(capacity).toContain("pods 11 of 20 requested (55 %), 9 free ; capacity 20");
     expect(capacity).toContain("memory 492 MiB of 22.1 GiB requested (2 %), 21.6 GiB free ; capacity 23.5 GiB");
-    expect(text("capacity-numbers")).toContain("memory 24684092Ki 512Mi 512Mi 500Mi 23123516Ki 492 MiB 21.6 GiB");
+    expect(text("capacity-numbers")).toContain("memory 23.5 GiB 512 MiB 512 MiB 500 MiB 22.1 GiB 492 MiB 21.6 GiB");
+    expect(html).toContain(`<span title="${24684092 * 1024} bytes">23.5 GiB</span>`);
     expect(text("head")).toMatch(/Kubelet v1\.36\.3 .*Kernel 6\.18\.44-fc-v657 .*Cgroups v1, cgroupfs Pods 11/);
     expect(text("head")).toContain("allocatable decided");
   });
@@ -259,12 +260,15 @@ test("the table of pods has what each asks for, uses, and how it fares, those fi
     of.podRef.uid === first?.metadata.uid ? { ...of, cpu: { psi: { full: { avg10: 99, avg60: 12.34 } } } } : of,
   );
   await decide("eviction", { snapshot: { ...snapshot, pods, stats: { ...snapshot.stats, pods: stats } } });
-  const { html } = await show("/nodes/n1");
+  const { html } = await show("/nodes/n1?list=pods");
   const rows = partOf(html, "pods").split("<tr>").slice(2).map(readable);
   const rowOf = (name: string | undefined) => rows.find((row) => row.includes(`/${name} `))?.replaceAll(/\s+/g, " ");
   expect(rowOf(first?.metadata.name)).toMatch(/ c0: device gpu.example.com\/n1\/gpu-0 \(claim:gpu\) is Unhealthy /);
   expect(html).not.toContain("nic-");
   expect(rowOf(first?.metadata.name)).toMatch(/ 12 % 3 (?:\d+|–) – *$/);
+  expect(readable(partOf(html, "pods"))).toMatch(
+    /; the first \d+ in the order in which .* memory, the others by use\..*CPU wait/s,
+  );
   expect(rowOf(second?.metadata.name)).toMatch(/ 0 (?:\d+|–) resize *$/);
   expect(html).toContain('href="/what-if?node=n1&amp;resize=default%2Fburst-lim+c+cpu%3D100m%2Cmemory%3D64Mi#result"');
 });
