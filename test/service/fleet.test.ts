@@ -258,7 +258,7 @@ test("the metrics tell what kubelets refused and evicted apart from decisions, a
   ]);
   expect(of("nodewise_node_refusals")).toContain('nodewise_node_refusals{node="b",by="kubelet",reason="OutOfcpu"} 3');
   expect(of("nodewise_node_evicted_pods")).toEqual(['nodewise_node_evicted_pods{node="b"} 2']);
-  expect(of("nodewise_agreement_outcomes")).toHaveLength(21);
+  expect(of("nodewise_agreement_outcomes")).toHaveLength(24);
   expect(of("nodewise_agreement_outcomes").filter((line) => !line.endsWith(" 0"))).toEqual([
     'nodewise_agreement_outcomes{kind="admission",verdict="differs"} 2',
   ]);

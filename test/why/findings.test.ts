@@ -363,7 +363,7 @@ describe("an image", () => {
       node: "n1",
       decidedAt: AT,
       verdict: "removes",
-      policyVersion: "kubelet-1.36+7",
+      policyVersion: "kubelet-1.36+8",
       decision: { remove },
     };
     const { numbers, whatWouldChange } = only(story("web", [waits, node(), images(), pass]), "image-gone");
@@ -635,7 +635,7 @@ WHAT WOULD CHANGE IT
     ]);
     expect(shown(told)).toContain("- the end of shop/db would make room; the kubelet ends nobody for it\n");
     expect(shown(told)).toContain(
-      `refused, on these documents · kubelet-1.36+7 · agrees with the kubelet\n  Deferred: ${message}\n`,
+      `refused, on these documents · kubelet-1.36+8 · agrees with the kubelet\n  Deferred: ${message}\n`,
     );
   });
   it("that waits for others to go, and one that is being carried out", () => {
