@@ -46,6 +46,11 @@ export function differenceTexts(
 }
 const LEFT_OUT = "(long)";
 
+/** The same of a field of a configuration: an amount that was written with its unit stays as it is, `34525Mi`. */
+export const fieldTexts = (place: ComparedPlace, isExact = false): readonly [recorded: string, replayed: string] =>
+  differenceTexts(place, isExact || ![place.recorded, place.replayed].some(isBare));
+const isBare = (value: unknown): boolean => typeof value === "string" && /^\d+$/.test(value);
+
 /** Characters of a value in a table. */
 const LONG = 120;
 const clipped = (text: string, longest: number): string =>

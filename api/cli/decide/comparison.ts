@@ -12,7 +12,7 @@ import { changed, profileOfChange } from "../../service/replay/parsed.ts";
 import { membersOf, ownConfiguration } from "../../service/upgrade/configuration.ts";
 import { newReasons } from "../../service/upgrade/snapshot-decisions.ts";
 import { newFindings, sidesOf } from "../../service/what-if.ts";
-import { differenceTexts, placeText } from "../../text/difference.ts";
+import { differenceTexts, fieldTexts, placeText } from "../../text/difference.ts";
 import { many } from "../../text/sentences/words.ts";
 import { assumedLine, type Color, printable } from "../../text/style.ts";
 import { type Row, table } from "../../text/table.ts";
@@ -144,7 +144,7 @@ export function comparisonText(
   const [from, to] = profiles;
   const changed = [
     ...(from === to ? [] : [`kubelet: ${from.version} -> ${to.version}`]),
-    ...changes.map((one) => `${one.path}: ${differenceTexts(one, explain === "full").join(" -> ")}`),
+    ...changes.map((one) => `${one.path}: ${fieldTexts(one, explain === "full").join(" -> ")}`),
   ];
   const none = "nothing: the configuration has these values already";
   const change = outcome(paint, "cyan", "WHAT IF", printable(changed.join(", ") || none));

@@ -3,7 +3,7 @@ import type { CgroupsDecision } from "../../model/cgroups.ts";
 import type { DecisionOf } from "../../model/decision.ts";
 import { namespacedName } from "../../model/forms.ts";
 import { type Difference, MAX_DIFFERENCES } from "../../service/difference.ts";
-import { differenceTexts, placeText } from "../../text/difference.ts";
+import { differenceTexts, fieldTexts, placeText } from "../../text/difference.ts";
 import { amountText } from "../../text/size.ts";
 import { textDiff } from "../draw/text-diff.ts";
 import { html } from "../html.ts";
@@ -260,7 +260,7 @@ const MAX_FIELDS = 40;
 /** The fields of the configuration that change. */
 export const fieldTable = (fields: readonly Difference[]): Html | Promise<Html> => {
   const row = (one: Difference): Html | Promise<Html> => {
-    const [before, after] = differenceTexts(one);
+    const [before, after] = fieldTexts(one);
     return html`<tr><td><code class="wi-value">${one.path}</code></td><td>${was(shown(one.recorded), before)}</td><td>${becomes(shown(one.replayed), after)}</td></tr>`;
   };
   return html`<div class="scroll" tabindex="0" role="region" aria-label="Configuration"><table>
