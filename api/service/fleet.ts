@@ -67,8 +67,8 @@ export interface FleetNode extends Omit<FleetRow, "labels" | "conditions"> {
   readonly firstMetMs: number | null;
   /** 0: none, or not known; 1: some; 2: its newest eviction pass reclaims; 3: it evicts. */
   readonly pressure: number;
-  /** Files that were not as decided at the newest pass, which has nothing to report where all are. */
-  readonly drift: number;
+  /** Files that were not as decided at the newest pass, which has nothing to report where all are; null: no daemon has told of its files. */
+  readonly drift: number | null;
   /** Nothing was heard of it for `SILENT_MS`, and its cluster has not deleted it. */
   readonly silent: boolean;
   readonly severity: Severity;
@@ -113,13 +113,16 @@ export function fleetNode(row: FleetRow, nowMs: number): FleetNode {
     labels,
     zone: labels?.[ZONE_LABEL] ?? null,
     ...room,
-    drift: report === null || isOfEarlierPass(report, latest.cgroups) ? 0 : report.okCount + report.failedCount,
+    drift: driftOf(report, latest.cgroups),
     silent,
     deletedMs,
     severity: isGone ? "gone" : silent ? "silent" : severityOf(row, pressure, room),
     lastDecisionMs: newest?.decidedAtMs ?? null,
   };
 }
+
+const driftOf = (report: FleetRow["report"], latest: LatestRow | undefined): number | null =>
+  report === null ? null : isOfEarlierPass(report, latest) ? 0 : report.okCount + report.failedCount;
 
 /** The same was decided again after the report, and nothing was reported of that. */
 export const isOfEarlierPass = (report: { readonly atMs: number }, latest: LatestRow | undefined): boolean =>
@@ -227,7 +230,7 @@ export const SHOWN: { readonly [S in Shows]: (node: FleetNode) => boolean } = {
   pressure: (node) => node.pressure > 0 && node.severity !== "gone",
   refused: (node) => refusedOf(node) > 0,
   evicted: (node) => evictedOf(node) > 0,
-  drift: (node) => node.drift > 0 && node.severity !== "gone",
+  drift: (node) => (node.drift ?? 0) > 0 && node.severity !== "gone",
   silent: (node) => node.silent,
   "not-known": (node) => node.pressureFrom === null && node.severity !== "gone",
 };

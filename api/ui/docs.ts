@@ -16,6 +16,7 @@ interface Described {
   readonly summary: string;
   readonly description?: string;
   readonly operationId: string;
+  readonly tags?: readonly string[];
   readonly parameters?: readonly { in: string; name: string; description: string; required?: boolean; schema: Loose }[];
   readonly requestBody?: { readonly content: Readonly<Record<string, Content>> };
   readonly responses: Readonly<Record<string, { description: string }>>;
@@ -32,6 +33,7 @@ export const getDocs = perObject(async (described: Promise<OpenApi>): Promise<Re
         .split("\n\n")
         .map((text) => html`<p>${prose(text)}</p>`),
     )}
+${contents(document)}
 <h2 id="operations">Operations</h2>
 ${operations(document)}
 <h2 id="errors">Errors</h2>
@@ -46,9 +48,49 @@ ${all(
     ]) => html`<details id="schema-${name}"><summary><code>${name}</code> ${schema["description"] ?? ""}</summary>
 <pre tabindex="0">${JSON.stringify(schema, null, 2)}</pre></details>`,
   ),
-)}`,
+)}
+<p class="to-contents"><a href="#contents">Contents</a></p>`,
   );
 });
+
+/** What the page has, by the operations' tags, and an example of each kind of decision; folded, so that a phone shows all of it. */
+function contents(document: OpenApiDocument): Html | Promise<Html> {
+  const described = Object.entries(document.paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, operation]) => ({
+      words: `${method.toUpperCase()} ${path}`,
+      of: operation as unknown as Described,
+    })),
+  );
+  const byTag = Map.groupBy(described, ({ of }) => of.tags?.[0] ?? "others");
+  const kinds = described.flatMap(({ of }) =>
+    examplesOf(of).flatMap(({ id, name }) => (id === "" ? [] : [{ id, name }])),
+  );
+  const group = (title: string, links: readonly Html[] | readonly Promise<Html>[]): Html | Promise<Html> =>
+    html`<details class="card"><summary>${title} <span class="soft">${links.length}</span></summary><ul class="names">${all(links)}</ul></details>`;
+  const link = (id: string, words: string, title = ""): Html =>
+    html`<li><a href="#${id}" title="${title}"><code>${words}</code></a></li>` as Html;
+  return html`<nav id="contents" class="contents" aria-label="Contents">${all([
+    ...[...byTag].map(([tag, list]) =>
+      group(
+        titled(tag),
+        list.map(({ words, of }) => link(of.operationId, words, of.summary)),
+      ),
+    ),
+    group(
+      "Examples by kind",
+      kinds.map(({ id, name }) => link(id, name)),
+    ),
+    group(
+      "Errors",
+      Object.keys(PROBLEMS).map((code) => link(code, code)),
+    ),
+    group(
+      "Schemas",
+      Object.keys(document.components.schemas).map((name) => link(`schema-${name}`, name)),
+    ),
+  ])}</nav>`;
+}
+const titled = (words: string): string => `${words.slice(0, 1).toUpperCase()}${words.slice(1)}`;
 
 const operations = (document: OpenApiDocument): Promise<Html> =>
   all(
@@ -81,14 +123,23 @@ function typeOf(schema: Loose): string {
   return `${form}${range}${usual === undefined ? "" : `, else ${String(usual)}`}`;
 }
 
-function example({ requestBody }: Described): Html | Promise<Html> | "" {
+/** The examples of what is posted, each with the id of its place where it has a name. */
+function examplesOf({ operationId, requestBody }: Described) {
   const [entry] = Object.entries(requestBody?.content ?? {});
-  if (entry === undefined) return "";
+  if (entry === undefined) return [];
   const [type, { example: only, examples }] = entry;
-  const named = Object.entries(examples ?? { "": { value: only } });
-  const shown = named.map(([name, { value }]) => {
+  return Object.entries(examples ?? { "": { value: only } }).map(([name, { value }]) => ({
+    ...{ type, name, value },
+    id: name === "" ? "" : `${operationId}-${name}`,
+  }));
+}
+
+function example(operation: Described): Html | Promise<Html> | "" {
+  const named = examplesOf(operation);
+  if (named.length === 0) return "";
+  const shown = named.map(({ id, type, name, value }) => {
     const text = typeof value === "string" ? value : JSON.stringify(value, null, 2);
-    return html`<details><summary>Example${name === "" ? "" : html`: <code>${name}</code>`} <span class="soft">${type}</span></summary><pre tabindex="0">${text}</pre></details>`;
+    return html`<details${id === "" ? "" : html` id="${id}"`}><summary>Example${name === "" ? "" : html`: <code>${name}</code>`} <span class="soft">${type}</span></summary><pre tabindex="0">${text}</pre></details>`;
   });
   return named.length === 1 ? all(shown) : html`<div class="examples">${all(shown)}</div>`;
 }

@@ -1,6 +1,7 @@
 import { raw, html as template } from "hono/html";
 import type { PodRef } from "../model/forms.ts";
 import { rfc3339 } from "../service/timestamp.ts";
+import { humanBytes, magnitude, quantityText } from "../text/size.ts";
 import { visible } from "../text/style.ts";
 
 export { raw };
@@ -34,15 +35,21 @@ export const moment = (ms: number): Html => html`<time datetime="${rfc3339(ms)}"
 export const ago = (ms: number): Html =>
   html`<time datetime="${rfc3339(ms)}" title="${utcText(ms)}" data-age>${utcText(ms)}</time>`;
 
-/** A node's name as the link to its page: on one line, cut where it is overlong, and whole where one points at it. */
+/** Bytes for the eye, exact where one points at them. */
+export const bytesShown = (bytes: number): Html => html`<span title="${bytes} bytes">${humanBytes(bytes)}</span>`;
+/** The same of a quantity as it was written; what is no amount of bytes stays as it is. */
+export const quantityShown = (resource: string, written: string): Html | string =>
+  quantityText(resource, written) === written ? written : bytesShown(magnitude(written));
+
+/** A node's name as the link to its page: whole in a table, elsewhere on one line and cut where it is overlong. */
 export const nodeName = (name: string): Html =>
   html`<a class="node-name" href="/nodes/${encodeURIComponent(name)}" title="${name}">${name}</a>`;
 
-/** A pod's name as the link to its story on a node; one that is gone from the snapshot has only its uid. */
-export const podLink = (node: string, { namespace, name, uid }: PodRef): Html =>
+/** A pod's name, or what is `shown` of it, as the link to its story on a node; one that is gone from the snapshot has only its uid. */
+export const podLink = (node: string, { namespace, name, uid }: PodRef, shown?: Html): Html =>
   name === ""
     ? html`(gone) ${uid}`
-    : html`<a href="/nodes/${encodeURIComponent(node)}/pods/${encodeURIComponent(namespace)}/${encodeURIComponent(name)}" title="${namespace}/${name}">${cutInside(`${namespace}/${name}`)}</a>`;
+    : html`<a href="/nodes/${encodeURIComponent(node)}/pods/${encodeURIComponent(namespace)}/${encodeURIComponent(name)}" title="${namespace}/${name}">${shown ?? cutInside(`${namespace}/${name}`)}</a>`;
 
 /** A name that may have to be cut keeps its end: pods of one owner differ by it. */
 export function cutInside(name: string): Html {

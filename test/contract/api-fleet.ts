@@ -95,7 +95,7 @@ function fleetLists(of: Of): void {
     expect(nodes).toMatchObject([
       {
         ...{ name: node, kubeletVersion: "v1.36.3", decidedAs: "1.36", severity: "refuses", silent: false, zone: null },
-        ...{ conditions: [], headroom: null, decisions: 1, refused: 1, evicted: 0, drift: 0 },
+        ...{ conditions: [], headroom: null, decisions: 1, refused: 1, evicted: 0, drift: null },
         refusals: [{ reason: "OutOfcpu", count: 1 }],
         latest: { admission: { verdict: "refused", reason: "OutOfcpu" } },
       },

@@ -170,6 +170,9 @@ export function results(of: Of): void {
   test("what the node did is kept with its decision, once for each report", async () => {
     const node = fresh("node");
     const { id } = await decideOn(of(), node, 1);
+    const drift = async () => (await answer(await get(of(), `/v1/nodes/${node}`), nodeAnswer)).drift;
+    // no daemon has told of its files
+    expect(await drift()).toBe(null);
     const stored = await answer(await post(of(), "/v1/results", report(id)), resultsStored, 201);
     expect(stored).toMatchObject({ decisionId: id, okCount: 1, failedCount: 0, fresh: true });
     expect(await answer(await post(of(), "/v1/results", report(id)), resultsStored, 200)).toEqual({
@@ -184,7 +187,6 @@ export function results(of: Of): void {
     };
     await answer(await post(of(), "/v1/results", failed), resultsStored, 201);
     // what was as wanted already had not drifted
-    const drift = async () => (await answer(await get(of(), `/v1/nodes/${node}`), nodeAnswer)).drift;
     expect(await drift()).toBe(2);
     const statuses = ["unchanged", "unchanged", "applied", "planned"].map((status) => ({ status }));
     await answer(await post(of(), "/v1/results", { ...report(id), seq: 3, results: statuses }), resultsStored, 201);

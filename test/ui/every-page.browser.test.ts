@@ -29,17 +29,54 @@ inBrowser("every page in a browser", fill, (ground) => {
     }
   });
 
+  test("on a phone both columns of a comparison and a node's headroom are in view, and the API's contents lead to its parts", async () => {
+    const viewport = { width: 390, height: 844 };
+    const compare = await ground.open(`/compare?node=${FULL}&node=n1`, { viewport });
+    const right =
+      "Math.max(...[...document.querySelectorAll('.compare td, .compare th')].map((cell) => cell.getBoundingClientRect().right))";
+    expect(await compare.page.evaluate(right)).toBeLessThanOrEqual(390);
+    await compare.close();
+    const fleet = await ground.open("/", { viewport });
+    const beyond =
+      "[...document.querySelectorAll('#nodes tbody td')].filter((cell) => cell.getBoundingClientRect().right > innerWidth).length";
+    expect(await fleet.page.evaluate(beyond)).toBe(0);
+    expect(await fleet.page.locator("#nodes tbody td[data-name=Memory]").count()).toBeGreaterThan(0);
+    await fleet.close();
+    const docs = await ground.open("/docs", { viewport });
+    await docs.page.locator("#contents summary", { hasText: "Decide" }).click();
+    await docs.page.locator("#contents a", { hasText: "POST /v1/lint" }).click();
+    await expect
+      .poll(() => docs.page.evaluate("document.querySelector('#postLint').getBoundingClientRect().top < 300"))
+      .toBe(true);
+    const lost =
+      "[...document.querySelectorAll('#contents a')].filter((link) => document.getElementById(link.hash.slice(1)) === null).length";
+    expect(await docs.page.evaluate(lost)).toBe(0);
+    await docs.close();
+  });
+
+  test.each([
+    ["/", "Nodes"],
+    ["/decisions?reason=OutOfcpu", "Decisions"],
+  ])("on a desktop no column of %s is cut by a long name", async (path, name) => {
+    const { page, close } = await ground.open(path, { viewport: { width: 1440, height: 900 } });
+    const box = page.getByRole("region", { name, exact: true });
+    expect(await box.evaluate((table) => table.scrollWidth - table.clientWidth)).toBeLessThanOrEqual(0);
+    await close();
+  });
+
   const HIGHEST = 2900;
   test.each([
     ["a desktop", { width: 1440, height: 900 }],
+    ["a tablet", { width: 768, height: 1024 }],
     ["a phone", { width: 390, height: 844 }],
+    ["a small phone", { width: 320, height: 700 }],
   ])("on %s a node of 110 pods with long names that are evicted is shorter than 3,000 px", async (_name, viewport) => {
     const { page, close } = await ground.open(`/nodes/${FULL}`, { viewport });
     expect(await page.locator("#plot-memory\\.available .acts a").count()).toBeGreaterThan(3);
     await page.locator("#plot-memory\\.available.has-plot canvas").waitFor();
     await expect
       .poll(() => page.evaluate("document.documentElement.scrollHeight") as Promise<number>)
-      .toBeLessThan(HIGHEST);
+      .toBeLessThan(viewport.width < 390 ? 3000 : HIGHEST);
     await close();
   });
 });

@@ -120,11 +120,11 @@ test("the page tells what the history holds, escaped, and keeps the question in 
   expect(text).toContain(
     `<a href="/decisions/${eviction.id}"><span class="tag bad">evicts</span></a> <span class="small soft">MemoryPressure</span>`,
   );
-  expect(text).toMatch(/title="hard threshold 1Gi of memory.available, met [^"]*">-3.0\u00a0%</);
-  expect(text).toMatch(/title="hard threshold 1Gi of nodefs.available">40\u00a0%</);
+  expect(text).toMatch(/title="hard threshold 1 GiB of memory.available, met [^"]*">-3.0\u00a0%</);
+  expect(text).toMatch(/title="hard threshold 1 GiB of nodefs.available">40\u00a0%</);
   expect(text).toContain(`href="/decisions/${cgroups.id}">7</a>`);
   expect(text).toContain('<option value="pressure" selected>');
-  expect(text).toContain(">1.36</td>");
+  expect(text).toContain('<td data-name="Kubelet">1.36</td>');
 });
 
 test("a node of a version that is not known here is shown with it, and found by it", async () => {
@@ -134,7 +134,9 @@ test("a node of a version that is not known here is shown with it, and found by 
   const decision = decisionRow({ node: "old", snapshotId: snapshot.id, policyVersion: "kubelet-1.34+1", decidedAtMs });
   value(await store.record({ decision, snapshot }));
   const text = await (await app.request("/?kubelet=1.33")).text();
-  expect(text).toMatch(/>old<.*\n<td>1\.33\.5 <span class="soft" title="[^"]*">as 1\.34<\/span><\/td>/);
+  expect(text).toMatch(
+    />old<[\s\S]*<td data-name="Kubelet">1\.33\.5 <span class="soft" title="[^"]*">as 1\.34<\/span><\/td>/,
+  );
   expect(text).toContain('<option value="1.33" selected>1.33</option>');
   expect(await (await app.request("/?kubelet=1.34")).text()).toContain("No node is like that");
   const choices = (page: string) => {
@@ -330,10 +332,22 @@ test("two nodes stand beside each other, with what differs of their configuratio
       kubeletConfiguration,
     }),
   });
-  value(await store.putSnapshot(node("a", { pool: "web", os: "linux" }, { maxPods: 60, podsPerCore: 3 })));
   value(
     await store.putSnapshot(
-      node("b", { pool: "<b>", os: "linux" }, { evictionHard: { "memory.available": "1Gi" }, podsPerCore: 3 }),
+      node("a", { pool: "web", os: "linux" }, { maxPods: 60, podsPerCore: 3, kubeReserved: { memory: "536870912" } }),
+    ),
+  );
+  value(
+    await store.putSnapshot(
+      node(
+        "b",
+        { pool: "<b>", os: "linux" },
+        {
+          evictionHard: { "memory.available": "1Gi" },
+          podsPerCore: 3,
+          kubeReserved: { memory: "512Mi" },
+        },
+      ),
     ),
   );
   const text = await (await app.request("/compare?node=a&node=b")).text();
@@ -346,8 +360,8 @@ test("two nodes stand beside each other, with what differs of their configuratio
     ["changed", "110"],
   ]);
   expect(row("evictionHard.memory.available")).toEqual([
-    ["changed", "100Mi"],
-    ["changed", "1Gi"],
+    ["changed", '<span title="104857600 bytes">100 MiB</span>'],
+    ["changed", '<span title="1073741824 bytes">1 GiB</span>'],
   ]);
   expect(row("pool")).toEqual([
     ["changed", "web"],
@@ -357,7 +371,8 @@ test("two nodes stand beside each other, with what differs of their configuratio
     ["", "4"],
     ["", "4"],
   ]);
-  for (const same of ["podsPerCore", "os"]) expect(text).not.toContain(`<th scope="row">${same}</th>`);
+  for (const same of ["podsPerCore", "os", "kubeReserved.memory"])
+    expect(text).not.toContain(`<th scope="row">${same}</th>`);
   for (const [path, status] of [
     ["?node=a", 400],
     ["?node=a&node=a", 400],

@@ -37,12 +37,12 @@ test("the points of many passes are drawn from the bodies of a few", async () =>
   expect(times).toEqual(Array.from({ length: 100 }, (_, i) => START / 1000 + 10 * i));
   expect(values).toEqual(Array.from({ length: 100 }, (_, i) => (2000 - 10 * i) * MI));
   expect(limits).toEqual([
-    { value: 500 * MI, words: "hard 500Mi", soft: false },
-    { value: 700 * MI, words: "soft 30s 700Mi", soft: true },
+    { value: 500 * MI, words: "hard 500 MiB", soft: false },
+    { value: 700 * MI, words: "soft 30s 700 MiB", soft: true },
   ]);
   expect(reads.count).toBeLessThanOrEqual(5);
   const told = text("plot-memory.available");
-  expect(told).toContain("memory.available 1010 MiB < 500Mi hard above -60 MiB/min: met 8m30s after this pass");
+  expect(told).toContain("memory.available 1010 MiB < 500 MiB hard above -60 MiB/min: met 8m30s after this pass");
   expect(told).toContain(
     "< 700Mi soft 30s above -60 MiB/min: met 5m10s after this pass, evicts 5m40s after this pass; default/besteffort goes first, which puts it off by",
   );
@@ -135,7 +135,7 @@ test("pressure: the conditions, who goes and why, and the ranking that is acted 
   expect(told).toContain("evicts memory.available decided");
   expect(told).toContain("MemoryPressure observed now, true until");
   expect(told).toMatch(/default\/besteffort threshold 1 s The node was low on resource: memory/);
-  expect(text("plot-memory.available")).toContain("< 500Mi hard below");
+  expect(text("plot-memory.available")).toContain("< 500 MiB hard below");
 });
 
 test("without a recorded pass the snapshot's own is shown as a first one, and the plot is a point", async () => {

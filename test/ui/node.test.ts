@@ -20,13 +20,14 @@ describe("the captured node", () => {
   test("capacity to allocatable to requested, in the node's own numbers", async () => {
     const { decide, show } = subject();
     await decide("allocatable", { snapshot: captured() });
-    const { text, status } = await show("/nodes/n1");
+    const { html, text, status } = await show("/nodes/n1");
     expect(status).toBe(200);
     const capacity = text("capacity");
     expect(capacity).toContain("cpu 1.8 of 1.8 requested (100 %), 0 free ; capacity 2");
     expect(capacity).toContain("pods 11 of 20 requested (55 %), 9 free ; capacity 20");
     expect(capacity).toContain("memory 492 MiB of 22.1 GiB requested (2 %), 21.6 GiB free ; capacity 23.5 GiB");
-    expect(text("capacity-numbers")).toContain("memory 24684092Ki 512Mi 512Mi 500Mi 23123516Ki 492 MiB 21.6 GiB");
+    expect(text("capacity-numbers")).toContain("memory 23.5 GiB 512 MiB 512 MiB 500 MiB 22.1 GiB 492 MiB 21.6 GiB");
+    expect(html).toContain(`<span title="${24684092 * 1024} bytes">23.5 GiB</span>`);
     expect(text("head")).toMatch(/Kubelet v1\.36\.3 .*Kernel 6\.18\.44-fc-v657 .*Cgroups v1, cgroupfs Pods 11/);
     expect(text("head")).toContain("allocatable decided");
   });

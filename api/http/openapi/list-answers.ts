@@ -105,7 +105,9 @@ const nodeFields = {
   kubeletRefused: integer.describe("pods that its kubelet really refused, by the outcomes that were reported"),
   kubeletRefusals: z.array(z.strictObject({ reason: z.string(), count: integer })).describe("likewise by reason"),
   kubeletEvicted: integer.describe("pods that its kubelet really evicted"),
-  drift: integer.describe("files of cgroups that were not as decided at the newest pass"),
+  drift: integer
+    .nullable()
+    .describe("files of cgroups that were not as decided at the newest pass; null: no daemon has told of its files"),
   lastDecisionAt: time.nullable(),
 };
 const countedSince = time.describe("what is of that hour or later is counted");

@@ -58,6 +58,8 @@ const isWord = (text: string): boolean => /\S/.test(text);
 
 /** Unchanged lines around a change that are shown. */
 const AROUND = 3;
+/** So few unchanged lines are shown: the line that says how many are left out would be as long, and hide what a heading is about. */
+const FEW = 3;
 /** Beyond so many lines the rest is left to the table of differences. */
 const MAX_LINES = 480;
 
@@ -77,6 +79,7 @@ export function textDiff(label: string, before: string, after: string): Html {
     near.add(heading);
     for (let j = i - AROUND; j <= i + AROUND; j++) near.add(j);
   }
+  showGaps(near, lines.length);
   const shown: Html[] = [];
   let skipped = 0;
   let at = 0;
@@ -92,6 +95,16 @@ export function textDiff(label: string, before: string, after: string): Html {
   if (skipped > 0) shown.push(gap(skipped));
   const more = lines.length - at;
   return html`<pre class="text-diff" tabindex="0" role="region" aria-label="${label}">${shown}</pre>${more === 0 ? "" : html`<p class="soft small">${more} more lines are not shown.</p>`}`;
+}
+
+/** Adds the lines of gaps that are not worth a line of their own. */
+function showGaps(near: Set<number>, total: number): void {
+  let from = 0;
+  for (let at = 0; at <= total; at++) {
+    if (at < total && !near.has(at)) continue;
+    if (at - from <= FEW) for (let i = from; i < at; i++) near.add(i);
+    from = at + 1;
+  }
 }
 
 const gap = (count: number): Html => html`<span class="line gap">${count} the same</span>`;

@@ -11,10 +11,10 @@ import { chooseProfileFor } from "../../profiles/index.ts";
 import { evictedOf, type FleetNode, fleetOf, refusedOf } from "../../service/fleet.ts";
 import { historyProblem, invalid, type Problem } from "../../service/problem.ts";
 import { postedSnapshot } from "../../service/replay/parsed.ts";
-import { quantityText } from "../../text/size.ts";
-import { ago, html, nodeName } from "../html.ts";
+import { resourceOfSignal } from "../../text/size.ts";
+import { ago, html, nodeName, quantityShown } from "../html.ts";
 import { all, type Html, page } from "../page.ts";
-import { percentText, roomsOf, severityTag } from "./fleet.ts";
+import { roomsOf, roomText, severityTag } from "./fleet.ts";
 import { HOUR_MS } from "./hours-picture.ts";
 
 const HOURS = 24;
@@ -87,7 +87,7 @@ function table(
   rows: readonly Row[],
   onlyOther: boolean,
 ): Html | Promise<Html> {
-  const shown = rows.filter(([, x, y]) => (onlyOther ? x !== y : (x ?? y) !== undefined));
+  const shown = rows.filter(([, x, y]) => (onlyOther ? textOf(x) !== textOf(y) : (x ?? y) !== undefined));
   if (shown.length === 0) return html`<h2>${title}</h2><p class="soft">none</p>`;
   const body = shown.map(([name, x, y]) => {
     const isOther = name !== SEEN && textOf(x) !== textOf(y);
@@ -107,8 +107,7 @@ function standing(a: Compared, b: Compared): readonly Row[] {
     (signals: readonly string[]) =>
     ({ node }: Compared): Cell => {
       const found = node.headroom.find(({ signal }) => signals.includes(signal));
-      if (found === undefined) return null;
-      return `${found.ratio === null ? "" : `${percentText(found.ratio)}, `}threshold ${found.threshold}`;
+      return found === undefined ? null : html`<span title="threshold ${found.threshold}">${roomText(found)}</span>`;
     };
   return [
     ["State", ...each(a, b, ({ node }) => severityTag(node.severity))],
@@ -132,7 +131,7 @@ function resources(a: Compared, b: Compared): readonly Row[] {
     Object.fromEntries(
       Object.entries(node.snapshot?.node?.status?.[of] ?? {}).map(([name, { text }]) => [
         name,
-        quantityText(name, text),
+        quantityShown(name, text),
       ]),
     );
   const rows = (of: "capacity" | "allocatable"): readonly Row[] =>
@@ -164,12 +163,16 @@ function configurationOf({ snapshot }: Compared): Fields {
 }
 
 function flat(value: unknown, path = ""): Fields {
-  if (!isObject(value)) return { [path]: typeof value === "string" ? value : JSON.stringify(value) };
+  if (!isObject(value)) return { [path]: typeof value === "string" ? configured(path, value) : JSON.stringify(value) };
   return Object.assign(
     {},
     ...Object.entries(value).map(([name, member]) => flat(member, path === "" ? name : `${path}.${name}`)),
   );
 }
+
+/** Amounts of bytes as people read them: of `kubeReserved.memory`, `evictionHard.nodefs.available`. */
+const configured = (path: string, value: string): Html | string =>
+  quantityShown(resourceOfSignal(path.slice(path.indexOf(".") + 1)), value);
 
 /** The members of both, by name. */
 const pairs = (a: Fields, b: Fields): readonly Row[] =>

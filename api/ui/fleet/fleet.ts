@@ -20,6 +20,8 @@ import {
   zonesAmong,
 } from "../../service/fleet.ts";
 import { historyProblem, type Problem } from "../../service/problem.ts";
+import { quantityText, resourceOfSignal } from "../../text/size.ts";
+import { signalText } from "../../text/tables/eviction.ts";
 import { agreementLink } from "../agreement/agreement-page.ts";
 import { kubeletOptions } from "../form-fields.ts";
 import { ago, html, nodeName, raw, utcText } from "../html.ts";
@@ -93,16 +95,16 @@ ${choice("Reason", "reason", "any reason", reasonsAmong(nodes), reason)}
 <button>Show</button> <a href="/">reset</a></form>`;
 }
 
-/** Before and after those of what is left to each threshold. */
+/** Before and after those of what is left to each threshold: what is decisive comes first. */
 const COLUMNS: readonly (readonly [FleetSort, string, string])[] = [
   ["name", "Node", ""],
   ["severity", "State", ""],
-  ["kubelet", "Kubelet", ""],
 ];
 const COUNTS: readonly (readonly [FleetSort, string, string])[] = [
   ["refused", "Refused", "num"],
   ["evicted", "Evicted", "num"],
   ["drift", "Drift", "num"],
+  ["kubelet", "Kubelet", ""],
   ["decisions", "Decisions", "num"],
   ["seen", "Last seen", ""],
 ];
@@ -182,12 +184,11 @@ const nodeRow = (
 ): Html | Promise<Html> => html`<tr>
 <td><input type="checkbox" name="node" value="${node.name}" aria-label="Compare ${node.name}"></td>
 <td>${nodeName(node.name)}</td><td>${stands(node)}</td>
-<td>${version(node)}</td>
-${all(rooms.map(([, ...signals]) => html`<td class="num">${headroom(node, signals, nowMs)}</td>`))}
-<td class="num">${counted(node, "refused", sinceMs)}${doneByKubelet(node.name, node.kubeletRefusals, hours)}</td>
-<td class="num">${counted(node, "evicted", sinceMs)}${doneByKubelet(node.name, evictions(node), hours)}</td>
-<td class="num">${drift(node)}</td><td class="num">${node.decisions}</td>
-<td>${ago(node.lastSeenMs)}${absence(node)}</td></tr>`;
+${all(rooms.map(([name, ...signals]) => html`<td class="num" data-name="${name}">${headroom(node, signals, nowMs)}</td>`))}
+<td class="num" data-name="Refused">${counted(node, "refused", sinceMs)}${doneByKubelet(node.name, node.kubeletRefusals, hours)}</td>
+<td class="num" data-name="Evicted">${counted(node, "evicted", sinceMs)}${doneByKubelet(node.name, evictions(node), hours)}</td>
+<td class="num" data-name="Drift">${drift(node)}</td><td data-name="Kubelet">${version(node)}</td><td class="num" data-name="Decisions">${node.decisions}</td>
+<td data-name="Last seen">${ago(node.lastSeenMs)}${absence(node)}</td></tr>`;
 
 function absence({ silent, deletedMs }: FleetNode): Html | Promise<Html> | "" {
   if (deletedMs !== null) return html` <span class="tag" title="its cluster deleted it">deleted</span>`;
@@ -237,7 +238,7 @@ const NEAR = 0.05;
 function headroom({ headroom: all }: FleetNode, signals: readonly Signal[], nowMs: number): Html | Promise<Html> {
   const first = all.find((one) => signals.includes(one.signal));
   if (first?.ratio === null || first === undefined) return html`<span class="soft">–</span>`;
-  const { signal, threshold, type, ratio, metAtMs, soonMs } = first;
+  const { signal, type, ratio, metAtMs, soonMs } = first;
   const isSoon = soonMs !== null && soonMs > 0;
   const next = nextThreshold(all, first);
   const tone = ratio < 0 ? "bad-text" : ratio < NEAR || isSoon ? "warn-text" : "";
@@ -246,11 +247,20 @@ function headroom({ headroom: all }: FleetNode, signals: readonly Signal[], nowM
     ? html` <span class="small">in ${minutesText(soonMs - nowMs)}</span>`
     : next === undefined
       ? ""
-      : html` <span class="small" title="${next.type} threshold ${next.threshold} of ${signal}">${next.type} in ${minutesText(next.soonMs - nowMs)}</span>`;
-  return html`<span class="${tone}" title="${type} threshold ${threshold} of ${signal}${when}">${percentText(ratio)}${soon}</span>`;
+      : html` <span class="small" title="${next.type} threshold ${limitText(next)} of ${signal}">${next.type} in ${minutesText(next.soonMs - nowMs)}</span>`;
+  return html`<span class="${tone}" title="${type} threshold ${limitText(first)} of ${signal}${when}">${percentText(ratio)}${soon}</span>`;
 }
 const minutesText = (ms: number): string => (ms < 60_000 ? "< 1 min" : `${Math.round(ms / 60_000)} min`);
 export const percentText = (ratio: number): string => `${(ratio * 100).toFixed(Math.abs(ratio) < 0.1 ? 1 : 0)}\u00a0%`;
+
+/** A threshold as people read it: `700 MiB`, `10%`. */
+export const limitText = ({ signal, threshold }: Headroom): string => quantityText(resourceOfSignal(signal), threshold);
+/** `2.6 GiB (64 % of capacity) above 700 MiB`; of a threshold that is met, how much is missing. */
+export function roomText(room: Headroom): string {
+  const { signal, distance, ratio } = room;
+  const share = ratio === null ? "" : ` (${percentText(Math.abs(ratio))} of capacity)`;
+  return `${signalText(signal, Math.abs(distance))}${share} ${distance < 0 ? "below" : "above"} ${limitText(room)}`;
+}
 
 const SEVERITY: { readonly [S in Severity]: readonly [word: string, tone: string] } = {
   ok: ["healthy", "good"],
@@ -281,7 +291,7 @@ function stands({ severity, latest, pressureFrom, conditions }: FleetNode): Html
 
 function drift({ latest, drift: files, report }: FleetNode): Html | Promise<Html> {
   const { cgroups } = latest;
-  if (cgroups === undefined) return html`<span class="soft">–</span>`;
+  if (files === null || cgroups === undefined) return html`<span class="soft">–</span>`;
   if (files === 0) return html`<span class="soft">0</span>`;
   const tone = report !== null && report.failedCount > 0 ? "bad-text" : "warn-text";
   return html`<a class="${tone}" href="/decisions/${cgroups.decisionId}">${files}</a>`;

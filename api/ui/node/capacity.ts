@@ -4,7 +4,7 @@ import type { AllocatableDecision } from "../../model/allocatable.ts";
 import { isActive, type Pod } from "../../model/pod.ts";
 import { humanBytes, isBytes, magnitude } from "../../text/size.ts";
 import { type Segment, stackBar } from "../draw/stack-bar.ts";
-import { html } from "../html.ts";
+import { bytesShown, html, quantityShown } from "../html.ts";
 import type { Html } from "../page.ts";
 import type { Known } from "./node-decisions.ts";
 import { refusedText, scrolling, section } from "./view.ts";
@@ -102,10 +102,13 @@ function row(one: Resource): Html {
 }
 
 function numbers(resources: readonly Resource[], decision: AllocatableDecision): Html {
-  const cell = (text: string | undefined): string => (text === undefined || text === "0" ? "–" : text);
+  const cell = (name: string, text: string | undefined): Html | string =>
+    text === undefined || text === "0" ? "–" : quantityShown(name, text);
+  const amount = (name: string, units: number): Html | string =>
+    isBytes(name) ? bytesShown(units) : amountOf(name, units);
   const line = ({ name, requested, allocatable }: Resource): Html => html`<tr><th scope="row">${name}</th>
-<td class="num">${cell(decision.capacity[name])}</td>${TAKEN.map(([key]) => html`<td class="num">${cell(decision.reserved[key]?.[name])}</td>`)}
-<td class="num">${cell(decision.allocatable[name])}</td><td class="num">${amountOf(name, requested)}</td><td class="num">${amountOf(name, allocatable - requested)}</td></tr>`;
+<td class="num">${cell(name, decision.capacity[name])}</td>${TAKEN.map(([key]) => html`<td class="num">${cell(name, decision.reserved[key]?.[name])}</td>`)}
+<td class="num">${cell(name, decision.allocatable[name])}</td><td class="num">${amount(name, requested)}</td><td class="num">${amount(name, allocatable - requested)}</td></tr>`;
   return scrolling(
     "Amounts of each resource",
     html`<table><thead><tr><th>Resource</th><th class="num">Capacity</th>${TAKEN.map(([, title]) => html`<th class="num">${title}</th>`)}<th class="num">Allocatable</th><th class="num">Requested</th><th class="num">Free</th></tr></thead><tbody>${resources.map(line)}</tbody></table>`,

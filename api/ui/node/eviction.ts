@@ -12,11 +12,11 @@ import {
 } from "../../model/eviction.ts";
 import { isCurrentPolicy } from "../../profiles/index.ts";
 import { rankChangeSentences } from "../../text/sentences/eviction.ts";
-import { amountText } from "../../text/size.ts";
+import { amountText, quantityText, resourceOfSignal } from "../../text/size.ts";
 import { signalText, thresholdText } from "../../text/tables/eviction.ts";
 import { durationText, soonText } from "../../text/time-text.ts";
 import { jsonBlock, type Point, plot } from "../draw/plot.ts";
-import { cutInside, html, moment } from "../html.ts";
+import { cutInside, html, moment, quantityShown } from "../html.ts";
 import type { Html } from "../page.ts";
 import { recordPart } from "../record-part.ts";
 import { verdictTag } from "../verdict-tag.ts";
@@ -48,7 +48,15 @@ function signalPlot(signal: EvictionSignal, decision: EvictionDecision, { points
   const thresholds = decision.thresholds.filter((threshold) => threshold.signal === signal);
   const drawn = points.length > 0 ? points : pointNow(thresholds);
   const limits = thresholds.flatMap(({ quantity, value, graceMs }) =>
-    quantity === null ? [] : [{ value: quantity, words: `${graceWords(graceMs)} ${value}`, soft: graceMs > 0 }],
+    quantity === null
+      ? []
+      : [
+          {
+            value: quantity,
+            words: `${graceWords(graceMs)} ${quantityText(resourceOfSignal(signal), value)}`,
+            soft: graceMs > 0,
+          },
+        ],
   );
   const amount = (value: number): string => (isBytes(signal) ? signalText(signal, value) : value.toLocaleString("en"));
   const last = drawn.at(-1)?.[1];
@@ -91,7 +99,7 @@ const graceWords = (graceMs: number): string => (graceMs === 0 ? "hard" : `soft 
 
 /** `before` is the forecast of the line before it, which is not told twice. */
 function line(threshold: ThresholdState, forecast: Forecast | undefined, before: Forecast | undefined): Html {
-  const { value, graceMs, state, derivedFrom, graceLeftMs } = threshold;
+  const { signal, value, graceMs, state, derivedFrom, graceLeftMs } = threshold;
   const left =
     graceMs > 0 && graceLeftMs !== null && (state === "below" || state === "unreclaimed")
       ? `, ${durationText(graceLeftMs)} of its grace left`
@@ -100,7 +108,7 @@ function line(threshold: ThresholdState, forecast: Forecast | undefined, before:
   const own = forecast === undefined ? [] : forecastText(forecast);
   const isTold = before !== undefined && forecastText(before).join() === own.join();
   const [text = "", pod = "", rest = ""] = own;
-  return html`<li><span class="${graceMs === 0 ? "hard" : "soft-limit"}">&lt; ${value}</span> ${graceWords(graceMs)} <span class="tag ${TONE[state] ?? ""}">${state}</span>${left}${made}${text === "" || isTold ? "" : html`<br><span class="small soft">${text}${cutInside(pod)}${rest}</span>`}</li>`;
+  return html`<li><span class="${graceMs === 0 ? "hard" : "soft-limit"}">&lt; ${quantityShown(resourceOfSignal(signal), value)}</span> ${graceWords(graceMs)} <span class="tag ${TONE[state] ?? ""}">${state}</span>${left}${made}${text === "" || isTold ? "" : html`<br><span class="small soft">${text}${cutInside(pod)}${rest}</span>`}</li>`;
 }
 
 /** When a threshold is met if it goes on like this; then the pod that would go first, and how long that puts it off. */

@@ -1,8 +1,9 @@
 import type { EvictionDecision, RankedPod } from "../../model/eviction.ts";
+import type { PodRef } from "../../model/forms.ts";
 import { type FleetNode, fleetNode, nextThreshold } from "../../service/fleet.ts";
 import { amountText } from "../../text/size.ts";
 import { durationText } from "../../text/time-text.ts";
-import { severityTag } from "../fleet/fleet.ts";
+import { limitText, roomText, severityTag } from "../fleet/fleet.ts";
 import { html, moment, podLink } from "../html.ts";
 import type { Html } from "../page.ts";
 import { tryDrawing } from "../record-part.ts";
@@ -33,19 +34,22 @@ function pressureTile({ severity, headroom, firstMetMs }: FleetNode, nowMs: numb
   const then =
     next === undefined || next.soonMs <= nowMs
       ? ""
-      : `, and below ${next.threshold} (${next.type}) in ${durationText(next.soonMs - nowMs)}`;
-  const words = first === undefined ? "no eviction pass told what is left" : leftText(first, firstMetMs, nowMs) + then;
+      : `, and below ${limitText(next)} (${next.type}) in ${durationText(next.soonMs - nowMs)}`;
+  const words =
+    first === undefined
+      ? "no eviction pass told what is left"
+      : html`<span title="${first.type} threshold ${first.threshold}">${leftText(first, firstMetMs, nowMs)}${then}</span>`;
   return html`<a class="card tile" href="#eviction"><span class="soft small">State</span><span class="figure">${severityTag(severity)}</span><span class="small">${words}</span></a>`;
 }
 
-function leftText(
-  { signal, ratio, threshold }: FleetNode["headroom"][number],
-  metMs: number | null,
-  nowMs: number,
-): string {
-  if (ratio !== null && ratio < 0) return `${signal} is below ${threshold}`;
-  const left = ratio === null ? "" : ` ${(ratio * 100).toFixed(0)}\u00a0% above ${threshold}`;
-  return `${signal}${left}${metMs === null || metMs <= nowMs ? "" : `, met in ${durationText(metMs - nowMs)}`}`;
+const leftText = (first: FleetNode["headroom"][number], metMs: number | null, nowMs: number): string =>
+  `${first.signal}: ${roomText(first)}${metMs === null || metMs <= nowMs ? "" : `, met in ${durationText(metMs - nowMs)}`}`;
+
+/** A pod's name is told whole unless it is a riddle of its own: its beginning and its end. */
+const LONGEST = 84;
+function wholeName({ namespace, name }: PodRef): Html {
+  const shown = name.length > LONGEST ? `${name.slice(0, LONGEST - 16)}…${name.slice(-12)}` : name;
+  return html`<span class="small">${namespace}</span><br>${shown}`;
 }
 
 /** The pod that an eviction for memory takes first, or for what a pass acts on. */
@@ -62,7 +66,7 @@ function nextTile(node: string, decision: EvictionDecision | null): Html {
   const uses = first.usage === null ? "no stats" : `uses ${amountText(resource, first.usage)}`;
   const asked = first.request === 0 ? ", no request" : ` of ${amountText(resource, first.request)} requested`;
   const above = first.exceedsRequest === true ? asked : "";
-  return html`<div class="card tile"><span class="soft small">Evicted first, for ${resource}</span><span class="figure pod" title="${podName(first.pod)}">${podLink(node, first.pod)}</span><span class="small">${uses}${above}, priority ${first.priority}</span></div>`;
+  return html`<div class="card tile"><span class="soft small">Evicted first, for ${resource}</span><span class="figure pod" title="${podName(first.pod)}">${podLink(node, first.pod, wholeName(first.pod))}</span><span class="small">${uses}${above}, priority ${first.priority}</span></div>`;
 }
 
 function refusedTile({ fleet, day, row }: NodeView): Html {

@@ -17,7 +17,7 @@ interface Bounds {
 }
 /** Lists that may be longer than the node's page shows: each has pages of its own, at the same address. */
 export const LISTS = {
-  pods: { section: "pods", title: "Pods", few: 8, rows: 200 },
+  pods: { section: "pods", title: "Pods", few: 6, rows: 200 },
   cgroups: { section: "cgroups", title: "Cgroups", few: 128, rows: 256 },
   "cgroups-others": { section: "cgroups", title: "Other cgroups", few: 40, rows: 200 },
   "cpu-map": { section: "cpus", title: "Map of CPUs", few: 1024, rows: 1024 },

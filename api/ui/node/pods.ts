@@ -20,8 +20,8 @@ interface Row {
   readonly limits: Amounts;
   /** Bytes of its working set; null: no stats tell. */
   readonly used: number | null;
-  /** Percent of the last minute in which all its tasks waited for CPU; null: no stats tell. */
-  readonly throttled: number | null;
+  /** Percent of the last minute in which all its tasks waited for CPU (the pressure `cpu.psi.full.avg60`); null: no stats tell. */
+  readonly waits: number | null;
   /** Restarts of all its containers; null: no status tells. */
   readonly restarts: number | null;
   /** What is told of devices that are Unhealthy. */
@@ -44,7 +44,7 @@ export function podsSection({ snapshot }: Known, view: NodeView, lists: Lists): 
         requests: podRequests(pod),
         limits: podLimits(pod),
         used: stats.get(uid)?.memory?.workingSetBytes ?? null,
-        throttled: stats.get(uid)?.cpu?.psi?.full?.avg60 ?? null,
+        waits: stats.get(uid)?.cpu?.psi?.full?.avg60 ?? null,
         restarts: restartsOf(pod),
         ill: statusesOf(pod).flatMap((status) => healthTexts(status, "ill").map((text) => `${status.name}: ${text}`)),
         place: places.get(uid) ?? null,
@@ -61,7 +61,7 @@ export function podsSection({ snapshot }: Known, view: NodeView, lists: Lists): 
     "Memory request",
     "limit",
     "uses",
-    "Throttled",
+    "CPU wait",
     "Restarts",
     "Eviction order",
     "Try",
@@ -70,9 +70,17 @@ export function podsSection({ snapshot }: Known, view: NodeView, lists: Lists): 
   return section(
     "pods",
     "Pods",
-    html`<p>${plural(rows.length, "pod")}${places.size === 0 ? "" : ", in the order in which they go for want of memory"}.</p>
-${scrolling("Requests, limits and use of pods", table)}${note}${rows.some(({ throttled }) => throttled !== null) ? html`<p class="small soft">Throttled: of the last minute, spent waiting for CPU.</p>` : ""}`,
+    html`<p>${plural(rows.length, "pod")}${orderText(rows)}.</p>
+${scrolling("Requests, limits and use of pods", table)}${note}${rows.some(({ waits }) => waits !== null) ? html`<p class="small soft">CPU wait: the share of the last minute in which none of the pod’s tasks ran, as all waited for a CPU (<code>cpu.psi.full.avg60</code>): on a busy node, or at its limit.</p>` : ""}`,
   );
+}
+
+/** A pass records the first of a ranking only, and critical pods have no place in it. */
+function orderText(rows: readonly Row[]): string {
+  const ranked = rows.filter(({ place }) => place !== null).length;
+  if (ranked === 0) return "";
+  const order = "in the order in which they go for want of memory";
+  return ranked === rows.length ? `, ${order}` : `; the first ${ranked} ${order}, the others by use`;
 }
 
 const statusesOf = ({ status }: Pod) => [
@@ -91,9 +99,9 @@ function placesIn(decision: EvictionDecision | null): ReadonlyMap<string, number
   return new Map((ranking?.pods ?? []).filter(({ critical }) => !critical).map(({ pod, place }) => [pod.uid, place]));
 }
 
-/** Percent of throttling that is told in colour. */
+/** Percent of waiting that is told in colour. */
 const MUCH = 10;
-function rowOf({ pod, requests, limits, used, throttled, restarts, ill, place }: Row, node: string): Html {
+function rowOf({ pod, requests, limits, used, waits, restarts, ill, place }: Row, node: string): Html {
   const amount = (of: Amounts, resource: string): string => {
     const found = of.get(resource);
     return found === undefined ? "–" : amountText(resource, unitsOf(resource, found));
@@ -101,7 +109,7 @@ function rowOf({ pod, requests, limits, used, throttled, restarts, ill, place }:
   const memory = requests.get("memory");
   const isAbove = used !== null && memory !== undefined && used > unitsOf("memory", memory);
   const ref = { namespace: podNamespace(pod), name: pod.metadata.name, uid: podUid(pod) ?? "" };
-  return html`<tr><td>${podLink(node, ref)}${ill.map((text) => html`<br><span class="small warn-text">${text}</span>`)}</td><td>${qosClass(pod)}</td><td class="num">${pod.spec.priority ?? 0}</td><td class="num">${amount(requests, "cpu")}</td><td class="num">${amount(limits, "cpu")}</td><td class="num">${amount(requests, "memory")}</td><td class="num">${amount(limits, "memory")}</td><td class="num${isAbove ? " warn-text" : ""}">${used === null ? "–" : amountText("memory", used)}</td><td class="num${(throttled ?? 0) >= MUCH ? " warn-text" : ""}">${throttled === null ? "–" : `${throttled.toFixed(throttled < 10 ? 1 : 0)}\u00a0%`}</td><td class="num${(restarts ?? 0) > 0 ? " warn-text" : ""}">${restarts ?? "–"}</td><td class="num">${place ?? "–"}</td><td>${resizeLink(pod, node)}</td></tr>`;
+  return html`<tr><td>${podLink(node, ref)}${ill.map((text) => html`<br><span class="small warn-text">${text}</span>`)}</td><td>${qosClass(pod)}</td><td class="num">${pod.spec.priority ?? 0}</td><td class="num">${amount(requests, "cpu")}</td><td class="num">${amount(limits, "cpu")}</td><td class="num">${amount(requests, "memory")}</td><td class="num">${amount(limits, "memory")}</td><td class="num${isAbove ? " warn-text" : ""}">${used === null ? "–" : amountText("memory", used)}</td><td class="num${(waits ?? 0) >= MUCH ? " warn-text" : ""}">${waits === null ? "–" : `${waits.toFixed(waits < 10 ? 1 : 0)}\u00a0%`}</td><td class="num${(restarts ?? 0) > 0 ? " warn-text" : ""}">${restarts ?? "–"}</td><td class="num">${place ?? "–"}</td><td>${resizeLink(pod, node)}</td></tr>`;
 }
 
 /** Leads to the form with what its first container requests, to be changed there; a pod that requests nothing cannot be resized. */
