@@ -260,12 +260,15 @@ test("the table of pods has what each asks for, uses, and how it fares, those fi
     of.podRef.uid === first?.metadata.uid ? { ...of, cpu: { psi: { full: { avg10: 99, avg60: 12.34 } } } } : of,
   );
   await decide("eviction", { snapshot: { ...snapshot, pods, stats: { ...snapshot.stats, pods: stats } } });
-  const { html } = await show("/nodes/n1");
+  const { html } = await show("/nodes/n1?list=pods");
   const rows = partOf(html, "pods").split("<tr>").slice(2).map(readable);
   const rowOf = (name: string | undefined) => rows.find((row) => row.includes(`/${name} `))?.replaceAll(/\s+/g, " ");
   expect(rowOf(first?.metadata.name)).toMatch(/ c0: device gpu.example.com\/n1\/gpu-0 \(claim:gpu\) is Unhealthy /);
   expect(html).not.toContain("nic-");
   expect(rowOf(first?.metadata.name)).toMatch(/ 12 % 3 (?:\d+|–) – *$/);
+  expect(readable(partOf(html, "pods"))).toMatch(
+    /; the first \d+ in the order in which .* memory, the others by use\..*CPU wait/s,
+  );
   expect(rowOf(second?.metadata.name)).toMatch(/ 0 (?:\d+|–) resize *$/);
   expect(html).toContain('href="/what-if?node=n1&amp;resize=default%2Fburst-lim+c+cpu%3D100m%2Cmemory%3D64Mi#result"');
 });
