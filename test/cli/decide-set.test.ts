@@ -38,7 +38,7 @@ describe.concurrent("nodewise decide with single fields changed", () => {
     const asked = ["decide", "eviction", ...SNAPSHOT, "--set", 'evictionHard["memory.available"]=23Gi'];
     const lines = (await run(asked)).stdout.replaceAll(/ {2,}/g, "  ").split("\n");
     expect(lines).toContain("thresholds[0].quantity (memory.available)  500 MiB  23 GiB");
-    expect(lines).toContain("forecast[0].distance  22.3 GiB  -233.1 MiB");
+    expect(lines).toContain("forecast[0].distance (memory.available)  22.3 GiB  -233.1 MiB");
     expect(lines).toContain("conditions[0]  (none)  MemoryPressure");
     expect(lines).toContain("evicted[0]  (none)  default/besteffort");
     const full = (await run([...asked, "--explain", "full"])).stdout.replaceAll(/ {2,}/g, "  ");
