@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { allocationFaults } from "../../api/decide/dra/allocation.ts";
-import { DRA_STATE_FILE } from "../../api/decide/dra/checkpoint.ts";
+import { DRA_STATE_FILE, readClaims } from "../../api/decide/dra/checkpoint.ts";
 import { HEALTH_STATE_FILE } from "../../api/decide/dra/health-cache.ts";
 import { err, ok, type Result } from "../../api/model/result.ts";
 import { epochMs } from "../../api/model/units.ts";
@@ -66,7 +66,21 @@ export async function openNodeDevices({ configuration, readPods, ...options }: N
     ...(devices.value === undefined ? {} : { devices: devices.value.manager }),
     ...(claims === undefined ? {} : { claims: claims.port }),
   };
-  return ok({ devices: devices.value, claims, ports, readPods: reading });
+  const left = claims === undefined ? leftPrepared(config, files) : [];
+  const problems = (): readonly Problem[] => claims?.problems() ?? left;
+  return ok({ devices: devices.value, claims, ports, readPods: reading, problems });
+}
+
+/** Claims that an earlier daemon has had prepared, where drivers are served no more: nobody gives them back. */
+function leftPrepared(config: ActuatorConfig, files: ManagerFiles): readonly Problem[] {
+  const state = files.read().assignments?.[DRA_STATE_FILE];
+  const read = readClaims(state, profileOf(config.kubeletVersion).behaviour.claims);
+  if (!read.ok) return [{ from: "devices", message: `${files.pathOf(DRA_STATE_FILE)}: ${read.error}` }];
+  return read.value.list().map(({ namespace, name, drivers }) => {
+    const by = [...drivers.keys()].join(", ");
+    const message = `ResourceClaim ${namespace}/${name} stays prepared by ${by}: with draDrivers off it is not given back; serve gives it back`;
+    return { from: "devices", message };
+  });
 }
 
 /**

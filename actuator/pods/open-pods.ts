@@ -157,7 +157,7 @@ async function openClaimed(
     ...knownOf(connection),
     otherKubelet,
     notices: () => shared.configurationNotices?.() ?? [],
-    faults: () => [...(client.fault ? [client.fault] : []), ...rotation.problems(), ...(claims?.problems() ?? [])],
+    faults: () => [...(client.fault ? [client.fault] : []), ...rotation.problems(), ...given.value.problems()],
     close: () =>
       closeAll([rotation, probes, podResources, devices, claims, stats, runtime, { close: () => rotation.rest() }]),
   });

@@ -24,7 +24,7 @@ function ground(settings: object = {}) {
   const registry = join(dir, "plugins_registry");
   mkdirSync(registry);
   onTestFinished(() => rmSync(dir, { recursive: true, force: true }));
-  const config = actuatorConfig({
+  const all = {
     stateDir: dir,
     nodeName: "n1",
     mode: "enforce",
@@ -35,10 +35,11 @@ function ground(settings: object = {}) {
     pluginsRegistryDirectory: registry,
     podResourcesDirectory: join(dir, "pr"),
     ...settings,
-  });
-  if (!config.ok) throw new Error(config.error);
+  };
   /** `devices`: those of a slice beside the claims; none: there is none. */
-  const open = async (devices: readonly string[] = []) => {
+  const open = async (devices: readonly string[] = [], more: object = {}) => {
+    const config = actuatorConfig({ ...all, ...more });
+    if (!config.ok) throw new Error(config.error);
     const claims: NodeClaims = {
       resourceClaims: ["a", "b"].map((name) => claim(name, [result(name)], ["p"]) as unknown as ResourceClaim),
       resourceSlices: devices.length === 0 ? [] : [slice(devices, { nodeName: "n1" }) as unknown as ResourceSlice],
@@ -109,6 +110,19 @@ test.each(["off", "serve"])("drivers are found where device plugins are: %s", as
   expect(port.released(pod)).toBe(false);
   await expect.poll(() => port.released(pod)).toBe(true);
   expect([gpu.prepared.size, gpu.calls.length]).toEqual([0, 2]);
+});
+
+test("claims that stay prepared where drivers are served no more are told, with what gives them back", async () => {
+  const { open, port, driver } = await opened();
+  await driver();
+  expect(await port.prepare(podWith("a"), signal)).toBeNull();
+  const off = await open([], { draDrivers: "off" });
+  const message = `ResourceClaim default/a stays prepared by ${DRIVER}: with draDrivers off it is not given back; serve gives it back`;
+  expect(off.ok && off.value.problems()).toEqual([{ from: "devices", message }]);
+  expect(port.released(podWith("a"))).toBe(false);
+  await expect.poll(() => port.released(podWith("a"))).toBe(true);
+  const empty = await open([], { draDrivers: "off" });
+  expect(empty.ok && empty.value.problems()).toEqual([]);
 });
 
 test("a driver that hangs is waited for a moment, and no longer than its pod is wanted", {
