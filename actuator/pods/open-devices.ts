@@ -264,7 +264,7 @@ function allocationProblems({ resourceClaims, resourceSlices, deviceClasses }: N
   };
   return allocationFaults(resourceClaims, dra, { metadata: { name: nodeName } }).map(
     ({ claim, driver, pool, device, message }) =>
-      `ResourceClaim ${claim}: device ${device} of driver ${driver} and pool ${pool}: ${message}`,
+      `ResourceClaim ${claim}: ${device === "" ? "" : `device ${device} of driver ${driver} and pool ${pool}: `}${message}`,
   );
 }
 

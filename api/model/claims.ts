@@ -88,6 +88,7 @@ const ALLOCATION_FAULTS = [
   "other-node",
   "tainted",
   "given-twice",
+  "no-request",
   "no-class",
 ] as const;
 const allocationFault = () =>
@@ -171,6 +172,7 @@ const CLAIMS_REASONS = [
   ...REASONS_OF_PODS,
   "kubelet_does_not_start",
   "no_claims",
+  "dra_off",
   "claim_prepared",
   "claim_to_prepare",
   "claim_not_needed",

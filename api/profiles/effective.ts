@@ -93,6 +93,7 @@ export const GATES = [
   "DRAExtendedResource",
   "DRAOptionalNodeOperations",
   "DRAWorkloadResourceClaims",
+  "DynamicResourceAllocation",
   "DisableCPUQuotaWithExclusiveCPUs",
   "HugepageAwareEviction",
   "InPlacePodLevelResourcesVerticalScaling",

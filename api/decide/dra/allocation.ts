@@ -10,25 +10,25 @@ export function allocationFaults(
   { resourceClaims = [], resourceSlices, deviceClasses }: Dra,
   node: Node | undefined,
 ): readonly AllocationFault[] {
-  const holders = Map.groupBy(resourceClaims.flatMap(holdings), ([device]) => device);
+  const holders = Map.groupBy(resourceClaims.flatMap(holdings), ({ result }) => deviceKey(result));
   return claims.flatMap((claim) => {
     const results = claim.status?.allocation?.devices?.results ?? [];
     const name = claimText(claim);
     const faults = results.flatMap((result) => {
-      const others = (holders.get(deviceKey(result)) ?? []).filter(([, holder]) => holder !== name);
+      const others = (holders.get(deviceKey(result)) ?? []).filter((one) => excludes(result, one.result));
+      const whose = others.map(({ holder }) => (holder === name ? "this claim once more" : holder));
       return [
         ...(resourceSlices === undefined ? [] : sliceFault(result, resourceSlices, node)),
-        ...(others.length > 0 && !isShared(result)
-          ? [fault(result, "given-twice", `it is given to ${others.map(([, holder]) => holder).join(", ")} as well`)]
+        ...(whose.length > 0 && result.adminAccess !== true
+          ? [fault(result, "given-twice", `it is given to ${whose.join(", ")} as well`)]
           : []),
       ];
     });
     const elsewhere = claim.status?.allocation?.nodeSelector;
-    const first = results[0];
-    if (elsewhere !== undefined && first !== undefined && node !== undefined && !selects(elsewhere, node)) {
-      faults.push(fault(first, "other-node", "the allocation as a whole is for other nodes"));
+    if (elsewhere !== undefined && node !== undefined && !selects(elsewhere, node)) {
+      faults.push(fault(results[0] ?? { driver: "" }, "other-node", "the allocation as a whole is for other nodes"));
     }
-    return [...faults, ...classFaults(claim, results, deviceClasses)].map((one) => ({ claim: name, ...one }));
+    return [...faults, ...requestFaults(claim, results, deviceClasses)].map((one) => ({ claim: name, ...one }));
   });
 }
 type Fault = Omit<AllocationFault, "claim">;
@@ -40,12 +40,19 @@ const fault = (
 ): Fault => ({ request, driver, pool, device, fault: code, message });
 
 const deviceKey = ({ driver, pool = "", device = "" }: AllocatedDevice): string => `${driver}/${pool}/${device}`;
+interface Holding {
+  readonly result: AllocatedDevice;
+  /** The claim's text. */
+  readonly holder: string;
+}
 /** A device for an administrator is given beside whoever has it. */
-const isShared = ({ adminAccess, shareID }: AllocatedDevice): boolean => adminAccess === true || shareID !== undefined;
-const holdings = (claim: ResourceClaim): (readonly [device: string, claim: string])[] =>
+const holdings = (claim: ResourceClaim): readonly Holding[] =>
   (claim.status?.allocation?.devices?.results ?? [])
-    .filter((result) => !isShared(result))
-    .map((result) => [deviceKey(result), claimText(claim)]);
+    .filter(({ adminAccess }) => adminAccess !== true)
+    .map((result) => ({ result, holder: claimText(claim) }));
+/** Shares of a device stand beside each other, and not beside whoever has all of it. */
+const excludes = (one: AllocatedDevice, other: AllocatedDevice): boolean =>
+  one !== other && (one.shareID === undefined || other.shareID === undefined);
 
 /** Newer generations of a pool take the place of older ones, and one whose slices are not all there is not given from. kubernetes 1.37: GatherPools. */
 function sliceFault(
@@ -115,19 +122,22 @@ const selects = ({ nodeSelectorTerms }: RequiredNodes, { metadata }: Node): bool
 const isHarmless = (tolerations: readonly Toleration[], taint: Taint): boolean =>
   (taint.effect !== "NoSchedule" && taint.effect !== "NoExecute") || tolerates(tolerations, taint, false);
 
-/** A class that is gone says no longer how its devices are to be prepared. */
-function classFaults(
+/** What the claim asks for no more, and classes that are gone: they say no longer how their devices are to be prepared. */
+function requestFaults(
   { spec }: ResourceClaim,
   results: readonly AllocatedDevice[],
   deviceClasses: Dra["deviceClasses"],
 ): readonly Fault[] {
-  if (deviceClasses === undefined) return [];
-  const known = new Set(deviceClasses.map(({ metadata }) => metadata.name));
+  const requests = spec?.devices?.requests ?? [];
+  const known = new Set(deviceClasses?.map(({ metadata }) => metadata.name));
   return results.flatMap((result) => {
     const [name, sub] = (result.request ?? "").split("/");
-    const request = spec?.devices?.requests?.find((one) => one.name === name);
+    const request = requests.find((one) => one.name === name);
     const chosen = sub === undefined ? request?.exactly : request?.firstAvailable?.find((one) => one.name === sub);
-    const missing = chosen?.deviceClassName;
+    // posted without its spec, a claim asks for nobody knows what
+    if (requests.length > 0 && (request === undefined || (sub !== undefined && chosen === undefined)))
+      return [fault(result, "no-request", `the claim has no request ${result.request ?? ""}`)];
+    const missing = deviceClasses === undefined ? undefined : chosen?.deviceClassName;
     return missing === undefined || known.has(missing)
       ? []
       : [fault(result, "no-class", `its DeviceClass ${missing} is not there`)];

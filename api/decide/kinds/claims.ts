@@ -69,12 +69,16 @@ export function decideClaims({ snapshot, ask, explain }: EffectiveAsked<PodAsk>)
   }
   const candidates = asked.value === null ? podsHere(snapshot) : [asked.value];
   const node = nodeOf(snapshot, read.value, reasons);
-  const using = candidates.filter((pod) => podClaims(pod, node.sources.gates.extended).length > 0);
+  const isServed = gateOn(snapshot.kubeletConfiguration, "DynamicResourceAllocation");
+  const claiming = candidates.filter((pod) => podClaims(pod, node.sources.gates.extended).length > 0);
+  if (!isServed && claiming.length > 0) reasons.add("dra_off", "node", "pods");
+  // kubelet 1.34: SyncPod asks PrepareDynamicResources with the gate only
+  const using = isServed ? claiming : [];
   const needs = [...missingOf(node, using), ...(lacksTime(snapshot) ? ["observedAt"] : [])];
-  if (using.length === 0 && node.cache.list().length === 0) reasons.add("no_claims", "node", "pods");
+  if (claiming.length === 0 && node.cache.list().length === 0) reasons.add("no_claims", "node", "pods");
   if (needs.includes(CLAIMS) && asked.value !== null)
     return err({ code: "needs_input", message: NO_CLAIMS, needs: [CLAIMS] });
-  const pods = needs.includes(CLAIMS) ? [] : asked.value === null ? using : [asked.value];
+  const pods = needs.includes(CLAIMS) || !isServed ? [] : asked.value === null ? using : [asked.value];
   const decision = decisionOf(node, asked.value, pods);
   const verdict = decision.refusal === null ? "decided" : "refused";
   return ok({ decision, verdict, reasons: reasons.list, needs, next: null });

@@ -17,6 +17,8 @@ export const CLAIMS_SENTENCES = {
   devices_not_known: (n) => `what container ${n["container"]} gets is known once ${n["drivers"]} has answered`,
   driver_left_out: (n) => `no result of ${n["driver"]} in ${n["claim"]} needs NodePrepareResources: it is not called`,
   drivers_not_known: () => "which drivers have registered is not known: all are taken as registered",
+  dra_off: () =>
+    "the gate DynamicResourceAllocation is off: this kubelet prepares no claim, and starts pods without their devices",
   no_claims: () => "no pod of the node has a ResourceClaim, and dra_manager_state has none",
   resource_by_both: (n) =>
     `a device plugin has ${n["resource"]} too, and this kubelet gives container ${n["container"]} devices of both`,

@@ -215,7 +215,7 @@ function faultsTable({ decision, columns, paint, notesAt }: Shown<ClaimsDecision
       cells: [
         printable(claim),
         printable(request),
-        printable(`${driver}/${pool}/${device}`),
+        device === "" ? "" : printable(`${driver}/${pool}/${device}`),
         { text: fault, color: "red" },
         printable(message),
       ],
