@@ -77,6 +77,8 @@ const sliceDevice = z.object({
   taints: optional(taints),
   /** The node's own resources that the device takes. */
   nodeAllocatableResources: optional(sortedRecord(text, z.unknown(), LIMITS.resourcesPerList)),
+  /** The same as 1.36 names it. */
+  nodeAllocatableResourceMappings: optional(sortedRecord(text, z.unknown(), LIMITS.resourcesPerList)),
 });
 export type SliceDevice = z.output<typeof sliceDevice>;
 const resourceSlice = z.object({

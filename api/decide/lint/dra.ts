@@ -1,4 +1,5 @@
-import type { ResourceSlice } from "../../model/resource-claim.ts";
+import { fieldsOf } from "../../model/own.ts";
+import type { ResourceSlice, SliceDevice } from "../../model/resource-claim.ts";
 import { error, type LintFinding, warning } from "./finding.ts";
 import type { LintInput } from "./input.ts";
 
@@ -7,18 +8,18 @@ export function draFindings(input: LintInput): readonly LintFinding[] {
   return [...cpuOwners(input), ...resourceOwners(input), ...cdi(input)];
 }
 
-/** A driver whose devices are CPUs says so by its name, such as dra.cpu, or by what its devices take of the node. */
-const givesCpus = ({ spec: { driver, devices = [] } }: ResourceSlice): boolean =>
-  /(?:^|[.-])cpus?(?:[.-]|$)/.test(driver) ||
-  devices.some(({ nodeAllocatableResources = {} }) => Object.hasOwn(nodeAllocatableResources, "cpu"));
+/** The Kubernetes project's own driver of CPUs. */
+const CPU_DRIVER = "dra.cpu";
+/** Devices that are CPUs are mapped to the node's; an overhead is what a device takes beside itself. kubernetes 1.37: NodeAllocatableResource. */
+const isOfCpus = ({ nodeAllocatableResources, nodeAllocatableResourceMappings }: SliceDevice): boolean =>
+  fieldsOf(nodeAllocatableResources?.["cpu"])["mapping"] !== undefined ||
+  nodeAllocatableResourceMappings?.["cpu"] !== undefined;
 
 function cpuOwners({ snapshot, config }: LintInput): readonly LintFinding[] {
   if (config.cpuManagerPolicy !== "static") return [];
-  const drivers = new Set(
-    slicesHere(snapshot)
-      .filter(givesCpus)
-      .map(({ spec }) => spec.driver),
-  );
+  const mapped = slicesHere(snapshot).filter(({ spec: { devices = [] } }) => devices.some(isOfCpus));
+  const known = driversHere(snapshot).filter((name) => name === CPU_DRIVER);
+  const drivers = new Set([...mapped.map(({ spec }) => spec.driver), ...known]);
   return [...drivers].sort().map((driver) =>
     error({
       code: "two-cpu-owners",
@@ -36,6 +37,11 @@ function slicesHere(snapshot: LintInput["snapshot"]): readonly ResourceSlice[] {
   const slices = snapshot?.dra?.resourceSlices ?? [];
   return slices.filter(({ spec }) => name === undefined || spec.nodeName === undefined || spec.nodeName === name);
 }
+
+const driversHere = (snapshot: LintInput["snapshot"]): readonly string[] => [
+  ...slicesHere(snapshot).map(({ spec }) => spec.driver),
+  ...(snapshot?.dra?.drivers ?? []).map(({ name }) => name),
+];
 
 function resourceOwners({ snapshot, isOn }: LintInput): readonly LintFinding[] {
   if (snapshot === null || !isOn("DRAExtendedResource")) return [];
@@ -56,17 +62,15 @@ function resourceOwners({ snapshot, isOn }: LintInput): readonly LintFinding[] {
 
 function cdi({ snapshot }: LintInput): readonly LintFinding[] {
   const enabled = snapshot?.runtime?.info?.config?.enableCDI;
-  const drivers = [
-    ...slicesHere(snapshot).map(({ spec }) => spec.driver),
-    ...(snapshot?.dra?.drivers ?? []).map(({ name }) => name),
-  ];
-  const [driver] = drivers.sort();
-  if (enabled !== false || driver === undefined) return [];
+  const [driver] = driversHere(snapshot).toSorted();
+  const isClaimed = snapshot?.pods?.some(({ spec }) => (spec.resourceClaims ?? []).length > 0) === true;
+  if (enabled !== false || (driver === undefined && !isClaimed)) return [];
+  const gives = driver === undefined ? "DRA drivers give their" : `the DRA driver ${driver} gives its`;
   return [
     error({
       code: "cdi-off",
       field: "containerRuntimeEndpoint",
-      message: `the runtime has CDI off (enable_cdi), and the DRA driver ${driver} gives its devices as CDI devices: containers with claims do not start`,
+      message: `the runtime has CDI off (enable_cdi), and ${gives} devices as CDI devices: containers with claims do not start`,
       advice: "set enable_cdi = true in containerd's CRI plugin (its default from 2.0 on), and restart containerd",
     }),
   ];

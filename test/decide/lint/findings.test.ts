@@ -6,7 +6,7 @@ import { LINT_SEVERITIES, type LintFinding } from "../../../api/decide/lint/find
 import { lintConfiguration } from "../../../api/decide/lint/lint.ts";
 import { mergePatch } from "../../../api/model/merge-patch.ts";
 import { PROFILES } from "../../../api/profiles/index.ts";
-import { slice } from "../../kit/claims.ts";
+import { claiming, slice } from "../../kit/claims.ts";
 import { node } from "../../kit/nodes.ts";
 import { pod } from "../../kit/pods.ts";
 import { decoded } from "../../kit/snapshots.ts";
@@ -355,7 +355,28 @@ describe("findings of a configuration on a node", () => {
       "error",
       "cpuManagerPolicy",
       { cpuManagerPolicy: "static", kubeReserved: { cpu: "1" } },
-      { dra: { resourceSlices: [slice([{ name: "0", nodeAllocatableResources: { cpu: {} } }])] } },
+      { dra: { resourceSlices: [slice([{ name: "0", nodeAllocatableResources: { cpu: { mapping: {} } } }])] } },
+    ],
+    [
+      "two-cpu-owners",
+      "error",
+      "cpuManagerPolicy",
+      { cpuManagerPolicy: "static", kubeReserved: { cpu: "1" } },
+      { dra: { resourceSlices: [slice([{ name: "0", nodeAllocatableResourceMappings: { cpu: {} } }])] } },
+    ],
+    [
+      "two-cpu-owners",
+      "error",
+      "cpuManagerPolicy",
+      { cpuManagerPolicy: "static", kubeReserved: { cpu: "1" } },
+      { dra: { drivers: [{ name: "dra.cpu" }] } },
+    ],
+    [
+      "cdi-off",
+      "error",
+      "containerRuntimeEndpoint",
+      {},
+      { runtime: { info: { config: { enableCDI: false } } }, pods: [claiming("p", ["gpu"])] },
     ],
     [
       "plugin-and-driver",
@@ -386,6 +407,14 @@ describe("findings of a configuration on a node", () => {
   ])("%s is a %s of %s: %j", (code, severity, field, configuration, more = {}) => {
     expect(byCode(on(configuration, { ...small, ...more }), code, field)?.severity).toBe(severity);
     expect(byCode(lintConfiguration(configuration), code, field)).toBeUndefined();
+  });
+
+  test("a device that takes CPU beside itself, and a driver that only has them in its name, own no CPUs", () => {
+    const gpu = slice([{ name: "0", nodeAllocatableResources: { cpu: { overhead: { perPod: "500m" } } } }]);
+    const monitor = slice(["0"], { driver: "cpu-monitor.example.com" });
+    const given = { ...small, dra: { resourceSlices: [gpu, monitor] } };
+    const found = on({ cpuManagerPolicy: "static", kubeReserved: { cpu: "1" } }, given);
+    expect(byCode(found, "two-cpu-owners", "cpuManagerPolicy")).toBeUndefined();
   });
 
   const machine = libraryMachine("xeon-2s")?.machine;
