@@ -47,8 +47,12 @@ export function differenceTexts(
 const LEFT_OUT = "(long)";
 
 /** The same of a field of a configuration: an amount that was written with its unit stays as it is, `34525Mi`. */
-export const fieldTexts = (place: ComparedPlace, isExact = false): readonly [recorded: string, replayed: string] =>
-  differenceTexts(place, isExact || ![place.recorded, place.replayed].some(isBare));
+export const fieldTexts = (
+  place: ComparedPlace,
+  isExact = false,
+  longest = LONG,
+): readonly [recorded: string, replayed: string] =>
+  differenceTexts(place, isExact || ![place.recorded, place.replayed].some(isBare), longest);
 const isBare = (value: unknown): boolean => typeof value === "string" && /^\d+$/.test(value);
 
 /** Characters of a value in a table. */

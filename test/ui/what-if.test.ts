@@ -247,7 +247,7 @@ test("a pod goes: its cgroups, stats and containers go with it; names that are n
   const { app } = appOver({});
   const page = await asked(app, { files: CAPTURED, texts: { cgroup: "1", remove: "default/burst-lim" } });
   expect(cardOf(page, "cgroups")).toContain("memory.limit_in_bytes 128 MiB none");
-  expect(cardOf(page, "eviction")).toContain("rankings[0].total 11 10");
+  expect(cardOf(page, "eviction")).toContain("rankings[0].total (memory) 11 10");
   expect(cardOf(page, "container-gc")).toContain("keep");
   expect(cardOf(page, "container-gc")).not.toContain("containers removed");
   const wrong = await asked(app, { files: CAPTURED, texts: { remove: "default/burst-lin" }, status: 422 });

@@ -260,7 +260,7 @@ const MAX_FIELDS = 40;
 /** The fields of the configuration that change. */
 export const fieldTable = (fields: readonly Difference[]): Html | Promise<Html> => {
   const row = (one: Difference): Html | Promise<Html> => {
-    const [before, after] = fieldTexts(one);
+    const [before, after] = fieldTexts(one, false, MAX_VALUE);
     return html`<tr><td><code class="wi-value">${one.path}</code></td><td>${was(shown(one.recorded), before)}</td><td>${becomes(shown(one.replayed), after)}</td></tr>`;
   };
   return html`<div class="scroll" tabindex="0" role="region" aria-label="Configuration"><table>
