@@ -107,7 +107,7 @@ inBrowser("a node in a browser", fill, (ground) => {
       };
       await expect.poll(bottom, { message: words }).toBeLessThan(900);
     }
-    expect(await page.locator("#pods tbody tr").count()).toBe(8);
+    expect(await page.locator("#pods tbody tr").count()).toBe(6);
     const height = (): Promise<number> => page.evaluate("document.documentElement.scrollHeight");
     expect(await height()).toBeLessThan(3000);
     await page.setViewportSize({ width: 390, height: 844 });

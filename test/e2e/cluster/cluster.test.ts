@@ -115,7 +115,10 @@ describe.each(VERSIONS)("a node of a real cluster of $version", { timeout: LONG_
     const scene = await play(livenessRestart, asData);
     const { containers } = await decided<ProbesDecision>("probes", scene.before, scene.pod, "--liveness", "fail");
     expect(containers).toMatchObject([{ container: "app", firstRestartAtMs: 1000 }]);
-    expect(told(scene, "Unhealthy")).toMatchObject({ message: "Liveness probe failed: not alive\n", count: 2 });
+    const { message, count = 0 } = told(scene, "Unhealthy");
+    expect(message).toBe("Liveness probe failed: not alive\n");
+    // the next container may have failed by now
+    expect(count).toBeGreaterThanOrEqual(2);
     expect(told(scene, "Killing").message).toBe("Container app failed liveness probe, will be restarted");
     const { numbers, ...finding } = scene.story.findings[0] as FindingOf<"restarted-by-probe">;
     expect(finding).toMatchObject({
@@ -126,7 +129,6 @@ describe.each(VERSIONS)("a node of a real cluster of $version", { timeout: LONG_
       decisions: [{ kind: "probes", excerpt: { firstRestartAtMs: 1000 } }],
     });
     expect(numbers.type).toBe("liveness");
-    // the next container may have failed by now
     expect(numbers.failures).toBeGreaterThanOrEqual(2);
     expect(numbers.restarts).toBeGreaterThanOrEqual(1);
   });
