@@ -52,6 +52,7 @@ function* claims(): Generator<Case> {
   };
   const plugin = { devices: [{ resource: "example.com/gpu", id: "gpu-0" }] };
   const off = { kubeletConfiguration: { featureGates: { DRAExtendedResource: false } } };
+  const without = { kubeletConfiguration: { featureGates: { DynamicResourceAllocation: false } } };
   const older = { ...base, node: { ...base.node, status: { nodeInfo: { kubeletVersion: "v1.34.4" } } } };
   const on = { kubeletConfiguration: { featureGates: { DRAExtendedResource: true } } };
   for (const snapshot of [
@@ -60,6 +61,7 @@ function* claims(): Generator<Case> {
     { ...older, ...off, ...plugin, dra: parts },
     { ...older, ...on, ...plugin, dra: parts },
     { ...older, ...off, dra: parts },
+    { ...older, ...without, dra: parts },
     { ...base, pods: [...base.pods, boundPod("b", {}, { nodeName: "other" })], dra: parts },
     { ...base, assignments: { dra_manager_state: "{" } },
     { ...base, dra: { ...parts, preparedClaims: [] } },
