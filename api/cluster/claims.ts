@@ -1,5 +1,5 @@
 import { type Fields, fieldsOf, isObject } from "../model/own.ts";
-import type { ClaimPart } from "../model/resource-claim.ts";
+import { type ClaimPart, usesClaims } from "../model/resource-claim.ts";
 import { map, ok, type Result } from "../model/result.ts";
 import type { ApiServer } from "./api-server.ts";
 import type { ClusterFault } from "./fault.ts";
@@ -44,12 +44,6 @@ const told = (read: Objects, kind: string): Result<Fields, ClusterFault> =>
 
 const objectsIn = (list: unknown): readonly Fields[] => (Array.isArray(list) ? list.filter(isObject) : []);
 const textIn = (text: unknown): readonly string[] => (typeof text === "string" && text !== "" ? [text] : []);
-
-export function usesClaims({ spec, status }: Fields): boolean {
-  return (
-    objectsIn(fieldsOf(spec)["resourceClaims"]).length > 0 || isObject(fieldsOf(status)["extendedResourceClaimStatus"])
-  );
-}
 
 /** `NAMESPACE/NAME` of each claim: named by the pod, made of a template for it, or made for its extended resources. */
 export function claimsOf({ metadata, spec, status }: Fields): readonly string[] {

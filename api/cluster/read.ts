@@ -1,8 +1,8 @@
 import { nearNames } from "../model/near-name.ts";
 import { type Fields, fieldsOf, isObject } from "../model/own.ts";
-import { CLAIM_PARTS, type ClaimPart } from "../model/resource-claim.ts";
+import { CLAIM_PARTS, type ClaimPart, usesClaims } from "../model/resource-claim.ts";
 import { err, map, ok, type Result } from "../model/result.ts";
-import { type ClaimReadings, readClaims, usesClaims } from "./claims.ts";
+import { type ClaimReadings, readClaims } from "./claims.ts";
 import type { Cluster } from "./cluster.ts";
 import { type AccessRule, type ClusterFault, type ClusterFaultCode, clusterFault } from "./fault.ts";
 import type { KubeletPart } from "./kubelets.ts";

@@ -1,8 +1,8 @@
-import { claimsOf, usesClaims } from "../cluster/claims.ts";
+import { claimsOf } from "../cluster/claims.ts";
 import type { ClusterChange } from "../cluster/follow.ts";
 import type { Outcome } from "../model/outcome.ts";
 import { type Fields, fieldsOf } from "../model/own.ts";
-import { type ResourceClaim, resourceClaim } from "../model/resource-claim.ts";
+import { type ResourceClaim, resourceClaim, usesClaims } from "../model/resource-claim.ts";
 
 interface Seen<T> {
   readonly is: T;

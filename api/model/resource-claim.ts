@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { count, nodeName, optional, sortedRecord, text } from "./fields.ts";
 import { LIMITS } from "./limits.ts";
+import { type Fields, fieldsOf, isObject } from "./own.ts";
 import { requiredNodes, taints, tolerations } from "./placement.ts";
 
 /** Dynamic resource allocation: what a decision reads of resource.k8s.io/v1, and the drivers that have registered with the kubelet. */
@@ -60,6 +61,13 @@ export const resourceClaim = z.object({
   ),
 });
 export type ResourceClaim = z.output<typeof resourceClaim>;
+
+/** Whether a v1.Pod as an API server tells it has claims: its own, or one for its extended resources. */
+export function usesClaims({ spec, status }: Fields): boolean {
+  const { resourceClaims } = fieldsOf(spec);
+  const isNamed = Array.isArray(resourceClaims) && resourceClaims.some(isObject);
+  return isNamed || isObject(fieldsOf(status)["extendedResourceClaimStatus"]);
+}
 
 /** The parts of a snapshot's `dra` that an API server has, by resource.k8s.io/v1. */
 export const CLAIM_PARTS = ["resourceClaims", "resourceSlices", "deviceClasses"] as const;

@@ -78,7 +78,8 @@ export function decideClaims({ snapshot, ask, explain }: EffectiveAsked<PodAsk>)
   if (claiming.length === 0 && node.cache.list().length === 0) reasons.add("no_claims", "node", "pods");
   if (needs.includes(CLAIMS) && asked.value !== null)
     return err({ code: "needs_input", message: NO_CLAIMS, needs: [CLAIMS] });
-  const pods = needs.includes(CLAIMS) || !isServed ? [] : asked.value === null ? using : [asked.value];
+  const prepares = asked.value === null || !isServed ? using : [asked.value];
+  const pods = needs.includes(CLAIMS) ? [] : prepares;
   const decision = decisionOf(node, asked.value, pods);
   const verdict = decision.refusal === null ? "decided" : "refused";
   return ok({ decision, verdict, reasons: reasons.list, needs, next: null });

@@ -6,9 +6,10 @@ import { isTimestamp } from "../../model/fields.ts";
 import type { PodRef } from "../../model/forms.ts";
 import { withoutNulls } from "../../model/nulls.ts";
 import { mergedOutcome, type Outcome, type OutcomeOf, outcomeKey } from "../../model/outcome.ts";
-import { isObject } from "../../model/own.ts";
+import { fieldsOf } from "../../model/own.ts";
 import { MIRROR_ANNOTATION, type Pod, pod as podForm } from "../../model/pod.ts";
 import { withDefaultRequests } from "../../model/pod-defaults.ts";
+import { usesClaims } from "../../model/resource-claim.ts";
 
 /**
  * Finds what a kubelet did in what a watch sees: pods and nodes before and after a change, events, lists of images. What is
@@ -39,7 +40,6 @@ const watchedPod = z.object({
     uid: z.string(),
     annotations: maybe(z.record(z.string(), z.string())),
   }),
-  spec: maybe(z.object({ resourceClaims: maybe(z.array(z.unknown())) })),
   status: z.object({
     phase: words,
     reason: words,
@@ -48,7 +48,6 @@ const watchedPod = z.object({
     conditions: maybe(z.array(condition)),
     containerStatuses: maybe(z.array(containerStatus)),
     initContainerStatuses: maybe(z.array(containerStatus)),
-    extendedResourceClaimStatus: maybe(z.unknown()),
   }),
 });
 type WatchedPod = z.output<typeof watchedPod>;
@@ -93,7 +92,7 @@ export function podOutcomes(before: unknown, after: unknown): readonly Outcome[]
     ...admissionsIn(was, now.data).map((one) => ({ ...shared, ...one })),
     ...endsIn(was, now.data).map((one) => ({ ...shared, ...one })),
     ...resizesIn(was, now.data).map((one) => ({ ...shared, ...one })),
-    ...preparedIn(was, now.data).map((one) => ({ ...shared, ...one })),
+    ...(usesClaims(fieldsOf(after)) ? preparedIn(was, now.data) : []).map((one) => ({ ...shared, ...one })),
   ];
 }
 /** An outcome without what all those of one sighting share. */
@@ -149,9 +148,7 @@ const pendingIn = ({ status }: WatchedPod) =>
 
 /** A kubelet prepares a pod's claims right before it makes the sandbox. kubelet 1.37: SyncPod, GeneratePodReadyToStartContainersCondition. */
 function preparedIn(was: WatchedPod | null, now: WatchedPod): readonly Found<"claims">[] {
-  const { spec, status } = now;
-  const usesClaims = (spec?.resourceClaims ?? []).length > 0 || isObject(status.extendedResourceClaimStatus);
-  const at = usesClaims ? sandboxSince(now) : undefined;
+  const at = sandboxSince(now);
   if (at === undefined || (was !== null && sandboxSince(was) !== undefined)) return [];
   return [{ kind: "claims", at, prepared: true, message: "" }];
 }

@@ -56,12 +56,8 @@ export function fleetResizeText(nodes: readonly NodeResizes[], { columns, paint 
   });
   const on = new Set(all.map(({ node }) => node)).size;
   const isUnanswered = nodes.length > 0 && nodes.every(({ refusal }) => refusal !== null);
-  const total =
-    all.length === 0
-      ? isUnanswered
-        ? `${many(nodes.length, "node")}, and no answer`
-        : "no pod waits for other resources"
-      : `${many(all.length, "pod")} on ${many(on, "node")}: ${counts.join(", ")}`;
+  const none = isUnanswered ? `${many(nodes.length, "node")}, and no answer` : "no pod waits for other resources";
+  const total = all.length === 0 ? none : `${many(all.length, "pod")} on ${many(on, "node")}: ${counts.join(", ")}`;
   const unanswered = nodes.flatMap(({ node, refusal }) =>
     refusal === null ? [] : [`${paint("red", printable(node))}: no answer: ${printable(refusal)}\n`],
   );

@@ -254,7 +254,8 @@ const minutesText = (ms: number): string => (ms < 60_000 ? "< 1 min" : `${Math.r
 export const percentText = (ratio: number): string => `${(ratio * 100).toFixed(Math.abs(ratio) < 0.1 ? 1 : 0)}\u00a0%`;
 
 /** A threshold as people read it: `700 MiB`, `10%`. */
-export const limitText = ({ signal, threshold }: Headroom): string => quantityText(resourceOfSignal(signal), threshold);
+export const limitText = ({ signal, threshold }: Pick<Headroom, "signal" | "threshold">): string =>
+  quantityText(resourceOfSignal(signal), threshold);
 /** `2.6 GiB (64 % of capacity) above 700 MiB`; of a threshold that is met, how much is missing. */
 export function roomText(room: Headroom): string {
   const { signal, distance, ratio } = room;

@@ -12,10 +12,11 @@ import {
 } from "../../model/eviction.ts";
 import { isCurrentPolicy } from "../../profiles/index.ts";
 import { rankChangeSentences } from "../../text/sentences/eviction.ts";
-import { amountText, quantityText, resourceOfSignal } from "../../text/size.ts";
+import { amountText, resourceOfSignal } from "../../text/size.ts";
 import { signalText, thresholdText } from "../../text/tables/eviction.ts";
 import { durationText, soonText } from "../../text/time-text.ts";
 import { jsonBlock, type Point, plot } from "../draw/plot.ts";
+import { limitText } from "../fleet/fleet.ts";
 import { cutInside, html, moment, quantityShown } from "../html.ts";
 import type { Html } from "../page.ts";
 import { recordPart } from "../record-part.ts";
@@ -53,7 +54,7 @@ function signalPlot(signal: EvictionSignal, decision: EvictionDecision, { points
       : [
           {
             value: quantity,
-            words: `${graceWords(graceMs)} ${quantityText(resourceOfSignal(signal), value)}`,
+            words: `${graceWords(graceMs)} ${limitText({ signal, threshold: value })}`,
             soft: graceMs > 0,
           },
         ],
