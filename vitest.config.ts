@@ -15,7 +15,7 @@ const PATIENCE = { testTimeout: 60_000, hookTimeout: 60_000, expect: { poll: { t
 const MORE_PATIENCE = {
   testTimeout: 180_000,
   hookTimeout: 180_000,
-  expect: { poll: { timeout: 90_000, interval: 50 } },
+  expect: { poll: { timeout: 90_000, interval: 100 } },
 };
 
 /** Files share the modules that one of them has loaded: most of the time would go into loading them for each anew. */
@@ -67,7 +67,8 @@ export default defineConfig({
       projectOf("properties", { ...SHARED, ...PATIENCE }),
       projectOf("sim", { ...SHARED, ...PATIENCE }),
       packagedOf("cli", { ...SHARED, ...MORE_PATIENCE }),
-      packagedOf("e2e", MORE_PATIENCE),
+      packagedOf("e2e", { ...SHARED, ...MORE_PATIENCE }),
+      packagedOf("process", MORE_PATIENCE),
       packagedOf("ui", { ...SHARED, ...MORE_PATIENCE }),
       {
         plugins: [

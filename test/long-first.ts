@@ -1,13 +1,18 @@
 import { BaseSequencer, type TestSpecification } from "vitest/node";
 
-/** They last, and some of their files are small: begun last, they would run when all else is through. */
-const LONG =
-  /\/test\/(?:e2e\/(?:systemd|pods-v2|cgroup-v2|cluster\/)|fuzz\/|docs\/commands|workers\/|ui\/(?:worker|every-page)|sim\/pods)/;
-
-/** What is begun first: 0 for the long ones, 1 for those that wait the most, beside which the long ones have a processor. */
+/**
+ * By turns. First what the clock drives, and what therefore costs more processor time the longer it lasts: virtual machines and
+ * clusters. Beside them go those that wait the most. Of the rest some last, and are small files: begun last, they would run
+ * when all else is through.
+ */
+const TURNS: readonly ((path: string, project: string) => boolean)[] = [
+  (path) => /\/test\/e2e\/(?:systemd|pods-v2|cgroup-v2|cluster\/)/.test(path),
+  (_, project) => project === "e2e" || project === "process",
+  (path) => /\/test\/(?:fuzz\/|workers\/|ui\/(?:worker|every-page)|sim\/pods)/.test(path),
+];
 function turnOf({ moduleId, project }: TestSpecification): number {
-  if (LONG.test(moduleId)) return 0;
-  return project.name === "e2e" ? 1 : 2;
+  const turn = TURNS.findIndex((is) => is(moduleId, project.name));
+  return turn < 0 ? TURNS.length : turn;
 }
 
 /** The order of vitest (each project's what took long before, or is large, comes first), by turns. */

@@ -30,7 +30,8 @@ export const PROJECTS = {
   /** The command line, most of it within the tests' own process, and the package. */
   cli: ["test/cli/**/*.test.ts"],
   /** Commands of the documents, containerd, cgroups, virtual machines, a kubelet. */
-  e2e: ["test/e2e/**/*.test.ts", "test/docs/**/*.test.ts", PROCESS],
+  e2e: ["test/e2e/**/*.test.ts", "test/docs/**/*.test.ts"],
+  process: [PROCESS],
   /** Pages: their text, and in a browser. */
   ui: ["test/ui/**/*.test.ts"],
   /** Inside workerd; everything else runs on Node. */

@@ -2,15 +2,14 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { hash } from "node:crypto";
 import { once } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
-import { fileURLToPath } from "node:url";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { newToken } from "../../api/http/auth/token.ts";
+import { LAUNCHER } from "../cli/run.ts";
 import { exampleSnapshot } from "../contract/api-subject.ts";
 import { noPostgres, PASSWORD, PostgresServer } from "../kit/postgres.ts";
 import { receiver } from "./decision-log-receiver.ts";
 import { dataDirectory } from "./serving.ts";
 
-const CLI = fileURLToPath(new URL("../../api/cli/nodewise.js", import.meta.url));
 const TOKEN = newToken().text;
 const HEADERS = { "content-type": "application/json", authorization: `Bearer ${TOKEN}`, connection: "close" };
 
@@ -20,7 +19,7 @@ interface Api {
 }
 async function started(...args: readonly string[]): Promise<Api> {
   const env = { ...process.env, PGPASSWORD: PASSWORD, NODEWISE_TOKEN_SHA256: hash("sha256", TOKEN, "hex") };
-  const child = spawn(process.execPath, [CLI, "api", "--port", "0", ...args], {
+  const child = spawn(process.execPath, [LAUNCHER, "api", "--port", "0", ...args], {
     stdio: ["ignore", "pipe", "ignore"],
     env,
   });

@@ -1,20 +1,18 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
 import { historyFile } from "../../db/open/node.ts";
 import { openNode } from "../../db/sqlite/node/open.ts";
+import { LAUNCHER } from "../cli/run.ts";
 import { exampleSnapshot } from "../contract/api-subject.ts";
 import { value } from "../contract/store-rows.ts";
 import { dataDirectory } from "./serving.ts";
-
-const CLI = fileURLToPath(new URL("../../api/cli/nodewise.js", import.meta.url));
 
 test("a server that is told to end with no connection open writes what waits of a node first", {
   timeout: 180_000,
 }, async () => {
   const dataDir = dataDirectory();
-  const args = [CLI, "api", "--port", "0", "--data-dir", dataDir];
+  const args = [LAUNCHER, "api", "--port", "0", "--data-dir", dataDir];
   const child = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "ignore"] });
   const ended = once(child, "exit");
   const [line] = (await Promise.race([once(child.stdout, "data"), ended])) as [Buffer];

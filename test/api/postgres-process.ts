@@ -1,16 +1,15 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { hash } from "node:crypto";
 import { once } from "node:events";
-import { fileURLToPath } from "node:url";
 import { expect, onTestFinished } from "vitest";
 import { newToken } from "../../api/http/auth/token.ts";
 import { openPostgres } from "../../db/postgres/open.ts";
 import type { Store } from "../../db/store.ts";
+import { LAUNCHER } from "../cli/run.ts";
 import { exampleSnapshot } from "../contract/api-subject.ts";
 import { value } from "../contract/store-rows.ts";
 import { PASSWORD } from "../kit/postgres.ts";
 
-const CLI = fileURLToPath(new URL("../../api/cli/nodewise.js", import.meta.url));
 /** A token that the API knows without its history. */
 const TOKEN = newToken().text;
 export const HEADERS = { "content-type": "application/json", authorization: `Bearer ${TOKEN}`, connection: "close" };
@@ -23,7 +22,7 @@ export interface Process {
 }
 /** Starts `nodewise api` over a database, in a process of its own that ends with the test. `ready`: it serves, or has ended. */
 export function begin(database: string): Omit<Process, "url"> & { readonly ready: Promise<Process> } {
-  const args = [CLI, "api", "--port", "0", "--database", database];
+  const args = [LAUNCHER, "api", "--port", "0", "--database", database];
   const env = { ...process.env, PGPASSWORD: PASSWORD, NODEWISE_TOKEN_SHA256: hash("sha256", TOKEN, "hex") };
   const child = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "pipe"], env });
   let text = "";

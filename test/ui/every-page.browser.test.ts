@@ -4,6 +4,8 @@ import { expectToFit } from "./browser.ts";
 import { everyPage, FULL, type OnePage } from "./every-page.ts";
 import { expectReadable, inBrowser, LOOKS } from "./in-browser.ts";
 
+/** Some twenty pages, one after another. */
+const ALL_PAGES_MS = 900_000;
 let pages: readonly OnePage[] = [];
 const fill = async (url: string): Promise<void> => {
   pages = await everyPage(url);
@@ -17,17 +19,23 @@ const CUT_TEXT = `[...document.querySelectorAll("pre.terminal")].filter((box) =>
   .map((box) => box.textContent.slice(0, 99))`;
 
 inBrowser("every page in a browser", fill, (ground) => {
-  test.each(LOOKS)("%s: it fits, with all that is folded as well, and axe finds nothing", async (_name, options) => {
-    for (const { path, act } of pages) {
-      const { page, close } = await ground.open(path, options);
-      await act?.(page);
-      await expectToFit(page);
-      await unfold(page);
-      if (isPhone(options)) expect(await page.evaluate(CUT_TEXT), path).toEqual([]);
-      await expectReadable(page);
-      await close();
-    }
-  });
+  test.each(LOOKS)(
+    "%s: it fits, with all that is folded as well, and axe finds nothing",
+    {
+      timeout: ALL_PAGES_MS,
+    },
+    async (_name, options) => {
+      for (const { path, act } of pages) {
+        const { page, close } = await ground.open(path, options);
+        await act?.(page);
+        await expectToFit(page);
+        await unfold(page);
+        if (isPhone(options)) expect(await page.evaluate(CUT_TEXT), path).toEqual([]);
+        await expectReadable(page);
+        await close();
+      }
+    },
+  );
 
   test("on a phone both columns of a comparison and a node's headroom are in view, and the API's contents lead to its parts", async () => {
     const viewport = { width: 390, height: 844 };
