@@ -318,6 +318,44 @@ describe("lint of files that are named as arguments", () => {
     expect((await of("github")).stdout).toMatch(/^::error file=[^,]*bad\.yaml,line=2,/m);
   });
 
+  test.each([
+    ["documents", `${BROKEN}---\nkind: ClusterConfiguration\n---\n${BROKEN}`, [3, 6, 5, 12, 15, 14]],
+    [
+      "items of a List",
+      `kind: List\nitems:\n${`- ${BROKEN.trimEnd().replaceAll("\n", "\n  ")}\n`.repeat(2)}- kind: ConfigMap\n`,
+      [5, 8, 7, 11, 14, 13],
+    ],
+  ])(
+    "several %s are looked over each by itself, and each finding has its line in every form",
+    async (_, text, lines) => {
+      const file = written("several.yaml", text);
+      const of = async (form: string) => (await run(["lint", file, "-o", form])).stdout;
+      const { findings } = JSON.parse(await of("json")) as { findings: { where: string }[] };
+      expect(findings.map(({ where }) => where)).toEqual(lines.map((line) => `${file}:${line}`));
+      const { results } = JSON.parse(await of("sarif")).runs[0];
+      const startOf = ({ locations: [at] }: { locations: { physicalLocation: { region: { startLine: number } } }[] }) =>
+        at?.physicalLocation.region.startLine;
+      expect(results.map(startOf)).toEqual(lines);
+      const github = (await of("github")).matchAll(/^::\w+ file=(\S+),line=(\d+),/gm);
+      expect(Array.from(github, ([, ...at]) => at)).toEqual(lines.map((line) => [file, String(line)]));
+      const junit = (await of("junit")).matchAll(/">(\S+):(\d+): /g);
+      expect(Array.from(junit, ([, ...at]) => at)).toEqual(lines.map((line) => [file, String(line)]));
+      const { code, stdout, stderr } = await run(["lint", file]);
+      expect([code, stdout.match(/^\S+several\.yaml:\d+$/gm)]).toEqual([5, expect.objectContaining({ length: 2 })]);
+      expect(stderr).toMatch(/looked over by itself; .* a kubelet reads the first document alone\n/);
+      expect(stderr).toMatch(/several\.yaml:\d+: is an object of kind `C\w+`, which lint passes over\n/);
+    },
+  );
+  test("several documents without a configuration are a fault, and so are several for what takes one", async () => {
+    const none = written("none.yaml", "kind: ClusterConfiguration\n---\nkind: KubeProxyConfiguration\n");
+    const { code, stdout } = await run(["lint", none, "-o", "json"]);
+    const message = `${none}: none of its 2 documents is a KubeletConfiguration`;
+    expect([code, JSON.parse(stdout).findings]).toEqual([2, [expect.objectContaining({ message, where: none })]]);
+    const two = written("two.yaml", "maxPods: 1\n---\nmaxPods: 2\n");
+    const upgraded = await run(["upgrade", "--to", "1.37", "--config", two]);
+    expect(upgraded).toMatchObject({ code: 2, stderr: expect.stringContaining("holds 2 KubeletConfigurations") });
+  });
+
   test("--fail-on error lets warnings pass, and errors not", async () => {
     const warned = written("warned.yaml", "evictionHard: {memory.available: 500Mi}\n");
     const codes = async (...args: string[]) => (await run(["lint", warned, ...args])).code;

@@ -51,16 +51,21 @@ export async function readPart(option: Option, path: string): Promise<Result<Rea
   const single = option === "node" ? singleNode(document.value) : ok({ value: document.value, base: [] });
   if (!single.ok) return fault(EXIT.badInput, `${document.file}: ${single.error}`);
   const { value, base } = single.value;
-  const why = misplaced(value, option);
-  if (why !== undefined) return fault(EXIT.badInput, `${document.file}: ${why}`);
   if (option === "machine" && isLscpu(value)) {
     const machine = machineOfLscpu(value);
     if (!machine.ok) return fault(EXIT.badInput, `${document.file}: ${machine.error}`);
     // not as it is written: its places are not those of the file
     return ok({ posted: machine.value, document: null, base: [] });
   }
-  const wrapper = wrapperOf(option, value);
-  return ok({ posted: value, document, base: [...base, ...wrapper] });
+  return partOf(option, document, base);
+}
+
+/** What stands at `base` of a document, as the part of an option. Errors: it is something else. */
+export function partOf(option: Option, document: InputDocument, base: Path): Result<ReadPart, Fault> {
+  const posted = valueAt(document, base);
+  const why = misplaced(posted, option);
+  if (why !== undefined) return fault(EXIT.badInput, `${document.file}: ${why}`);
+  return ok({ posted, document, base: [...base, ...wrapperOf(option, posted)] });
 }
 
 /**

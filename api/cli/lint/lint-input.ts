@@ -4,6 +4,7 @@ import { readFlags } from "../../decide/lint/flags.ts";
 import { type BesideFile, flagOf } from "../../decide/lint/start.ts";
 import { podsOfAnother } from "../../decide/pods/whose-pods.ts";
 import { readCommandLine } from "../../documents/command-line.ts";
+import { formText, hasForm } from "../../documents/document-form.ts";
 import {
   hasAt,
   type InputDocument,
@@ -18,10 +19,10 @@ import { ok, type Result } from "../../model/result.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
 import { NEWEST } from "../../profiles/index.ts";
 import { configurationOfAnother } from "../../profiles/unknown-fields.ts";
-import { readInput, readPart } from "../inputs/read.ts";
+import { partOf, type ReadPart, readDocuments, readInput, valueAt } from "../inputs/read.ts";
 import { READ_ONCE, readSnapshot, readsOnce } from "../inputs/snapshot.ts";
 import { EXIT, type Fault, fault } from "../terminal.ts";
-import { readDropIns } from "./drop-ins.ts";
+import { type ReadDropIn, readDropIns } from "./drop-ins.ts";
 
 const OPTIONS = [
   ...["node", "pods", "stats", "machine", "cpu-manager-state", "memory-manager-state", "devices"],
@@ -54,8 +55,6 @@ export interface LintArgs {
   readonly args: readonly string[];
   /** `10-kubeadm.conf:4` of an argument, by its index. */
   readonly placeOf: (index: number) => string;
-  /** For a person: what is not in the text. */
-  readonly warnings: readonly string[];
 }
 export interface LintFile {
   /** Not checked: what is wrong with it is what is asked. */
@@ -66,6 +65,8 @@ export interface LintFile {
   readonly placeOf: (field: string) => string | null;
   /** Where `kubeletConfiguration` is. */
   readonly origins: readonly Origin[];
+  /** `kubelet.yaml:12`: where it begins in a file that holds others too; null: it is all that the file holds. */
+  readonly name: string | null;
 }
 export interface LintNode {
   readonly file: LintFile | null;
@@ -75,35 +76,57 @@ export interface LintNode {
   readonly snapshot: Snapshot | undefined;
   /** That of the snapshot, as it is written. */
   readonly configuration: unknown;
+  /** For a person: what of the files is not looked at. Of several configurations the first tells it. */
+  readonly warnings: readonly string[];
+}
+
+/** The same of the one configuration of a file. Errors: those of `readLintNodes`, and a file with several. */
+export async function readLintFiles(files: LintFiles, live?: Fields): Promise<Result<LintNode, Fault>> {
+  const read = await readLintNodes(files, live);
+  if (!read.ok) return read;
+  const [first, second] = read.value;
+  if (first === undefined || second !== undefined)
+    return fault(
+      EXIT.badInput,
+      `${first?.file?.origins[0]?.source.file}: holds ${read.value.length} KubeletConfigurations: give a file with one`,
+    );
+  return ok(first);
 }
 
 /**
- * Reads the configuration, and what is given of a node. `live`: a node of a live cluster, in the place of --snapshot. Errors:
- * those of the files, and pods of another node.
+ * Reads the configurations of a file, each by itself, and what is given of a node. `live`: a node of a live cluster, in the place of
+ * --snapshot. Errors: those of the files, and pods of another node.
  */
-export async function readLintFiles(files: LintFiles, live?: Fields): Promise<Result<LintNode, Fault>> {
+export async function readLintNodes(files: LintFiles, live?: Fields): Promise<Result<readonly LintNode[], Fault>> {
   const { config, configDir, kubeletArgs, ...rest } = pathsIn(files);
   if (!readsOnce(Object.values(files))) return fault(EXIT.badInput, READ_ONCE);
   if (config === undefined && configDir !== undefined) {
     return fault(EXIT.badInput, "--config-dir is merged over a configuration: give that with --config FILE");
   }
-  const file = config === undefined ? ok(null) : await readConfiguration(config, configDir);
-  if (!file.ok) return file;
+  const found = config === undefined ? ok(NO_FILE) : await readConfigurations(config, configDir);
+  if (!found.ok) return found;
   const commandLine = kubeletArgs === undefined ? ok(null) : await readArgs(kubeletArgs);
   if (!commandLine.ok) return commandLine;
-  const read = { file: file.value, commandLine: commandLine.value };
+  const warnings = [...found.value.warnings, ...(commandLine.value?.warnings ?? [])];
+  const nodesOf = (of: Pick<LintNode, "snapshot" | "configuration">) =>
+    found.value.files.map((file, i) => ({
+      ...{ file, commandLine: commandLine.value, ...of },
+      warnings: i === 0 ? warnings : [],
+    }));
   const parts = {
     ...Object.fromEntries(Object.entries(rest).map(([name, path]) => [optionName(name), path])),
     ...(live === undefined ? {} : { live }),
   };
-  if (Object.keys(parts).length === 0) return ok({ ...read, snapshot: undefined, configuration: undefined });
+  if (Object.keys(parts).length === 0) return ok(nodesOf({ snapshot: undefined, configuration: undefined }));
   const snapshot = await readSnapshot(parts);
   if (!snapshot.ok) return snapshot;
   const ofAnother = podsOfAnother(snapshot.value.snapshot);
   if (ofAnother !== undefined) return fault(EXIT.badInput, ofAnother.message);
-  const refused = otherKubelet(snapshot.value.snapshot, file.value);
-  if (refused !== null) return refused;
-  return ok({ ...read, snapshot: snapshot.value.snapshot, configuration: snapshot.value.configuration });
+  for (const file of found.value.files) {
+    const refused = otherKubelet(snapshot.value.snapshot, file);
+    if (refused !== null) return refused;
+  }
+  return ok(nodesOf({ snapshot: snapshot.value.snapshot, configuration: snapshot.value.configuration }));
 }
 
 /** `cpuManagerState` -> `cpu-manager-state`. */
@@ -144,7 +167,7 @@ export function placesOf({ file, commandLine }: LintNode): (field: string) => st
 const NO_FLAGS =
   "has no flag in it: give the kubelet's command line (ps -o args= -C kubelet), its unit with the drop-ins (systemctl cat kubelet), or a file of variables such as kubeadm-flags.env";
 
-async function readArgs(path: string): Promise<Result<LintArgs, Fault>> {
+async function readArgs(path: string): Promise<Result<LintArgs & Pick<LintNode, "warnings">, Fault>> {
   const input = await readInput(path);
   if (!input.ok) return input;
   const { text, file } = input.value;
@@ -166,22 +189,70 @@ function pathsIn({ config, configDir, kubeletArgs, snapshot, node, pods, stats, 
   return Object.fromEntries(Object.entries(all).filter(([, path]) => path !== undefined));
 }
 
-async function readConfiguration(path: string, configDir: string | undefined): Promise<Result<LintFile, Fault>> {
-  const part = await readPart("config", path);
-  if (!part.ok) return part;
-  const { posted, document, base } = part.value;
+interface FoundFiles extends Pick<LintNode, "warnings"> {
+  readonly files: readonly (LintFile | null)[];
+}
+const NO_FILE: FoundFiles = { files: [null], warnings: [] };
+const ONE_BY_ONE =
+  "each of its KubeletConfigurations is looked over by itself; of a file of its own a kubelet reads the first document alone";
+
+/**
+ * The configurations of a file's documents and of Lists in them. What stands beside them and is something else, as in a file of
+ * kubeadm, is passed over. Errors: those of the file; a file that holds none.
+ */
+async function readConfigurations(path: string, configDir: string | undefined): Promise<Result<FoundFiles, Fault>> {
+  const read = await readDocuments(path);
+  if (!read.ok) return read;
   const dropIns = configDir === undefined ? ok(null) : await readDropIns(configDir);
   if (!dropIns.ok) return dropIns;
+  const parts = read.value.flatMap((document) =>
+    basesIn(document).map((base) => ({ document, base, part: partOf("config", document, base) })),
+  );
+  const files = parts.flatMap(({ document, part }) =>
+    part.ok ? [lintFile(part.value, document, dropIns.value, parts.length > 1)] : [],
+  );
+  const passedOver = parts.flatMap(({ document, base, part }) =>
+    part.ok
+      ? []
+      : [
+          `${placeIn(document, base) ?? document.file}: is ${formText(valueAt(document, base))}, which lint passes over`,
+        ],
+  );
+  const [first] = parts;
+  if (files.length > 0) {
+    const several = files.length > 1 ? [`${first?.document.file}: ${ONE_BY_ONE}`] : [];
+    return ok({ files, warnings: [...several, ...passedOver] });
+  }
+  if (parts.length === 1 && first?.part.ok === false) return first.part;
+  return fault(
+    EXIT.badInput,
+    `${first?.document.file}: none of its ${parts.length} documents is a KubeletConfiguration`,
+  );
+}
+
+/** Where configurations may stand in a document: its whole, or the items of a List. */
+function basesIn({ value }: InputDocument): readonly Path[] {
+  const { kind, items } = value as Fields;
+  const isList = kind === "List" && Array.isArray(items) && items.some((item) => hasForm(item, "KubeletConfiguration"));
+  return isList ? items.map((_, i) => ["items", i]) : [[]];
+}
+
+function lintFile(
+  { posted, base }: ReadPart,
+  document: InputDocument,
+  dropIns: readonly ReadDropIn[] | null,
+  isOneOfSeveral: boolean,
+): LintFile {
   const placeOf = (field: string): string | null => {
     const steps = stepsOf(field);
     // the message names the file
-    if (dropIns.value !== null && steps.length === 0) return null;
-    const own = dropIns.value?.findLast(({ document: value }) => hasAt(value, steps))?.source;
-    if (own !== undefined) return placeIn(own, steps);
-    return document === null ? null : placeIn(document, [...base, ...steps]);
+    if (dropIns !== null && steps.length === 0) return null;
+    const own = dropIns?.findLast(({ document: value }) => hasAt(value, steps))?.source;
+    return own === undefined ? placeIn(document, [...base, ...steps]) : placeIn(own, steps);
   };
-  const origins = document === null ? [] : [{ at: ["kubeletConfiguration"], source: document, base }];
-  return ok({ configuration: posted, dropIns: dropIns.value, placeOf, origins });
+  const origins = [{ at: ["kubeletConfiguration"], source: document, base }];
+  const name = isOneOfSeveral ? placeIn(document, base) : null;
+  return { configuration: posted, dropIns, placeOf, origins, name };
 }
 
 const placeIn = (document: InputDocument, steps: Path): string | null =>

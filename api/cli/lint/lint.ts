@@ -38,7 +38,7 @@ import {
   type LintNode,
   otherKubelet,
   placesOf,
-  readLintFiles,
+  readLintNodes,
 } from "./lint-input.ts";
 
 const COLORS: Readonly<Record<LintSeverity, Color>> = {
@@ -124,7 +124,7 @@ export async function lint(given: LintFlags, cli: Cli): Promise<Outcome> {
   const linted: LintedFile[] = [];
   const faults: string[] = [];
   for (const one of paths.length === 0 ? [rest] : paths.map((config) => ({ ...rest, config }))) {
-    const ended = await lintOne(one, cli, (found, node) => {
+    const ended = await lintAt(one, cli, (found, node) => {
       if (found.ok) linted.push(lintedFile(found.value, node, one));
       return found.ok ? ok(EXIT.ok) : found;
     });
@@ -149,7 +149,7 @@ const unreadable = (file: string, { lines }: Fault, kubelet: string | undefined)
         { ...finding, advice: "nothing of the file is looked over until it can be read", fix: null, touched: null },
       ],
       name: file,
-      placeOf: () => place ?? null,
+      placeOf: () => place ?? file,
     };
   });
 const ONE_WAY = "--config FILE is the same as FILE: give the files without it";
@@ -157,34 +157,41 @@ const ONE_WAY = "--config FILE is the same as FILE: give the files without it";
 /** Takes what was found; answers how the command ends where that is a fault. */
 type Take = (linted: Findings, node: LintNode) => Outcome;
 
-async function lintOne(given: LintFlags, cli: Cli, take: Take): Promise<Outcome> {
-  const { nodeName, api, dataDir, database } = given;
-  const read = await readLintFiles(given);
+/** Looks over each configuration of one file. */
+async function lintAt(given: LintFlags, cli: Cli, take: Take): Promise<Outcome> {
+  const read = await readLintNodes(given);
   if (!read.ok) return read;
-  if (nodeName !== undefined && read.value.snapshot !== undefined) {
+  for (const node of read.value) {
+    const ended = await lintOne(node, given, cli, take);
+    if (!ended.ok) return ended;
+  }
+  return ok(EXIT.ok);
+}
+
+async function lintOne(node: LintNode, given: LintFlags, cli: Cli, take: Take): Promise<Outcome> {
+  const { nodeName, api, dataDir, database } = given;
+  const { file, commandLine, snapshot, warnings } = node;
+  if (nodeName !== undefined && snapshot !== undefined) {
     return fault(EXIT.badInput, "--node-name takes the node's latest snapshot: give it without files of a node");
   }
   if (nodeName !== undefined && api === undefined && (dataDir ?? database) === undefined) {
     return fault(EXIT.badInput, "--node-name is of a history: name it with --data-dir, --database or --api");
   }
-  const { file, commandLine, snapshot } = read.value;
   if (file === null && commandLine === null && snapshot === undefined && nodeName === undefined) {
     return fault(
       EXIT.badInput,
       "nothing to look over: give files, `nodewise lint kubelet.yaml`, or --kubelet-args FILE",
     );
   }
-  warnAll(cli.terminal, commandLine?.warnings ?? []);
-  if (api !== undefined) return take(await askApi(api, given, read.value, cli), read.value);
-  const alone = (): Outcome => take(ok(untouched(findingsIn(localInput(read.value), given.kubelet))), read.value);
+  warnAll(cli.terminal, warnings);
+  if (api !== undefined) return take(await askApi(api, given, node, cli), node);
+  const alone = (): Outcome => take(ok(untouched(findingsIn(localInput(node), given.kubelet))), node);
   if (dataDir === undefined && database === undefined) return alone();
   const { hasHistory, withHistory } = await import("../history/open-history.ts");
   if (nodeName === undefined && given.usesEnvironment === true) {
     if (dataDir === undefined || !hasHistory({ dataDir })) return alone();
   }
-  return withHistory(storeSetting(given, cli), false, async (store) =>
-    take(await askStore(store, given, read.value), read.value),
-  );
+  return withHistory(storeSetting(given, cli), false, async (store) => take(await askStore(store, given, node), node));
 }
 
 interface Linted<F extends LintFinding> {
@@ -266,7 +273,14 @@ export interface LintedFile extends Linted<TouchedFinding> {
 }
 export const lintedFile = (linted: Linted<TouchedFinding>, node: LintNode, given: LintFlags): LintedFile => ({
   ...linted,
-  name: given.config ?? given.kubeletArgs ?? given.snapshot ?? given.nodeName ?? given.node ?? "configuration",
+  name:
+    node.file?.name ??
+    given.config ??
+    given.kubeletArgs ??
+    given.snapshot ??
+    given.nodeName ??
+    given.node ??
+    "configuration",
   placeOf: placesOf(node),
 });
 
@@ -303,7 +317,7 @@ const LEVEL: Readonly<Record<LintSeverity, CodedAnnotation["level"]>> = {
 };
 const annotationsOf = ({ findings, placeOf, name }: LintedFile): readonly CodedAnnotation[] =>
   findings.map(({ severity, code, field, message, advice }) => {
-    const [, file = name, line = "1"] = /^(.*):(\d+)$/.exec(placeOf(field) ?? "") ?? [];
+    const [, file = name, line = "1"] = /^(.*):(\d+)$/.exec(placeOf(field) ?? name) ?? [];
     const [title, text] = [`${code} (${severity})`, `${field === "" ? "" : `${field}: `}${message}; ${advice}`];
     return { level: LEVEL[severity], file, line: Number(line), title, message: text, code, subject: field };
   });

@@ -48,9 +48,9 @@ export async function upgrade(given: UpgradeFlags, cli: Cli): Promise<Outcome> {
     return fault(EXIT.badInput, "--node takes the node's latest snapshot: give it without files of a node");
   }
   const asksHistory = [since, until, pageToken].some((one) => one !== undefined);
-  const { file, commandLine, snapshot } = read.value;
+  const { file, commandLine, snapshot, warnings } = read.value;
   const hasFile = file !== null || commandLine !== null || snapshot !== undefined;
-  warnAll(cli.terminal, commandLine?.warnings ?? []);
+  warnAll(cli.terminal, warnings);
   if (!asksHistory && nodeName === undefined) {
     if (hasFile) return filesAlone(read.value, request.value, given, cli);
     if ((dataDir ?? database ?? api) === undefined) {
