@@ -206,13 +206,59 @@ cases:
       /nowhere: no such file or folder: check the path/,
     );
     expect((await run(["test", folderWith({ "node.yaml": NODE })])).stderr).toMatch(/no case is there/);
-    const cluster = "kind: admission\ngiven: {context: prod}\n";
-    expect(await mismatchesOf("{verdict: decided}", cluster)).toEqual([
-      ["error", "an answer", expect.stringMatching(/case\.yaml: given\.context: has no place in a case$/)],
-    ]);
-    const late = "kind: admission\ngiven: {observed-at: now}\n";
-    expect((await mismatchesOf("{verdict: decided}", late))?.[0]?.[2]).toMatch(
-      /given\.observed-at: write now beside given$/,
+  });
+
+  test.each([
+    [
+      "given: {nodee: node.yaml}",
+      "case.yaml:4:16: given.nodee: is no option of `nodewise decide admission`: did you mean `node`?",
+    ],
+    [
+      "given: {snapshott: {}, pots: []}",
+      "given.pots: is no option of `nodewise decide admission`: did you mean `pods`?",
+    ],
+    [
+      "given: {quite-other: 1}",
+      "is no option of `nodewise decide admission`: `nodewise decide admission --help` lists them",
+    ],
+    ["given: {context: prod}", "given.context: has no place in a case"],
+    ["given: {observed-at: now}", 'given["observed-at"]: write now beside given'],
+    [
+      "kubelet: [1.36, 1.37]\nexpect: {reasons: [resorce_short]}",
+      "case.yaml:5:20: expect.reasons[0]: is no code of a reason of admission: did you mean `resource_short`?",
+    ],
+    ["expect: {reasons: [image_pulled_slowly]}", "expect.reasons[0]: is no code of a reason of admission: there are "],
+    ["expect: {verdict: admited}", "case.yaml:4:19: expect.verdict: must be one of decided, refused, "],
+    ["expect: {verdict: refusd}", ": did you mean `refused`?"],
+    ["expect: {refusal: {code: need_input}}", "expect.refusal.code: must be one of needs_input, "],
+    ["cases: [{name: a, expect: {verdict: refused}, given: {poods: []}}]", "case.yaml:3:62: cases[0].given.poods: "],
+  ])(
+    "a word that there is not is a fault of the case file, told with the one that may have been meant: %s",
+    async (text, told) => {
+      const base = text.startsWith("cases") ? "" : "name: x\n";
+      const expected = text.includes("expect") ? "" : "\nexpect: {verdict: refused}";
+      const file = join(
+        folderWith({ "node.yaml": NODE, "case.yaml": `# words\n${base}kind: admission\n${text}${expected}\n` }),
+        "case.yaml",
+      );
+      const { code, stdout, stderr } = await run(["test", file]);
+      expect([code, stdout]).toEqual([2, expect.stringMatching(/^0 passed, 0 failed, \d faults? in case files\n$/)]);
+      expect(stderr).toContain(told);
+      expect(stderr.match(/case\.yaml:\d+:\d+: /g)).toHaveLength(Number(/(\d) fault/.exec(stdout)?.[1]));
+    },
+  );
+
+  test("what cases have in common is wrong once; a switch is given by either of its names", async () => {
+    const cases = "cases:\n  - {name: a, expect: {verdict: fails}}\n  - {name: b, expect: {verdict: fails}}\n";
+    const wrong = folderWith({ "case.yaml": `kind: probes\ngiven: {secnds: 3}\n${cases}` });
+    expect((await run(["test", wrong])).stderr).toMatch(
+      /^nodewise: \S+case\.yaml:2:17: given\.secnds: .*did you mean `seconds`\?\n$/,
     );
+    const pod =
+      "{metadata: {name: web, namespace: shop}, spec: {containers: [{name: app, livenessProbe: {exec: {command: [x]}}}]}}";
+    const both = folderWith({
+      "case.yaml": `kind: probes\ngiven: {pod: ${pod}, liveness: fail, seconds: 60}\ncases:\n  - {name: a, given: {back-off: false}, expect: {verdict: restarts}}\n  - {name: b, given: {no-back-off: true}, expect: {verdict: restarts}}\n`,
+    });
+    expect((await report(both)).cases.map(({ mismatches }) => mismatches)).toEqual([[], []]);
   });
 });

@@ -1,12 +1,16 @@
 import { readdirSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { Command } from "commander";
 import * as z from "zod";
 import type { InputDocument } from "../../documents/inputs/origin.ts";
 import { placedIssue } from "../../documents/problem.ts";
-import { KINDS } from "../../model/decision.ts";
+import { KINDS, type Kind, REFUSAL_CODES, VERDICTS } from "../../model/decision.ts";
+import { specOf } from "../../model/kinds.ts";
 import { nearName } from "../../model/near-name.ts";
 import { isObject } from "../../model/own.ts";
 import { err, ok, type Result } from "../../model/result.ts";
+import { withClusterOptions } from "../cluster-options.ts";
+import { addKindOptions } from "../decide/kind-options.ts";
 import { readDocument, readInput, valueAt } from "../inputs/read.ts";
 import { EXIT, type Fault, fault } from "../terminal.ts";
 
@@ -26,15 +30,15 @@ const givenForm = z
 
 const expectForm = z
   .strictObject({
-    verdict: text.describe("the decision's verdict, such as refused"),
+    verdict: z.enum(VERDICTS).describe("the decision's verdict, such as refused"),
     decision: members.describe(
       "of the decision, the members that count: objects may hold others too, lists hold just these entries. In the place of a list, an object picks entries: by number, or by a member's value such as `name=app`",
     ),
-    reasons: z.array(text).describe("codes that are among those of the reasons"),
+    reasons: z.array(text).describe("codes that are among those of the reasons; each is one that the kind has"),
     needs: z.array(text).describe("inputs that the answer names as missing"),
     next: members.describe("of what is remembered for the next pass, the members that count"),
     refusal: z
-      .strictObject({ code: text, message: text, needs: z.array(text) })
+      .strictObject({ code: z.enum(REFUSAL_CODES), message: text, needs: z.array(text) })
       .partial()
       .describe("there is no decision, and this is why"),
     error: text.describe("the input is bad, and a line of what is told about it holds this text"),
@@ -68,7 +72,7 @@ export interface Case {
   readonly name: string;
   readonly file: string;
   readonly line: number;
-  readonly kind: (typeof KINDS)[number];
+  readonly kind: Kind;
   /** Undefined: as the node tells, or the newest. */
   readonly kubelet: string | undefined;
   readonly now: string | undefined;
@@ -153,12 +157,22 @@ function casesIn(document: InputDocument): Result<readonly Case[], readonly stri
   if (!read.success) return err(read.error.issues.flatMap((issue) => issueLines(document, issue)));
   const { cases, ...shared } = "cases" in read.data ? read.data : { cases: [read.data] };
   const made: Case[] = [];
+  /** What cases have in common is wrong for each of them, and told once. */
+  const faults = new Set<string>();
   for (const [i, own] of cases.entries()) {
     const at = several ? ["cases", i] : [];
     const kind = own.kind ?? shared.kind;
     if (kind === undefined)
       return err([placedIssue(document, { base: at, at: ["kind"], message: `must be one of ${KINDS.join(", ")}` })]);
-    const given = new Map([...optionsAt(shared.given, ["given"]), ...optionsAt(own.given, [...at, "given"])]);
+    const given: Case["given"] = new Map([
+      ...optionsAt(shared.given, ["given"]),
+      ...optionsAt(own.given, [...at, "given"]),
+    ]);
+    const wrong = [
+      ...givenFaults(kind, given),
+      ...reasonFaults(kind, own.expect.reasons, [...at, "expect", "reasons"]),
+    ];
+    for (const { path, message } of wrong) faults.add(placedIssue(document, { base: [], at: path, message }));
     const kubelets = own.kubelet ?? shared.kubelet ?? [undefined];
     for (const kubelet of kubelets)
       made.push({
@@ -172,7 +186,64 @@ function casesIn(document: InputDocument): Result<readonly Case[], readonly stri
         expect: own.expect,
       });
   }
-  return ok(made);
+  return faults.size === 0 ? ok(made) : err([...faults]);
+}
+
+interface CaseFault {
+  readonly path: readonly Step[];
+  readonly message: string;
+}
+
+/** A case is what its files say, whatever cluster there is and however it is printed. */
+const NOT_GIVEN = [
+  ...withClusterOptions(new Command()).options.map(({ long }) => wordOf(long)),
+  ...["output", "help", "kubelet", "observed-at"],
+];
+const INSTEAD: Readonly<Record<string, string>> = {
+  kubelet: "kubelet beside given",
+  "observed-at": "now beside given",
+};
+
+/** Options that the kind's command does not have, with the one that may have been meant, or that no case can have. */
+function givenFaults(kind: Kind, given: Case["given"]): readonly CaseFault[] {
+  const command = new Command();
+  addKindOptions(command, kind);
+  const words = command.options.map(({ long }) => wordOf(long)).filter((word) => !NOT_GIVEN.includes(word));
+  const known = [...words, ...words.map((word) => word.replace(/^no-/, ""))];
+  return Array.from(given, ([option, { path }]) => ({ path, message: givenFault(kind, option, known) })).filter(
+    (fault): fault is CaseFault => fault.message !== null,
+  );
+}
+
+function givenFault(kind: Kind, option: string, known: readonly string[]): string | null {
+  if (known.includes(option)) return null;
+  const instead = INSTEAD[option];
+  if (instead !== undefined) return `write ${instead}`;
+  if (NOT_GIVEN.includes(option)) return "has no place in a case";
+  return `is no option of \`nodewise decide ${kind}\`: ${meant(option, known) ?? `\`nodewise decide ${kind} --help\` lists them`}`;
+}
+
+function reasonFaults(kind: Kind, reasons: readonly string[] = [], at: readonly Step[]): readonly CaseFault[] {
+  const codes = specOf(kind).reasons;
+  return reasons.flatMap((code, i) =>
+    codes.includes(code)
+      ? []
+      : [
+          {
+            path: [...at, i],
+            message: `is no code of a reason of ${kind}: ${meant(code, codes) ?? `there are ${codes.join(", ")}`}`,
+          },
+        ],
+  );
+}
+
+function wordOf(long: string | null | undefined): string {
+  return (long ?? "").replace(/^--/, "");
+}
+/** The proposal of a word; null: none is near. */
+function meant(given: unknown, words: readonly string[]): string | null {
+  const near = typeof given === "string" ? nearName(given, words) : null;
+  return near === null ? null : `did you mean \`${near}\`?`;
 }
 
 const MEMBERS = [...Object.keys(caseForm.shape), "cases", ...Object.keys(expectForm.def.shape)];
@@ -180,19 +251,18 @@ const MEMBERS = [...Object.keys(caseForm.shape), "cases", ...Object.keys(expectF
 /** A line for each place that is wrong, with the word that was perhaps meant. */
 function issueLines(document: InputDocument, issue: z.core.$ZodIssue): readonly string[] {
   const at = issue.path as Step[];
-  const meant = (given: unknown, names: readonly string[]): string => {
-    const near = typeof given === "string" ? nearName(given, names) : null;
-    return near === null ? "" : `: did you mean \`${near}\`?`;
-  };
   if (issue.code === "unrecognized_keys")
     return issue.keys.map((key) => {
-      const message = `is no member that a case has${meant(key, MEMBERS)}`;
+      const proposal = meant(key, MEMBERS);
+      const message = `is no member that a case has${proposal === null ? "" : `: ${proposal}`}`;
       return placedIssue(document, { base: [], at: [...at, key], message });
     });
-  const proposal = at.at(-1) === "kind" ? meant(valueAt(document, at), KINDS) : "";
-  return [
-    placedIssue(document, { base: [], at, message: `${issue.message.replace(/^Invalid input: /, "")}${proposal}` }),
-  ];
+  const words = issue.code === "invalid_value" ? issue.values.map(String) : [];
+  const proposal = meant(valueAt(document, at), words);
+  const said =
+    words.length === 0 ? issue.message.replace(/^Invalid input: /, "") : `must be one of ${words.join(", ")}`;
+  const message = proposal === null ? said : `${said}: ${proposal}`;
+  return [placedIssue(document, { base: [], at, message })];
 }
 
 const optionsAt = (given: Readonly<Record<string, unknown>> = {}, at: readonly Step[]) =>

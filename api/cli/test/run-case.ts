@@ -1,10 +1,8 @@
 import { existsSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { Command } from "commander";
 import { PARTS } from "../../documents/inputs/parts.ts";
 import { type Fields, isObject } from "../../model/own.ts";
 import { plainPaint } from "../../text/style.ts";
-import { withClusterOptions } from "../cluster-options.ts";
 import { addDecide } from "../decide/command.ts";
 import { runCommandLine } from "../program.ts";
 import type { Case } from "./case-file.ts";
@@ -23,8 +21,7 @@ export interface Tried {
 /** Decides as `nodewise decide` does, in this process, and compares. */
 export async function tryCase(of: Case): Promise<Tried> {
   const began = performance.now();
-  const args = argumentsOf(of);
-  const came = typeof args === "string" ? { output: null, lines: [args] } : await decided(args);
+  const came = await decided(argumentsOf(of));
   const seconds = (performance.now() - began) / 1000;
   const codes = came.output === null ? new Set<string>() : reasonCodes(came.output);
   return { case: of, mismatches: mismatches(of.expect, came), codes, seconds };
@@ -59,25 +56,13 @@ const FILES: ReadonlySet<string> = new Set([
   ...PARTS.map(({ option }) => option),
   ...["snapshot", "pod", "ask", "facts", "patch"],
 ]);
-/** A case is what its files say, whatever cluster there is and however it is printed. */
-const NOT_GIVEN: ReadonlySet<string> = new Set([
-  ...withClusterOptions(new Command()).options.map(({ long }) => (long ?? "").replace(/^--/, "")),
-  ...["output", "help", "kubelet", "observed-at"],
-]);
-const INSTEAD: Readonly<Record<string, string>> = {
-  kubelet: "kubelet beside given",
-  "observed-at": "now beside given",
-};
-
-/** The command line behind `decide`, or what is wrong with the case. */
-function argumentsOf({ kind, kubelet, now, given, file }: Case): readonly string[] | string {
+/** The command line behind `decide`. */
+function argumentsOf({ kind, kubelet, now, given, file }: Case): readonly string[] {
   const args: string[] = [kind, "--output", "json"];
   if (!given.has("explain")) args.push("--explain", "reasons");
   if (kubelet !== undefined) args.push("--kubelet", kubelet);
   if (now !== undefined) args.push("--observed-at", now);
   for (const [option, { value, path }] of given) {
-    if (NOT_GIVEN.has(option))
-      return `${file}: given.${option}: ${INSTEAD[option] === undefined ? "has no place in a case" : `write ${INSTEAD[option]}`}`;
     if (FILES.has(option)) args.push(`--${option}`, fileOf(option, value, path, file));
     else args.push(...valuesOf(option, value));
   }
