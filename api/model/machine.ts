@@ -29,6 +29,10 @@ const ownForm = z.object({
 export type Machine = z.output<typeof ownForm>;
 export const machine = z.preprocess(fromMachineInfo, ownForm);
 
+/** Whether it tells the memory of its NUMA nodes; what lscpu prints does not. */
+export const knowsMemory = ({ numaNodes }: Machine): boolean =>
+  (numaNodes ?? []).some(({ memoryBytes }) => memoryBytes !== undefined);
+
 type Loose = Readonly<Record<string, unknown>>;
 const list = (v: unknown): readonly Loose[] =>
   Array.isArray(v) ? (v.filter((x) => typeof x === "object" && x) as Loose[]) : [];

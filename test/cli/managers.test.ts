@@ -177,6 +177,38 @@ NUMA  FREE CPUS  WHOLE CORES  SPLIT  LARGEST BLOCK  FREE MEMORY  LARGEST GUARANT
 46 % of the free CPUs lie outside the largest block`);
   });
 
+  test("lscpu tells no memory of NUMA nodes, which is said where it is missing, with what to give", async () => {
+    const lines = [
+      ["CPU(s)", "16"],
+      ["On-line CPU(s) list", "0-15"],
+      ["Thread(s) per core", "1"],
+      ["Socket(s)", "1"],
+      ["NUMA node0 CPU(s)", "0-7"],
+      ["NUMA node1 CPU(s)", "8-15"],
+    ];
+    const lscpu = file(
+      "lscpu.json",
+      JSON.stringify({ lscpu: lines.map(([field, data]) => ({ field: `${field}:`, data })) }),
+    );
+    const decide = (kind: string, ...args: string[]) => run(["decide", kind, "--machine", lscpu, ...TRADER, ...args]);
+    const topology = (await decide("topology")).stdout;
+    expect(topology.match(/ not known {2}not known$/gm)).toHaveLength(3);
+    expect(topology).toMatch(
+      /^not known: memoryBytes of each of machine\.numaNodes, which lscpu does not tell \(give the machine that `nodewise snapshot` prints there, /m,
+    );
+    const memory = await decide("memory");
+    expect(memory).toMatchObject({ code: 0, stderr: "" });
+    expect(linesOf(memory.stdout)[1]).toMatch(
+      /memoryManagerPolicy None \(the machine has no memoryBytes of its numaNodes, which lscpu does not tell: give /,
+    );
+    expect((await decide("cpus")).stdout).not.toContain("memoryManagerPolicy");
+    const refused = await decide("memory", "--policy", "Static");
+    expect(refused).toMatchObject({ code: 1, stdout: "" });
+    expect(refused.stderr).toMatch(
+      /memoryBytes of each of machine\.numaNodes.*lscpu does not tell.*; here: --machine of a file that has it, in the place of lscpu's\n$/,
+    );
+  });
+
   test.each([100, 80, 60])("keeps to %d columns", async (columns) => {
     const args = ["decide", "topology", "--machine", "epyc-2s-nps4", "--policy", "restricted", ...TRADER];
     const { stdout } = await run(args, { env: { COLUMNS: String(columns) } });

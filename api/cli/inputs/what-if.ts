@@ -3,7 +3,7 @@ import { assumedTime } from "../../documents/inputs/origin.ts";
 import { type AskOf, KINDS, type Kind } from "../../model/decision.ts";
 import { specOf, traitsOf } from "../../model/kinds.ts";
 import { type KubeletConfiguration, kubeletConfiguration } from "../../model/kubelet-configuration.ts";
-import type { Machine } from "../../model/machine.ts";
+import { knowsMemory, type Machine } from "../../model/machine.ts";
 import { namespacedPodName } from "../../model/pod.ts";
 import { ok, type Result } from "../../model/result.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
@@ -65,13 +65,14 @@ export function whatIf(
 ): Result<WhatIf, Fault> {
   const changes = changesOf(kind, options);
   if (!changes.ok) return changes;
-  const { managers, defaultsConfiguration, needsTime } = traitsOf(kind);
+  const { managers, policy, defaultsConfiguration, needsTime } = traitsOf(kind);
   const given = snapshot.kubeletConfiguration ?? undefined;
   const machine = snapshot.machine ?? undefined;
   if (given === undefined && isMachineGiven && machine !== undefined && managers === "itself") {
     const kept = defaults.evictionHard["memory.available"];
     const kubeletConfiguration = assumedFor(machine, changes.value, kept);
-    const text = assumptionText(kubeletConfiguration, kept);
+    const lacksMemory = policy?.field === "memoryManagerPolicy" && !knowsMemory(machine);
+    const text = assumptionText(kubeletConfiguration, kept, lacksMemory);
     return ok({
       snapshot: withConfiguration(snapshot, kubeletConfiguration),
       assumed: [{ text, data: { kubeletConfiguration } }],
@@ -132,11 +133,14 @@ function assumedFor({ cpus = [], numaNodes = [] }: Machine, changes: Configurati
   return { ...merged, reservedMemory: [{ numaNode: home.id, limits: { memory: kept } }] };
 }
 
-function assumptionText(configuration: Configuration, kept: string): string {
+function assumptionText(configuration: Configuration, kept: string, lacksMemory: boolean): string {
   const said = Object.entries(configuration).map(([field, value]) => {
     if (typeof value === "string") return `${field} ${value}`;
     const [{ numaNode }] = value as [{ numaNode: number }];
     return `${field} ${kept} of NUMA node ${numaNode} (evictionHard's default)`;
   });
+  if (lacksMemory) said.push(WITHOUT_MEMORY);
   return `${said.join(", ")}; --config takes another`;
 }
+const WITHOUT_MEMORY =
+  "memoryManagerPolicy None (the machine has no memoryBytes of its numaNodes, which lscpu does not tell: give what `nodewise snapshot` prints there as machine, or cAdvisor's MachineInfo)";

@@ -1,6 +1,6 @@
 import { type Amount, add, ZERO } from "../../model/amount.ts";
 import type { Refusal } from "../../model/decision.ts";
-import type { Machine } from "../../model/machine.ts";
+import { knowsMemory, type Machine } from "../../model/machine.ts";
 import { podUid } from "../../model/pod.ts";
 import { err, ok, type Result } from "../../model/result.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
@@ -220,7 +220,7 @@ function missingMachine({ cpuPolicy, memoryPolicy, topologyPolicy }: Settings, m
   const hasCpus = (machine.cpus ?? []).length > 0;
   const hasNodes = (machine.numaNodes ?? []).length > 0;
   if (cpuPolicy === "static" && !hasCpus) missing.push("machine.cpus");
-  if (memoryPolicy === "Static" && !(machine.numaNodes ?? []).some(({ memoryBytes }) => memoryBytes !== undefined)) {
+  if (memoryPolicy === "Static" && !knowsMemory(machine)) {
     missing.push("machine.numaNodes");
   } else if (topologyPolicy !== "none" && !hasNodes && !hasCpus) missing.push("machine.numaNodes");
   return missing;

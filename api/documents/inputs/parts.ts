@@ -100,7 +100,13 @@ export function optionFor(path: string): string {
 }
 
 /** Where a missing input is to come from: the option that gives it, or what the stats that were given lack. */
-export function adviceFor(path: string, { stats }: { readonly stats?: unknown }): string {
+export function adviceFor(
+  path: string,
+  { stats, machine }: { readonly stats?: unknown; readonly machine?: unknown },
+): string {
+  // the machine is there, and lscpu made it
+  if (path === "machine.numaNodes" && machine !== undefined && machine !== null)
+    return "give --machine of a file that has it, in the place of lscpu's";
   if (stats === undefined || stats === null || !path.startsWith("stats.")) return `give ${optionFor(path)}`;
   return `the given stats have no ${path.slice("stats.".length)}${optionFor(path).replace("--stats", "")}`;
 }

@@ -1,4 +1,5 @@
 import { countCpus } from "../../model/cpu-set.ts";
+import { knowsMemory } from "../../model/machine.ts";
 import type { PodSize, TopologyDecision } from "../../model/managers.ts";
 import { humanBytes } from "../size.ts";
 import { printable } from "../style.ts";
@@ -63,8 +64,9 @@ export function assignedTable({
   );
 }
 
-function roomTable({ decision, columns, paint, notesAt }: Shown<TopologyDecision>): string {
+function roomTable({ decision, columns, paint, notesAt, machine }: Shown<TopologyDecision>): string {
   const { numaNodes, node } = decision;
+  const isMemoryKnown = machine === undefined || numaNodes.length === 0 || knowsMemory(machine);
   const share = (part: number): string => `${Math.round(part * 100)} %`;
   const rowOf = (name: string, room: (typeof numaNodes)[number] | typeof node) => [
     name,
@@ -72,8 +74,8 @@ function roomTable({ decision, columns, paint, notesAt }: Shown<TopologyDecision
     `${room.freeCores}`,
     share(room.splitShare),
     `${room.largestBlock}`,
-    humanBytes(room.freeMemory),
-    podSizeText(room.largestPod),
+    isMemoryKnown ? humanBytes(room.freeMemory) : "not known",
+    isMemoryKnown ? podSizeText(room.largestPod) : "not known",
   ];
   const drawn = table(
     [
@@ -97,8 +99,11 @@ function roomTable({ decision, columns, paint, notesAt }: Shown<TopologyDecision
   );
   const scattered =
     node.scattered > 0 ? paint("dim", `${share(node.scattered)} of the free CPUs lie outside the largest block\n`) : "";
-  return `${drawn}${scattered}`;
+  return `${drawn}${scattered}${isMemoryKnown ? "" : paint("yellow", `${NO_MEMORY}\n`)}`;
 }
+
+const NO_MEMORY =
+  "not known: memoryBytes of each of machine.numaNodes, which lscpu does not tell (give the machine that `nodewise snapshot` prints there, or cAdvisor's MachineInfo)";
 
 const podSizeText = (size: PodSize | null): string =>
   size === null ? "none" : `${size.cpus} CPUs, ${humanBytes(size.memory)}`;
