@@ -222,6 +222,15 @@ describe.concurrent("decide resize over pods of several nodes", () => {
     ]);
   });
 
+  test("a file of several that is wrong has no answer, and stops none of the others", async () => {
+    const torn = file("torn.json", "{");
+    const both = await ask("--snapshots", nodeFile("d1", "burst-lim"), torn, "-l", "app=web", "--to", "cpu=90m");
+    expect({ code: both.code, stderr: both.stderr }).toEqual({ code: 1, stderr: "" });
+    expect(both.stdout).toMatch(/^default\/burst-lim +d1 +InProgress/m);
+    expect(both.stdout).toMatch(/torn\.json: no answer: .*torn\.json:1:2: is not JSON/);
+    expect(await ask("--snapshots", torn)).toMatchObject({ code: 2, stdout: "" });
+  });
+
   test("takes the patch and the recommendation of a file, and tells what waits where nothing is asked", async () => {
     const [node, change] = [
       nodeFile("b1", "burst-lim"),

@@ -314,11 +314,7 @@ test.each([
   "%s: told with its place, and the rest of the form stays",
   async (_name, files, words) => {
     const { app } = appOver({});
-    const page = await asked(app, {
-      files,
-      texts: { paste: fileOf("machine.json"), change: "maxPods: 7", remove: "a/b" },
-      status: 422,
-    });
+    const page = await asked(app, { files, texts: { change: "maxPods: 7", remove: "a/b" }, status: 422 });
     expect(plain(page)).toContain(words);
     expect(page).toContain('aria-invalid="true"');
     expect(page).toContain(">\nmaxPods: 7</textarea>");
@@ -388,18 +384,33 @@ test("files that are empty, no text, or nothing of a node are told, each by itse
   for (const words of told.slice(0, 3)) expect(nothing).toContain(words);
 });
 
-test("what is wrong with one part leaves the others kept", async () => {
+test("files that cannot be read, or are wrong, are told, each with its place, and stop nothing", async () => {
   const { app } = appOver({});
   const files = [
     ...without("pods.json"),
-    ["pods.json", '{"kind":"PodList","items":[{"metadata":{"name":"x"},"spec":{"containers":[]}}]}'] as const,
+    ["torn.json", '{"kind": "PodList", "items": ['],
+    ["page.html", "<html>: [\n"],
+    ["bomb.yaml", `a: &a [x]\nb: &b [${"*a,".repeat(1100)}]`],
+    ["nodes.json", '{"kind":"List","items":[{"kind":"Node"},{"kind":"Node"}]}'],
+    ["pods.json", '{"kind":"PodList","items":[{"metadata":{"name":"x"},"spec":{"containers":[]}}]}'],
+  ] as const;
+  const told = [
+    "torn.json:1:31: is not JSON: expected a value; the text is cut off; passed over",
+    "page.html:2:1: is not YAML or JSON",
+    "bomb.yaml:",
+    "nodes.json: is a list of 2 nodes: give one (kubectl get node NAME -o json); passed over",
+    "pods.json:1:74: pods[0].spec.containers: a pod has at least one container; passed over",
   ];
-  const page = await asked(app, { files, status: 422 });
-  expect(plain(page)).toContain("pods.json:1:74: pods[0].spec.containers: a pod has at least one container");
+  const page = await asked(app, { files, texts: { change: "maxPods: 7" } });
+  expect(page).not.toContain('aria-invalid="true"');
+  for (const words of told) expect(plain(resultIn(page)).split("What would change")[0]).toContain(words);
+  expect(plain(resultIn(page))).toContain("maxPods 20 7");
   const kept = JSON.parse(keptIn(page)) as object;
   expect(kept).toHaveProperty("node");
   expect(kept).toHaveProperty("stats");
   expect(kept).not.toHaveProperty("pods");
+  const alone = await asked(app, { files: files.slice(-1), texts: { change: "maxPods: 7" }, status: 422 });
+  expect(plain(alone)).toContain("pods.json:1:74: pods[0].spec.containers: a pod has at least one container");
 });
 
 test.each([

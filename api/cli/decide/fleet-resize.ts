@@ -119,6 +119,8 @@ interface Answered {
   readonly outcome: Result<{ readonly decision: ResizeDecision }, string>;
 }
 
+const unread = (node: string, why: string): Answered => ({ node, policyVersion: "", leftOut: [], outcome: err(why) });
+
 async function ofFiles(
   asked: FleetAsk,
   { snapshots = [], kubelet }: FleetFlags,
@@ -127,15 +129,11 @@ async function ofFiles(
   for (const path of snapshots) {
     if (path === "-") return fault(EXIT.badInput, "--snapshots takes files: standard input is read once");
     const source = await readDocument(path);
-    if (!source.ok) return source;
-    const answer = await answerOf(
-      asked,
-      fieldsOf(source.value.value),
-      { snapshot: path, ...(kubelet && { kubelet }) },
-      path,
-    );
-    if (!answer.ok) return answer;
-    answers.push(answer.value);
+    const files = { snapshot: path, ...(kubelet && { kubelet }) };
+    const answer = source.ok ? await answerOf(asked, fieldsOf(source.value.value), files, path) : source;
+    // one of several that is wrong stops none of the others
+    if (!answer.ok && snapshots.length === 1) return answer;
+    answers.push(answer.ok ? answer.value : unread(path, answer.error.lines.join("; ")));
   }
   return ok(answers);
 }
@@ -144,7 +142,6 @@ async function ofCluster(asked: FleetAsk, flags: FleetFlags, cli: Cli): Promise<
   const { kubelet, nodes } = flags;
   if (!asksCluster(flags, cli, { namesObject: true, hasFiles: false }))
     return fault(EXIT.badInput, "of which nodes? --context NAME is a live cluster, --snapshots are files");
-  const unread = (node: string, why: string): Answered => ({ node, policyVersion: "", leftOut: [], outcome: err(why) });
   const answered = async (node: string, live: Result<ClusterNode, ClusterFault>): Promise<Answered> => {
     if (!live.ok) return unread(node, clusterFaultText(live.error));
     const { snapshot } = live.value;

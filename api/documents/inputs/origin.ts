@@ -31,18 +31,20 @@ export interface Origin {
 
 /** `pods.yaml:12:7: pods[0].spec.containers: a pod has at least one container`: the issue with the place a person can go to. */
 export function issueText(issue: InputIssue, origins: readonly Origin[]): string {
-  const steps = stepsOf(issue.path);
-  const origin = nearest(origins, steps);
+  const origin = originOf(issue, origins);
   if (origin === undefined) return `${issue.path}: ${issue.message}`;
   if (!origin.source.hasPlaces) return `${origin.source.file}: ${issue.path}: ${issue.message}`;
-  const at = steps.slice(origin.at.length);
+  const at = stepsOf(issue.path).slice(origin.at.length);
   return placedIssue(origin.source, { base: origin.base, at, name: issue.path, message: issue.message });
 }
 
-const nearest = (origins: readonly Origin[], steps: Path): Origin | undefined =>
-  origins
+/** What gave the value that an issue is about; undefined: no document did. */
+export function originOf({ path }: InputIssue, origins: readonly Origin[]): Origin | undefined {
+  const steps = stepsOf(path);
+  return origins
     .filter(({ at }) => at.every((step, i) => step === steps[i]))
     .reduce<Origin | undefined>((a, b) => (a === undefined || b.at.length > a.at.length ? b : a), undefined);
+}
 
 /** `limits["a/b"]`, `containers[0].name` -> their steps; `$` is the whole. */
 export function stepsOf(path: string): Path {

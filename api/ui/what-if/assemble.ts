@@ -1,7 +1,8 @@
 import type { SnapshotRow } from "../../../db/rows.ts";
 import { decideKind } from "../../decide/kinds/index.ts";
-import { issueText, type Origin, type Path } from "../../documents/inputs/origin.ts";
+import { issueText, type Origin, originOf, type Path } from "../../documents/inputs/origin.ts";
 import { PARTS } from "../../documents/inputs/parts.ts";
+import type { SourceDocument } from "../../documents/problem.ts";
 import { nodeNamed } from "../../http/nodes.ts";
 import { type Exchange, snapshotSeen } from "../../http/route.ts";
 import { askedPodRef, decodeAsk } from "../../model/asks.ts";
@@ -229,6 +230,8 @@ function withUid(pod: unknown, i: number): unknown {
 export interface Checked {
   readonly snapshot: Snapshot | null;
   readonly faults: readonly string[];
+  /** The documents that the faults are in, of those that have a place. */
+  readonly wrong: ReadonlySet<SourceDocument>;
   /** The parts that are as they should be, in the form in which a snapshot is stored. */
   readonly kept: Snapshot | null;
 }
@@ -236,9 +239,10 @@ export interface Checked {
 /** Checks what was put together. What is wrong is told with its place, and the rest is kept. */
 export function checked({ input, origins }: Pick<Assembled, "input" | "origins">): Checked {
   const decoded = decodeSnapshot(input);
-  if (decoded.ok) return { snapshot: decoded.value, faults: [], kept: decoded.value };
+  if (decoded.ok) return { snapshot: decoded.value, faults: [], wrong: new Set(), kept: decoded.value };
   const faults = decoded.error.map((issue) => issueText(issue, origins));
-  return { snapshot: null, faults: [...new Set(faults)], kept: keptOf(input, decoded.error) };
+  const wrong = new Set(decoded.error.flatMap((issue) => originOf(issue, origins)?.source ?? []));
+  return { snapshot: null, faults: [...new Set(faults)], wrong, kept: keptOf(input, decoded.error) };
 }
 
 function keptOf(input: Fields, issues: readonly InputIssue[]): Snapshot | null {

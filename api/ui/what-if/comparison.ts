@@ -25,6 +25,7 @@ import { all, type Html, prose } from "../page.ts";
 import {
   type Assembled,
   assemble,
+  type Checked,
   checked,
   type Plan,
   type PodAsk,
@@ -76,48 +77,56 @@ export function beforeOf(
   if (known === null) tell("files", ["what the form kept of the files cannot be read: choose them again"]);
   const ofFiles = files.map(recognise);
   const pasted = texts.paste.trim() === "" ? null : recognise({ name: "the text", text: texts.paste });
-  tell(
-    "files",
-    ofFiles.flatMap((each) => each.faults),
-  );
   tell("paste", pasted?.faults ?? []);
-  const passed = (field: FormFault["field"], all: readonly string[]) => all.map((text) => ({ field, text }));
+  const put = (ofOthers: readonly Part[]) => putTogether(stored, known, [...ofOthers, ...(pasted?.parts ?? [])], texts);
+  const ofAll = ofFiles.flatMap((each) => each.parts);
+  const whole = put(ofAll);
+  const fileParts = ofAll.filter(({ source }) => !whole.checked.wrong.has(source));
+  const rest = fileParts.length < ofAll.length ? put(fileParts) : whole;
+  // what is wrong with a file is told, and stops nothing where the rest is something of a node
+  const { assembled, chosen, checked: found, isWhole } = rest.isNothing ? whole : rest;
+  const wrong = [
+    ...ofFiles.flatMap((each) => each.faults),
+    ...(rest.isNothing ? [] : whole.checked.faults.filter((text) => !found.faults.includes(text))),
+  ];
+  if (rest.isNothing) tell("files", wrong);
   const warnings = [
     ...unreadable,
-    ...passed(
+    ...passedOver(
       "files",
       ofFiles.flatMap((each) => each.passed),
     ),
-    ...passed("paste", pasted?.passed ?? []),
+    ...passedOver("files", rest.isNothing ? [] : wrong.map((text) => `${text}; passed over`)),
+    ...passedOver("paste", pasted?.passed ?? []),
   ];
-  const fileParts = ofFiles.flatMap((each) => each.parts);
-  const parts = [...fileParts, ...(pasted?.parts ?? [])];
-  const isWhole = parts.some(({ part }) => part === "snapshot");
-  const all = assemble(merged(isWhole ? {} : stored, known), parts);
-  tell(pasted === null ? "files" : "paste", all.faults);
-  const chosen = withChoices(all.input, texts);
+  tell(pasted === null ? "files" : "paste", assembled.faults);
   tell("machine", chosen.faults);
-  const isNothing = Object.keys(chosen.input).length === 0;
-  const {
-    snapshot,
-    faults: wrong,
-    kept: right,
-  } = isNothing ? { snapshot: null, faults: [], kept: null } : checked({ ...all, input: chosen.input });
-  tell(fileParts.length === 0 && pasted !== null ? "paste" : "files", wrong);
+  tell(ofAll.length === 0 && pasted !== null ? "paste" : "files", found.faults);
   const { kept, lost } = keptOf(known ?? {}, fileParts);
-  const { assumed, snapshot: timed } = withTime(snapshot, nowMs);
+  const { assumed, snapshot: timed } = withTime(found.snapshot, nowMs);
   return {
     snapshot: faults.length === 0 ? timed : null,
-    known: timed ?? (right === null || Object.keys(right).length <= 1 ? null : right),
+    known: timed ?? (found.kept === null || Object.keys(found.kept).length <= 1 ? null : found.kept),
     configuration: chosen.input["kubeletConfiguration"],
-    faults,
-    warnings,
-    given: all.given,
+    ...{ faults, warnings, given: assembled.given },
     assumed: [...chosen.assumed, ...assumed],
-    kept,
-    lost,
-    isWhole,
+    ...{ kept, lost, isWhole },
   };
+}
+
+const passedOver = (field: FormFault["field"], all: readonly string[]): readonly FormFault[] =>
+  all.map((text) => ({ field, text }));
+
+/** What is given of a node with these parts, and what is wrong with it. */
+function putTogether(stored: Fields | null, known: Fields | null, parts: readonly Part[], texts: Given["texts"]) {
+  const isWhole = parts.some(({ part }) => part === "snapshot");
+  const assembled = assemble(merged(isWhole ? {} : stored, known), parts);
+  const chosen = withChoices(assembled.input, texts);
+  const isNothing = Object.keys(chosen.input).length === 0;
+  const found: Checked = isNothing
+    ? { snapshot: null, faults: [], wrong: new Set(), kept: null }
+    : checked({ ...assembled, input: chosen.input });
+  return { assembled, chosen, isNothing, isWhole, checked: found };
 }
 
 const INNER = ["runtime", "assignments"] as const;
