@@ -2,7 +2,7 @@ import { fstatSync } from "node:fs";
 import { basename } from "node:path";
 import { Command, CommanderError, InvalidArgumentError } from "commander";
 import { isKind } from "../model/decision.ts";
-import { nearName } from "../model/near-name.ts";
+import { meantNames, meantText } from "../model/near-name.ts";
 import { fitLines } from "../text/style.ts";
 import { type Cli, reportCrash } from "./cli.ts";
 import { EXIT, processTerminal } from "./terminal.ts";
@@ -88,15 +88,15 @@ function helpOf(command: Command, words: readonly string[]): never {
 function unknown(command: Command, word: string): never {
   const names = command.commands.map((one) => one.name());
   const below = command.commands.flatMap((one) => one.commands.map((sub) => [one.name(), sub.name()] as const));
-  const own = meantOf(word, names);
-  const [of, name] = below.find(([, one]) => one === meantOf(word, [...new Set(below.map(([, two]) => two))])) ?? [];
-  const meant = own ?? (name === undefined ? null : `${of} ${name}`);
-  const proposal = meant === null ? "" : `\n(Did you mean ${meant}?)`;
-  command.error(`error: unknown command '${word}'${proposal}`, { code: "commander.unknownCommand" });
+  const [other] = meantNames(word, [...new Set(below.map(([, one]) => one))]);
+  const [of] = below.find(([, one]) => one === other) ?? [];
+  const proposal = meantText(word, names) ?? (of === undefined ? null : `did you mean ${of} ${other}?`);
+  command.error(`error: unknown command '${word}'${proposal === null ? "" : `\n(${capital(proposal)})`}`, {
+    code: "commander.unknownCommand",
+  });
 }
-const meantOf = (word: string, names: readonly string[]): string | null =>
-  names.find((name) => word.length > 1 && (name.startsWith(word) || name.endsWith(`-${word}`))) ??
-  nearName(word, names);
+/** As commander begins its own proposals. */
+const capital = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
 
 /** Lines of prose that are longer are hard to read. */
 const WIDEST_HELP = 120;
@@ -124,9 +124,9 @@ function proposeChoices(command: Command): void {
       try {
         return parseArg(given, before);
       } catch (error) {
-        const meant = nearName(given, argChoices);
-        if (!(error instanceof InvalidArgumentError) || meant === null) throw error;
-        throw new InvalidArgumentError(`${error.message}\n(Did you mean ${meant}?)`);
+        const proposal = meantText(given, argChoices);
+        if (!(error instanceof InvalidArgumentError) || proposal === null) throw error;
+        throw new InvalidArgumentError(`${error.message}\n(${capital(proposal)})`);
       }
     });
   }

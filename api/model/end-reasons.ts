@@ -1,5 +1,5 @@
 import { EVICTION_CAUSES, EVICTION_SIGNALS, PRESSURE_CONDITIONS } from "./eviction.ts";
-import { nearName } from "./near-name.ts";
+import { meantName } from "./near-name.ts";
 
 /** The reasons with which a kubelet refuses a pod, beside `OutOf...`. kubelet 1.34 to 1.37: lifecycle handlers and predicates. */
 export const POD_REFUSALS: readonly string[] = [
@@ -63,11 +63,5 @@ export function reasonFault(
 /** The reason that somebody may have meant who asks for one that is not known, by letters or by their case; null: known, or like none. */
 function meantReason(asked: string): string | null {
   if (END_REASONS.includes(asked) || OF_A_RESOURCE.test(asked)) return null;
-  return nearName(asked, END_REASONS) ?? begunBy(asked);
-}
-
-/** The only one that begins so. */
-function begunBy(asked: string): string | null {
-  const begun = END_REASONS.filter((one) => one.toLowerCase().startsWith(asked.toLowerCase()));
-  return begun.length === 1 ? (begun[0] ?? null) : null;
+  return meantName(asked, END_REASONS);
 }

@@ -7,17 +7,49 @@ import type { InputIssue } from "./input-issue.ts";
 export const nearName = (given: string, names: readonly string[]): string | null =>
   nearNames(given, names, 1)[0] ?? null;
 
-/** A proposal where a name is near, else what is to be said in its place. */
-export function didYouMean(given: string, names: readonly string[], otherwise: string): string {
+/** Names that a proposal has at most. */
+const MAX_MEANT = 3;
+
+/**
+ * The words that somebody may have meant who typed one that there is not: the nearest by letters, else those that begin with it, as
+ * `eviction` with `evict`, else those that end with it, as `image-gc` with `gc`. None: it is like none of them.
+ */
+export function meantNames(given: string, names: readonly string[]): readonly string[] {
   const near = nearName(given, names);
-  return near === null ? otherwise : `did you mean ${near}?`;
+  if (near !== null) return [near];
+  const word = given.toLowerCase();
+  if (word.length < 2) return [];
+  const begun = names.filter((name) => name.toLowerCase().startsWith(word));
+  return (begun.length > 0 ? begun : names.filter((name) => name.toLowerCase().endsWith(`-${word}`))).slice(
+    0,
+    MAX_MEANT,
+  );
 }
+
+/** The only one that may have been meant; null: none, or several. */
+export function meantName(given: string, names: readonly string[]): string | null {
+  const [one = null, another] = meantNames(given, names);
+  return another === undefined ? one : null;
+}
+
+/** `did you mean image-gc or container-gc?`; null: it is like none of the names. `quote` goes around each. */
+export function meantText(given: string, names: readonly string[], quote = ""): string | null {
+  const meant = meantNames(given, names).map((name) => quote + name + quote);
+  const last = meant.pop();
+  if (last === undefined) return null;
+  return `did you mean ${meant.length === 0 ? last : `${meant.join(", ")} or ${last}`}?`;
+}
+
+/** A proposal where a name is meant, else what is to be said in its place. */
+export const didYouMean = (given: string, names: readonly string[], otherwise: string): string =>
+  meantText(given, names) ?? otherwise;
 
 /** What is wrong with the field at `path`, whose word is none of these, with the one that may have been meant. */
 export function notAmongIssue(path: string, given: string, words: readonly string[]): InputIssue {
-  const near = nearName(given, words);
+  const [near, proposal] = [meantName(given, words), meantText(given, words)];
   const message = `must be one of ${words.join(", ")}`;
-  return near === null ? { path, message } : { path, message: `${message}; did you mean ${near}?`, near };
+  if (proposal === null) return { path, message };
+  return { path, message: `${message}; ${proposal}`, ...(near === null ? {} : { near }) };
 }
 
 /** No name that one looks for is longer. */

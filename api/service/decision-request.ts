@@ -2,6 +2,7 @@ import { decodeAsk, decodeFacts } from "../model/asks.ts";
 import { type AskOf, EXPLAIN, type Explain, type Facts, isKind, KINDS, type Kind } from "../model/decision.ts";
 import { isVersion, VERSION_FORM } from "../model/fields.ts";
 import { REMEMBERING } from "../model/kinds.ts";
+import { meantText } from "../model/near-name.ts";
 import { err, ok, type Result } from "../model/result.ts";
 import { knownVersion } from "../profiles/index.ts";
 import { inputProblem, invalid, type Problem, problem } from "./problem.ts";
@@ -25,8 +26,12 @@ const FIELDS_OF_LINE: ReadonlySet<string> = new Set([...FIELDS, "kind", "record"
 export const ID = /^[0-9a-f]{32}$/;
 export const isId = (text: string): boolean => ID.test(text);
 
-export const unknownKind = (kind: string): Result<never, Problem> =>
-  problem("unknown_kind", `\`${kind.slice(0, 64)}\` is not a decision kind; the kinds are ${KINDS.join(", ")}`);
+export function unknownKind(kind: string): Result<never, Problem> {
+  const meant = meantText(kind, KINDS);
+  const proposal = meant === null ? "" : `; ${meant}`;
+  const words = `\`${kind.slice(0, 64)}\` is not a decision kind; the kinds are ${KINDS.join(", ")}`;
+  return problem("unknown_kind", words + proposal);
+}
 
 /** `kind` is the route's; null in a batch, where the line names it. */
 export function decisionRequest(input: unknown, kind: Kind | null): Result<DecisionRequest, Problem> {

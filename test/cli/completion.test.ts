@@ -147,7 +147,7 @@ describe("a word that is no command", () => {
     [["evict"], "decide eviction"],
     [["evction"], "decide eviction"],
     [["histry"], "history"],
-    [["decide", "gc"], "image-gc"],
+    [["decide", "gc"], "image-gc or container-gc"],
     [["help", "decide", "admision"], "admission"],
     [["history", "shw"], "show"],
     [["probes", "outcome"], "outcomes"],
@@ -167,6 +167,11 @@ describe("a word that is no command", () => {
     [["agreement", "--verdict", "difers"], "differs"],
     [["agreement", "--reason", "evicted"], "Evicted"],
     [["completion", "bsh"], "bash"],
+    [["history", "--kind", "evict"], "eviction"],
+    [["replay", "--kind", "gc"], "image-gc or container-gc"],
+    [["decide", "eviction", "--explain", "reas"], "reasons"],
+    [["gc", "image"], "images"],
+    [["lint", "-o", "sari"], "sarif"],
   ])("%j gets the word that was meant", async (args, meant) => {
     const { code, stderr } = await run(args);
     expect(code).toBe(2);
@@ -190,7 +195,9 @@ describe("a word that is no command", () => {
         code: EXIT.badInput,
         stderr: expect.stringContaining("did you mean xeon-2s?"),
       });
-    expect((await run(["schema", "evction"])).stderr).toContain("did you mean eviction?");
+    for (const word of ["evction", "evict"])
+      expect((await run(["schema", word])).stderr).toContain("did you mean eviction?");
+    expect((await run(["man", "evict"])).stderr).toContain("did you mean `decide eviction`?");
   });
 
   test("help of a command is its --help, of all commands", async () => {

@@ -81,7 +81,7 @@ describe.concurrent("a machine of the library", () => {
       "nodewise: --policy strict: topologyManagerPolicy is one of none, best-effort, restricted, single-numa-node\n",
     );
     expect(await fails("memory", "--policy", "static")).toBe(
-      "nodewise: --policy static: memoryManagerPolicy is one of None, Static\n",
+      "nodewise: --policy static: memoryManagerPolicy is one of None, Static; did you mean Static?\n",
     );
     expect(await fails("devices", "--policy", "none")).toBe(
       "nodewise: --policy: devices has no policy of its own; cpus, memory, topology have\n",
@@ -105,7 +105,7 @@ describe.concurrent("a machine of the library", () => {
     const ran = await run(["decide", "topology", "--machine", "epyc"]);
     expect(ran).toMatchObject({ code: 2, stdout: "" });
     expect(ran.stderr).toBe(
-      "nodewise: --machine epyc: is neither a file nor a machine of the library: `nodewise machines` lists them\n",
+      "nodewise: --machine epyc: is neither a file nor a machine of the library: did you mean epyc-2s-nps1, epyc-2s-nps4 or epyc-uncore-split?\n",
     );
     file("xeon-2s", JSON.stringify({ cpus: [{ cpu: 0, core: 0, socket: 0, numa: 0 }], memoryBytes: 2 ** 31 }));
     const own = await run(["decide", "allocatable", "--machine", "./xeon-2s", "-o", "json"], { cwd: scratch });

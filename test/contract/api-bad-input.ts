@@ -162,7 +162,7 @@ export function badRequests(of: Of): void {
   test("an unknown kind, route, node, decision, snapshot or method is said to be so", async () => {
     expect(
       (await problemOf(await post(of(), "/v1/decisions/cgroup", { snapshot: {} }), "unknown_kind")).detail,
-    ).toContain("allocatable, cgroups");
+    ).toMatch(/allocatable, cgroups, .*; did you mean cgroups\?$/);
     await problemOf(await get(of(), "/v2/anything"), "not_found");
     await problemOf(await get(of(), "/v1/nodes/nobody"), "unknown_node");
     await problemOf(await get(of(), "/v1/nodes/nobody/decisions"), "unknown_node");

@@ -4,6 +4,7 @@ import { type AskOf, KINDS, type Kind } from "../../model/decision.ts";
 import { specOf, traitsOf } from "../../model/kinds.ts";
 import { type KubeletConfiguration, kubeletConfiguration } from "../../model/kubelet-configuration.ts";
 import { knowsMemory, type Machine } from "../../model/machine.ts";
+import { meantText } from "../../model/near-name.ts";
 import { namespacedPodName } from "../../model/pod.ts";
 import { ok, type Result } from "../../model/result.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
@@ -106,8 +107,11 @@ function changesOf(kind: Kind, { policy, scope }: WhatIfOptions): Result<Configu
       return fault(EXIT.badInput, `--policy: ${kind} has no policy of its own; ${others} have`);
     }
     const { field, values } = own;
-    if (!values.includes(policy))
-      return fault(EXIT.badInput, `--policy ${policy}: ${field} is one of ${values.join(", ")}`);
+    if (!values.includes(policy)) {
+      const meant = meantText(policy, values);
+      const words = `${field} is one of ${values.join(", ")}`;
+      return fault(EXIT.badInput, `--policy ${policy}: ${words}${meant === null ? "" : `; ${meant}`}`);
+    }
     changes[field] = policy;
   }
   if (scope !== undefined) {

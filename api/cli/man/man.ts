@@ -2,7 +2,7 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Command, Help } from "commander";
 import packageJson from "../../../package.json" with { type: "json" };
-import { didYouMean, nearName } from "../../model/near-name.ts";
+import { didYouMean, meantNames } from "../../model/near-name.ts";
 import { ok } from "../../model/result.ts";
 import type { Cli } from "../cli.ts";
 import { commandTree, type TreeCommand } from "../command-tree.ts";
@@ -30,10 +30,12 @@ export async function man(
   // `evicton` is near to the last word of `decide eviction` alone
   const wanted = path.join(" ");
   const last =
-    path.length === 1 ? nearName(wanted, [...new Set(tree.map(({ path: words }) => words.at(-1) ?? ""))]) : null;
-  const whole = last === null || names.includes(last) ? last : names.find((name) => name.endsWith(` ${last}`));
+    path.length === 1
+      ? meantNames(wanted, [...new Set(tree.map(({ path: words }) => words.at(-1) ?? ""))])[0]
+      : undefined;
+  const whole = last === undefined || names.includes(last) ? last : names.find((name) => name.endsWith(` ${last}`));
   const meant =
-    whole == null ? didYouMean(wanted, names, "`nodewise --help` lists them") : `did you mean \`${whole}\`?`;
+    whole === undefined ? didYouMean(wanted, names, "`nodewise --help` lists them") : `did you mean \`${whole}\`?`;
   return fault(EXIT.badInput, `there is no command \`${wanted}\`; ${meant}`);
 }
 const ONE_OR_ALL = "--dir takes the pages of all commands: leave the command out";

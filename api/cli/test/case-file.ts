@@ -6,7 +6,7 @@ import type { InputDocument } from "../../documents/inputs/origin.ts";
 import { placedIssue } from "../../documents/problem.ts";
 import { KINDS, type Kind, REFUSAL_CODES, VERDICTS } from "../../model/decision.ts";
 import { specOf } from "../../model/kinds.ts";
-import { nearName } from "../../model/near-name.ts";
+import { meantText, nearName } from "../../model/near-name.ts";
 import { isObject } from "../../model/own.ts";
 import { err, ok, type Result } from "../../model/result.ts";
 import { withClusterOptions } from "../cluster-options.ts";
@@ -240,11 +240,9 @@ function reasonFaults(kind: Kind, reasons: readonly string[] = [], at: readonly 
 function wordOf(long: string | null | undefined): string {
   return (long ?? "").replace(/^--/, "");
 }
-/** The proposal of a word; null: none is near. */
-function meant(given: unknown, words: readonly string[]): string | null {
-  const near = typeof given === "string" ? nearName(given, words) : null;
-  return near === null ? null : `did you mean \`${near}\`?`;
-}
+/** The proposal of a word; null: it is like none. */
+const meant = (given: unknown, words: readonly string[]): string | null =>
+  typeof given === "string" ? meantText(given, words, "`") : null;
 
 const MEMBERS = [...Object.keys(caseForm.shape), "cases", ...Object.keys(expectForm.def.shape)];
 

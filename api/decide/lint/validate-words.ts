@@ -1,4 +1,4 @@
-import { nearName } from "../../model/near-name.ts";
+import { meantName } from "../../model/near-name.ts";
 import { quote } from "../go/strconv.ts";
 import { settingFault } from "../setting-fault.ts";
 import { TOPOLOGY_POLICIES, TOPOLOGY_SCOPES } from "../topology/policy.ts";
@@ -150,17 +150,11 @@ export function wordFindings({ given }: LintInput): readonly LintFinding[] {
     const text = inner === undefined ? given.text(name) : given.inside(name).text(inner);
     if (text === "" || words.includes(text)) return [];
     const patched = (value: string | null): unknown => ({ [name]: inner === undefined ? value : { [inner]: value } });
-    const near = nearName(text, words) ?? begunBy(text, words);
+    const near = meantName(text, words);
     const meant = near === null ? "" : `; was \`${near}\` meant?`;
     const fault = settingFault(inner === undefined ? name : `${name}.${inner}`, says(text));
     // a static policy wants reserves too, which nobody but a person can choose
     const fix = near?.toLowerCase() === "static" ? null : patched(near);
     return [refusal("unknown-value", fault, `one of ${words.join(", ")}${meant}`, fix)];
   });
-}
-
-/** The one word that begins so, as `single-numa-node` does with `single-numa`; null: none, or several. */
-function begunBy(text: string, words: readonly string[]): string | null {
-  const begun = words.filter((word) => word.toLowerCase().startsWith(text.toLowerCase()));
-  return begun.length === 1 ? (begun[0] ?? null) : null;
 }
