@@ -7,6 +7,7 @@ import { KINDS } from "../../api/model/decision.ts";
 import { decodeSnapshot } from "../../api/model/decode.ts";
 import { container } from "../kit/containers.ts";
 import { podManifest } from "../kit/manifests.ts";
+import { expectPublished } from "./published.ts";
 import { manifest, realNode, run } from "./run.ts";
 
 /** As the kubelet of a node wrote it on which a plugin has registered. */
@@ -125,6 +126,7 @@ describe("nodewise snapshot", () => {
       ...["--state-dir", join(scratch, "s5")],
     ]);
     expect(pass.code).toBe(0);
+    await expectPublished("actuator", pass.stdout);
     expect(pass.stderr).toMatch(/^nodewise: state-files: .*not\/memory_manager_state: not readable \(EISDIR\)/m);
   });
 
@@ -171,6 +173,7 @@ describe("nodewise actuator", () => {
     expect(ran.stdout).toMatch(/^\/kubepods\/burstable +cpu\.(shares|weight) +new +-> +\d+ +set +planned$/m);
     expect(ran.stdout.trimEnd().split("\n").at(-1)).toMatch(/Z 7 cgroups decided; \d+ steps planned/);
     const again = await run(["actuator", "--dry-run", "-o", "json", ...args]);
+    await expectPublished("actuator", again.stdout);
     const report = JSON.parse(again.stdout);
     expect(report.applied).toMatchObject({ dryRun: true });
     expect(report.applied.results[0].step).toMatchObject({ op: "mkdir" });

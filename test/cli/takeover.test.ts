@@ -14,6 +14,7 @@ import { podManifest } from "../kit/manifests.ts";
 import { runnable } from "../kit/runnable-pods.ts";
 import { serveCri } from "../sim/cri-server.ts";
 import { FakeRuntime } from "../sim/fake-runtime.ts";
+import { expectPublished } from "./published.ts";
 import { run } from "./run.ts";
 
 const WEB = JSON.stringify(podManifest("web", { spec: { containers: [{ name: "app", image: "busybox:1" }] } }));
@@ -81,6 +82,10 @@ test("--stop waits for a daemon that starts the pods afterwards", { timeout: 120
     /no Nodewise daemon runs pods here \(cgroup root \/nodewise-.*start it first .*or say --without-daemon/,
   );
   expect(runtime.sandboxes.get("s1")?.state).toBe("SANDBOX_READY");
+
+  const planned = await run(["takeover", "--settings", file, "--kubelet-elsewhere", "--dry-run", "-o", "json"]);
+  expect(JSON.parse(planned.stdout).stops, planned.stderr).toHaveLength(1);
+  await expectPublished("takeover", planned.stdout);
 
   // as the daemon does it
   const { bootID = "" } = observeMachine().system;

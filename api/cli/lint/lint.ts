@@ -131,7 +131,8 @@ export async function lint(given: LintFlags, cli: Cli): Promise<Outcome> {
     if (ended.ok) continue;
     // the other files are looked over all the same
     if (paths.length === 0 || ended.error.exit !== EXIT.badInput) return ended;
-    linted.push(...unreadable(one.config ?? "", ended.error, given.kubelet));
+    const name = one.config === "-" ? "standard input" : (one.config ?? "");
+    linted.push(...unreadable(name, ended.error, given.kubelet));
     faults.push(...ended.error.lines);
   }
   const printed = print(linted, given, cli);
@@ -180,7 +181,7 @@ async function lintOne(node: LintNode, given: LintFlags, cli: Cli, take: Take): 
   if (file === null && commandLine === null && snapshot === undefined && nodeName === undefined) {
     return fault(
       EXIT.badInput,
-      "nothing to look over: give files, `nodewise lint kubelet.yaml`, or --kubelet-args FILE",
+      "nothing to look over: give files, `nodewise lint kubelet.yaml`, `-` for standard input, or --kubelet-args FILE",
     );
   }
   warnAll(cli.terminal, warnings);

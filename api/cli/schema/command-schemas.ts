@@ -1,9 +1,12 @@
 import * as z from "zod";
+import { STEP_STATUSES } from "../../../actuator/apply/steps.ts";
+import { DRIFT_CAUSES } from "../../../actuator/plan/drift.ts";
 import { deviceRow, nodeStatus, podRow } from "../../../actuator/status/decode-status.ts";
 import { probeRow } from "../../../actuator/status/probe-row.ts";
 import { HANDLERS } from "../../decide/probes/plan.ts";
 import { removal, removalSummary } from "../../http/openapi/list-answers.ts";
 import { KINDS, VERDICTS } from "../../model/decision.ts";
+import { specOf } from "../../model/kinds.ts";
 import { SCOPES } from "../../ports.ts";
 
 const text = z.string();
@@ -17,6 +20,55 @@ const token = { id: text, name: text, scopes: z.array(z.enum(SCOPES)), node: tex
 const tokenTimes = { createdAt: text, revokedAt: text.nullable() };
 const perHandler = Object.fromEntries(HANDLERS.map((handler) => [handler, z.number()]));
 const sandbox = z.strictObject({ id: text, uid: text, createdAt: text, ready: z.boolean(), running: count });
+const problems = z.array(z.looseObject({ from: text, message: text }));
+const answered = { decisionId: text.nullable(), decidedBy: z.enum(["api", "here"]).nullable() };
+const gcRemoval = z.strictObject({
+  ...{ kind: z.enum(["container-gc", "image-gc"]), target: text, id: text, name: text, bytes: count.nullable() },
+  ...{ why: text, end: z.enum(["removed", "failed", "stopped"]), message: text.optional() },
+});
+const step = z.looseObject({ op: z.enum(["mkdir", "write", "rmdir"]), path: text, why: text });
+const stepResult = z.strictObject({
+  ...{ step, status: z.enum(STEP_STATUSES), code: text.nullable(), errno: text.nullable() },
+  ...{ before: text.nullable(), readBack: text.nullable(), message: text },
+});
+const drift = { path: text, file: text, actual: text, wanted: text, written: text.nullable(), message: text };
+/** A line of what the actuator prints. */
+const actuatorLine = z.union([
+  z
+    .strictObject({
+      ...{ at: text, snapshot: z.unknown().describe("as it was asked about; null: nothing was") },
+      ...{ allocatable: specOf("allocatable").decision.nullable(), cgroups: specOf("cgroups").decision.nullable() },
+      ...{ ...answered, needs: texts, drift: z.array(z.strictObject({ ...drift, cause: z.enum(DRIFT_CAUSES) })) },
+      differs: z
+        .array(
+          z.strictObject({
+            ...{ path: text, file: text, actual: text.nullable(), cause: z.enum(DRIFT_CAUSES).nullable() },
+          }),
+        )
+        .nullable(),
+      skipped: z.array(z.strictObject({ path: text, file: text.nullable(), code: text, message: text })),
+      applied: z
+        .strictObject({
+          ...{ dryRun: z.boolean(), results: z.array(stepResult), complete: z.boolean() },
+          journalError: z.unknown(),
+        })
+        .nullable(),
+      ...{ problems, notices: problems },
+    })
+    .describe("a pass over the cgroups"),
+  z.strictObject({
+    collection: z.looseObject({ at: text, reclaim: z.unknown(), collections: z.array(z.looseObject({})), problems }),
+  }),
+  z.strictObject({ removal: gcRemoval }),
+  z.strictObject({
+    event: z.looseObject({ at: text, type: text, reason: text, message: text, pod, container: text.nullable() }),
+  }),
+  z.strictObject({
+    decision: z.strictObject({
+      ...{ kind: z.enum(KINDS), id: text.nullable(), decidedBy: text, verdict: z.enum(VERDICTS) },
+    }),
+  }),
+]);
 const testCase = {
   ...{ name: text, file: text, line: count, kind: z.enum(KINDS), kubelet: text.optional(), passed: z.boolean() },
   mismatches: z.array(z.strictObject({ path: text, expected: text, found: text })),
@@ -37,6 +89,7 @@ export const COMMAND_FORMS = {
       passedOver: texts.describe("files that no case is in and that no case is given"),
     }),
   ],
+  actuator: ["nodewise actuator -o json, each line", actuatorLine],
   "history-removals": ["nodewise history removals -o json", z.array(removal)],
   "history-removals-summary": ["nodewise history removals --summary -o json", removalSummary],
   machines: [

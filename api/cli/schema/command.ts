@@ -19,7 +19,17 @@ const OTHERS = [
   "agreement",
   "test",
   "machine",
-  ...["test-result", "history-removals", "history-removals-summary", "machines", "kinds", "pods", "pod", "top"],
+  ...[
+    "test-result",
+    "actuator",
+    "history-removals",
+    "history-removals-summary",
+    "machines",
+    "kinds",
+    "pods",
+    "pod",
+    "top",
+  ],
   ...[
     "probes-status",
     "probes-plan",

@@ -4,6 +4,7 @@ import { writeCheckpoint } from "../../../api/decide/devices/checkpoint.ts";
 import { healthy } from "../../actuator/deviceplugin/node-plugin.ts";
 import { serving } from "../../api/serving.ts";
 import { expectAsShown } from "../../docs/shown.ts";
+import { expectPublished } from "../published.ts";
 import { deviceNode, GPU, wants } from "./ground.ts";
 
 const RESPONSE = {
@@ -81,6 +82,7 @@ test("a pod gets its devices with no daemon and no runtime, twice the same, and 
   writeFileSync(node.at("dp/kubelet_internal_checkpoint"), writeCheckpoint(theirs));
   const again = await node.allocate(file, "-o", "json");
   expect(again.code, again.stderr).toBe(0);
+  await expectPublished("devices-allocate", again.stdout);
   expect(again.stderr).toContain("a kubelet gave devices of vendor.com/gpu to pods uid-theirs (");
   expect(JSON.parse(again.stdout)).toMatchObject({
     pod: { namespace: "ml", name: "train", uid: "uid-train" },

@@ -5,6 +5,7 @@ import { openDevicePluginHost } from "../../../actuator/deviceplugin/host.ts";
 import { observeMachine } from "../../../actuator/machine/observe.ts";
 import { PodRecords } from "../../../actuator/pods/records/records.ts";
 import { healthy } from "../../actuator/deviceplugin/node-plugin.ts";
+import { expectPublished } from "../published.ts";
 import { ended, start } from "../run.ts";
 import { atEnd, deviceNode, wants } from "./ground.ts";
 
@@ -122,6 +123,7 @@ test("a pod of that name with another uid is not given a second set; a pod that 
     "nodewise: no pod `ml/p` holds devices here; none was given any by hand\n",
   ]);
   const leak = await node.free("uid-p", "-o", "json");
+  await expectPublished("devices-free", leak.stdout);
   expect([leak.code, JSON.parse(leak.stdout)]).toEqual([
     0,
     {

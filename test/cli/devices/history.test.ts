@@ -3,6 +3,7 @@ import { expect, test } from "vitest";
 import type { DeviceHistoryEntry } from "../../../actuator/pods/devices/history.ts";
 import { historyTable } from "../../../api/cli/devices/history.ts";
 import { plainPaint } from "../../../api/text/style.ts";
+import { expectPublished } from "../published.ts";
 import { deviceNode } from "./ground.ts";
 
 const BAD = "\u001b[2J";
@@ -58,6 +59,7 @@ test("what happened, newest first", async () => {
 test("of one resource, at most so many, as data", async () => {
   const node = recorded();
   const { stdout } = await node.history("--resource", "vendor.com/gpu", "--limit", "2", "-o", "json");
+  await expectPublished("devices-history", stdout);
   expect(JSON.parse(stdout)).toEqual({
     stateDir: node.at("state"),
     entries: NEWEST_FIRST.filter(({ resource }) => resource === "vendor.com/gpu").slice(0, 2),
