@@ -45,7 +45,8 @@ export function commandTree(command: Command, path: readonly string[] = []): rea
 const FILE = /^(?:file|path|socket)s?$/;
 
 function wordsOf(command: Command): readonly string[] {
-  if (command.name() === "help") return (command.parent?.commands ?? []).map((one) => one.name());
+  if (command.name() === "help" || command.name() === "man")
+    return (command.parent?.commands ?? []).map((one) => one.name());
   if (command.name() === "machines") return machineNames();
   return command.registeredArguments.flatMap(({ argChoices = [] }) => argChoices);
 }

@@ -50,6 +50,7 @@ const ASKED: Readonly<Record<Shell, (words: readonly string[]) => readonly strin
 compadd() { print -rl -- "\${(@P)2}" | grep -e "^$PREFIX"; }
 _describe() { print -rl -- "\${(@P)2}" | sed 's/:.*//' | grep -e "^$PREFIX"; }
 _files() { print -rl -- *; }
+compset() { PREFIX=\${PREFIX#*=}; }
 source "$1"; shift; words=("$@"); CURRENT=$#; PREFIX=\${words[-1]}; _nodewise`,
     "zsh",
     script("zsh"),
@@ -85,6 +86,9 @@ describe.each(SHELLS)("the completion of %s", (shell) => {
       expect(offered(shell, "decide", "ev")).toEqual(["eviction"]);
       expect(offered(shell, "help", "hist")).toEqual(["history"]);
       expect(offered(shell, "help", "decide", "ev")).toEqual(["eviction"]);
+      expect(offered(shell, "man", "hist")).toEqual(["history"]);
+      expect(offered(shell, "man", "decide", "ev")).toEqual(["eviction"]);
+      expect(offered(shell, "man", "--d")).toEqual(["--dir"]);
       expect(offered(shell, "schema", "ev")).toEqual(["eviction"]);
       expect(offered(shell, "completion", "")).toEqual(expect.arrayContaining([...SHELLS]));
     });
@@ -111,6 +115,13 @@ describe.each(SHELLS)("the completion of %s", (shell) => {
         "1.37",
       ]);
       expect(offered(shell, "history", "--since", "")).toEqual([]);
+    });
+
+    test("offers the values of --option=value too", () => {
+      // bash makes three words of it, and fish answers with the whole word
+      const words = { bash: ["--output", "=", "j"], zsh: ["--output=j"], fish: ["--output=j"] }[shell];
+      const found = offered(shell, "decide", "eviction", ...words);
+      expect(found).toEqual([shell === "fish" ? "--output=json" : "json"]);
     });
 
     test("offers the machines that are known by name, and files", () => {

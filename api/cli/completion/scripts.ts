@@ -52,9 +52,13 @@ ${valueCases(options, (all) => quoted(all.join(" ")))}      ;;`;
 _nodewise() {
   local at='' word i commands options files takes='' choices IFS=$' \\t\\n'
   local current=\${COMP_WORDS[COMP_CWORD]} previous=\${COMP_WORDS[COMP_CWORD-1]}
+  # bash makes three words of --option=value
+  if [[ $current == '=' ]]; then current=''
+  elif [[ $previous == '=' ]]; then previous=\${COMP_WORDS[COMP_CWORD-2]}; fi
   for ((i = 1; i < COMP_CWORD; i++)); do
     word=\${COMP_WORDS[i]}
     [[ $word == help && -z $at ]] && continue
+    [[ $at == man && $word != -* ]] && at=''
     case "$at $word" in
       ${pathPatterns(tree, "|")}) at=\${at:+$at }$word ;;
     esac
@@ -98,9 +102,11 @@ ${valueCases(options, (all) => `(${all.map(quoted).join(" ")})`)}      ;;`;
 _nodewise() {
   local at='' word i files='' takes='' previous=\${words[CURRENT-1]}
   local -a commands options choices
+  if [[ $PREFIX == --*=* ]]; then previous=\${PREFIX%%=*}; compset -P '*='; fi
   for ((i = 2; i < CURRENT; i++)); do
     word=\${words[i]}
     [[ $word == help && -z $at ]] && continue
+    [[ $at == man && $word != -* ]] && at=''
     case "$at $word" in
       ${pathPatterns(tree, "|")}) at=\${at:+$at }$word ;;
     esac
@@ -140,6 +146,7 @@ function __nodewise_at
     set -l at ''
     for word in (commandline -opc)[2..]
         test "$word" = help -a -z "$at"; and continue
+        test "$at" = man; and not string match -q -- '-*' "$word"; and set at ''
         switch "$at $word"
             case ${pathPatterns(tree, " ")}
                 set at (string trim -- "$at $word")

@@ -24,7 +24,7 @@ async function list({ terminal }: Cli, output: Form): Promise<Outcome> {
     const columns = [{ title: "KIND" }, { title: "DECIDES", shrinkTo: 20 }];
     const rows = kinds.map(({ kind, decides }) => ({ cells: [kind, decides] }));
     printText(terminal, table(columns, rows, terminal.columns, terminal.paint));
-    terminal.write(`\nas a kubelet ${PROFILES.map(({ version }) => version).join(", ")} decides\n`);
+    printText(terminal, `\nas a kubelet ${PROFILES.map(({ version }) => version).join(", ")} decides\n`);
   }
   return ok(EXIT.ok);
 }
