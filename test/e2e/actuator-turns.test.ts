@@ -2,6 +2,7 @@ import { rmSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { passOnce, startActuator } from "../../actuator/main.ts";
 import type { PassReport } from "../../actuator/pass/loop.ts";
+import { expectPublished } from "../cli/published.ts";
 import { run } from "../cli/run.ts";
 import { ground, openOwn, POD } from "./own-cgroups.ts";
 
@@ -119,7 +120,10 @@ describe.skipIf(!opened.ok)(`from pass to pass, and from daemon to daemon${why}`
       manifest("web.yaml", BURSTABLE("web", "200m"));
       const seen = await once("--fail-on-drift");
       expect(seen).toMatchObject({ code: 0, stderr: "" });
-      const report = JSON.parse((await once("-o", "json")).stdout) as PassReport;
+      const told = (await once("-o", "json")).stdout;
+      await expectPublished("actuator", told);
+      await expectPublished("actuator", (await once(...enforce, "-o", "json")).stdout);
+      const report = JSON.parse(told) as PassReport;
       expect(new Set(report.drift.map((d) => d.cause))).toEqual(new Set(["ours"]));
     });
 

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { GcReport, RemovalReport } from "../../actuator/gc/ports.ts";
 import type { EvictionDecision } from "../../api/model/eviction.ts";
+import { expectPublished } from "../cli/published.ts";
 import { must } from "./containerd/pods.ts";
 import type { RunPod } from "./containerd/start.ts";
 import { imageDecision, removedBy } from "./gc/daemon.ts";
@@ -75,6 +76,8 @@ describe.skipIf(why !== undefined)("dead containers, and the images that only th
       daemon.turns.find(({ collections }) => collections.some(({ removals }) => removals.length > 0)),
     );
 
+    expect([...daemon.lines.keys()]).toEqual(expect.arrayContaining(["at", "collection", "removal"]));
+    for (const line of daemon.lines.values()) await expectPublished("actuator", line);
     expect(turn.collections.map(({ kind, complete }) => [kind, complete])).toEqual([
       ["container-gc", true],
       ["image-gc", false],

@@ -68,7 +68,10 @@ const picked = (members: JsonSchemas, ...names: readonly string[]): JsonSchemas 
 /** The schema of `nodewise lint -o json`: of files or one node, or with a cluster of all its nodes. */
 function lintSchema(components: Components): JsonSchema {
   const finding = components["LintFinding"] as JsonSchema & { readonly properties: JsonSchemas };
-  const where = { ...TEXT, description: "the file and line, FILE:LINE, or the node; absent: it has no place" };
+  const where = {
+    ...TEXT,
+    description: "FILE:LINE, the file alone where no line is known, or the node; absent: it has no place",
+  };
   const findings = listOf({ ...finding, properties: { ...finding.properties, where } });
   const why = orNull({ ...TEXT, description: "why the node was not looked over; null: it was" });
   const node = whole({ node: TEXT, profile: orNull(ref("Profile")), findings, why });

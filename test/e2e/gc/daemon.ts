@@ -11,6 +11,8 @@ export class GcDaemon extends DaemonChild {
   readonly turns: GcReport[] = [];
   /** As they came, also of a turn that never ended. */
   readonly removals: RemovalReport[] = [];
+  /** The last line of each form, by its first member. */
+  readonly lines = new Map<string, string>();
   #waiting: (() => void)[] = [];
   #stderr = "";
 
@@ -61,7 +63,9 @@ export class GcDaemon extends DaemonChild {
   }
 
   protected override read(line: string): void {
-    const { collection, removal } = JSON.parse(line) as { collection?: GcReport; removal?: RemovalReport };
+    const told = JSON.parse(line) as { collection?: GcReport; removal?: RemovalReport };
+    const { collection, removal } = told;
+    this.lines.set(Object.keys(told)[0] ?? "", line);
     if (collection !== undefined) this.turns.push(collection);
     if (removal !== undefined) this.removals.push(removal);
     this.#wake();
