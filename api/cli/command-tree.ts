@@ -1,4 +1,5 @@
 import type { Command, Help, Option } from "commander";
+import { END_REASONS } from "../model/end-reasons.ts";
 import { PROFILES } from "../profiles/index.ts";
 import { machineNames } from "./machines/machine-library.ts";
 
@@ -65,6 +66,7 @@ function takenBy({ flags, required, argChoices }: Option): TreeOption["value"] {
   if (!required) return "none";
   if (argChoices !== undefined) return argChoices;
   const name = /<([^>.]+)/.exec(flags)?.[1] ?? "";
+  if (name === "reason") return END_REASONS;
   if (name === "version") return PROFILES.map(({ version }) => version);
   if (FILE.test(name)) return "file";
   return name === "dir" ? "directory" : "text";

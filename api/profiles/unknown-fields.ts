@@ -3,7 +3,7 @@ import { configurationPath } from "../model/kubelet-configuration.ts";
 import { nearName } from "../model/near-name.ts";
 import { fieldsOf } from "../model/own.ts";
 import type { Snapshot } from "../model/snapshot.ts";
-import { type ChosenProfile, chooseProfileFor } from "./index.ts";
+import { type ChosenProfile, chooseProfileFor, PROFILES } from "./index.ts";
 import type { Profile } from "./profile.ts";
 
 type Path = readonly (string | number)[];
@@ -36,6 +36,16 @@ export const namesEveryField = (
 /** Snapshots of a /configz that were stored before this field was kept lack it. */
 const KEPT_LATER: ReadonlySet<string> = new Set(["crashLoopBackOff"]);
 
+/** Checks that a kubelet of some known version printed it, for its /configz: what is written by hand in that form names less. */
+export function isPrinted(configuration: unknown): boolean {
+  const { wrapper, own } = unwrapped(configuration);
+  return wrapper.length > 0 && PROFILES.some((profile) => namesEveryField(fieldsOf(own), profile));
+}
+function unwrapped(configuration: unknown): { readonly wrapper: readonly string[]; readonly own: unknown } {
+  const wrapper = configurationPath(configuration);
+  return { wrapper, own: wrapper.reduce<unknown>((at, step) => fieldsOf(at)[step], configuration) };
+}
+
 /**
  * A /configz that another kubelet printed than the node's: the first field that the node's version does not know, and what to do.
  * A stored one has no wrapper any more, and is known by its naming every field. Undefined: it may be the node's own.
@@ -46,8 +56,7 @@ export function othersConfiguration(
   { profile, note }: ChosenProfile,
 ): { readonly path: Path; readonly message: string; readonly note: string } | undefined {
   const { version, fieldNames } = profile;
-  const wrapper = configurationPath(configuration);
-  const own = wrapper.reduce<unknown>((at, step) => fieldsOf(at)[step], configuration);
+  const { wrapper, own } = unwrapped(configuration);
   const isTold = wrapper.length > 0 || namesEveryField(fieldsOf(own), profile);
   if (!isTold || !note.exact) return undefined;
   // of a long document no more is looked at than is told
@@ -85,11 +94,12 @@ const MAX_NAMED = 20;
 export function leftOutOfSnapshot(snapshot: unknown, { fieldNames }: Profile): readonly InputIssue[] {
   const { kubeletConfiguration } = (snapshot ?? {}) as { readonly kubeletConfiguration?: unknown };
   // a configuration that a kubelet itself printed has the fields of its version
-  if (configurationPath(kubeletConfiguration).length > 0) return [];
+  if (isPrinted(kubeletConfiguration)) return [];
+  const { wrapper, own } = unwrapped(kubeletConfiguration);
   const found: InputIssue[] = [];
-  for (const { path, fault, near } of below(kubeletConfiguration, [], "", fieldNames)) {
+  for (const { path, fault, near } of below(own, [], "", fieldNames)) {
     const message = near === null ? fault : `${fault}; \`${near}\`?`;
-    found.push({ path: joinPath("snapshot.kubeletConfiguration", path), message });
+    found.push({ path: joinPath("snapshot.kubeletConfiguration", [...wrapper, ...path]), message });
     if (found.length === MAX_NAMED) break;
   }
   return found;

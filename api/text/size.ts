@@ -16,6 +16,10 @@ export function amountText(resource: string, units: number, isExact = false): st
 export const quantityText = (resource: string, text: string, isExact = false): string =>
   isBytes(resource) && !isExact && parseQuantity(text).ok && magnitude(text) !== 0 ? humanBytes(magnitude(text)) : text;
 
+/** The same as it was written, `500Mi` or `10%`, but for a bare number of bytes. */
+export const writtenText = (resource: string, text: string, isExact = false): string =>
+  /^\d+$/.test(text) ? quantityText(resource, text, isExact) : text;
+
 /**
  * An amount that a limit is to be set to, as one writes it in a manifest: of three digits or more, and rounded so that it holds what
  * the exact one does, `713Ki` for at least 729089 bytes.

@@ -1,5 +1,5 @@
 import { readdirSync, statSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import { Command } from "commander";
 import * as z from "zod";
 import type { InputDocument } from "../../documents/inputs/origin.ts";
@@ -9,6 +9,7 @@ import { specOf } from "../../model/kinds.ts";
 import { meantText, nearName } from "../../model/near-name.ts";
 import { isObject } from "../../model/own.ts";
 import { err, ok, type Result } from "../../model/result.ts";
+import { knownVersion } from "../../profiles/index.ts";
 import { withClusterOptions } from "../cluster-options.ts";
 import { addKindOptions } from "../decide/kind-options.ts";
 import { readDocument, readInput, valueAt } from "../inputs/read.ts";
@@ -129,7 +130,7 @@ export async function readCases(paths: readonly string[]): Promise<Result<ReadCa
     return fault(EXIT.badInput, `${paths.join(", ")}: no case is there: a YAML file with \`expect\`, or \`cases\``);
   return ok({ cases, faults, passedOver: alone.filter(([, lines]) => lines.length === 0).map(([file]) => file) });
 }
-const besideOf = (file: string, value: unknown): string => join(dirname(file), String(value).replace(/#\/.*$/, ""));
+const besideOf = (file: string, value: unknown): string => resolve(dirname(file), String(value).replace(/#\/.*$/, ""));
 async function textOf(file: string): Promise<string> {
   const input = await readInput(file);
   return input.ok ? input.value.text : "";
@@ -171,6 +172,8 @@ function casesIn(document: InputDocument): Result<readonly Case[], readonly stri
     const wrong = [
       ...givenFaults(kind, given),
       ...reasonFaults(kind, own.expect.reasons, [...at, "expect", "reasons"]),
+      ...kubeletFaults(own.kubelet, [...at, "kubelet"]),
+      ...kubeletFaults(shared.kubelet, ["kubelet"]),
     ];
     for (const { path, message } of wrong) faults.add(placedIssue(document, { base: [], at: path, message }));
     const kubelets = own.kubelet ?? shared.kubelet ?? [undefined];
@@ -236,6 +239,13 @@ function reasonFaults(kind: Kind, reasons: readonly string[] = [], at: readonly 
         ],
   );
 }
+
+/** Nobody would see that a neighbour of the version answers. */
+const kubeletFaults = (kubelets: readonly string[] = [], path: readonly Step[]): readonly CaseFault[] =>
+  kubelets.flatMap((kubelet) => {
+    const known = knownVersion("", kubelet);
+    return known.ok ? [] : [{ path, message: known.error.message }];
+  });
 
 function wordOf(long: string | null | undefined): string {
   return (long ?? "").replace(/^--/, "");

@@ -1,5 +1,5 @@
 import { existsSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { dirname, resolve } from "node:path";
 import { PARTS } from "../../documents/inputs/parts.ts";
 import { type Fields, isObject } from "../../model/own.ts";
 import { plainPaint } from "../../text/style.ts";
@@ -74,7 +74,7 @@ function fileOf(option: string, value: unknown, path: readonly (string | number)
   if (typeof value === "object")
     return `${file}#/${path.map((step) => String(step).replaceAll("~", "~0").replaceAll("/", "~1")).join("/")}`;
   const name = String(value);
-  const here = join(dirname(file), name);
+  const here = resolve(dirname(file), name);
   // NAMESPACE/NAME of a pod of the snapshot, and a machine of the library, are no files
   return (option === "pod" || option === "machine") && !existsSync(here) ? name : here;
 }

@@ -3,7 +3,7 @@ import { configurationPath } from "../../model/kubelet-configuration.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
 import { profileIn } from "../../profiles/index.ts";
 import type { Profile } from "../../profiles/profile.ts";
-import { unknownFields } from "../../profiles/unknown-fields.ts";
+import { isPrinted, unknownFields } from "../../profiles/unknown-fields.ts";
 import { readThresholds } from "../eviction/configuration.ts";
 import { quote } from "../go/strconv.ts";
 import { parseUrl } from "../go/url.ts";
@@ -286,8 +286,9 @@ export function lintConfiguration(
   profile: Profile = profileIn(snapshot),
   relativePaths: RelativePaths = "resolved",
 ): readonly LintFinding[] {
-  const isOfKubelet = configurationPath(configuration).length > 0;
-  const document = isOfKubelet ? (configuration as Members)["kubeletconfig"] : configuration;
+  const isOfKubelet = isPrinted(configuration);
+  const document =
+    configurationPath(configuration).length > 0 ? (configuration as Members)["kubeletconfig"] : configuration;
   if (typeof document !== "object" || document === null || Array.isArray(document)) return [noConfiguration(document)];
   if (isHuge(document)) return [HUGE];
   const unread = decodeFaults(document as Members, profile);

@@ -269,7 +269,7 @@ export class Delivery {
     metrics.lost("too-large", 1);
     log.error(
       { decisionId: row.id, bytes: Buffer.byteLength(text) },
-      "the receiver of the decision log finds a decision too large",
+      "the receiver of the decision log finds a decision too large: it is given up, and stays in the history",
     );
     return this.#sendUntil([], seq, settledSeq);
   }

@@ -15,7 +15,7 @@ import {
 import { namespacedName } from "../../model/forms.ts";
 import { rankChangeSentences } from "../sentences/eviction.ts";
 import { listed, many } from "../sentences/words.ts";
-import { amountText, humanBytes, quantityText, resourceOfSignal } from "../size.ts";
+import { amountText, humanBytes, resourceOfSignal, writtenText } from "../size.ts";
 import { type Color, type Paint, printable } from "../style.ts";
 import { bar, type Cell, type Column, type Glyph, legendText, type Row, table } from "../table.ts";
 import { durationText, timeText } from "../time-text.ts";
@@ -41,9 +41,8 @@ const GLYPHS = [
 export const signalText = (signal: EvictionSignal, units: number, isExact = false): string =>
   amountText(resourceOfSignal(signal), units, isExact);
 
-/** As it was configured, `500Mi` or `10%`; a bare number of bytes for the eye. */
 const valueText = ({ signal, value }: ThresholdRef, isExact = false): string =>
-  /^\d+$/.test(value) ? quantityText(resourceOfSignal(signal), value, isExact) : value;
+  writtenText(resourceOfSignal(signal), value, isExact);
 /** As the kubelet's own log has it: `memory.available<500Mi`. */
 export const thresholdText = (threshold: ThresholdRef): string => `${threshold.signal}<${valueText(threshold)}`;
 

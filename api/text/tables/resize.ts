@@ -1,6 +1,6 @@
 import type { PodResize, ResizeDecision } from "../../model/resize.ts";
 import { many } from "../sentences/words.ts";
-import { amountText } from "../size.ts";
+import { amountText, writtenText } from "../size.ts";
 import { type Color, printable, type Screen } from "../style.ts";
 import { table } from "../table.ts";
 import { resourcesTable, victimsTable } from "./preemption.ts";
@@ -82,7 +82,7 @@ function queueTable({ decision, columns, paint }: Shown<ResizeDecision>): string
 
 function oneResize(one: PodResize, shown: Shown<ResizeDecision>): string {
   const { pod, status, check, message, isRetried, preempt, resources, leave, changes } = one;
-  const { paint } = shown;
+  const { paint, isExact = false } = shown;
   const cost = preempt.length === 0 ? "" : `, and ${paint("red", `ends ${many(preempt.length, "pod")} for it`)}`;
   const when = isRetried ? "" : ", and tries it again only when it restarts";
   const head = outcome(paint, COLORS[status], status, `${podName(pod)}: ${WORDS[status]}${cost}${when}`);
@@ -91,8 +91,11 @@ function oneResize(one: PodResize, shown: Shown<ResizeDecision>): string {
   const room = check === null && shortOf ? resourcesTable(resources, shown) : "";
   const lines = changes.map(({ container, list, resource, from, to }) => {
     const of = container === null ? "pod" : printable(container);
-    const what = list === "sizeLimit" ? `volume ${printable(resource)} sizeLimit` : `${of} ${list}.${resource}`;
-    return `  ${what}: ${from ?? "none"} -> ${to ?? "none"}\n`;
+    const isSize = list === "sizeLimit";
+    const what = isSize ? `volume ${printable(resource)} sizeLimit` : `${of} ${list}.${resource}`;
+    const amount = (text: string | null) =>
+      text === null ? "none" : writtenText(isSize ? "memory" : resource, text, isExact);
+    return `  ${what}: ${amount(from)} -> ${amount(to)}\n`;
   });
   return sections(
     `${head}${said}${lines.join("")}${largestLine(one)}`,
