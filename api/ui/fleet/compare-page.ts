@@ -8,13 +8,13 @@ import type { Snapshot } from "../../model/snapshot.ts";
 import type { Reply } from "../../ports.ts";
 import { effectiveConfiguration } from "../../profiles/effective.ts";
 import { chooseProfileFor } from "../../profiles/index.ts";
-import { evictedOf, type FleetNode, fleetOf, refusedOf } from "../../service/fleet.ts";
+import { evictedOf, type FleetNode, fleetOf, knowsRefusals, refusedOf } from "../../service/fleet.ts";
 import { historyProblem, invalid, type Problem } from "../../service/problem.ts";
 import { postedSnapshot } from "../../service/replay/parsed.ts";
 import { resourceOfSignal } from "../../text/size.ts";
 import { ago, html, nodeName, quantityShown } from "../html.ts";
 import { all, type Html, page } from "../page.ts";
-import { roomsOf, roomText, severityTag } from "./fleet.ts";
+import { REFUSALS_NOT_KNOWN, roomsOf, roomText, severityTag } from "./fleet.ts";
 import { HOUR_MS } from "./hours-picture.ts";
 
 const HOURS = 24;
@@ -117,7 +117,10 @@ function standing(a: Compared, b: Compared): readonly Row[] {
       ...each(a, b, ({ node }) => (node.pressureFrom === null ? null : node.conditions.join(", ") || "no pressure")),
     ],
     ...roomsOf([a.node, b.node]).map(([name, ...signals]): Row => [`Left of ${name}`, ...each(a, b, left(signals))]),
-    [`Refused in ${HOURS} h`, ...each(a, b, ({ node }) => refusedOf(node))],
+    [
+      `Refused in ${HOURS} h`,
+      ...each(a, b, ({ node }) => refusedOf(node) || (knowsRefusals(node) ? 0 : REFUSALS_NOT_KNOWN)),
+    ],
     [`Evicted in ${HOURS} h`, ...each(a, b, ({ node }) => evictedOf(node))],
     ["Files that drifted", ...each(a, b, ({ node }) => node.drift)],
     [`Decisions in ${HOURS} h`, ...each(a, b, ({ node }) => node.decisions)],

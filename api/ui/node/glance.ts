@@ -1,9 +1,9 @@
 import type { EvictionDecision, RankedPod } from "../../model/eviction.ts";
 import type { PodRef } from "../../model/forms.ts";
-import { type FleetNode, fleetNode, nextThreshold } from "../../service/fleet.ts";
+import { type FleetNode, fleetNode, knowsRefusals, nextThreshold } from "../../service/fleet.ts";
 import { amountText } from "../../text/size.ts";
 import { durationText } from "../../text/time-text.ts";
-import { limitText, roomText, severityTag } from "../fleet/fleet.ts";
+import { limitText, REFUSALS_NOT_KNOWN, roomText, severityTag } from "../fleet/fleet.ts";
 import { html, moment, podLink } from "../html.ts";
 import type { Html } from "../page.ts";
 import { tryDrawing } from "../record-part.ts";
@@ -74,6 +74,8 @@ function nextTile(node: string, decision: EvictionDecision | null): Html {
 function refusedTile({ fleet, day, row, seen }: NodeView): Html {
   const ends = seen.state === "known" ? endsIn(seen.known.snapshot).filter(({ isRefusal }) => isRefusal) : [];
   const refused = Math.max(day.refused, fleet?.kubeletRefused ?? 0, ends.length);
+  if (refused === 0 && (fleet === null || !knowsRefusals(fleet)))
+    return tile("Refused", REFUSALS_NOT_KNOWN, "nothing tells what its kubelet refuses", "#pods");
   const told = [...(fleet?.refusals ?? []), ...(fleet?.kubeletRefusals ?? []), ...ends];
   const reasons = told.map(({ reason }) => reason);
   const words = refused === 0 ? "no pod in 24 hours" : [...new Set(reasons)].slice(0, 3).join(", ") || "in 24 hours";
