@@ -12,7 +12,7 @@ import { evictedOf, type FleetNode, fleetOf, knowsRefusals, refusedOf } from "..
 import { historyProblem, invalid, type Problem } from "../../service/problem.ts";
 import { postedSnapshot } from "../../service/replay/parsed.ts";
 import { resourceOfSignal } from "../../text/size.ts";
-import { ago, html, nodeName, quantityShown } from "../html.ts";
+import { ago, breakable, html, nodeName, quantityShown } from "../html.ts";
 import { all, type Html, page } from "../page.ts";
 import { REFUSALS_NOT_KNOWN, roomsOf, roomText, severityTag } from "./fleet.ts";
 import { HOUR_MS } from "./hours-picture.ts";
@@ -91,10 +91,10 @@ function table(
   if (shown.length === 0) return html`<h2>${title}</h2><p class="soft">none</p>`;
   const body = shown.map(([name, x, y]) => {
     const isOther = name !== SEEN && textOf(x) !== textOf(y);
-    return html`<tr><th scope="row">${name}</th>${all([x, y].map((cell) => html`<td class="${isOther ? "changed" : ""}">${cell ?? html`<span class="soft">–</span>`}</td>`))}</tr>`;
+    return html`<tr><th scope="row">${breakable(name)}</th>${all([x, y].map((cell) => html`<td class="${isOther ? "changed" : ""}">${cell ?? html`<span class="soft">–</span>`}</td>`))}</tr>`;
   });
-  return html`<h2>${title}</h2><div class="scroll" tabindex="0" role="region" aria-label="${title}"><table class="compare">
-<thead><tr><td></td><th>${nodeName(a.node.name)}</th><th>${nodeName(b.node.name)}</th></tr></thead><tbody>${all(body)}</tbody></table></div>`;
+  return html`<h2>${title}</h2><div class="scroll" tabindex="0" role="region" aria-label="${title}"><table class="compare stacked">
+<thead><tr><td></td>${[a, b].map(({ node }) => html`<th>${nodeName(node.name, breakable(node.name))}</th>`)}</tr></thead><tbody>${all(body)}</tbody></table></div>`;
 }
 
 /** Markup by its characters; what is made later counts as the same. */
