@@ -88,9 +88,9 @@ function failedPods(snapshot: Snapshot, node: string, lists: Lists): Html {
   if (ends.length === 0) return html``;
   const { shown, note } = lists.cut("failed-pods", ends);
   const refused = ends.filter(({ isRefusal }) => isRefusal).length;
-  const table = html`<table><thead><tr><th>Pod</th><th>Reason</th><th>Message</th></tr></thead><tbody>${shown.map(
+  const table = html`<table class="stacked"><thead><tr><th>Pod</th><th>Why, by its status</th></tr></thead><tbody>${shown.map(
     ({ pod, reason, message }) =>
-      html`<tr><td>${podLink(node, podRef(pod))}</td><td class="warn-text">${reason}</td><td class="words">${message}</td></tr>`,
+      html`<tr><td>${podLink(node, podRef(pod))}</td><td class="words"><span class="warn-text">${reason}</span> ${message}</td></tr>`,
   )}</tbody></table>`;
   return html`<p id="failed-pods">${plural(ends.length, "more pod")} failed${refused === 0 ? "" : `, ${refused === ends.length ? "" : `${refused} of them `}refused by the kubelet`}:</p>
 ${scrolling("Pods that failed", table)}${note}`;
