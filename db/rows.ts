@@ -335,6 +335,8 @@ export interface RefusalCount {
 }
 /** Acts of a node's kubelet on pods, by the outcomes that were reported; each pod counts once for a reason. */
 export interface KubeletCounts {
+  /** Anything that it did was reported, whatever and whenever that was. */
+  readonly kubeletTold: boolean;
   readonly kubeletRefused: number;
   /** The most frequent first. Their sum is `kubeletRefused`. */
   readonly kubeletRefusals: readonly RefusalCount[];

@@ -224,7 +224,7 @@ export interface TokenStore {
   /** `revoked` is false when there is no such active token. */
   revokeToken(id: string, nowMs: number): Answer<{ readonly revoked: boolean }>;
   /** Active tokens only. */
-  findTokenByHash(hash: string): Answer<TokenRow | null>;
+  findToken(id: string): Answer<TokenRow | null>;
   countTokens(): Answer<{ readonly active: number; readonly revoked: number }>;
   /** Removes the revoked tokens, if no other is active; `forgotten`: how many. After that it is as if there had never been one. */
   forgetRevokedTokens(): Answer<{ readonly forgotten: number }>;

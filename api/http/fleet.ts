@@ -130,9 +130,9 @@ const listedNode = (node: FleetNode) => ({
   refused: node.refused,
   refusals: node.refusals,
   evicted: node.evicted,
-  kubeletRefused: node.kubeletRefused,
+  kubeletRefused: node.kubeletTold ? node.kubeletRefused : null,
   kubeletRefusals: node.kubeletRefusals,
-  kubeletEvicted: node.kubeletEvicted,
+  kubeletEvicted: node.kubeletTold ? node.kubeletEvicted : null,
   drift: node.drift,
   lastDecisionAt: node.lastDecisionMs === null ? null : rfc3339(node.lastDecisionMs),
   latest: Object.fromEntries(

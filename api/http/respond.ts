@@ -2,7 +2,7 @@ import type { Context } from "hono";
 import type { Result } from "../model/result.ts";
 import type { Ports, Reply } from "../ports.ts";
 import type { Problem } from "../service/problem.ts";
-import { tokenOfCookie } from "./auth/authorize.ts";
+import { sessionIn } from "./auth/session.ts";
 import { PROBLEM_TYPE, problemText, statusOf } from "./problem.ts";
 
 /** The headers of every answer: nothing of it is sniffed, framed, or loaded into another site's page. */
@@ -70,11 +70,11 @@ export async function packed(
 }
 
 const isPage = (type: string): boolean => type.startsWith("text/html");
-/** Between these a page has what only a browser with a token in its cookie is shown; texts of others have no such marks unescaped. */
+/** Between these a page has what only a browser with a session is shown; texts of others have no such marks unescaped. */
 export const SIGNED_IN = ["<!--signed-in-->", "<!--/signed-in-->"] as const;
 function forCaller(text: string, req: Context["req"]): string {
   const [from, to] = SIGNED_IN.map((mark) => text.indexOf(mark)) as [number, number];
-  if (from < 0 || (tokenOfCookie(req.header("cookie")) ?? "") !== "") return text;
+  if (from < 0 || sessionIn(req.header("cookie")) !== undefined) return text;
   return text.slice(0, from) + text.slice(to + SIGNED_IN[1].length);
 }
 

@@ -2,9 +2,10 @@ import type { Context } from "hono";
 import type { Store } from "../../db/store.ts";
 import { err, ok, type Result } from "../model/result.ts";
 import { errorFields } from "../observe/log.ts";
-import type { Caller, Ports, Reply, RequestSpan, WhenSent } from "../ports.ts";
+import type { Ports, Reply, RequestSpan, WhenSent } from "../ports.ts";
 import { type Problem, problem } from "../service/problem.ts";
-import { ANONYMOUS, INTERNAL, identify, isForeign, nameOf, requireScope, tokenOfCookie } from "./auth/authorize.ts";
+import { ANONYMOUS, type Identified, INTERNAL, identify, isForeign, nameOf, requireScope } from "./auth/authorize.ts";
+import { setCookie } from "./auth/session.ts";
 import { bytesInFlight } from "./body.ts";
 import { type BodyRoom, bodyRoom } from "./body-budget.ts";
 import { handOver } from "./off-thread.ts";
@@ -95,18 +96,18 @@ async function serve(ports: Ports, ways: Ways, route: Route, c: Context): Promis
   const started = performance.now();
   const requestId = requestIdOf(c);
   const span = isTrusted(c) ? undefined : ports.tracing?.request(c.req.raw, c.env, requestId);
-  let caller: Caller | null = null;
+  let known: Identified | null = null;
   let leave: (() => void) | null = null;
   let outcome: Result<Reply, Problem>;
   try {
     const admitted = await admit(ports, route, c);
-    if (admitted.ok) caller = admitted.value;
-    const entered = admitted.ok && route.scope !== null ? queue(admitted.value.id) : ok(null);
+    if (admitted.ok) known = admitted.value;
+    const entered = admitted.ok && route.scope !== null ? queue(admitted.value.caller.id) : ok(null);
     if (entered.ok) leave = entered.value;
     if (!admitted.ok) outcome = admitted;
     else
       outcome = entered.ok
-        ? await handle(route, { ...tracedBy(ports, span), c, caller: admitted.value, requestId, held, signal })
+        ? await handle(route, { ...tracedBy(ports, span), c, caller: admitted.value.caller, requestId, held, signal })
         : entered;
   } catch (error) {
     outcome = fault(ports, requestId, error);
@@ -117,10 +118,12 @@ async function serve(ports: Ports, ways: Ways, route: Route, c: Context): Promis
   const shown = outcome.ok || !isPage ? outcome : await pageOf(ways, outcome.error, requestId, c);
   const response = await respond(ports, c, requestId, shown);
   const { status } = response;
+  if (known?.session != null && route.page === true)
+    response.headers.append("set-cookie", setCookie(c, ports.auth, known.session));
   const end = (): void => {
     if (leave !== null) (ports.whenSent ?? atOnce)(c.env, leave);
     held.leave();
-    account(ports, c, { route: route.path, requestId, caller: caller?.id, started, outcome, status, span });
+    account(ports, c, { route: route.path, requestId, caller: known?.caller.id, started, outcome, status, span });
   };
   const streaming = outcome.ok ? outcome.value.done : undefined;
   if (streaming === undefined) end();
@@ -139,8 +142,8 @@ async function handle(route: Route, exchange: Exchange): Promise<Result<Reply, P
     : route.handle(exchange);
 }
 
-async function admit(ports: Ports, route: Route, c: Context): Promise<Result<Caller, Problem>> {
-  if (isTrusted(c)) return ok(INTERNAL);
+async function admit(ports: Ports, route: Route, c: Context): Promise<Result<Identified, Problem>> {
+  if (isTrusted(c)) return ok({ caller: INTERNAL, session: null });
   const { req } = c;
   const host = req.header("host") ?? new URL(req.url).host;
   const forwarded =
@@ -148,17 +151,17 @@ async function admit(ports: Ports, route: Route, c: Context): Promise<Result<Cal
   const [origin, site] = [req.header("origin"), req.header("sec-fetch-site")];
   if (isForeign({ method: req.method, host: forwarded ?? host, origin, site }))
     return foreign(origin, forwarded ?? host);
-  if (route.scope === null) return ok(ANONYMOUS);
-  const caller = await identify(ports, {
+  if (route.scope === null) return ok({ caller: ANONYMOUS, session: null });
+  const known = await identify(ports, {
     authorization: req.header("authorization"),
-    cookie: tokenOfCookie(req.header("cookie")),
+    cookie: req.header("cookie"),
     hosts: [host, ...(forwarded === undefined ? [] : [forwarded])].map(nameOf),
     basic: route.page === true || route.method === "GET",
-    asked: route.page !== true ? "for-json" : isOfBrowser(c) ? "by-form" : "for-page",
+    isBrowser: isOfBrowser(c),
   });
-  if (!caller.ok) return caller;
-  const scoped = requireScope(caller.value, route.scope ?? "read");
-  return scoped.ok ? caller : scoped;
+  if (!known.ok) return known;
+  const scoped = requireScope(known.value.caller, route.scope ?? "read");
+  return scoped.ok ? known : scoped;
 }
 
 const foreign = (origin: string | undefined, host: string): Result<never, Problem> =>
@@ -186,8 +189,10 @@ async function serveProblem(ports: Ports, ways: Ways, c: Context, outcome: Resul
 
 /** Browsers name HTML, other callers do not. */
 const wantsPage = (c: Context): boolean => /\btext\/html\b/.test(c.req.header("accept") ?? "");
+/** Over plain HTTP beyond loopback a page's own requests have a Referer alone. */
 const isOfBrowser = (c: Context): boolean =>
-  c.req.header("sec-fetch-site") !== undefined || /\btext\/(?:html|event-stream)\b/.test(c.req.header("accept") ?? "");
+  ["sec-fetch-site", "referer"].some((name) => c.req.header(name) !== undefined) ||
+  /\btext\/(?:html|event-stream)\b/.test(c.req.header("accept") ?? "");
 
 /** The same problem as a page, with its own status and headers. */
 async function pageOf(

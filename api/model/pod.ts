@@ -127,7 +127,44 @@ export const READ_ANNOTATIONS = new RegExp(
 /** On the API's image of a static pod: the uid that the node knows the pod by. */
 export const MIRROR_ANNOTATION = "kubernetes.io/config.mirror";
 
-/** The fields of v1.Pod that a decision reads; the rest is ignored and so never stored. */
+/** A text of which the beginning is kept. */
+const begun = (most: number) =>
+  z.string().transform((text) => (text.length > most ? `${text.slice(0, most - 1)}…` : text));
+const LONGEST_REASON = 128;
+const LONGEST_MESSAGE = 1024;
+
+const podStatus = z.object({
+  phase: optional(text),
+  reason: optional(begun(LONGEST_REASON)),
+  message: optional(begun(LONGEST_MESSAGE)),
+  qosClass: optional(z.enum(["Guaranteed", "Burstable", "BestEffort", ""])),
+  containerStatuses: optional(statuses),
+  initContainerStatuses: optional(statuses),
+  conditions: optional(z.array(condition).max(64)),
+  /** For a pod with pod-level resources: those that the kubelet has allocated, and those in force. */
+  allocatedResources: optional(observedResourceList),
+  resources: optional(observedRequirements),
+  resourceClaimStatuses: optional(podClaimStatuses),
+  /** Claims that give CPU, memory and the like of the node itself. */
+  nodeAllocatableResourceClaimStatuses: optional(
+    z.array(z.object({ resourceClaimName: optional(text) })).max(LIMITS.resourcesPerList),
+  ),
+  extendedResourceClaimStatus: optional(
+    z.object({ resourceClaimName: optional(text), requestMappings: optional(claimMappings) }),
+  ),
+});
+type PodStatus = z.output<typeof podStatus>;
+/**
+ * The end of a pod is told in words where it failed, and kept only there. INVARIANT: the stored form of any other status has neither
+ * field, as the id of a snapshot is the hash of that form.
+ */
+function wordsOfFailed(status: PodStatus): PodStatus {
+  const { reason, message, ...rest } = status;
+  if (reason === undefined && message === undefined) return status;
+  return status.phase === "Failed" && reason ? status : rest;
+}
+
+/** The fields of v1.Pod that a decision reads, and why one failed; the rest is ignored and so never stored. */
 export const pod = z.object({
   metadata: z.object({
     name: pathPart,
@@ -162,30 +199,29 @@ export const pod = z.object({
     schedulingGroup: optional(z.object({ podGroupName: optional(text) })),
     securityContext: optional(podSecurityContext),
   }),
-  status: optional(
-    z.object({
-      phase: optional(text),
-      qosClass: optional(z.enum(["Guaranteed", "Burstable", "BestEffort", ""])),
-      containerStatuses: optional(statuses),
-      initContainerStatuses: optional(statuses),
-      conditions: optional(z.array(condition).max(64)),
-      /** For a pod with pod-level resources: those that the kubelet has allocated, and those in force. */
-      allocatedResources: optional(observedResourceList),
-      resources: optional(observedRequirements),
-      resourceClaimStatuses: optional(podClaimStatuses),
-      /** Claims that give CPU, memory and the like of the node itself. */
-      nodeAllocatableResourceClaimStatuses: optional(
-        z.array(z.object({ resourceClaimName: optional(text) })).max(LIMITS.resourcesPerList),
-      ),
-      extendedResourceClaimStatus: optional(
-        z.object({ resourceClaimName: optional(text), requestMappings: optional(claimMappings) }),
-      ),
-    }),
-  ),
+  status: optional(podStatus.transform(wordsOfFailed)),
 });
 export type Pod = z.output<typeof pod>;
 
 export const isSidecar = (c: Container): boolean => c.restartPolicy === "Always";
+/** Before a refusal's words in the status of its pod; the event has them without it. kubelet 1.36: rejectPod. */
+export const REJECTED = "Pod was rejected: ";
+/** Why a pod is over. */
+export interface PodEnd {
+  readonly pod: Pod;
+  /** Such as `Evicted`, `OutOfcpu`. */
+  readonly reason: string;
+  /** As its status has it, at most 1024 characters. */
+  readonly message: string;
+  /** Its kubelet did not let it in. */
+  readonly isRefusal: boolean;
+}
+/** The end of a pod whose status tells why it failed, such as one that its kubelet refused or evicted; null: it does not. */
+export function endOf(pod: Pod): PodEnd | null {
+  const { reason, message = "" } = pod.status ?? {};
+  return reason === undefined ? null : { pod, reason, message, isRefusal: message.startsWith(REJECTED) };
+}
+
 export const isTerminal = (p: Pod): boolean => p.status?.phase === "Succeeded" || p.status?.phase === "Failed";
 
 /**

@@ -168,6 +168,9 @@ function severityOf(
 /** By decisions or by the kubelet, whichever count is larger: the same pod may be in both. */
 export const refusedOf = ({ refused, kubeletRefused }: FleetRow | FleetNode): number =>
   Math.max(refused, kubeletRefused);
+/** Whether a count of no refusals means that there were none: its kubelet's acts are reported, or it is asked who comes in. */
+export const knowsRefusals = ({ kubeletTold, latest }: Pick<FleetRow, "kubeletTold" | "latest">): boolean =>
+  kubeletTold || latest.admission !== undefined;
 export const evictedOf = ({ evicted, kubeletEvicted }: FleetRow | FleetNode): number =>
   Math.max(evicted, kubeletEvicted);
 

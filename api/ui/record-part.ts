@@ -27,9 +27,9 @@ export function terminalText(text: string): Html | Promise<Html> {
   return html`<pre class="terminal" tabindex="0">${all(parts)}</pre>`;
 }
 
-/** Columns of a wide page, and those that a phone of 360 px has room for. */
+/** Columns of a wide page, and those that a phone of 360 px has room for; the style sheet has them too (`.text-diff`). */
 export const WIDE_COLUMNS = 140;
-const NARROW_COLUMNS = 40;
+export const NARROW_COLUMNS = 40;
 /** A text for both: what is put in columns can only be drawn for a width. */
 export const textForBoth = (at: (columns: number) => string, wide = WIDE_COLUMNS): Html | Promise<Html> =>
   wideAndNarrow(at(wide), at(NARROW_COLUMNS));

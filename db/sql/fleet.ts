@@ -14,7 +14,9 @@ const total = (column: (typeof hours)[keyof Tally]) => sql<number>`sum(${column}
 const COUNTED = { decisions: total(hours.decisions), refused: total(hours.refused), evicted: total(hours.evicted) };
 const TALLY = { ...COUNTED, pressured: total(hours.pressured), removed: total(hours.removed) };
 const NOTHING: Counted = { decisions: 0, refused: 0, evicted: 0 };
-const NOTHING_DONE: KubeletCounts = { kubeletRefused: 0, kubeletRefusals: [], kubeletEvicted: 0 };
+const NOTHING_DONE: KubeletCounts = {
+  ...{ kubeletTold: false, kubeletRefused: 0, kubeletRefusals: [], kubeletEvicted: 0 },
+};
 const NONE: Tally = { ...NOTHING, pressured: 0, removed: 0 };
 
 const only = (node: string | undefined): SQL => (node === undefined ? sql`` : sql`AND node = ${node}`);
@@ -41,7 +43,12 @@ async function ofKubelets(
   const rows = await all<RefusalCount & { readonly node: string; readonly kind: string }>(sql`SELECT node, kind,
     reason, sum(count) AS count FROM outcome_hours WHERE hour_ms >= ${hourOf(sinceMs)} ${only(node)}
     AND kind IN ('admission', 'eviction') GROUP BY node, kind, reason ORDER BY count DESC, reason`);
-  const byNode = new Map<string, KubeletCounts>();
+  const told = await all<{ readonly node: string }>(
+    sql`SELECT node FROM row_counts WHERE what = 'outcomes' AND rows > 0 ${only(node)}`,
+  );
+  const byNode = new Map(
+    told.map((one): [string, KubeletCounts] => [one.node, { ...NOTHING_DONE, kubeletTold: true }]),
+  );
   for (const { node: name, kind, reason, count } of rows) {
     const known = byNode.get(name) ?? NOTHING_DONE;
     const { kubeletRefused, kubeletRefusals, kubeletEvicted } = known;

@@ -23,11 +23,11 @@ const TOKENS = ["tokens"];
 
 export function tokensOf(driver: Driver): TokenStore {
   const { db, atomic, attempt } = driver;
-  const byHash = prepared(driver, () =>
+  const byId = prepared(driver, () =>
     db
       .select()
       .from(tokens)
-      .where(and(eq(tokens.hash, sql.placeholder("hash")), isNull(tokens.revokedAtMs))),
+      .where(and(eq(tokens.id, sql.placeholder("id")), isNull(tokens.revokedAtMs))),
   );
   const counted = prepared(driver, () => db.select({ all: count(), revoked: count(tokens.revokedAtMs) }).from(tokens));
   return {
@@ -43,7 +43,7 @@ export function tokensOf(driver: Driver): TokenStore {
         const [revoked] = await atomic([{ sql: REVOKE, params: [nowMs, id] }], TOKENS);
         return ok({ revoked: revoked?.changes === 1 });
       }),
-    findTokenByHash: (hash) => attempt(async () => ok((await byHash({ hash }))[0] ?? null)),
+    findToken: (id) => attempt(async () => ok((await byId({ id }))[0] ?? null)),
     countTokens: () =>
       attempt(async () => {
         const { all = 0, revoked = 0 } = (await counted({}))[0] ?? {};

@@ -101,7 +101,7 @@ test("once there are tokens, one that is missing is asked for whatever the Host 
   value(await createToken(store, { name: "first", scopes: ["read"], node: null, now: 1 }));
   const answer = await raw(api.port, `GET /v1/nodes HTTP/1.1\r\nHost: node.example\r\n${CLOSE}\r\n`);
   expect(answer).toMatch(/^HTTP\/1.1 401/);
-  expect(answer.toLowerCase()).toContain('www-authenticate: bearer realm="nodewise"');
+  expect(answer.toLowerCase()).toMatch(/www-authenticate: basic realm="[^"]+", bearer realm="nodewise"\r\n/);
   expect(bodyOf(answer).code).toBe("unauthorized");
 });
 

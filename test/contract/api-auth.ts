@@ -13,8 +13,9 @@ export function tokens(of: Of): void {
     await admin(of());
     for (const path of ["/v1/nodes", "/v1/nodes/n1", "/v1/decisions/x", "/v1/snapshots/x", "/metrics"]) {
       const response = await of().fetch(path);
-      expect(response.headers.get("www-authenticate")).toBe('Bearer realm="nodewise"');
-      await problemOf(response, "unauthorized");
+      expect(response.headers.get("www-authenticate")).toMatch(/^Basic realm="[^"]+", Bearer realm="nodewise"$/);
+      const { advice } = await problemOf(response, "unauthorized");
+      for (const way of ["Authorization: Bearer nw_", "Basic", "/sign-in"]) expect(advice).toContain(way);
     }
     const headers = { "content-type": "application/json" };
     await problemOf(await of().fetch("/v1/decisions/cgroups", { method: "POST", headers, body: "{}" }), "unauthorized");
@@ -139,6 +140,11 @@ function signIn(of: Of): void {
     expect(shown).toContain('action="/sign-in"');
     expect(shown).toContain('name="to" value="/decisions?node=a&amp;kind=cgroups"');
     for (const way of ["Bearer nw_", "Basic", "/sign-in"]) expect(shown).toContain(way);
+    // what a page asks for by itself, too
+    for (const name of ["sec-fetch-site", "referer"]) {
+      const json = await of().fetch("/v1/nodes", { headers: { accept: "application/json", [name]: "same-origin" } });
+      expect(json.headers.get("www-authenticate"), name).toBe('Bearer realm="nodewise"');
+    }
     const streamed = await of().fetch("/live", { headers: { accept: "text/event-stream" } });
     expect(streamed.headers.get("www-authenticate")).toBe('Bearer realm="nodewise"');
 
@@ -160,7 +166,10 @@ function signIn(of: Of): void {
     const signed = await sign({ token: ` ${token}\r\n`, to: "/decisions?node=a" });
     expect([signed.status, signed.headers.get("location")]).toEqual([303, "/decisions?node=a"]);
     const cookie = signed.headers.get("set-cookie") ?? "";
-    expect(cookie).toMatch(/^nodewise=nw_\w+; Max-Age=43200; Path=\/; HttpOnly; (?:Secure; )?SameSite=Strict$/);
+    expect(cookie).toMatch(
+      /^nodewise=[0-9a-f]{12}\.\d+\.\d+\.[0-9a-f]{64}; Max-Age=3600; Path=\/; HttpOnly; (?:Secure; )?SameSite=Strict$/,
+    );
+    expect(cookie).not.toContain(token.slice(-48));
     for (const to of ["https://elsewhere", "//elsewhere", "/\\elsewhere", "", "/a b"])
       expect((await sign({ token, to })).headers.get("location"), to).toBe("/");
 
@@ -178,8 +187,23 @@ function signIn(of: Of): void {
     expect((await of().fetch("/v1/lint", post)).status).toBe(401);
     const out = await of().fetch("/sign-out", { method: "POST", headers: own, redirect: "manual" });
     expect(out.headers.get("set-cookie")).toMatch(/^nodewise=; Max-Age=0; /);
-    const stale = { ...browser, cookie: `nodewise=nw_${"1".repeat(12)}_${"1".repeat(48)}` };
-    expect((await of().fetch("/", { headers: stale })).status).toBe(401);
+    // neither the token itself, nor a session that was changed or is another token's
+    const [id = "", since = "", until = "", mac = ""] = (cookie.split(/[=;]/)[1] ?? "").split(".");
+    const other = (await tokenFor(of().store, ["admin"])).slice(3, 15);
+    for (const forged of [
+      token,
+      [other, since, until, mac].join("."),
+      [id, since, Number(until) + 1, mac].join("."),
+      [id, Number(since) + 1, until, mac].join("."),
+      [id, since, until, mac.replace(/^./, (digit) => (digit === "0" ? "1" : "0"))].join("."),
+      [id, since, until].join("."),
+    ]) {
+      const headers = { ...browser, cookie: `nodewise=${forged}` };
+      expect((await of().fetch("/", { headers })).status, forged).toBe(401);
+      expect(await (await of().fetch("/sign-in", { headers })).text()).toContain('name="token"');
+    }
+    value(await revokeToken(of().store, id, Date.now()));
+    expect((await of().fetch("/", { headers: own })).status).toBe(401);
   });
 }
 

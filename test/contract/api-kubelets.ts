@@ -43,6 +43,7 @@ export function kubeletsInFleet(of: Of): void {
     ];
     expect(found[1]).toMatchObject({ refused: 0, kubeletRefused: 3, kubeletRefusals: kubelet, kubeletEvicted: 0 });
     expect(found[0]).toMatchObject({ evicted: 0, kubeletRefused: 0, kubeletEvicted: 1 });
+    expect(found[2]).toMatchObject({ kubeletRefused: null, kubeletRefusals: [], kubeletEvicted: null });
     const names = async (query: string) =>
       (await listed(of(), `namePrefix=${prefix}&${query}`)).map(({ name }) => name);
     expect(await names("show=refused")).toEqual([refuses]);

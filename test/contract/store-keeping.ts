@@ -47,11 +47,11 @@ export function resultsFactsTokens(of: () => Store): void {
     };
     expect(value(await of().createToken(token)).fresh).toBe(true);
     expect(value(await of().createToken({ ...token, id: fresh("token") })).fresh).toBe(false);
-    expect(value(await of().findTokenByHash(token.hash))).toEqual(token);
+    expect(value(await of().findToken(token.id))).toEqual(token);
     expect(value(await of().countTokens())).toEqual({ ...before, active: before.active + 1 });
     expect(value(await of().revokeToken(token.id, T0 + 1))).toEqual({ revoked: true });
     expect(value(await of().revokeToken(token.id, T0 + 2))).toEqual({ revoked: false });
-    expect(value(await of().findTokenByHash(token.hash))).toBeNull();
+    expect(value(await of().findToken(token.id))).toBeNull();
     expect(value(await of().countTokens())).toEqual({ ...before, revoked: before.revoked + 1 });
     expect(value(await of().listTokens())).toContainEqual({ ...token, revokedAtMs: T0 + 1 });
     const other = { ...token, id: fresh("token"), hash: fresh("hash") };

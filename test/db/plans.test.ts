@@ -86,7 +86,7 @@ test("no query walks a whole table, and none sorts but the one for a pod", async
     snapshotBefore: () => store.snapshotBefore(node, T0, T0),
     facts: () => store.readFacts(node),
     key: () => store.findIdempotency("k", "s"),
-    token: () => store.findTokenByHash("h"),
+    token: () => store.findToken("h"),
     holdLog: () => store.holdLog("h", 1000, 0),
     holdLogAgain: () => store.holdLog("h", 1000, 0),
     settledSeq: () => store.settledSeq(),

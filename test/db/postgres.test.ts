@@ -181,7 +181,7 @@ else
       value(await store.listFleet(T0, node));
       value(await store.tallyOf(node, T0));
       value(await store.readFacts(node, ["i"]));
-      value(await store.findTokenByHash("h"));
+      value(await store.findToken("h"));
       value(await store.holdLog("h", 60_000, 0));
       for await (const item of store.streamLog(0, value(await store.settledSeq()))) value(item);
       value(await store.moveLog("h", 0, 9));

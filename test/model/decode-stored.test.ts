@@ -102,6 +102,25 @@ describe("the stored form", () => {
     decoded(input);
     expect(input).toEqual(FULL);
   });
+  test("why a pod failed is stored, and of any other pod neither its reason nor its message", () => {
+    const of = (status: Json): string => stored({ pods: [pod("a", { status })] });
+    const words = { reason: "OutOfcpu", message: "Pod was rejected: Node didn't have enough resource: cpu" };
+    const failed = of({ ...words, phase: "Failed", qosClass: "Burstable" });
+    expect(failed).toContain(
+      `"status":{"phase":"Failed","reason":"OutOfcpu","message":"${words.message}","qosClass":"Burstable"}`,
+    );
+    expect(stored(fromJson(failed))).toBe(failed);
+    for (const phase of ["Running", "Pending", "Succeeded"]) expect(of({ ...words, phase })).toBe(of({ phase }));
+    expect(of({ ...words, phase: "Failed", reason: "" })).toBe(of({ phase: "Failed" }));
+    expect(of({ ...words, phase: "Failed", reason: null })).toBe(of({ phase: "Failed" }));
+  });
+  test("a long message is stored with its beginning, and comes back as it was stored", () => {
+    const long = (message: string) => pod("a", { status: { phase: "Failed", reason: "Evicted", message } });
+    const once = stored({ pods: [long("x".repeat(20_000))] });
+    expect(once).toContain(`"message":"${"x".repeat(1023)}…"`);
+    expect(stored(fromJson(once))).toBe(once);
+    expect(stored({ pods: [long("x".repeat(1024))] })).toContain(`"message":"${"x".repeat(1024)}"`);
+  });
   // the id of a snapshot is the hash of its stored form
   test("a limit whose request was filled in is stored alike when it comes back", () => {
     const posted = stored({ pods: [pod("p", { spec: { containers: [container("c", undefined, { cpu: "1" })] } })] });

@@ -18,6 +18,23 @@ const isPhone = ({ viewport }: (typeof LOOKS)[number][1]): boolean => (viewport?
 const CUT_TEXT = `[...document.querySelectorAll("pre.terminal")].filter((box) => box.scrollWidth > box.clientWidth + 1)
   .map((box) => box.textContent.slice(0, 99))`;
 
+/** Words of a comparison that stand on two lines. */
+const BROKEN_WORDS = `(() => {
+  const broken = [];
+  const texts = document.createTreeWalker(document.querySelector("main"), NodeFilter.SHOW_TEXT);
+  while (texts.nextNode()) {
+    const node = texts.currentNode;
+    if (node.parentElement.closest(".compare") === null) continue;
+    for (const { 0: word, index } of node.data.matchAll(/[^\\s.-]+/g)) {
+      const range = document.createRange();
+      range.setStart(node, index);
+      range.setEnd(node, index + word.length);
+      if (new Set([...range.getClientRects()].map(({ top }) => top)).size > 1) broken.push(word);
+    }
+  }
+  return broken;
+})()`;
+
 inBrowser("every page in a browser", fill, (ground) => {
   test.each(LOOKS)(
     "%s: it fits, with all that is folded as well, and axe finds nothing",
@@ -44,6 +61,10 @@ inBrowser("every page in a browser", fill, (ground) => {
       "Math.max(...[...document.querySelectorAll('.compare td, .compare th')].map((cell) => cell.getBoundingClientRect().right))";
     expect(await compare.page.evaluate(right)).toBeLessThanOrEqual(390);
     await compare.close();
+    const small = await ground.open(`/compare?node=${FULL}&node=n1`, { viewport: { width: 360, height: 700 } });
+    expect(await small.page.locator(".compare th[scope=row]").count()).toBeGreaterThan(20);
+    expect(await small.page.evaluate(BROKEN_WORDS)).toEqual([]);
+    await small.close();
     const fleet = await ground.open("/", { viewport });
     const beyond =
       "[...document.querySelectorAll('#nodes tbody td')].filter((cell) => cell.getBoundingClientRect().right > innerWidth).length";

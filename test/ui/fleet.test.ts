@@ -25,6 +25,7 @@ const row = (name: string, over: Partial<FleetRow> = {}): FleetRow => ({
   evicted: 0,
   latest: {},
   refusals: [],
+  kubeletTold: false,
   kubeletRefused: 0,
   kubeletRefusals: [],
   kubeletEvicted: 0,
@@ -178,6 +179,30 @@ test("the counts of refusals and evictions lead to those decisions", async () =>
     found.push([...page.matchAll(/href="\/decisions\/(\w+)"/g)].map((m) => m[1] ?? ""));
   }
   expect(found).toEqual([["r1"], ["e1"], ["k1"]]);
+});
+
+test("no refusals are 0 where the kubelet is watched or asked, and not known elsewhere, with what to do", async () => {
+  const { app, store } = appOver({});
+  const decidedAtMs = Date.now();
+  const shown = async (path: string, pattern: RegExp): Promise<string> =>
+    pattern.exec(await (await app.request(path, { headers: { accept: "text/html" } })).text())?.[1] ?? "";
+  const figure = () =>
+    shown("/", /<span class="figure [^"]*">((?:(?!<a ).)*?)<\/span><span class="soft">with refusals/);
+  const cell = (node: string) => shown(`/?q=${node}`, /data-name="Refused">(.*?)<\/td>/);
+  const tile = (node: string) => shown(`/nodes/${node}`, /Refused<\/span>(.*?)<\/a>/);
+  const todo = /title="nothing tells what kubelets refuse: start nodewise collect [^"]*">–</;
+  value(await store.record({ decision: decisionRow({ node: "dark", decidedAtMs }) }));
+  for (const text of [await figure(), await cell("dark"), await tile("dark")]) expect(text).toMatch(todo);
+  expect(await tile("dark")).toContain("nothing tells what its kubelet refuses");
+  value(await store.record({ decision: decisionRow({ id: "a", node: "asked", kind: "admission", decidedAtMs }) }));
+  const old = { atMs: decidedAtMs - 3 * 86_400_000, recordedAtMs: decidedAtMs, reason: null };
+  value(await store.putOutcomes([outcomeRow({ ...old, node: "watched" })]));
+  expect(await figure()).toBe("0");
+  expect(await cell("dark")).toMatch(todo);
+  for (const node of ["asked", "watched"]) {
+    expect(await cell(node)).toBe('<span class="soft">0</span>');
+    expect(await tile(node)).toContain("no pod in 24 hours");
+  }
 });
 
 test("of many nodes a page has a hundred, and leads to the others", async () => {
@@ -350,7 +375,7 @@ test("two nodes stand beside each other, with what differs of their configuratio
       ),
     ),
   );
-  const text = await (await app.request("/compare?node=a&node=b")).text();
+  const text = (await (await app.request("/compare?node=a&node=b")).text()).replaceAll("<wbr>", "");
   const row = (name: string) => {
     const [, cells = ""] = new RegExp(`<th scope="row">${name}</th>(.*?)</tr>`).exec(text) ?? [];
     return [...cells.matchAll(/<td class="([^"]*)">(.*?)<\/td>/g)].map(([, tone, cell]) => [tone, cell]);

@@ -10,6 +10,8 @@ import { many } from "../kit/snapshots.ts";
 import { captured, partOf, readable, runtime, subject } from "./node-subject.ts";
 import { renamed } from "./served.ts";
 
+const JSON_TYPE = { "content-type": "application/json" };
+
 const report = (decisionId: string, seq: number, dryRun: boolean, steps: readonly object[]) => ({
   ...resultRow({ seq, failedCount: 1, atMs: Date.now() }),
   id: `r-${decisionId}-${seq}`,
@@ -38,6 +40,30 @@ describe("the captured node", () => {
     const pods = snapshot.pods.map((pod) => ({ ...pod, status: { phase: "Succeeded" } }));
     await decide("allocatable", { snapshot: { ...snapshot, pods } });
     expect((await show("/nodes/n1")).text("capacity")).toContain("pods 0 of 20 requested (0 %), 20 free");
+  });
+
+  test("pods that the kubelet refused or evicted are told in its words, and by the tile of refusals", async () => {
+    const { app, show } = subject();
+    const snapshot = captured();
+    const ended = (name: string, status: object) => ({ ...pod(name, { status: { phase: "Failed", ...status } }) });
+    const refused = {
+      reason: "OutOfcpu",
+      message: "Pod was rejected: Node didn't have enough resource: cpu, requested: 2000",
+    };
+    const evicted = { reason: "Evicted", message: "The node was low on resource: memory. " };
+    const pods = [...snapshot.pods, ended("full", evicted), ended("big", refused), ended("job", {})];
+    const body = JSON.stringify({ ...snapshot, pods });
+    await app.request("http://localhost/v1/nodes/n1/snapshot", { method: "PUT", body, headers: JSON_TYPE });
+    const { html, text } = await show("/nodes/n1");
+    expect(text("pods")).toContain("11 pods");
+    expect(text("pods")).toContain("2 more pods failed, 1 of them refused by the kubelet");
+    expect(text("pods")).toMatch(
+      /default\/big OutOfcpu Pod was rejected: Node didn't have enough resource: cpu, requested: 2000 default\/full Evicted The node was low/,
+    );
+    expect(text("pods")).not.toContain("default/job");
+    expect(readable(html)).toContain("Refused 1 OutOfcpu");
+    const why = await show("/nodes/n1/pods/default/big");
+    expect(readable(why.html)).toContain("Node didn't have enough resource: cpu, requested: 2000");
   });
 
   test("every file that the cgroups decision wants is there with its text", async () => {

@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Page } from "playwright-core";
 import { expect, test } from "vitest";
+import type { Json } from "../kit/snapshots.ts";
 import { expectAccessible } from "./browser.ts";
 import { expectReadable, hasScripts, inBrowser, LOOKS_AND_WITHOUT_SCRIPTS } from "./in-browser.ts";
 import { capturedNode, decided } from "./served.ts";
@@ -16,6 +17,12 @@ const compare = async (page: Page): Promise<void> => {
 
 const fill = async (url: string): Promise<void> => {
   await decided(url, "cgroups", { snapshot: capturedNode("node-1") });
+  const long = capturedNode("long");
+  const pods = (long.pods as unknown as { metadata: Json }[]).map((one, i) => ({
+    ...one,
+    metadata: { ...one.metadata, namespace: `${"payments-".repeat(6)}blue`, name: `${"ledger-export-".repeat(6)}${i}` },
+  }));
+  await decided(url, "cgroups", { snapshot: { ...long, pods } });
 };
 inBrowser("what if, in a browser", fill, (ground) => {
   test.each(LOOKS_AND_WITHOUT_SCRIPTS)(
@@ -47,7 +54,7 @@ inBrowser("what if, in a browser", fill, (ground) => {
       expect(lines[(cpu ?? -1) + (isNarrow ? 1 : 0)]).toMatch(
         isNarrow ? /^ {2}eviction – {2}ALLOCATABLE 1800m$/ : / 1800m /,
       );
-      if (isNarrow) expect(Math.max(...lines.map((line) => line.length))).toBeLessThanOrEqual(42);
+      if (isNarrow) expect(Math.max(...lines.map((line) => line.length))).toBeLessThanOrEqual(40);
       if (isScripted) await expectReadable(page);
       // the files are not asked for again
       await page.locator("[name=change]").fill("maxPods: 8");
@@ -55,6 +62,24 @@ inBrowser("what if, in a browser", fill, (ground) => {
       await page.locator("#allocatable ins", { hasText: "8" }).first().waitFor();
       expect(faults).toEqual([]);
       await close();
+    },
+  );
+
+  test.each([1440, 1024, 360, 320])(
+    "at %i px every column of both answers keeps its place beside long names",
+    async (width) => {
+      await ground.visit("/what-if?node=long", { viewport: { width, height: 900 } }, async (page) => {
+        await page.getByLabel("kubeReserved").fill("cpu=300m, memory=1Gi");
+        await compare(page);
+        await page.evaluate("for (const part of document.querySelectorAll('details.wi-more')) part.open = true");
+        const lines: { wide: boolean; text: string }[] =
+          await page.evaluate(`[...document.querySelectorAll(".text-diff .line")]
+        .filter((line) => line.offsetHeight > 0)
+        .map((line) => ({ wide: line.offsetHeight > 1.5 * parseFloat(getComputedStyle(line).lineHeight), text: line.textContent }))`);
+        expect(lines.filter(({ wide }) => wide)).toEqual([]);
+        expect(lines.some(({ text }) => text.includes("ledger-export-"))).toBe(true);
+        expect(Math.max(...lines.map(({ text }) => text.length))).toBeGreaterThan(width < 960 ? 36 : 132);
+      });
     },
   );
 

@@ -3,7 +3,6 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
-import { TOKEN_COOKIE } from "../../api/http/auth/authorize.ts";
 import { nodeAssets } from "../../api/server/assets.ts";
 import { aBrowser, expectAccessible, expectToFit, hasBrowser } from "./browser.ts";
 import { capturedNode } from "./served.ts";
@@ -30,8 +29,12 @@ test("the bundle that is deployed holds what pages load as it is in the source",
 describe("wrangler dev", () => {
   const browser = aBrowser();
   let dev: Dev;
+  let session = "";
   beforeAll(async () => {
     dev = await workerDev();
+    const body = new URLSearchParams({ token: dev.token, to: "/" });
+    const signed = await fetch(`${dev.url}/sign-in`, { method: "POST", body, redirect: "manual" });
+    session = /^nodewise=([^;]+)/.exec(signed.headers.get("set-cookie") ?? "")?.[1] ?? "";
     await decide("cgroups", "n1");
     await decide("eviction", "n1");
   }, PATIENT.timeout);
@@ -52,8 +55,8 @@ describe("wrangler dev", () => {
       origins: [],
       cookies: [
         {
-          name: TOKEN_COOKIE,
-          value: dev.token,
+          name: "nodewise",
+          value: session,
           domain: new URL(dev.url).hostname,
           path: "/",
           expires: -1,

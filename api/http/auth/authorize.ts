@@ -1,81 +1,101 @@
-import { parse } from "hono/utils/cookie";
+import type { TokenRow } from "../../../db/rows.ts";
 import type { Store } from "../../../db/store.ts";
 import { ok, type Result } from "../../model/result.ts";
+import type { EpochMs } from "../../model/units.ts";
 import { type AuthSettings, type Caller, SCOPES, type Scope } from "../../ports.ts";
 import { historyProblem, type Problem, problem } from "../../service/problem.ts";
+import { isOpen, renewed, type SessionCookie, sessionIn } from "./session.ts";
 import { parseToken, sameDigest } from "./token.ts";
 
 export const ANONYMOUS: Caller = { id: "anonymous", scopes: SCOPES, node: null };
 /** The program that the app runs in. */
 export const INTERNAL: Caller = { id: "internal", scopes: SCOPES, node: null };
 
-/** The cookie of a browser that is signed in: the token. */
-export const TOKEN_COOKIE = "nodewise";
-/** The token in a Cookie header. */
-export const tokenOfCookie = (header: string | undefined): string | undefined =>
-  parse(header ?? "", TOKEN_COOKIE)[TOKEN_COOKIE];
-
 export interface Credentials {
   readonly authorization: string | undefined;
-  /** The token with which a browser is signed in. */
+  /** The Cookie header, which may hold the session of a browser that is signed in. */
   readonly cookie: string | undefined;
   /** The names by which it was asked, without ports: of Host, and of X-Forwarded-Host where that counts. */
   readonly hosts: readonly string[];
-  /** A browser that looks at something may send the token as the password of Basic authentication, or as its cookie. */
+  /** Who looks at something may send the token as the password of Basic authentication, or the session of a browser. */
   readonly basic: boolean;
-  /** How it is asked for the token: a page of a browser has a form for it, and others of a page may send Basic. */
-  readonly asked: "by-form" | "for-page" | "for-json";
+  /** A browser asks, which has a form for the token. */
+  readonly isBrowser: boolean;
+}
+/** Who asks. */
+export interface Identified {
+  readonly caller: Caller;
+  /** The session that the browser is to have from now on; null: it has none, or keeps it as it is. */
+  readonly session: SessionCookie | null;
 }
 
 interface AuthContext {
   readonly store: Store;
   readonly auth: AuthSettings;
   readonly sha256: (text: string) => string | Promise<string>;
+  readonly now: () => EpochMs;
 }
 
 /** Names the caller. Errors: no token where one is required, a wrong one, or a host that is not ours. */
-export async function identify(
-  { store, auth, sha256 }: AuthContext,
-  credentials: Credentials,
-): Promise<Result<Caller, Problem>> {
-  const { authorization, cookie, hosts, basic, asked } = credentials;
+export async function identify(context: AuthContext, credentials: Credentials): Promise<Result<Identified, Problem>> {
+  const { store, auth } = context;
+  const { authorization, cookie, hosts, basic } = credentials;
   if (authorization === undefined) {
-    const signedIn = cookie === undefined || !basic ? ok(null) : await callerWith({ store, auth, sha256 }, cookie);
-    if (!signedIn.ok || signedIn.value !== null) return signedIn as Result<Caller, Problem>;
-    if (auth.required) return unauthorized("this API requires a token", asked);
+    const signedIn = basic ? await signedInBy(context, cookie) : ok(null);
+    if (!signedIn.ok || signedIn.value !== null) return signedIn as Result<Identified, Problem>;
+    if (auth.required) return unauthorized("this API requires a token", credentials);
     const tokens = await store.countTokens();
     if (!tokens.ok) return historyProblem(tokens.error);
     const { active, revoked } = tokens.value;
-    if (active > 0) return unauthorized("this API requires a token, since one exists", asked);
+    if (active > 0) return unauthorized("this API requires a token, since one exists", credentials);
     if (revoked > 0)
-      return unauthorized("this API requires a token, and all that there were are revoked", asked, ALL_REVOKED);
+      return unauthorized("this API requires a token, and all that there were are revoked", credentials, ALL_REVOKED);
     const unknown = hosts.find((host) => auth.hosts?.has(host) === false);
-    return unknown === undefined ? ok(ANONYMOUS) : wrongHost(unknown);
+    return unknown === undefined ? ok({ caller: ANONYMOUS, session: null }) : wrongHost(unknown);
   }
   const token = tokenIn(authorization, basic) ?? "";
   if (parseToken(token) === null)
-    return unauthorized("the Authorization header holds no token of the form `Bearer nw_ID_SECRET`", asked);
-  const found = await callerWith({ store, auth, sha256 }, token);
+    return unauthorized("the Authorization header holds no token of the form `Bearer nw_ID_SECRET`", credentials);
+  const found = await callerWith(context, token);
   if (!found.ok) return found;
-  return found.value === null ? unauthorized("the token is not known here, or was revoked", asked) : ok(found.value);
+  if (found.value === null) return unauthorized("the token is not known here, or was revoked", credentials);
+  return ok({ caller: found.value, session: null });
+}
+
+const adminOf = (id: string): Caller => ({ id, scopes: SCOPES, node: null });
+const callerOf = ({ id, scopes, node }: TokenRow): Caller => ({ id, scopes: scopes as readonly Scope[], node });
+
+/** The caller of a browser's session. Null: it has none, it has ended, or its token was revoked. `cookie`: its Cookie header. */
+export async function signedInBy(
+  { store, auth, now }: AuthContext,
+  cookie: string | undefined,
+): Promise<Result<Identified | null, Problem>> {
+  const session = sessionIn(cookie);
+  if (session === undefined) return ok(null);
+  const by = async (hash: string, caller: Caller): Promise<Identified | null> =>
+    (await isOpen(session, hash, now())) ? { caller, session: await renewed(session, hash, now()) } : null;
+  const admin = auth.adminTokenHash === undefined ? null : await by(auth.adminTokenHash, adminOf(session.id));
+  if (admin !== null) return ok(admin);
+  const found = await store.findToken(session.id);
+  if (!found.ok) return historyProblem(found.error);
+  return ok(found.value === null ? null : await by(found.value.hash, callerOf(found.value)));
 }
 
 /** Null: the text is no token, or not one that is known here. */
 export async function callerWith(
-  { store, auth, sha256 }: AuthContext,
+  { store, auth, sha256 }: Pick<AuthContext, "store" | "auth" | "sha256">,
   text: string,
 ): Promise<Result<Caller | null, Problem>> {
   const token = parseToken(text);
   if (token === null) return ok(null);
   const hash = await sha256(token.text);
   if (auth.adminTokenHash !== undefined && sameDigest(hash, auth.adminTokenHash)) {
-    return ok({ id: token.id, scopes: SCOPES, node: null });
+    return ok(adminOf(token.id));
   }
-  const found = await store.findTokenByHash(hash);
+  const found = await store.findToken(token.id);
   if (!found.ok) return historyProblem(found.error);
   const row = found.value;
-  if (row === null || row.id !== token.id || !sameDigest(hash, row.hash)) return ok(null);
-  return ok({ id: row.id, scopes: row.scopes as readonly Scope[], node: row.node });
+  return ok(row === null || !sameDigest(hash, row.hash) ? null : callerOf(row));
 }
 
 export const speaksFor = (caller: Caller, node: string): boolean => caller.node === null || caller.node === node;
@@ -116,11 +136,14 @@ const ALL_REVOKED =
   "`nodewise token create` makes one; `nodewise token open --to-everyone` opens an API on loopback to everybody again";
 
 const BEARER = 'Bearer realm="nodewise"';
-function unauthorized(detail: string, asked: Credentials["asked"], advice?: string): Result<never, Problem> {
-  // a browser that is told of Basic shows a window of its own in front of the form
-  const isBasic = asked === "for-page";
-  const challenge = isBasic ? `Basic realm="nodewise: any user name, a token as the password", ${BEARER}` : BEARER;
-  const headers = { "www-authenticate": challenge };
+const BASIC = 'Basic realm="nodewise: any user name, a token as the password"';
+/** Names what the request may send. A browser that is told of Basic shows a window of its own in front of the form. */
+function unauthorized(
+  detail: string,
+  { basic, isBrowser }: Pick<Credentials, "basic" | "isBrowser">,
+  advice?: string,
+): Result<never, Problem> {
+  const headers = { "www-authenticate": basic && !isBrowser ? `${BASIC}, ${BEARER}` : BEARER };
   return problem("unauthorized", detail, advice === undefined ? { headers } : { headers, advice });
 }
 

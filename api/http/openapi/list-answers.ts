@@ -102,9 +102,11 @@ const nodeFields = {
     .array(z.strictObject({ reason: z.string().describe("without one, the verdict"), count: integer }))
     .describe("the refused ones by their reason, the most frequent first"),
   evicted: integer.describe("eviction passes that chose a pod"),
-  kubeletRefused: integer.describe("pods that its kubelet really refused, by the outcomes that were reported"),
+  kubeletRefused: integer
+    .nullable()
+    .describe("pods that its kubelet really refused, by the outcomes that were reported; null: none ever were"),
   kubeletRefusals: z.array(z.strictObject({ reason: z.string(), count: integer })).describe("likewise by reason"),
-  kubeletEvicted: integer.describe("pods that its kubelet really evicted"),
+  kubeletEvicted: integer.nullable().describe("pods that its kubelet really evicted; null: likewise"),
   drift: integer
     .nullable()
     .describe("files of cgroups that were not as decided at the newest pass; null: no daemon has told of its files"),

@@ -7,7 +7,7 @@ import type { PodRef } from "../../model/forms.ts";
 import { withoutNulls } from "../../model/nulls.ts";
 import { mergedOutcome, type Outcome, type OutcomeOf, outcomeKey } from "../../model/outcome.ts";
 import { fieldsOf } from "../../model/own.ts";
-import { MIRROR_ANNOTATION, type Pod, pod as podForm } from "../../model/pod.ts";
+import { MIRROR_ANNOTATION, type Pod, pod as podForm, REJECTED } from "../../model/pod.ts";
 import { withDefaultRequests } from "../../model/pod-defaults.ts";
 import { usesClaims } from "../../model/resource-claim.ts";
 
@@ -53,7 +53,6 @@ const watchedPod = z.object({
 type WatchedPod = z.output<typeof watchedPod>;
 
 const REFUSALS: ReadonlySet<string> = new Set(POD_REFUSALS);
-const REJECTED = "Pod was rejected: ";
 /** An admission under pressure has the reason of an eviction. kubelet 1.36: nodeConditionMessageFmt. */
 const UNDER_PRESSURE = "The node had condition: ";
 const EVICTED =

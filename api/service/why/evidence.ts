@@ -63,7 +63,7 @@ export interface HeldPod extends Held {
   readonly node: string;
   /** RFC 3339; empty: it does not tell. */
   readonly createdAt: string;
-  /** The NodeSnapshot that it is from, which keeps of a status only what decisions read; null: it is a document of its own. */
+  /** The NodeSnapshot that it is from, which keeps of a status what decisions read, and why the pod failed; null: it is a document of its own. */
   readonly snapshot: HeldSnapshot | null;
 }
 export interface HeldCpuStat {

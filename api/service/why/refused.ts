@@ -1,4 +1,5 @@
 import { type Fields, fieldsOf } from "../../model/own.ts";
+import { REJECTED } from "../../model/pod.ts";
 import type { AdmissionDecision } from "../../model/preemption.ts";
 import type { Change, Finding, Missing, StoryDecision, Word } from "../../model/why.ts";
 import {
@@ -15,8 +16,6 @@ import {
 import { admissionExcerpt, recordedAdmission } from "./excerpts.ts";
 import { ask, type NodeThen, nodeThen } from "./node-then.ts";
 
-/** How the kubelet begins the message of a pod's status; the event has the same without it. kubelet 1.36: rejectPod. */
-const PREFIX = "Pod was rejected: ";
 /** The reasons of the kubelet's admission handlers, beside `OutOf` and a resource. */
 const REASONS: ReadonlySet<string> = new Set([
   "UnexpectedAdmissionError",
@@ -56,8 +55,8 @@ function refusalOf(of: Case): Refusal | null {
   const { pod } = of.subject;
   const { phase, reason = "", message = "", startTime } = pod?.status ?? {};
   const event = of.subject.events.findLast((one) => one.type !== "Normal" && isReason(one.reason, one.message));
-  const told = message.startsWith(PREFIX) ? message.slice(PREFIX.length) : message;
-  const isTold = phase === "Failed" && (message.startsWith(PREFIX) || isReason(reason, told));
+  const told = message.startsWith(REJECTED) ? message.slice(REJECTED.length) : message;
+  const isTold = phase === "Failed" && (message.startsWith(REJECTED) || isReason(reason, told));
   // a pod that came in after all has another story; one that ran, and whose containers ended with 0, has Succeeded
   const isIn = phase === "Running" || (phase === "Pending" && of.subject.held?.snapshot === null);
   if (!isTold && (event === undefined || isIn)) return isIn ? null : recordedRefusal(of);

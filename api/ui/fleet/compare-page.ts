@@ -8,13 +8,13 @@ import type { Snapshot } from "../../model/snapshot.ts";
 import type { Reply } from "../../ports.ts";
 import { effectiveConfiguration } from "../../profiles/effective.ts";
 import { chooseProfileFor } from "../../profiles/index.ts";
-import { evictedOf, type FleetNode, fleetOf, refusedOf } from "../../service/fleet.ts";
+import { evictedOf, type FleetNode, fleetOf, knowsRefusals, refusedOf } from "../../service/fleet.ts";
 import { historyProblem, invalid, type Problem } from "../../service/problem.ts";
 import { postedSnapshot } from "../../service/replay/parsed.ts";
 import { resourceOfSignal } from "../../text/size.ts";
-import { ago, html, nodeName, quantityShown } from "../html.ts";
+import { ago, breakable, html, nodeName, quantityShown } from "../html.ts";
 import { all, type Html, page } from "../page.ts";
-import { roomsOf, roomText, severityTag } from "./fleet.ts";
+import { REFUSALS_NOT_KNOWN, roomsOf, roomText, severityTag } from "./fleet.ts";
 import { HOUR_MS } from "./hours-picture.ts";
 
 const HOURS = 24;
@@ -91,10 +91,10 @@ function table(
   if (shown.length === 0) return html`<h2>${title}</h2><p class="soft">none</p>`;
   const body = shown.map(([name, x, y]) => {
     const isOther = name !== SEEN && textOf(x) !== textOf(y);
-    return html`<tr><th scope="row">${name}</th>${all([x, y].map((cell) => html`<td class="${isOther ? "changed" : ""}">${cell ?? html`<span class="soft">–</span>`}</td>`))}</tr>`;
+    return html`<tr><th scope="row">${breakable(name)}</th>${all([x, y].map((cell) => html`<td class="${isOther ? "changed" : ""}">${cell ?? html`<span class="soft">–</span>`}</td>`))}</tr>`;
   });
-  return html`<h2>${title}</h2><div class="scroll" tabindex="0" role="region" aria-label="${title}"><table class="compare">
-<thead><tr><td></td><th>${nodeName(a.node.name)}</th><th>${nodeName(b.node.name)}</th></tr></thead><tbody>${all(body)}</tbody></table></div>`;
+  return html`<h2>${title}</h2><div class="scroll" tabindex="0" role="region" aria-label="${title}"><table class="compare stacked">
+<thead><tr><td></td>${[a, b].map(({ node }) => html`<th>${nodeName(node.name, breakable(node.name))}</th>`)}</tr></thead><tbody>${all(body)}</tbody></table></div>`;
 }
 
 /** Markup by its characters; what is made later counts as the same. */
@@ -117,7 +117,10 @@ function standing(a: Compared, b: Compared): readonly Row[] {
       ...each(a, b, ({ node }) => (node.pressureFrom === null ? null : node.conditions.join(", ") || "no pressure")),
     ],
     ...roomsOf([a.node, b.node]).map(([name, ...signals]): Row => [`Left of ${name}`, ...each(a, b, left(signals))]),
-    [`Refused in ${HOURS} h`, ...each(a, b, ({ node }) => refusedOf(node))],
+    [
+      `Refused in ${HOURS} h`,
+      ...each(a, b, ({ node }) => refusedOf(node) || (knowsRefusals(node) ? 0 : REFUSALS_NOT_KNOWN)),
+    ],
     [`Evicted in ${HOURS} h`, ...each(a, b, ({ node }) => evictedOf(node))],
     ["Files that drifted", ...each(a, b, ({ node }) => node.drift)],
     [`Decisions in ${HOURS} h`, ...each(a, b, ({ node }) => node.decisions)],

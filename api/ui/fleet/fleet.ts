@@ -8,6 +8,7 @@ import {
   filtered,
   fleetOf,
   type Headroom,
+  knowsRefusals,
   nextThreshold,
   ordered,
   reasonsAmong,
@@ -46,14 +47,19 @@ const SHOWS_WORD: { readonly [S in Shows]: string } = {
   "not-known": "pressure not known",
 };
 
+/** In the place of a count of refusals. */
+export const REFUSALS_NOT_KNOWN: Html =
+  html`<span class="soft" title="nothing tells what kubelets refuse: start nodewise collect beside the cluster, or ask for admission decisions">–</span>` as Html;
+
 /** How many of the nodes with that name stand in which way; each leads to them. */
 function figures(nodes: readonly FleetNode[], question: FleetQuestion): Promise<Html> {
   const cards = SHOWS.map((show) => {
     const count = nodes.filter(SHOWN[show]).length;
+    const isKnown = show !== "refused" || count > 0 || nodes.some(knowsRefusals);
     const tone =
       show === "all" || count === 0 ? "" : show === "pressure" || show === "evicted" ? "bad-text" : "warn-text";
     const here = show === question.show ? raw(' aria-current="true"') : "";
-    return html`<a class="card tile" href="${fleetLink(question, { show })}"${here}><span class="figure ${tone}">${count}</span><span class="soft">${SHOWS_WORD[show]}${show === "all" && question.q !== "" ? ` with “${question.q}”` : ""}</span></a>`;
+    return html`<a class="card tile" href="${fleetLink(question, { show })}"${here}><span class="figure ${tone}">${isKnown ? count : REFUSALS_NOT_KNOWN}</span><span class="soft">${SHOWS_WORD[show]}${show === "all" && question.q !== "" ? ` with “${question.q}”` : ""}</span></a>`;
   });
   return all([html`<nav class="cards" aria-label="Nodes by how they stand">${all(cards)}</nav>`]);
 }
@@ -200,7 +206,8 @@ const REFUSALS: readonly string[] = ["refused", "kubelet-refuses"];
 
 /** A count leads to the decisions that it counts: of the two sorts of refusal to the one that was met last. */
 function counted(node: FleetNode, of: keyof typeof TONE, sinceMs: number): Html | Promise<Html> {
-  if (node[of] === 0) return html`<span class="soft">0</span>`;
+  if (node[of] === 0)
+    return of === "refused" && !knowsRefusals(node) ? REFUSALS_NOT_KNOWN : html`<span class="soft">0</span>`;
   const newest = Object.values(node.latest).find(({ verdict }) => REFUSALS.includes(verdict));
   const verdict = of === "evicted" ? "evicts" : (newest?.verdict ?? "refused");
   const query = new URLSearchParams({ verdict, since: new Date(sinceMs).toISOString() });

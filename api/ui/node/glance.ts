@@ -1,13 +1,14 @@
 import type { EvictionDecision, RankedPod } from "../../model/eviction.ts";
 import type { PodRef } from "../../model/forms.ts";
-import { type FleetNode, fleetNode, nextThreshold } from "../../service/fleet.ts";
+import { type FleetNode, fleetNode, knowsRefusals, nextThreshold } from "../../service/fleet.ts";
 import { amountText } from "../../text/size.ts";
 import { durationText } from "../../text/time-text.ts";
-import { limitText, roomText, severityTag } from "../fleet/fleet.ts";
+import { limitText, REFUSALS_NOT_KNOWN, roomText, severityTag } from "../fleet/fleet.ts";
 import { html, moment, podLink } from "../html.ts";
 import type { Html } from "../page.ts";
 import { tryDrawing } from "../record-part.ts";
 import { whatIfLink } from "../what-if/change.ts";
+import { endsIn } from "./pods.ts";
 import { isOpen, type NodeView, passOf, plural, podName } from "./view.ts";
 
 /** The first look of a person who is called at night: is there pressure, who goes next, what was refused, what is not as decided. */
@@ -69,11 +70,20 @@ function nextTile(node: string, decision: EvictionDecision | null): Html {
   return html`<div class="card tile"><span class="soft small">Evicted first, for ${resource}</span><span class="figure pod" title="${podName(first.pod)}">${podLink(node, first.pod, wholeName(first.pod))}</span><span class="small">${uses}${above}, priority ${first.priority}</span></div>`;
 }
 
-function refusedTile({ fleet, day, row }: NodeView): Html {
-  const refused = Math.max(day.refused, fleet?.kubeletRefused ?? 0);
-  const reasons = [...(fleet?.refusals ?? []), ...(fleet?.kubeletRefusals ?? [])].map(({ reason }) => reason);
+/** Refused by decisions, by reports of the kubelet's own, and by pods that the newest snapshot still shows: one pod may be in all three. */
+function refusedTile({ fleet, day, row, seen }: NodeView): Html {
+  const ends = seen.state === "known" ? endsIn(seen.known.snapshot).filter(({ isRefusal }) => isRefusal) : [];
+  const refused = Math.max(day.refused, fleet?.kubeletRefused ?? 0, ends.length);
+  if (refused === 0 && (fleet === null || !knowsRefusals(fleet)))
+    return tile("Refused", REFUSALS_NOT_KNOWN, "nothing tells what its kubelet refuses", "#pods");
+  const told = [...(fleet?.refusals ?? []), ...(fleet?.kubeletRefusals ?? []), ...ends];
+  const reasons = told.map(({ reason }) => reason);
   const words = refused === 0 ? "no pod in 24 hours" : [...new Set(reasons)].slice(0, 3).join(", ") || "in 24 hours";
-  const href = `/nodes/${encodeURIComponent(row.name)}/decisions?verdict=refused`;
+  const isInSnapshotOnly = refused === ends.length && day.refused === 0;
+  const href =
+    isInSnapshotOnly && refused > 0
+      ? "#failed-pods"
+      : `/nodes/${encodeURIComponent(row.name)}/decisions?verdict=refused`;
   return tile("Refused", String(refused), words, href, refused === 0 ? "" : "warn-text");
 }
 

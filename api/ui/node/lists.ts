@@ -29,6 +29,7 @@ export const LISTS = {
   devices: { section: "devices", title: "Holders of devices", few: 100, rows: 500 },
   images: { section: "images", title: "Images", few: 30, rows: 200 },
   ranking: { section: "eviction", title: "Ranking", few: 5, rows: 200 },
+  "failed-pods": { section: "pods", title: "Pods that failed", few: 4, rows: 200 },
 } as const satisfies Readonly<Record<string, Bounds>>;
 export type ListName = keyof typeof LISTS;
 

@@ -3,7 +3,8 @@ import { podLimits, podRequests, unitsOf } from "../../decide/resources/pod-reso
 import { qosClass } from "../../decide/resources/qos.ts";
 import type { Amounts } from "../../model/aggregate.ts";
 import type { EvictionDecision } from "../../model/eviction.ts";
-import { isActive, namespacedPodName, type Pod, podNamespace, podUid } from "../../model/pod.ts";
+import { endOf, isActive, namespacedPodName, type Pod, type PodEnd, podRef, podUid } from "../../model/pod.ts";
+import type { Snapshot } from "../../model/snapshot.ts";
 import { amountText } from "../../text/size.ts";
 import { healthTexts } from "../../text/tables/devices.ts";
 import { html, podLink } from "../html.ts";
@@ -71,8 +72,28 @@ export function podsSection({ snapshot }: Known, view: NodeView, lists: Lists): 
     "pods",
     "Pods",
     html`<p>${plural(rows.length, "pod")}${orderText(rows)}.</p>
+${failedPods(snapshot, view.row.name, lists)}
 ${scrolling("Requests, limits and use of pods", table)}${note}${rows.some(({ waits }) => waits !== null) ? html`<p class="small soft">CPU wait: the share of the last minute in which none of the pod’s tasks ran, as all waited for a CPU (<code>cpu.psi.full.avg60</code>): on a busy node, or at its limit.</p>` : ""}`,
   );
+}
+
+/** Pods of the snapshot that are over, with the words of their status: what the kubelet refused is told first. */
+export const endsIn = (snapshot: Snapshot): readonly PodEnd[] =>
+  podsOfNode(snapshot)
+    .flatMap((pod) => endOf(pod) ?? [])
+    .sort((a, b) => Number(b.isRefusal) - Number(a.isRefusal));
+
+function failedPods(snapshot: Snapshot, node: string, lists: Lists): Html {
+  const ends = endsIn(snapshot);
+  if (ends.length === 0) return html``;
+  const { shown, note } = lists.cut("failed-pods", ends);
+  const refused = ends.filter(({ isRefusal }) => isRefusal).length;
+  const table = html`<table class="stacked"><thead><tr><th>Pod</th><th>Why, by its status</th></tr></thead><tbody>${shown.map(
+    ({ pod, reason, message }) =>
+      html`<tr><td>${podLink(node, podRef(pod))}</td><td class="words"><span class="warn-text">${reason}</span> ${message}</td></tr>`,
+  )}</tbody></table>`;
+  return html`<p id="failed-pods">${plural(ends.length, "more pod")} failed${refused === 0 ? "" : `, ${refused === ends.length ? "" : `${refused} of them `}refused by the kubelet`}:</p>
+${scrolling("Pods that failed", table)}${note}`;
 }
 
 /** A pass records the first of a ranking only, and critical pods have no place in it. */
@@ -108,8 +129,7 @@ function rowOf({ pod, requests, limits, used, waits, restarts, ill, place }: Row
   };
   const memory = requests.get("memory");
   const isAbove = used !== null && memory !== undefined && used > unitsOf("memory", memory);
-  const ref = { namespace: podNamespace(pod), name: pod.metadata.name, uid: podUid(pod) ?? "" };
-  return html`<tr><td>${podLink(node, ref)}${ill.map((text) => html`<br><span class="small warn-text">${text}</span>`)}</td><td>${qosClass(pod)}</td><td class="num">${pod.spec.priority ?? 0}</td><td class="num">${amount(requests, "cpu")}</td><td class="num">${amount(limits, "cpu")}</td><td class="num">${amount(requests, "memory")}</td><td class="num">${amount(limits, "memory")}</td><td class="num${isAbove ? " warn-text" : ""}">${used === null ? "–" : amountText("memory", used)}</td><td class="num${(waits ?? 0) >= MUCH ? " warn-text" : ""}">${waits === null ? "–" : `${waits.toFixed(waits < 10 ? 1 : 0)}\u00a0%`}</td><td class="num${(restarts ?? 0) > 0 ? " warn-text" : ""}">${restarts ?? "–"}</td><td class="num">${place ?? "–"}</td><td>${resizeLink(pod, node)}</td></tr>`;
+  return html`<tr><td>${podLink(node, podRef(pod))}${ill.map((text) => html`<br><span class="small warn-text">${text}</span>`)}</td><td>${qosClass(pod)}</td><td class="num">${pod.spec.priority ?? 0}</td><td class="num">${amount(requests, "cpu")}</td><td class="num">${amount(limits, "cpu")}</td><td class="num">${amount(requests, "memory")}</td><td class="num">${amount(limits, "memory")}</td><td class="num${isAbove ? " warn-text" : ""}">${used === null ? "–" : amountText("memory", used)}</td><td class="num${(waits ?? 0) >= MUCH ? " warn-text" : ""}">${waits === null ? "–" : `${waits.toFixed(waits < 10 ? 1 : 0)}\u00a0%`}</td><td class="num${(restarts ?? 0) > 0 ? " warn-text" : ""}">${restarts ?? "–"}</td><td class="num">${place ?? "–"}</td><td>${resizeLink(pod, node)}</td></tr>`;
 }
 
 /** Leads to the form with what its first container requests, to be changed there; a pod that requests nothing cannot be resized. */

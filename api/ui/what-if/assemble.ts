@@ -26,6 +26,7 @@ import { nextTurn } from "../../service/turns.ts";
 import { plainPaint } from "../../text/style.ts";
 import { drawnAlike } from "../../text/table.ts";
 import { decidedText } from "../../text/tables/index.ts";
+import { NARROW_COLUMNS, WIDE_COLUMNS } from "../record-part.ts";
 import { NO_POD, type Part, type PartName } from "./posted-documents.ts";
 
 /** Asked about the pod that comes in, where there is one, and else about what is there. */
@@ -111,9 +112,6 @@ const withPod = (snapshot: EffectiveSnapshot, pod: Pod): EffectiveSnapshot => ({
   pods: [...(snapshot.pods ?? []), { ...pod, metadata: { ...pod.metadata, uid: pod.metadata.uid ?? "what-if" } }],
 });
 
-const COLUMNS = 148;
-/** As many letters as `.text-diff-narrow` has room for on a phone of 360 px. */
-const NARROW_COLUMNS = 42;
 /** An answer that is not drawn yet. */
 interface Answered extends Pick<Side, "decided" | "refusal"> {
   readonly textAt: (columns: number) => string;
@@ -146,7 +144,7 @@ function sidesOf(answers: readonly [before: Answered, after: Answered]): readonl
             textAt(columns),
       ),
     );
-  const [wide, narrow] = [at(COLUMNS), at(NARROW_COLUMNS)];
+  const [wide, narrow] = [at(WIDE_COLUMNS), at(NARROW_COLUMNS)];
   const side = (i: 0 | 1): Side => {
     const { decided, refusal } = answers[i];
     return { decided, refusal, text: wide[i] ?? "", narrowText: narrow[i] ?? "" };

@@ -6,7 +6,7 @@ import { type Difference, MAX_DIFFERENCES } from "../../service/difference.ts";
 import { differenceTexts, fieldTexts, placeText } from "../../text/difference.ts";
 import { amountText } from "../../text/size.ts";
 import { textDiff } from "../draw/text-diff.ts";
-import { html } from "../html.ts";
+import { breakable, html } from "../html.ts";
 import { all, type Html } from "../page.ts";
 import { wideAndNarrow } from "../record-part.ts";
 import { verdictTag } from "../verdict-tag.ts";
@@ -103,10 +103,6 @@ function fileTable(files: ReturnType<typeof fileChanges>): Html | Promise<Html> 
   );
 }
 
-/** A path that is broken behind its points where it is too long for a line. */
-const breakable = (path: string): Html | Promise<Html> =>
-  all(path.split(/(?<=\.)/).map((step, i) => (i === 0 ? html`${step}` : html`<wbr>${step}`)));
-
 function differenceTable(
   differences: readonly Difference[],
   truncated: boolean,
@@ -139,7 +135,7 @@ function shortened(
 ): Html | Promise<Html> {
   const rest = rows.length - MAX_ROWS;
   return html`<details class="wi-more"${isOpen ? html` open` : ""}><summary class="wi-summary">${title}</summary>
-<div class="scroll" tabindex="0" role="region" aria-label="${title}"><table>
+<div class="scroll" tabindex="0" role="region" aria-label="${title}"><table class="stacked">
 <thead><tr>${all([...columns, "Before", "After"].map((name) => html`<th>${name}</th>`))}</tr></thead>
 <tbody>${all(rows.slice(0, MAX_ROWS))}</tbody></table></div>
 ${rest > 0 ? html`<p class="soft small">${rest} more are not shown.</p>` : ""}</details>`;
@@ -263,7 +259,7 @@ export const fieldTable = (fields: readonly Difference[]): Html | Promise<Html> 
     const [before, after] = fieldTexts(one, false, MAX_VALUE);
     return html`<tr><td><code class="wi-value">${one.path}</code></td><td>${was(shown(one.recorded), before)}</td><td>${becomes(shown(one.replayed), after)}</td></tr>`;
   };
-  return html`<div class="scroll" tabindex="0" role="region" aria-label="Configuration"><table>
+  return html`<div class="scroll" tabindex="0" role="region" aria-label="Configuration"><table class="stacked">
 <thead><tr><th>KubeletConfiguration</th><th>Before</th><th>After</th></tr></thead>
 <tbody>${all(fields.slice(0, MAX_FIELDS).map(row))}</tbody></table></div>
 ${fields.length > MAX_FIELDS ? html`<p class="soft small">${fields.length > MAX_DIFFERENCES ? "many" : fields.length - MAX_FIELDS} more are not shown.</p>` : ""}`;

@@ -1,0 +1,49 @@
+import { expect, test } from "vitest";
+import { createToken, revokeToken } from "../../api/http/auth/tokens.ts";
+import { historyFile } from "../../db/open/node.ts";
+import { openNode } from "../../db/sqlite/node/open.ts";
+import { value } from "../contract/store-rows.ts";
+import { expectReadable, inBrowser } from "./in-browser.ts";
+import { capturedNode, decided } from "./served.ts";
+
+let token = "";
+let revoke = async (): Promise<void> => {};
+const fill = async (url: string, dataDir: string): Promise<void> => {
+  await decided(url, "cgroups", { snapshot: capturedNode("node-1") });
+  const store = value(openNode({ file: historyFile(dataDir) }));
+  const made = value(await createToken(store, { name: "person", scopes: ["read"], node: null, now: Date.now() }));
+  token = made.token;
+  revoke = async () => {
+    value(await revokeToken(store, made.row.id, Date.now()));
+    await store.close();
+  };
+};
+inBrowser("signing in, in a browser", fill, (ground) => {
+  test("the form opens the page that was asked for, scripts never see the session, and signing out or a revoked token end it", async () => {
+    const { page, close } = await ground.open("/nodes/node-1");
+    const signIn = async (): Promise<void> => {
+      await page.getByLabel("Token").fill(token);
+      await page.getByRole("button", { name: "Sign in" }).click();
+      await page.getByRole("heading", { name: "node-1", level: 1 }).waitFor();
+    };
+    await expectReadable(page);
+    await signIn();
+    expect(new URL(page.url()).pathname).toBe("/nodes/node-1");
+    expect(await page.evaluate("document.cookie")).toBe("");
+    const [cookie] = await page.context().cookies();
+    expect(cookie).toMatchObject({ name: "nodewise", httpOnly: true, sameSite: "Strict", secure: false });
+    expect(cookie?.value).not.toContain(token.slice(-48));
+    expect(Math.abs((cookie?.expires ?? 0) - Date.now() / 1000 - 3600)).toBeLessThan(60);
+    // what the page asks for by itself goes with it
+    expect(await page.evaluate("fetch('/v1/nodes').then(({ status }) => status)")).toBe(200);
+    await page.getByRole("button", { name: "Sign out" }).click();
+    await page.getByLabel("Token").waitFor();
+    expect(await page.context().cookies()).toEqual([]);
+    await page.goto(new URL("/nodes/node-1", page.url()).href);
+    await signIn();
+    await revoke();
+    await page.reload();
+    await page.getByLabel("Token").waitFor();
+    await close();
+  });
+});
