@@ -128,6 +128,18 @@ export const READ_ANNOTATIONS = new RegExp(
 export const MIRROR_ANNOTATION = "kubernetes.io/config.mirror";
 
 /** The fields of v1.Pod that a decision reads; the rest is ignored and so never stored. */
+const claimed = <S extends z.ZodRawShape>(amounts: S) =>
+  optional(z.array(z.object({ name: text, ...amounts })).max(LIMITS.resourcesPerList));
+/** kubernetes 1.37: NodeAllocatableResourceClaimStatus; 1.36 has the sums, under `resources`. */
+const nodeClaimStatus = z.object({
+  resourceClaimName: optional(text),
+  /** Those that refer to the claim. */
+  containers: optional(z.array(text).max(2 * LIMITS.containersPerPod)),
+  resources: optional(observedResourceList),
+  mapping: claimed({ quantity: optional(quantity) }),
+  overhead: claimed({ perPod: optional(quantity), perContainer: optional(quantity) }),
+});
+
 export const pod = z.object({
   metadata: z.object({
     name: pathPart,
@@ -174,9 +186,7 @@ export const pod = z.object({
       resources: optional(observedRequirements),
       resourceClaimStatuses: optional(podClaimStatuses),
       /** Claims that give CPU, memory and the like of the node itself. */
-      nodeAllocatableResourceClaimStatuses: optional(
-        z.array(z.object({ resourceClaimName: optional(text) })).max(LIMITS.resourcesPerList),
-      ),
+      nodeAllocatableResourceClaimStatuses: optional(z.array(nodeClaimStatus).max(LIMITS.resourcesPerList)),
       extendedResourceClaimStatus: optional(
         z.object({ resourceClaimName: optional(text), requestMappings: optional(claimMappings) }),
       ),

@@ -156,6 +156,16 @@ export interface Behaviour {
   readonly claimedDevicesLeft: boolean;
   /** Whether, with that gate, admission does not count what a claim gives. */
   readonly claimedNotCounted: boolean;
+  /**
+   * The resources beside cpu, memory and ephemeral-storage that admission does not test, with the gate DRAExtendedResource, since a claim might give them: those that the
+   * node does not list, also those that it lists with 0, or none.
+   */
+  readonly leftToClaims: "unlisted" | "zero" | "none";
+  /**
+   * How a pod's status tells what claims give it of the node's own CPUs, memory and huge pages: as sums, which admission counts, or in parts, which cgroups and
+   * OOM scores go by as well. Only with the gate DRANodeAllocatableResources.
+   */
+  readonly nodeClaims: "sums" | "parts";
   readonly claims: ClaimsBehaviour;
   /**
    * Features that a pod may need of its node, with the gate NodeDeclaredFeatures, each behind a gate of its name; `runtime`: the

@@ -18,6 +18,7 @@ import { parseWhole } from "../go/strconv.ts";
 import { isHugePage } from "../hugepages.ts";
 import { statusesByName } from "../pods/node-pods.ts";
 import { preemptFor } from "../preemption/handler.ts";
+import { addNodeClaims, type NodeClaims, nodeClaimsOf } from "../resources/node-claims.ts";
 import { podRequests, unitsOf } from "../resources/pod-resources.ts";
 import { isCriticalPod, isStaticPod } from "../resources/qos.ts";
 import { type Labels, selectsNode } from "./node-affinity.ts";
@@ -291,12 +292,25 @@ function testedResources(
     config.profile.behaviour.claimedNotCounted && gateOn(config, "DRAExtendedResource"),
     (resource) => reasons.add("extended_resource_not_counted", resource, "requested"),
   );
-  const tested = testResources(podRequests(kept), nodeInfo);
+  const requests = podRequests(kept, nodeClaimsOf(config));
+  for (const name of [...requests.keys()].filter((name) => isLeftToClaims(name, nodeInfo, config))) {
+    requests.delete(name);
+    reasons.add("extended_resource_not_counted", name, "requested");
+  }
+  const tested = testResources(requests, nodeInfo);
   for (const { resource, requested, used, capacity, insufficient } of tested) {
     const code = insufficient > 0 ? "resource_short" : "resource_fits";
     reasons.add(code, resource, "requested", { requested, used, capacity });
   }
   return tested;
+}
+
+/** kubernetes 1.35: shouldDelegateResourceToDRA. */
+function isLeftToClaims(name: string, { allocatable }: NodeInfo, config: EffectiveConfiguration): boolean {
+  const { leftToClaims } = config.profile.behaviour;
+  if (leftToClaims === "none" || FIRST.includes(name) || !isScalar(name)) return false;
+  const has = allocatable.get(name);
+  return gateOn(config, "DRAExtendedResource") && (leftToClaims === "zero" ? (has ?? 0) === 0 : has === undefined);
 }
 
 /** kubelet 1.36: InsufficientResourceError. */
@@ -360,9 +374,10 @@ function largest(lists: readonly Maybe<ResourceList>[]): ResourceList {
  */
 function countedRequests(pod: Pod, config: EffectiveConfiguration): Amounts {
   const podLevel = gateOn(config, "InPlacePodLevelResourcesVerticalScaling");
-  if (config.profile.behaviour.countsResizesByPod) return countedByPod(pod, podLevel);
+  const claims = nodeClaimsOf(config);
+  if (config.profile.behaviour.countsResizesByPod) return countedByPod(pod, podLevel, claims);
   const statuses = pod.status?.containerStatuses ?? pod.status?.initContainerStatuses;
-  if (statuses === undefined && pod.status?.resources === undefined) return podRequests(pod);
+  if (statuses === undefined && pod.status?.resources === undefined) return podRequests(pod, claims);
   const byName = statusesByName(pod);
   const infeasible = isInfeasible(pod);
   const effective = (spec: Maybe<ResourceList>, status: Pick<ContainerStatus, "resources" | "allocatedResources">) =>
@@ -374,7 +389,7 @@ function countedRequests(pod: Pod, config: EffectiveConfiguration): Amounts {
   };
   const { containers, initContainers, resources } = pod.spec;
   const status = pod.status;
-  const sums = podRequests({
+  const resized = {
     ...pod,
     spec: {
       ...pod.spec,
@@ -389,8 +404,8 @@ function countedRequests(pod: Pod, config: EffectiveConfiguration): Amounts {
           }
         : {}),
     },
-  });
-  return sums;
+  };
+  return podRequests(resized, claims);
 }
 /** Only what the pod asks for at its level is replaced. */
 const atPodLevel = (spec: ResourceList, effective: ResourceList): ResourceList =>
@@ -403,26 +418,32 @@ const isInfeasible = ({ status }: Pod): boolean =>
   status?.conditions?.find((c) => c.type === "PodResizePending")?.reason === "Infeasible";
 
 /** As `countedRequests`, of the sums over all containers. kubernetes 1.37: PodRequests with UseStatusResources. */
-function countedByPod(pod: Pod, podLevel: boolean): Amounts {
+function countedByPod(pod: Pod, podLevel: boolean, claims: NodeClaims): Amounts {
   const { status, spec } = pod;
   const byName = statusesByName(pod);
   const infeasible = isInfeasible(pod);
-  const sumOf = (of: (status: ContainerStatus | undefined) => Maybe<ResourceList>): Amounts => {
+  const told = (of: (status: ContainerStatus | undefined) => Maybe<ResourceList>): Pod => {
     const each = (c: Container): Container => {
       const requests = of(byName.get(c.name)) ?? (infeasible ? {} : (c.resources?.requests ?? {}));
       return { ...c, resources: { requests } };
     };
     const { containers, initContainers } = spec;
-    const told = { ...spec, containers: containers.map(each), initContainers: initContainers?.map(each) };
-    return aggregateContainers({ ...pod, spec: told }, "requests");
+    return { ...pod, spec: { ...spec, containers: containers.map(each), initContainers: initContainers?.map(each) } };
+  };
+  const sum = (of: Pod): Amounts => aggregateContainers(of, "requests");
+  const claiming = (of: Pod): Amounts => {
+    const amounts = sum(of);
+    addNodeClaims(amounts, pod, claims);
+    return amounts;
   };
   const ofPod = podLevel && status?.allocatedResources !== undefined && status.resources?.requests !== undefined;
   const sums = ofPod
     ? [amountsIn(status.allocatedResources), amountsIn(status.resources?.requests)]
-    : [sumOf((s) => s?.allocatedResources), sumOf((s) => s?.resources?.requests ?? s?.allocatedResources)];
+    : // what is in force has it in already
+      [claiming(told((s) => s?.allocatedResources)), sum(told((s) => s?.resources?.requests ?? s?.allocatedResources))];
   const counted: Amounts = new Map();
-  for (const sum of [...(infeasible ? [] : [aggregateContainers(pod, "requests")]), ...sums])
-    for (const [name, amount] of sum) counted.set(name, max(counted.get(name) ?? amount, amount));
+  for (const one of [...(infeasible ? [] : [claiming(pod)]), ...sums])
+    for (const [name, amount] of one) counted.set(name, max(counted.get(name) ?? amount, amount));
   const requests = spec.resources?.requests;
   if (Object.keys(requests ?? {}).some(isPodLevelResource)) {
     const isResized = podLevel && status?.resources !== undefined;

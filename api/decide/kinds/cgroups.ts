@@ -1,4 +1,4 @@
-import { type Amount, isZero, milliValue, value, ZERO } from "../../model/amount.ts";
+import { type Amount, add, isZero, milliValue, value, ZERO } from "../../model/amount.ts";
 import type { CgroupLevel, CgroupPlan, CgroupValues } from "../../model/cgroups.ts";
 import type { DecidedOf, ReasonCode, Refusal } from "../../model/decision.ts";
 import type { ResourceList } from "../../model/fields.ts";
@@ -27,6 +27,7 @@ import { isHugePage, limitEach, pageSizeOf } from "../hugepages.ts";
 import { type NodePod, statusesByName } from "../pods/node-pods.ts";
 import { type ReasonRecorder, Reasons } from "../reasons.ts";
 import { curveWeight, linearWeight, milliCpuToQuota, milliCpuToShares, NO_QUOTA } from "../resources/cpu-convert.ts";
+import { nodeClaimsOfContainer } from "../resources/node-claims.ts";
 import { isPodLevelResourcesSet, oomScoreAdjuster } from "../resources/pod-resources.ts";
 import type { QosClass } from "../resources/qos.ts";
 
@@ -77,7 +78,7 @@ function plansOf(context: TreeContext, nodePod: NodePod): CgroupPlan[] {
   const own: PodContext = {
     ...nodePod,
     identity: { namespace: podNamespace(pod), name: pod.metadata.name, uid },
-    oomScoreAdj: oomScoreAdjuster(pod, qos, context.memoryCapacity, context.config.profile.behaviour),
+    oomScoreAdj: oomScoreAdjuster(pod, qos, context.memoryCapacity, context.config.profile.behaviour, context.claims),
     status: statusesByName(pod),
   };
   const containers = containersOf(pod);
@@ -94,6 +95,7 @@ function podPlan(context: TreeContext, own: PodContext): CgroupPlan {
       period: context.period,
       quotaPeriod: context.quotaPeriod,
       behaviour: context.config.profile.behaviour,
+      claims: context.claims,
     },
     own.path,
     context.reasons,
@@ -211,9 +213,10 @@ function containerOptions(
   c: Container,
   pageSizes: readonly number[],
 ): ContainerOptions {
-  const { cfsQuota, quotaPeriod, exclusiveWithoutQuota } = context;
+  const { cfsQuota, quotaPeriod, exclusiveWithoutQuota, claims } = context;
   const exclusiveCpus = exclusiveWithoutQuota && hasExclusiveCpus(context, pod, uid, c);
-  return { cfsQuota, period: quotaPeriod, exclusiveCpus, pageSizes };
+  const claimed = nodeClaimsOfContainer(pod, c.name, claims);
+  return { cfsQuota, period: quotaPeriod, exclusiveCpus, pageSizes, claimed };
 }
 
 function addMemory(
@@ -259,14 +262,23 @@ interface ContainerOptions {
   readonly exclusiveCpus: boolean;
   /** Page sizes of the node in bytes: those that the container does not name are limited to 0. */
   readonly pageSizes: readonly number[];
+  /** What its claims give it of the node: `nodeClaimsOfContainer`. */
+  readonly claimed?: ReadonlyMap<string, Amount>;
 }
 
 const amountOf = (list: ResourceList | null | undefined, name: string): Amount => list?.[name]?.amount ?? ZERO;
 
-/** The container's own limit, or the pod's where it has none. kubelet 1.36: getCPULimit, getMemoryLimit. */
-function limitOf(pod: Pod, c: Container, name: "cpu" | "memory"): { amount: Amount; fromPod: boolean } {
+type Claimed = NonNullable<ContainerOptions["claimed"]>;
+/** The container's own limit and what its claims add, or the pod's where it has none. kubelet 1.37: getCPULimit, getMemoryLimit. */
+function limitOf(
+  pod: Pod,
+  c: Container,
+  name: "cpu" | "memory",
+  claimed: Claimed = new Map(),
+): { amount: Amount; fromPod: boolean } {
   const ownLimit = amountOf(c.resources?.limits, name);
-  if (!isZero(ownLimit) || !isPodLevelResourcesSet(pod)) return { amount: ownLimit, fromPod: false };
+  if (!isZero(ownLimit)) return { amount: add(ownLimit, claimed.get(name) ?? ZERO), fromPod: false };
+  if (!isPodLevelResourcesSet(pod)) return { amount: ownLimit, fromPod: false };
   return { amount: amountOf(pod.spec.resources?.limits, name), fromPod: true };
 }
 
@@ -282,9 +294,10 @@ export function containerValues(
   reasons: ReasonRecorder<ReasonCode<"cgroups">>,
 ): Writable<CgroupValues> {
   const values: Writable<CgroupValues> = {};
-  const cpuLimit = limitOf(pod, c, "cpu");
+  const { claimed = new Map() } = options;
+  addShares(values, c, milliValue(limitOf(pod, c, "cpu").amount), at, reasons);
+  const cpuLimit = limitOf(pod, c, "cpu", claimed);
   const limitMilli = milliValue(cpuLimit.amount);
-  addShares(values, c, limitMilli, at, reasons);
   if (options.cfsQuota) {
     values.cpuPeriod = options.period;
     reasons.add("cfs_period", at, "cpuPeriod", { periodMicros: options.period });
@@ -300,13 +313,13 @@ export function containerValues(
         fromPod: cpuLimit.fromPod,
       });
   } else reasons.add("quota_off", at, "cpuQuota", { because: "cpuCFSQuota is false" });
-  const memory = limitOf(pod, c, "memory");
+  const memory = limitOf(pod, c, "memory", claimed);
   if (isZero(memory.amount)) reasons.add("memory_unset", at, "memory", { because: "no memory limit" });
   else {
     values.memory = bytes(value(memory.amount));
     reasons.add("memory_from_limit", at, "memory", { bytes: values.memory, fromPod: memory.fromPod });
   }
-  const hugePages = hugePageLimitOf(pod, c, options.pageSizes);
+  const hugePages = hugePageLimitOf(pod, c, options.pageSizes, claimed);
   if (hugePages !== undefined) {
     values.hugePageLimit = hugePages;
     reasons.add("hugepages_from_limits", at, "hugePageLimit", { unnamed: "0" });
@@ -328,20 +341,30 @@ function addShares(
   reasons.add(code, at, "cpuShares", { milliCpu, cpuShares: values.cpuShares });
 }
 
-/** Limits per page size; a container that names none has the pod's. kubelet 1.36: GetHugepageLimitsFromResources. */
+/**
+ * Limits per page size; a container that names none has the pod's, and what its claims give joins its own limit, or is its limit where there
+ * is none at all. kubelet 1.37: GetHugepageLimitsFromResources.
+ */
 function hugePageLimitOf(
   pod: Pod,
   c: Container,
   pageSizes: readonly number[],
+  claimed: Claimed,
 ): Readonly<Record<string, Bytes>> | undefined {
   const ofPod = pod.spec.resources?.limits;
   const ownLimits = c.resources?.limits;
-  if (!namesHugePages(ofPod) && !namesHugePages(ownLimits)) {
+  const pages = [...claimed].filter(([name]) => isHugePage(name));
+  if (!namesHugePages(ofPod) && !namesHugePages(ownLimits) && pages.length === 0) {
     return pageSizes.length === 0 ? undefined : limitEach(pageSizes, bytes(0));
   }
   const limits: Record<string, Bytes> = { ...limitEach(pageSizes, bytes(0)) };
   addHugePages(limits, ofPod);
   addHugePages(limits, ownLimits);
+  for (const [name, amount] of pages) {
+    if (ownLimits?.[name] === undefined && ofPod?.[name] !== undefined) continue;
+    const size = pageSizeOf(name);
+    if (size !== undefined) limits[size] = bytes(value(add(amountOf(ownLimits, name), amount)));
+  }
   return Object.keys(limits).length === 0 ? undefined : limits;
 }
 function namesHugePages(list: ResourceList | null | undefined): boolean {

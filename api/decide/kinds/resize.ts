@@ -312,14 +312,22 @@ function actuate(
   { desired, allocated }: Resize,
   needs: string[],
 ): ResizeActuation {
-  const { config, period, quotaPeriod, memoryQos } = runtime;
+  const { config, period, quotaPeriod, memoryQos, claims } = runtime;
   const { behaviour } = config.profile;
   const status = statusesByName(desired);
   const stats = snapshot.stats?.pods?.find(({ podRef: { uid } }) => uid === podUid(desired));
   const uid = podUid(desired) ?? "";
   const podValues = (pod: Pod) => {
-    const [qos, requests] = [qosClass(pod), podRequests(pod)];
-    const options = { qos, requests, quotaOff: quotaOff(runtime, desired, uid), period, quotaPeriod, behaviour };
+    const [qos, requests] = [qosClass(pod), podRequests(pod, claims)];
+    const options = {
+      qos,
+      requests,
+      quotaOff: quotaOff(runtime, desired, uid),
+      period,
+      quotaPeriod,
+      behaviour,
+      claims,
+    };
     const values = podCgroupValues(pod, options, "", quiet);
     // older kubelets leave these of a pod's cgroup as they are
     if (memoryQos !== undefined && behaviour.memoryQosOfPods)
