@@ -1,7 +1,7 @@
+import { containerValues } from "../../api/decide/cgroups/container-config.ts";
 import { parseSystemd, toCgroupfs, toSystemd } from "../../api/decide/cgroups/paths.ts";
 import { podCgroupValues } from "../../api/decide/cgroups/pod-config.ts";
 import { tierRequests, tierValues } from "../../api/decide/cgroups/qos-config.ts";
-import { containerValues } from "../../api/decide/kinds/cgroups.ts";
 import { Reasons } from "../../api/decide/reasons.ts";
 import {
   CUSTOM_PERIOD,
