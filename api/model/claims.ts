@@ -88,6 +88,8 @@ const ALLOCATION_FAULTS = [
   "other-node",
   "tainted",
   "given-twice",
+  "counter-overdrawn",
+  "twice-in-pool",
   "no-request",
   "no-class",
 ] as const;

@@ -155,6 +155,7 @@ export const NUMBERS = {
   }),
   unscheduled: () => ({
     gates: z.array(answerText).describe("of scheduling; with any the scheduler does not look at it"),
+    claims: z.array(answerText).describe("its ResourceClaims, among those that are known, that have no devices yet"),
   }),
   terminating: () => ({
     graceSeconds: integer.nullable(),

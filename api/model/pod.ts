@@ -127,6 +127,18 @@ export const READ_ANNOTATIONS = new RegExp(
 /** On the API's image of a static pod: the uid that the node knows the pod by. */
 export const MIRROR_ANNOTATION = "kubernetes.io/config.mirror";
 
+const claimed = <S extends z.ZodRawShape>(amounts: S) =>
+  optional(z.array(z.object({ name: text, ...amounts })).max(LIMITS.resourcesPerList));
+/** kubernetes 1.37: NodeAllocatableResourceClaimStatus; 1.36 has the sums, under `resources`. */
+const nodeClaimStatus = z.object({
+  resourceClaimName: optional(text),
+  /** Those that refer to the claim. */
+  containers: optional(z.array(text).max(2 * LIMITS.containersPerPod)),
+  resources: optional(observedResourceList),
+  mapping: claimed({ quantity: optional(quantity) }),
+  overhead: claimed({ perPod: optional(quantity), perContainer: optional(quantity) }),
+});
+
 /** A text of which the beginning is kept. */
 const begun = (most: number) =>
   z.string().transform((text) => (text.length > most ? `${text.slice(0, most - 1)}…` : text));
@@ -146,9 +158,7 @@ const podStatus = z.object({
   resources: optional(observedRequirements),
   resourceClaimStatuses: optional(podClaimStatuses),
   /** Claims that give CPU, memory and the like of the node itself. */
-  nodeAllocatableResourceClaimStatuses: optional(
-    z.array(z.object({ resourceClaimName: optional(text) })).max(LIMITS.resourcesPerList),
-  ),
+  nodeAllocatableResourceClaimStatuses: optional(z.array(nodeClaimStatus).max(LIMITS.resourcesPerList)),
   extendedResourceClaimStatus: optional(
     z.object({ resourceClaimName: optional(text), requestMappings: optional(claimMappings) }),
   ),

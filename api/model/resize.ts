@@ -159,7 +159,12 @@ const podResize = () =>
     preempt: z.array(victim()).describe("pods that the kubelet ends for it: it is a critical one"),
     wouldRefuse: z.array(wouldRefuse()).describe("what else of admission would refuse it, in the kubelet's order"),
     resources: z.array(testedResource()).describe("the room for the whole pod, where admission was asked"),
-    largest: resourceAmounts().describe("the largest request of the whole pod that has room now, by resource"),
+    largest: resourceAmounts().describe(
+      "the largest request of the whole pod that has room now, by resource; also of one that it does not request yet",
+    ),
+    notRequested: z
+      .array(z.strictObject({ resource: z.enum(["cpu", "memory"]), message: answerText }))
+      .describe("what it does not request and cannot by a resize, and why, in Kubernetes' words"),
     leave: z
       .array(victim())
       .nullable()

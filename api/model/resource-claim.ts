@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { count, nodeName, optional, sortedRecord, text } from "./fields.ts";
+import { count, nodeName, optional, quantity, sortedRecord, text } from "./fields.ts";
 import { LIMITS } from "./limits.ts";
 import { type Fields, fieldsOf, isObject } from "./own.ts";
 import { requiredNodes, taints, tolerations } from "./placement.ts";
@@ -79,10 +79,15 @@ const nodes = {
   nodeSelector: optional(requiredNodes),
   allNodes: optional(z.boolean()),
 };
+const counterSet = { counters: optional(sortedRecord(text, z.object({ value: quantity }), LIMITS.labels)) };
 const sliceDevice = z.object({
   name: text,
   ...nodes,
+  /** What the device takes of counter sets of its pool, which other devices take of as well. */
+  consumesCounters: optional(few(z.object({ counterSet: text, ...counterSet }))),
   taints: optional(taints),
+  /** By name, with or without a domain: `{ string: ... }`, `{ int: ... }` and the like. */
+  attributes: optional(sortedRecord(text, z.unknown(), LIMITS.resourcesPerList)),
   /** The node's own resources that the device takes. */
   nodeAllocatableResources: optional(sortedRecord(text, z.unknown(), LIMITS.resourcesPerList)),
   /** The same as 1.36 names it. */
@@ -96,6 +101,7 @@ const resourceSlice = z.object({
     pool: z.object({ name: text, generation: optional(count), resourceSliceCount: optional(count) }),
     ...nodes,
     perDeviceNodeSelection: optional(z.boolean()),
+    sharedCounters: optional(few(z.object({ name: text, ...counterSet }))),
     devices: optional(z.array(sliceDevice).max(LIMITS.labels)),
   }),
 });

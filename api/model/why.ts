@@ -137,6 +137,7 @@ export const CHANGE_CODES = [
   "resize_anew",
   "claim_made",
   "claim_allocated",
+  "claim_devices",
   "claim_reserved",
   "claim_of_pod",
   "driver_registered",

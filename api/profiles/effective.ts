@@ -92,6 +92,7 @@ export const GATES = [
   "CustomCPUCFSQuotaPeriod",
   "DRAExtendedResource",
   "DRAOptionalNodeOperations",
+  "DRANodeAllocatableResources",
   "DRAWorkloadResourceClaims",
   "DisableCPUQuotaWithExclusiveCPUs",
   "DynamicResourceAllocation",

@@ -2,6 +2,7 @@ import { value } from "../model/amount.ts";
 import { parseDuration } from "../model/duration.ts";
 import { type KubeletConfiguration, kubeletConfiguration } from "../model/kubelet-configuration.ts";
 import { parseQuantity } from "../model/quantity.ts";
+import type { ClaimsBehaviour } from "./claims-behaviour.ts";
 import type { VersionNote } from "./note.ts";
 
 /** A feature gate of the kubelet. kubelet: DefaultFeatureGate. */
@@ -156,6 +157,16 @@ export interface Behaviour {
   readonly claimedDevicesLeft: boolean;
   /** Whether, with that gate, admission does not count what a claim gives. */
   readonly claimedNotCounted: boolean;
+  /**
+   * The resources beside cpu, memory and ephemeral-storage that admission does not test, with the gate DRAExtendedResource, since a claim might give them: those that the
+   * node does not list, also those that it lists with 0, or none.
+   */
+  readonly leftToClaims: "unlisted" | "zero" | "none";
+  /**
+   * How a pod's status tells what claims give it of the node's own CPUs, memory and huge pages: as sums, which admission counts, or in parts, which cgroups and
+   * OOM scores go by as well. Only with the gate DRANodeAllocatableResources.
+   */
+  readonly nodeClaims: "sums" | "parts";
   readonly claims: ClaimsBehaviour;
   /**
    * Features that a pod may need of its node, with the gate NodeDeclaredFeatures, each behind a gate of its name; `runtime`: the
@@ -201,45 +212,6 @@ export interface Behaviour {
   readonly resizeFeatures: readonly string[];
   /** Whether the API server takes resizes of pods whose claims give them CPU or memory of the node. */
   readonly resizesWithNodeClaims: boolean;
-}
-
-/** How the DRA manager goes about ResourceClaims. */
-export interface ClaimsBehaviour {
-  /** Whether dra_manager_state has the share ids of devices. */
-  readonly shareIds: boolean;
-  /** Whether results may do without a driver's calls, with the gate DRAOptionalNodeOperations. */
-  readonly nodeOperationsSkipped: boolean;
-  /** Whether a driver's new answer takes the place of the one before; otherwise its devices are added to those. */
-  readonly answersReplace: boolean;
-  /**
-   * Whether a pod leaves only the claims that it was entered at, found by its uid where its status no longer names them, and no pod joins
-   * a claim while it is given back.
-   */
-  readonly unpreparesByReference: boolean;
-  /** How a pod without a PodGroup stands to a claim that was not made for it, with the gate DRAWorkloadResourceClaims; `panic`: the kubelet ends. */
-  readonly podsWithoutGroup: "own-claims" | "panic";
-  /**
-   * Which requests of the scheduler's claim an extended resource stands for: the `first` that is mapped to it, `each`, or, from the
-   * mappings on, each that is `mapped`. Before that a container's claims are looked up whether it uses them or not.
-   */
-  readonly extendedRequests: "first" | "each" | "mapped";
-  /** The words for a claim of a template that was made for another pod, both as NAMESPACE/NAME. */
-  readonly notOwner: (claim: string, pod: string) => string;
-  /** The words for a claim that the kubelet does not know as a container starts. */
-  readonly unknownClaim: (name: string, namespace: string, ofExtendedResource: boolean) => string;
-  /** Whether a device's health holds as long as its driver said; otherwise 30 s. */
-  readonly healthTimeouts: boolean;
-  /** Whether dra_health_state has the message of a device. */
-  readonly healthMessages: boolean;
-  /** Whether health is asked of the drivers that register with its service, until one says that it has none; otherwise of every driver. */
-  readonly healthByService: boolean;
-  /** Whether a device that its driver no longer tells of leaves dra_health_state once its health has timed out; otherwise it is Unknown there. */
-  readonly forgetsDevices: boolean;
-  /**
-   * Whose health a container's status tells: claims whose name is that of the pod's entry (`claim-names`), those of templates alone
-   * (`status`), or all, with the devices of the request that is named (`requests`).
-   */
-  readonly healthOf: "claim-names" | "status" | "requests";
 }
 
 /** The gates of a manager's options that are not stable (CPUManagerPolicyAlphaOptions and the like), and the version's rules. */

@@ -212,7 +212,7 @@ export const v1_34 = profileOfData({
   version: "1.34",
   previousVersion: "1.33",
   release: "1.34.4",
-  policyVersion: "kubelet-1.34+2",
+  policyVersion: "kubelet-1.34+3",
   gates: gatesOf(GATES),
   fields,
   // kubelet 1.34.4: SetDefaults_KubeletConfiguration
@@ -368,6 +368,8 @@ export const v1_34 = profileOfData({
     deviceHintsOverAllNodes: true,
     claimedDevicesLeft: false,
     claimedNotCounted: false,
+    leftToClaims: "unlisted",
+    nodeClaims: "sums",
     claims: {
       shareIds: false,
       nodeOperationsSkipped: false,

@@ -147,7 +147,7 @@ export const v1_35 = profileOfData({
   version: "1.35",
   previousVersion: "1.34",
   release: "1.35.4",
-  policyVersion: "kubelet-1.35+2",
+  policyVersion: "kubelet-1.35+3",
   gates: gatesOf(GATES, v1_34.gates),
   commandLine: withoutFlags(v1_34.commandLine, GONE),
   podFields: new Set(["PodSpec.workloadRef"]),
@@ -161,6 +161,8 @@ export const v1_35 = profileOfData({
   },
   behaviour: {
     ...v1_34.behaviour,
+    // kubernetes 1.35.4: shouldDelegateResourceToDRA
+    leftToClaims: "zero",
     // kubernetes 1.35.4: ValidatePodResize, dropCPUMemoryUpdates
     podLevelResizesFirst: false,
     addsToNone: false,

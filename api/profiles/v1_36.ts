@@ -125,7 +125,7 @@ export const v1_36 = profileOfData({
   version: "1.36",
   previousVersion: "1.35",
   release: "1.36.3",
-  policyVersion: "kubelet-1.36+8",
+  policyVersion: "kubelet-1.36+9",
   gates: gatesOf(GATES, v1_35.gates),
   fields: fieldsOf(FIELDS, v1_35.fields),
   podFields: new Set(["PodSpec.schedulingGroup"]),
@@ -143,6 +143,7 @@ export const v1_36 = profileOfData({
     resizesBeyondNode: true,
     stateFiles: "pods",
     claimedNotCounted: true,
+    leftToClaims: "none",
     claims: {
       ...v1_35.behaviour.claims,
       podsWithoutGroup: "panic",

@@ -203,7 +203,7 @@ export const v1_37 = profileOfData({
   version: "1.37",
   previousVersion: "1.36",
   release: "1.37.2",
-  policyVersion: "kubelet-1.37+4",
+  policyVersion: "kubelet-1.37+5",
   gates: gatesOf(GATES, v1_36.gates),
   fields: fieldsOf(FIELDS, v1_36.fields),
   commandLine: withoutFlags(v1_36.commandLine, CADVISOR_FLAGS),
@@ -250,6 +250,8 @@ export const v1_37 = profileOfData({
     declaredFeatures: new Map([...v1_36.behaviour.declaredFeatures, ["VolumeBindMountOptions", "runtime"]]),
     resizeFeatures: [...v1_36.behaviour.resizeFeatures, "InPlacePodVerticalScalingMemoryBackedVolumes"],
     resizesWithNodeClaims: true,
+    // kubelet 1.37.2: ResourceConfigForPod, getEffectiveContainerMemoryRequest
+    nodeClaims: "parts",
     sidecarStorageLimits: true,
     // what was the default until now
     throttlingFactorWithoutGate: 0.9,

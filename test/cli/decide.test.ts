@@ -112,7 +112,7 @@ not known: stats.node.rlimit.maxpid (give --stats)
   test("--kubelet says as which kubelet to answer, where the node tells none", async () => {
     const titleOf = async (...more: string[]) =>
       (await run(["decide", "allocatable", ...SMALL, ...more])).stdout.split("\n");
-    expect((await titleOf("--kubelet", "1.35"))[0]).toBe("small · allocatable · kubelet-1.35+2");
+    expect((await titleOf("--kubelet", "1.35"))[0]).toBe("small · allocatable · kubelet-1.35+3");
     const [title, assumed] = await titleOf("--kubelet", "v1.99.0");
     expect(title).toBe(`small · allocatable · ${NEWEST.policyVersion}`);
     expect(assumed).toBe("assumed: kubelet 1.99 is not known here: 1.37 is the nearest that is");

@@ -1,8 +1,7 @@
+import { containerValues } from "../../api/decide/cgroups/container-config.ts";
 import { parseSystemd, toCgroupfs, toSystemd } from "../../api/decide/cgroups/paths.ts";
 import { podCgroupValues } from "../../api/decide/cgroups/pod-config.ts";
 import { tierRequests, tierValues } from "../../api/decide/cgroups/qos-config.ts";
-import { pageSizeUnit } from "../../api/decide/hugepages.ts";
-import { containerValues } from "../../api/decide/kinds/cgroups.ts";
 import { Reasons } from "../../api/decide/reasons.ts";
 import {
   CUSTOM_PERIOD,
@@ -16,13 +15,13 @@ import { oomScoreAdjuster, podLimits, podRequests } from "../../api/decide/resou
 import { computeQosClass, isCriticalPod, isMirrorPod, isStaticPod } from "../../api/decide/resources/qos.ts";
 import type { Amounts } from "../../api/model/aggregate.ts";
 import { exactMilliValue, exactValue, value } from "../../api/model/amount.ts";
-import type { CgroupValues } from "../../api/model/cgroups.ts";
 import { canonicalText, parseQuantity } from "../../api/model/quantity.ts";
 import { type Micros, micros } from "../../api/model/units.ts";
 import { isGateOn, type Profile } from "../../api/profiles/profile.ts";
 import { decodedPod } from "../kit/pods.ts";
 import { ADMISSION_SUITES } from "./admission-suites.ts";
 import { CGROUP_TREE_SUITES } from "./cgroup-tree-suites.ts";
+import { forRuntime, resourceConfig } from "./cgroup-values.ts";
 import { CLAIM_SUITES } from "./claim-suites.ts";
 import { CONFIGURATION_SUITES } from "./configuration-suites.ts";
 import { CONTAINER_GC_SUITES } from "./container-gc-suites.ts";
@@ -82,14 +81,6 @@ const cgroupName = suite({
 /** Requests and limits compare as amounts, so both sides are written canonically. */
 const amounts = (list: Amounts): Record<string, string> =>
   Object.fromEntries([...list].map(([name, amount]) => [name, canonicalText(amount, "DecimalSI")]));
-const resourceConfig = (values: CgroupValues): Record<string, unknown> => ({
-  memory: values.memory ?? null,
-  cpuShares: values.cpuShares ?? null,
-  cpuQuota: values.cpuQuota ?? null,
-  cpuPeriod: values.cpuPeriod ?? null,
-  ...(values.hugePageLimit === undefined ? {} : { hugePageLimit: values.hugePageLimit }),
-});
-
 type PodInput = { pod: unknown; enforceCPULimits: boolean; cpuPeriodMicros: number; nodeMemoryCapacityBytes: number };
 const podResources = suite({
   read: ({ pod, ...rest }: PodInput) => ({ ...rest, pod: decodedPod(pod) }),
@@ -153,27 +144,13 @@ const containerConfig = suite({
     };
     return pod.spec.containers.map((c) => ({
       name: c.name,
-      values: containerValues(pod, c, options, "", silent),
-      adj: adjust(c),
+      values: { ...containerValues(pod, c, options, "", silent), oomScoreAdj: adjust(c) },
     }));
   },
   show: (containers) => ({
-    containers: Object.fromEntries(containers.map((c) => [c.name, sentToRuntime(c.values, c.adj)])),
+    containers: Object.fromEntries(containers.map((c) => [c.name, forRuntime(c.values)])),
   }),
 });
-
-/** CRI's form: what is not set is 0, and page sizes go by the kernel's names. */
-function sentToRuntime(values: CgroupValues, oomScoreAdj: number): Record<string, unknown> {
-  const hugepages = Object.entries(values.hugePageLimit ?? {}).filter(([, limit]) => limit !== 0);
-  return {
-    cpuPeriod: values.cpuPeriod ?? 0,
-    cpuQuota: values.cpuQuota ?? 0,
-    cpuShares: values.cpuShares,
-    hugepageLimits: Object.fromEntries(hugepages.map(([size, limit]) => [pageSizeUnit(Number(size)), limit])),
-    memoryLimitBytes: values.memory ?? 0,
-    oomScoreAdj,
-  };
-}
 
 type TierInput = { pods: unknown[] | null; allocatable: { memory: string }; qosReservedPercent: { memory?: number } };
 const TIERS = { burstable: "/kubepods/burstable", besteffort: "/kubepods/besteffort" };

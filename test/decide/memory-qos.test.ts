@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { container } from "../kit/containers.ts";
+import { node } from "../kit/nodes.ts";
 import { bestEffort, burstable, guaranteed, podOf } from "../kit/pods.ts";
 import { configured, type Json } from "../kit/snapshots.ts";
 import { filesAt, Gi, Mi, valuesAt } from "./ask.ts";
@@ -131,5 +132,54 @@ describe("what the kubelet writes of them, and nothing else", () => {
       kubeReservedCgroup: "/kube",
     };
     expect(valuesAt(configured(config), "/kube")).toMatchObject({ memory: Gi, memoryMin: Gi });
+  });
+});
+
+describe("memory that a claim gives a pod (1.37, DRANodeAllocatableResources)", () => {
+  const [MEMORY, WHOLE] = [512 * Mi, 4 * Gi];
+  const claiming = (containers: readonly Json[], more: Json = {}): Json => ({
+    ...podOf(containers, more),
+    status: {
+      nodeAllocatableResourceClaimStatuses: [
+        { resourceClaimName: "m", containers: ["c"], mapping: [{ name: "memory", quantity: "1Gi" }] },
+      ],
+    },
+  });
+  const config = (on: boolean) => ({
+    ...TIERED,
+    memoryThrottlingFactor: 0.9,
+    featureGates: { MemoryQoS: true, DRANodeAllocatableResources: on },
+  });
+  const newest = { node: node({ capacity: { cpu: "4", memory: "8Gi" }, nodeInfo: { kubeletVersion: "v1.37.2" } }) };
+  const at = (path: string, pod: Json, on = true) => valuesAt(configured(config(on), { pods: [pod], ...newest }), path);
+  test("raises a container's limit and with it memory.high, and not what is protected", () => {
+    const pod = claiming([container("c", { memory: "512Mi" }, { memory: "1Gi" })]);
+    const path = "/kubepods/burstable/podu/c";
+    const [limit, claimed] = [Gi, Gi];
+    expect(at(path, pod)).toMatchObject({
+      memory: limit + claimed,
+      memoryHigh: high(MEMORY, limit + claimed),
+      memoryLow: MEMORY,
+    });
+    expect(at(path, pod, false)).toMatchObject({ memory: limit, memoryHigh: high(MEMORY, limit) });
+  });
+  test("is protected for the pod, whose own memory.high leaves it out", () => {
+    const resources = { requests: { memory: "512Mi" }, limits: { memory: "4Gi" } };
+    const pod = claiming([container("c", {})], { resources });
+    expect(at("/kubepods/burstable/podu", pod)).toMatchObject({
+      memory: WHOLE,
+      memoryLow: MEMORY,
+      memoryHigh: high(MEMORY, WHOLE),
+    });
+    const of = [container("c", { memory: "512Mi" }, { memory: "1Gi" })];
+    const alone = at("/kubepods/burstable/podu", claiming(of));
+    expect(alone).toMatchObject({ memory: 2 * Gi, memoryLow: MEMORY + Gi });
+    expect(alone).not.toHaveProperty("memoryHigh");
+    const summed = claiming(of, { resources: { limits: { cpu: "1" } } });
+    expect(at("/kubepods/burstable/podu", summed)).toMatchObject({
+      memory: 2 * Gi,
+      memoryLow: MEMORY,
+      memoryHigh: high(MEMORY, Gi),
+    });
   });
 });

@@ -87,6 +87,25 @@ describe("what is thought of", () => {
     const hopeless = one(on([web, pod("other", { cpu: "3" })], "v1.35.4"), { ...WEB, to: { cpu: "5" } });
     expect(hopeless).toMatchObject({ status: "Infeasible", leave: null });
   });
+  test("what a pod does not request has a size too, where a resize may give it a request", () => {
+    const sizes = ({ largest, notRequested }: PodResize) => ({ largest, notRequested });
+    const memory = { resource: "memory", quantity: 8 * 1024 ** 3 };
+    const light = { ...web, spec: podOf([{ name: "app", resources: { requests: { cpu: "1" } } }]).spec };
+    for (const cpu of ["2", "8"])
+      expect(sizes(one(on([light]), { ...WEB, to: { cpu } }))).toEqual({
+        largest: [{ resource: "cpu", quantity: 4000 }, memory],
+        notRequested: [],
+      });
+    const message = "Pod QOS Class may not change as a result of resizing";
+    const bare = { ...web, spec: podOf([{ name: "app" }]).spec };
+    expect(sizes(one(on([bare]), { ...WEB, to: { cpu: "0" } }))).toEqual({
+      largest: [],
+      notRequested: [
+        { resource: "cpu", message },
+        { resource: "memory", message },
+      ],
+    });
+  });
   test("one patch over several pods: each that is taken counts for the next", () => {
     const all = ["a", "b", "c"].map((name) => pod(name, { cpu: "1" }));
     const { resizes, inProgress, deferred } = decide(on(all), {

@@ -261,6 +261,34 @@ describe("a pod that waits", () => {
         });
       }
     });
+    it("has a claim without devices, though no event tells: on its node, and on none", () => {
+      const bare = {
+        ...claim({}),
+        spec: { devices: { requests: [{ name: "gpu", exactly: { deviceClassName: "a100" } }] } },
+      };
+      expect(only(story("web", [POD, node(), bare]), "claims-not-prepared")).toMatchObject({
+        numbers: { cause: "not-allocated", claim: "web-gpu", driver: null },
+        words: [],
+        decisions: [{ kind: "claims", agrees: null, differs: null }],
+        whatWouldChange: [{ code: "claim_allocated" }],
+      });
+      const unbound = pod({
+        containers: [container("app")],
+        spec: { nodeName: undefined, resourceClaims: [{ name: "gpu", resourceClaimName: "web-gpu" }] },
+        status: { phase: "Pending" },
+      });
+      const told = story("web", [unbound, bare]);
+      const finding = only(told, "unscheduled");
+      expect(finding.numbers).toEqual({ gates: [], claims: ["web-gpu"] });
+      expect(finding.whatWouldChange).toEqual([
+        { code: "claim_devices", numbers: { claim: "web-gpu", classes: "a100" } },
+      ]);
+      expect(finding.missing.map(({ piece }) => piece)).toContain("resourceSlices");
+      expect(storyText(told, { columns: 200, paint: plainPaint })).toMatch(
+        /^UNSCHEDULED {2}the scheduler has found no node for it, and has not allocated its ResourceClaim web-gpu$/m,
+      );
+      expect(only(story("web", [unbound, claim({ allocation })]), "unscheduled").numbers.claims).toEqual([]);
+    });
     it("says that the documents tell another story by now", () => {
       const told = story("web", [POD, node(), said(REFUSED), claim({ allocation, reservedFor })]);
       expect(only(told, "claims-not-prepared").decisions).toMatchObject([
@@ -363,7 +391,7 @@ describe("an image", () => {
       node: "n1",
       decidedAt: AT,
       verdict: "removes",
-      policyVersion: "kubelet-1.36+8",
+      policyVersion: "kubelet-1.36+9",
       decision: { remove },
     };
     const { numbers, whatWouldChange } = only(story("web", [waits, node(), images(), pass]), "image-gone");
@@ -635,7 +663,7 @@ WHAT WOULD CHANGE IT
     ]);
     expect(shown(told)).toContain("- the end of shop/db would make room; the kubelet ends nobody for it\n");
     expect(shown(told)).toContain(
-      `refused, on these documents · kubelet-1.36+8 · agrees with the kubelet\n  Deferred: ${message}\n`,
+      `refused, on these documents · kubelet-1.36+9 · agrees with the kubelet\n  Deferred: ${message}\n`,
     );
   });
   it("that waits for others to go, and one that is being carried out", () => {

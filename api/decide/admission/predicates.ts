@@ -1,25 +1,18 @@
-import { type Amounts, addList, aggregateContainers } from "../../model/aggregate.ts";
-import { compare, max } from "../../model/amount.ts";
+import type { Amounts } from "../../model/aggregate.ts";
 import type { ResourceList } from "../../model/fields.ts";
 import { own } from "../../model/own.ts";
 import { OS_LABEL, type Taint, type Toleration } from "../../model/placement.ts";
-import {
-  type Container,
-  type ContainerStatus,
-  isPodLevelResource,
-  isSidecar,
-  type Pod,
-  podNamespace,
-} from "../../model/pod.ts";
+import { type Container, isSidecar, type Pod, podNamespace } from "../../model/pod.ts";
 import { NOT_RECOVERED, type Preemption, type Shortage, type TestedResource } from "../../model/preemption.ts";
 import { isDraResource, isExtendedResource } from "../../model/resource-name.ts";
 import { type EffectiveConfiguration, gateOn } from "../../profiles/effective.ts";
 import { parseWhole } from "../go/strconv.ts";
 import { isHugePage } from "../hugepages.ts";
-import { statusesByName } from "../pods/node-pods.ts";
 import { preemptFor } from "../preemption/handler.ts";
+import { nodeClaimsOf } from "../resources/node-claims.ts";
 import { podRequests, unitsOf } from "../resources/pod-resources.ts";
 import { isCriticalPod, isStaticPod } from "../resources/qos.ts";
+import { countedRequests } from "./counted.ts";
 import { type Labels, selectsNode } from "./node-affinity.ts";
 import type { Admitting, Refused } from "./prepare.ts";
 
@@ -291,12 +284,25 @@ function testedResources(
     config.profile.behaviour.claimedNotCounted && gateOn(config, "DRAExtendedResource"),
     (resource) => reasons.add("extended_resource_not_counted", resource, "requested"),
   );
-  const tested = testResources(podRequests(kept), nodeInfo);
+  const requests = podRequests(kept, nodeClaimsOf(config));
+  for (const name of [...requests.keys()].filter((name) => isLeftToClaims(name, nodeInfo, config))) {
+    requests.delete(name);
+    reasons.add("extended_resource_not_counted", name, "requested");
+  }
+  const tested = testResources(requests, nodeInfo);
   for (const { resource, requested, used, capacity, insufficient } of tested) {
     const code = insufficient > 0 ? "resource_short" : "resource_fits";
     reasons.add(code, resource, "requested", { requested, used, capacity });
   }
   return tested;
+}
+
+/** kubernetes 1.35: shouldDelegateResourceToDRA. */
+function isLeftToClaims(name: string, { allocatable }: NodeInfo, config: EffectiveConfiguration): boolean {
+  const { leftToClaims } = config.profile.behaviour;
+  if (leftToClaims === "none" || FIRST.includes(name) || !isScalar(name)) return false;
+  const has = allocatable.get(name);
+  return gateOn(config, "DRAExtendedResource") && (leftToClaims === "zero" ? (has ?? 0) === 0 : has === undefined);
 }
 
 /** kubelet 1.36: InsufficientResourceError. */
@@ -338,104 +344,4 @@ function withoutMissingResources(
     ...pod,
     spec: { ...pod.spec, containers: containers.map(filtered), initContainers: initContainers?.map(filtered) },
   };
-}
-
-type Maybe<T> = T | undefined;
-/** The larger of each resource in several lists. */
-function largest(lists: readonly Maybe<ResourceList>[]): ResourceList {
-  const result: Record<string, ResourceList[string]> = {};
-  for (const list of lists) {
-    for (const name in list) {
-      const quantity = list[name] as ResourceList[string];
-      const before = result[name];
-      if (before === undefined || compare(before.amount, quantity.amount) < 0) result[name] = quantity;
-    }
-  }
-  return result;
-}
-
-/**
- * Counts what a pod on the node takes of it: while the pod is resized, the largest of what is allocated, of what its status
- * says is allocated, and of what is in force; by container, or of the sums over them. kubernetes 1.36: PodInfo.CalculateResource.
- */
-function countedRequests(pod: Pod, config: EffectiveConfiguration): Amounts {
-  const podLevel = gateOn(config, "InPlacePodLevelResourcesVerticalScaling");
-  if (config.profile.behaviour.countsResizesByPod) return countedByPod(pod, podLevel);
-  const statuses = pod.status?.containerStatuses ?? pod.status?.initContainerStatuses;
-  if (statuses === undefined && pod.status?.resources === undefined) return podRequests(pod);
-  const byName = statusesByName(pod);
-  const infeasible = isInfeasible(pod);
-  const effective = (spec: Maybe<ResourceList>, status: Pick<ContainerStatus, "resources" | "allocatedResources">) =>
-    largest([...(infeasible ? [] : [spec]), status.resources?.requests, status.allocatedResources]);
-  const counted = (c: Container): Container => {
-    const status = byName.get(c.name);
-    if (status?.resources === undefined) return c;
-    return { ...c, resources: { ...c.resources, requests: effective(c.resources?.requests, status) } };
-  };
-  const { containers, initContainers, resources } = pod.spec;
-  const status = pod.status;
-  const sums = podRequests({
-    ...pod,
-    spec: {
-      ...pod.spec,
-      containers: containers.map(counted),
-      initContainers: initContainers?.map((c) => (isSidecar(c) ? counted(c) : c)),
-      ...(podLevel && status?.resources !== undefined && resources?.requests !== undefined
-        ? {
-            resources: {
-              ...resources,
-              requests: atPodLevel(resources.requests, effective(resources.requests, status)),
-            },
-          }
-        : {}),
-    },
-  });
-  return sums;
-}
-/** Only what the pod asks for at its level is replaced. */
-const atPodLevel = (spec: ResourceList, effective: ResourceList): ResourceList =>
-  Object.fromEntries(
-    Object.entries(spec).flatMap(([name, quantity]) =>
-      isPodLevelResource(name) ? [[name, effective[name] ?? quantity] as const] : [],
-    ),
-  );
-const isInfeasible = ({ status }: Pod): boolean =>
-  status?.conditions?.find((c) => c.type === "PodResizePending")?.reason === "Infeasible";
-
-/** As `countedRequests`, of the sums over all containers. kubernetes 1.37: PodRequests with UseStatusResources. */
-function countedByPod(pod: Pod, podLevel: boolean): Amounts {
-  const { status, spec } = pod;
-  const byName = statusesByName(pod);
-  const infeasible = isInfeasible(pod);
-  const sumOf = (of: (status: ContainerStatus | undefined) => Maybe<ResourceList>): Amounts => {
-    const each = (c: Container): Container => {
-      const requests = of(byName.get(c.name)) ?? (infeasible ? {} : (c.resources?.requests ?? {}));
-      return { ...c, resources: { requests } };
-    };
-    const { containers, initContainers } = spec;
-    const told = { ...spec, containers: containers.map(each), initContainers: initContainers?.map(each) };
-    return aggregateContainers({ ...pod, spec: told }, "requests");
-  };
-  const ofPod = podLevel && status?.allocatedResources !== undefined && status.resources?.requests !== undefined;
-  const sums = ofPod
-    ? [amountsIn(status.allocatedResources), amountsIn(status.resources?.requests)]
-    : [sumOf((s) => s?.allocatedResources), sumOf((s) => s?.resources?.requests ?? s?.allocatedResources)];
-  const counted: Amounts = new Map();
-  for (const sum of [...(infeasible ? [] : [aggregateContainers(pod, "requests")]), ...sums])
-    for (const [name, amount] of sum) counted.set(name, max(counted.get(name) ?? amount, amount));
-  const requests = spec.resources?.requests;
-  if (Object.keys(requests ?? {}).some(isPodLevelResource)) {
-    const isResized = podLevel && status?.resources !== undefined;
-    const lists = isResized
-      ? [infeasible ? {} : requests, status.resources?.requests, status.allocatedResources]
-      : [requests];
-    for (const [name, amount] of amountsIn(largest(lists))) if (isPodLevelResource(name)) counted.set(name, amount);
-  }
-  addList(counted, spec.overhead);
-  return counted;
-}
-function amountsIn(list: Maybe<ResourceList>): Amounts {
-  const amounts: Amounts = new Map();
-  addList(amounts, list);
-  return amounts;
 }

@@ -18,6 +18,7 @@ import { type NodeLevel, nodeLevelOf } from "../allocatable/node-allocatable.ts"
 import { missingUid, type NodePod, nodePods } from "../pods/node-pods.ts";
 import type { Reasons } from "../reasons.ts";
 import { CUSTOM_PERIOD, cfsPeriod, quotaPeriod } from "../resources/cpu-convert.ts";
+import { cgroupClaimsOf, type NodeClaims } from "../resources/node-claims.ts";
 import type { MemoryQos } from "./memory-qos.ts";
 import { type Driver, type Paths, pathsOf } from "./paths.ts";
 import type { Swap } from "./pod-config.ts";
@@ -112,6 +113,8 @@ export interface RuntimeContext {
   readonly quotaPeriod: Micros;
   readonly memoryQos: MemoryQos | undefined;
   readonly swap: Swap;
+  /** `cgroupClaimsOf` */
+  readonly claims: NodeClaims;
 }
 interface NodeMemory {
   /** Bytes. */
@@ -138,6 +141,7 @@ export function runtimeContext(
     quotaPeriod: quotaPeriod(period, gateOn(config, CUSTOM_PERIOD)),
     memoryQos: memoryQosOf(snapshot, config, version, memory.allocatable),
     swap: swapOf(snapshot, config, version, memory.capacity, needs),
+    claims: cgroupClaimsOf(config),
   };
 }
 
@@ -278,6 +282,7 @@ function memoryQosOf(
   return {
     policy: isOn ? policy : "Off",
     behaviour,
+    claims: cgroupClaimsOf(config),
     throttlingFactor: config.memoryThrottlingFactor,
     allocatableMemory,
     pageSize: snapshot.machine?.pageSizeBytes ?? DEFAULT_PAGE_SIZE,

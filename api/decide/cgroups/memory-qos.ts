@@ -5,7 +5,8 @@ import type { Container, Pod } from "../../model/pod.ts";
 import { type Bytes, bytes } from "../../model/units.ts";
 import type { Behaviour } from "../../profiles/profile.ts";
 import type { ReasonRecorder } from "../reasons.ts";
-import { isPodLevelResourcesSet, podLimits } from "../resources/pod-resources.ts";
+import { type NodeClaims, nodeClaimsOfContainer } from "../resources/node-claims.ts";
+import { isPodLevelResourcesSet, podLimits, podRequests } from "../resources/pod-resources.ts";
 import type { QosClass } from "../resources/qos.ts";
 import { podMemoryLimit, type Writable } from "./pod-config.ts";
 import type { TierRequests } from "./qos-config.ts";
@@ -19,6 +20,8 @@ export interface MemoryQos {
   readonly allocatableMemory: number;
   readonly pageSize: number;
   readonly behaviour: Behaviour;
+  /** `cgroupClaimsOf` */
+  readonly claims: NodeClaims;
 }
 type Values = Writable<CgroupValues>;
 type Recorder = ReasonRecorder<ReasonCode<"cgroups">>;
@@ -89,9 +92,11 @@ export function podMemoryQos(
   reserveRequest(values, podQos, request, qos, at, reasons);
   if (!qos.behaviour.memoryQosOfPods || !isPodLevelResourcesSet(pod)) return;
   if (podMemoryLimit(pod, qos) === null) return;
+  // here the kubelet leaves out what claims give
+  const asked = qos.claims === null ? request : value(podRequests(pod).get("memory") ?? ZERO);
   const limit = value(podLimits(pod).get("memory") ?? ZERO);
-  if (limit === 0 || (request === limit && request !== 0)) return;
-  throttle(values, request, limit, qos, at, reasons);
+  if (limit === 0 || (asked === limit && asked !== 0)) return;
+  throttle(values, asked, limit, qos, at, reasons);
 }
 
 /** memory.high throttles before the limit kills. */
@@ -120,7 +125,8 @@ export function containerMemoryQos(
   const isUnbounded = memoryQosOfPods && request === 0;
   if (request === limit && !isUnbounded) return;
   if (memoryQosOfPods && limit === 0 && isLimitedAsAWhole(pod)) return;
-  throttle(values, request, limit === 0 ? qos.allocatableMemory : limit, qos, at, reasons);
+  const claimed = nodeClaimsOfContainer(pod, c.name, qos.claims).get("memory") ?? ZERO;
+  throttle(values, request, limit === 0 ? qos.allocatableMemory : limit + value(claimed), qos, at, reasons);
 }
 const isLimitedAsAWhole = (pod: Pod): boolean => value(pod.spec.resources?.limits?.["memory"]?.amount ?? ZERO) !== 0;
 

@@ -8,6 +8,7 @@ import type { Behaviour, Profile } from "../../profiles/profile.ts";
 import { hugePageLimits } from "../hugepages.ts";
 import type { ReasonRecorder } from "../reasons.ts";
 import { BEST_EFFORT_SHARES, milliCpuToQuota, milliCpuToShares, NO_QUOTA } from "../resources/cpu-convert.ts";
+import type { NodeClaims } from "../resources/node-claims.ts";
 import { isPodLevelResourcesSet, podLimits } from "../resources/pod-resources.ts";
 import { computeQosClass, isCriticalPod, type QosClass } from "../resources/qos.ts";
 
@@ -21,6 +22,8 @@ interface PodCgroupOptions {
   /** The period that the quota is counted over: `quotaPeriod`. */
   readonly quotaPeriod: Micros;
   readonly behaviour: Behaviour;
+  /** `cgroupClaimsOf` */
+  readonly claims?: NodeClaims;
 }
 export type Writable<T> = { -readonly [K in keyof T]: T[K] };
 
@@ -33,14 +36,14 @@ interface DeclaredLimits {
  * Limits, and whether every container has one; a pod-level limit settles it. Where a container's own limit does not count alone,
  * the order of init containers matters.
  */
-function declaredLimits(pod: Pod, { limitsOfEachContainer }: Behaviour): DeclaredLimits {
+function declaredLimits(pod: Pod, { limitsOfEachContainer }: Behaviour, claims: NodeClaims = null): DeclaredLimits {
   let cpu = true;
   let memory = true;
   const see = (amountOf: (name: string) => Amount): void => {
     if (isZero(amountOf("cpu"))) cpu = false;
     if (isZero(amountOf("memory"))) memory = false;
   };
-  const limits = podLimits(pod, limitsOfEachContainer ? undefined : see);
+  const limits = podLimits(pod, claims, limitsOfEachContainer ? undefined : see);
   if (limitsOfEachContainer)
     for (const c of containersOf(pod)) see((name) => c.resources?.limits?.[name]?.amount ?? ZERO);
   if (isPodLevelResourcesSet(pod)) {
@@ -95,7 +98,7 @@ function addLimits(
   at: string,
   reasons: ReasonRecorder<ReasonCode<"cgroups">>,
 ): void {
-  const declared = declaredLimits(pod, options.behaviour);
+  const declared = declaredLimits(pod, options.behaviour, options.claims);
   const { limits, cpu } = declared;
   const guaranteed = options.qos === "Guaranteed";
   if (guaranteed || cpu) {

@@ -1,5 +1,7 @@
+import { type Amount, add, compare, ZERO } from "../../model/amount.ts";
 import type { AllocationFault } from "../../model/claims.ts";
 import type { Node, RequiredNodes, Taint, Toleration } from "../../model/placement.ts";
+import { type Quantity, quantityOf } from "../../model/quantity.ts";
 import type { AllocatedDevice, Dra, ResourceClaim, ResourceSlice, SliceDevice } from "../../model/resource-claim.ts";
 import { matchesTerms } from "../admission/node-affinity.ts";
 import { tolerates } from "../admission/predicates.ts";
@@ -10,7 +12,9 @@ export function allocationFaults(
   { resourceClaims = [], resourceSlices, deviceClasses }: Dra,
   node: Node | undefined,
 ): readonly AllocationFault[] {
-  const holders = Map.groupBy(resourceClaims.flatMap(holdings), ({ result }) => deviceKey(result));
+  const held = resourceClaims.flatMap(holdings);
+  const holders = Map.groupBy(held, ({ result }) => deviceKey(result));
+  const overdrawn = resourceSlices === undefined ? [] : overdrawnCounters(held, resourceSlices);
   return claims.flatMap((claim) => {
     const results = claim.status?.allocation?.devices?.results ?? [];
     const name = claimText(claim);
@@ -22,6 +26,9 @@ export function allocationFaults(
         ...(whose.length > 0 && result.adminAccess !== true
           ? [fault(result, "given-twice", `it is given to ${whose.join(", ")} as well`)]
           : []),
+        ...overdrawn
+          .filter(({ by }) => by.has(deviceKey(result)))
+          .map((one) => fault(result, "counter-overdrawn", one.message)),
       ];
     });
     const elsewhere = claim.status?.allocation?.nodeSelector;
@@ -61,10 +68,8 @@ function sliceFault(
   node: Node | undefined,
 ): readonly Fault[] {
   const { driver, pool = "", device = "" } = result;
-  const all = slices.filter(({ spec }) => spec.driver === driver && spec.pool.name === pool);
+  const { all, current, newest } = poolOf(result, slices);
   if (all.length === 0) return [fault(result, "no-slice", `no ResourceSlice is of driver ${driver} and pool ${pool}`)];
-  const newest = Math.max(...all.map(({ spec }) => spec.pool.generation ?? 0));
-  const current = all.filter(({ spec }) => (spec.pool.generation ?? 0) === newest);
   const found = deviceIn(current, device);
   if (found === undefined) {
     const old = deviceIn(all, device);
@@ -83,6 +88,14 @@ function sliceFault(
   if (current.length < wanted) {
     faults.push(fault(result, "incomplete-pool", `pool ${pool} has ${current.length} of ${wanted} ResourceSlices`));
   }
+  const having = current.flatMap((slice) =>
+    (slice.spec.devices ?? []).filter(({ name }) => name === device).map(() => slice.metadata.name),
+  );
+  if (having.length > 1) {
+    const where = new Set(having).size === 1 ? `${having[0]}, ${having.length} times` : having.join(", ");
+    const message = `generation ${newest} of pool ${pool} has it more than once, in ResourceSlice ${where}: nothing is given from such a pool`;
+    faults.push(fault(result, "twice-in-pool", message));
+  }
   const where = found.slice.spec.perDeviceNodeSelection === true ? found.device : found.slice.spec;
   const elsewhere = elsewhereText(where, node);
   if (elsewhere !== undefined) faults.push(fault(result, "other-node", elsewhere));
@@ -94,6 +107,56 @@ function sliceFault(
     );
   }
   return faults;
+}
+
+/** The slices of a device's pool, and those of the newest generation, which count. */
+function poolOf({ driver, pool = "" }: AllocatedDevice, slices: readonly ResourceSlice[]) {
+  const all = slices.filter(({ spec }) => spec.driver === driver && spec.pool.name === pool);
+  const newest = Math.max(...all.map(({ spec }) => spec.pool.generation ?? 0));
+  return { all, newest, current: all.filter(({ spec }) => (spec.pool.generation ?? 0) === newest) };
+}
+
+interface Overdrawn {
+  /** Keys of the devices that take of it. */
+  readonly by: ReadonlySet<string>;
+  readonly message: string;
+}
+/**
+ * The counters of which all given devices together take more than there is. A device counts once, in however many shares it is given.
+ * kubernetes 1.37: checkAvailableCounters.
+ */
+function overdrawnCounters(held: readonly Holding[], slices: readonly ResourceSlice[]): readonly Overdrawn[] {
+  const given = new Map(held.map((one) => [deviceKey(one.result), one]));
+  const drawn = new Map<string, { readonly name: string; readonly has: Quantity; readonly draws: Draw[] }>();
+  for (const [key, { result, holder }] of given) {
+    const { current } = poolOf(result, slices);
+    const found = deviceIn(current, result.device ?? "");
+    for (const { counterSet, counters = {} } of found?.device.consumesCounters ?? []) {
+      const [set] = [found?.slice as ResourceSlice, ...current].flatMap(({ spec }) =>
+        (spec.sharedCounters ?? []).filter(({ name }) => name === counterSet),
+      );
+      for (const [counter, { value }] of Object.entries(counters)) {
+        const has = set?.counters?.[counter]?.value;
+        if (has === undefined) continue;
+        const at = `${result.driver}/${result.pool}/${counterSet}/${counter}`;
+        const one = drawn.get(at) ?? { name: `counter ${counter} of ${counterSet}`, has, draws: [] };
+        drawn.set(at, { ...one, draws: [...one.draws, { key, value, text: `${result.device} of ${holder}` }] });
+      }
+    }
+  }
+  return [...drawn.values()].flatMap(({ name, has, draws }) => {
+    const sum = draws.reduce<Amount>((all, { value }) => add(all, value.amount), ZERO);
+    if (compare(sum, has.amount) <= 0) return [];
+    const each = draws.map(({ text, value }) => `${text} takes ${value.text}`).join(", ");
+    const message = `${name} has ${has.text}, and the devices that are given take ${quantityOf(sum, has.format).text}: ${each}`;
+    return [{ by: new Set(draws.map(({ key }) => key)), message }];
+  });
+}
+interface Draw {
+  readonly key: string;
+  readonly value: Quantity;
+  /** The device and its holder. */
+  readonly text: string;
 }
 
 function deviceIn(slices: readonly ResourceSlice[], name: string) {

@@ -1,7 +1,6 @@
-import { type Amount, isZero, milliValue, value, ZERO } from "../../model/amount.ts";
+import { value, ZERO } from "../../model/amount.ts";
 import type { CgroupLevel, CgroupPlan, CgroupValues } from "../../model/cgroups.ts";
 import type { DecidedOf, ReasonCode, Refusal } from "../../model/decision.ts";
-import type { ResourceList } from "../../model/fields.ts";
 import type { PlaceReasons } from "../../model/forms.ts";
 import {
   type Container,
@@ -12,9 +11,10 @@ import {
   podNamespace,
 } from "../../model/pod.ts";
 import { ok, type Result } from "../../model/result.ts";
-import { type Bytes, bytes, type CpuShares, type CpuWeight, type Micros, NO_PAGE_LIMIT } from "../../model/units.ts";
+import { type Bytes, bytes, type CpuShares, type CpuWeight, NO_PAGE_LIMIT } from "../../model/units.ts";
 import { type EffectiveAsked, gateOn } from "../../profiles/effective.ts";
 import { nodeCgroupValues, reservedEnforcements } from "../allocatable/reservation.ts";
+import { type ContainerOptions, containerValues } from "../cgroups/container-config.ts";
 import { type RuntimeContext, type TreeContext, treeContext } from "../cgroups/context.ts";
 import { filesOf } from "../cgroups/files.ts";
 import { containerMemoryQos, podMemoryQos, tierMemoryQos } from "../cgroups/memory-qos.ts";
@@ -23,10 +23,10 @@ import { containerIdOf, containerLeaf } from "../cgroups/paths.ts";
 import { containerSwap, podCgroupValues, type Writable } from "../cgroups/pod-config.ts";
 import { tierRequests, tierValues } from "../cgroups/qos-config.ts";
 import { wantsWholeCpus } from "../cpus/request.ts";
-import { isHugePage, limitEach, pageSizeOf } from "../hugepages.ts";
 import { type NodePod, statusesByName } from "../pods/node-pods.ts";
 import { type ReasonRecorder, Reasons } from "../reasons.ts";
-import { curveWeight, linearWeight, milliCpuToQuota, milliCpuToShares, NO_QUOTA } from "../resources/cpu-convert.ts";
+import { curveWeight, linearWeight } from "../resources/cpu-convert.ts";
+import { nodeClaimsOfContainer } from "../resources/node-claims.ts";
 import { isPodLevelResourcesSet, oomScoreAdjuster } from "../resources/pod-resources.ts";
 import type { QosClass } from "../resources/qos.ts";
 
@@ -77,7 +77,7 @@ function plansOf(context: TreeContext, nodePod: NodePod): CgroupPlan[] {
   const own: PodContext = {
     ...nodePod,
     identity: { namespace: podNamespace(pod), name: pod.metadata.name, uid },
-    oomScoreAdj: oomScoreAdjuster(pod, qos, context.memoryCapacity, context.config.profile.behaviour),
+    oomScoreAdj: oomScoreAdjuster(pod, qos, context.memoryCapacity, context.config.profile.behaviour, context.claims),
     status: statusesByName(pod),
   };
   const containers = containersOf(pod);
@@ -94,6 +94,7 @@ function podPlan(context: TreeContext, own: PodContext): CgroupPlan {
       period: context.period,
       quotaPeriod: context.quotaPeriod,
       behaviour: context.config.profile.behaviour,
+      claims: context.claims,
     },
     own.path,
     context.reasons,
@@ -211,9 +212,10 @@ function containerOptions(
   c: Container,
   pageSizes: readonly number[],
 ): ContainerOptions {
-  const { cfsQuota, quotaPeriod, exclusiveWithoutQuota } = context;
+  const { cfsQuota, quotaPeriod, exclusiveWithoutQuota, claims } = context;
   const exclusiveCpus = exclusiveWithoutQuota && hasExclusiveCpus(context, pod, uid, c);
-  return { cfsQuota, period: quotaPeriod, exclusiveCpus, pageSizes };
+  const claimed = nodeClaimsOfContainer(pod, c.name, claims);
+  return { cfsQuota, period: quotaPeriod, exclusiveCpus, pageSizes, claimed };
 }
 
 function addMemory(
@@ -250,109 +252,6 @@ function addRuntimeWeight(values: Writable<CgroupValues>, context: TreeContext, 
   const { rule, weight } = runtimeWeight(context.snapshot.cgroup, shares);
   values.cpuWeight = weight;
   context.reasons.add("weight_from_shares", at, "cpuWeight", { rule, cpuShares: shares });
-}
-
-interface ContainerOptions {
-  readonly cfsQuota: boolean;
-  readonly period: Micros;
-  /** The CPU manager gave it CPUs of its own, so a quota would only throttle it. */
-  readonly exclusiveCpus: boolean;
-  /** Page sizes of the node in bytes: those that the container does not name are limited to 0. */
-  readonly pageSizes: readonly number[];
-}
-
-const amountOf = (list: ResourceList | null | undefined, name: string): Amount => list?.[name]?.amount ?? ZERO;
-
-/** The container's own limit, or the pod's where it has none. kubelet 1.36: getCPULimit, getMemoryLimit. */
-function limitOf(pod: Pod, c: Container, name: "cpu" | "memory"): { amount: Amount; fromPod: boolean } {
-  const ownLimit = amountOf(c.resources?.limits, name);
-  if (!isZero(ownLimit) || !isPodLevelResourcesSet(pod)) return { amount: ownLimit, fromPod: false };
-  return { amount: amountOf(pod.spec.resources?.limits, name), fromPod: true };
-}
-
-/**
- * Computes the values that the kubelet sends to the runtime for a container. Quota is left out when there is no limit; a memory
- * limit of 0 is none. kubelet 1.36: generateLinuxContainerResources.
- */
-export function containerValues(
-  pod: Pod,
-  c: Container,
-  options: ContainerOptions,
-  at: string,
-  reasons: ReasonRecorder<ReasonCode<"cgroups">>,
-): Writable<CgroupValues> {
-  const values: Writable<CgroupValues> = {};
-  const cpuLimit = limitOf(pod, c, "cpu");
-  const limitMilli = milliValue(cpuLimit.amount);
-  addShares(values, c, limitMilli, at, reasons);
-  if (options.cfsQuota) {
-    values.cpuPeriod = options.period;
-    reasons.add("cfs_period", at, "cpuPeriod", { periodMicros: options.period });
-    const quota = options.exclusiveCpus ? NO_QUOTA : milliCpuToQuota(limitMilli, options.period);
-    if (quota !== 0) values.cpuQuota = quota;
-    if (options.exclusiveCpus) reasons.add("quota_off", at, "cpuQuota", { because: "exclusive CPUs" });
-    else if (quota === 0) reasons.add("quota_unset", at, "cpuQuota", { because: "no cpu limit" });
-    else
-      reasons.add("quota_from_limit", at, "cpuQuota", {
-        milliCpu: limitMilli,
-        periodMicros: options.period,
-        cpuQuota: quota,
-        fromPod: cpuLimit.fromPod,
-      });
-  } else reasons.add("quota_off", at, "cpuQuota", { because: "cpuCFSQuota is false" });
-  const memory = limitOf(pod, c, "memory");
-  if (isZero(memory.amount)) reasons.add("memory_unset", at, "memory", { because: "no memory limit" });
-  else {
-    values.memory = bytes(value(memory.amount));
-    reasons.add("memory_from_limit", at, "memory", { bytes: values.memory, fromPod: memory.fromPod });
-  }
-  const hugePages = hugePageLimitOf(pod, c, options.pageSizes);
-  if (hugePages !== undefined) {
-    values.hugePageLimit = hugePages;
-    reasons.add("hugepages_from_limits", at, "hugePageLimit", { unnamed: "0" });
-  }
-  return values;
-}
-
-function addShares(
-  values: Writable<CgroupValues>,
-  c: Container,
-  limitMilli: number,
-  at: string,
-  reasons: ReasonRecorder<ReasonCode<"cgroups">>,
-): void {
-  const request = c.resources?.requests?.["cpu"];
-  const milliCpu = request === undefined ? limitMilli : milliValue(request.amount);
-  values.cpuShares = milliCpuToShares(milliCpu);
-  const code = request === undefined && limitMilli > 0 ? "shares_from_limit" : "shares_from_request";
-  reasons.add(code, at, "cpuShares", { milliCpu, cpuShares: values.cpuShares });
-}
-
-/** Limits per page size; a container that names none has the pod's. kubelet 1.36: GetHugepageLimitsFromResources. */
-function hugePageLimitOf(
-  pod: Pod,
-  c: Container,
-  pageSizes: readonly number[],
-): Readonly<Record<string, Bytes>> | undefined {
-  const ofPod = pod.spec.resources?.limits;
-  const ownLimits = c.resources?.limits;
-  if (!namesHugePages(ofPod) && !namesHugePages(ownLimits)) {
-    return pageSizes.length === 0 ? undefined : limitEach(pageSizes, bytes(0));
-  }
-  const limits: Record<string, Bytes> = { ...limitEach(pageSizes, bytes(0)) };
-  addHugePages(limits, ofPod);
-  addHugePages(limits, ownLimits);
-  return Object.keys(limits).length === 0 ? undefined : limits;
-}
-function namesHugePages(list: ResourceList | null | undefined): boolean {
-  for (const name in list) if (isHugePage(name)) return true;
-  return false;
-}
-function addHugePages(limits: Record<string, Bytes>, list: ResourceList | null | undefined): void {
-  for (const name in list) {
-    const size = pageSizeOf(name);
-    if (size !== undefined) limits[String(size)] = bytes(value(amountOf(list, name)));
-  }
 }
 
 type Values = Writable<CgroupValues>;

@@ -2,8 +2,9 @@ import { value, ZERO } from "../../model/amount.ts";
 import type { DecidedOf, ReasonCode, Refusal } from "../../model/decision.ts";
 import type { PlaceReasons } from "../../model/forms.ts";
 import { own } from "../../model/own.ts";
-import { isActive, namespacedPodName, type Pod, podRef, podUid } from "../../model/pod.ts";
+import { type Container, isActive, namespacedPodName, type Pod, podRef, podUid } from "../../model/pod.ts";
 import type { AdmissionDecision, Victim } from "../../model/preemption.ts";
+import { quantityOf, unitsQuantity } from "../../model/quantity.ts";
 import type { PodResize, ResizeActuation, ResizeAsk, ResizeDecision } from "../../model/resize.ts";
 import { err, ok, type Result } from "../../model/result.ts";
 import type { CpuShares, CpuWeight } from "../../model/units.ts";
@@ -20,7 +21,14 @@ import { Reasons } from "../reasons.ts";
 import { type Actuation, actuationOf, type Write } from "../resize/actuation.ts";
 import { changesOf, desiredPod, patchedPod } from "../resize/desired.ts";
 import { type PendingResize, queueOf } from "../resize/queue.ts";
-import { type Infeasible, type ResizeNode, type Room, resizeNodeOf, whyInfeasible } from "../resize/refusals.ts";
+import {
+  type Infeasible,
+  RESIZABLE,
+  type ResizeNode,
+  type Room,
+  resizeNodeOf,
+  whyInfeasible,
+} from "../resize/refusals.ts";
 import { whyInvalid } from "../resize/validation.ts";
 import { withSizes } from "../resize/volumes.ts";
 import { cfsPeriod, linearWeight } from "../resources/cpu-convert.ts";
@@ -209,6 +217,8 @@ function tryResize(node: Node, one: Resize, asked: EffectiveAsked<ResizeAsk>): R
   if (!admission.ok) return admission;
   const { decision, reasons, needs } = admission.value;
   const verdict = verdictOf(changes.length > 0, infeasible, invalid, decision);
+  const largest = largestOf(node, one, asked, decision);
+  if (!largest.ok) return largest;
   const usage: string[] = [];
   const actuation = verdict.status === "InProgress" ? actuate(node, one, usage) : null;
   const resize: PodResize = {
@@ -220,7 +230,7 @@ function tryResize(node: Node, one: Resize, asked: EffectiveAsked<ResizeAsk>): R
     preempt: verdict.status === "InProgress" ? decision.preempt : [],
     wouldRefuse: changes.length === 0 ? [] : decision.wouldRefuse,
     resources: decision.resources,
-    largest: largestOf(decision),
+    ...largest.value,
     leave: verdict.status === "Deferred" ? leavingFor(desired, snapshot.pods ?? [], decision) : null,
     actuation,
   };
@@ -253,11 +263,38 @@ function verdictOf(
   };
 }
 
-/** The most that the whole pod may request of CPU and memory beside the others. */
-const largestOf = ({ resources }: AdmissionDecision): PodResize["largest"] =>
-  resources
+const LEAST = { cpu: quantityOf(1, "DecimalSI"), memory: unitsQuantity(1, "BinarySI") };
+
+/** The most that the whole pod may request of CPU and memory beside the others, or why it cannot request any of what it has no request for. */
+function largestOf(
+  { snapshot, facts }: Node,
+  { desired, allocated, invalid }: Resize,
+  asked: EffectiveAsked<ResizeAsk>,
+  { resources }: AdmissionDecision,
+): Result<Pick<PodResize, "largest" | "notRequested">, Refusal> {
+  const missing = RESIZABLE.filter((name) => !resources.some(({ resource }) => resource === name));
+  const notRequested: PodResize["notRequested"][number][] = [];
+  const tested = [...resources];
+  const isOpen = (refused: Infeasible | null): boolean => refused === null || refused.check === "capacity";
+  for (const resource of isOpen(invalid) && resources.length > 0 ? missing : []) {
+    const [first, ...rest] = desired.spec.containers as [Container, ...Container[]];
+    const requests = { ...first.resources?.requests, [resource]: LEAST[resource] };
+    const containers = [{ ...first, resources: { ...first.resources, requests } }, ...rest];
+    const pod: Pod = { ...desired, spec: { ...desired.spec, containers } };
+    const refused = whyInvalid(pod, patchedPod(allocated, facts.config), facts) ?? whyInfeasible(pod, allocated, facts);
+    if (refused !== null && !isOpen(refused)) {
+      notRequested.push({ resource, message: refused.message });
+      continue;
+    }
+    const answer = decideWithManagers({ ...asked, snapshot, facts: {}, ask: { pod } }, { preempts: false });
+    if (!answer.ok) return answer;
+    tested.push(...answer.value.decision.resources.filter((one) => one.resource === resource));
+  }
+  const largest = tested
     .filter(({ resource }) => resource === "cpu" || resource === "memory")
     .map(({ resource, capacity, used }) => ({ resource, quantity: Math.max(0, capacity - used) }));
+  return ok({ largest, notRequested });
+}
 
 /**
  * Of the lowest priority first, and no more than it takes: none of them is needless, and no smaller one of no higher priority would do
@@ -312,14 +349,22 @@ function actuate(
   { desired, allocated }: Resize,
   needs: string[],
 ): ResizeActuation {
-  const { config, period, quotaPeriod, memoryQos } = runtime;
+  const { config, period, quotaPeriod, memoryQos, claims } = runtime;
   const { behaviour } = config.profile;
   const status = statusesByName(desired);
   const stats = snapshot.stats?.pods?.find(({ podRef: { uid } }) => uid === podUid(desired));
   const uid = podUid(desired) ?? "";
   const podValues = (pod: Pod) => {
-    const [qos, requests] = [qosClass(pod), podRequests(pod)];
-    const options = { qos, requests, quotaOff: quotaOff(runtime, desired, uid), period, quotaPeriod, behaviour };
+    const [qos, requests] = [qosClass(pod), podRequests(pod, claims)];
+    const options = {
+      qos,
+      requests,
+      quotaOff: quotaOff(runtime, desired, uid),
+      period,
+      quotaPeriod,
+      behaviour,
+      claims,
+    };
     const values = podCgroupValues(pod, options, "", quiet);
     // older kubelets leave these of a pod's cgroup as they are
     if (memoryQos !== undefined && behaviour.memoryQosOfPods)

@@ -1,5 +1,5 @@
 import { fieldsOf } from "../../model/own.ts";
-import type { ResourceSlice, SliceDevice } from "../../model/resource-claim.ts";
+import type { DeviceClass, ResourceSlice, SliceDevice } from "../../model/resource-claim.ts";
 import { error, type LintFinding, warning } from "./finding.ts";
 import type { LintInput } from "./input.ts";
 
@@ -44,9 +44,57 @@ const driversHere = (snapshot: LintInput["snapshot"]): readonly string[] => [
 ];
 
 function resourceOwners({ snapshot, isOn }: LintInput): readonly LintFinding[] {
-  if (snapshot === null || !isOn("DRAExtendedResource")) return [];
+  if (snapshot === null) return [];
   const plugins = new Set([...(snapshot.devices ?? []), ...(snapshot.devicePlugins ?? [])].map((one) => one.resource));
-  return (snapshot.dra?.deviceClasses ?? []).flatMap(({ metadata, spec }) => {
+  const classes = isOn("DRAExtendedResource") ? (snapshot.dra?.deviceClasses ?? []) : [];
+  const classed = new Set(classes.map(({ spec }) => spec?.extendedResourceName));
+  const others = [...plugins].filter((resource) => !classed.has(resource)).sort();
+  return [...classesOfPlugins(classes, plugins), ...others.flatMap((resource) => sharedDevices(snapshot, resource))];
+}
+type Known = NonNullable<LintInput["snapshot"]>;
+
+/** What tells one device from all others, and what device plugins take for its id: a UUID, or where it sits. */
+const IDENTITIES = ["uuid", "pciBusID", "pciAddress"];
+function identitiesOf({ attributes = {} }: SliceDevice): readonly string[] {
+  return Object.entries(attributes).flatMap(([name, value]) => {
+    const text = fieldsOf(value)["string"];
+    return IDENTITIES.includes(name.split("/").at(-1) as string) && typeof text === "string" ? [text] : [];
+  });
+}
+
+/**
+ * A resource of a device plugin whose devices a DRA driver of this node has too: both name one by the same UUID or PCI address. Where either
+ * tells none, the driver has the resource's own name the other way round: gpu.nvidia.com for nvidia.com/gpu. Devices that both tell and that
+ * are others are shared out between the two.
+ */
+function sharedDevices(snapshot: Known, resource: string): readonly LintFinding[] {
+  const [domain, label] = resource.split("/");
+  // a replica of a device has its number behind it
+  const ids = new Set(
+    (snapshot.devices ?? []).flatMap((one) => (one.resource === resource ? [one.id.split("::")[0] as string] : [])),
+  );
+  const byDriver = Map.groupBy(slicesHere(snapshot), ({ spec }) => spec.driver);
+  return [...byDriver].flatMap(([driver, slices]) => {
+    const devices = slices.flatMap(({ spec }) => spec.devices ?? []);
+    const told = devices.flatMap(identitiesOf);
+    const both = told.find((id) => ids.has(id));
+    const areTold = told.length > 0 && [...ids].some((id) => /[:-]/.test(id));
+    const isNamesake = driver === `${label}.${domain}` && devices.length > 0 && !areTold;
+    if (both === undefined && !isNamesake) return [];
+    const which = both === undefined ? `devices of ${domain} here` : `device ${both}`;
+    return [
+      warning({
+        code: "plugin-and-driver",
+        field: 'featureGates["DynamicResourceAllocation"]',
+        message: `${resource} is given by a device plugin of this node, and the DRA driver ${driver} has ${which} as well: neither knows what the other has given, and two pods may get one device`,
+        advice: `let one of them have the devices of a node: stop the plugin where ${driver} runs, or leave them out of the driver`,
+      }),
+    ];
+  });
+}
+
+function classesOfPlugins(classes: readonly DeviceClass[], plugins: ReadonlySet<string>): readonly LintFinding[] {
+  return classes.flatMap(({ metadata, spec }) => {
     const resource = spec?.extendedResourceName;
     if (resource === undefined || !plugins.has(resource)) return [];
     return [

@@ -15,6 +15,7 @@ import {
 import type { Snapshot } from "../../model/snapshot.ts";
 import { type EffectiveSnapshot, gateOn } from "../../profiles/effective.ts";
 import type { ReasonRecorder } from "../reasons.ts";
+import { cgroupClaimsOf } from "../resources/node-claims.ts";
 import { podRequests } from "../resources/pod-resources.ts";
 import { type QosClass, qosClass } from "../resources/qos.ts";
 
@@ -130,6 +131,7 @@ export function nodePods(
 ): readonly NodePod[] {
   const state = snapshot.assignments?.allocated_pods_state;
   const podLevel = gateOn(snapshot.kubeletConfiguration, "PodLevelResources");
+  const claims = cgroupClaimsOf(snapshot.kubeletConfiguration);
   return podsHere(snapshot).map((given) => {
     const known = kept?.get<NodePod>(given);
     if (known !== undefined) return known;
@@ -138,9 +140,9 @@ export function nodePods(
     const qos = qosClass(posted);
     const path = pathOf(qos, uid);
     const pod = allocatedPod(posted, state, path, reasons);
-    const asked = podRequests(posted);
+    const asked = podRequests(posted, claims);
     const isPending = pod !== posted;
-    const own = { pod, uid, qos, requests: isPending ? podRequests(pod) : asked, asked, path, isPending };
+    const own = { pod, uid, qos, requests: isPending ? podRequests(pod, claims) : asked, asked, path, isPending };
     if (pod === given) kept?.set(given, own);
     return own;
   });

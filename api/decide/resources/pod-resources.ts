@@ -4,6 +4,8 @@ import type { ResourceList } from "../../model/fields.ts";
 import { type Container, isPodLevelResource, isSidecar, type Pod } from "../../model/pod.ts";
 import { mulDiv, quotient } from "../../model/units.ts";
 import type { Behaviour } from "../../profiles/profile.ts";
+import { isHugePage } from "../hugepages.ts";
+import { addNodeClaims, claimedMemoryShare, type NodeClaims } from "./node-claims.ts";
 import { isNodeCriticalPod, type QosClass } from "./qos.ts";
 
 const GUARANTEED = -997;
@@ -17,17 +19,18 @@ const memoryRequest = (c: Container): number => value(c.resources?.requests?.["m
  * init containers included. Where the containers ask for more than the pod it is negative, or 0: the version says which. kubelet 1.36:
  * remainingPodMemReqPerContainer.
  */
-function remainingMemoryPerContainer(pod: Pod, { podMemoryLeftAtLeastZero }: Behaviour): number {
+function remainingMemoryPerContainer(pod: Pod, { podMemoryLeftAtLeastZero }: Behaviour, claims: NodeClaims): number {
   const podRequest: Amount = pod.spec.resources?.requests?.["memory"]?.amount ?? ZERO;
   if (podRequest === 0) return 0;
   const containers = pod.spec.containers.length + (pod.spec.initContainers ?? []).length;
-  const asked = aggregateContainers(pod, "requests").get("memory") ?? ZERO;
-  const left = value(sub(podRequest, asked));
+  const asked = aggregateContainers(pod, "requests");
+  addNodeClaims(asked, pod, claims);
+  const left = value(sub(podRequest, asked.get("memory") ?? ZERO));
   return quotient(podMemoryLeftAtLeastZero ? Math.max(left, 0) : left, containers);
 }
 
 /**
- * oom_score_adj for each container of a pod, given its QoS class and the node's memory capacity in bytes.
+ * oom_score_adj for each container of a pod, given its QoS class and the node's memory capacity in bytes. `claims`: `cgroupClaimsOf`.
  * kubelet 1.36: GetContainerOOMScoreAdjust.
  */
 export function oomScoreAdjuster(
@@ -35,14 +38,16 @@ export function oomScoreAdjuster(
   qos: QosClass,
   memoryCapacity: number,
   behaviour: Behaviour,
+  claims: NodeClaims = null,
 ): (c: Container) => number {
   if (isNodeCriticalPod(pod) || qos === "Guaranteed") return () => GUARANTEED;
   if (qos === "BestEffort") return () => BEST_EFFORT;
-  const extra = isPodLevelRequestsSet(pod) ? remainingMemoryPerContainer(pod, behaviour) : 0;
+  const extra = isPodLevelRequestsSet(pod) ? remainingMemoryPerContainer(pod, behaviour, claims) : 0;
+  const memoryOf = (c: Container): number => memoryRequest(c) + claimedMemoryShare(pod, c.name, claims);
   const score = (request: number): number => 1000 - mulDiv(1000, request + extra, memoryCapacity);
-  const sidecarCeiling = score(Math.min(...pod.spec.containers.map(memoryRequest)));
+  const sidecarCeiling = score(Math.min(...pod.spec.containers.map(memoryOf)));
   return (c) => {
-    const own = score(memoryRequest(c));
+    const own = score(memoryOf(c));
     const adjusted = isSidecar(c) ? Math.min(own, sidecarCeiling) : own;
     if (adjusted < LOWEST_BURSTABLE) return LOWEST_BURSTABLE;
     return adjusted === BEST_EFFORT ? BEST_EFFORT - 1 : adjusted;
@@ -65,17 +70,29 @@ function override(sum: Amounts, list: ResourceList | null | undefined): void {
   }
 }
 
-/** Containers, then pod-level values in their place, then overhead. kubernetes 1.36: PodRequests. */
-export function podRequests(pod: Pod): Amounts {
+/** Containers and what claims give of the node, then pod-level values in their place, then overhead. kubernetes 1.37: PodRequests. */
+export function podRequests(pod: Pod, claims: NodeClaims = null): Amounts {
   const sum = aggregateContainers(pod, "requests");
+  addNodeClaims(sum, pod, claims);
   override(sum, pod.spec.resources?.requests);
   addList(sum, pod.spec.overhead);
   return sum;
 }
 
-/** As `podRequests`, but overhead joins only limits that are not zero. kubernetes 1.36: PodLimits. */
-export function podLimits(pod: Pod, seen?: (amountOf: (name: string) => Amount) => void): Amounts {
+/**
+ * As `podRequests`, but claims join only limits that a container has, or of huge pages, and overhead those that are not zero. kubernetes
+ * 1.37: PodLimits, addDRANodeAllocatableLimits.
+ */
+export function podLimits(
+  pod: Pod,
+  claims: NodeClaims = null,
+  seen?: (amountOf: (name: string) => Amount) => void,
+): Amounts {
   const sum = aggregateContainers(pod, "limits", seen);
+  const claimed: Amounts = new Map();
+  addNodeClaims(claimed, pod, claims);
+  for (const [name, amount] of claimed)
+    if (sum.has(name) || isHugePage(name)) sum.set(name, add(sum.get(name) ?? ZERO, amount));
   override(sum, pod.spec.resources?.limits);
   const overhead = pod.spec.overhead;
   for (const name in overhead) {

@@ -99,14 +99,16 @@ export function optionFor(path: string): string {
   return command === undefined ? `--${part.option}` : `--${part.option} of \`${command}\``;
 }
 
-/** Where a missing input is to come from: the option that gives it, or what the stats that were given lack. */
+/** Where a missing input is to come from: the option that gives it, or what the stats, the Node or the machine that were given lack. */
 export function adviceFor(
   path: string,
-  { stats, machine }: { readonly stats?: unknown; readonly machine?: unknown },
+  { stats, machine, node }: { readonly stats?: unknown; readonly machine?: unknown; readonly node?: unknown },
 ): string {
   // the machine is there, and lscpu made it
   if (path === "machine.numaNodes" && machine !== undefined && machine !== null)
     return "give --machine of a file that has it, in the place of lscpu's";
+  if (path.startsWith("node.") && node !== undefined && node !== null)
+    return `the Node that was given has no ${path.slice("node.".length)}; give all of it, as \`kubectl get node NAME -o json\` prints it`;
   if (stats === undefined || stats === null || !path.startsWith("stats.")) return `give ${optionFor(path)}`;
   return `the given stats have no ${path.slice("stats.".length)}${optionFor(path).replace("--stats", "")}`;
 }

@@ -1,5 +1,10 @@
+import { claimName, podClaims } from "../../decide/dra/claim-name.ts";
 import { PREPARE_FAILED } from "../../model/claims.ts";
+import { withoutNulls } from "../../model/nulls.ts";
 import type { ObservedEvent } from "../../model/observed.ts";
+import { fieldsOf } from "../../model/own.ts";
+import { pod as podForm } from "../../model/pod.ts";
+import { type ClaimPart, dra as draForm, type ResourceClaim } from "../../model/resource-claim.ts";
 import type { Change, Finding, FindingOf, Missing, StoryDecision } from "../../model/why.ts";
 import { type Case, eventsOf, finding, missing, wordOfEvent } from "./case.ts";
 import { claimsExcerpt } from "./excerpts.ts";
@@ -23,17 +28,55 @@ const WORDS: readonly (readonly [form: RegExp, cause: Cause])[] = [
 
 /** A pod whose containers wait for its ResourceClaims. `last`: the kubelet's last word of it. */
 export function claimsOf(of: Case, last: ObservedEvent): Finding {
-  const events = eventsOf(of, PREPARE_FAILED);
   const [form, cause] = WORDS.find(([form]) => form.test(last.message)) ?? [null, "unknown" as const];
   const { claim = null, driver = null } = form?.exec(last.message)?.groups ?? {};
-  const asked = of.decides ? askAgain(of, last.message) : { decisions: [], missing: [] };
+  return notPrepared(of, last, { cause, claim, driver });
+}
+/** `last`: null where no word of the kubelet is known, and the documents tell it. */
+function notPrepared(of: Case, last: ObservedEvent | null, numbers: FindingOf<"claims-not-prepared">["numbers"]) {
+  const { cause, ...named } = numbers;
   return finding("claims-not-prepared", {
-    since: events[0]?.first ?? null,
-    words: [wordOfEvent(last)],
-    numbers: { cause, claim, driver },
-    whatWouldChange: wayOf(cause, { claim, driver }),
-    ...asked,
+    since: eventsOf(of, PREPARE_FAILED)[0]?.first ?? null,
+    words: last === null ? [] : [wordOfEvent(last)],
+    numbers,
+    whatWouldChange: wayOf(cause, named),
+    ...(of.decides ? askAgain(of, last?.message ?? null) : {}),
   });
+}
+
+/** A pod on a node, of which no event tells and whose claim has no devices: its kubelet does not begin with it. */
+export function notAllocated(of: Case): Finding | null {
+  const [first] = unallocatedClaims(of);
+  return first === undefined
+    ? null
+    : notPrepared(of, null, { cause: "not-allocated", claim: first.metadata.name, driver: null });
+}
+
+/** The pod's claims that are among the documents and have no devices yet. */
+export function unallocatedClaims(of: Case): readonly ResourceClaim[] {
+  const { held, ref } = of.subject;
+  const read = podForm.safeParse(withoutNulls(held?.value));
+  const known = draForm.safeParse(withoutNulls({ resourceClaims: claimPart(of, "resourceClaims") }));
+  if (!read.success || !known.success) return [];
+  const names = podClaims(read.data, true).map((one) => claimName(read.data, one));
+  return (known.data.resourceClaims ?? []).filter(
+    ({ metadata: { namespace = "default", name }, status }) =>
+      namespace === ref.namespace &&
+      status?.allocation === undefined &&
+      names.some((one) => one.ok && one.value.name === name),
+  );
+}
+/** A list that documents of the cluster, or of the pod's node, have. */
+export const claimPart = ({ evidence: { parts }, subject: { node } }: Case, name: ClaimPart): unknown =>
+  fieldsOf(parts.get("")?.["dra"])[name] ?? fieldsOf(parts.get(node ?? "")?.["dra"])[name];
+/** What the scheduler looks for. */
+export function devicesFor({ metadata: { name }, spec }: ResourceClaim): Change {
+  const asked = (spec?.devices?.requests ?? []).flatMap(({ exactly, firstAvailable = [] }) => [
+    exactly,
+    ...firstAvailable,
+  ]);
+  const classes = new Set(asked.flatMap((one) => one?.deviceClassName ?? []));
+  return { code: "claim_devices", numbers: { claim: name, classes: [...classes].join(", ") } };
 }
 
 function wayOf(
@@ -65,7 +108,7 @@ interface Asked {
 }
 
 /** The decision on the pod's claims as they are now, beside what the kubelet said. */
-function askAgain(of: Case, said: string): Asked {
+function askAgain(of: Case, said: string | null): Asked {
   const { subject, evidence } = of;
   if (subject.node === null) return { decisions: [], missing: [] };
   const then = nodeThen(evidence, { node: subject.node, atMs: null, about: subject.ref });
@@ -82,11 +125,12 @@ function askAgain(of: Case, said: string): Asked {
   const { head, decided } = asked.value;
   const excerpt = claimsExcerpt(of, decided.decision);
   if (excerpt === null) return { decisions: [], missing: unknown };
-  const isSame = excerpt.message !== null && said.endsWith(excerpt.message);
+  const isSame = excerpt.message !== null && said?.endsWith(excerpt.message) === true;
   // what a driver answers, and whether it is registered, no document of the cluster tells
-  const differs = isSame
-    ? null
-    : (excerpt.message ??
-      "by these documents its claims can be prepared: what stood in the way is gone, or is the driver's");
+  const differs =
+    isSame || said === null
+      ? null
+      : (excerpt.message ??
+        "by these documents its claims can be prepared: what stood in the way is gone, or is the driver's");
   return { decisions: [{ kind: "claims", ...head, agrees: isSame ? true : null, differs, excerpt }], missing: unknown };
 }

@@ -16,7 +16,7 @@ import {
   wordOfCondition,
   wordOfEvent,
 } from "./case.ts";
-import { claimsOf } from "./claims.ts";
+import { claimPart, claimsOf, devicesFor, notAllocated, unallocatedClaims } from "./claims.ts";
 import { admissionExcerpt } from "./excerpts.ts";
 import { imageFinding } from "./image.ts";
 import { nodeThen } from "./node-then.ts";
@@ -110,6 +110,8 @@ function notStarted(of: Case): Finding {
   const told = events.filter(({ reason }) => ABOUT[reason] !== undefined);
   const last = told.at(-1);
   if (last?.reason === PREPARE_FAILED) return claimsOf(of, last);
+  const unallocated = last === undefined ? notAllocated(of) : null;
+  if (unallocated !== null) return unallocated;
   const scheduled = conditionOf(of, "PodScheduled");
   const begun = (pod?.status?.containerStatuses ?? []).length > 0 || pod?.status?.startTime !== undefined;
   return finding("not-started", {
@@ -138,6 +140,7 @@ function unscheduledOf(of: Case): Finding | null {
     ...(condition?.status === "False" ? [wordOfCondition(condition)] : []),
   ];
   const gates = (pod?.spec?.schedulingGates ?? []).map(({ name }) => name);
+  const claims = gates.length > 0 ? [] : unallocatedClaims(of);
   const known = of.decides && held !== null && gates.length === 0 ? [...of.evidence.nodes.keys()].sort() : [];
   const nodes = known.slice(0, MAX_NODES);
   const asked = nodes.map((name) => askNode(of, name));
@@ -148,13 +151,16 @@ function unscheduledOf(of: Case): Finding | null {
       ? [{ ...missing(of, "node", "what each node can give"), command: "kubectl get pods,nodes -A -o json" }]
       : []),
     ...(known.length > nodes.length ? [othersMissing(of, known.length)] : []),
+    ...(claims.length > 0 && claimPart(of, "resourceSlices") === undefined
+      ? [missing(of, "resourceSlices", "which devices drivers have for its claims")]
+      : []),
   ];
   return finding("unscheduled", {
     since: condition?.lastTransitionTime ?? events[0]?.first ?? pod?.metadata.creationTimestamp ?? null,
     words,
-    numbers: { gates },
+    numbers: { gates, claims: claims.map(({ metadata }) => metadata.name) },
     decisions: asked.flatMap(({ decisions }) => decisions),
-    whatWouldChange: asked.flatMap(({ changes }) => changes),
+    whatWouldChange: [...claims.map(devicesFor), ...asked.flatMap(({ changes }) => changes)],
     missing: [...lacks, ...asked.flatMap((one) => one.missing)],
   });
 }

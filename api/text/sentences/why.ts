@@ -115,10 +115,12 @@ const HEADLINES: { readonly [C in FindingCode]: Headline<C> } = {
     return `${which} not prepared: ${CLAIM_CAUSE[cause]}${driver === null ? "" : ` (${driver})`}`;
   },
   "not-started": ({ numbers: { pending } }) => PENDING[pending] ?? `it waits for its ${pending}`,
-  unscheduled: ({ numbers: { gates } }) =>
-    gates.length === 0
-      ? "the scheduler has found no node for it"
-      : `the scheduler leaves it alone until ${listed(gates)} ${gates.length === 1 ? "is" : "are"} removed (schedulingGates)`,
+  unscheduled: ({ numbers: { gates, claims } }) => {
+    if (gates.length > 0)
+      return `the scheduler leaves it alone until ${listed(gates)} ${gates.length === 1 ? "is" : "are"} removed (schedulingGates)`;
+    const without = `, and has not allocated its ResourceClaim${claims.length === 1 ? "" : "s"} ${listed(claims)}`;
+    return `the scheduler has found no node for it${claims.length === 0 ? "" : without}`;
+  },
   terminating: ({ numbers: { graceSeconds, finalizers, overdueSeconds } }) => {
     const grace = graceSeconds === null ? "" : ` within ${durationText(graceSeconds * 1000)}`;
     const late = overdueSeconds === null ? "" : `; it is ${durationText(overdueSeconds * 1000)} late`;
@@ -275,6 +277,8 @@ const CHANGES: { readonly [C in OtherCode]: (n: Numbers) => string } = {
     "the claim has to be there: of a template the controller manager makes it; one that the pod names somebody has to make",
   claim_allocated: () =>
     "the scheduler gives devices to a claim when it binds a pod that names it; of a pod that was bound by spec.nodeName it does not look at the claims",
+  claim_devices: (n) =>
+    `claim ${n["claim"]}: free devices${n["classes"] === "" ? "" : ` of DeviceClass ${n["classes"]}`} on a node that the pod may go to. \`kubectl get resourceslices\` tells what drivers have, \`kubectl get resourceclaims -A\` who has it, and the scheduler's event FailedScheduling what it looks for`,
   claim_reserved: (n) =>
     `the pod's uid has to be in status.reservedFor of ${n["claim"] ?? "the claim"}, where the scheduler enters it: a pod of the same name that was made anew has another uid`,
   claim_of_pod: () =>

@@ -42,7 +42,7 @@ export const ADMISSION_SENTENCES = {
   candidates: (n) => `${many(n["candidates"], "pod")} may be ended for it`,
   ended_pods: (n) => `${many(n["ended"], "ended pod")} of the list no longer ${n["ended"] === 1 ? "counts" : "count"}`,
   extended_resource_not_counted: () =>
-    "the node does not list this extended resource: a kubelet leaves it to others and lets the pod pass",
+    "the node does not list this resource, or a claim gives it: a kubelet leaves it to others and lets the pod pass",
   host_port_taken: (n) => `${n["by"]} has ${n["protocol"]} port ${n["port"]} of ${n["ip"]}`,
   kubelet_does_not_start: (n) => `no pod comes in, for the kubelet does not start: ${n["message"]}`,
   nearest: (n) =>

@@ -111,10 +111,14 @@ function oneResize(one: PodResize, shown: Shown<ResizeDecision>): string {
 }
 
 /** Nothing where no size would do. */
-function largestLine({ status, check, largest }: PodResize): string {
-  if (status === "Unchanged" || largest.length === 0 || (check !== null && check !== "capacity")) return "";
+function largestLine({ status, check, largest, notRequested }: PodResize): string {
+  if (status === "Unchanged" || (check !== null && check !== "capacity")) return "";
   const told = largest.map(({ resource, quantity }) => `${resource} ${amountText(resource, quantity)}`).join(", ");
-  return `  the whole pod's largest requests now: ${told}\n`;
+  const others = notRequested.map(
+    ({ resource, message }) =>
+      `  ${resource}: it requests none, and no resize gives it a request: ${printable(message)}\n`,
+  );
+  return `${told === "" ? "" : `  the whole pod's largest requests now: ${told}\n`}${others.join("")}`;
 }
 
 /** The containers that start again, and each write in its order. */

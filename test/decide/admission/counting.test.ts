@@ -166,10 +166,11 @@ describe("resources", () => {
     ["1.34", "example.com/gpu", false],
     ["1.35", "example.com/gpu", false],
     ["1.36", "example.com/gpu", true],
-    ["1.35", "deviceclass.resource.kubernetes.io/fpga", false],
+    ["1.34", "deviceclass.resource.kubernetes.io/fpga", true],
+    ["1.35", "deviceclass.resource.kubernetes.io/fpga", true],
     ["1.36", "deviceclass.resource.kubernetes.io/fpga", true],
     ["1.37", "deviceclass.resource.kubernetes.io/fpga", true],
-  ])("that a claim holds are counted before 1.36: %s, %s", (version, resource, admits) => {
+  ])("that a claim holds are counted before 1.36 where the node has some: %s, %s", (version, resource, admits) => {
     const kubeletConfiguration = { featureGates: { DRAExtendedResource: true } };
     const allocatable = { pods: "10", "example.com/gpu": "1" };
     const node = readyNode({ kubeletConfiguration }, { allocatable, nodeInfo: { kubeletVersion: version } });

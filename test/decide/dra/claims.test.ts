@@ -181,6 +181,35 @@ describe("what the scheduler gave", () => {
       [],
     ],
   ])("%s", (_, of, slices, faults) => expect(faultsOf(of, slices)).toEqual(faults));
+  const twin = (name: string): Json => ({ ...slice(["0"]), metadata: { name } });
+  test("is more than once in its pool", () => {
+    expect(faultsOf(result("0"), [twin("a"), twin("b")])).toEqual([
+      "twice-in-pool: generation 1 of pool n1 has it more than once, in ResourceSlice a, b: nothing is given from such a pool",
+    ]);
+    expect(faultsOf(result("0"), [slice(["0", "0"])])).toEqual([
+      "twice-in-pool: generation 1 of pool n1 has it more than once, in ResourceSlice slice, 2 times: nothing is given from such a pool",
+    ]);
+  });
+  test("takes more of a counter than others leave", () => {
+    const part = (name: string, memory: string) => ({
+      name,
+      consumesCounters: [{ counterSet: "gpu-0", counters: { memory: { value: memory }, slices: { value: "1" } } }],
+    });
+    const counters = { memory: { value: "40Gi" }, slices: { value: "7" } };
+    const pool = { name: "n1", generation: 1, resourceSliceCount: 2 };
+    const slices = [
+      slice([part("a", "20Gi"), part("b", "30Gi"), part("c", "20Gi")], { pool }),
+      slice([], { pool, sharedCounters: [{ name: "gpu-0", counters }] }),
+    ];
+    const other = (of: Json) => ({
+      resourceClaims: [claim("gpu", [result("a")], ["p"]), claim("other", [of], ["q"])],
+    });
+    expect(faultsOf(result("a"), slices, other(result("c")))).toEqual([]);
+    expect(faultsOf(result("a"), slices, other(result("b", { adminAccess: true })))).toEqual([]);
+    expect(faultsOf(result("a"), slices, other(result("b")))).toEqual([
+      "counter-overdrawn: counter memory of gpu-0 has 40Gi, and the devices that are given take 50Gi: a of default/gpu takes 20Gi, b of default/other takes 30Gi",
+    ]);
+  });
   test("is another claim's as well", () => {
     const claims = [gpu, claim("other", [result("0")], ["q"])];
     const { allocationFaults } = decided({ resourceClaims: claims, drivers }, claiming("p", ["gpu"]));

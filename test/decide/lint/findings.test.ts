@@ -9,7 +9,13 @@ import { PROFILES } from "../../../api/profiles/index.ts";
 import { claiming, slice } from "../../kit/claims.ts";
 import { node } from "../../kit/nodes.ts";
 import { pod } from "../../kit/pods.ts";
-import { decoded } from "../../kit/snapshots.ts";
+import { decoded, type Json } from "../../kit/snapshots.ts";
+
+/** A device that tells where it sits. */
+const nic = (address: string): Json => ({
+  name: "nic",
+  attributes: { "resource.kubernetes.io/pciBusID": { string: address } },
+});
 
 type Case = readonly [code: string, severity: LintFinding["severity"], field: string, configuration: object];
 const GIB = 1024 ** 3;
@@ -389,6 +395,26 @@ describe("findings of a configuration on a node", () => {
       },
     ],
     [
+      "plugin-and-driver",
+      "warning",
+      'featureGates["DynamicResourceAllocation"]',
+      {},
+      {
+        devices: [{ resource: "nvidia.com/gpu", id: "0" }],
+        dra: { resourceSlices: [slice(["0"], { driver: "gpu.nvidia.com" })] },
+      },
+    ],
+    [
+      "plugin-and-driver",
+      "warning",
+      'featureGates["DynamicResourceAllocation"]',
+      {},
+      {
+        devices: [{ resource: "example.com/nic", id: "0000:03:02.0" }],
+        dra: { resourceSlices: [slice([nic("0000:03:02.0")], { driver: "net.example.org" })] },
+      },
+    ],
+    [
       "cdi-off",
       "error",
       "containerRuntimeEndpoint",
@@ -415,6 +441,16 @@ describe("findings of a configuration on a node", () => {
     const given = { ...small, dra: { resourceSlices: [gpu, monitor] } };
     const found = on({ cpuManagerPolicy: "static", kubeReserved: { cpu: "1" } }, given);
     expect(byCode(found, "two-cpu-owners", "cpuManagerPolicy")).toBeUndefined();
+  });
+
+  test.each<[string, string, Json]>([
+    ["a driver of another name, whose devices nobody tells apart", "net.nvidia.com", { name: "0" }],
+    ["a driver that has other devices than the plugin", "gpu.nvidia.com", nic("0000:04:00.0")],
+  ])("a device plugin beside %s shares nothing with it", (_, driver, device) => {
+    const devices = [{ resource: "nvidia.com/gpu", id: "0000:03:00.0::1" }];
+    const dra = { resourceSlices: [slice([device], { driver })] };
+    const found = on({}, { ...small, devices, dra });
+    expect(byCode(found, "plugin-and-driver", 'featureGates["DynamicResourceAllocation"]')).toBeUndefined();
   });
 
   const machine = libraryMachine("xeon-2s")?.machine;

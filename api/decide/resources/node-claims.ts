@@ -1,0 +1,69 @@
+import { type Amounts, addList } from "../../model/aggregate.ts";
+import { type Amount, add, value, ZERO } from "../../model/amount.ts";
+import type { Pod } from "../../model/pod.ts";
+import { quotient } from "../../model/units.ts";
+import { type EffectiveConfiguration, gateOn } from "../../profiles/effective.ts";
+import type { Behaviour } from "../../profiles/profile.ts";
+
+/** How a kubelet counts what claims give a pod of the node's own CPUs, memory and huge pages; null: not at all. */
+export type NodeClaims = Behaviour["nodeClaims"] | null;
+
+/** With the gate DRANodeAllocatableResources. */
+export const nodeClaimsOf = (config: EffectiveConfiguration): NodeClaims =>
+  gateOn(config, "DRANodeAllocatableResources") ? config.profile.behaviour.nodeClaims : null;
+/** The same for cgroups, of which the first version with the gate leaves it out. */
+export const cgroupClaimsOf = (config: EffectiveConfiguration): NodeClaims => {
+  const claims = nodeClaimsOf(config);
+  return claims === "parts" ? claims : null;
+};
+
+type Status = NonNullable<NonNullable<Pod["status"]>["nodeAllocatableResourceClaimStatuses"]>[number];
+const statusesOf = (pod: Pod, claims: NodeClaims): readonly Status[] =>
+  claims === null ? [] : (pod.status?.nodeAllocatableResourceClaimStatuses ?? []);
+const count = (sum: Amounts, name: string, ...amounts: readonly (Amount | undefined)[]): void => {
+  sum.set(
+    name,
+    amounts.reduce<Amount>((all, one = ZERO) => add(all, one), sum.get(name) ?? ZERO),
+  );
+};
+
+/** Adds what a pod has by its claims. kubernetes 1.37: addDRANodeAllocatableClaimResources. */
+export function addNodeClaims(sum: Amounts, pod: Pod, claims: NodeClaims): void {
+  for (const { resources, containers = [], mapping = [], overhead = [] } of statusesOf(pod, claims)) {
+    if (claims === "sums") addList(sum, resources);
+    else {
+      for (const { name, quantity } of mapping) if (quantity !== undefined) count(sum, name, quantity.amount);
+      for (const { name, perPod, perContainer } of overhead)
+        count(sum, name, perPod?.amount, ...containers.map(() => perContainer?.amount));
+    }
+  }
+}
+
+/** What a container may use of it: all that its claims map, for it is shared. kubernetes 1.37: GetContainerDRAAllocations. */
+export function nodeClaimsOfContainer(pod: Pod, container: string, claims: NodeClaims): ReadonlyMap<string, Amount> {
+  const sum: Amounts = new Map();
+  for (const { containers = [], mapping = [], overhead = [] } of statusesOf(pod, claims)) {
+    if (!containers.includes(container)) continue;
+    for (const { name, quantity } of mapping) if (quantity !== undefined) count(sum, name, quantity.amount);
+    for (const { name, perPod, perContainer } of overhead) count(sum, name, perPod?.amount, perContainer?.amount);
+  }
+  return sum;
+}
+
+/** A container's part of the memory, in bytes: what is shared is divided. kubelet 1.37: getEffectiveContainerMemoryRequest. */
+export function claimedMemoryShare(pod: Pod, container: string, claims: NodeClaims): number {
+  let bytes = 0;
+  const share = (amount: Amount | undefined, among = 1): void => {
+    if (amount !== undefined) bytes += quotient(value(amount), among);
+  };
+  for (const { containers = [], mapping = [], overhead = [] } of statusesOf(pod, claims)) {
+    if (!containers.includes(container)) continue;
+    for (const { name, quantity } of mapping) if (name === "memory") share(quantity?.amount, containers.length);
+    for (const { name, perPod, perContainer } of overhead) {
+      if (name !== "memory") continue;
+      share(perPod?.amount, containers.length);
+      share(perContainer?.amount);
+    }
+  }
+  return bytes;
+}
