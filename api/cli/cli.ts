@@ -99,7 +99,7 @@ export const reasonOption = (such: string, mayBeOther = false): Option =>
     (given: string) => {
       const wrong = reasonFault(given, mayBeOther);
       if (wrong !== null)
-        throw new InvalidArgumentError(wrong.near === undefined ? wrong.message : `(Did you mean ${wrong.near}?)`);
+        throw new InvalidArgumentError(wrong.near === undefined ? wrong.message : `\n(Did you mean ${wrong.near}?)`);
       return given;
     },
   );

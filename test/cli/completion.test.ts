@@ -252,7 +252,7 @@ describe("man", () => {
   test("of no command proposes one", async () => {
     expect(await run(["man", "decide", "evicton"])).toMatchObject({
       code: EXIT.badInput,
-      stderr: "nodewise: there is no command `decide evicton`; did you mean decide eviction?\n",
+      stderr: "nodewise: there is no command `decide evicton`; did you mean `decide eviction`?\n",
     });
   });
 });

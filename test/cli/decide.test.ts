@@ -222,6 +222,12 @@ describe.concurrent("decide resize over pods of several nodes", () => {
     ]);
   });
 
+  test("amounts in bytes are as people read them, and exact where that is asked for", async () => {
+    const of = ["--snapshot", nodeFile("b1", "burst-lim"), "--pod", "default/burst-lim", "--to", "memory=134217728"];
+    expect((await ask(...of)).stdout).toContain(" requests.memory: 64Mi -> 128 MiB\n");
+    expect((await ask(...of, "--explain", "full")).stdout).toContain(" requests.memory: 64Mi -> 134217728\n");
+  });
+
   test("a file of several that is wrong has no answer, and stops none of the others", async () => {
     const torn = file("torn.json", "{");
     const both = await ask("--snapshots", nodeFile("d1", "burst-lim"), torn, "-l", "app=web", "--to", "cpu=90m");
@@ -241,7 +247,7 @@ describe.concurrent("decide resize over pods of several nodes", () => {
     expect(await ask("--snapshots", node)).toMatchObject({ code: 0, stdout: "no pod waits for other resources\n" });
   });
 
-  test("says what is missing, or too much", async () => {
+  test("says what is missing, or too much", async ({ expect }) => {
     const node = nodeFile("c1", "burst-lim");
     const named = file("fleet-named.json", JSON.stringify({ pod: "default/a", to: { cpu: "1" } }));
     const faults = await Promise.all(

@@ -153,6 +153,11 @@ describe("nodewise test", () => {
     expect(found?.[0]?.[2]).toMatch(/case\.yaml:4:27: node\.metadata\.name: /);
   });
 
+  test("a file of a case may be anywhere", async () => {
+    const elsewhere = join(folderWith({ "node.yaml": NODE }), "node.yaml");
+    expect(await mismatchesOf("{verdict: refused}", ADMISSION.replace("node.yaml", elsewhere))).toEqual([]);
+  });
+
   test("tries a case as each kubelet that it names, and takes what cases have in common", async () => {
     const shared = folderWith({
       "node.yaml": NODE.replace("status: {", "status: {conditions: [], "),
@@ -226,6 +231,10 @@ cases:
     [
       "kubelet: [1.36, 1.37]\nexpect: {reasons: [resorce_short]}",
       "case.yaml:5:20: expect.reasons[0]: is no code of a reason of admission: did you mean `resource_short`?",
+    ],
+    [
+      "kubelet: [1.36, 1.73]",
+      "case.yaml:4:10: kubelet: kubelet 1.73 is not known here: the versions are 1.34, 1.35, 1.36, 1.37",
     ],
     ["expect: {reasons: [image_pulled_slowly]}", "expect.reasons[0]: is no code of a reason of admission: there are "],
     ["expect: {verdict: admited}", "case.yaml:4:19: expect.verdict: must be one of decided, refused, "],

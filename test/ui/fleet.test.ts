@@ -421,6 +421,7 @@ test("when a threshold is met is told of a pass that is not old", async () => {
   const summary = JSON.stringify({ conditions: [], thresholds: [memory] });
   for (const [node, age] of [
     ["now", 0],
+    ["late", 7 * 60_000 + 1000],
     ["then", SILENT_MS + 60_000],
   ] as const) {
     const decidedAtMs = Date.now() - age;
@@ -431,5 +432,7 @@ test("when a threshold is met is told of a pass that is not old", async () => {
   const text = await (await app.request("/?sort=name")).text();
   const row = (node: string) => text.split("<tr>").find((one) => one.includes(`>${node}</a>`)) ?? "";
   expect(row("now")).toMatch(/40\u00a0% <span class="small">in 5 min<\/span>/);
+  expect(row("late")).toMatch(/40\u00a0% <span class="small">due 2 min ago<\/span>/);
   expect(row("then")).toContain("40\u00a0%</span>");
+  expect(await (await app.request("/nodes/late")).text()).toMatch(/, met by now: it was due 2m\w* ago/);
 });

@@ -27,13 +27,14 @@ export async function man(
     return ok(EXIT.ok);
   }
   const names = tree.map(({ path: words }) => words.join(" "));
-  // `evicton` is near to the last word of `decide eviction` alone
   const wanted = path.join(" ");
-  const last =
-    path.length === 1
-      ? meantNames(wanted, [...new Set(tree.map(({ path: words }) => words.at(-1) ?? ""))])[0]
-      : undefined;
-  const whole = last === undefined || names.includes(last) ? last : names.find((name) => name.endsWith(` ${last}`));
+  // `evicton` is near to the last word of `decide eviction` alone
+  const before = path.slice(0, -1).join(" ");
+  const beside = tree.filter(({ path: words }) => before === "" || words.slice(0, -1).join(" ") === before);
+  const [last] = meantNames(path.at(-1) ?? "", [...new Set(beside.map(({ path: words }) => words.at(-1) ?? ""))]);
+  const whole = beside
+    .map(({ path: words }) => words.join(" "))
+    .find((name) => name === last || name.endsWith(` ${last}`));
   const meant =
     whole === undefined ? didYouMean(wanted, names, "`nodewise --help` lists them") : `did you mean \`${whole}\`?`;
   return fault(EXIT.badInput, `there is no command \`${wanted}\`; ${meant}`);

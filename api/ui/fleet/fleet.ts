@@ -128,21 +128,26 @@ function nodesTable(
 ): Html | Promise<Html> {
   if (nodes.length === 0) return html`<p>No node is like that. <a href="/">All nodes</a></p>`;
   const rooms = roomsOf(nodes);
-  const column = ([sort, name, tone]: (typeof COLUMNS)[number]): Html | Promise<Html> => {
+  const column = ([sort, name, tone]: (typeof COLUMNS)[number], spans = html` rowspan="2"`): Html | Promise<Html> => {
     const isSorted = sort === question.sort;
     const turned = question.order === "asc" ? "desc" : "asc";
     const order = isSorted ? turned : usualOrder(sort);
     const aria = isSorted ? raw(` aria-sort="${question.order}ending"`) : "";
     const arrow = !isSorted ? "" : question.order === "asc" ? " ▲" : " ▼";
-    return html`<th class="${tone}"${aria}><a href="${fleetLink(question, { sort, order })}">${name}${arrow}</a></th>`;
+    return html`<th class="${tone}"${spans}${aria}><a href="${fleetLink(question, { sort, order })}">${name}${arrow}</a></th>`;
   };
   // the whole group is sorted by what is met first
-  const left = rooms.map(([name, ...signals], i) =>
-    i === 0 ? column(["headroom", name, "num"]) : html`<th class="num" title="${signals.join(", ")}">${name}</th>`,
-  );
-  const heads = [html`<td></td>`, ...COLUMNS.map(column), ...left, ...COUNTS.map(column)];
+  const group = html` colspan="${rooms.length}" scope="colgroup"`;
+  const left = rooms.length === 0 ? [] : [column(["headroom", "Headroom", "group"], group)];
+  const heads = [
+    html`<td rowspan="2"></td>`,
+    ...COLUMNS.map((one) => column(one)),
+    ...left,
+    ...COUNTS.map((one) => column(one)),
+  ];
+  const below = rooms.map(([name, ...signals]) => html`<th class="num" title="${signals.join(", ")}">${name}</th>`);
   return html`<form action="/compare" method="get"><div class="scroll" tabindex="0" role="region" aria-label="Nodes"><table>
-<thead><tr>${all(heads)}</tr></thead>
+<thead><tr>${all(heads)}</tr><tr>${all(below)}</tr></thead>
 <tbody>${all(nodes.map((node) => nodeRow(node, rooms, question.hours, { sinceMs, nowMs })))}</tbody></table></div>
 <p class="actions"><button>Compare two</button> <a href="${csvLink(question)}" download>CSV</a> <span class="soft small">${rooms.length === 0 ? "" : "Memory, disks and PIDs: the share of the capacity that is left until the kubelet evicts, and the minutes until then where it falls."}</span></p></form>`;
 }
@@ -251,13 +256,19 @@ function headroom({ headroom: all }: FleetNode, signals: readonly Signal[], nowM
   const tone = ratio < 0 ? "bad-text" : ratio < NEAR || isSoon ? "warn-text" : "";
   const when = metAtMs === null ? "" : `, met ${utcText(metAtMs)} as it falls`;
   const soon = isSoon
-    ? html` <span class="small">in ${minutesText(soonMs - nowMs)}</span>`
+    ? html` <span class="small">${whenText(soonMs, nowMs)}</span>`
     : next === undefined
       ? ""
-      : html` <span class="small" title="${next.type} threshold ${limitText(next)} of ${signal}">${next.type} in ${minutesText(next.soonMs - nowMs)}</span>`;
+      : html` <span class="small" title="${next.type} threshold ${limitText(next)} of ${signal}">${next.type} ${whenText(next.soonMs, nowMs)}</span>`;
   return html`<span class="${tone}" title="${type} threshold ${limitText(first)} of ${signal}${when}">${percentText(ratio)}${soon}</span>`;
 }
-const minutesText = (ms: number): string => (ms < 60_000 ? "< 1 min" : `${Math.round(ms / 60_000)} min`);
+/** When a threshold is met; a forecast that is over tells that no pass came since. */
+function whenText(atMs: number, nowMs: number): string {
+  const ms = atMs - nowMs;
+  if (ms <= 0) return ms > -MINUTE_MS ? "due now" : `due ${Math.round(-ms / MINUTE_MS)} min ago`;
+  return ms < MINUTE_MS ? "in < 1 min" : `in ${Math.round(ms / MINUTE_MS)} min`;
+}
+const MINUTE_MS = 60_000;
 export const percentText = (ratio: number): string => `${(ratio * 100).toFixed(Math.abs(ratio) < 0.1 ? 1 : 0)}\u00a0%`;
 
 /** A threshold as people read it: `700 MiB`, `10%`. */

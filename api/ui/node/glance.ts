@@ -33,9 +33,7 @@ function pressureTile({ severity, headroom, firstMetMs }: FleetNode, nowMs: numb
   const [first] = headroom;
   const next = first === undefined ? undefined : nextThreshold(headroom, first);
   const then =
-    next === undefined || next.soonMs <= nowMs
-      ? ""
-      : `, and below ${limitText(next)} (${next.type}) in ${durationText(next.soonMs - nowMs)}`;
+    next === undefined ? "" : `, and below ${limitText(next)} (${next.type}) ${whenText(next.soonMs, nowMs)}`;
   const words =
     first === undefined
       ? "no eviction pass told what is left"
@@ -43,8 +41,13 @@ function pressureTile({ severity, headroom, firstMetMs }: FleetNode, nowMs: numb
   return html`<a class="card tile" href="#eviction"><span class="soft small">State</span><span class="figure">${severityTag(severity)}</span><span class="small">${words}</span></a>`;
 }
 
-const leftText = (first: FleetNode["headroom"][number], metMs: number | null, nowMs: number): string =>
-  `${first.signal}: ${roomText(first)}${metMs === null || metMs <= nowMs ? "" : `, met in ${durationText(metMs - nowMs)}`}`;
+function leftText(first: FleetNode["headroom"][number], metMs: number | null, nowMs: number): string {
+  const when = metMs === null || first.distance < 0 ? "" : `, met ${whenText(metMs, nowMs)}`;
+  return `${first.signal}: ${roomText(first)}${when}`;
+}
+/** When a threshold is met as the newest pass saw it; one that is over tells that no pass came since. */
+const whenText = (atMs: number, nowMs: number): string =>
+  atMs > nowMs ? `in ${durationText(atMs - nowMs)}` : `by now: it was due ${durationText(nowMs - atMs)} ago`;
 
 /** A pod's name is told whole unless it is a riddle of its own: its beginning and its end. */
 const LONGEST = 84;

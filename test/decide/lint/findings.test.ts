@@ -254,8 +254,16 @@ describe("findings of a configuration", () => {
       "nodefs.available": "10%",
       "nodefs.inodesFree": "5%",
     };
-    const kubeletconfig = { evictionHard: hard, imageMaximumGCAge: "0s", ofAnotherVersion: 1, iptablesDropBit: 15 };
+    const kubeletconfig = { evictionHard: hard, imageMaximumGCAge: "0s", iptablesDropBit: 15 };
     expect(lintConfiguration({ kubeletconfig })).toEqual([]);
+  });
+
+  test("a /configz that a kubelet printed has the fields of its version; one written by hand has misspelt ones", () => {
+    const captured = join(import.meta.dirname, "../../data/real-node/configz.json");
+    const { kubeletconfig } = JSON.parse(readFileSync(captured, "utf8")) as { readonly kubeletconfig: Json };
+    const codes = (of: Json) => lintConfiguration({ kubeletconfig: of }).map(({ code, field }) => `${code} ${field}`);
+    expect(codes({ ...kubeletconfig, ofAnotherVersion: 1 })).toEqual(codes(kubeletconfig));
+    expect(codes({ maxPod: 9 })).toEqual(["unknown-field maxPod"]);
   });
 
   test("images are collected before eviction at one percent more, and not at the same", () => {
