@@ -15,6 +15,9 @@ export function mayGoText(atMs: number, nowMs: number | undefined): string {
 /** When something is going to be so: `in 5m12s`; what is less than a second away is so now. */
 export const soonText = (ms: number): string => (ms < 1000 ? "now" : `in ${durationText(ms)}`);
 
+/** How long something is put off: below a second by nothing that counts. */
+export const delayText = (ms: number): string => (ms < 1000 ? "under 1s" : durationText(ms));
+
 const UNITS = [
   ["d", 86_400_000],
   ["h", 3_600_000],

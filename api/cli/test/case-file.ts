@@ -1,5 +1,5 @@
 import { readdirSync, statSync } from "node:fs";
-import { dirname, join, resolve } from "node:path";
+import { dirname, isAbsolute, join } from "node:path";
 import { Command } from "commander";
 import * as z from "zod";
 import type { InputDocument } from "../../documents/inputs/origin.ts";
@@ -130,7 +130,9 @@ export async function readCases(paths: readonly string[]): Promise<Result<ReadCa
     return fault(EXIT.badInput, `${paths.join(", ")}: no case is there: a YAML file with \`expect\`, or \`cases\``);
   return ok({ cases, faults, passedOver: alone.filter(([, lines]) => lines.length === 0).map(([file]) => file) });
 }
-const besideOf = (file: string, value: unknown): string => resolve(dirname(file), String(value).replace(/#\/.*$/, ""));
+const besideOf = (file: string, value: unknown): string => fileBeside(file, String(value).replace(/#\/.*$/, ""));
+/** The file that a case names, seen from the folder of the case's own. */
+export const fileBeside = (file: string, name: string): string => (isAbsolute(name) ? name : join(dirname(file), name));
 async function textOf(file: string): Promise<string> {
   const input = await readInput(file);
   return input.ok ? input.value.text : "";

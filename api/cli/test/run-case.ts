@@ -1,11 +1,10 @@
 import { existsSync } from "node:fs";
-import { dirname, resolve } from "node:path";
 import { PARTS } from "../../documents/inputs/parts.ts";
 import { type Fields, isObject } from "../../model/own.ts";
 import { plainPaint } from "../../text/style.ts";
 import { addDecide } from "../decide/command.ts";
 import { runCommandLine } from "../program.ts";
-import type { Case } from "./case-file.ts";
+import { type Case, fileBeside } from "./case-file.ts";
 import { type Came, type Mismatch, mismatches, reasonCodes } from "./expectation.ts";
 
 /** A case that was tried. */
@@ -74,7 +73,7 @@ function fileOf(option: string, value: unknown, path: readonly (string | number)
   if (typeof value === "object")
     return `${file}#/${path.map((step) => String(step).replaceAll("~", "~0").replaceAll("/", "~1")).join("/")}`;
   const name = String(value);
-  const here = resolve(dirname(file), name);
+  const here = fileBeside(file, name);
   // NAMESPACE/NAME of a pod of the snapshot, and a machine of the library, are no files
   return (option === "pod" || option === "machine") && !existsSync(here) ? name : here;
 }

@@ -154,6 +154,12 @@ class CountedSpans implements SpanProcessor {
   }
 }
 
+/** Of what the exporters say; other words of theirs may hold what was answered. */
+const WORDS: Readonly<Record<string, string>> = {
+  "Request timed out": "no answer in time",
+  "Concurrent export limit reached": "earlier ones still wait for an answer",
+};
+
 /** Says that the collector takes nothing, seldom, and that it takes something again. */
 class Trouble {
   readonly #log: Log;
@@ -168,7 +174,7 @@ class Trouble {
     }
     onFailure();
     const { code: status } = (error ?? {}) as { readonly code?: unknown };
-    this.say(signal, String(status ?? error?.name ?? "unknown"));
+    this.say(signal, String(status ?? WORDS[error?.message ?? ""] ?? error?.name ?? "unknown"));
   }
   say(signal: "traces" | "metrics", reason: string): void {
     const now = performance.now();

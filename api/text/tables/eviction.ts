@@ -18,7 +18,7 @@ import { listed, many } from "../sentences/words.ts";
 import { amountText, humanBytes, resourceOfSignal, writtenText } from "../size.ts";
 import { type Color, type Paint, printable } from "../style.ts";
 import { bar, type Cell, type Column, type Glyph, legendText, type Row, table } from "../table.ts";
-import { durationText, timeText } from "../time-text.ts";
+import { delayText, durationText, timeText } from "../time-text.ts";
 import { countsText } from "./gc-targets.ts";
 import { isSamePod, listText, outcome, podName, type Shown, sections } from "./shown.ts";
 
@@ -259,7 +259,7 @@ function whenCell(ms: number | null): Cell {
 const victimsText = ({ victims }: Forecast): string =>
   victims
     .slice(0, MAX_VICTIMS)
-    .flatMap(({ pod, buysMs }) => (buysMs === null ? [] : [`${podName(pod)} ${durationText(buysMs)}`]))
+    .flatMap(({ pod, buysMs }) => (buysMs === null ? [] : [`${podName(pod)} ${delayText(buysMs)}`]))
     .join(", ");
 
 /** One pass of the eviction manager: how far off each threshold is, who goes and why, who would be next, and when. */

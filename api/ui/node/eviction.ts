@@ -14,7 +14,7 @@ import { isCurrentPolicy } from "../../profiles/index.ts";
 import { rankChangeSentences } from "../../text/sentences/eviction.ts";
 import { amountText, resourceOfSignal } from "../../text/size.ts";
 import { signalText, thresholdText } from "../../text/tables/eviction.ts";
-import { durationText, soonText } from "../../text/time-text.ts";
+import { delayText, durationText, soonText } from "../../text/time-text.ts";
 import { jsonBlock, type Point, plot } from "../draw/plot.ts";
 import { limitText } from "../fleet/fleet.ts";
 import { cutInside, html, moment, quantityShown } from "../html.ts";
@@ -126,7 +126,7 @@ function forecastText(forecast: Forecast): readonly string[] {
   const [first] = victims;
   const text = `${change}: ${met}${evicts}`;
   if (first === undefined) return [text];
-  const off = typeof first.buysMs === "number" ? `, which puts it off by ${durationText(first.buysMs)}` : "";
+  const off = typeof first.buysMs === "number" ? `, which puts it off by ${delayText(first.buysMs)}` : "";
   return [`${text}; `, podName(first.pod), ` goes first${off}`];
 }
 
