@@ -9,6 +9,7 @@ import { KINDS, type Kind, type Verdict } from "../../api/model/decision.ts";
 import { REMEMBERING } from "../../api/model/kinds.ts";
 import { v1_36 } from "../../api/profiles/v1_36.ts";
 import realCgroups from "../data/real-node/cgroups.json" with { type: "json" };
+import printedConfiguration from "../data/real-node/configz.json" with { type: "json" };
 import { container } from "../kit/containers.ts";
 import { pod } from "../kit/pods.ts";
 import { type ApiSubject, answer, exampleSnapshot, fresh, get, type Of, post, problemOf, send } from "./api-subject.ts";
@@ -193,10 +194,15 @@ export function told(of: Of): void {
     const told = await answer(await post(of(), "/v1/decisions/allocatable", many), decisionAnswer);
     expect(told.leftOut).toHaveLength(20);
     // fields that a kubelet of another version tells of itself
-    for (const one of [{ maxPods: 60 }, { kubeletconfig: { maxPods: 60, ofAnotherVersion: true } }]) {
+    const printed = { ...printedConfiguration.kubeletconfig, ofAnotherVersion: true };
+    for (const one of [{ maxPods: 60 }, { kubeletconfig: printed }]) {
       const known = await answer(await post(of(), "/v1/decisions/allocatable", configured(one)), decisionAnswer);
       expect(known).not.toHaveProperty("leftOut");
     }
+    // what names less was written by a person
+    const written = configured({ kubeletconfig: { maxPod: 60 } });
+    const { leftOut } = await answer(await post(of(), "/v1/decisions/allocatable", written), decisionAnswer);
+    expect(leftOut).toMatchObject([{ path: "snapshot.kubeletConfiguration.kubeletconfig.maxPod" }]);
   });
 
   test.each([
