@@ -228,6 +228,13 @@ describe.concurrent("decide resize over pods of several nodes", () => {
     expect((await ask(...of, "--explain", "full")).stdout).toContain(" requests.memory: 64Mi -> 134217728\n");
   });
 
+  test("--to may be given again for another resource, and not for the same", async () => {
+    const of = ["--snapshot", nodeFile("c1", "burst-lim"), "--pod", "default/burst-lim"];
+    const both = await ask(...of, "--to", "cpu=90m", "--to", "memory=80Mi");
+    expect(both.stdout).toMatch(/requests\.cpu: \w+ -> 90m\n(?:.*\n)*.*requests\.memory: 64Mi -> 80Mi\n/);
+    expect((await ask(...of, "--to", "cpu=90m", "--to", "cpu=1")).stderr).toContain("each resource once");
+  });
+
   test("a file of several that is wrong has no answer, and stops none of the others", async () => {
     const torn = file("torn.json", "{");
     const both = await ask("--snapshots", nodeFile("d1", "burst-lim"), torn, "-l", "app=web", "--to", "cpu=90m");
@@ -268,7 +275,7 @@ describe.concurrent("decide resize over pods of several nodes", () => {
         "nodewise: which pods are to have other resources? name their labels: --selector app=web",
         "nodewise: no pod of the node has such labels: app=none",
         "nodewise: --selector \`app=(\` has a parenthesis too many",
-        "nodewise: --to cpu: must be amounts such as cpu=2,memory=1Gi",
+        "nodewise: --to cpu: must be amounts such as cpu=2,memory=1Gi, each resource once",
         "nodewise: ask.to.gpu: only cpu and memory change while a pod runs",
         "nodewise: /fleet-named.json: names pods, and so does --selector: leave one out",
         "nodewise: --pod is one pod: --selector, --nodes and --snapshots go without it",

@@ -96,7 +96,8 @@ async function askOf(flags: FleetFlags): Promise<Result<FleetAsk, Fault>> {
 function changeOf(to: string | undefined, container: string | undefined): Result<Fields | null, Fault> {
   if (to === undefined) return container === undefined ? ok(null) : fault(EXIT.badInput, "--container goes with --to");
   const amounts = amountsOf(to);
-  if (amounts === null) return fault(EXIT.badInput, `--to ${to}: must be amounts such as cpu=2,memory=1Gi`);
+  if (amounts === null)
+    return fault(EXIT.badInput, `--to ${to}: must be amounts such as cpu=2,memory=1Gi, each resource once`);
   return ok({ to: amounts, ...(container !== undefined && { container }) });
 }
 

@@ -204,7 +204,7 @@ function askOptions(kind: Kind): readonly KindOption[] {
       new Option(
         "--to <amounts>",
         "the requests that its container is to have, such as cpu=2,memory=1Gi; limits keep their ratio",
-      ),
+      ).argParser((amounts: string, before?: string) => (before === undefined ? amounts : `${before},${amounts}`)),
     ],
     [asksFor(kind, "container"), new Option("--container <name>", "only this one of the pod")],
     ...probesOptions().map((option) => [asksFor(kind, "outcomes"), option] as const),

@@ -53,7 +53,8 @@ function probesFields(
   if (scripts.length > 0) fields["outcomes"] = Object.fromEntries(scripts);
   if (options.to !== undefined) {
     const to = amountsOf(options.to);
-    if (to === null) return fault(EXIT.badInput, `--to ${options.to}: must be amounts such as cpu=2,memory=1Gi`);
+    if (to === null)
+      return fault(EXIT.badInput, `--to ${options.to}: must be amounts such as cpu=2,memory=1Gi, each resource once`);
     fields["to"] = to;
   }
   if (container !== undefined) fields["container"] = container;
@@ -77,10 +78,11 @@ function probesFields(
   );
 }
 
-/** `NAME=AMOUNT`, separated by commas; null: it is no such text. */
+/** `NAME=AMOUNT`, separated by commas; null: it is no such text, or has a name twice. */
 export function amountsOf(text: string): Fields | null {
   const pairs = text.split(",").map((part) => part.split("="));
-  return pairs.every(([name, amount, more]) => name !== "" && amount && more === undefined)
+  const isOnce = new Set(pairs.map(([name]) => name)).size === pairs.length;
+  return isOnce && pairs.every(([name, amount, more]) => name !== "" && amount && more === undefined)
     ? Object.fromEntries(pairs)
     : null;
 }

@@ -167,10 +167,10 @@ function deviceIn(slices: readonly ResourceSlice[], name: string) {
   return undefined;
 }
 
-function elsewhereText(
-  where: Pick<SliceDevice, "nodeName" | "nodeSelector">,
-  node: Node | undefined,
-): string | undefined {
+/** What says of which nodes devices are. */
+export type Where = Pick<SliceDevice, "nodeName" | "nodeSelector">;
+/** Why devices are not on the node; undefined: they are, or nobody knows which node it is. */
+export function elsewhereText(where: Where, node: Node | undefined): string | undefined {
   const name = node?.metadata.name;
   if (name === undefined) return undefined;
   if (where.nodeName !== undefined && where.nodeName !== name) return `it is on node ${where.nodeName}`;

@@ -1,5 +1,6 @@
 import { fieldsOf } from "../../model/own.ts";
 import type { DeviceClass, ResourceSlice, SliceDevice } from "../../model/resource-claim.ts";
+import { elsewhereText, type Where } from "../dra/allocation.ts";
 import { error, type LintFinding, warning } from "./finding.ts";
 import type { LintInput } from "./input.ts";
 
@@ -31,11 +32,14 @@ function cpuOwners({ snapshot, config }: LintInput): readonly LintFinding[] {
   );
 }
 
-/** Those of this node, where a slice says of which node it is. */
+/** Those that have a device on this node, with the devices that are here; a slice, or each of its devices, says of which nodes it is. */
 function slicesHere(snapshot: LintInput["snapshot"]): readonly ResourceSlice[] {
-  const name = snapshot?.node?.metadata.name;
-  const slices = snapshot?.dra?.resourceSlices ?? [];
-  return slices.filter(({ spec }) => name === undefined || spec.nodeName === undefined || spec.nodeName === name);
+  const isHere = (where: Where): boolean => elsewhereText(where, snapshot?.node) === undefined;
+  return (snapshot?.dra?.resourceSlices ?? []).flatMap((slice) => {
+    if (slice.spec.perDeviceNodeSelection !== true) return isHere(slice.spec) ? [slice] : [];
+    const devices = (slice.spec.devices ?? []).filter(isHere);
+    return devices.length === 0 ? [] : [{ ...slice, spec: { ...slice.spec, devices } }];
+  });
 }
 
 const driversHere = (snapshot: LintInput["snapshot"]): readonly string[] => [

@@ -51,7 +51,7 @@ const SHOWS_WORD: { readonly [S in Shows]: string } = {
 export const REFUSALS_NOT_KNOWN: Html =
   html`<span class="soft" title="nothing tells what kubelets refuse: start nodewise collect beside the cluster, or ask for admission decisions">–</span>` as Html;
 
-/** How many of the nodes with that name stand in which way; each leads to them. */
+/** How many of the nodes that the form's other fields leave stand in which way; each leads to them. */
 function figures(nodes: readonly FleetNode[], question: FleetQuestion): Promise<Html> {
   const cards = SHOWS.map((show) => {
     const count = nodes.filter(SHOWN[show]).length;
@@ -59,9 +59,14 @@ function figures(nodes: readonly FleetNode[], question: FleetQuestion): Promise<
     const tone =
       show === "all" || count === 0 ? "" : show === "pressure" || show === "evicted" ? "bad-text" : "warn-text";
     const here = show === question.show ? raw(' aria-current="true"') : "";
-    return html`<a class="card tile" href="${fleetLink(question, { show })}"${here}><span class="figure ${tone}">${isKnown ? count : REFUSALS_NOT_KNOWN}</span><span class="soft">${SHOWS_WORD[show]}${show === "all" && question.q !== "" ? ` with “${question.q}”` : ""}</span></a>`;
+    return html`<a class="card tile" href="${fleetLink(question, { show })}"${here}><span class="figure ${tone}">${isKnown ? count : REFUSALS_NOT_KNOWN}</span><span class="soft">${SHOWS_WORD[show]}${show === "all" ? likeWhat(question) : ""}</span></a>`;
   });
   return all([html`<nav class="cards" aria-label="Nodes by how they stand">${all(cards)}</nav>`]);
+}
+
+function likeWhat({ q, zone, kubelet, reason }: FleetQuestion): string {
+  if (q !== "") return ` with “${q}”`;
+  return zone === "" && kubelet === "" && reason === "" ? "" : " like that";
 }
 
 /** Plain form fields: the answer is a link that can be shared. */
@@ -351,13 +356,14 @@ export async function getFleet(exchange: Exchange): Promise<Result<Reply, Proble
   const { q: name, selector, show, zone, kubelet, reason } = question.value;
   const named = filtered(nodes, { name, selector });
   const chosen = Object.fromEntries(Object.entries({ zone, kubelet, reason }).filter(([, word]) => word !== ""));
-  const found = ordered(filtered(named, { show, ...chosen }), question.value);
+  const like = filtered(named, chosen);
+  const found = ordered(filtered(like, { show }), question.value);
   const unknown = found.length === 0 && reason !== "" ? unknownReason(reason) : null;
   if (unknown !== null) return unknown;
   const shown = found.slice((question.value.page - 1) * ROWS, question.value.page * ROWS);
   return page(
     "Nodes",
-    html`<div id="figures" data-live>${figures(named, question.value)}</div>
+    html`<div id="figures" data-live>${figures(like, question.value)}</div>
 <div id="hours" data-live>${hoursPicture(hours.value, now, question.value.hours)}</div>
 ${filters(question.value, nodes)}
 <div id="nodes" data-live>${nodesTable(shown, question.value, { sinceMs, nowMs: now })}

@@ -451,6 +451,21 @@ describe("findings of a configuration on a node", () => {
     expect(byCode(found, "two-cpu-owners", "cpuManagerPolicy")).toBeUndefined();
   });
 
+  test("a driver of CPUs on other nodes owns none of this one's", () => {
+    const elsewhere = {
+      nodeSelectorTerms: [{ matchFields: [{ key: "metadata.name", operator: "In", values: ["other"] }] }],
+    };
+    const devices = [{ name: "cpu0", nodeName: "other" }];
+    for (const spec of [
+      { nodeName: undefined, nodeSelector: elsewhere, devices: [{ name: "cpu0" }] },
+      { nodeName: undefined, perDeviceNodeSelection: true, devices },
+    ]) {
+      const given = { ...small, dra: { resourceSlices: [slice([], { driver: "dra.cpu", ...spec })] } };
+      const found = on({ cpuManagerPolicy: "static", kubeReserved: { cpu: "1" } }, given);
+      expect(byCode(found, "two-cpu-owners", "cpuManagerPolicy"), JSON.stringify(spec)).toBeUndefined();
+    }
+  });
+
   test.each<[string, string, Json]>([
     ["a driver of another name, whose devices nobody tells apart", "net.nvidia.com", { name: "0" }],
     ["a driver that has other devices than the plugin", "gpu.nvidia.com", nic("0000:04:00.0")],
