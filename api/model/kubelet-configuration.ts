@@ -67,8 +67,10 @@ export type KubeletConfiguration = z.output<typeof configuration>;
 
 type Configz = { readonly kubeletconfig?: unknown } | null | undefined;
 
+/** What holds the fields: the document, or what is within that of /configz. */
+export const unwrapped = (document: unknown): unknown => (document as Configz)?.kubeletconfig ?? document;
 /** `{"kubeletconfig": ...}` of the kubelet's /configz is taken as it is. */
-export const kubeletConfiguration = z.preprocess((v) => (v as Configz)?.kubeletconfig ?? v, configuration);
+export const kubeletConfiguration = z.preprocess(unwrapped, configuration);
 /** Where a document holds the fields: a person is shown the place of one that is wrong. */
 export const configurationPath = (document: unknown): readonly string[] =>
   ((document as Configz)?.kubeletconfig ?? undefined) === undefined ? [] : ["kubeletconfig"];

@@ -1,5 +1,5 @@
 import { type InputIssue, joinPath } from "../model/input-issue.ts";
-import { configurationPath } from "../model/kubelet-configuration.ts";
+import { configurationPath, unwrapped } from "../model/kubelet-configuration.ts";
 import { nearName } from "../model/near-name.ts";
 import { fieldsOf } from "../model/own.ts";
 import type { Snapshot } from "../model/snapshot.ts";
@@ -38,12 +38,8 @@ const KEPT_LATER: ReadonlySet<string> = new Set(["crashLoopBackOff"]);
 
 /** Checks that a kubelet of some known version printed it, for its /configz: what is written by hand in that form names less. */
 export function isPrinted(configuration: unknown): boolean {
-  const { wrapper, own } = unwrapped(configuration);
-  return wrapper.length > 0 && PROFILES.some((profile) => namesEveryField(fieldsOf(own), profile));
-}
-function unwrapped(configuration: unknown): { readonly wrapper: readonly string[]; readonly own: unknown } {
-  const wrapper = configurationPath(configuration);
-  return { wrapper, own: wrapper.reduce<unknown>((at, step) => fieldsOf(at)[step], configuration) };
+  const own = fieldsOf(unwrapped(configuration));
+  return own !== configuration && PROFILES.some((profile) => namesEveryField(own, profile));
 }
 
 /**
@@ -56,7 +52,7 @@ export function othersConfiguration(
   { profile, note }: ChosenProfile,
 ): { readonly path: Path; readonly message: string; readonly note: string } | undefined {
   const { version, fieldNames } = profile;
-  const { wrapper, own } = unwrapped(configuration);
+  const [wrapper, own] = [configurationPath(configuration), unwrapped(configuration)];
   const isTold = wrapper.length > 0 || namesEveryField(fieldsOf(own), profile);
   if (!isTold || !note.exact) return undefined;
   // of a long document no more is looked at than is told
@@ -95,9 +91,9 @@ export function leftOutOfSnapshot(snapshot: unknown, { fieldNames }: Profile): r
   const { kubeletConfiguration } = (snapshot ?? {}) as { readonly kubeletConfiguration?: unknown };
   // a configuration that a kubelet itself printed has the fields of its version
   if (isPrinted(kubeletConfiguration)) return [];
-  const { wrapper, own } = unwrapped(kubeletConfiguration);
+  const wrapper = configurationPath(kubeletConfiguration);
   const found: InputIssue[] = [];
-  for (const { path, fault, near } of below(own, [], "", fieldNames)) {
+  for (const { path, fault, near } of below(unwrapped(kubeletConfiguration), [], "", fieldNames)) {
     const message = near === null ? fault : `${fault}; \`${near}\`?`;
     found.push({ path: joinPath("snapshot.kubeletConfiguration", [...wrapper, ...path]), message });
     if (found.length === MAX_NAMED) break;

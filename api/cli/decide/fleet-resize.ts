@@ -7,7 +7,7 @@ import { decodeAsk } from "../../model/asks.ts";
 import { type Fields, fieldsOf, isObject } from "../../model/own.ts";
 import { isActive, namespacedPodName } from "../../model/pod.ts";
 import type { ResizeDecision } from "../../model/resize.ts";
-import { err, ok, type Result } from "../../model/result.ts";
+import { err, map, ok, type Result } from "../../model/result.ts";
 import { type Labels, parseLabelSelector, selects } from "../../service/label-selector.ts";
 import { fleetResizeText, type NodeResizes } from "../../text/tables/resize.ts";
 import type { Cli } from "../cli.ts";
@@ -96,9 +96,7 @@ async function askOf(flags: FleetFlags): Promise<Result<FleetAsk, Fault>> {
 function changeOf(to: string | undefined, container: string | undefined): Result<Fields | null, Fault> {
   if (to === undefined) return container === undefined ? ok(null) : fault(EXIT.badInput, "--container goes with --to");
   const amounts = amountsOf(to);
-  if (amounts === null)
-    return fault(EXIT.badInput, `--to ${to}: must be amounts such as cpu=2,memory=1Gi, each resource once`);
-  return ok({ to: amounts, ...(container !== undefined && { container }) });
+  return map(amounts, (wanted) => ({ to: wanted, ...(container !== undefined && { container }) }));
 }
 
 /** A whole ask, or the patch of the subresource `resize` in it, without pods of its own. */

@@ -53,9 +53,8 @@ function probesFields(
   if (scripts.length > 0) fields["outcomes"] = Object.fromEntries(scripts);
   if (options.to !== undefined) {
     const to = amountsOf(options.to);
-    if (to === null)
-      return fault(EXIT.badInput, `--to ${options.to}: must be amounts such as cpu=2,memory=1Gi, each resource once`);
-    fields["to"] = to;
+    if (!to.ok) return to;
+    fields["to"] = to.value;
   }
   if (container !== undefined) fields["container"] = container;
   if (strict === true) fields["strict"] = true;
@@ -78,13 +77,13 @@ function probesFields(
   );
 }
 
-/** `NAME=AMOUNT`, separated by commas; null: it is no such text, or has a name twice. */
-export function amountsOf(text: string): Fields | null {
+/** The amounts of `--to`: `NAME=AMOUNT`, separated by commas. Errors: it is no such text, or has a name twice. */
+export function amountsOf(text: string): Result<Fields, Fault> {
   const pairs = text.split(",").map((part) => part.split("="));
   const isOnce = new Set(pairs.map(([name]) => name)).size === pairs.length;
   return isOnce && pairs.every(([name, amount, more]) => name !== "" && amount && more === undefined)
-    ? Object.fromEntries(pairs)
-    : null;
+    ? ok(Object.fromEntries(pairs))
+    : fault(EXIT.badInput, `--to ${text}: must be amounts such as cpu=2,memory=1Gi, each resource once`);
 }
 
 const OPTION: Readonly<Record<string, string>> = {

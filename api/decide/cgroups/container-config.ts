@@ -7,6 +7,7 @@ import { type Bytes, bytes, type Micros } from "../../model/units.ts";
 import { isHugePage, limitEach, pageSizeOf } from "../hugepages.ts";
 import type { ReasonRecorder } from "../reasons.ts";
 import { milliCpuToQuota, milliCpuToShares, NO_QUOTA } from "../resources/cpu-convert.ts";
+import { NOTHING_CLAIMED } from "../resources/node-claims.ts";
 import { isPodLevelResourcesSet } from "../resources/pod-resources.ts";
 import type { Writable } from "./pod-config.ts";
 
@@ -29,7 +30,7 @@ function limitOf(
   pod: Pod,
   c: Container,
   name: "cpu" | "memory",
-  claimed: Claimed = new Map(),
+  claimed: Claimed = NOTHING_CLAIMED,
 ): { amount: Amount; fromPod: boolean } {
   const ownLimit = amountOf(c.resources?.limits, name);
   if (!isZero(ownLimit)) return { amount: add(ownLimit, claimed.get(name) ?? ZERO), fromPod: false };
@@ -49,7 +50,7 @@ export function containerValues(
   reasons: ReasonRecorder<ReasonCode<"cgroups">>,
 ): Writable<CgroupValues> {
   const values: Writable<CgroupValues> = {};
-  const { claimed = new Map() } = options;
+  const { claimed = NOTHING_CLAIMED } = options;
   addShares(values, c, milliValue(limitOf(pod, c, "cpu").amount), at, reasons);
   const cpuLimit = limitOf(pod, c, "cpu", claimed);
   const limitMilli = milliValue(cpuLimit.amount);

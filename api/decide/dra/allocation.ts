@@ -140,7 +140,8 @@ function overdrawnCounters(held: readonly Holding[], slices: readonly ResourceSl
         if (has === undefined) continue;
         const at = `${result.driver}/${result.pool}/${counterSet}/${counter}`;
         const one = drawn.get(at) ?? { name: `counter ${counter} of ${counterSet}`, has, draws: [] };
-        drawn.set(at, { ...one, draws: [...one.draws, { key, value, text: `${result.device} of ${holder}` }] });
+        one.draws.push({ key, value, text: `${result.device} of ${holder}` });
+        drawn.set(at, one);
       }
     }
   }

@@ -53,7 +53,9 @@ function resourceOwners({ snapshot, isOn }: LintInput): readonly LintFinding[] {
   const classes = isOn("DRAExtendedResource") ? (snapshot.dra?.deviceClasses ?? []) : [];
   const classed = new Set(classes.map(({ spec }) => spec?.extendedResourceName));
   const others = [...plugins].filter((resource) => !classed.has(resource)).sort();
-  return [...classesOfPlugins(classes, plugins), ...others.flatMap((resource) => sharedDevices(snapshot, resource))];
+  const byDriver = Map.groupBy(others.length === 0 ? [] : slicesHere(snapshot), ({ spec }) => spec.driver);
+  const shared = others.flatMap((resource) => sharedDevices(snapshot, resource, byDriver));
+  return [...classesOfPlugins(classes, plugins), ...shared];
 }
 type Known = NonNullable<LintInput["snapshot"]>;
 
@@ -71,13 +73,16 @@ function identitiesOf({ attributes = {} }: SliceDevice): readonly string[] {
  * tells none, the driver has the resource's own name the other way round: gpu.nvidia.com for nvidia.com/gpu. Devices that both tell and that
  * are others are shared out between the two.
  */
-function sharedDevices(snapshot: Known, resource: string): readonly LintFinding[] {
+function sharedDevices(
+  snapshot: Known,
+  resource: string,
+  byDriver: ReadonlyMap<string, readonly ResourceSlice[]>,
+): readonly LintFinding[] {
   const [domain, label] = resource.split("/");
   // a replica of a device has its number behind it
   const ids = new Set(
     (snapshot.devices ?? []).flatMap((one) => (one.resource === resource ? [one.id.split("::")[0] as string] : [])),
   );
-  const byDriver = Map.groupBy(slicesHere(snapshot), ({ spec }) => spec.driver);
   return [...byDriver].flatMap(([driver, slices]) => {
     const devices = slices.flatMap(({ spec }) => spec.devices ?? []);
     const told = devices.flatMap(identitiesOf);

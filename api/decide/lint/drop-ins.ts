@@ -1,5 +1,5 @@
 import { joinPath } from "../../model/input-issue.ts";
-import { configurationPath } from "../../model/kubelet-configuration.ts";
+import { unwrapped } from "../../model/kubelet-configuration.ts";
 import { mergePatch } from "../../model/merge-patch.ts";
 import { isObject } from "../../model/own.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
@@ -33,8 +33,7 @@ export function lintWithDropIns(
   over: (merged: Members) => Members = (merged) => merged,
 ): readonly LintFinding[] {
   const ofFile = lintConfiguration(configuration, snapshot, profile).filter(({ code }) => OF_LOADING.has(code));
-  const base =
-    configurationPath(configuration).length > 0 ? (configuration as Members)["kubeletconfig"] : configuration;
+  const base = unwrapped(configuration);
   const heads = dropIns.map((dropIn) => dropInHead(dropIn.file, dropIn.document));
   const readDropIns = dropIns.filter(isRead);
   const { merged, relativePaths } = mergedOver(isObject(base) ? base : {}, readDropIns, profile);

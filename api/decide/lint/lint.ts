@@ -1,5 +1,5 @@
 import { joinPath } from "../../model/input-issue.ts";
-import { configurationPath } from "../../model/kubelet-configuration.ts";
+import { unwrapped } from "../../model/kubelet-configuration.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
 import { profileIn } from "../../profiles/index.ts";
 import type { Profile } from "../../profiles/profile.ts";
@@ -287,8 +287,7 @@ export function lintConfiguration(
   relativePaths: RelativePaths = "resolved",
 ): readonly LintFinding[] {
   const isOfKubelet = isPrinted(configuration);
-  const document =
-    configurationPath(configuration).length > 0 ? (configuration as Members)["kubeletconfig"] : configuration;
+  const document = unwrapped(configuration);
   if (typeof document !== "object" || document === null || Array.isArray(document)) return [noConfiguration(document)];
   if (isHuge(document)) return [HUGE];
   const unread = decodeFaults(document as Members, profile);

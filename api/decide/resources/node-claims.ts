@@ -39,8 +39,10 @@ export function addNodeClaims(sum: Amounts, pod: Pod, claims: NodeClaims): void 
   }
 }
 
+export const NOTHING_CLAIMED: ReadonlyMap<string, Amount> = new Map();
 /** What a container may use of it: all that its claims map, for it is shared. kubernetes 1.37: GetContainerDRAAllocations. */
 export function nodeClaimsOfContainer(pod: Pod, container: string, claims: NodeClaims): ReadonlyMap<string, Amount> {
+  if (claims === null) return NOTHING_CLAIMED;
   const sum: Amounts = new Map();
   for (const { containers = [], mapping = [], overhead = [] } of statusesOf(pod, claims)) {
     if (!containers.includes(container)) continue;

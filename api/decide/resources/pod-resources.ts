@@ -79,6 +79,13 @@ export function podRequests(pod: Pod, claims: NodeClaims = null): Amounts {
   return sum;
 }
 
+function addClaimedLimits(sum: Amounts, pod: Pod, claims: NodeClaims): void {
+  const claimed: Amounts = new Map();
+  addNodeClaims(claimed, pod, claims);
+  for (const [name, amount] of claimed)
+    if (sum.has(name) || isHugePage(name)) sum.set(name, add(sum.get(name) ?? ZERO, amount));
+}
+
 /**
  * As `podRequests`, but claims join only limits that a container has, or of huge pages, and overhead those that are not zero. kubernetes
  * 1.37: PodLimits, addDRANodeAllocatableLimits.
@@ -89,10 +96,7 @@ export function podLimits(
   seen?: (amountOf: (name: string) => Amount) => void,
 ): Amounts {
   const sum = aggregateContainers(pod, "limits", seen);
-  const claimed: Amounts = new Map();
-  addNodeClaims(claimed, pod, claims);
-  for (const [name, amount] of claimed)
-    if (sum.has(name) || isHugePage(name)) sum.set(name, add(sum.get(name) ?? ZERO, amount));
+  if (claims !== null) addClaimedLimits(sum, pod, claims);
   override(sum, pod.spec.resources?.limits);
   const overhead = pod.spec.overhead;
   for (const name in overhead) {
