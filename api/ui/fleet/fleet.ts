@@ -64,9 +64,9 @@ function figures(nodes: readonly FleetNode[], question: FleetQuestion): Promise<
   return all([html`<nav class="cards" aria-label="Nodes by how they stand">${all(cards)}</nav>`]);
 }
 
-function likeWhat({ q, zone, kubelet, reason }: FleetQuestion): string {
+function likeWhat({ q, labels, zone, kubelet, reason }: FleetQuestion): string {
   if (q !== "") return ` with “${q}”`;
-  return zone === "" && kubelet === "" && reason === "" ? "" : " like that";
+  return `${labels}${zone}${kubelet}${reason}` === "" ? "" : " like that";
 }
 
 /** Plain form fields: the answer is a link that can be shared. */
