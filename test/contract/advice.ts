@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import type * as z from "zod";
+import { historyReplay } from "../../api/http/openapi/answers.ts";
 import { decisionAnswer } from "../../api/http/openapi/decision-answers.ts";
 import { reservesAdvice } from "../../api/model/advice.ts";
 import { measuredSnapshot } from "../kit/summary.ts";
@@ -14,6 +15,7 @@ import {
   problemOf,
   send,
   tokenFor,
+  untilWhole,
 } from "./api-subject.ts";
 
 const PATH = "advice/reserves";
@@ -44,8 +46,12 @@ export function advice(of: Of): void {
     const usual = await advise(of(), node);
     expect(usual).toMatchObject({ percentile: 99, marginPercent: 10 });
     expect(usual.notes.map(({ code }) => code)).toContain("few-measurements");
-    const replayed = await post(of(), "/v1/replay", { node, kubeletConfigurationPatch: usual.patch });
-    expect(await replayed.json()).toMatchObject({ counts: { replayed: 7, decisions: 12 } });
+    const replay = await untilWhole(
+      async () =>
+        answer(await post(of(), "/v1/replay", { node, kubeletConfigurationPatch: usual.patch }), historyReplay),
+      ({ nextPageToken }) => nextPageToken === null,
+    );
+    expect(replay.counts).toMatchObject({ replayed: 7, decisions: 12 });
   });
 
   test("reads no more measurements than it may, and says so", async () => {

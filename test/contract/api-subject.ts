@@ -90,6 +90,13 @@ export async function answer<S extends z.ZodType>(response: Response, schema: S,
   return schema.parse(JSON.parse(text));
 }
 
+/** Asks again for a first page that ended by its time: on a busy machine two decisions may take the second that a page has. */
+export async function untilWhole<P>(ask: () => Promise<P>, isWhole: (page: P) => boolean): Promise<P> {
+  let page = await ask();
+  for (let i = 0; i < 20 && !isWhole(page); i++) page = await ask();
+  return page;
+}
+
 /** A problem document of this code, whole in every way that callers rely on. */
 export async function problemOf(response: Response, code: ProblemCode): Promise<z.output<typeof problemAnswer>> {
   const text = await response.text();

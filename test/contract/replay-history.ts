@@ -16,6 +16,7 @@ import {
   problemOf,
   TWO_NUMA_NODES,
   tokenFor,
+  untilWhole,
 } from "./api-subject.ts";
 import { decisionRow, snapshotRow, T0, value } from "./store-rows.ts";
 
@@ -25,13 +26,11 @@ const UNDER = { recordedUnder: NEWEST.version, replayedUnder: NEWEST.version };
 type Replayed = z.output<typeof historyReplay>;
 const onePage = async (api: ApiSubject, body: object, headers = {}): Promise<Replayed> =>
   answer(await post(api, "/v1/replay", body, headers), historyReplay);
-/** Without a limit asks again for what ended by time: on a busy machine two decisions may take the second that a page has. */
-async function replay(api: ApiSubject, body: object, headers = {}): Promise<Replayed> {
-  let found = await onePage(api, body, headers);
-  for (let i = 0; i < 20 && !("limit" in body) && found.nextPageToken !== null; i++)
-    found = await onePage(api, body, headers);
-  return found;
-}
+const replay = (api: ApiSubject, body: object, headers = {}): Promise<Replayed> =>
+  untilWhole(
+    () => onePage(api, body, headers),
+    ({ nextPageToken }) => "limit" in body || nextPageToken === null,
+  );
 
 async function pages(api: ApiSubject, body: object): Promise<Replayed[]> {
   const found = [await onePage(api, body)];

@@ -15,11 +15,15 @@ import {
   problemOf,
   send,
   tokenFor,
+  untilWhole,
 } from "./api-subject.ts";
 
 type Answered = z.output<typeof upgradeAnswer>;
-const upgrade = async (api: ApiSubject, body: object, headers = {}): Promise<Answered> =>
-  answer(await post(api, "/v1/upgrade", body, headers), upgradeAnswer);
+const upgrade = (api: ApiSubject, body: object, headers = {}): Promise<Answered> =>
+  untilWhole(
+    async () => answer(await post(api, "/v1/upgrade", body, headers), upgradeAnswer),
+    ({ history }) => "limit" in body || (history?.nextPageToken ?? null) === null,
+  );
 
 const SINCE = "2000-01-01T00:00:00Z";
 /** A node of 1.36 on which MemoryQoS throttles a pod as soon as the gate is on, and a static pod runs. */
