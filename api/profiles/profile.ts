@@ -13,6 +13,11 @@ export interface GateSpec {
   readonly locked: boolean;
   /** On, it wants these on. */
   readonly wants: readonly string[];
+  /**
+   * A kubelet, or a library in it, asks for it. A kubelet takes the gates of all components, and those of the others do nothing
+   * there. kubelet: pkg/features, and where each name is read.
+   */
+  readonly isKubelets: boolean;
 }
 
 /**
@@ -247,10 +252,6 @@ export interface Words {
   readonly hiddenMetricsRefused: (quoted: string, before: string) => string;
   /** enableSystemLogQuery without its gate. */
   readonly logQueryRefused: string;
-  /** The User-Agent of a probe or a hook that asks over HTTP. */
-  readonly httpUserAgent: (askedFor: string) => string;
-  /** The same over gRPC, with the version that the kubelet is built with: see its go.mod. */
-  readonly grpcUserAgent: string;
 }
 
 /** One minor version of the kubelet: all in which it differs from others. The oldest is written out, each later one says what changed. */
@@ -277,6 +278,8 @@ export interface ProfileData {
   readonly commandLine: CommandLine;
   readonly behaviour: Behaviour;
   readonly words: Words;
+  /** The version of grpc-go that it is built with, which probes over gRPC tell: see its go.mod. */
+  readonly grpcGo: string;
   /** Changes against the version before, for those who upgrade. */
   readonly notes: readonly VersionNote[];
 }
@@ -287,6 +290,15 @@ export interface Profile extends ProfileData {
   /** Names of the fields of each object by its path; `""`: of the configuration itself. */
   readonly fieldNames: ReadonlyMap<string, readonly string[]>;
 }
+
+/** What each version has of its own, though it may be like the one before. */
+type Own = "version" | "release" | "policyVersion" | "gates" | "grpcGo" | "notes";
+
+/** The version after `before`: what it does not say is as it was. Throws as `profileOfData` does. */
+export const profileAfter = (
+  before: ProfileData,
+  own: Pick<ProfileData, Own> & Partial<Omit<ProfileData, Own | "previousVersion">>,
+): Profile => profileOfData({ ...before, ...own, previousVersion: before.version });
 
 /** Throws on defaults that are no KubeletConfiguration, or not all: that is a fault of the profile's file. */
 export function profileOfData(data: ProfileData): Profile {
@@ -330,15 +342,16 @@ const linesOf = (table: string): readonly (readonly [head: string, entries: read
     });
 
 /**
- * Reads lines `STAGE on|off [locked]: GATE...`, where `<A,B` behind a gate's name is what it wants, over the gates of the version
- * before. A line `removed: GATE...` takes gates away.
+ * Reads lines `STAGE on|off [locked]: GATE...` over the gates of the version before: `*` in front of a gate that is new says that
+ * the kubelet asks for it, `<A,B` behind one what it wants. A line `removed: GATE...` takes gates away.
  */
 export function gatesOf(table: string, before?: ReadonlyMap<string, GateSpec>): ReadonlyMap<string, GateSpec> {
   const gates = new Map(before);
   for (const [head, entries] of linesOf(table)) {
     const [stage, isOn, locked] = head.split(" ");
     for (const entry of entries) {
-      const [name = "", wants = ""] = entry.split("<");
+      const isMarked = entry.startsWith("*");
+      const [name = "", wants = ""] = (isMarked ? entry.slice(1) : entry).split("<");
       if (head === "removed") gates.delete(name);
       else {
         gates.set(name, {
@@ -346,6 +359,7 @@ export function gatesOf(table: string, before?: ReadonlyMap<string, GateSpec>): 
           isOn: isOn === "on",
           locked: locked === "locked",
           wants: wants === "" ? [] : wants.split(","),
+          isKubelets: isMarked || before?.get(name)?.isKubelets === true,
         });
       }
     }

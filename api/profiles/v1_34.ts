@@ -3,61 +3,61 @@ import { fieldsOf, flagsOf, gatesOf, profileOfData } from "./profile.ts";
 /** By stage, default and lock. kubelet 1.34.4: DefaultFeatureGate. */
 const GATES = `
   alpha off: APIServingWithRoutine AllAlpha AllowUnsafeMalformedObjectDeletion CBORServingAndStorage
-    CPUManagerPolicyAlphaOptions CSIVolumeHealth ClearingNominatedNodeNameAfterBinding ClientsAllowCBOR
-    ClientsPreferCBOR CloudControllerManagerWebhook ComponentFlagz ComponentStatusz ContainerRestartRules
-    ContainerStopSignals CrossNamespaceVolumeDataSource CustomCPUCFSQuotaPeriod DRAConsumableCapacity
-    DRADeviceBindingConditions DRADeviceTaints DRAExtendedResource DRAPartitionableDevices
-    DeploymentReplicaSetTerminatingReplicas EnvFiles EventedPLEG HPAConfigurableTolerance HPAScaleToZero
-    HostnameOverride InPlacePodVerticalScalingExclusiveCPUs InPlacePodVerticalScalingExclusiveMemory
-    InTreePluginPortworxUnregister InformerResourceVersion KubeletCrashLoopBackOffMax
-    KubeletEnsureSecretPulledImages KubeletInUserNamespace LoggingAlphaOptions MaxUnavailableStatefulSet
-    MemoryQoS NominatedNodeNameForExpectation PodAndContainerStatsFromCRI PodCertificateRequest
-    PodLogsQuerySplitStreams PodTopologyLabelsAdmission QOSReserved ReduceDefaultCrashLoopBackOffDecay
-    RelaxedServiceNameValidation ResourceHealthStatus RuntimeClassInImageCriApi StorageCapacityScoring
-    StorageVersionAPI StorageVersionMigrator StrictIPCIDRValidation TopologyManagerPolicyAlphaOptions
-    UnknownVersionInteroperabilityProxy UserNamespacesPodSecurityStandards WindowsCPUAndMemoryAffinity
-  beta off: AllBeta ClusterTrustBundle ClusterTrustBundleProjection ConcurrentWatchObjectDecode
-    CoordinatedLeaderElection DeclarativeValidationTakeover ImageVolume
-    LocalStorageCapacityIsolationFSQuotaMonitoring MutableCSINodeAllocatableCount MutatingAdmissionPolicy
-    NodeLogQuery SELinuxMount SchedulerAsyncAPICalls WatchCacheInitializationPostStartHook WatchListClient
-  beta on: APIResponseCompression APIServerIdentity AllowParsingUserUIDFromCertAuth CPUManagerPolicyBetaOptions
-    ContainerCheckpoint ContextualLogging DRAAdminAccess DRAPrioritizedList DRAResourceClaimDeviceStatus
-    DRASchedulerFilterTimeout DeclarativeValidation DetectCacheInconsistency DisableCPUQuotaWithExclusiveCPUs
-    ExternalServiceAccountTokenSigner GracefulNodeShutdown GracefulNodeShutdownBasedOnPodPriority
-    ImageMaximumGCAge InOrderInformers InPlacePodVerticalScaling JobManagedBy KubeletFineGrainedAuthz KubeletPSI
-    KubeletPodResourcesDynamicResources KubeletPodResourcesGet KubeletSeparateDiskGC
-    KubeletServiceAccountTokenForCredentialProviders ListFromCacheSnapshot LoggingBetaOptions
+    *CPUManagerPolicyAlphaOptions *CSIVolumeHealth ClearingNominatedNodeNameAfterBinding ClientsAllowCBOR
+    ClientsPreferCBOR CloudControllerManagerWebhook *ComponentFlagz *ComponentStatusz *ContainerRestartRules
+    *ContainerStopSignals CrossNamespaceVolumeDataSource *CustomCPUCFSQuotaPeriod *DRAConsumableCapacity
+    *DRADeviceBindingConditions *DRADeviceTaints *DRAExtendedResource *DRAPartitionableDevices
+    DeploymentReplicaSetTerminatingReplicas *EnvFiles *EventedPLEG HPAConfigurableTolerance HPAScaleToZero
+    *HostnameOverride *InPlacePodVerticalScalingExclusiveCPUs *InPlacePodVerticalScalingExclusiveMemory
+    *InTreePluginPortworxUnregister InformerResourceVersion *KubeletCrashLoopBackOffMax
+    *KubeletEnsureSecretPulledImages *KubeletInUserNamespace *LoggingAlphaOptions MaxUnavailableStatefulSet
+    *MemoryQoS NominatedNodeNameForExpectation *PodAndContainerStatsFromCRI *PodCertificateRequest
+    *PodLogsQuerySplitStreams PodTopologyLabelsAdmission *QOSReserved *ReduceDefaultCrashLoopBackOffDecay
+    RelaxedServiceNameValidation *ResourceHealthStatus *RuntimeClassInImageCriApi StorageCapacityScoring
+    StorageVersionAPI StorageVersionMigrator *StrictIPCIDRValidation *TopologyManagerPolicyAlphaOptions
+    UnknownVersionInteroperabilityProxy UserNamespacesPodSecurityStandards *WindowsCPUAndMemoryAffinity
+  beta off: AllBeta *ClusterTrustBundle *ClusterTrustBundleProjection ConcurrentWatchObjectDecode
+    CoordinatedLeaderElection DeclarativeValidationTakeover *ImageVolume
+    *LocalStorageCapacityIsolationFSQuotaMonitoring *MutableCSINodeAllocatableCount MutatingAdmissionPolicy
+    *NodeLogQuery *SELinuxMount SchedulerAsyncAPICalls WatchCacheInitializationPostStartHook WatchListClient
+  beta on: APIResponseCompression APIServerIdentity AllowParsingUserUIDFromCertAuth *CPUManagerPolicyBetaOptions
+    *ContainerCheckpoint *ContextualLogging *DRAAdminAccess *DRAPrioritizedList *DRAResourceClaimDeviceStatus
+    DRASchedulerFilterTimeout DeclarativeValidation DetectCacheInconsistency *DisableCPUQuotaWithExclusiveCPUs
+    ExternalServiceAccountTokenSigner *GracefulNodeShutdown *GracefulNodeShutdownBasedOnPodPriority
+    *ImageMaximumGCAge InOrderInformers *InPlacePodVerticalScaling JobManagedBy *KubeletFineGrainedAuthz *KubeletPSI
+    *KubeletPodResourcesDynamicResources *KubeletPodResourcesGet *KubeletSeparateDiskGC
+    *KubeletServiceAccountTokenForCredentialProviders ListFromCacheSnapshot *LoggingBetaOptions
     MatchLabelKeysInPodTopologySpread MatchLabelKeysInPodTopologySpreadSelectorMerge OpenAPIEnums
-    PodDeletionCost PodLevelResources PodObservedGenerationTracking PodReadyToStartContainersCondition
-    PortForwardWebsockets PreferSameTrafficDistribution PreventStaticPodAPIReferences ProcMountType
-    ReloadKubeletServerCertificateFile RemoteRequestHeaderUID RotateKubeletServerCertificate SELinuxChangePolicy
-    SELinuxMountReadWriteOncePod SchedulerAsyncPreemption SchedulerPopFromBackoffQ
+    PodDeletionCost *PodLevelResources *PodObservedGenerationTracking *PodReadyToStartContainersCondition
+    PortForwardWebsockets PreferSameTrafficDistribution *PreventStaticPodAPIReferences ProcMountType
+    *ReloadKubeletServerCertificateFile RemoteRequestHeaderUID *RotateKubeletServerCertificate *SELinuxChangePolicy
+    *SELinuxMountReadWriteOncePod SchedulerAsyncPreemption SchedulerPopFromBackoffQ
     ServiceAccountNodeAudienceRestriction SizeBasedListCostEstimate StatefulSetSemanticRevisionComparison
-    StorageVersionHash StructuredAuthenticationConfigurationEgressSelector SupplementalGroupsPolicy
-    SystemdWatchdog TokenRequestServiceAccountUIDValidation TopologyManagerPolicyBetaOptions
-    TranslateStreamCloseWebsocketRequests UnauthenticatedHTTP2DOSMitigation UserNamespacesSupport WatchList
-    WindowsGracefulNodeShutdown
-  deprecated off: AllowDNSOnlyNodeCSR AllowInsecureKubeletCertificateSigningRequests
-    AllowOverwriteTerminationGracePeriodSeconds GitRepoVolumeDriver InPlacePodVerticalScalingAllocatedStatus
-    KMSv1 KubeletRegistrationGetOnExistsOnly SeparateCacheWatchRPC WindowsHostNetwork
+    StorageVersionHash StructuredAuthenticationConfigurationEgressSelector *SupplementalGroupsPolicy
+    *SystemdWatchdog TokenRequestServiceAccountUIDValidation *TopologyManagerPolicyBetaOptions
+    TranslateStreamCloseWebsocketRequests UnauthenticatedHTTP2DOSMitigation *UserNamespacesSupport WatchList
+    *WindowsGracefulNodeShutdown
+  deprecated off: *AllowDNSOnlyNodeCSR AllowInsecureKubeletCertificateSigningRequests
+    *AllowOverwriteTerminationGracePeriodSeconds *GitRepoVolumeDriver *InPlacePodVerticalScalingAllocatedStatus
+    KMSv1 *KubeletRegistrationGetOnExistsOnly SeparateCacheWatchRPC *WindowsHostNetwork
   deprecated off locked: AllowServiceLBStatusOnNonLB WatchFromStorageWithoutResourceVersion
-  deprecated on: AggregatedDiscoveryRemoveBetaType DisableNodeKubeProxyVersion
-    KubeletPodResourcesListUseActivePods StorageNamespaceIndex
-  stable on: DisableAllocatorDualWrite DynamicResourceAllocation ExecProbeTimeout TopologyManagerPolicyOptions
+  deprecated on: AggregatedDiscoveryRemoveBetaType *DisableNodeKubeProxyVersion
+    *KubeletPodResourcesListUseActivePods StorageNamespaceIndex
+  stable on: DisableAllocatorDualWrite *DynamicResourceAllocation *ExecProbeTimeout *TopologyManagerPolicyOptions
     VolumeAttributesClass
   stable on locked: APIServerTracing AnonymousAuthConfigurableEndpoints AnyVolumeDataSource
-    AuthorizeNodeWithSelectors AuthorizeWithSelectors BtreeWatchCache CPUManagerPolicyOptions
-    CRDValidationRatcheting CSIMigrationPortworx ConsistentListFromCache CronJobsScheduledAnnotation
+    AuthorizeNodeWithSelectors AuthorizeWithSelectors BtreeWatchCache *CPUManagerPolicyOptions
+    CRDValidationRatcheting *CSIMigrationPortworx ConsistentListFromCache CronJobsScheduledAnnotation
     CustomResourceFieldSelectors HonorPVReclaimPolicy JobBackoffLimitPerIndex JobPodReplacementPolicy
-    JobSuccessPolicy KubeletCgroupDriverFromCRI KubeletTracing LoadBalancerIPMode LogarithmicScaleDown
-    MatchLabelKeysInPodAffinity MemoryManager MultiCIDRServiceAllocator NFTablesProxyMode
-    NodeInclusionPolicyInPodTopologySpread NodeSwap OrderedNamespaceDeletion PodIndexLabel
-    PodLifecycleSleepAction PodLifecycleSleepActionAllowZero PodSchedulingReadiness
-    ProbeHostPodSecurityStandards RecoverVolumeExpansionFailure RecursiveReadOnlyMounts
-    RelaxedDNSSearchValidation RelaxedEnvironmentVariableValidation ResilientWatchCacheInitialization
+    JobSuccessPolicy *KubeletCgroupDriverFromCRI *KubeletTracing LoadBalancerIPMode LogarithmicScaleDown
+    MatchLabelKeysInPodAffinity *MemoryManager MultiCIDRServiceAllocator NFTablesProxyMode
+    NodeInclusionPolicyInPodTopologySpread *NodeSwap OrderedNamespaceDeletion PodIndexLabel
+    *PodLifecycleSleepAction PodLifecycleSleepActionAllowZero *PodSchedulingReadiness
+    ProbeHostPodSecurityStandards *RecoverVolumeExpansionFailure *RecursiveReadOnlyMounts
+    RelaxedDNSSearchValidation *RelaxedEnvironmentVariableValidation ResilientWatchCacheInitialization
     RetryGenerateName SchedulerQueueingHints SeparateTaintEvictionController ServiceAccountTokenJTI
     ServiceAccountTokenNodeBinding ServiceAccountTokenNodeBindingValidation ServiceAccountTokenPodNodeInfo
-    ServiceTrafficDistribution SidecarContainers SizeMemoryBackedVolumes StatefulSetAutoDeletePVC
+    ServiceTrafficDistribution *SidecarContainers *SizeMemoryBackedVolumes StatefulSetAutoDeletePVC
     StreamingCollectionEncodingToJSON StreamingCollectionEncodingToProtobuf StrictCostEnforcementForVAP
     StrictCostEnforcementForWebhooks StructuredAuthenticationConfiguration StructuredAuthorizationConfiguration
     TopologyAwareHints WinDSR WinOverlay
@@ -429,9 +429,8 @@ export const v1_34 = profileOfData({
     hiddenMetricsRefused: (_quoted, before) =>
       `--show-hidden-metrics-for-version must be omitted or have the value '${before}'. Only the previous minor version is allowed`,
     logQueryRefused: "NodeLogQuery feature gate is required for enableSystemLogHandler",
-    httpUserAgent: (askedFor) => `kube-${askedFor}/1.34`,
-    grpcUserAgent: "kube-probe/1.34 grpc-go/1.72.1",
   },
+  grpcGo: "1.72.1",
   // nobody comes from a version that is not in the register
   notes: [],
 });

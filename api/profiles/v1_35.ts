@@ -1,5 +1,5 @@
 import { removedFlags, type VersionNote } from "./note.ts";
-import { gatesOf, profileOfData, withoutFlags } from "./profile.ts";
+import { gatesOf, profileAfter, withoutFlags } from "./profile.ts";
 import { v1_34 } from "./v1_34.ts";
 
 /** Those that 1.34 has otherwise. kubelet 1.35.4: DefaultFeatureGate. */
@@ -9,15 +9,15 @@ const GATES = `
     DRADeviceBindingConditions<DRAResourceClaimDeviceStatus,DynamicResourceAllocation
     DRADeviceTaintRules<DRADeviceTaints DRADeviceTaints<DynamicResourceAllocation
     DRAExtendedResource<DynamicResourceAllocation DRAPartitionableDevices<DynamicResourceAllocation
-    GangScheduling<GenericWorkload GenericWorkload
-    InPlacePodLevelResourcesVerticalScaling<InPlacePodVerticalScaling,NodeDeclaredFeatures,PodLevelResources
+    GangScheduling<GenericWorkload *GenericWorkload
+    *InPlacePodLevelResourcesVerticalScaling<InPlacePodVerticalScaling,NodeDeclaredFeatures,PodLevelResources
     InPlacePodVerticalScalingExclusiveCPUs<InPlacePodVerticalScaling
     InPlacePodVerticalScalingExclusiveMemory<InPlacePodVerticalScaling,MemoryManager MutablePVNodeAffinity
-    MutablePodResourcesForSuspendedJobs MutableSchedulingDirectivesForSuspendedJobs NodeDeclaredFeatures
+    MutablePodResourcesForSuspendedJobs MutableSchedulingDirectivesForSuspendedJobs *NodeDeclaredFeatures
     ResourceHealthStatus<DynamicResourceAllocation
-    RestartAllContainersOnContainerExits<ContainerRestartRules,NodeDeclaredFeatures
-    StorageVersionAPI<APIServerIdentity TaintTolerationComparisonOperators
-    UnknownVersionInteroperabilityProxy<APIServerIdentity UserNamespacesHostNetworkSupport<UserNamespacesSupport
+    *RestartAllContainersOnContainerExits<ContainerRestartRules,NodeDeclaredFeatures
+    StorageVersionAPI<APIServerIdentity *TaintTolerationComparisonOperators
+    UnknownVersionInteroperabilityProxy<APIServerIdentity *UserNamespacesHostNetworkSupport<UserNamespacesSupport
     VolumeLimitScaling WindowsCPUAndMemoryAffinity<MemoryManager
   beta off: CRDObservedGenerationTracking ClusterTrustBundleProjection<ClusterTrustBundle
     DeclarativeValidationTakeover<DeclarativeValidation MaxUnavailableStatefulSet
@@ -34,7 +34,7 @@ const GATES = `
     StructuredAuthenticationConfigurationEgressSelector<StructuredAuthenticationConfiguration
     StructuredAuthenticationConfigurationJWKSMetrics<StructuredAuthenticationConfiguration WatchListClient
     WindowsGracefulNodeShutdown<GracefulNodeShutdown
-  deprecated off: ChangeContainerStatusOnKubeletRestart
+  deprecated off: *ChangeContainerStatusOnKubeletRestart
     InPlacePodVerticalScalingAllocatedStatus<InPlacePodVerticalScaling
   deprecated off locked: AllowOverwriteTerminationGracePeriodSeconds
   deprecated on locked: AggregatedDiscoveryRemoveBetaType
@@ -142,10 +142,8 @@ const NOTES: readonly VersionNote[] = [
   },
 ];
 
-export const v1_35 = profileOfData({
-  ...v1_34,
+export const v1_35 = profileAfter(v1_34, {
   version: "1.35",
-  previousVersion: "1.34",
   release: "1.35.4",
   policyVersion: "kubelet-1.35+3",
   gates: gatesOf(GATES, v1_34.gates),
@@ -211,8 +209,7 @@ export const v1_35 = profileOfData({
     cgroupV1Refused:
       "kubelet is configured to not run on a host using cgroup v1. cgroup v1 support is unsupported and will be removed in a future release",
     logQueryRefused: "NodeLogQuery feature gate is required for enableSystemLogQuery",
-    httpUserAgent: (askedFor) => `kube-${askedFor}/1.35`,
-    grpcUserAgent: "kube-probe/1.35 grpc-go/1.72.2",
   },
+  grpcGo: "1.72.2",
   notes: NOTES,
 });

@@ -1,16 +1,16 @@
 import { fieldsOf as fieldsIn } from "../model/own.ts";
 import type { VersionNote } from "./note.ts";
-import { fieldsOf, gatesOf, profileOfData } from "./profile.ts";
+import { fieldsOf, gatesOf, profileAfter } from "./profile.ts";
 import { v1_35 } from "./v1_35.ts";
 
 /** Those that 1.35 has otherwise. kubelet 1.36.3: DefaultFeatureGate. */
 const GATES = `
-  alpha off: CRIListStreaming ControllerManagerReleaseLeaderElectionLockOnExit
-    DRAListTypeAttributes<DynamicResourceAllocation DRANodeAllocatableResources<DynamicResourceAllocation
+  alpha off: *CRIListStreaming ControllerManagerReleaseLeaderElectionLockOnExit
+    DRAListTypeAttributes<DynamicResourceAllocation *DRANodeAllocatableResources<DynamicResourceAllocation
     DRAResourcePoolStatus<DynamicResourceAllocation
-    DRAWorkloadResourceClaims<DynamicResourceAllocation,GenericWorkload ImageVolumeWithDigest<ImageVolume
+    *DRAWorkloadResourceClaims<DynamicResourceAllocation,GenericWorkload *ImageVolumeWithDigest<ImageVolume
     InPlacePodVerticalScalingExclusiveMemory<InPlacePodVerticalScaling ManifestBasedAdmissionControlConfig
-    NativeHistograms PersistentVolumeClaimUnusedSinceTime PodLevelResourceManagers<PodLevelResources PodsAPI
+    NativeHistograms PersistentVolumeClaimUnusedSinceTime *PodLevelResourceManagers<PodLevelResources *PodsAPI
     ShardedListAndWatch TopologyAwareWorkloadScheduling<GenericWorkload
     UserNamespacesHostNetworkSupport<NodeDeclaredFeatures,UserNamespacesSupport WindowsCPUAndMemoryAffinity
     WorkloadAwarePreemption<GangScheduling WorkloadWithJob<GenericWorkload
@@ -21,12 +21,12 @@ const GATES = `
     DRADeviceTaints<DynamicResourceAllocation DRAExtendedResource<DynamicResourceAllocation
     DRAPartitionableDevices<DynamicResourceAllocation
     DRAResourceClaimGranularStatusAuthorization<DRAResourceClaimDeviceStatus,DynamicResourceAllocation
-    DeclarativeValidationBeta<DeclarativeValidation ExtendWebSocketsToKubelet<NodeDeclaredFeatures
+    DeclarativeValidationBeta<DeclarativeValidation *ExtendWebSocketsToKubelet<NodeDeclaredFeatures
     InPlacePodLevelResourcesVerticalScaling<InPlacePodVerticalScaling,NodeDeclaredFeatures,PodLevelResources
-    InPlacePodVerticalScalingInitContainers<InPlacePodVerticalScaling,NodeDeclaredFeatures
+    *InPlacePodVerticalScalingInitContainers<InPlacePodVerticalScaling,NodeDeclaredFeatures
     MutablePodResourcesForSuspendedJobs MutableSchedulingDirectivesForSuspendedJobs NodeDeclaredFeatures
-    PLEGOnDemandRelist RelaxedServiceNameValidation ReloadKubeletClientCAFile
-    ResourceHealthStatus<DynamicResourceAllocation ResourceHealthStatusMessage<ResourceHealthStatus
+    *PLEGOnDemandRelist RelaxedServiceNameValidation *ReloadKubeletClientCAFile
+    ResourceHealthStatus<DynamicResourceAllocation *ResourceHealthStatusMessage<ResourceHealthStatus
     RestartAllContainersOnContainerExits<ContainerRestartRules,NodeDeclaredFeatures
     StaleControllerConsistencyDaemonSet<AtomicFIFO StaleControllerConsistencyJob<AtomicFIFO
     StaleControllerConsistencyReplicaSet<AtomicFIFO StaleControllerConsistencyStatefulSet<AtomicFIFO
@@ -120,10 +120,8 @@ const NOTES: readonly VersionNote[] = [
   },
 ];
 
-export const v1_36 = profileOfData({
-  ...v1_35,
+export const v1_36 = profileAfter(v1_35, {
   version: "1.36",
-  previousVersion: "1.35",
   release: "1.36.3",
   policyVersion: "kubelet-1.36+9",
   gates: gatesOf(GATES, v1_35.gates),
@@ -172,8 +170,7 @@ export const v1_36 = profileOfData({
     cpuStateNotMigrated: "failed to migrate checkpoint from v1 to v2",
     hiddenMetricsRefused: (quoted, before) =>
       `invalid showHiddenMetricsForVersion: showHiddenMetricsForVersion: Invalid value: ${quoted}: must be omitted or have the value '${before}'; only the previous minor version is allowed`,
-    httpUserAgent: (askedFor) => `kube-${askedFor}/1.36`,
-    grpcUserAgent: "kube-probe/1.36 grpc-go/1.79.3",
   },
+  grpcGo: "1.79.3",
   notes: NOTES,
 });

@@ -3,33 +3,33 @@ import { fieldsOf as fieldsIn } from "../model/own.ts";
 import { parseQuantity } from "../model/quantity.ts";
 import { hugePageBytes } from "../model/snapshot.ts";
 import { type NotedNode, removedFlags, type VersionNote } from "./note.ts";
-import { fieldsOf, gatesOf, profileOfData, withoutFlags } from "./profile.ts";
+import { fieldsOf, gatesOf, profileAfter, withoutFlags } from "./profile.ts";
 import { CADVISOR_FLAGS } from "./v1_34.ts";
 import { v1_36 } from "./v1_36.ts";
 
 /** Those that 1.36 has otherwise. kubelet 1.37.2: DefaultFeatureGate. */
 const GATES = `
-  alpha off: APIServerWebhookAuthenticationToken AtomicWriteVolumeUserFields
+  alpha off: APIServerWebhookAuthenticationToken *AtomicWriteVolumeUserFields
     CompositePodGroup<GenericWorkload,TopologyAwareWorkloadScheduling ConsistentListFromCacheSkipTimeoutFallback
     DRADerivedAttributes<DynamicResourceAllocation
     DRADeviceCompatibilityGroups<DRAPartitionableDevices,DynamicResourceAllocation
-    DRAOptionalNodeOperations<DynamicResourceAllocation,NodeDeclaredFeatures
+    *DRAOptionalNodeOperations<DynamicResourceAllocation,NodeDeclaredFeatures
     DRAPartitionableDevicesType<DRAPartitionableDevices,DRAResourcePoolStatus,DynamicResourceAllocation
-    DefaultPodSysctls EmptyDirVolumeMode EventedPLEG<PLEGOnDemandRelist EvictionRequestAPI GRPCContainerProbeTLS
-    H2CContainerProbe<NodeDeclaredFeatures
-    InPlacePodVerticalScalingMemoryBackedVolumes<InPlacePodVerticalScaling,NodeDeclaredFeatures
-    InPlacePodVerticalScalingSchedulerPreemption<InPlacePodVerticalScaling InterPodAffinityHostnameFastPath
-    KubeProxyNFTablesLocalhostNodePorts KubeletAllocatedPodsEndpoint<InPlacePodVerticalScaling
+    *DefaultPodSysctls *EmptyDirVolumeMode EventedPLEG<PLEGOnDemandRelist EvictionRequestAPI *GRPCContainerProbeTLS
+    *H2CContainerProbe<NodeDeclaredFeatures
+    *InPlacePodVerticalScalingMemoryBackedVolumes<InPlacePodVerticalScaling,NodeDeclaredFeatures
+    *InPlacePodVerticalScalingSchedulerPreemption<InPlacePodVerticalScaling InterPodAffinityHostnameFastPath
+    KubeProxyNFTablesLocalhostNodePorts *KubeletAllocatedPodsEndpoint<InPlacePodVerticalScaling
     NodeLifecycleConditions PodGroupPreemptionPolicy<GenericWorkload SchedulerPreQueueingHints
-    StatefulSetRecreateStrategy VolumeBindMountOptions
+    StatefulSetRecreateStrategy *VolumeBindMountOptions
   beta off: DRAFractionalCapacityRange<DRAConsumableCapacity
     DRAWorkloadResourceClaims<DynamicResourceAllocation,GenericWorkload GenericWorkload
     PodAndContainerStatsFromCRI PodLevelResourceManagers<PodLevelResources
   beta on: AllowUnsafeMalformedObjectDeletion ConcurrentWatchObjectDecode EtcdRangeStream
     ExcludeAdmissionWebhookVirtualResources HPAGeneration HPAOptimizedSelectorStore HPAScaleToZero
-    HugepageAwareEviction KubeletInUserNamespace ManifestBasedAdmissionControlConfig MaxUnavailableStatefulSet
+    *HugepageAwareEviction KubeletInUserNamespace ManifestBasedAdmissionControlConfig MaxUnavailableStatefulSet
     MemoryQoS NFTablesNetlink NodeControllerLeaseCircuitBreaker<AtomicFIFO PersistentVolumeClaimUnusedSinceTime
-    PodLevelResourcesFixDefaulting<PodLevelResources PodLevelResourcesFixKubeletQOSClass<PodLevelResources
+    *PodLevelResourcesFixDefaulting<PodLevelResources *PodLevelResourcesFixKubeletQOSClass<PodLevelResources
     PodsAPI StaleControllerConsistencyHPA<AtomicFIFO StorageCapacityScoring
     StructuredAuthenticationConfigurationEgressSelector StructuredAuthenticationConfigurationJWKSMetrics
     VolumeLimitScaling WatchListCompression WebhookRoundTripLoadBalancing
@@ -198,10 +198,8 @@ const NANOS_OF_MILLI = 1_000_000n;
 // without a default memory.high is not set
 const { memoryThrottlingFactor: _, ...defaults } = v1_36.defaults;
 
-export const v1_37 = profileOfData({
-  ...v1_36,
+export const v1_37 = profileAfter(v1_36, {
   version: "1.37",
-  previousVersion: "1.36",
   release: "1.37.2",
   policyVersion: "kubelet-1.37+5",
   gates: gatesOf(GATES, v1_36.gates),
@@ -260,8 +258,7 @@ export const v1_37 = profileOfData({
   words: {
     ...v1_36.words,
     badDefaultCpuSet: (quoted) => `could not parse default CPU set ${quoted}`,
-    httpUserAgent: (askedFor) => `kube-${askedFor}/1.37`,
-    grpcUserAgent: "kube-probe/1.37 grpc-go/1.82.1",
   },
+  grpcGo: "1.82.1",
   notes: NOTES,
 });

@@ -1,3 +1,5 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { kubeletConfiguration } from "../../api/model/kubelet-configuration.ts";
 import {
@@ -28,7 +30,7 @@ describe.each(PROFILES)("the profile of $version", (profile) => {
       (name) => !Object.hasOwn(profile.configuration, name),
     );
     // kind is no setting, one follows the machine, and one has no default any more
-    const unset = profile.version === "1.37" ? ["memoryThrottlingFactor"] : [];
+    const unset = Number(profile.version.slice("1.".length)) < 37 ? [] : ["memoryThrottlingFactor"];
     expect(left).toEqual(["kind", ...unset, "singleProcessOOMKill"]);
   });
   test("its policy is named after its version", () => {
@@ -68,6 +70,21 @@ test.each([
 
 test("every gate that decisions ask for is one of the newest version", () => {
   expect(GATES.filter((gate) => !NEWEST.gates.has(gate))).toEqual([]);
+});
+
+test("a gate that a decision asks for is one that a kubelet asks for, in each version that has it", () => {
+  const unmarked = PROFILES.flatMap(({ version, gates }) =>
+    GATES.filter((gate) => gates.get(gate)?.isKubelets === false).map((gate) => `${gate} of ${version}`),
+  );
+  expect(unmarked).toEqual([]);
+  expect(NEWEST.gates.get("SchedulerAsyncAPICalls")?.isKubelets).toBe(false);
+});
+
+test.each(["README.md", "actuator/deploy/actuator.yaml", "docs/guide/decide.md"])("%s names all versions", (file) => {
+  const text = readFileSync(join(import.meta.dirname, "../..", file), "utf8");
+  const [oldest, newest] = [PROFILES[0].version, NEWEST.version].map((version) => version.replace(".", "\\."));
+  // `1.34 to 1.37`, or one after the other
+  expect(text).toMatch(new RegExp(`${oldest}(?: to|(?:, 1\\.\\d+)+ (?:and|or)) ${newest}`));
 });
 
 describe("gates of 1.36", () => {

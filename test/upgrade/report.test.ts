@@ -3,7 +3,6 @@ import { describe, expect, test } from "vitest";
 import type { DropIn } from "../../api/decide/lint/drop-ins.ts";
 import type { BesideFile } from "../../api/decide/lint/start.ts";
 import { chooseProfile, knownVersion, namedVersion, PROFILES } from "../../api/profiles/index.ts";
-import { KUBELET_GATES } from "../../api/profiles/kubelet-gates.ts";
 import { configured, subjectOf, versionBefore } from "../../api/service/upgrade/asked.ts";
 import { membersOf } from "../../api/service/upgrade/configuration.ts";
 import { upgradeReport as formOfReport, type UpgradeReport } from "../../api/service/upgrade/report.ts";
@@ -416,9 +415,4 @@ test("whatever goes to whatever, a report is made, and on the way back the same 
       expect([from, to, [...there].sort()]).toEqual([from, to, [...back].sort()]);
     }
   }
-});
-
-test("a kubelet's gate is one of some version's gates", () => {
-  const known = new Set(PROFILES.flatMap(({ gates }) => [...gates.keys()]));
-  expect([...KUBELET_GATES].filter((name) => !known.has(name))).toEqual([]);
 });

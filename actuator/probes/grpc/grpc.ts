@@ -298,7 +298,9 @@ export function grpcProbe({ port, service }: Grpc, target: ProbeTarget, timeoutM
     if (session === undefined) return late();
     isConnected = true;
     const leftMs = timeoutMs - (performance.now() - startedMs);
-    const call = { path: HEALTH_PATH, authority, userAgent: target.profile.words.grpcUserAgent, timeoutMs: leftMs };
+    const { version, grpcGo } = target.profile;
+    const userAgent = `kube-probe/${version} grpc-go/${grpcGo}`;
+    const call = { path: HEALTH_PATH, authority, userAgent, timeoutMs: leftMs };
     const answer = await unaryCall(session, { ...call, message: healthRequest(service) });
     const status = answer.ok ? healthStatus(answer.value) : answer;
     if (!status.ok) return failure(failureWords(status.error, within));

@@ -23,7 +23,7 @@ export function httpRequest(
   ports: readonly NamedPort[],
   podIP: string,
   askedFor: AskedFor,
-  { words, behaviour }: Profile,
+  { version, behaviour }: Profile,
 ): Result<HttpRequest, string> {
   const port = containerPort(get.port, ports, behaviour);
   if (!port.ok) return port;
@@ -37,7 +37,7 @@ export function httpRequest(
   const url = parseUrl(urlText(formatted));
   if (!url.ok) return url;
   const headers = headersOf(get.headers);
-  if (!headers.has("User-Agent")) headers.set("User-Agent", [words.httpUserAgent(askedFor)]);
+  if (!headers.has("User-Agent")) headers.set("User-Agent", [`kube-${askedFor}/${version}`]);
   if (!headers.has("Accept")) headers.set("Accept", ["*/*"]);
   else if (firstOf(headers, "Accept") === "") headers.delete("Accept");
   return ok({ url: url.value, host: firstOf(headers, "Host"), headers });

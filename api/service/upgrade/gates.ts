@@ -2,7 +2,6 @@ import { lintConfiguration } from "../../decide/lint/lint.ts";
 import { mergePatch } from "../../model/merge-patch.ts";
 import { isObject } from "../../model/own.ts";
 import { directionOf } from "../../profiles/between.ts";
-import { KUBELET_GATES } from "../../profiles/kubelet-gates.ts";
 import { type GateSpec, isGateOn, type Profile } from "../../profiles/profile.ts";
 import type { GateChange } from "./report.ts";
 
@@ -21,7 +20,10 @@ export function namedGates({ featureGates }: Members): Named {
 /** The kubelet's gates that are on and were off, or off and were on, and those that can no longer be set, or can be now. */
 export function gateChanges(configuration: Members, from: Profile, to: Profile): readonly GateChange[] {
   const named = namedGates(configuration);
-  const names = [...KUBELET_GATES, ...Object.keys(named)];
+  const kubelets = [from, to].flatMap(({ gates }) =>
+    [...gates].flatMap(([name, spec]) => (spec.isKubelets ? name : [])),
+  );
+  const names = [...kubelets, ...Object.keys(named)];
   const all = [...new Set(names)].flatMap((name) => changeOf(name, { named, from, to }));
   const flips = all.filter(({ changes }) => changes === "value");
   const before = new Map(flips.map(({ name, from: state }) => [name, state?.isOn === true]));

@@ -90,8 +90,8 @@ test.each(PROFILES.map((profile) => [profile.version, profile] as const))(
 
 test("1.35 has lost one flag, 1.37 those of cAdvisor, and each is told with the last that had it", () => {
   const args = ["--pod-infra-container-image=x", "--containerd", "/run/x", "--max_pods=5", "--maxPods=5", "--nonsense"];
-  const unknown = PROFILES.map((profile) =>
-    readFlags(args, profile).faults.map(({ code, field, advice }) => `${code} ${field}: ${advice}`),
+  const unknown = ["1.34", "1.35", "1.36", "1.37"].map((version) =>
+    readFlags(args, profileOf(version)).faults.map(({ code, field, advice }) => `${code} ${field}: ${advice}`),
   );
   const misspelt = ["unknown-flag --maxPods: was `--max-pods` meant?"];
   const nonsense = (version: string) => `unknown-flag --nonsense: take it out: kubelet ${version} has no such flag`;
