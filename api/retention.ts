@@ -1,11 +1,9 @@
 import type { Pruned, Store } from "../db/store.ts";
+import { DAY_MS, HOUR_MS } from "./model/duration.ts";
 import type { EpochMs } from "./model/units.ts";
 import type { Log } from "./observe/log.ts";
 import type { Metrics } from "./observe/plain-metrics.ts";
 import { rfc3339 } from "./service/timestamp.ts";
-
-const HOUR_MS = 3600 * 1000;
-const DAY_MS = 24 * HOUR_MS;
 
 export interface Retention {
   /** Decisions older than this go, and nodes that were not heard of for as long (at least a week). */

@@ -6,6 +6,7 @@ import type { Store } from "../db/store.ts";
 import { createApp } from "./app.ts";
 import { TRUSTED } from "./http/serve.ts";
 import { prepareDecoding } from "./model/decode.ts";
+import { DAY_MS } from "./model/duration.ts";
 import { isLoopback } from "./model/fields.ts";
 import { LIMITS } from "./model/limits.ts";
 import { err, ok, type Result } from "./model/result.ts";
@@ -78,7 +79,6 @@ const GRACE_MS = 10_000;
 const HOLD_MS = 10 * 60_000;
 /** Some 10,000 nodes of ten pods. */
 const NODE_STATE_BYTES = 1024 * 1024 * 1024;
-const DAY_MS = 24 * 3600 * 1000;
 const MAX_THREADS = 8;
 /** A CPU is left to the event loop, the thread that writes the history, and the collection of garbage. */
 const mostThreads = (): number => Math.min(Math.max(1, availableParallelism() - 1), MAX_THREADS);

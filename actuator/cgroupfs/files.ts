@@ -93,8 +93,8 @@ function parseLine(line: string): MountPoint | null {
   return { point: withoutEscapes(point), writable, type, superOptions: all };
 }
 
-/** mountinfo writes blanks and backslashes as octal. */
-const withoutEscapes = (text: string): string =>
+/** Paths of proc_pid_mountinfo(5), which writes blanks and backslashes as octal. */
+export const withoutEscapes = (text: string): string =>
   text.replace(/\\([0-7]{3})/g, (_, octal: string) => String.fromCharCode(Number.parseInt(octal, 8)));
 
 /** One directory deep at most: nobody mounts hierarchies further down, and a mount name is one path segment. */

@@ -1,20 +1,12 @@
 import { randomUUID } from "node:crypto";
-import {
-  accessSync,
-  closeSync,
-  constants,
-  openSync,
-  readdirSync,
-  readFileSync,
-  unlinkSync,
-  writeFileSync,
-  writeSync,
-} from "node:fs";
+import { accessSync, closeSync, constants, openSync, readdirSync, writeFileSync, writeSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { err, ok, type Result } from "../../api/model/result.ts";
 import { faultText } from "./error-text.ts";
+import { textOf } from "./read-text.ts";
+import { remove } from "./record-file.ts";
 
 /** Held by the one daemon that may write below a cgroup root; `release` gives it back. */
 export interface Lock {
@@ -127,14 +119,6 @@ function liveClaims(directory: string, bootId: string): readonly Claim[] {
   return claims;
 }
 
-function textOf(file: string): string {
-  try {
-    return readFileSync(file, "utf8");
-  } catch {
-    return "";
-  }
-}
-
 /** Clock ticks since boot at which the process started; undefined when it does not run. proc(5), fields 3 and 22 of stat. */
 function startOf(pid: number): string | undefined {
   const stat = textOf(`/proc/${pid}/stat`);
@@ -154,11 +138,3 @@ function isDying(pid: number): boolean {
 const PF_EXITING = 0x4;
 /** Signal 9 in a mask. */
 const SIGKILL = 1n << 8n;
-
-function remove(file: string): void {
-  try {
-    unlinkSync(file);
-  } catch {
-    // gone already, which is what was wanted
-  }
-}

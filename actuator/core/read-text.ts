@@ -1,4 +1,4 @@
-import { createReadStream } from "node:fs";
+import { createReadStream, readFileSync } from "node:fs";
 import type { ProblemCode, ReadProblem } from "../../api/documents/problem.ts";
 import { err, ok, type Result } from "../../api/model/result.ts";
 import { missingRight } from "./error-text.ts";
@@ -45,5 +45,14 @@ export function reasonOf(error: NodeJS.ErrnoException): [ProblemCode, string] {
         "unreadable",
         `cannot be read (${error.code ?? error.message})${missingRight(error, "read") || ": check its permissions"}`,
       ];
+  }
+}
+
+/** A small file of /proc and the like; empty where it cannot be read. */
+export function textOf(file: string): string {
+  try {
+    return readFileSync(file, "utf8");
+  } catch {
+    return "";
   }
 }

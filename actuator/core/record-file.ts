@@ -39,12 +39,12 @@ export function replaceText(file: string, text: string): number {
   }
 }
 
-/** A file that a full disk cut short takes up room. */
-function remove(file: string): void {
+/** A file that is gone already is what was wanted. */
+export function remove(file: string): void {
   try {
     unlinkSync(file);
   } catch {
-    // it never was there
+    // it never was there, or somebody else took it
   }
 }
 

@@ -1,5 +1,6 @@
 import { dirname } from "node:path";
 import { LIMITS } from "../../api/model/limits.ts";
+import { withoutEscapes } from "../cgroupfs/files.ts";
 import { KUBELET_DIRECTORY } from "../core/setting-faults.ts";
 import {
   type CgroupMounts,
@@ -263,8 +264,6 @@ function parseMount(line: string): Mount | undefined {
   if (root === undefined || point === undefined || type === undefined) return undefined;
   return { point: withoutEscapes(point), isWhole: root === "/", type, controllers: options?.split(",") ?? [] };
 }
-const withoutEscapes = (path: string): string =>
-  path.replace(/\\([0-7]{3})/g, (_, octal: string) => String.fromCharCode(Number.parseInt(octal, 8)));
 
 const LOADAVG = "/proc/loadavg";
 

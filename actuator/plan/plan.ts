@@ -159,7 +159,7 @@ function movesBack({ version, pageSize }: CgroupState, file: string, how: "sum" 
   return how === "sum" ? next < old : next > old;
 }
 
-const CPUSET_FILES = ["cpuset.mems", "cpuset.cpus"] as const;
+export const CPUSET_FILES = ["cpuset.mems", "cpuset.cpus"] as const;
 type CpusetFile = (typeof CPUSET_FILES)[number];
 
 /** A cgroup's current and wanted CPU set. */

@@ -1,8 +1,10 @@
-import { type Dir, lstatSync, opendirSync, readFileSync, realpathSync, type Stats, statfsSync } from "node:fs";
+import { type Dir, lstatSync, opendirSync, realpathSync, type Stats, statfsSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { NEWEST } from "../../api/profiles/index.ts";
 import { millisIn } from "../../api/profiles/profile.ts";
+import { withoutEscapes } from "../cgroupfs/files.ts";
+import { textOf } from "../core/read-text.ts";
 import { type FileSystem, fileSystemOf } from "../machine/facts.ts";
 
 /** A `tree` with all that is in it, itself too (or one file); of `files` those that lie right in a directory, and nothing else. */
@@ -338,17 +340,8 @@ export class DiskUsage {
 
 /** Where something is mounted, of proc_pid_mountinfo(5); nothing where that cannot be read. */
 function mountPoints(mountinfo = "/proc/self/mountinfo"): ReadonlySet<string> {
-  let text: string;
-  try {
-    text = readFileSync(mountinfo, "utf8");
-  } catch {
-    return new Set();
-  }
-  return new Set(text.split("\n").flatMap((line) => withoutEscapes(line.split(" ", 5)[4])));
+  const points = textOf(mountinfo)
+    .split("\n")
+    .map((line) => line.split(" ", 5)[4]);
+  return new Set(points.flatMap((point) => (point === undefined ? [] : withoutEscapes(point))));
 }
-
-/** Blanks and backslashes are octal there. */
-const withoutEscapes = (path: string | undefined): readonly string[] =>
-  path === undefined
-    ? []
-    : [path.replace(/\\([0-7]{3})/g, (_, octal: string) => String.fromCharCode(Number.parseInt(octal, 8)))];

@@ -32,7 +32,7 @@ function watchSeconds(text: string): number {
 export const kubeletOption = (what: string): Option =>
   new Option("--kubelet <version>", what).argParser(kubeletVersion);
 
-function kubeletVersion(text: string): string {
+export function kubeletVersion(text: string): string {
   if (isVersion(text)) return text;
   throw new InvalidArgumentError(`It ${VERSION_FORM}.`);
 }

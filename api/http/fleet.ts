@@ -1,5 +1,6 @@
 import { MAX_PAGE } from "../../db/store.ts";
 import { KINDS, VERDICTS } from "../model/decision.ts";
+import { HOUR_MS } from "../model/duration.ts";
 import { EVICTION_SIGNALS, PRESSURE_CONDITIONS } from "../model/eviction.ts";
 import type { InputIssue } from "../model/input-issue.ts";
 import { endWord } from "../model/kinds.ts";
@@ -54,7 +55,6 @@ export const ORDERS = ["asc", "desc"] as const;
 /** How far back refusals and evictions are counted: as long as history usually is kept. */
 export const MAX_HOURS = 720;
 const DEFAULT_HOURS = 24;
-const HOUR_MS = 3_600_000;
 
 /** GET /v1/nodes: the fleet; a node's token sees its own. */
 export async function listNodes(exchange: Exchange): Promise<Result<Reply, Problem>> {

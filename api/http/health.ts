@@ -1,3 +1,4 @@
+import { HOUR_MS } from "../model/duration.ts";
 import { ok, type Result } from "../model/result.ts";
 import type { Reply } from "../ports.ts";
 import { NEWEST, PROFILES } from "../profiles/index.ts";
@@ -26,8 +27,6 @@ export async function getReady({ ports }: Exchange): Promise<Result<Reply, Probl
   if (!ready.ok) return historyProblem(ready.error);
   return fresh({ status: "ready", migration: ready.value.migration, ...POLICY });
 }
-
-const HOUR_MS = 3_600_000;
 
 /** GET /metrics/nodes: gauges of the nodes that the caller may see. */
 const NODE_METRICS: Route = {

@@ -56,7 +56,9 @@ export function parseDuration(text: string): Result<Duration, string> {
   return ok(new Duration(match[1] === "-" ? -Math.trunc(nanos) : Math.trunc(nanos), text));
 }
 
-export const DAY_MS = 24 * 60 * 60 * 1000;
+export const MINUTE_MS = 60_000;
+export const HOUR_MS = 60 * MINUTE_MS;
+export const DAY_MS = 24 * HOUR_MS;
 
 /** A duration back from now, which is not empty: days, and then what Go writes (`7d`, `12h`, `1d12h30m`, `0`). */
 export const BACK_FROM_NOW = /^(?:(\d{1,6})d)?((?:\d{1,5}(?:\.\d{1,3})?(?:ms|[smh])){0,4}|0)$/;

@@ -146,7 +146,7 @@ export const unitsQuantity = (units: number, format: QuantityFormat): Quantity =
   new Quantity(fromUnits(units), format);
 
 const BINARY = ["", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"];
-const DECIMAL = ["n", "u", "m", "", "k", "M", "G", "T", "P", "E"];
+export const DECIMAL = ["n", "u", "m", "", "k", "M", "G", "T", "P", "E"];
 const EXPONENT = ["e-9", "e-6", "e-3", "", "e3", "e6", "e9", "e12", "e15", "e18"];
 /** Index of thousandths in DECIMAL and EXPONENT. */
 const MILLI = 2;

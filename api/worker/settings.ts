@@ -1,4 +1,5 @@
 import type { StoreBindings } from "../../db/open/worker.ts";
+import { DAY_MS } from "../model/duration.ts";
 import { DEFAULT_RETENTION, type Retention } from "../retention.ts";
 
 /** The bindings of wrangler.toml, its variables and its secrets. */
@@ -13,7 +14,6 @@ export interface WorkerEnv extends StoreBindings {
   /** Seconds that what a node decides again and again may wait in its object before it is counted. Default: 0. */
   readonly NODEWISE_HOLD_SECONDS?: string | number;
 }
-const DAY_MS = 24 * 3600 * 1000;
 
 /** A variable of wrangler.toml. Throws where it is no number: nothing is removed or lost by a guess. */
 export function numberIn(

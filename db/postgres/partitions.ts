@@ -1,9 +1,9 @@
 import { setTimeout } from "node:timers/promises";
 import type { Client } from "pg";
+import { DAY_MS } from "../../api/model/duration.ts";
 import type { Classify } from "../failure.ts";
 import { WRITING } from "./locks.ts";
 
-const DAY_MS = 24 * 3600 * 1000;
 /** A table's newest partition ends at least so long after now. */
 const AHEAD_MS = 2 * DAY_MS;
 /** Each statement that names a decision by its id looks into every partition, so there are few: some five at a time. */

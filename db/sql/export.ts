@@ -1,5 +1,6 @@
 import { type AnyColumn, and, asc, eq, gt, gte, lt, type SQL, sql } from "drizzle-orm";
 import { Lru } from "../../api/model/cache.ts";
+import { HOUR_MS } from "../../api/model/duration.ts";
 import type { Moved, MovedRow } from "../../api/model/moved-row.ts";
 import { ok, type Result } from "../../api/model/result.ts";
 import { decodeBody } from "../body.ts";
@@ -8,7 +9,7 @@ import type { Place } from "../rows.ts";
 import type { ExportFilter, Store } from "../store.ts";
 import { headOf, ofDecision, readAsk } from "./decisions.ts";
 import { type Driver, prepared } from "./driver.ts";
-import { HOUR_MS, hourOf } from "./fleet.ts";
+import { hourOf } from "./fleet.ts";
 import { decodeOutcome } from "./outcomes.ts";
 import { DAMAGED, missing, placesIn, withSlices } from "./parts.ts";
 import { decodeRemoval } from "./removals.ts";

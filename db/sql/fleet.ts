@@ -1,12 +1,12 @@
 import { and, asc, eq, gte, type SQL, sql } from "drizzle-orm";
 import { isKind, type Kind } from "../../api/model/decision.ts";
+import { HOUR_MS } from "../../api/model/duration.ts";
 import { ok } from "../../api/model/result.ts";
 import type { Counted, FleetRow, KubeletCounts, LatestRow, RefusalCount, Tally } from "../rows.ts";
 import type { Store } from "../store.ts";
 import type { Driver } from "./driver.ts";
 import { hours, latest, nodes, results } from "./schema.ts";
 
-export const HOUR_MS = 3_600_000;
 export const hourOf = (ms: number): number => Math.floor(ms / HOUR_MS) * HOUR_MS;
 
 const total = (column: (typeof hours)[keyof Tally]) => sql<number>`sum(${column})`;

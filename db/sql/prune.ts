@@ -1,4 +1,5 @@
 import { type SQL, sql } from "drizzle-orm";
+import { HOUR_MS } from "../../api/model/duration.ts";
 import { REMOVING_KINDS } from "../../api/model/kinds.ts";
 import { ok } from "../../api/model/result.ts";
 import { type ClockLeap, NODE_GRACE_MS, type Pruned, type Retention, SNAPSHOT_GRACE_MS, type Store } from "../store.ts";
@@ -123,7 +124,6 @@ const surplusOutcomes = (driver: Driver, keep: number) =>
 const surplusRemovals = (driver: Driver, kind: string, keep: number) =>
   surplusOf(driver, kind, keep, sql`removals`, sql`at_ms`, sql`AND kind = ${kind}`, sql`0`);
 
-const HOUR_MS = 3_600_000;
 /** Whole hours: one that has begun to be too old stays until all of it is. */
 const DROP_OLD_HOURS = `DELETE FROM hours WHERE (hour_ms, node) IN
 (SELECT hour_ms, node FROM hours WHERE hour_ms < ? ORDER BY hour_ms, node LIMIT ?) RETURNING hour_ms`;

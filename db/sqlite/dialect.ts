@@ -34,3 +34,10 @@ export const sqlite = (db: Database): Dialect => ({
     advice: "run `wrangler d1 migrations apply DB` (on Node: start again)",
   },
 });
+
+/** The table that `wrangler d1 migrations apply` keeps, so that a history is the same wherever it is, and either tool can continue the other's work. */
+export const CREATE_TABLE = `CREATE TABLE IF NOT EXISTS d1_migrations(
+  id         INTEGER PRIMARY KEY AUTOINCREMENT,
+  name       TEXT UNIQUE,
+  applied_at TIMESTAMP DEFAULT CURRENT_TIMESTAMP NOT NULL
+)`;

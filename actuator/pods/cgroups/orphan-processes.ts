@@ -1,8 +1,8 @@
-import { readFileSync } from "node:fs";
 import { posix } from "node:path";
 import type { Hierarchy } from "../../cgroupfs/hierarchy.ts";
 import type { PodRuntime } from "../../containerd/port.ts";
 import type { Problem } from "../../core/ports.ts";
+import { textOf } from "../../core/read-text.ts";
 import { isBelow, type Skip } from "../../plan/step.ts";
 import { isPodCgroup } from "../../plan/targets.ts";
 import type { PodClock } from "../ports.ts";
@@ -32,14 +32,6 @@ export const systemProcesses: Processes = {
     }
   },
 };
-
-function textOf(file: string): string {
-  try {
-    return readFileSync(file, "utf8");
-  } catch {
-    return "";
-  }
-}
 
 interface Orphan {
   readonly sinceMs: number;

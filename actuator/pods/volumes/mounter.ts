@@ -2,6 +2,7 @@ import { execFile } from "node:child_process";
 import { readFileSync, realpathSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { err, map, ok, type Result } from "../../../api/model/result.ts";
+import { withoutEscapes } from "../../cgroupfs/files.ts";
 import { codeOf, goErrorText } from "../../core/error-text.ts";
 
 export interface MountPoint {
@@ -86,9 +87,6 @@ export function parseMountPoints(mountinfo: string): readonly MountPoint[] {
     const [left, right] = line.split(" - ");
     const point = left?.split(" ")[4];
     const type = right?.split(" ")[0];
-    return point === undefined || type === undefined ? [] : [{ point: unescaped(point), type }];
+    return point === undefined || type === undefined ? [] : [{ point: withoutEscapes(point), type }];
   });
 }
-/** Blanks and backslashes are octal there. */
-const unescaped = (text: string): string =>
-  text.replace(/\\([0-7]{3})/g, (_, octal: string) => String.fromCharCode(Number.parseInt(octal, 8)));

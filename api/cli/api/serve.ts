@@ -1,11 +1,10 @@
+import { DAY_MS } from "../../model/duration.ts";
 import { ok, type Result } from "../../model/result.ts";
 import { type ApiOptions, type RunningApi, startApi } from "../../server.ts";
 import { type ApiFlags, storeSetting } from "../api-options.ts";
 import type { Cli } from "../cli.ts";
 import { EXIT, type Fault, fault, type Outcome, stopSignal } from "../terminal.ts";
 import { type TelemetryFlags, telemetryOf } from "./telemetry.ts";
-
-const DAY_MS = 24 * 3600 * 1000;
 
 /** Starts the API as flags and variables say, with what its caller adds. Errors: the history or the address cannot be used, or not without a token. */
 export async function startServing(

@@ -3,6 +3,7 @@ import { pipeline, Readable } from "node:stream";
 import { createGunzip } from "node:zlib";
 import type { ImportedRows, MovedCounts, Store } from "../../../db/store.ts";
 import { lines } from "../../http/batch.ts";
+import { DAY_MS } from "../../model/duration.ts";
 import { MAX_MOVED_LINE, type MovedHeader, type MovedRow } from "../../model/moved-row.ts";
 import { err, ok, type Result } from "../../model/result.ts";
 import { DEFAULT_RETENTION } from "../../retention.ts";
@@ -21,7 +22,6 @@ export interface ImportFlags extends HistoryPlace {
   readonly api?: string;
   readonly tokenFile?: string;
 }
-const DAY_MS = 24 * 3600 * 1000;
 
 /** Where rows go: at most so many, and so many bytes of them, at a time. */
 interface Target {

@@ -1,5 +1,6 @@
 import { storeAt } from "../../../db/open/node.ts";
 import { NODE_GRACE_MS } from "../../../db/store.ts";
+import { DAY_MS } from "../../model/duration.ts";
 import { ok } from "../../model/result.ts";
 import { maxLeapMs, rowsOf } from "../../retention.ts";
 import { rfc3339 } from "../../service/timestamp.ts";
@@ -16,7 +17,6 @@ export interface PruneFlags {
   readonly keepDecisions?: number;
   readonly confirm?: boolean;
 }
-const DAY_MS = 24 * 3600 * 1000;
 
 /** `nodewise history prune`: what the API does every ten minutes, now, by the rules given alone; `--confirm` is the word that the clock is right. */
 export async function prune(given: PruneFlags, cli: Cli): Promise<Outcome> {

@@ -1,8 +1,7 @@
-import { type Command, InvalidArgumentError, Option } from "commander";
+import { type Command, Option } from "commander";
 import { KINDS } from "../../model/decision.ts";
-import { isVersion, VERSION_FORM } from "../../model/fields.ts";
 import { databaseOption, dataDirOption, passwordFileOption } from "../api-options.ts";
-import { type Cli, examples, finish, outputOption } from "../cli.ts";
+import { type Cli, examples, finish, kubeletVersion, outputOption } from "../cli.ts";
 import { withClusterOptions } from "../cluster-options.ts";
 import { argsOption, configDirOption } from "../lint/command.ts";
 import { LINT_PARTS } from "../lint/lint-input.ts";
@@ -26,11 +25,11 @@ export function addUpgrade(program: Command, cli: Cli): void {
     .description(
       "What would not start with another version of the kubelet, in its own words; gates and defaults that change; static pods that restart; what is decided otherwise, on a snapshot and of the recorded decisions; flags, files, events and metrics; and what to do before, in order. An older version than --from is a way back. Records nothing.",
     )
-    .requiredOption("--to <version>", "the other kubelet", version)
+    .requiredOption("--to <version>", "the other kubelet", kubeletVersion)
     .option(
       "--from <version>",
       "the kubelet of now where no node tells it, or the nearest to it that is known here; a node's own counts before it",
-      version,
+      kubeletVersion,
     )
     .option("--config <file>", "KubeletConfiguration, or the kubelet's /configz; absent: that of the snapshot")
     .addOption(configDirOption())
@@ -66,9 +65,4 @@ export function addUpgrade(program: Command, cli: Cli): void {
     "nodewise upgrade --to 1.37 --snapshot snapshot.json -o markdown > change-request.md",
   );
   command.addHelpText("after", EXIT_CODES);
-}
-
-function version(text: string): string {
-  if (isVersion(text)) return text;
-  throw new InvalidArgumentError(`It ${VERSION_FORM}.`);
 }

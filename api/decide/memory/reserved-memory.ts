@@ -1,7 +1,7 @@
 import { add, compare, isZero, value } from "../../model/amount.ts";
 import type { ResourceList } from "../../model/fields.ts";
 import type { KubeletConfiguration } from "../../model/kubelet-configuration.ts";
-import { parseQuantity, type Quantity, quantityOf } from "../../model/quantity.ts";
+import { DECIMAL, parseQuantity, type Quantity, quantityOf } from "../../model/quantity.ts";
 import { err, ok, type Result } from "../../model/result.ts";
 import { quote } from "../go/strconv.ts";
 import { isHugePage } from "../hugepages.ts";
@@ -105,7 +105,6 @@ export function systemReservedOf(
 const quantityText = (q: Quantity | undefined): string => (q === undefined ? "0" : quantityOf(q.amount, q.format).text);
 
 const BINARY = ["Ki", "Mi", "Gi", "Ti", "Pi", "Ei"];
-const DECIMAL = ["n", "u", "m", "", "k", "M", "G", "T", "P", "E"];
 const MAX_DIGITS = 18;
 /**
  * Checks that Go holds the posted text as an int64 of whole units, which depends on notation: `1536Mi` is held so, and `1.5Gi`

@@ -3,6 +3,7 @@ import type { EVICTION_CAUSES } from "../../model/finding-numbers.ts";
 import type { ObservedEvent } from "../../model/observed.ts";
 import { fieldsOf } from "../../model/own.ts";
 import type { Change, Finding, FindingOf, Missing, Next, StoryDecision, Word } from "../../model/why.ts";
+import { PREEMPTED } from "../agreement/outcomes.ts";
 import { rfc3339 } from "../timestamp.ts";
 import {
   type Case,
@@ -65,8 +66,6 @@ interface Eviction {
 const isEviction = ({ reason, message, type }: ObservedEvent): boolean =>
   reason === "Evicted" && type !== "Normal" && !message.startsWith("The node had condition: ");
 
-/** kubelet 1.36: CriticalPodAdmissionHandler, nodeshutdown. The same condition tells of both. */
-export const PREEMPTED = "Pod was preempted by Kubelet to accommodate a critical pod.";
 export const SHUTDOWN = "Pod was terminated in response to imminent node shutdown.";
 const OTHER_ENDS: readonly string[] = [PREEMPTED, SHUTDOWN];
 /** The reason of the condition DisruptionTarget for all of them. */

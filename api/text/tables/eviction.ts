@@ -275,7 +275,7 @@ export function evictionTable(shown: Shown<EvictionDecision>): string {
   );
 }
 
-const FILE_SYSTEMS: Readonly<Record<FileSystems, string>> = {
+export const FILE_SYSTEMS: Readonly<Record<FileSystems, string>> = {
   one: "nodefs, imagefs and containerfs are one file system",
   dedicated: "images and containers are on a file system of their own",
   split: "images are on a file system of their own, containers on nodefs",
@@ -323,7 +323,7 @@ function verdictOf({
   return ["green", "CALM", "no condition holds, no pod goes"];
 }
 
-const AFTER: Readonly<Record<Reclaim["afterNodeLevel"], string>> = {
+export const AFTER_NODE_LEVEL: Readonly<Record<Reclaim["afterNodeLevel"], string>> = {
   enough: "enough: no pod goes",
   "not-enough": "not enough",
   unknown: "whether that is enough is not known: a pod goes only if it is not",
@@ -337,7 +337,9 @@ function reclaimLines(reclaim: Reclaim): readonly string[] {
   const reach = mustReach.map(({ signal, available }) => `${signal} ${signalText(signal, available)}`);
   return [
     `for ${thresholdText(threshold)}${others}: ${event.reason}: ${event.message}`,
-    ...(nodeLevel.length === 0 ? [] : [`before any pod goes: ${nodeLevel.join(", ")}; ${AFTER[afterNodeLevel]}`]),
+    ...(nodeLevel.length === 0
+      ? []
+      : [`before any pod goes: ${nodeLevel.join(", ")}; ${AFTER_NODE_LEVEL[afterNodeLevel]}`]),
     ...(thrownAway === "" ? [] : [thrownAway]),
     ...(reach.length === 0 ? [] : [`must be reached: ${reach.join(", ")}`]),
   ];

@@ -112,7 +112,8 @@ function staysTable(shown: Shown<ImageGcDecision>): string {
 }
 
 /** Those of the order by their place, then those that only their age keeps by when that ends, then the others. */
-const nextAt = ({ place, oldEnoughAtMs }: ImageKept): number => place ?? oldEnoughAtMs ?? Number.MAX_SAFE_INTEGER;
+export const nextAt = ({ place, oldEnoughAtMs }: ImageKept): number =>
+  place ?? oldEnoughAtMs ?? Number.MAX_SAFE_INTEGER;
 
 function whyItStays({ why, usedBy, oldEnoughAtMs, firstDetectedAtMs }: ImageKept, shown: Shown<unknown>): string {
   const now = shown.observedAtMs;

@@ -2,6 +2,7 @@ import type { OutcomeFilter } from "../../../db/rows.ts";
 import { agreementFilter, countsOf, type ListedOutcome, listedOutcome } from "../../http/agreement.ts";
 import { unknownReason } from "../../http/decision-list.ts";
 import { type Exchange, queryOf, queryProblem } from "../../http/route.ts";
+import { DAY_MS, HOUR_MS } from "../../model/duration.ts";
 import { notAmongIssue } from "../../model/near-name.ts";
 import {
   AGREEMENT_VERDICTS,
@@ -20,8 +21,6 @@ import { html, nodeName, raw, utcText } from "../html.ts";
 import { all, type Html, page } from "../page.ts";
 import { kindPicture, type Pieces, TONE, WORD } from "./shares.ts";
 
-const HOUR_MS = 3_600_000;
-const DAY_MS = 24 * HOUR_MS;
 /** Days that are looked back, and the pieces in which they are drawn. */
 const SPANS = { "1": HOUR_MS, "7": 6 * HOUR_MS, "30": DAY_MS } as const;
 type Days = keyof typeof SPANS;

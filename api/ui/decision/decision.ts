@@ -17,12 +17,12 @@ import type { Reply } from "../../ports.ts";
 import type { ProfileNote } from "../../profiles/index.ts";
 import { historyProblem, type Problem } from "../../service/problem.ts";
 import { knownKind, parsed, parsedObject, recordedAnswer, recordedProfile } from "../../service/replay/parsed.ts";
+import { many } from "../../text/sentences/words.ts";
 import { humanBytes, isBytes, magnitude } from "../../text/size.ts";
 import { colorPaint } from "../../text/style.ts";
 import { idleRankings } from "../../text/tables/eviction.ts";
 import { answeredAsText, decidedText, reasonText } from "../../text/tables/index.ts";
 import { ago, html, moment, podLink, utcText } from "../html.ts";
-import { plural } from "../node/view.ts";
 import { all, type Html, page, prose } from "../page.ts";
 import {
   notDrawn,
@@ -134,7 +134,7 @@ const VERDICT_SENTENCES: { readonly [K in Kind]?: (decision: DecisionOf[K]) => s
 
 function ofCgroups({ cgroups, version, driver }: CgroupsDecision): string {
   const pods = new Set(cgroups.flatMap(({ pod }) => (pod === null ? [] : [pod.uid]))).size;
-  return `${plural(cgroups.length, "cgroup")} for ${plural(pods, "pod")}: cgroup v${version}, ${driver} driver.`;
+  return `${many(cgroups.length, "cgroup")} for ${many(pods, "pod")}: cgroup v${version}, ${driver} driver.`;
 }
 
 /** The resources that a person asks for first. */

@@ -4,9 +4,9 @@ import { KINDS, VERDICTS } from "../../model/decision.ts";
 import type { Result } from "../../model/result.ts";
 import type { Reply } from "../../ports.ts";
 import { historyProblem, type Problem } from "../../service/problem.ts";
+import { many } from "../../text/sentences/words.ts";
 import { kubeletOptions, reasonField } from "../form-fields.ts";
 import { html, raw } from "../html.ts";
-import { plural } from "../node/view.ts";
 import { type Html, page } from "../page.ts";
 import { decisionsTable } from "../verdict-tag.ts";
 
@@ -39,7 +39,7 @@ export async function getDecisionsPage(exchange: Exchange): Promise<Result<Reply
     ofNode === "" ? "Decisions" : `Decisions of ${ofNode}`,
     html`<p>${ofNode === "" ? "" : html`<a href="/nodes/${encodeURIComponent(ofNode)}">The node</a> · `}${forms}</p>
 ${form(here, filters, ofNode === "")}
-<p class="soft small" id="count">${plural(items.length, "decision")}${nextPageToken === null ? "" : ", and older ones"}.</p>
+<p class="soft small" id="count">${many(items.length, "decision")}${nextPageToken === null ? "" : ", and older ones"}.</p>
 ${list}${links(here, filters, nextPageToken)}`,
     { ...(ofNode === "" ? { place: "/decisions" } : {}), ...(isFirst ? { live: name ?? "" } : {}) },
   );

@@ -2,6 +2,7 @@ import type { Store } from "../../../db/store.ts";
 import { nodeNamed } from "../../http/nodes.ts";
 import type { Exchange } from "../../http/route.ts";
 import { decodeStored } from "../../model/decode.ts";
+import { HOUR_MS } from "../../model/duration.ts";
 import { type Fields, isObject } from "../../model/own.ts";
 import { ok, type Result } from "../../model/result.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
@@ -15,7 +16,6 @@ import { resourceOfSignal } from "../../text/size.ts";
 import { ago, breakable, html, nodeName, quantityShown } from "../html.ts";
 import { all, type Html, page } from "../page.ts";
 import { REFUSALS_NOT_KNOWN, roomsOf, roomText, severityTag } from "./fleet.ts";
-import { HOUR_MS } from "./hours-picture.ts";
 
 const HOURS = 24;
 

@@ -1,5 +1,6 @@
 import { unknownReason } from "../../http/decision-list.ts";
 import type { Exchange } from "../../http/route.ts";
+import { HOUR_MS, MINUTE_MS } from "../../model/duration.ts";
 import type { Result } from "../../model/result.ts";
 import type { Reply } from "../../ports.ts";
 import {
@@ -28,7 +29,7 @@ import { kubeletOptions } from "../form-fields.ts";
 import { ago, html, nodeName, raw, utcText } from "../html.ts";
 import { all, type Html, page } from "../page.ts";
 import { decisionsTable } from "../verdict-tag.ts";
-import { HOUR_MS, hoursPicture } from "./hours-picture.ts";
+import { hoursPicture } from "./hours-picture.ts";
 import { csvLink, type FleetQuestion, fleetLink, fleetQuestion, HOURS } from "./question.ts";
 
 const HOURS_WORD: Readonly<Record<number, string>> = {
@@ -273,7 +274,6 @@ function whenText(atMs: number, nowMs: number): string {
   if (ms <= 0) return ms > -MINUTE_MS ? "due now" : `due ${Math.round(-ms / MINUTE_MS)} min ago`;
   return ms < MINUTE_MS ? "in < 1 min" : `in ${Math.round(ms / MINUTE_MS)} min`;
 }
-const MINUTE_MS = 60_000;
 export const percentText = (ratio: number): string => `${(ratio * 100).toFixed(Math.abs(ratio) < 0.1 ? 1 : 0)}\u00a0%`;
 
 /** A threshold as people read it: `700 MiB`, `10%`. */

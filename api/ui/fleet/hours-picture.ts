@@ -1,4 +1,5 @@
 import type { HourRow } from "../../../db/rows.ts";
+import { HOUR_MS } from "../../model/duration.ts";
 import { html, utcText } from "../html.ts";
 import { all, type Html } from "../page.ts";
 
@@ -50,5 +51,3 @@ function nameOf(hourMs: number, at: number, hours: number): Html | Promise<Html>
   const x = `${at.toFixed(2)}%`;
   return html`<g class="hour${minor}${side}"><line class="line" x1="${x}" x2="${x}" y1="${BASE}" y2="${BASE + 4}"/><text class="soft" x="${x}" y="${BASE + 18}">${hours > DAYS ? text.slice(5, 10) : text.slice(11, 16)}</text></g>`;
 }
-
-export const HOUR_MS = 3_600_000;

@@ -1,10 +1,11 @@
 import type { CgroupFile, CgroupPlan, CgroupsDecision } from "../../model/cgroups.ts";
+import { many } from "../../text/sentences/words.ts";
 import { humanBytes } from "../../text/size.ts";
 import { html, moment, raw } from "../html.ts";
 import type { Html } from "../page.ts";
 import { LISTS, type Lists } from "./lists.ts";
 import type { Known } from "./node-decisions.ts";
-import { folded, isOpen, plural, type Reported, type Reports, scrolling, undecided } from "./view.ts";
+import { folded, isOpen, type Reported, type Reports, scrolling, undecided } from "./view.ts";
 
 /** The files of a cgroup and of those below it, a row each: what it should hold and, where results were reported, what was found. */
 function fileTable(plans: readonly CgroupPlan[], reports: Reports | null): Html {
@@ -84,7 +85,7 @@ function otherSteps(reports: Reports | null, known: ReadonlySet<string>, lists: 
       html`<tbody><tr><th colspan="4" scope="rowgroup">${path}</th></tr>${[...files.values()].map((step) => stepRow(step, step.file || step.op))}</tbody>`,
   );
   const isAsked = lists.isAsked("cgroups-others") ? html` open` : "";
-  return html`<details id="cgroups-others"${isAsked}><summary>Reported about ${plural(others.length, "cgroup")} not in the newest snapshot${open === 0 ? "" : html` <span class="tag bad">${open} differ${open === 1 ? "s" : ""}</span>`}</summary>
+  return html`<details id="cgroups-others"${isAsked}><summary>Reported about ${many(others.length, "cgroup")} not in the newest snapshot${open === 0 ? "" : html` <span class="tag bad">${open} differ${open === 1 ? "s" : ""}</span>`}</summary>
 ${scrolling("Other cgroups", html`<table class="files"><thead>${HEAD}</thead>${rows}</table>`)}${note}</details>`;
 }
 
@@ -109,7 +110,7 @@ ${otherSteps(reports, known, lists)}`,
 
 function captionOf({ version, driver, cgroups }: CgroupsDecision): string {
   const pods = new Set(cgroups.flatMap(({ pod }) => (pod === null ? [] : [pod.uid]))).size;
-  return `cgroup v${version}, ${driver} driver: ${plural(cgroups.length, "cgroup")} of ${plural(pods, "pod")}`;
+  return `cgroup v${version}, ${driver} driver: ${many(cgroups.length, "cgroup")} of ${many(pods, "pod")}`;
 }
 
 function reportText(reports: Reports | null): Html {
@@ -147,7 +148,7 @@ function branchOf(branch: Branch, told: ReportContext, isRoot = false): Html {
   const { plan, children, open, mended } = branch;
   const isPod = plan.level === "pod";
   const tag = open > 0 || mended > 0 ? driftTag(open, mended) : "";
-  const pods = isPod ? "" : html`<span class="soft small">${plural(branch.pods, "pod")}</span>`;
+  const pods = isPod ? "" : html`<span class="soft small">${many(branch.pods, "pod")}</span>`;
   const inner = isPod
     ? fileTable([plan, ...children.map((child) => child.plan)], reports)
     : html`${fileTable([plan], reports)}${below(branch, told)}`;

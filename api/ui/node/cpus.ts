@@ -1,12 +1,13 @@
 import { countCpus, formatCpuSet, parseCpuSet } from "../../model/cpu-set.ts";
 import type { Machine } from "../../model/machine.ts";
 import type { CpuAssignment, CpusDecision } from "../../model/managers.ts";
+import { many } from "../../text/sentences/words.ts";
 import { type Cell, cellGrid, ownerMark } from "../draw/cell-grid.ts";
 import { html } from "../html.ts";
 import type { Html } from "../page.ts";
 import type { Lists } from "./lists.ts";
 import type { Known } from "./node-decisions.ts";
-import { folded, managedNotes, notKnown, plural, podName, scrolling, undecided } from "./view.ts";
+import { folded, managedNotes, notKnown, podName, scrolling, undecided } from "./view.ts";
 
 type Cpu = NonNullable<Machine["cpus"]>[number];
 interface Owner {
@@ -37,11 +38,11 @@ ${tableOf(decision, cpus, owners, lists)}`,
 }
 
 function captionOf({ policy, options, reserved, sharedPool }: CpusDecision, cpus: readonly Cpu[]): string {
-  const all = cpus.length === 0 ? "" : `${plural(cpus.length, "CPU")}; `;
+  const all = cpus.length === 0 ? "" : `${many(cpus.length, "CPU")}; `;
   if (policy === "none") return `${all}cpuManagerPolicy none: every container may run on every CPU.`;
   const given = Object.entries(options).map(([name, value]) => `${name}=${value}`);
   const rules = given.length === 0 ? "" : ` with ${given.join(", ")}`;
-  const pool = sharedPool === "" ? "empty" : `${sharedPool} (${plural(countCpus(sharedPool) ?? 0, "CPU")})`;
+  const pool = sharedPool === "" ? "empty" : `${sharedPool} (${many(countCpus(sharedPool) ?? 0, "CPU")})`;
   return `${all}cpuManagerPolicy static${rules}: reserved ${reserved || "none"}, shared pool ${pool}.`;
 }
 

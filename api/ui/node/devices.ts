@@ -1,6 +1,7 @@
 import type { PodRef } from "../../model/forms.ts";
 import type { Device } from "../../model/machine.ts";
 import type { DeviceResourceState, DevicesDecision, MemoryDecision, MemoryTable } from "../../model/managers.ts";
+import { many } from "../../text/sentences/words.ts";
 import { humanBytes } from "../../text/size.ts";
 import { type Cell, cellGrid, ownerMark } from "../draw/cell-grid.ts";
 import { stackBar } from "../draw/stack-bar.ts";
@@ -8,17 +9,7 @@ import { html } from "../html.ts";
 import type { Html } from "../page.ts";
 import type { Lists } from "./lists.ts";
 import type { Known } from "./node-decisions.ts";
-import {
-  folded,
-  managedNotes,
-  NOT_KNOWN,
-  notKnown,
-  plural,
-  podName,
-  scrolling,
-  toldOfCpus,
-  undecided,
-} from "./view.ts";
+import { folded, managedNotes, NOT_KNOWN, notKnown, podName, scrolling, toldOfCpus, undecided } from "./view.ts";
 
 const LEGEND = [
   ["c4", "reserved for the system"],
@@ -157,7 +148,7 @@ function resourceCard(state: DeviceResourceState, devices: readonly Device[], { 
     cells: drawn.get(numa) ?? [],
   }));
   return html`<div class="card"><h3>${resource} <span class="tag ${tone}">${plugin}</span></h3>
-<p>${allocated} held, ${free} free of ${plural(capacity, "device")}${sick === 0 ? "" : html`, <strong class="bad-text">${sick} not healthy</strong>`}</p>
+<p>${allocated} held, ${free} free of ${many(capacity, "device")}${sick === 0 ? "" : html`, <strong class="bad-text">${sick} not healthy</strong>`}</p>
 ${
   own.length === 0
     ? html`<p class="small soft">Its devices are not in the snapshot: <code>devices</code>.</p>`
@@ -195,7 +186,7 @@ function groupOf(resource: string, { numa, length, cells }: Group, { of, marks }
       words: `${id}: ${who}${health}`,
     };
   };
-  const all = plural(length, "device");
+  const all = many(length, "device");
   const words = cells.length === length ? all : `${cells.length === 0 ? "none" : cells.length} of ${all} drawn here`;
   const blocks = Array.from({ length: Math.ceil(cells.length / BLOCK) }, (_, i) =>
     cells.slice(i * BLOCK, (i + 1) * BLOCK),
@@ -203,7 +194,7 @@ function groupOf(resource: string, { numa, length, cells }: Group, { of, marks }
   const grids = blocks.map((block) =>
     cellGrid(
       block.map((device) => [cell(device)]),
-      `${resource} of ${numa}: ${plural(block.length, "device")}`,
+      `${resource} of ${numa}: ${many(block.length, "device")}`,
       ACROSS,
     ),
   );

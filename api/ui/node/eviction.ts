@@ -3,7 +3,6 @@ import {
   EVICTION_SIGNALS,
   type EvictionDecision,
   type EvictionSignal,
-  type FileSystems,
   type Forecast,
   type RankedPod,
   type Ranking,
@@ -12,8 +11,9 @@ import {
 } from "../../model/eviction.ts";
 import { isCurrentPolicy } from "../../profiles/index.ts";
 import { rankChangeSentences } from "../../text/sentences/eviction.ts";
+import { many } from "../../text/sentences/words.ts";
 import { amountText, resourceOfSignal } from "../../text/size.ts";
-import { signalText, thresholdText } from "../../text/tables/eviction.ts";
+import { AFTER_NODE_LEVEL, FILE_SYSTEMS, signalText, thresholdText } from "../../text/tables/eviction.ts";
 import { delayText, durationText, soonText } from "../../text/time-text.ts";
 import { jsonBlock, type Point, plot } from "../draw/plot.ts";
 import { limitText } from "../fleet/fleet.ts";
@@ -25,7 +25,7 @@ import { type Act, actMarks, actsList, otherActs, plotsLegend, spansOf } from ".
 import type { EvictionHistory } from "./eviction-history.ts";
 import { LISTS, type Lists, PLOT_RANGES, type PlotRange } from "./lists.ts";
 import type { NodeView } from "./view.ts";
-import { notKnown, plural, podName, refusedText, scrolling, section } from "./view.ts";
+import { notKnown, podName, refusedText, scrolling, section } from "./view.ts";
 
 const TONE: Readonly<Record<ThresholdState["state"], string>> = {
   above: "good",
@@ -211,7 +211,7 @@ function plotsOf(
   )}${
     others.length === 0
       ? ""
-      : html`<details id="other-plots"><summary>${plural(others.length, "signal")} farther from a threshold: ${others.join(", ")}</summary>${drawn(others, "Plots of signals farther from a threshold")}</details>`
+      : html`<details id="other-plots"><summary>${many(others.length, "signal")} farther from a threshold: ${others.join(", ")}</summary>${drawn(others, "Plots of signals farther from a threshold")}</details>`
   }`;
 }
 
@@ -254,12 +254,6 @@ const noPass = ({ eviction }: NodeView): string =>
     ? "No eviction pass was recorded, and there is no snapshot to decide one on"
     : "What the recorded eviction passes hold cannot be read by this version";
 
-const FILE_SYSTEMS: Readonly<Record<FileSystems, string>> = {
-  one: "nodefs, imagefs and containerfs are one file system",
-  dedicated: "images and containers are on a file system of their own",
-  split: "images are on a file system of their own, containers on nodefs",
-};
-
 interface EvictionContext {
   readonly eviction: EvictionHistory;
   /** Which pass it is. */
@@ -290,15 +284,9 @@ ${
 ${rankings(decision, lists)}`;
 }
 
-const AFTER: Readonly<Record<Reclaim["afterNodeLevel"], string>> = {
-  enough: "enough: no pod goes",
-  "not-enough": "not enough",
-  unknown: "whether that is enough is not known: a pod goes only if it is not",
-  "nothing-run": "",
-};
 function reclaimText({ threshold, event, nodeLevel, afterNodeLevel }: Reclaim): Html {
   const before =
-    nodeLevel.length === 0 ? "" : ` Before any pod goes: ${nodeLevel.join(", ")}; ${AFTER[afterNodeLevel]}.`;
+    nodeLevel.length === 0 ? "" : ` Before any pod goes: ${nodeLevel.join(", ")}; ${AFTER_NODE_LEVEL[afterNodeLevel]}.`;
   return html`<p class="note warn">For <code>${thresholdText(threshold)}</code>: ${event.reason}: ${event.message}.${before}</p>`;
 }
 

@@ -1,6 +1,7 @@
 import type { EvictionDecision, RankedPod } from "../../model/eviction.ts";
 import type { PodRef } from "../../model/forms.ts";
 import { type FleetNode, fleetNode, knowsRefusals, nextThreshold } from "../../service/fleet.ts";
+import { many } from "../../text/sentences/words.ts";
 import { amountText } from "../../text/size.ts";
 import { durationText } from "../../text/time-text.ts";
 import { limitText, REFUSALS_NOT_KNOWN, roomText, severityTag } from "../fleet/fleet.ts";
@@ -9,7 +10,7 @@ import type { Html } from "../page.ts";
 import { tryDrawing } from "../record-part.ts";
 import { whatIfLink } from "../what-if/change.ts";
 import { endsIn } from "./pods.ts";
-import { isOpen, type NodeView, passOf, plural, podName } from "./view.ts";
+import { isOpen, type NodeView, passOf, podName } from "./view.ts";
 
 /** The first look of a person who is called at night: is there pressure, who goes next, what was refused, what is not as decided. */
 export async function glance(view: NodeView, nowMs: number): Promise<Html> {
@@ -97,6 +98,6 @@ function driftTile({ reports }: NodeView): Html {
   if (reports.isOfEarlierPass) return tile("Drift", "0", html`none since ${moment(atMs)}`, "#cgroups");
   const files = [...byPath.values()].flatMap((of) => [...of.values()]);
   const first = files.find(isOpen);
-  const words = first === undefined ? `${plural(mended, "file")} put right` : `${first.path} ${first.file}`;
+  const words = first === undefined ? `${many(mended, "file")} put right` : `${first.path} ${first.file}`;
   return tile("Drift", String(open), words, "#cgroups", open === 0 ? "" : "warn-text");
 }

@@ -1,8 +1,9 @@
 import type { ImageGcDecision, ImageKept, ImageRef, ImageRemoval } from "../../model/image-gc.ts";
 import { passTimeOf } from "../../model/pass-time.ts";
 import { IMAGE_GOES, IMAGE_STAYS } from "../../text/sentences/garbage-collection.ts";
+import { many } from "../../text/sentences/words.ts";
 import { humanBytes } from "../../text/size.ts";
-import { imageName, usageText } from "../../text/tables/image-gc.ts";
+import { imageName, nextAt, usageText } from "../../text/tables/image-gc.ts";
 import { agoText, durationText, mayGoText } from "../../text/time-text.ts";
 import { stackBar } from "../draw/stack-bar.ts";
 import { html } from "../html.ts";
@@ -10,7 +11,7 @@ import type { Html } from "../page.ts";
 import { LISTS, type Lists } from "./lists.ts";
 import type { Known } from "./node-decisions.ts";
 import type { NodeView } from "./view.ts";
-import { folded, notKnown, plural, scrolling, undecided } from "./view.ts";
+import { folded, notKnown, scrolling, undecided } from "./view.ts";
 
 /** Images in the order in which they would go, with the line between those that go and those that stay. */
 export function imagesSection({ snapshot }: Known, answer: NodeView["imageGc"], lists: Lists): Html {
@@ -23,7 +24,7 @@ export function imagesSection({ snapshot }: Known, answer: NodeView["imageGc"], 
   return folded(
     "images",
     "Images by size and age",
-    html`<p>${plural(remove.length + keep.length, "image")}, ${humanBytes(total)} as the runtime counts. ${fileSystemText(decision)}.</p>
+    html`<p>${many(remove.length + keep.length, "image")}, ${humanBytes(total)} as the runtime counts. ${fileSystemText(decision)}.</p>
 ${error === null ? "" : html`<p class="note bad">${error}</p>`}
 ${fileSystemBar(decision)}
 <p class="small soft">${policyText(decision)}</p>
@@ -39,9 +40,6 @@ function policyText({ policy }: ImageGcDecision): string {
   return `Younger than ${durationText(minAgeMs)} stays, ${oldest}${runs}.`;
 }
 
-/** Those of the order by their place, then those that only their age keeps by when that ends, then the others by size. */
-const nextAt = ({ place, oldEnoughAtMs }: ImageKept): number => place ?? oldEnoughAtMs ?? Number.MAX_SAFE_INTEGER;
-
 /** The first of those that go and the first of those that stay, or the page that is asked for of all of them. */
 function list({ remove, keep, freedBytes }: ImageGcDecision, now: number | undefined, lists: Lists): Html {
   const { few } = LISTS.images;
@@ -54,7 +52,7 @@ function list({ remove, keep, freedBytes }: ImageGcDecision, now: number | undef
   const stays = stay.slice(Math.max(0, from - remove.length), isAsked ? Math.max(0, to - remove.length) : few);
   const most = [...goes, ...stays].reduce((size, image) => Math.max(size, image.sizeBytes), 0);
   const left = remove.length - goes.length;
-  const more = isAsked || left === 0 ? "" : lineOf(`${plural(left, "other")} would go`, "soft");
+  const more = isAsked || left === 0 ? "" : lineOf(`${many(left, "other")} would go`, "soft");
   const drawn = html`<table class="images"><thead><tr><th class="num">Place</th><th>Image</th><th colspan="2">Size</th><th>Last used</th><th>First seen</th><th>Why</th></tr></thead>
 <tbody>${goes.map((image) => goesRow(image, most, now))}${more}
 ${lineBetween({ remove, goes, stays, freedBytes })}
@@ -90,7 +88,7 @@ function whyItStays({ why, usedBy, oldEnoughAtMs }: ImageKept, now: number | und
   if (why === "too-young" && oldEnoughAtMs !== null) return `${IMAGE_STAYS[why]}, ${mayGoText(oldEnoughAtMs, now)}`;
   const [user, ...others] = usedBy;
   if (user === undefined) return IMAGE_STAYS[why];
-  return `${IMAGE_STAYS[why]} by ${user}${others.length === 0 ? "" : ` and ${plural(others.length, "other")}`}`;
+  return `${IMAGE_STAYS[why]} by ${user}${others.length === 0 ? "" : ` and ${many(others.length, "other")}`}`;
 }
 
 function row(image: ImageRef, place: string, tone: string, why: Html, most: number, now: number | undefined): Html {

@@ -9,6 +9,7 @@ import type { OutcomeWord, ProbedContainer, ProbeRun, ProbesDecision } from "../
 import type { Result } from "../../model/result.ts";
 import type { Reply } from "../../ports.ts";
 import type { Problem } from "../../service/problem.ts";
+import { many } from "../../text/sentences/words.ts";
 import { durationText } from "../../text/time-text.ts";
 import { agreementLink } from "../agreement/agreement-page.ts";
 import { lane, type Stretch } from "../draw/lane.ts";
@@ -27,7 +28,7 @@ import { listPage } from "./list-page.ts";
 import { askedPart, Lists } from "./lists.ts";
 import type { Known } from "./node-decisions.ts";
 import { podsSection } from "./pods.ts";
-import { folded, type NodeView, nodeView, type ProbedPod, plural } from "./view.ts";
+import { folded, type NodeView, nodeView, type ProbedPod } from "./view.ts";
 
 /** The dry runs of probes that were recorded, as lanes of time. */
 function probesSection({ probed, row: { name, lastSnapshotId }, undrawn }: NodeView): Html {
@@ -73,7 +74,7 @@ ${containers.map((container) => containerLanes(container, { endMs, id: head.id }
 function summary({ restarts, endMs, ready, containers }: ProbesDecision): string {
   const probes = containers.reduce((sum, container) => sum + container.probes.length, 0);
   const state = ready?.length > 0 ? "" : ", never ready";
-  return `${plural(probes, "probe")} in ${durationText(endMs)}: ${plural(restarts, "restart")}${state}`;
+  return `${many(probes, "probe")} in ${durationText(endMs)}: ${many(restarts, "restart")}${state}`;
 }
 
 interface DryRun {
@@ -106,7 +107,7 @@ function containerLanes(container: ProbedContainer, run: DryRun): Html {
     ...spans(ready, "good", "ready"),
     ...ends,
   ];
-  const words = `${name}: ${plural(restarts, "restart")}, ${ready.length === 0 ? "never ready" : `ready from ${durationText(ready[0]?.fromMs ?? 0)}`}`;
+  const words = `${name}: ${many(restarts, "restart")}, ${ready.length === 0 ? "never ready" : `ready from ${durationText(ready[0]?.fromMs ?? 0)}`}`;
   return html`<h3>${name}</h3><div class="lane-row"><span>status</span>${lane(status, endMs, words)}</div>${probes.map((probe) => probeLane(probe, name, run))}`;
 }
 
@@ -120,8 +121,8 @@ function probeLane({ type, handler, attempts, onHold }: ProbeRun, container: str
   const holds = onHold.map(
     ({ fromMs, toMs }): Stretch => ({ fromMs, toMs: toMs ?? endMs, tone: "faint", height: 0.25, words: "on hold" }),
   );
-  const words = `${type} probe (${handler}) of ${container}: ${plural(attempts.length, "attempt")}, ${failed} failed`;
-  return html`<div class="lane-row"><span>${type}</span>${lane([...holds, ...marks], endMs, words)}</div><p class="small soft lane-note">${handler}: ${plural(attempts.length, "attempt")}, ${failed} failed${attempts.length > shown.length ? html`; ${shown.length} of ${attempts.length} drawn · <a href="/v1/decisions/${id}">all, as JSON</a>` : ""}</p>`;
+  const words = `${type} probe (${handler}) of ${container}: ${many(attempts.length, "attempt")}, ${failed} failed`;
+  return html`<div class="lane-row"><span>${type}</span>${lane([...holds, ...marks], endMs, words)}</div><p class="small soft lane-note">${handler}: ${many(attempts.length, "attempt")}, ${failed} failed${attempts.length > shown.length ? html`; ${shown.length} of ${attempts.length} drawn · <a href="/v1/decisions/${id}">all, as JSON</a>` : ""}</p>`;
 }
 
 /** GET /nodes/{node}: all that is known of a node, drawn; with `list`, a page of one of its lists. */
@@ -206,7 +207,7 @@ function whyOf(seen: NodeView["seen"]): Html {
       return html`The newest snapshot of this node cannot be read: ${prose(seen.fault)}.`;
     case "unreadable": {
       const [first] = seen.issues;
-      const more = seen.issues.length > 1 ? `, and ${plural(seen.issues.length - 1, "more fault")}` : "";
+      const more = seen.issues.length > 1 ? `, and ${many(seen.issues.length - 1, "more fault")}` : "";
       return html`The newest snapshot of this node (<a href="/v1/snapshots/${seen.row.id}"><code>${seen.row.id.slice(0, 12)}</code></a>, stored ${moment(seen.row.storedAtMs)}) cannot be read by this version: <code>${first?.path || "snapshot"}</code> ${first?.message}${more}.`;
     }
   }
@@ -231,7 +232,7 @@ function headOf(view: NodeView, nowMs: number): Html {
   const shortly = [
     ...(info?.kubeletVersion === undefined ? [] : [`Kubelet ${info.kubeletVersion}`]),
     ...(snapshot?.cgroup === undefined ? [] : [`cgroups ${cgroupText(snapshot.cgroup)}`]),
-    ...(active === null ? [] : [plural(active, "pod")]),
+    ...(active === null ? [] : [many(active, "pod")]),
   ];
   const pairs: readonly (readonly [string, Html | string | undefined])[] = [
     ["Last seen", html`${moment(lastSeenMs)}`],
@@ -283,7 +284,7 @@ function kubeletText({ name, kubeletRefused, kubeletRefusals, kubeletEvicted }: 
     html` <a href="${agreementLink({ node: name, reason, verdict: "all" })}">${reason} ${count}</a>`;
   const reasons = kubeletRefusals.slice(0, MOST_REASONS).map(({ reason, count }) => link(reason, count));
   if (kubeletEvicted > 0) reasons.push(link("Evicted", kubeletEvicted));
-  return html`<p class="small">In the last 24 hours its kubelet refused ${plural(kubeletRefused, "pod")} and evicted ${plural(kubeletEvicted, "pod")}:${reasons}</p>`;
+  return html`<p class="small">In the last 24 hours its kubelet refused ${many(kubeletRefused, "pod")} and evicted ${many(kubeletEvicted, "pod")}:${reasons}</p>`;
 }
 
 function dayText({ decisions, refused, pressured, evicted, removed }: NodeView["day"]): Html {
@@ -294,5 +295,5 @@ function dayText({ decisions, refused, pressured, evicted, removed }: NodeView["
     [removed, "removing"],
   ] as const;
   const told = counts.filter(([count]) => count > 0).map(([count, what]) => `${count} ${what}`);
-  return html`<p class="soft small">In the last 24 hours: ${plural(decisions, "decision")}${told.length === 0 ? "" : `, of them ${told.join(", ")}`}.</p>`;
+  return html`<p class="soft small">In the last 24 hours: ${many(decisions, "decision")}${told.length === 0 ? "" : `, of them ${told.join(", ")}`}.</p>`;
 }

@@ -5,6 +5,7 @@ import type { Amounts } from "../../model/aggregate.ts";
 import type { EvictionDecision } from "../../model/eviction.ts";
 import { endOf, isActive, namespacedPodName, type Pod, type PodEnd, podRef, podUid } from "../../model/pod.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
+import { many } from "../../text/sentences/words.ts";
 import { amountText } from "../../text/size.ts";
 import { healthTexts } from "../../text/tables/devices.ts";
 import { html, podLink } from "../html.ts";
@@ -12,7 +13,7 @@ import type { Html } from "../page.ts";
 import { whatIfLink } from "../what-if/change.ts";
 import type { Lists } from "./lists.ts";
 import type { Known } from "./node-decisions.ts";
-import { type NodeView, passOf, plural, scrolling, section } from "./view.ts";
+import { type NodeView, passOf, scrolling, section } from "./view.ts";
 
 /** A pod as its row tells of it. */
 interface Row {
@@ -71,7 +72,7 @@ export function podsSection({ snapshot }: Known, view: NodeView, lists: Lists): 
   return section(
     "pods",
     "Pods",
-    html`<p>${plural(rows.length, "pod")}${orderText(rows)}.</p>
+    html`<p>${many(rows.length, "pod")}${orderText(rows)}.</p>
 ${failedPods(snapshot, view.row.name, lists)}
 ${scrolling("Requests, limits and use of pods", table)}${note}${rows.some(({ waits }) => waits !== null) ? html`<p class="small soft">CPU wait: the share of the last minute in which none of the pod’s tasks ran, as all waited for a CPU (<code>cpu.psi.full.avg60</code>): on a busy node, or at its limit.</p>` : ""}`,
   );
@@ -92,7 +93,7 @@ function failedPods(snapshot: Snapshot, node: string, lists: Lists): Html {
     ({ pod, reason, message }) =>
       html`<tr><td>${podLink(node, podRef(pod))}</td><td class="words"><span class="warn-text">${reason}</span> ${message}</td></tr>`,
   )}</tbody></table>`;
-  return html`<p id="failed-pods">${plural(ends.length, "more pod")} failed${refused === 0 ? "" : `, ${refused === ends.length ? "" : `${refused} of them `}refused by the kubelet`}:</p>
+  return html`<p id="failed-pods">${many(ends.length, "more pod")} failed${refused === 0 ? "" : `, ${refused === ends.length ? "" : `${refused} of them `}refused by the kubelet`}:</p>
 ${scrolling("Pods that failed", table)}${note}`;
 }
 

@@ -2,6 +2,7 @@ import { unlessDamaged } from "../../../db/failure.ts";
 import type { DecisionHead, FleetRow, LatestRow, NodeRow, Tally } from "../../../db/rows.ts";
 import type { ResultRow, Store } from "../../../db/store.ts";
 import type { Decided, DecisionOf, Refusal } from "../../model/decision.ts";
+import { DAY_MS } from "../../model/duration.ts";
 import type { PodRef } from "../../model/forms.ts";
 import type { Managed } from "../../model/managers.ts";
 import { passTimeOf } from "../../model/pass-time.ts";
@@ -115,7 +116,6 @@ function decisionIn(body: string): unknown {
   }
 }
 
-const DAY_MS = 86_400_000;
 const NEWEST = 6;
 /** Recorded dry runs that are looked at, and pods that are drawn. */
 const PROBES = 20;
@@ -266,9 +266,6 @@ export const undecided = (id: string, title: string, refusal: Refusal): Html =>
 /** A table that scrolls by itself, by keyboard too. */
 export const scrolling = (label: string, table: Html): Html =>
   html`<div class="scroll" tabindex="0" role="region" aria-label="${label}">${table}</div>`;
-
-/** `1 pod`, `3 pods`. */
-export const plural = (count: number, what: string): string => `${count} ${what}${count === 1 ? "" : "s"}`;
 
 /** A pod that is gone from the snapshot has only its uid. */
 export const podName = ({ namespace, name, uid }: PodRef): string =>

@@ -5,15 +5,8 @@ import type { Database, Outcome, Statement } from "../../sql/driver.ts";
 import { createStore } from "../../sql/history.ts";
 import * as schema from "../../sql/schema.ts";
 import type { Store } from "../../store.ts";
-import { sqlite } from "../dialect.ts";
+import { CREATE_TABLE, sqlite } from "../dialect.ts";
 import { MIGRATIONS } from "./migrations.ts";
-
-/** The table that `wrangler d1 migrations apply` keeps, so that a history is the same wherever it is. */
-const CREATE_TABLE = `CREATE TABLE IF NOT EXISTS d1_migrations(
-  id         INTEGER PRIMARY KEY AUTOINCREMENT,
-  name       TEXT UNIQUE,
-  applied_at TIMESTAMP DEFAULT CURRENT_TIMESTAMP NOT NULL
-)`;
 
 /** Whether anything was ever stored in the object. One that was only asked for an id that nobody has holds nothing. */
 export const isEmpty = ({ sql }: DurableObjectStorage): boolean =>

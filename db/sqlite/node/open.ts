@@ -14,7 +14,7 @@ import type { Database, Driver, Outcome, Statement } from "../../sql/driver.ts";
 import { createStore } from "../../sql/history.ts";
 import * as schema from "../../sql/schema.ts";
 import type { Store, Vacuumed } from "../../store.ts";
-import { sqlite } from "../dialect.ts";
+import { CREATE_TABLE, sqlite } from "../dialect.ts";
 import { failureOf } from "../failure.ts";
 
 /** Pages that one transaction moves to where others were removed: a few milliseconds. */
@@ -71,13 +71,6 @@ function rewrite(client: Sqlite.Database): void {
   client.pragma(`auto_vacuum = ${INCREMENTAL}`);
   client.exec("VACUUM");
 }
-
-/** The table that `wrangler d1 migrations apply` keeps, so that either tool can continue the other's work. */
-const CREATE_TABLE = `CREATE TABLE IF NOT EXISTS d1_migrations(
-  id         INTEGER PRIMARY KEY AUTOINCREMENT,
-  name       TEXT UNIQUE,
-  applied_at TIMESTAMP DEFAULT CURRENT_TIMESTAMP NOT NULL
-)`;
 
 const appliedNames = (client: Sqlite.Database): readonly string[] =>
   client
