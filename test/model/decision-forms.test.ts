@@ -45,7 +45,7 @@ function decide({ kind, snapshot, ask, goesOn = false }: Case): void {
   const met = of(kind);
   met.decided++;
   if (!parsed.success) met.fault ??= JSON.stringify(parsed.error.issues);
-  const { reason, summary } = notesOf(kind, decision);
+  const { reason, summary } = notesOf(kind, decision, null);
   const { verdict } = answer.value;
   met.words.set(verdict, (met.words.get(verdict) ?? new Set()).add(reason));
   if (kind === "eviction" && !evictionSummary.safeParse(JSON.parse(summary ?? "null")).success)

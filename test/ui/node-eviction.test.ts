@@ -42,9 +42,9 @@ test("the points of many passes are drawn from the bodies of a few", async () =>
   ]);
   expect(reads.count).toBeLessThanOrEqual(5);
   const told = text("plot-memory.available");
-  expect(told).toContain("memory.available 1010 MiB < 500 MiB hard above -60 MiB/min: met 8m30s after this pass");
+  expect(told).toContain("memory.available 1010 MiB < 500 MiB hard above -60 MiB/min: met 8m30s after these stats");
   expect(told).toContain(
-    "< 700 MiB soft 30s above -60 MiB/min: met 5m10s after this pass, evicts 5m40s after this pass; default/besteffort goes first, which puts it off by",
+    "< 700 MiB soft 30s above -60 MiB/min: met 5m10s after these stats, evicts 5m40s after these stats; default/besteffort goes first, which puts it off by",
   );
   expect(text("eviction")).toMatch(/calm decided .*No pressure condition holds\./);
   expect(text("eviction")).toMatch(/First to go for memory .*1 default\/besteffort 0 1\.3 MiB 0 B 1\.3 MiB/);
