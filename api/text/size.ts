@@ -23,7 +23,7 @@ export const writtenText = (resource: string, text: string, isExact = false): st
 /** An amount that another is to be at least or at most, for the eye, and rounded so that it holds: `15.9 KiB` for at most 16383 bytes. */
 export function boundText(resource: string, bound: "least" | "most", units: number, isExact = false): string {
   if (!isBytes(resource) || isExact) return amountText(resource, units, isExact);
-  return humanBytes(units, bound === "least" ? Math.ceil : Math.floor);
+  return roundedBytes(units, bound === "least" ? Math.ceil : Math.floor);
 }
 
 /** The resource that a signal of the eviction manager is about: `nodefs.available` is of bytes, `pid.available` is not. */
@@ -43,8 +43,10 @@ export const distanceText = (distance: number): string => `${Number(distance.toP
 
 const UNITS = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
 
-/** Bytes for the eye: `512 MiB`, `23.5 GiB`; at most one decimal, rounded by `round`. */
-export function humanBytes(bytes: number, round: (size: number) => number = Math.round): string {
+/** Bytes for the eye: `512 MiB`, `23.5 GiB`; at most one decimal. */
+export const humanBytes = (bytes: number): string => roundedBytes(bytes, Math.round);
+
+function roundedBytes(bytes: number, round: (size: number) => number): string {
   const rounded = (size: number): number => round(size * 10) / 10;
   let size = bytes;
   let unit = 0;
