@@ -60,7 +60,8 @@ export async function packed(
   const compressed = isText(type) && takesGzip(req) && body.length >= WORTH_COMPRESSING ? gzip?.(body) : undefined;
   const sent = compressed === undefined ? headers : { ...headers, "content-encoding": "gzip", vary: "accept-encoding" };
   const whole = { ...reply, body: compressed ?? body, headers: sent, isPacked: true };
-  const tags = (req.method === "GET" || req.method === "HEAD") && status === 200 && untagged !== true && !isOwn(type, req);
+  const tags =
+    (req.method === "GET" || req.method === "HEAD") && status === 200 && untagged !== true && !isOwn(type, req);
   if (!tags) return whole;
   const tag = `"${(await sha256(body)).slice(0, 32)}"`;
   // compressed it is another representation of the same

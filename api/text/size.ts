@@ -70,7 +70,9 @@ export const isBytes = (resource: string): boolean =>
 
 /** A value of a cgroup's file as people read it: memory and huge pages in bytes, everything else as it is. */
 export const fileValueText = (file: string, value: string): string =>
-  /^(memory|hugetlb)\..*(bytes|max|min|low|high)$/.test(file) && /^\d+$/.test(value) ? humanBytes(Number(value)) : value;
+  /^(memory|hugetlb)\..*(bytes|max|min|low|high)$/.test(file) && /^\d+$/.test(value)
+    ? humanBytes(Number(value))
+    : value;
 
 /** A share of 0 to 1: `99.9 %`. Not rounded up, since 100 % says that nothing is left. */
 export const shareText = (share: number): string => `${(Math.floor(share * 1000) / 10).toFixed(1)} %`;

@@ -97,7 +97,8 @@ inBrowser("every page in a browser", fill, (ground) => {
 
   test("all choices of the nodes, a zone among them, stand on one line with their buttons on a desktop", async () => {
     const { page, close } = await ground.open("/", { viewport: { width: 1440, height: 900 } });
-    const bottom = (of: Locator): Promise<number> => of.evaluate((one) => Math.round(one.getBoundingClientRect().bottom));
+    const bottom = (of: Locator): Promise<number> =>
+      of.evaluate((one) => Math.round(one.getBoundingClientRect().bottom));
     const form = page.getByRole("search");
     const [zone, show] = [form.getByLabel("Zone"), form.getByRole("button", { name: "Show" })];
     expect(await zone.locator("option").count()).toBe(3);

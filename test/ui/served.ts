@@ -46,7 +46,12 @@ export async function served(options: Partial<ServeOptions> & { readonly dataDir
 }
 
 /** Decides over HTTP, and answers the decision. */
-export async function decided(url: string, kind: string, body: object, token?: string): Promise<{ readonly id: string }> {
+export async function decided(
+  url: string,
+  kind: string,
+  body: object,
+  token?: string,
+): Promise<{ readonly id: string }> {
   const response = await fetch(`${url}/v1/decisions/${kind}`, {
     method: "POST",
     headers: {

@@ -11,7 +11,9 @@ let revoke = async (): Promise<void> => {};
 const fill = async (url: string, dataDir: string): Promise<void> => {
   await decided(url, "cgroups", { snapshot: capturedNode("node-1") });
   const store = value(openNode({ file: historyFile(dataDir) }));
-  const made = value(await createToken(store, { name: "person", scopes: ["read", "decide"], node: null, now: Date.now() }));
+  const made = value(
+    await createToken(store, { name: "person", scopes: ["read", "decide"], node: null, now: Date.now() }),
+  );
   token = made.token;
   revoke = async () => {
     value(await revokeToken(store, made.row.id, Date.now()));

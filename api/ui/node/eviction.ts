@@ -120,7 +120,8 @@ function forecastText(forecast: Forecast): readonly string[] {
   const change =
     perMinute === 0 ? "steady" : `${perMinute > 0 ? "+" : ""}${signalText(threshold.signal, perMinute)}/min`;
   if (belowInMs === null) return [`${change}: not coming nearer`];
-  const after = (ms: number, what: string): string => (soonText(ms) === "now" ? "now" : `${durationText(ms)} after ${what}`);
+  const after = (ms: number, what: string): string =>
+    soonText(ms) === "now" ? "now" : `${durationText(ms)} after ${what}`;
   const met = `met ${after(belowInMs, "these stats")}`;
   // of a threshold that is met the pass counts what is left of its grace period
   const evictsAfter = belowInMs === 0 ? "this pass" : "these stats";
@@ -253,7 +254,10 @@ export function evictionSection(view: NodeView, lists: Lists): Html {
 
 /** Told of stats that are older than a pass's usually are, so that nobody counts a forecast from when it was decided. */
 const OLD_STATS_MS = 60_000;
-function statsTime({ thresholds }: EvictionDecision, { decidedAtMs }: Pick<DecisionHead, "decidedAtMs">): Html | string {
+function statsTime(
+  { thresholds }: EvictionDecision,
+  { decidedAtMs }: Pick<DecisionHead, "decidedAtMs">,
+): Html | string {
   const atMs = latestOf(thresholds);
   return atMs === null || decidedAtMs - atMs <= OLD_STATS_MS ? "" : html` on stats of ${moment(atMs)}`;
 }
