@@ -29,8 +29,20 @@ function counted() {
 
 test("the points of many passes are drawn from the bodies of a few", async () => {
   const { store, reads } = counted();
-  const { decide, show } = subject({ store });
+  const { app, decide, show } = subject({ store });
   for (let i = 0; i < 100; i++) await decide("eviction", { snapshot: passAt(i, 2000 - 10 * i) });
+  // it was observed days before it was posted: what it foretold is over
+  const { thresholds } = (await (await app.request("/v1/nodes/n1")).json()) as {
+    thresholds: readonly { signal: string; type: string; observedAt: string; metAt: string | null }[];
+  };
+  const observedAt = "2026-11-21T06:41:21Z";
+  expect(thresholds.find(({ signal, type }) => signal === "memory.available" && type === "hard")).toMatchObject({
+    observedAt: expect.stringMatching(/^2026-11-21T06:41:21(?:\.000)?Z$/),
+    metAt: expect.stringMatching(/^2026-11-21T06:49:51(?:\.000)?Z$/),
+  });
+  expect((await show("/nodes/n1")).text("eviction")).toContain(
+    `on stats of ${observedAt.replace("T", " ").replace("Z", " UTC")}`,
+  );
   reads.count = 0;
   const { html, text } = await show("/nodes/n1");
   const { times, values, limits } = plotData(html, "memory.available");

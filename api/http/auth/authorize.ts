@@ -146,7 +146,7 @@ function tokenIn(authorization: string, basic: boolean): string | undefined {
 const ALL_REVOKED =
   "`nodewise token create` makes one; `nodewise token open --to-everyone` opens an API on loopback to everybody again";
 
-/** Without the token itself, since any page that a browser is led to could send what its session allows. */
+/** What changes something wants the token itself, since a session goes with every request that a page here makes. */
 const looksOnly = (): Result<never, Problem> =>
   problem("forbidden", "this browser's session may only look: it opens pages and GET requests", {
     advice: "send the token itself, `Authorization: Bearer nw_...`",
