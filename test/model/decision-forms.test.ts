@@ -58,7 +58,7 @@ function decide({ kind, snapshot, ask, goesOn = false }: Case): void {
   if (kind === "eviction") {
     const told = evictionSummary.safeParse(JSON.parse(summary ?? "null"));
     const times = (decision as EvictionDecision).thresholds.map(({ statsAtMs }) => statsAtMs ?? PASS_MS);
-    if (!told.success || told.data.thresholds.some(({ observedAtMs }) => !times.includes(observedAtMs ?? 0)))
+    if (!told.success || told.data.thresholds.some(({ observedAtMs }) => !times.some((ms) => ms === observedAtMs)))
       met.fault ??= `summary: ${summary}`;
   }
   for (const { because } of reasons) for (const { code } of because) met.codes.add(code);
