@@ -216,10 +216,10 @@ async function serve(
       closing.abort();
       await listening.value.close(GRACE_MS);
       await warming;
-      await otlp?.close();
+      const told = otlp?.close();
       await deciding.close();
       for (const work of atEnd) await work();
-      await decisionLog.value?.close();
+      await Promise.all([told, decisionLog.value?.close()]);
       await store.close();
       log.info({ url }, "closed");
       ownLog?.flush();

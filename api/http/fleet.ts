@@ -104,8 +104,9 @@ export async function getNode(exchange: Exchange): Promise<Result<Reply, Problem
   return json({ ...listedNode(node), labels: node.labels, thresholds, countedSince: rfc3339(sinceMs), latest });
 }
 
-const headroomOf = ({ metAtMs, soonMs: _, ...rest }: Headroom) => ({
+const headroomOf = ({ observedAtMs, metAtMs, soonMs: _, ...rest }: Headroom) => ({
   ...rest,
+  observedAt: rfc3339(observedAtMs),
   metAt: metAtMs === null ? null : rfc3339(metAtMs),
 });
 

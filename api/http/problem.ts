@@ -37,7 +37,11 @@ export const PROBLEMS = {
     advice:
       "send `Authorization: Bearer nw_...`, or Basic with the token as the password to look at something; in a browser open /sign-in. `nodewise token create` makes one",
   },
-  forbidden: { status: 403, title: "the token's scopes do not allow this", advice: "use a token with the scope named" },
+  forbidden: {
+    status: 403,
+    title: "the token or the session does not allow this",
+    advice: "use a token with the scope named",
+  },
   forbidden_node: {
     status: 403,
     title: "the token speaks for another node",

@@ -2,7 +2,7 @@ import type { Context } from "hono";
 import type { Result } from "../model/result.ts";
 import type { Ports, Reply } from "../ports.ts";
 import type { Problem } from "../service/problem.ts";
-import { sessionIn } from "./auth/session.ts";
+import { sessionsIn } from "./auth/session.ts";
 import { PROBLEM_TYPE, problemText, statusOf } from "./problem.ts";
 
 /** The headers of every answer: nothing of it is sniffed, framed, or loaded into another site's page. */
@@ -60,7 +60,8 @@ export async function packed(
   const compressed = isText(type) && takesGzip(req) && body.length >= WORTH_COMPRESSING ? gzip?.(body) : undefined;
   const sent = compressed === undefined ? headers : { ...headers, "content-encoding": "gzip", vary: "accept-encoding" };
   const whole = { ...reply, body: compressed ?? body, headers: sent, isPacked: true };
-  const tags = (req.method === "GET" || req.method === "HEAD") && status === 200 && untagged !== true;
+  const tags =
+    (req.method === "GET" || req.method === "HEAD") && status === 200 && untagged !== true && !isOwn(type, req);
   if (!tags) return whole;
   const tag = `"${(await sha256(body)).slice(0, 32)}"`;
   // compressed it is another representation of the same
@@ -69,12 +70,17 @@ export async function packed(
   return matches(req.header("if-none-match"), tag) ? { ...tagged, status: 304, body: "" } : tagged;
 }
 
+const hasSession = (req: Context["req"]): boolean => sessionsIn(req.header("cookie")).length > 0;
+/** A page that somebody had to show a token or a session for: whoever comes back to the browser must show it again. */
+const isOwn = (type: string, req: Context["req"]): boolean =>
+  isPage(type) && (hasSession(req) || req.header("authorization") !== undefined);
+
 const isPage = (type: string): boolean => type.startsWith("text/html");
 /** Between these a page has what only a browser with a session is shown; texts of others have no such marks unescaped. */
 export const SIGNED_IN = ["<!--signed-in-->", "<!--/signed-in-->"] as const;
 function forCaller(text: string, req: Context["req"]): string {
   const [from, to] = SIGNED_IN.map((mark) => text.indexOf(mark)) as [number, number];
-  if (from < 0 || sessionIn(req.header("cookie")) !== undefined) return text;
+  if (from < 0 || hasSession(req)) return text;
   return text.slice(0, from) + text.slice(to + SIGNED_IN[1].length);
 }
 

@@ -316,6 +316,8 @@ const thresholdSummary = z.strictObject({
   distance: z.number(),
   capacity: z.number().nullable(),
   belowInMs: z.number().nullable(),
+  /** When the signal was observed; null: nothing told it, or a version wrote this that did not keep it. */
+  observedAtMs: z.number().nullable().default(null),
 });
 export const pressureConditions = z.array(z.enum(PRESSURE_CONDITIONS));
 /** The summary of a node's newest eviction pass for lists and metrics of all nodes. */
@@ -325,12 +327,13 @@ export const evictionSummary = z.strictObject({
 });
 export type EvictionSummary = Readonly<z.output<typeof evictionSummary>>;
 
-function summaryOf({ conditions, thresholds, forecast }: EvictionDecision): EvictionSummary {
+function summaryOf({ conditions, thresholds, forecast }: EvictionDecision, passAtMs: number | null): EvictionSummary {
   return {
     conditions: conditions.map(({ type }) => type),
     thresholds: forecast.map(({ threshold: { signal, value, graceMs }, distance, belowInMs }) => {
       const state = thresholds.find((t) => t.signal === signal && t.value === value && t.graceMs === graceMs);
-      return { signal, value, graceMs, distance, capacity: state?.capacity ?? null, belowInMs };
+      const { capacity = null, statsAtMs = null } = state ?? {};
+      return { signal, value, graceMs, distance, capacity, belowInMs, observedAtMs: statsAtMs ?? passAtMs };
     }),
   };
 }

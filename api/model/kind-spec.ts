@@ -88,8 +88,11 @@ export interface KindSpec {
    * can be found by it; null: this one has none. Absent: the kind has none.
    */
   reasonOf?(decision: never): string | null;
-  /** The part of a decision that stands for its node in lists and metrics of all nodes. Absent: the verdict is enough. */
-  summaryOf?(decision: never): unknown;
+  /**
+   * The part of a decision that stands for its node in lists and metrics of all nodes. `passAtMs`: when the snapshot was observed;
+   * null: it does not say. Absent: the verdict is enough.
+   */
+  summaryOf?(decision: never, passAtMs: number | null): unknown;
   /**
    * What a decision about a node does to its pods, each as often as it says something of it: the pods whose parts differ are those
    * of which two decisions about the node differ. Absent: it does nothing to a pod but the one that is asked about.

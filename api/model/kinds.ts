@@ -69,9 +69,10 @@ export const filterOfWord = <K extends string>(kind: K | undefined, word: string
 export function notesOf(
   kind: Kind,
   decision: unknown,
+  passAtMs: number | null,
 ): { readonly reason: string | null; readonly summary: string | null } {
   const spec = specOf(kind);
-  const summary = spec.summaryOf?.(decision as never);
+  const summary = spec.summaryOf?.(decision as never, passAtMs);
   return {
     reason: spec.reasonOf?.(decision as never) ?? null,
     summary: summary === undefined ? null : JSON.stringify(summary),

@@ -12,19 +12,25 @@ const MAX_MEANT = 3;
 
 /**
  * The words that somebody may have meant who typed one that there is not: the nearest by letters, else those that begin with it, as
- * `eviction` with `evict`, else those that end with it, as `image-gc` with `gc`. None: it is like none of them.
+ * `eviction` with `evict`, else those that end with it, as `image-gc` with `gc`, else those whose first parts it is near, as
+ * `xeon-2s` with `xeom`. None: it is like none of them.
  */
 export function meantNames(given: string, names: readonly string[]): readonly string[] {
   const near = nearName(given, names);
   if (near !== null) return [near];
   const word = given.toLowerCase();
   if (word.length < 2) return [];
-  const begun = names.filter((name) => name.toLowerCase().startsWith(word));
-  return (begun.length > 0 ? begun : names.filter((name) => name.toLowerCase().endsWith(`-${word}`))).slice(
-    0,
-    MAX_MEANT,
-  );
+  const begunBy = (by: string): readonly string[] => names.filter((name) => name.toLowerCase().startsWith(by));
+  const begun = begunBy(word);
+  if (begun.length > 0) return begun.slice(0, MAX_MEANT);
+  const ended = names.filter((name) => name.toLowerCase().endsWith(`-${word}`));
+  if (ended.length > 0) return ended.slice(0, MAX_MEANT);
+  const firstParts = names.flatMap((name) => Array.from(name.matchAll(/-/g), ({ index }) => name.slice(0, index)));
+  const first = word.length < SHORTEST_PART ? null : nearName(word, firstParts);
+  return first === null ? [] : begunBy(`${first.toLowerCase()}-`).slice(0, MAX_MEANT);
 }
+/** Shorter ones are near to too many. */
+const SHORTEST_PART = 4;
 
 /** The only one that may have been meant; null: none, or several. */
 export function meantName(given: string, names: readonly string[]): string | null {

@@ -105,7 +105,7 @@ export function answerTo(
       verdict,
       parts: { decision, reasons, needs, next },
       chosen: chosenPod(decision),
-      notes: notesOf(kind, decision),
+      notes: notesOf(kind, decision, passTimeOf(snapshot)?.atMs ?? null),
       told: removalsIn(kind, decision),
       looksAtImages: "reclaim" in decision && (decision.reclaim?.takes?.images ?? null) !== null,
     }),

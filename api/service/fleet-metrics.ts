@@ -2,7 +2,7 @@ import type { OutcomeTally, RefusalCount } from "../../db/rows.ts";
 import { PRESSURE_CONDITIONS } from "../model/eviction.ts";
 import { AGREEMENT_VERDICTS, OUTCOME_KINDS } from "../model/outcome.ts";
 import { quoted } from "../observe/plain-metrics.ts";
-import { type FleetNode, type Headroom, ordered, SEVERITIES, SILENT_MS } from "./fleet.ts";
+import { type FleetNode, type Headroom, isOld, ordered, SEVERITIES } from "./fleet.ts";
 
 /** Nodes with series of their own, unless told otherwise: each has about 30. */
 export const DEFAULT_METRICS_NODES = 100;
@@ -30,12 +30,15 @@ interface NodeGauge {
 }
 
 const ofThresholds =
-  (measured: (one: Headroom, node: FleetNode, nowMs: number) => number | null): NodeGauge["samplesOf"] =>
+  (measured: (one: Headroom, nowMs: number) => number | null): NodeGauge["samplesOf"] =>
   (node, nowMs) =>
     node.headroom.flatMap((one): Sample[] => {
-      const value = measured(one, node, nowMs);
+      const value = measured(one, nowMs);
       return value === null ? [] : [[value, { node: node.name, signal: one.signal, type: one.type }]];
     });
+
+const secondsUntil = (room: Headroom, nowMs: number): number | null =>
+  room.metAtMs === null || isOld(room, nowMs) ? null : Math.max(0, room.metAtMs - nowMs) / 1000;
 
 /** The gauges that each node has for itself. */
 const NODE_GAUGES: readonly NodeGauge[] = [
@@ -118,11 +121,6 @@ export function fleetMetrics(
       ),
     ),
   ].join("");
-}
-
-function secondsUntil({ metAtMs }: Headroom, { latest }: FleetNode, nowMs: number): number | null {
-  const isOld = nowMs - (latest.eviction?.decidedAtMs ?? 0) > SILENT_MS;
-  return metAtMs === null || isOld ? null : Math.max(0, metAtMs - nowMs) / 1000;
 }
 
 /** Each kind with each verdict; the last of them leaves a 0. */

@@ -42,9 +42,11 @@ export interface Headroom {
   readonly distance: number;
   /** The same as a share of the capacity; null: the capacity is not known. */
   readonly ratio: number | null;
+  /** When this was observed, not when the pass was recorded; of a clock that is ahead of this one, the latter. */
+  readonly observedAtMs: number;
   /** When it is met at the pass's slope; null: it is not falling, or not known. */
   readonly metAtMs: number | null;
-  /** The same within the hour, of a pass that is not old; 0: it is met; null: not by what is known. */
+  /** The same within the hour, of what was not observed long ago; 0: it is met; null: not by what is known. */
   readonly soonMs: number | null;
 }
 
@@ -193,22 +195,29 @@ function summaryOf(pass: LatestRow | undefined): EvictionSummary | null {
   return parsed.success ? parsed.data : null;
 }
 
+/** Observed so long ago that a forecast of it tells nothing any more. */
+export const isOld = ({ observedAtMs }: Pick<Headroom, "observedAtMs">, nowMs: number): boolean =>
+  nowMs - observedAtMs > SILENT_MS;
+
 function headroomOf(
   summary: EvictionSummary | null,
   decidedAtMs: number,
   nowMs: number,
 ): Pick<FleetNode, "headroom" | "firstMetMs"> {
-  const isOld = nowMs - decidedAtMs > SILENT_MS;
-  const all = (summary?.thresholds ?? []).map(({ signal, value, graceMs, distance, capacity, belowInMs }): Headroom => {
-    const isForecast = belowInMs !== null && belowInMs <= FORECAST_MS && !isOld;
+  const all = (summary?.thresholds ?? []).map((one): Headroom => {
+    const { signal, value, graceMs, distance, capacity, belowInMs } = one;
+    const observedAtMs = Math.min(one.observedAtMs ?? decidedAtMs, decidedAtMs);
+    const metAtMs = belowInMs === null ? null : observedAtMs + belowInMs;
+    const isForecast = belowInMs !== null && belowInMs <= FORECAST_MS && !isOld({ observedAtMs }, nowMs);
     return {
       signal,
       threshold: value,
       type: graceMs === 0 ? "hard" : "soft",
       distance,
       ratio: capacity === null || capacity <= 0 ? null : distance / capacity,
-      metAtMs: belowInMs === null ? null : decidedAtMs + belowInMs,
-      soonMs: distance < 0 ? 0 : isForecast ? decidedAtMs + belowInMs : null,
+      observedAtMs,
+      metAtMs,
+      soonMs: distance < 0 ? 0 : isForecast ? metAtMs : null,
     };
   });
   all.sort((a, b) => (a.soonMs ?? NEVER) - (b.soonMs ?? NEVER) || (a.ratio ?? 1) - (b.ratio ?? 1));

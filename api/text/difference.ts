@@ -1,5 +1,5 @@
 import { isObject } from "../model/own.ts";
-import { amountText, humanBytes, isBytes, quantityText, resourceOfSignal } from "./size.ts";
+import { amountText, fileValueText, humanBytes, isBytes, quantityText, resourceOfSignal } from "./size.ts";
 import { printable } from "./style.ts";
 import { durationText, timeText } from "./time-text.ts";
 
@@ -69,9 +69,15 @@ function readText(path: string, value: unknown, resource: string | undefined, lo
   if (value === undefined || value === null) return "(none)";
   const member = /([^.[\]"]+|"[^"]+")\]*$/.exec(path)?.[1]?.replaceAll('"', "") ?? "";
   if (typeof value === "number") return numberText(member, value, resource);
-  if (typeof value === "string") return exactText(quantityText(resourceIn(member, resource), value), longest);
+  if (typeof value === "string") {
+    const file = CGROUP_FILE.exec(path)?.[1];
+    const text = file === undefined ? quantityText(resourceIn(member, resource), value) : fileValueText(file, value);
+    return exactText(text, longest);
+  }
   return typeof value === "object" ? clipped(shortText(value), longest) : exactText(value, longest);
 }
+
+const CGROUP_FILE = /\.files\["([^"]+)"\]\.value$/;
 
 /** Members that hold amounts of the resource that the object around them names. */
 const AMOUNTS =
@@ -81,7 +87,7 @@ const resourceIn = (member: string, resource: string | undefined): string =>
   resourceOfSignal(resource !== undefined && AMOUNTS.test(member) ? resource : member);
 
 function numberText(member: string, value: number, resource: string | undefined): string {
-  if (/Bytes$/.test(member)) return humanBytes(value);
+  if (/Bytes$|^freeMemory$/.test(member)) return humanBytes(value);
   if (/(?:At|until)Ms$/.test(member)) return timeText(value);
   if (/InMs$/.test(member) && value < 1000) return "now";
   if (/Ms$/.test(member)) return durationText(value);

@@ -20,20 +20,11 @@ export const quantityText = (resource: string, text: string, isExact = false): s
 export const writtenText = (resource: string, text: string, isExact = false): string =>
   /^\d+$/.test(text) ? quantityText(resource, text, isExact) : text;
 
-/**
- * An amount that a limit is to be set to, as one writes it in a manifest: of three digits or more, and rounded so that it holds what
- * the exact one does, `713Ki` for at least 729089 bytes.
- */
+/** An amount that another is to be at least or at most, for the eye, and rounded so that it holds: `15.9 KiB` for at most 16383 bytes. */
 export function boundText(resource: string, bound: "least" | "most", units: number, isExact = false): string {
-  if (!isBytes(resource) || isExact) return amountText(resource, units, true);
-  const power = Math.max(
-    0,
-    MANIFEST_UNITS.findLastIndex((_, i) => units >= 100 * 1024 ** i),
-  );
-  const count = units / 1024 ** power;
-  return `${bound === "least" ? Math.ceil(count) : Math.floor(count)}${MANIFEST_UNITS[power]}`;
+  if (!isBytes(resource) || isExact) return amountText(resource, units, isExact);
+  return roundedBytes(units, bound === "least" ? Math.ceil : Math.floor);
 }
-const MANIFEST_UNITS = ["", "Ki", "Mi", "Gi"];
 
 /** The resource that a signal of the eviction manager is about: `nodefs.available` is of bytes, `pid.available` is not. */
 export const resourceOfSignal = (signal: string): string => {
@@ -53,14 +44,17 @@ export const distanceText = (distance: number): string => `${Number(distance.toP
 const UNITS = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
 
 /** Bytes for the eye: `512 MiB`, `23.5 GiB`; at most one decimal. */
-export function humanBytes(bytes: number): string {
+export const humanBytes = (bytes: number): string => roundedBytes(bytes, Math.round);
+
+function roundedBytes(bytes: number, round: (size: number) => number): string {
+  const rounded = (size: number): number => round(size * 10) / 10;
   let size = bytes;
   let unit = 0;
-  while (Math.abs(Math.round(size * 10) / 10) >= 1024 && unit < UNITS.length - 1) {
+  while (Math.abs(rounded(size)) >= 1024 && unit < UNITS.length - 1) {
     size /= 1024;
     unit++;
   }
-  return `${Math.round(size * 10) / 10} ${UNITS[unit]}`;
+  return `${rounded(size)} ${UNITS[unit]}`;
 }
 
 /** The size of a quantity's text in its unit, for drawing; 0 for what is no quantity. */
@@ -73,6 +67,12 @@ const units = (amount: Amount): number => (typeof amount === "number" ? amount /
 /** Checks that a resource is counted in bytes. */
 export const isBytes = (resource: string): boolean =>
   resource === "memory" || resource.endsWith("storage") || resource.startsWith("hugepages-");
+
+/** A value of a cgroup's file as people read it: memory and huge pages in bytes, everything else as it is. */
+export const fileValueText = (file: string, value: string): string =>
+  /^(memory|hugetlb)\..*(bytes|max|min|low|high)$/.test(file) && /^\d+$/.test(value)
+    ? humanBytes(Number(value))
+    : value;
 
 /** A share of 0 to 1: `99.9 %`. Not rounded up, since 100 % says that nothing is left. */
 export const shareText = (share: number): string => `${(Math.floor(share * 1000) / 10).toFixed(1)} %`;

@@ -4,7 +4,7 @@ import { PROBLEMS } from "../http/problem.ts";
 import { perObject } from "../model/cache.ts";
 import type { Result } from "../model/result.ts";
 import type { Reply } from "../ports.ts";
-import { html } from "./html.ts";
+import { breakable, html } from "./html.ts";
 import { all, type Html, page, prose } from "./page.ts";
 
 type Loose = Readonly<Record<string, unknown>>;
@@ -68,7 +68,7 @@ function contents(document: OpenApiDocument): Html | Promise<Html> {
   const group = (title: string, links: readonly Html[] | readonly Promise<Html>[]): Html | Promise<Html> =>
     html`<details class="card"><summary>${title} <span class="soft">${links.length}</span></summary><ul class="names">${all(links)}</ul></details>`;
   const link = (id: string, words: string, title = ""): Html =>
-    html`<li><a href="#${id}" title="${title}"><code>${words}</code></a></li>` as Html;
+    html`<li><a href="#${id}" title="${title}"><code>${breakable(words)}</code></a></li>` as Html;
   return html`<nav id="contents" class="contents" aria-label="Contents">${all([
     ...[...byTag].map(([tag, list]) =>
       group(
@@ -102,7 +102,7 @@ const operations = (document: OpenApiDocument): Promise<Html> =>
   );
 
 const section = (method: string, path: string, operation: Described): Html | Promise<Html> => html`
-<h3 id="${operation.operationId}"><code><span class="method">${method}</span> ${path}</code></h3>
+<h3 id="${operation.operationId}"><code><span class="method">${method}</span> ${breakable(path)}</code></h3>
 <p>${operation.summary}. ${prose(operation.description ?? "")} ${operation["x-scope"] === undefined ? "" : html`<span class="soft">Scope: ${operation["x-scope"]}.</span>`}</p>
 ${parameters(operation)}${example(operation)}${answers(operation)}`;
 

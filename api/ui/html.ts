@@ -45,9 +45,9 @@ export const quantityShown = (resource: string, written: string): Html | string 
 export const nodeName = (name: string, shown: Html | string = name): Html =>
   html`<a class="node-name" href="/nodes/${encodeURIComponent(name)}" title="${name}">${shown}</a>`;
 
-/** A path or a host's name, which is broken behind its points where it is too long for a line. */
+/** A path or a host's name, which is broken behind its points and strokes where it is too long for a line. */
 export const breakable = (path: string): Html =>
-  html`${path.split(/(?<=\.)/).map((step, i) => (i === 0 ? step : html`<wbr>${step}`))}` as Html;
+  html`${path.split(/(?<=[./])/).map((step, i) => (i === 0 ? step : html`<wbr>${step}`))}` as Html;
 
 /** A pod's name, or what is `shown` of it, as the link to its story on a node; one that is gone from the snapshot has only its uid. */
 export const podLink = (node: string, { namespace, name, uid }: PodRef, shown?: Html): Html =>

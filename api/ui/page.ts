@@ -28,6 +28,7 @@ export interface PageOptions {
   /** Which of the head line's places this is. */
   readonly place?: Place;
   readonly status?: number;
+  readonly headers?: Reply["headers"];
   /** Beside the style sheet and `live.js`, which every page has; `page.js` comes with it. */
   readonly assets?: readonly AssetName[];
   /** The page changes when something is decided: about this node, or (empty) about any. Absent: it stays as it is. */
@@ -42,7 +43,7 @@ const SIGN_OUT = raw(
 export async function page(
   title: string,
   content: Html | Promise<Html>,
-  { place, status = 200, assets = [], live }: PageOptions = {},
+  { place, status = 200, headers = {}, assets = [], live }: PageOptions = {},
 ): Promise<Result<Reply, never>> {
   const styles = assets.filter((name) => name.endsWith(".css"));
   // those of packages are no modules, and come first
@@ -75,7 +76,7 @@ ${await content}
     status,
     type: PAGE_TYPE,
     body: String(text),
-    headers: { "content-security-policy": POLICY, "x-frame-options": "DENY" },
+    headers: { "content-security-policy": POLICY, "x-frame-options": "DENY", ...headers },
   });
 }
 const PAGE_TYPE = "text/html; charset=utf-8";

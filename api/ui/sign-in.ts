@@ -1,4 +1,4 @@
-import { callerWith, signedInBy } from "../http/auth/authorize.ts";
+import { BEARER, callerWith, signedInBy } from "../http/auth/authorize.ts";
 import { LASTS, LONGEST, sessionOf, setCookie } from "../http/auth/session.ts";
 import { type Exchange, queryOf } from "../http/route.ts";
 import { ok, type Result } from "../model/result.ts";
@@ -8,8 +8,8 @@ import { formFields } from "./form-fields.ts";
 import { html } from "./html.ts";
 import { type Html, page, signInForm } from "./page.ts";
 
-/** A path of this server, whatever was given. */
-const ownPath = (to = ""): string => (/^\/(?![/\\])[\x21-\x7e]*$/.test(to) ? to : "/");
+/** A path of this server that can be opened, whatever was given; signing in or out again is none. */
+const ownPath = (to = ""): string => (/^\/(?![/\\]|sign-(?:in|out)\b)[\x21-\x7e]*$/.test(to) ? to : "/");
 
 /** GET /sign-in */
 export async function getSignIn(exchange: Exchange): Promise<Result<Reply, Problem>> {
@@ -43,13 +43,13 @@ export async function postSignIn(exchange: Exchange): Promise<Result<Reply, Prob
 export const postSignOut = ({ c, ports }: Exchange): Result<Reply, Problem> =>
   leadTo("/sign-in", setCookie(c, ports.auth));
 
-const signInPage = (content: Html | Promise<Html>, status: number): Promise<Result<Reply, never>> =>
+const signInPage = (content: Html | Promise<Html>, status: 200 | 401): Promise<Result<Reply, never>> =>
   page(
     "Sign in",
     html`${content}<p class="soft">A token is made by <code>nodewise token create</code>. This browser keeps a session in its place, which ends
 after ${LASTS / 60} minutes without use, ${LONGEST / 3600} hours after it began, or with the token. Programs send the token as
 <code>Authorization: Bearer nw_…</code>, or as the password of Basic authentication.</p>`,
-    { status },
+    { status, headers: status === 401 ? { "www-authenticate": BEARER } : {} },
   );
 
 const signedIn = (id: string): Html => html`<p>You are signed in with token <code>${id}</code>.</p>`;

@@ -76,6 +76,62 @@ test("an administrator's token that is kept outside the history opens a session,
   expect((await without.request("/", { headers: { ...HTML, cookie } })).status).toBe(401);
 });
 
+test("a cookie of the same name that is none of ours hides no session", async () => {
+  const { app, first } = await signedIn();
+  const own = first.split(";")[0] ?? "";
+  const forged = own.replace(/[0-9a-f]{64}$/, "0".repeat(64));
+  const statusOf = async (cookie: string) => (await app.request("/", { headers: { ...HTML, cookie } })).status;
+  expect(await statusOf(`nodewise=junk; ${own}`)).toBe(200);
+  expect(await statusOf(`${forged}; other=1; ${own}`)).toBe(200);
+  expect(await statusOf(`nodewise=junk; ${forged}`)).toBe(401);
+});
+
+test("what a session opened is not kept by the browser; what needs none may be", async () => {
+  const { app, first, token } = await signedIn();
+  const cookie = first.split(";")[0] ?? "";
+  for (const headers of [{ cookie }, { authorization: `Basic ${btoa(`me:${token}`)}` }])
+    for (const path of ["/", "/decisions", "/docs"]) {
+      const answer = await app.request(path, { headers: { ...HTML, ...headers } });
+      expect([answer.status, answer.headers.get("cache-control"), answer.headers.get("etag")], path).toEqual([
+        ...[200, "no-store", null],
+      ]);
+    }
+  expect((await app.request("/docs", { headers: HTML })).headers.get("cache-control")).toBe("private, no-cache");
+});
+
+test("a session may only look, and one that has ended is told as such", async () => {
+  const { app, first, after } = await signedIn();
+  const headers = { cookie: first.split(";")[0] ?? "", "content-type": "application/json" };
+  const post = async () => {
+    const answer = await app.request("/v1/decisions/cgroups", { method: "POST", headers, body: "{}" });
+    return { status: answer.status, ...((await answer.json()) as { detail: string; advice: string }) };
+  };
+  expect(await post()).toMatchObject({
+    status: 403,
+    detail: "this browser's session may only look: it opens pages and GET requests",
+    advice: "send the token itself, `Authorization: Bearer nw_...`",
+  });
+  after(60);
+  const ended = "this browser's session has ended, or its token was revoked: sign in again";
+  expect(await post()).toMatchObject({ status: 401, detail: ended });
+  expect(await (await app.request("/", { headers: { ...HTML, ...headers } })).text()).toContain("session has ended");
+});
+
+test("signing in leads to a page that can be opened; a wrong token is answered as HTTP wants it", async () => {
+  const { app, token } = await signedIn();
+  const signIn = (fields: Record<string, string>) =>
+    app.request("/sign-in", { method: "POST", body: new URLSearchParams(fields) });
+  for (const [to, location] of [
+    ["/nodes/n?range=1h#eviction", "/nodes/n?range=1h#eviction"],
+    ["/sign-out", "/"],
+    ["/sign-in?to=%2F", "/"],
+    ["//elsewhere", "/"],
+  ] as const)
+    expect((await signIn({ token, to })).headers.get("location"), to).toBe(location);
+  const wrong = await signIn({ token: "nw_wrong", to: "/" });
+  expect([wrong.status, wrong.headers.get("www-authenticate")]).toEqual([401, 'Bearer realm="nodewise"']);
+});
+
 test("over HTTPS the cookie is secure, also behind a proxy that is trusted to say so", async () => {
   const forwarded = { "x-forwarded-proto": "https" };
   const trusting = { auth: { required: true, hosts: null, trustForwardedHost: true } };

@@ -85,7 +85,7 @@ ADMITTED  default/guar-int (on the node already)
     );
     expect(ran.stdout).toContain("▶ what the kubelet shows: the first of them; each alone would refuse\n");
     expect(ran.stdout).toContain(
-      "- with at most 50m cpu (4950m less) and at most 22089Mi memory (78.4 GiB less) requested it would come in\n",
+      "- with at most 50m cpu (4950m less) and at most 21.5 GiB memory (78.4 GiB less) requested it would come in\n",
     );
   });
 

@@ -30,6 +30,18 @@ describe.concurrent("decide that cannot answer", () => {
     expect(JSON.parse(json.stdout).refusal).toMatchObject({ code: "needs_input", needs: ["cgroup.version", "pods"] });
   });
 
+  test("a file that no option takes is told with the option that takes it", async () => {
+    for (const [name, word] of [
+      ["node.json", "node.json"],
+      ["my node.json", "'my node.json'"],
+    ] as const)
+      expect(await run(["decide", "eviction", name])).toMatchObject({
+        code: 2,
+        stdout: "",
+        stderr: `nodewise: '${name}' is no option of 'eviction': give a node's snapshot by --snapshot ${word}\n(\`--help\` shows what there is)\n`,
+      });
+  });
+
   test("of stats that were given it is told what they lack, and not that they were to be given", async () => {
     const { runtime: _, ...node } = JSON.parse(readFileSync(realNode("stats-summary.json"), "utf8")).node;
     const stats = ["--stats", file("stats.json", JSON.stringify({ node, pods: [] }))];

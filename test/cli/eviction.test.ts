@@ -63,7 +63,7 @@ unwatched: not looked at in a kubelet's first pass, which this is without --fact
 4  default/sidecar                0  988 KiB   56 MiB        -55 MiB
 5  default/podlevel               0  1.1 MiB   64 MiB      -62.9 MiB`);
     expect(ran.stdout).toContain(
-      "- with a request of 713Ki for memory, default/besteffort would rank 2nd: default/burst-nolim would go first\n",
+      "- with a request of 712.1 KiB for memory, default/besteffort would rank 2nd: default/burst-nolim would go first\n",
     );
   });
 

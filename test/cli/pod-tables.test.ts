@@ -135,11 +135,14 @@ describe("texts for the eye", () => {
     ]);
   });
   test("a bound is rounded to the side that still holds it", () => {
-    expect(boundText("memory", "least", 729_089)).toBe("713Ki");
-    expect(boundText("memory", "most", 622_591)).toBe("607Ki");
-    expect(boundText("memory", "least", 432013313)).toBe("413Mi");
-    expect(boundText("memory", "most", 432013312)).toBe("412Mi");
-    expect([boundText("memory", "least", 1), boundText("cpu", "most", 1500)]).toEqual(["1", "1500m"]);
+    expect(boundText("memory", "least", 729_089)).toBe("712.1 KiB");
+    expect(boundText("memory", "most", 622_591)).toBe("607.9 KiB");
+    expect(boundText("memory", "least", 432013313)).toBe("412.1 MiB");
+    expect(boundText("memory", "most", 432013312)).toBe("412 MiB");
+    // never more than what it must stay below
+    expect(boundText("memory", "most", 16_383)).toBe("15.9 KiB");
+    expect(boundText("pid", "most", 16_383)).toBe("16,383");
+    expect([boundText("memory", "least", 1), boundText("cpu", "most", 1500)]).toEqual(["1 B", "1500m"]);
     expect(boundText("memory", "least", 729_089, true)).toBe("729089");
   });
   test("what is less than a second away is now", () => {

@@ -1,4 +1,6 @@
+import { once } from "node:events";
 import { existsSync, mkdtempSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { type AddressInfo, createServer, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
@@ -86,6 +88,43 @@ describe("nodewise api --decision-log", () => {
       expect(posts.at(-1)?.headers.authorization).toBe(expected);
       expect(stderr).not.toMatch(/from-the-/);
     }
+  });
+
+  test("endpoints that hang hold up the end for 3 seconds, and it is said how much was not delivered", async () => {
+    const open = new Set<Socket>();
+    const silent = createServer((socket) => open.add(socket.on("error", () => {}))).listen(0, "127.0.0.1");
+    await once(silent, "listening");
+    const to = `http://127.0.0.1:${(silent.address() as AddressInfo).port}`;
+    const { url, child, end } = await api("hangs", ["--decision-log", `${to}/logs`, "--otlp", to]);
+    const ids = [await decide(url, "1"), await decide(url, "2")];
+    // it waits for an answer when it is told to end
+    await vi.waitUntil(() => open.size > 0, PATIENT);
+    const began = performance.now();
+    child.kill("SIGTERM");
+    const { code, stderr } = await end;
+    const seconds = (performance.now() - began) / 1000;
+    for (const socket of open) socket.destroy();
+    silent.close();
+    expect(code).toBe(0);
+    expect(seconds).toBeLessThan(6);
+    const lines = stderr
+      .trim()
+      .split("\n")
+      .map((line) => JSON.parse(line));
+    const told = (text: string) => lines.filter(({ msg }) => msg === text);
+    expect(told("the API ends before the decision log is delivered: it waits in the history")).toMatchObject([
+      { receiver: `${to}/logs`, waiting: 2 },
+    ]);
+    // three a decision: the request, the decision, the history
+    expect(told("the API ends before its last telemetry is delivered: it is dropped")).toMatchObject([
+      { spans: 6, metrics: "not delivered" },
+    ]);
+    const { url: there, taken } = await receiver();
+    const next = await api("hangs", ["--decision-log", `${there}`]);
+    await vi.waitUntil(() => taken.length === 2, PATIENT);
+    expect(taken.map((one) => one.decision_id)).toEqual(ids);
+    next.child.kill("SIGTERM");
+    expect((await next.end).stderr).not.toContain("ends before");
   });
 
   test.each([

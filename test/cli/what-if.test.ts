@@ -166,7 +166,12 @@ describe.concurrent("nodewise machines", () => {
   test("an unknown name is bad usage", async () => {
     const ran = await run(["machines", "cray-1"]);
     expect(ran).toMatchObject({ code: 2, stdout: "" });
-    expect(ran.stderr).toBe("nodewise: no machine of the library is named `cray-1`: `nodewise machines` lists them\n");
+    expect(ran.stderr).toBe(
+      "nodewise: no machine of the library is named `cray-1`: there are arm64-1s, arm64-2s, desktop-hybrid, epyc-2s-nps1, epyc-2s-nps4, epyc-uncore-split, vm-small, xeon-2s, xeon-2s-snc2\n",
+    );
+    expect((await run(["machines", "epic"])).stderr).toBe(
+      "nodewise: no machine of the library is named `epic`: did you mean epyc-2s-nps1, epyc-2s-nps4 or epyc-uncore-split?\n",
+    );
   });
 });
 

@@ -184,7 +184,7 @@ function signIn(of: Of): void {
       expect(await (await of().fetch(path, { headers: browser })).text(), path).not.toContain("Sign out");
     // what changes something and is no page's form wants the header
     const post = { method: "POST", headers: { ...own, "content-type": "application/json" }, body: "{}" };
-    expect((await of().fetch("/v1/lint", post)).status).toBe(401);
+    expect((await of().fetch("/v1/lint", post)).status).toBe(403);
     const out = await of().fetch("/sign-out", { method: "POST", headers: own, redirect: "manual" });
     expect(out.headers.get("set-cookie")).toMatch(/^nodewise=; Max-Age=0; /);
     // neither the token itself, nor a session that was changed or is another token's

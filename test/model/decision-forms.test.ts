@@ -4,7 +4,12 @@ import { decodeAsk } from "../../api/model/asks.ts";
 import { type Facts, KINDS, type Kind, type ReasonCode } from "../../api/model/decision.ts";
 import { decodeSnapshot } from "../../api/model/decode.ts";
 import { END_REASONS, OF_A_RESOURCE } from "../../api/model/end-reasons.ts";
-import { EVICTION_SIGNALS, evictionSummary, PRESSURE_CONDITIONS } from "../../api/model/eviction.ts";
+import {
+  EVICTION_SIGNALS,
+  type EvictionDecision,
+  evictionSummary,
+  PRESSURE_CONDITIONS,
+} from "../../api/model/eviction.ts";
 import { KIND_SPECS, notesOf, REMEMBERING } from "../../api/model/kinds.ts";
 import { type Case, recordedCases } from "./decision-cases.ts";
 import { oddCases } from "./odd-cases.ts";
@@ -31,6 +36,8 @@ const seen = new Map<Kind, Seen>(
 );
 const of = (kind: Kind): Seen => seen.get(kind) as Seen;
 
+/** When a pass took place whose stats do not tell when they were taken. */
+const PASS_MS = 12_345;
 let facts: Facts = {};
 function decide({ kind, snapshot, ask, goesOn = false }: Case): void {
   const decoded = decodeSnapshot(snapshot);
@@ -45,11 +52,15 @@ function decide({ kind, snapshot, ask, goesOn = false }: Case): void {
   const met = of(kind);
   met.decided++;
   if (!parsed.success) met.fault ??= JSON.stringify(parsed.error.issues);
-  const { reason, summary } = notesOf(kind, decision);
+  const { reason, summary } = notesOf(kind, decision, PASS_MS);
   const { verdict } = answer.value;
   met.words.set(verdict, (met.words.get(verdict) ?? new Set()).add(reason));
-  if (kind === "eviction" && !evictionSummary.safeParse(JSON.parse(summary ?? "null")).success)
-    met.fault ??= `summary: ${summary}`;
+  if (kind === "eviction") {
+    const told = evictionSummary.safeParse(JSON.parse(summary ?? "null"));
+    const times = (decision as EvictionDecision).thresholds.map(({ statsAtMs }) => statsAtMs ?? PASS_MS);
+    if (!told.success || told.data.thresholds.some(({ observedAtMs }) => !times.some((ms) => ms === observedAtMs)))
+      met.fault ??= `summary: ${summary}`;
+  }
   for (const { because } of reasons) for (const { code } of because) met.codes.add(code);
 }
 

@@ -22,15 +22,15 @@ test("what is asked of no pod was decided, and other verdicts are words already"
 });
 
 test("an admission for which others are ended has the kubelet's word for that as its reason", () => {
-  const reasonOf = (decision: object) => notesOf("admission", decision).reason;
+  const reasonOf = (decision: object) => notesOf("admission", decision, null).reason;
   expect(reasonOf({ reason: "", preempt: [{}] })).toBe("Preempting");
   expect(reasonOf({ reason: "", preempt: [] })).toBeNull();
   expect(reasonOf({ reason: "OutOfcpu", preempt: [{}] })).toBe("OutOfcpu");
-  expect(notesOf("preemption", { admit: true, preempt: [{}], remainingReasons: [] }).reason).toBe("Preempting");
+  expect(notesOf("preemption", { admit: true, preempt: [{}], remainingReasons: [] }, null).reason).toBe("Preempting");
 });
 
 test("a claims decision has the event as its reason, also where all pods of the node are told", () => {
-  const reasonOf = (decision: object) => notesOf("claims", decision).reason;
+  const reasonOf = (decision: object) => notesOf("claims", decision, null).reason;
   const reason = "FailedPrepareDynamicResources";
   expect(reasonOf({ refusal: null, pods: [{ message: null }] })).toBeNull();
   expect(reasonOf({ refusal: null, pods: [{ message: null }, { message: "not allocated" }] })).toBe(reason);

@@ -207,6 +207,28 @@ test("what the kubelet refused and evicted counts for how a node stands, and a p
   expect(worst).toEqual(["evicted", "both", "refused", "well"]);
 });
 
+test("a forecast counts from when a signal was observed, not from when the pass was recorded", () => {
+  const falls = { signal: "memory.available", value: "1Gi", graceMs: 0, distance: 600, capacity: 1000 };
+  const nodeOf = (belowInMs: number, observedAtMs?: number | null) => {
+    const thresholds = [{ ...falls, belowInMs, ...(observedAtMs === undefined ? {} : { observedAtMs }) }];
+    const eviction = decided("calm", { summary: JSON.stringify({ conditions: [], thresholds }) });
+    return fleetNode(row("n", { latest: { eviction } }), NOW);
+  };
+  const MINUTE = 60_000;
+  const met = (node: ReturnType<typeof nodeOf>) => [node.headroom[0]?.metAtMs, node.firstMetMs, node.severity];
+  expect(met(nodeOf(5 * MINUTE, NOW - 4 * MINUTE))).toEqual([NOW + MINUTE, NOW + MINUTE, "pressure-soon"]);
+  // posted an hour after it was taken: it was due long ago, and says nothing of what comes
+  const old = nodeOf(5 * MINUTE, NOW - 60 * MINUTE);
+  expect(met(old)).toEqual([NOW - 55 * MINUTE, null, "ok"]);
+  const text = fleetMetrics([old, nodeOf(5 * MINUTE, NOW - MINUTE)], [], NOW, 9);
+  expect(text.match(/^nodewise_node_threshold_seconds{.*$/gm)).toEqual([
+    'nodewise_node_threshold_seconds{node="n",signal="memory.available",type="hard"} 240',
+  ]);
+  // of a clock that is ahead, of stats without a time, and of what a version wrote that kept none
+  for (const unknown of [NOW + 60 * MINUTE, null, undefined])
+    expect(met(nodeOf(5 * MINUTE, unknown))[0]).toBe(NOW + 5 * MINUTE);
+});
+
 test("without an eviction pass, or long after the last, a node's own conditions count; with neither it is not known", () => {
   const calm = (ago: number) => ({ eviction: { ...pass("calm", []), decidedAtMs: NOW - ago } });
   const how = (over: Partial<FleetRow>) => {

@@ -35,6 +35,25 @@ describe("where two answers differ, as people read it", () => {
     ]);
   });
 
+  test("a cgroup's memory files and what a NUMA node has free are amounts, its other files are not", () => {
+    const plan = (limit: string, shares: string) => ({
+      cgroups: [
+        {
+          path: "/kubepods",
+          files: [
+            { path: "memory.limit_in_bytes", value: limit },
+            { path: "cpu.shares", value: shares },
+          ],
+        },
+      ],
+    });
+    expect(lines(plan("24202768384", "10240"), plan("23665897472", "20480"))).toEqual([
+      'cgroups["/kubepods"].files["memory.limit_in_bytes"].value: 22.5 GiB -> 22 GiB',
+      'cgroups["/kubepods"].files["cpu.shares"].value: 10240 -> 20480',
+    ]);
+    expect(lines({ freeMemory: 15273775104 }, { freeMemory: 0 })).toEqual(["freeMemory: 14.2 GiB -> 0 B"]);
+  });
+
   test("bytes, times and durations are known by their names", () => {
     const now = { wantedBytes: null, firstObservedAtMs: null, untilMs: 1795242291566, minAgeMs: 120_000 };
     const then = { wantedBytes: 67306481664, firstObservedAtMs: 1795242291566, untilMs: 1795242591566, minAgeMs: 0 };

@@ -1,4 +1,4 @@
-import type { Page } from "playwright-core";
+import type { Locator, Page } from "playwright-core";
 import { expect, test } from "vitest";
 import { expectToFit } from "./browser.ts";
 import { everyPage, FULL, type OnePage } from "./every-page.ts";
@@ -18,14 +18,14 @@ const isPhone = ({ viewport }: (typeof LOOKS)[number][1]): boolean => (viewport?
 const CUT_TEXT = `[...document.querySelectorAll("pre.terminal")].filter((box) => box.scrollWidth > box.clientWidth + 1)
   .map((box) => box.textContent.slice(0, 99))`;
 
-/** Words of a comparison that stand on two lines. */
-const BROKEN_WORDS = `(() => {
+/** Words below a selector that stand on two lines. */
+const brokenWords = (within: string): string => `(() => {
   const broken = [];
   const texts = document.createTreeWalker(document.querySelector("main"), NodeFilter.SHOW_TEXT);
   while (texts.nextNode()) {
     const node = texts.currentNode;
-    if (node.parentElement.closest(".compare") === null) continue;
-    for (const { 0: word, index } of node.data.matchAll(/[^\\s.-]+/g)) {
+    if (node.parentElement.closest(${JSON.stringify(within)}) === null) continue;
+    for (const { 0: word, index } of node.data.matchAll(/[^\\s./-]+/g)) {
       const range = document.createRange();
       range.setStart(node, index);
       range.setEnd(node, index + word.length);
@@ -61,10 +61,6 @@ inBrowser("every page in a browser", fill, (ground) => {
       "Math.max(...[...document.querySelectorAll('.compare td, .compare th')].map((cell) => cell.getBoundingClientRect().right))";
     expect(await compare.page.evaluate(right)).toBeLessThanOrEqual(390);
     await compare.close();
-    const small = await ground.open(`/compare?node=${FULL}&node=n1`, { viewport: { width: 360, height: 700 } });
-    expect(await small.page.locator(".compare th[scope=row]").count()).toBeGreaterThan(20);
-    expect(await small.page.evaluate(BROKEN_WORDS)).toEqual([]);
-    await small.close();
     const fleet = await ground.open("/", { viewport });
     const beyond =
       "[...document.querySelectorAll('#nodes tbody td')].filter((cell) => cell.getBoundingClientRect().right > innerWidth).length";
@@ -81,6 +77,33 @@ inBrowser("every page in a browser", fill, (ground) => {
       "[...document.querySelectorAll('#contents a')].filter((link) => document.getElementById(link.hash.slice(1)) === null).length";
     expect(await docs.page.evaluate(lost)).toBe(0);
     await docs.close();
+  });
+
+  test.each([
+    [`/compare?node=${FULL}&node=n1`, ".compare"],
+    ["/agreement?verdict=all", "table.sides"],
+    ["/docs", "#contents, h3"],
+    ["/what-if", ".wi-commands"],
+  ])("at no width a word of %s is broken", async (path, within) => {
+    const { page, close } = await ground.open(path);
+    await unfold(page);
+    expect(await page.locator(within).count()).toBeGreaterThan(0);
+    for (const width of [360, 390, 600, 768, 1024, 1440]) {
+      await page.setViewportSize({ width, height: 900 });
+      expect(await page.evaluate(brokenWords(within)), `${width}`).toEqual([]);
+    }
+    await close();
+  });
+
+  test("all choices of the nodes, a zone among them, stand on one line with their buttons on a desktop", async () => {
+    const { page, close } = await ground.open("/", { viewport: { width: 1440, height: 900 } });
+    const bottom = (of: Locator): Promise<number> =>
+      of.evaluate((one) => Math.round(one.getBoundingClientRect().bottom));
+    const form = page.getByRole("search");
+    const [zone, show] = [form.getByLabel("Zone"), form.getByRole("button", { name: "Show" })];
+    expect(await zone.locator("option").count()).toBe(3);
+    expect(await bottom(show)).toBe(await bottom(zone));
+    await close();
   });
 
   test.each([

@@ -136,8 +136,12 @@ export async function everyPage(url: string): Promise<readonly OnePage[]> {
   const nowMs = Date.now();
   const evicting = await fillFull(url, nowMs);
   await fillOutcomes(url, nowMs);
-  for (let n = 1; n <= 6; n++)
-    await decided(url, "eviction", { snapshot: { ...capturedNode(`worker-0${n}`), runtime } });
+  for (let n = 1; n <= 6; n++) {
+    const worker = capturedNode(`worker-0${n}`);
+    const labels = { "topology.kubernetes.io/zone": `eu-central-1${n % 2 === 0 ? "a" : "b"}` };
+    const node = { ...worker.node, metadata: { ...worker.node.metadata, labels } };
+    await decided(url, "eviction", { snapshot: { ...worker, node, runtime } });
+  }
   const snapshot = { ...capturedNode("worker-01", "v1.34.4"), runtime };
   const ofKinds: OnePage[] = [];
   for (const [kind, ask] of ASKS) {

@@ -29,8 +29,20 @@ function counted() {
 
 test("the points of many passes are drawn from the bodies of a few", async () => {
   const { store, reads } = counted();
-  const { decide, show } = subject({ store });
+  const { app, decide, show } = subject({ store });
   for (let i = 0; i < 100; i++) await decide("eviction", { snapshot: passAt(i, 2000 - 10 * i) });
+  // it was observed days before it was posted: what it foretold is over
+  const { thresholds } = (await (await app.request("/v1/nodes/n1")).json()) as {
+    thresholds: readonly { signal: string; type: string; observedAt: string; metAt: string | null }[];
+  };
+  const observedAt = "2026-11-21T06:41:21Z";
+  expect(thresholds.find(({ signal, type }) => signal === "memory.available" && type === "hard")).toMatchObject({
+    observedAt: expect.stringMatching(/^2026-11-21T06:41:21(?:\.000)?Z$/),
+    metAt: expect.stringMatching(/^2026-11-21T06:49:51(?:\.000)?Z$/),
+  });
+  expect((await show("/nodes/n1")).text("eviction")).toContain(
+    `on stats of ${observedAt.replace("T", " ").replace("Z", " UTC")}`,
+  );
   reads.count = 0;
   const { html, text } = await show("/nodes/n1");
   const { times, values, limits } = plotData(html, "memory.available");
@@ -42,9 +54,9 @@ test("the points of many passes are drawn from the bodies of a few", async () =>
   ]);
   expect(reads.count).toBeLessThanOrEqual(5);
   const told = text("plot-memory.available");
-  expect(told).toContain("memory.available 1010 MiB < 500 MiB hard above -60 MiB/min: met 8m30s after this pass");
+  expect(told).toContain("memory.available 1010 MiB < 500 MiB hard above -60 MiB/min: met 8m30s after these stats");
   expect(told).toContain(
-    "< 700 MiB soft 30s above -60 MiB/min: met 5m10s after this pass, evicts 5m40s after this pass; default/besteffort goes first, which puts it off by",
+    "< 700 MiB soft 30s above -60 MiB/min: met 5m10s after these stats, evicts 5m40s after these stats; default/besteffort goes first, which puts it off by",
   );
   expect(text("eviction")).toMatch(/calm decided .*No pressure condition holds\./);
   expect(text("eviction")).toMatch(/First to go for memory .*1 default\/besteffort 0 1\.3 MiB 0 B 1\.3 MiB/);

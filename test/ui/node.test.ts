@@ -293,7 +293,7 @@ test("the table of pods has what each asks for, uses, and how it fares, those fi
   expect(html).not.toContain("nic-");
   expect(rowOf(first?.metadata.name)).toMatch(/ 12 % 3 (?:\d+|–) – *$/);
   expect(readable(partOf(html, "pods"))).toMatch(
-    /; the first \d+ in the order in which .* memory, the others by use\..*CPU wait/s,
+    /\d+ pods: first those that go for want of memory, in that order, then the others by use\..*CPU wait/s,
   );
   expect(rowOf(second?.metadata.name)).toMatch(/ 0 (?:\d+|–) resize *$/);
   expect(html).toContain('href="/what-if?node=n1&amp;resize=default%2Fburst-lim+c+cpu%3D100m%2Cmemory%3D64Mi#result"');

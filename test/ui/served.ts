@@ -46,10 +46,18 @@ export async function served(options: Partial<ServeOptions> & { readonly dataDir
 }
 
 /** Decides over HTTP, and answers the decision. */
-export async function decided(url: string, kind: string, body: object): Promise<{ readonly id: string }> {
+export async function decided(
+  url: string,
+  kind: string,
+  body: object,
+  token?: string,
+): Promise<{ readonly id: string }> {
   const response = await fetch(`${url}/v1/decisions/${kind}`, {
     method: "POST",
-    headers: { "content-type": "application/json" },
+    headers: {
+      "content-type": "application/json",
+      ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
+    },
     body: JSON.stringify(body),
   });
   if (!response.ok) throw new Error(await response.text());

@@ -11,7 +11,9 @@ let revoke = async (): Promise<void> => {};
 const fill = async (url: string, dataDir: string): Promise<void> => {
   await decided(url, "cgroups", { snapshot: capturedNode("node-1") });
   const store = value(openNode({ file: historyFile(dataDir) }));
-  const made = value(await createToken(store, { name: "person", scopes: ["read"], node: null, now: Date.now() }));
+  const made = value(
+    await createToken(store, { name: "person", scopes: ["read", "decide"], node: null, now: Date.now() }),
+  );
   token = made.token;
   revoke = async () => {
     value(await revokeToken(store, made.row.id, Date.now()));
@@ -19,6 +21,34 @@ const fill = async (url: string, dataDir: string): Promise<void> => {
   };
 };
 inBrowser("signing in, in a browser", fill, (ground) => {
+  test("a page whose session ended says so, and signing in leads back to it", async () => {
+    const { page, close } = await ground.open("/nodes/node-1?range=1h#eviction");
+    const signIn = async (): Promise<void> => {
+      await page.getByLabel("Token").fill(token);
+      await page.getByRole("button", { name: "Sign in" }).click();
+      await page.getByRole("heading", { name: "node-1", level: 1 }).waitFor();
+    };
+    await signIn();
+    await page.locator("#live-state.good").waitFor();
+    await page.context().clearCookies();
+    const snapshot = { ...capturedNode("node-1"), observedAt: new Date().toISOString() };
+    await decided(ground.url, "cpus", { snapshot }, token);
+    const note = page.getByRole("alert").filter({ hasText: "session has ended" });
+    await note.waitFor();
+    expect(await page.locator("#live-state").textContent()).toBe("signed out");
+    await expectReadable(page);
+    await note.getByRole("link", { name: "Sign in" }).click();
+    await signIn();
+    const { pathname, search } = new URL(page.url());
+    expect(pathname + search).toBe("/nodes/node-1?range=1h");
+    // nothing of it comes back from the browser's own memory
+    await page.getByRole("button", { name: "Sign out" }).click();
+    await page.getByLabel("Token").waitFor();
+    await page.goBack();
+    await page.getByLabel("Token").waitFor();
+    await close();
+  });
+
   test("the form opens the page that was asked for, scripts never see the session, and signing out or a revoked token end it", async () => {
     const { page, close } = await ground.open("/nodes/node-1");
     const signIn = async (): Promise<void> => {

@@ -1,5 +1,5 @@
 import { DAY_MS } from "../../model/duration.ts";
-import { ok, type Result } from "../../model/result.ts";
+import type { Result } from "../../model/result.ts";
 import { type ApiOptions, type RunningApi, startApi } from "../../server.ts";
 import { type ApiFlags, storeSetting } from "../api-options.ts";
 import type { Cli } from "../cli.ts";
@@ -85,5 +85,6 @@ export async function serve(given: ServeFlags, cli: Cli): Promise<Outcome> {
   cli.terminal.write(`${api.value.url}\n`);
   await stop;
   await api.value.close();
-  return ok(EXIT.ok);
+  // what an exporter has given up on would hold the process until its own time is over
+  process.exit(EXIT.ok);
 }

@@ -2,6 +2,7 @@ import type { Command } from "commander";
 import { PARTS } from "../../documents/inputs/parts.ts";
 import { KINDS, type Kind } from "../../model/decision.ts";
 import { asksFor, specOf } from "../../model/kinds.ts";
+import { shellWord } from "../../text/shell-word.ts";
 import { type Cli, examples, finish } from "../cli.ts";
 import {
   asksCluster,
@@ -57,7 +58,8 @@ function addKind(decide: Command, kind: Kind, cli: Cli): void {
   const command = decide
     .command(kind)
     .summary(specOf(kind).decides)
-    .description(`Decide ${specOf(kind).decides}.`);
+    .description(`Decide ${specOf(kind).decides}.`)
+    .allowExcessArguments();
   addKindOptions(command, kind);
   if (asksFor(kind, "pods"))
     command
@@ -66,12 +68,20 @@ function addKind(decide: Command, kind: Kind, cli: Cli): void {
       .option("--snapshots <files...>", "whole NodeSnapshots, one a node")
       .option("--nodes <names...>", "nodes of the live cluster (default: all)");
   command.optionsGroup("The node, from a live cluster:");
-  namespaceOption(withClusterOptions(command)).action((given: Given & FleetFlags) =>
-    finish(cli, async () => {
+  namespaceOption(withClusterOptions(command)).action((given: Given & FleetFlags) => {
+    const [file] = command.args;
+    if (file !== undefined)
+      command.error(
+        `error: '${file}' is no option of '${kind}': give a node's snapshot by --snapshot ${shellWord(file)}`,
+        {
+          code: "commander.excessArguments",
+        },
+      );
+    return finish(cli, async () => {
       const isFleet = FLEET.some((name) => given[name] !== undefined);
       return isFleet ? (await import("./fleet-resize.ts")).decideFleet(given, cli) : decideOn(kind, given, cli);
-    }),
-  );
+    });
+  });
   examples(command, ...HELP[kind].examples);
   command.addHelpText("after", EXIT_CODES);
 }

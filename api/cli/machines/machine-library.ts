@@ -19,7 +19,7 @@ export const machineNames = (): readonly string[] =>
     .sort();
 
 export const meantMachine = (name: string): string =>
-  didYouMean(name, machineNames(), "`nodewise machines` lists them");
+  didYouMean(name, machineNames(), `there are ${machineNames().join(", ")}`);
 
 /** Undefined for a name that is not in the library. */
 export function libraryMachine(name: string): LibraryMachine | undefined {

@@ -4,10 +4,11 @@ import { Command } from "commander";
 import * as z from "zod";
 import type { InputDocument } from "../../documents/inputs/origin.ts";
 import { placedIssue } from "../../documents/problem.ts";
-import { KINDS, type Kind, REFUSAL_CODES, VERDICTS } from "../../model/decision.ts";
+import { isKind, KINDS, type Kind, REFUSAL_CODES, VERDICTS } from "../../model/decision.ts";
+import { joinPath } from "../../model/input-issue.ts";
 import { specOf } from "../../model/kinds.ts";
-import { meantText, nearName } from "../../model/near-name.ts";
-import { isObject } from "../../model/own.ts";
+import { meantNames, meantText, nearName } from "../../model/near-name.ts";
+import { fieldsOf, isObject } from "../../model/own.ts";
 import { err, ok, type Result } from "../../model/result.ts";
 import { knownVersion } from "../../profiles/index.ts";
 import { withClusterOptions } from "../cluster-options.ts";
@@ -20,9 +21,10 @@ const scalar = z.union([z.string(), z.number(), z.boolean()]);
 const someJson = z.unknown();
 const members = z.record(z.string(), someJson);
 
+const OPTION = /^[a-z][a-z-]*$/;
 const givenForm = z
   .record(
-    z.string().regex(/^[a-z][a-z-]*$/, "must be the long name of an option, such as snapshot or cgroup-version"),
+    z.string().regex(OPTION, "must be the long name of an option, such as snapshot or cgroup-version"),
     z.union([scalar, z.array(someJson), members]),
   )
   .describe(
@@ -157,11 +159,10 @@ function casesIn(document: InputDocument): Result<readonly Case[], readonly stri
   const several = typeof document.value === "object" && document.value !== null && "cases" in document.value;
   const [alone, together] = caseFileForm.options;
   const read = (several ? together : alone).safeParse(document.value);
-  if (!read.success) return err(read.error.issues.flatMap((issue) => issueLines(document, issue)));
+  if (!read.success)
+    return err([...new Set([...issueLines(document, read.error.issues), ...wordFaults(document, several)])]);
   const { cases, ...shared } = "cases" in read.data ? read.data : { cases: [read.data] };
   const made: Case[] = [];
-  /** What cases have in common is wrong for each of them, and told once. */
-  const faults = new Set<string>();
   for (const [i, own] of cases.entries()) {
     const at = several ? ["cases", i] : [];
     const kind = own.kind ?? shared.kind;
@@ -171,13 +172,6 @@ function casesIn(document: InputDocument): Result<readonly Case[], readonly stri
       ...optionsAt(shared.given, ["given"]),
       ...optionsAt(own.given, [...at, "given"]),
     ]);
-    const wrong = [
-      ...givenFaults(kind, given),
-      ...reasonFaults(kind, own.expect.reasons, [...at, "expect", "reasons"]),
-      ...kubeletFaults(own.kubelet, [...at, "kubelet"]),
-      ...kubeletFaults(shared.kubelet, ["kubelet"]),
-    ];
-    for (const { path, message } of wrong) faults.add(placedIssue(document, { base: [], at: path, message }));
     const kubelets = own.kubelet ?? shared.kubelet ?? [undefined];
     for (const kubelet of kubelets)
       made.push({
@@ -191,7 +185,31 @@ function casesIn(document: InputDocument): Result<readonly Case[], readonly stri
         expect: own.expect,
       });
   }
-  return faults.size === 0 ? ok(made) : err([...faults]);
+  const faults = wordFaults(document, several);
+  return faults.length === 0 ? ok(made) : err(faults);
+}
+
+/**
+ * Words that a case's kind does not have, of its options and its reasons, and versions that are not known; also of a file that has
+ * other faults. What cases have in common is wrong for each of them, and told once.
+ */
+function wordFaults(document: InputDocument, several: boolean): readonly string[] {
+  const shared = several ? fieldsOf(document.value) : {};
+  const all = several ? shared["cases"] : [document.value];
+  const wrong = (Array.isArray(all) ? all : []).flatMap((one, i): readonly CaseFault[] => {
+    const own = fieldsOf(one);
+    const at = several ? ["cases", i] : [];
+    const kind = String(own["kind"] ?? shared["kind"]);
+    const ofKubelet = [
+      ...kubeletFaults(own["kubelet"], [...at, "kubelet"]),
+      ...kubeletFaults(shared["kubelet"], ["kubelet"]),
+    ];
+    if (!isKind(kind)) return ofKubelet;
+    const given = [...optionsAt(shared["given"], ["given"]), ...optionsAt(own["given"], [...at, "given"])];
+    const reasons = fieldsOf(own["expect"])["reasons"];
+    return [...givenFaults(kind, given), ...reasonFaults(kind, reasons, [...at, "expect", "reasons"]), ...ofKubelet];
+  });
+  return [...new Set(wrong.map(({ path, message }) => placedIssue(document, { base: [], at: path, message })))];
 }
 
 interface CaseFault {
@@ -210,14 +228,15 @@ const INSTEAD: Readonly<Record<string, string>> = {
 };
 
 /** Options that the kind's command does not have, with the one that may have been meant, or that no case can have. */
-function givenFaults(kind: Kind, given: Case["given"]): readonly CaseFault[] {
+function givenFaults(kind: Kind, given: ReturnType<typeof optionsAt>): readonly CaseFault[] {
   const command = new Command();
   addKindOptions(command, kind);
   const words = command.options.map(({ long }) => wordOf(long)).filter((word) => !NOT_GIVEN.includes(word));
   const known = [...words, ...words.map((word) => word.replace(/^no-/, ""))];
-  return Array.from(given, ([option, { path }]) => ({ path, message: givenFault(kind, option, known) })).filter(
-    (fault): fault is CaseFault => fault.message !== null,
-  );
+  return given.flatMap(([option, { path }]) => {
+    const message = OPTION.test(option) ? givenFault(kind, option, known) : null;
+    return message === null ? [] : [{ path, message }];
+  });
 }
 
 function givenFault(kind: Kind, option: string, known: readonly string[]): string | null {
@@ -228,24 +247,20 @@ function givenFault(kind: Kind, option: string, known: readonly string[]): strin
   return `is no option of \`nodewise decide ${kind}\`: ${meant(option, known) ?? `\`nodewise decide ${kind} --help\` lists them`}`;
 }
 
-function reasonFaults(kind: Kind, reasons: readonly string[] = [], at: readonly Step[]): readonly CaseFault[] {
+function reasonFaults(kind: Kind, reasons: unknown, at: readonly Step[]): readonly CaseFault[] {
   const codes = specOf(kind).reasons;
-  return reasons.flatMap((code, i) =>
-    codes.includes(code)
-      ? []
-      : [
-          {
-            path: [...at, i],
-            message: `is no code of a reason of ${kind}: ${meant(code, codes) ?? `there are ${codes.join(", ")}`}`,
-          },
-        ],
-  );
+  return (Array.isArray(reasons) ? reasons : []).flatMap((code: unknown, i) => {
+    if (typeof code !== "string" || code === "" || codes.includes(code)) return [];
+    const proposal = meant(code, codes) ?? `there are ${codes.join(", ")}`;
+    return [{ path: [...at, i], message: `is no code of a reason of ${kind}: ${proposal}` }];
+  });
 }
 
 /** Nobody would see that a neighbour of the version answers. */
-const kubeletFaults = (kubelets: readonly string[] = [], path: readonly Step[]): readonly CaseFault[] =>
-  kubelets.flatMap((kubelet) => {
-    const known = knownVersion("", kubelet);
+const kubeletFaults = (kubelets: unknown, path: readonly Step[]): readonly CaseFault[] =>
+  [kubelets].flat().flatMap((kubelet: unknown) => {
+    if (typeof kubelet !== "string" && typeof kubelet !== "number") return [];
+    const known = knownVersion("", String(kubelet));
     return known.ok ? [] : [{ path, message: known.error.message }];
   });
 
@@ -258,8 +273,23 @@ const meant = (given: unknown, words: readonly string[]): string | null =>
 
 const MEMBERS = [...Object.keys(caseForm.shape), "cases", ...Object.keys(expectForm.def.shape)];
 
-/** A line for each place that is wrong, with the word that was perhaps meant. */
-function issueLines(document: InputDocument, issue: z.core.$ZodIssue): readonly string[] {
+/** A line for each place that is wrong, with the word that was perhaps meant; a member that is misspelt is not missing as well. */
+function issueLines(document: InputDocument, issues: readonly z.core.$ZodIssue[]): readonly string[] {
+  const misspelt = new Set(
+    issues.flatMap(({ path, ...issue }) =>
+      issue.code === "unrecognized_keys"
+        ? issue.keys.flatMap((key) => meantNames(key, MEMBERS).map((name) => joinPath("", [...(path as Step[]), name])))
+        : [],
+    ),
+  );
+  return issues
+    .filter(
+      ({ path }) => valueAt(document, path as Step[]) !== undefined || !misspelt.has(joinPath("", path as Step[])),
+    )
+    .flatMap((issue) => linesOfIssue(document, issue));
+}
+
+function linesOfIssue(document: InputDocument, issue: z.core.$ZodIssue): readonly string[] {
   const at = issue.path as Step[];
   if (issue.code === "unrecognized_keys")
     return issue.keys.map((key) => {
@@ -268,12 +298,15 @@ function issueLines(document: InputDocument, issue: z.core.$ZodIssue): readonly 
       return placedIssue(document, { base: [], at: [...at, key], message });
     });
   const words = issue.code === "invalid_value" ? issue.values.map(String) : [];
-  const proposal = meant(valueAt(document, at), words);
+  const value = valueAt(document, at);
+  if (value === undefined && words.length === 0)
+    return [placedIssue(document, { base: [], at, message: "is missing" })];
+  const proposal = meant(value, words);
   const said =
     words.length === 0 ? issue.message.replace(/^Invalid input: /, "") : `must be one of ${words.join(", ")}`;
   const message = proposal === null ? said : `${said}: ${proposal}`;
   return [placedIssue(document, { base: [], at, message })];
 }
 
-const optionsAt = (given: Readonly<Record<string, unknown>> = {}, at: readonly Step[]) =>
-  Object.entries(given).map(([option, value]) => [option, { value, path: [...at, option] }] as const);
+const optionsAt = (given: unknown, at: readonly Step[]) =>
+  Object.entries(fieldsOf(given)).map(([option, value]) => [option, { value, path: [...at, option] }] as const);

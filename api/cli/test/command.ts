@@ -9,7 +9,7 @@ import { table } from "../../text/table.ts";
 import { type Cli, examples, finish, outputOption } from "../cli.ts";
 import { EXIT, type Form, fault, type Outcome, printData, printText, type Terminal } from "../terminal.ts";
 import type { ReadCases } from "./case-file.ts";
-import type { Mismatch } from "./expectation.ts";
+import { mismatchText } from "./expectation.ts";
 import type { Tried } from "./run-case.ts";
 
 interface TestFlags {
@@ -69,7 +69,6 @@ async function testAll(paths: readonly string[], { output }: TestFlags, { termin
 }
 
 const isPassed = ({ mismatches }: Tried): boolean => mismatches.length === 0;
-const mismatchText = ({ path, expected, found }: Mismatch): string => `${path}: expected ${expected}, found ${found}`;
 const countsOf = (tried: readonly Tried[]) => {
   const passed = tried.filter(isPassed).length;
   return { passed, failed: tried.length - passed };

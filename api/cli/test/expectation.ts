@@ -5,8 +5,9 @@ import type { Expected } from "./case-file.ts";
 /** A place where what came is not what was expected. */
 export interface Mismatch {
   readonly path: string;
-  readonly expected: string;
-  readonly found: string;
+  /** Absent: nothing. */
+  readonly expected?: unknown;
+  readonly found?: unknown;
 }
 /** How `nodewise decide -o json` ended. */
 export interface Came {
@@ -22,15 +23,15 @@ export function mismatches(expected: Expected, { output, lines }: Came): readonl
   if (error !== undefined && !(output === null && lines.some((line) => line.includes(error))))
     return [{ path: "error", expected: error, found: output === null ? lines.join("; ") : endOf(output) }];
   if (error !== undefined) return [];
-  if (output === null) return [{ path: "error", expected: "an answer", found: lines.join("; ") }];
+  if (output === null) return [{ path: "error", found: lines.join("; ") }];
   const found: Mismatch[] = [];
   for (const [name, value] of Object.entries(members)) found.push(...compared(value, output[name], [name]));
   const codes = reasonCodes(output);
   for (const code of reasons ?? [])
-    if (!codes.has(code)) found.push({ path: "reasons", expected: code, found: [...codes].join(", ") || "none" });
+    if (!codes.has(code)) found.push({ path: "reasons", expected: code, found: [...codes] });
   // a refusal that nobody expects says why the rest is missing
   const isOther = found.length > 0 && "refusal" in output && expected.refusal === undefined;
-  return isOther ? [{ path: "refusal", expected: "none", found: endOf(output) }] : found;
+  return isOther ? [{ path: "refusal", found: endOf(output) }] : found;
 }
 
 const endOf = ({ verdict, refusal }: Fields): string =>
@@ -55,9 +56,7 @@ type Path = readonly (string | number)[];
 
 function compared(expected: unknown, found: unknown, at: Path): readonly Mismatch[] {
   if (Array.isArray(expected)) {
-    if (!Array.isArray(found)) return [mismatch(expected, found, at)];
-    if (expected.length !== found.length)
-      return [{ path: joinPath("", at), expected: entries(expected.length), found: entries(found.length) }];
+    if (!Array.isArray(found) || expected.length !== found.length) return [mismatch(expected, found, at)];
     return expected.flatMap((one, i) => compared(one, found[i], [...at, i]));
   }
   if (isObject(expected)) {
@@ -68,13 +67,23 @@ function compared(expected: unknown, found: unknown, at: Path): readonly Mismatc
   return Object.is(expected, found) ? [] : [mismatch(expected, found, at)];
 }
 
-const entries = (count: number): string => (count === 1 ? "1 entry" : `${count} entries`);
-const shown = (value: unknown): string => (value === undefined ? "nothing" : JSON.stringify(value));
 const mismatch = (expected: unknown, found: unknown, at: Path): Mismatch => ({
   path: joinPath("", at),
-  expected: shown(expected),
-  found: shown(found),
+  expected,
+  found,
 });
+
+const entries = (count: number): string => (count === 1 ? "1 entry" : `${count} entries`);
+
+/** `verdict: expected "refused", found "decided"`; of lists that are not as long, how long they are. */
+export function mismatchText({ path, expected, found }: Mismatch): string {
+  const areLists = Array.isArray(expected) && Array.isArray(found) && expected.length !== found.length;
+  const shown = (value: unknown): string => {
+    if (areLists) return entries((value as readonly unknown[]).length);
+    return value === undefined ? "nothing" : JSON.stringify(value);
+  };
+  return `${path}: expected ${shown(expected)}, found ${shown(found)}`;
+}
 
 /** An entry of a list, by its number or by the value of one of its members, `pod.name=web` */
 function picked(pick: string, expected: unknown, list: readonly unknown[], at: Path): readonly Mismatch[] {
@@ -83,11 +92,5 @@ function picked(pick: string, expected: unknown, list: readonly unknown[], at: P
   const i = value === undefined ? Number(pick) : list.findIndex((entry) => String(valueIn(entry)) === value);
   const entry = list[i];
   if (entry !== undefined) return compared(expected, entry, [...at, i]);
-  return [
-    {
-      path: joinPath("", [...at, value === undefined ? i : pick]),
-      expected: shown(expected),
-      found: `nothing among ${entries(list.length)}`,
-    },
-  ];
+  return [mismatch(expected, undefined, [...at, value === undefined ? i : pick])];
 }

@@ -4,7 +4,7 @@ import { ok, type Result } from "../../model/result.ts";
 import type { EpochMs } from "../../model/units.ts";
 import { type AuthSettings, type Caller, SCOPES, type Scope } from "../../ports.ts";
 import { historyProblem, type Problem, problem } from "../../service/problem.ts";
-import { isOpen, renewed, type SessionCookie, sessionIn } from "./session.ts";
+import { isOpen, renewed, type Session, type SessionCookie, sessionsIn } from "./session.ts";
 import { parseToken, sameDigest } from "./token.ts";
 
 export const ANONYMOUS: Caller = { id: "anonymous", scopes: SCOPES, node: null };
@@ -41,13 +41,15 @@ export async function identify(context: AuthContext, credentials: Credentials): 
   const { store, auth } = context;
   const { authorization, cookie, hosts, basic } = credentials;
   if (authorization === undefined) {
-    const signedIn = basic ? await signedInBy(context, cookie) : ok(null);
-    if (!signedIn.ok || signedIn.value !== null) return signedIn as Result<Identified, Problem>;
-    if (auth.required) return unauthorized("this API requires a token", credentials);
+    const signedIn = await signedInBy(context, cookie);
+    if (!signedIn.ok) return signedIn;
+    if (signedIn.value !== null) return basic ? ok(signedIn.value) : looksOnly();
+    const ended = sessionsIn(cookie).length > 0 ? SESSION_ENDED : undefined;
+    if (auth.required) return unauthorized(ended ?? "this API requires a token", credentials);
     const tokens = await store.countTokens();
     if (!tokens.ok) return historyProblem(tokens.error);
     const { active, revoked } = tokens.value;
-    if (active > 0) return unauthorized("this API requires a token, since one exists", credentials);
+    if (active > 0) return unauthorized(ended ?? "this API requires a token, since one exists", credentials);
     if (revoked > 0)
       return unauthorized("this API requires a token, and all that there were are revoked", credentials, ALL_REVOKED);
     const unknown = hosts.find((host) => auth.hosts?.has(host) === false);
@@ -65,13 +67,22 @@ export async function identify(context: AuthContext, credentials: Credentials): 
 const adminOf = (id: string): Caller => ({ id, scopes: SCOPES, node: null });
 const callerOf = ({ id, scopes, node }: TokenRow): Caller => ({ id, scopes: scopes as readonly Scope[], node });
 
-/** The caller of a browser's session. Null: it has none, it has ended, or its token was revoked. `cookie`: its Cookie header. */
+/** The caller of a browser's session. Null: it has none that lasts and whose token is known. `cookie`: its Cookie header. */
 export async function signedInBy(
   { store, auth, now }: AuthContext,
   cookie: string | undefined,
 ): Promise<Result<Identified | null, Problem>> {
-  const session = sessionIn(cookie);
-  if (session === undefined) return ok(null);
+  for (const session of sessionsIn(cookie)) {
+    const known = await knownBy(session, { store, auth, now });
+    if (!known.ok || known.value !== null) return known;
+  }
+  return ok(null);
+}
+
+async function knownBy(
+  session: Session,
+  { store, auth, now }: Omit<AuthContext, "sha256">,
+): Promise<Result<Identified | null, Problem>> {
   const by = async (hash: string, caller: Caller): Promise<Identified | null> =>
     (await isOpen(session, hash, now())) ? { caller, session: await renewed(session, hash, now()) } : null;
   const admin = auth.adminTokenHash === undefined ? null : await by(auth.adminTokenHash, adminOf(session.id));
@@ -135,7 +146,14 @@ function tokenIn(authorization: string, basic: boolean): string | undefined {
 const ALL_REVOKED =
   "`nodewise token create` makes one; `nodewise token open --to-everyone` opens an API on loopback to everybody again";
 
-const BEARER = 'Bearer realm="nodewise"';
+/** What changes something wants the token itself, since a session goes with every request that a page here makes. */
+const looksOnly = (): Result<never, Problem> =>
+  problem("forbidden", "this browser's session may only look: it opens pages and GET requests", {
+    advice: "send the token itself, `Authorization: Bearer nw_...`",
+  });
+const SESSION_ENDED = "this browser's session has ended, or its token was revoked: sign in again";
+
+export const BEARER = 'Bearer realm="nodewise"';
 const BASIC = 'Basic realm="nodewise: any user name, a token as the password"';
 /** Names what the request may send. A browser that is told of Basic shows a window of its own in front of the form. */
 function unauthorized(

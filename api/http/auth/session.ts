@@ -1,5 +1,5 @@
 import type { Context } from "hono";
-import { parse, serialize } from "hono/utils/cookie";
+import { serialize } from "hono/utils/cookie";
 import type { EpochMs } from "../../model/units.ts";
 import type { AuthSettings } from "../../ports.ts";
 
@@ -8,7 +8,7 @@ import type { AuthSettings } from "../../ports.ts";
  * the epoch, and an HMAC-SHA-256 of these, in hex. Its key is made of the token's hash, so every process that has the history can check
  * it, nothing is stored, and it ends with its token.
  */
-interface Session {
+export interface Session {
   readonly id: string;
   readonly sinceS: number;
   readonly untilS: number;
@@ -24,12 +24,20 @@ const LABEL = "nodewise session 1\n";
 const COOKIE = "nodewise";
 const FORM = /^([0-9a-f]{12})\.(\d{1,12})\.(\d{1,12})\.([0-9a-f]{64})$/;
 
-/** The session in a Cookie header, not checked yet. Undefined: there is none, or nothing of its form. */
-export function sessionIn(header: string | undefined): Session | undefined {
-  const [, id, since, until, mac] = FORM.exec(parse(header ?? "", COOKIE)[COOKIE] ?? "") ?? [];
-  if (id === undefined || mac === undefined) return undefined;
-  return { id, sinceS: Number(since), untilS: Number(until), mac };
-}
+/** Another path or a server on another port of the host may have set cookies of this name: so many of them are tried. */
+const MAX_TRIED = 8;
+
+/** The sessions in a Cookie header, not checked yet; empty: there is none, or nothing of their form. */
+export const sessionsIn = (header: string | undefined): readonly Session[] =>
+  (header ?? "")
+    .split(";")
+    .flatMap((cookie): Session[] => {
+      const [name, value] = cookie.trim().split("=", 2);
+      const [, id, since, until, mac] = (name === COOKIE && FORM.exec(value ?? "")) || [];
+      if (id === undefined || mac === undefined) return [];
+      return [{ id, sinceS: Number(since), untilS: Number(until), mac }];
+    })
+    .slice(0, MAX_TRIED);
 
 const secondsOf = (now: EpochMs): number => Math.floor(now / 1000);
 const signed = ({ id, sinceS, untilS }: Omit<Session, "mac">): string => `${id}.${sinceS}.${untilS}`;

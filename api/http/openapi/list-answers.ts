@@ -61,6 +61,7 @@ const headroom = z.strictObject({
     .number()
     .describe("available less the threshold, in bytes, inodes or process ids; negative: so much is missing"),
   ratio: z.number().nullable().describe("the same as a share of the capacity; null: that is not known"),
+  observedAt: time.describe("when the signal was observed"),
   metAt: time.nullable().describe("when it is met by the forecast; null: it is not falling, or not known"),
 });
 const nodeFields = {

@@ -16,8 +16,8 @@ export type Sent =
 export interface Receiver {
   /** As the log names it, without a secret. */
   readonly label: string;
-  /** `taken`: they are the receiver's, and may be forgotten here. Never rejects; ends well within `LEASE_MS`. */
-  send(events: readonly string[]): Promise<Sent>;
+  /** `taken`: they are the receiver's, and may be forgotten here. Never rejects; ends well within `LEASE_MS`, and at `signal`. */
+  send(events: readonly string[], signal: AbortSignal): Promise<Sent>;
   close(): Promise<void>;
 }
 
@@ -43,7 +43,7 @@ const RENEW_MS = 5_000;
 /** From attempt to attempt, doubled each time. */
 const BACK_OFF_MS = { least: 1_000, most: 60_000 };
 /** For what is left when the server ends. */
-const LAST_MS = 5_000;
+const LAST_MS = 3_000;
 /** Events that are sent together, however small. */
 const MAX_EVENTS = 1_000;
 
@@ -84,14 +84,21 @@ export class Delivery {
     return ok(null);
   }
 
-  /** Sends what is left, if it can be sent at once, and lets another process deliver. */
+  /** Sends what is left, if it can be sent at once, says how much cannot, and lets another process deliver. */
   async close(): Promise<void> {
-    const { store, holder, receiver } = this.#ports;
-    const end = setTimeout(() => this.#closing.abort(), LAST_MS);
+    const { store, holder, receiver, log } = this.#ports;
+    const end = setTimeout(() => this.#closing.abort(new Error("the API ends")), LAST_MS);
     this.#isLast = true;
     this.#wake();
     await this.#running;
     clearTimeout(end);
+    const settled = await store.settledSeq();
+    const waiting = this.#place === null || !settled.ok ? 0 : settled.value - this.#place.seq;
+    if (waiting > 0)
+      log.warn(
+        { receiver: receiver.label, waiting, advice: "start the API with --decision-log again: it goes on from there" },
+        "the API ends before the decision log is delivered: it waits in the history",
+      );
     await store.releaseLog(holder);
     await receiver.close();
   }
@@ -231,7 +238,10 @@ export class Delivery {
       const settled = attempt === 0 ? null : await store.settledSeq();
       const newest = settled?.ok === true ? settled.value : settledSeq;
       metrics.waits({ events: newest - (this.#place?.seq ?? 0), sinceMs: batch[0]?.row.decidedAtMs ?? null });
-      const sent = await this.#ports.receiver.send(batch.map(({ text }) => text));
+      const sent = await this.#ports.receiver.send(
+        batch.map(({ text }) => text),
+        this.#closing.signal,
+      );
       metrics.attempted(sent.state);
       if (sent.state === "taken") break;
       if (sent.state === "failed") await this.#backOff(sent, batch);

@@ -18,7 +18,7 @@ export function httpReceiver({ url, token }: ReceiverSetting): Receiver {
   return {
     // a query may hold a secret
     label: `${url.origin}${url.pathname}`,
-    send: async (events) => {
+    send: async (events, ended) => {
       try {
         const secret = token();
         const response = await fetch(url, {
@@ -31,7 +31,7 @@ export function httpReceiver({ url, token }: ReceiverSetting): Receiver {
           },
           body: new Uint8Array(await packed(`[${events.join(",")}]`)),
           redirect: "manual",
-          signal: AbortSignal.timeout(TIMEOUT_MS),
+          signal: AbortSignal.any([AbortSignal.timeout(TIMEOUT_MS), ended]),
         });
         // its body is of no interest, and the connection goes on only without it
         await response.body?.cancel();

@@ -44,13 +44,13 @@ export interface Otlp {
   readonly ports: { readonly tracing?: Tracing };
   /** Begins to tell what `read` answers: the text of `/metrics`. */
   tellMetrics(read: () => Promise<string>): void;
-  /** Sends what waits, for a few seconds at the most. */
+  /** Sends what waits, for `CLOSE_MS` at the most, and says what could not be sent. */
   close(): Promise<void>;
 }
 
 /** Spans that wait for the collector; more are dropped, and counted. */
 const MAX_WAITING = 2048;
-const CLOSE_MS = 5_000;
+const CLOSE_MS = 3_000;
 /** The log says again that the collector does not take anything after so long. */
 const REMIND_MS = 60_000;
 
@@ -76,10 +76,12 @@ export function startOtlp(setting: OtlpSetting, log: Log, counts: OtlpMetrics): 
   }).merge(detectResources({ detectors: [envDetector, serviceNameEnvDetector] }));
   const at = (signal: string) => (url === null ? {} : { url: `${url}/v1/${signal}` });
   const closing: (() => Promise<void>)[] = [];
+  let spans: CountedSpans | null = null;
+  let areMetricsSent = !setting.metrics;
   let tracing: Tracing | null = null;
   if (setting.traces) {
     const sampler = SAMPLERS[setting.sampler](setting.ratio);
-    const spans = new CountedSpans(new OTLPTraceExporter(at("traces")), counts, trouble);
+    spans = new CountedSpans(new OTLPTraceExporter(at("traces")), counts, trouble);
     const provider = new TracerProvider({ resource, spanProcessors: [spans], sampler });
     tracing = tracingWith(provider.getTracer("nodewise", version));
     closing.push(() => provider.shutdown());
@@ -87,7 +89,10 @@ export function startOtlp(setting: OtlpSetting, log: Log, counts: OtlpMetrics): 
   const tellMetrics = (read: () => Promise<string>): void => {
     if (!setting.metrics) return;
     const exporter = new OTLPMetricExporter(at("metrics"));
-    watch(exporter, (result) => trouble.see("metrics", result, () => counts.failed("metrics")));
+    watch(exporter, (result) => {
+      areMetricsSent = result.code === ExportResultCode.SUCCESS;
+      trouble.see("metrics", result, () => counts.failed("metrics"));
+    });
     const reader = new PeriodicExportingMetricReader({
       exporter,
       metricProducers: [producerOf(read, version)],
@@ -98,8 +103,16 @@ export function startOtlp(setting: OtlpSetting, log: Log, counts: OtlpMetrics): 
     closing.push(() => provider.shutdown());
   };
   const close = async (): Promise<void> => {
+    const before = spans?.dropped ?? 0;
+    areMetricsSent = !setting.metrics;
     const late = new Promise<void>((resolve) => setTimeout(resolve, CLOSE_MS).unref());
     await Promise.race([late, Promise.allSettled(closing.map((end) => end()))]);
+    const lost = spans === null ? 0 : spans.waiting + spans.dropped - before;
+    if (lost > 0 || !areMetricsSent)
+      log.warn(
+        { spans: lost, metrics: areMetricsSent ? "delivered" : "not delivered" },
+        "the API ends before its last telemetry is delivered: it is dropped",
+      );
   };
   return { ports: tracing === null ? {} : { tracing }, tellMetrics, close };
 }
@@ -123,6 +136,7 @@ class CountedSpans implements SpanProcessor {
   readonly #counts: OtlpMetrics;
   readonly #trouble: Trouble;
   #waiting = 0;
+  #dropped = 0;
 
   constructor(exporter: SpanExporter, counts: OtlpMetrics, trouble: Trouble) {
     this.#counts = counts;
@@ -131,10 +145,21 @@ class CountedSpans implements SpanProcessor {
       this.#waiting -= count;
       trouble.see("traces", result, () => {
         counts.failed("traces");
-        counts.dropped(count);
+        this.#drop(count);
       });
     });
     this.#inner = new BatchSpanProcessor({ exporter, maxQueueSize: 2 * MAX_WAITING });
+  }
+  /** Spans that nobody has taken yet, and those that nobody will see. */
+  get waiting(): number {
+    return this.#waiting;
+  }
+  get dropped(): number {
+    return this.#dropped;
+  }
+  #drop(count: number): void {
+    this.#dropped += count;
+    this.#counts.dropped(count);
   }
   onStart(): void {}
   onEnd(span: ReadableSpan): void {
@@ -142,7 +167,7 @@ class CountedSpans implements SpanProcessor {
       this.#waiting++;
       this.#inner.onEnd(span);
     } else {
-      this.#counts.dropped(1);
+      this.#drop(1);
       this.#trouble.say("traces", `more than ${MAX_WAITING} spans wait`);
     }
   }

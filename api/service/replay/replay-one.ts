@@ -7,7 +7,7 @@ import { Lru } from "../../model/cache.ts";
 import type { DecisionOf, Explain, Kind, Verdict } from "../../model/decision.ts";
 import { decodeSnapshot } from "../../model/decode.ts";
 import { namespacedName, type PlaceReasons } from "../../model/forms.ts";
-import { notesOf, specOf } from "../../model/kinds.ts";
+import { specOf } from "../../model/kinds.ts";
 import { err, ok, type Result } from "../../model/result.ts";
 import { type EffectiveSnapshot, effectiveSnapshot } from "../../profiles/effective.ts";
 import { profileOfPolicy } from "../../profiles/index.ts";
@@ -339,7 +339,7 @@ function comparison(row: KnownRow, decision: DecisionOf[Kind]): Result<Compariso
   const again: unknown = JSON.parse(text);
   const all = differences(recorded.value.decision, again, specOf(kind).hasNoEffect);
   if (all.length === 0) return ok(SAME);
-  const { reason } = notesOf(kind, decision);
+  const reason = specOf(kind).reasonOf?.(decision as never) ?? null;
   return ok({
     state: "differs",
     ...(reason === null ? {} : { reason }),

@@ -114,7 +114,7 @@ ${reasonField(reason)}
     [...AGREEMENT_VERDICTS.map((one) => [one, LISTED[one]] as const), ["all", "were reported (all)"]],
     verdict,
   )}</select></label>
-<button>Show</button> <a href="/agreement">reset</a></form>`;
+<span class="send"><button>Show</button> <a href="/agreement">reset</a></span></form>`;
 }
 
 const legend = ({ sinceMs, untilMs }: Pieces): Html =>
@@ -164,7 +164,7 @@ function sidesTable({ kubelet, nodewise, measured, difference }: Comparison, lab
     (one) =>
       html`<tr class="soft"><td>${one.field} <span class="small">(measured)</span></td><td>${valueText(one.kubelet)}</td><td>${valueText(one.nodewise)}</td></tr>`,
   );
-  return html`<div class="scroll" tabindex="0" role="region" aria-label="${label}"><table class="sides"><thead><tr><th>Field</th><th>Kubelet</th><th>Nodewise</th></tr></thead><tbody>${all([...rows, ...beside])}</tbody></table></div>`;
+  return html`<div class="scroll" tabindex="0" role="region" aria-label="${label}"><table class="sides stacked"><thead><tr><th>Field</th><th>Kubelet</th><th>Nodewise</th></tr></thead><tbody>${all([...rows, ...beside])}</tbody></table></div>`;
 }
 
 function valueText(value: SideValue): string {

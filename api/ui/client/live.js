@@ -1,6 +1,6 @@
 // Keeps the parts of a page that carry `data-live` as they would be if it were loaded again: told by server-sent events
 // where the server keeps a response open, else by asking every few seconds.
-import { furnish } from "/assets/page.js";
+import { furnish, signInLink } from "/assets/page.js";
 
 const POLL_MS = 5_000;
 const SETTLE_MS = 400;
@@ -57,6 +57,7 @@ async function refresh() {
     const response = await fetch(location.href, { headers: { accept: "text/html" } });
     const page = new DOMParser().parseFromString(await response.text(), "text/html");
     if (response.status === 404 || response.status === 410) gone(page);
+    else if (response.status === 401) ended();
     else if (response.ok) show(page);
     else throw new Error(response.statusText);
   } catch {
@@ -69,6 +70,7 @@ let again;
 
 function show(page) {
   found(null);
+  document.getElementById("ended")?.remove();
   isBehind = false;
   for (const old of document.querySelectorAll("[data-live]")) replace(old, page.getElementById(old.id));
   furnish();
@@ -102,14 +104,22 @@ function replace(old, fresh) {
 /** The page's row is no longer stored: that is said above it, and the page stays as it was seen. */
 function gone(page) {
   found(["no longer stored", "bad"]);
-  if (document.getElementById("gone") !== null) return;
-  const note = document.createElement("p");
-  note.id = "gone";
-  note.className = "note bad";
-  note.setAttribute("role", "alert");
   const why = page.querySelector("main p")?.textContent ?? "it cannot be loaded";
-  note.textContent = `This page shows what was: ${why}`;
-  document.querySelector("main h1").after(note);
+  note("gone", `This page shows what was: ${why}`);
+}
+/** The same of a session; who signs in on another page has this one go on. */
+function ended() {
+  found(["signed out", "bad"]);
+  note("ended", "This page shows what was: this browser’s session has ended. ", signInLink(), " to go on here.");
+}
+function note(id, ...words) {
+  if (document.getElementById(id) !== null) return;
+  const told = document.createElement("p");
+  told.id = id;
+  told.className = "note bad";
+  told.setAttribute("role", "alert");
+  told.append(...words);
+  document.querySelector("main h1").after(told);
 }
 
 const address = `/live?${new URLSearchParams(liveNode === "" ? {} : { node: liveNode })}`;
@@ -178,6 +188,7 @@ async function ask() {
   for (;;) {
     try {
       const response = await fetch(address, { headers: { accept: "application/json" } });
+      if (response.status === 401) refresh();
       if (!response.ok) throw new Error(response.statusText);
       const news = await response.json();
       pass(news);

@@ -64,6 +64,14 @@ function takeDrops() {
   }
 }
 
+/** Leads to the sign-in page, and from there back to this page as it is. */
+export function signInLink() {
+  const link = document.createElement("a");
+  link.href = `/sign-in?${new URLSearchParams({ to: location.pathname + location.search + location.hash })}`;
+  link.textContent = "Sign in";
+  return link;
+}
+
 /** To be called when parts of the page were replaced. */
 export function furnish() {
   tellAges();

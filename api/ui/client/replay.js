@@ -1,7 +1,7 @@
 // Goes through a replay page by page without leaving it: posts the page's own forms, puts each answer in the place of the
 // last one, and goes on with the form that stands in it. Everything that was counted is in that form, so nothing grows here,
 // a request that failed is the same again, and what was stopped goes on from where it is.
-import { furnish } from "/assets/page.js";
+import { furnish, signInLink } from "/assets/page.js";
 import { watchSizes } from "/assets/sizes.js";
 
 const FIRST_WAIT_MS = 1_000;
@@ -71,7 +71,7 @@ async function run(form) {
     const told = await ask(next, control.signal);
     if (control.signal.aborted) return;
     const answer = told.page.getElementById("answer");
-    if (!told.ok || answer === null) return refused(told.page);
+    if (!told.ok || answer === null) return refused(told);
     replace(byId("answer"), answer);
     next = byId("go-on");
     const seconds = (performance.now() - began) / 1000;
@@ -96,7 +96,7 @@ function replace(old, fresh) {
 }
 
 /** The server said what is wrong: at its place in the form, or in a page of its own, of which the words are shown. */
-function refused(page) {
+function refused({ status, page }) {
   current = null;
   delete document.body.dataset.replaying;
   const fresh = page.getElementById("content");
@@ -109,6 +109,7 @@ function refused(page) {
   }
   const words = [...(fresh?.querySelectorAll("h1, h1 + p") ?? [])].map((part) => part.textContent.trim());
   say(words.join(": ") || "the server did not answer with a page", "bad");
+  if (status === 401) byId("run-state").append(" ", signInLink());
 }
 
 /** Tries again until there is an answer that would not be another one then. */
@@ -120,7 +121,7 @@ async function ask(form, signal) {
       const response = await fetch("/replay", { method: "POST", body, signal, headers: { accept: "text/html" } });
       if (response.status < 500 && response.status !== 429 && response.status !== 408) {
         const page = new DOMParser().parseFromString(await response.text(), "text/html");
-        return { ok: response.ok, page };
+        return { ok: response.ok, status: response.status, page };
       }
       why = `the server answered ${response.status}`;
     } catch {

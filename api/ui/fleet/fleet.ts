@@ -104,7 +104,7 @@ ${choice("Reason", "reason", "any reason", reasonsAmong(nodes), reason)}
     String(hours),
   )}</select></label>
 <input type="hidden" name="sort" value="${sort}"><input type="hidden" name="order" value="${order}">
-<button>Show</button> <a href="/">reset</a></form>`;
+<span class="send"><button>Show</button> <a href="/">reset</a></span></form>`;
 }
 
 /** Before and after those of what is left to each threshold: what is decisive comes first. */

@@ -54,7 +54,8 @@ export function actsOfPass({ reclaim, evicted, thresholds }: EvictionDecision, {
   if (gone.length > 0 || reclaim === null || reclaim.nodeLevel.length === 0) return gone;
   return [{ kind: "reclaimed", ...at, what: reclaim.nodeLevel.join(", "), why, signals }];
 }
-function latestOf(thresholds: EvictionDecision["thresholds"]): number | null {
+/** When the newest of the stats were taken; null: they have no time. */
+export function latestOf(thresholds: EvictionDecision["thresholds"]): number | null {
   const times = thresholds.flatMap(({ statsAtMs }) => (statsAtMs === null ? [] : [statsAtMs]));
   return times.length === 0 ? null : Math.max(...times);
 }

@@ -1,4 +1,4 @@
-import { seriesOf } from "../../../db/rows.ts";
+import { type DecisionHead, seriesOf } from "../../../db/rows.ts";
 import {
   EVICTION_SIGNALS,
   type EvictionDecision,
@@ -21,7 +21,7 @@ import { cutInside, html, moment, quantityShown } from "../html.ts";
 import type { Html } from "../page.ts";
 import { recordPart } from "../record-part.ts";
 import { verdictTag } from "../verdict-tag.ts";
-import { type Act, actMarks, actsList, otherActs, plotsLegend, spansOf } from "./acts.ts";
+import { type Act, actMarks, actsList, latestOf, otherActs, plotsLegend, spansOf } from "./acts.ts";
 import type { EvictionHistory } from "./eviction-history.ts";
 import { LISTS, type Lists, PLOT_RANGES, type PlotRange } from "./lists.ts";
 import type { NodeView } from "./view.ts";
@@ -120,9 +120,12 @@ function forecastText(forecast: Forecast): readonly string[] {
   const change =
     perMinute === 0 ? "steady" : `${perMinute > 0 ? "+" : ""}${signalText(threshold.signal, perMinute)}/min`;
   if (belowInMs === null) return [`${change}: not coming nearer`];
-  const after = (ms: number): string => (soonText(ms) === "now" ? "now" : `${durationText(ms)} after this pass`);
-  const met = `met ${after(belowInMs)}`;
-  const evicts = evictsInMs === null || evictsInMs === belowInMs ? "" : `, evicts ${after(evictsInMs)}`;
+  const after = (ms: number, what: string): string =>
+    soonText(ms) === "now" ? "now" : `${durationText(ms)} after ${what}`;
+  const met = `met ${after(belowInMs, "these stats")}`;
+  // of a threshold that is met the pass counts what is left of its grace period
+  const evictsAfter = belowInMs === 0 ? "this pass" : "these stats";
+  const evicts = evictsInMs === null || evictsInMs === belowInMs ? "" : `, evicts ${after(evictsInMs, evictsAfter)}`;
   const [first] = victims;
   const text = `${change}: ${met}${evicts}`;
   if (first === undefined) return [text];
@@ -234,7 +237,7 @@ export function evictionSection(view: NodeView, lists: Lists): Html {
   if (newest !== null) {
     const { head, decision } = newest;
     const old = isCurrentPolicy(head.policyVersion) ? "" : html` by the policy ${head.policyVersion}`;
-    const from = html`${verdictTag(head.verdict, head.reason)} decided ${moment(seriesOf(head).lastAtMs)}${old}, <a href="/decisions/${head.id}">why</a> · <a href="${passes}">all passes</a>`;
+    const from = html`${verdictTag(head.verdict, head.reason)} decided ${moment(seriesOf(head).lastAtMs)}${statsTime(decision, head)}${old}, <a href="/decisions/${head.id}">why</a> · <a href="${passes}">all passes</a>`;
     const drawnOf = (): Html => drawn(decision, { eviction, from, lists });
     return section("eviction", "Eviction", html`${recordPart(head, view.undrawn, drawnOf)}`);
   }
@@ -247,6 +250,16 @@ export function evictionSection(view: NodeView, lists: Lists): Html {
       : html`, and it lacks ${needs.map((need, i) => html`${i === 0 ? "" : ", "}<code>${need}</code>`)}`
   }`;
   return section("eviction", "Eviction", drawn(decision, { eviction, from, lists }));
+}
+
+/** Told of stats that are older than a pass's usually are, so that nobody counts a forecast from when it was decided. */
+const OLD_STATS_MS = 60_000;
+function statsTime(
+  { thresholds }: EvictionDecision,
+  { decidedAtMs }: Pick<DecisionHead, "decidedAtMs">,
+): Html | string {
+  const atMs = latestOf(thresholds);
+  return atMs === null || decidedAtMs - atMs <= OLD_STATS_MS ? "" : html` on stats of ${moment(atMs)}`;
 }
 
 const noPass = ({ eviction }: NodeView): string =>

@@ -101,8 +101,8 @@ ${scrolling("Pods that failed", table)}${note}`;
 function orderText(rows: readonly Row[]): string {
   const ranked = rows.filter(({ place }) => place !== null).length;
   if (ranked === 0) return "";
-  const order = "in the order in which they go for want of memory";
-  return ranked === rows.length ? `, ${order}` : `; the first ${ranked} ${order}, the others by use`;
+  if (ranked === rows.length) return ", in the order in which they go for want of memory";
+  return ": first those that go for want of memory, in that order, then the others by use";
 }
 
 const statusesOf = ({ status }: Pod) => [

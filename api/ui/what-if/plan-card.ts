@@ -4,7 +4,7 @@ import type { DecisionOf } from "../../model/decision.ts";
 import { namespacedName } from "../../model/forms.ts";
 import { type Difference, MAX_DIFFERENCES } from "../../service/difference.ts";
 import { differenceTexts, fieldTexts, placeText } from "../../text/difference.ts";
-import { amountText } from "../../text/size.ts";
+import { fileValueText } from "../../text/size.ts";
 import { textDiff } from "../draw/text-diff.ts";
 import { breakable, html } from "../html.ts";
 import { all, type Html } from "../page.ts";
@@ -91,7 +91,7 @@ ${both === 0 ? "" : html`<p class="soft small">${both} on both sides.</p>`}`;
 
 function fileTable(files: ReturnType<typeof fileChanges>): Html | Promise<Html> {
   const rows = files.map(({ cgroup, file, before, after }) => {
-    const words = [amountIn(file, before), amountIn(file, after)];
+    const words = [before, after].map((value) => fileValueText(file, value ?? ""));
     const [then, now] = words[0] === words[1] ? [] : words;
     return html`<tr><td class="wi-path"><code class="wi-value">${cgroup}</code> <code class="wi-file">${file}</code></td><td class="wi-cell">${was(before, then)}</td><td class="wi-cell">${becomes(after, now)}</td></tr>`;
   });
@@ -152,12 +152,6 @@ export const was = (text: string | null, words = text ?? ""): Html | Promise<Htm
   text === null || text === "" ? nothing(text) : html`<del>${valueText(text, words)}</del>`;
 export const becomes = (text: string | null, words = text ?? ""): Html | Promise<Html> =>
   text === null || text === "" ? nothing(text) : html`<ins>${valueText(text, words)}</ins>`;
-
-/** Bytes of a cgroup's memory or huge pages as people read them; other values as they are. */
-const amountIn = (file: string, value: string | null): string =>
-  value !== null && /^(memory|hugetlb)\..*(bytes|max|min|low|high)$/.test(file) && /^\d+$/.test(value)
-    ? amountText("memory", Number(value))
-    : (value ?? "");
 
 /** A value in short; null where there is none. */
 export function shown(value: unknown): string | null {

@@ -7,7 +7,7 @@ import type { Reply } from "../../ports.ts";
 import { NEWEST, profileIn } from "../../profiles/index.ts";
 import { historyProblem, type Problem } from "../../service/problem.ts";
 import { kubeletOptions } from "../form-fields.ts";
-import { asTyped, html, MAX_OFFERED, raw } from "../html.ts";
+import { asTyped, breakable, html, MAX_OFFERED, raw } from "../html.ts";
 import { all, type Html, page, prose } from "../page.ts";
 import { type StoredBase, storedBase } from "./assemble.ts";
 import { EXAMPLES, linkedTexts, linkOf, RESIZE_EXAMPLE, readChange } from "./change.ts";
@@ -151,7 +151,7 @@ const COMMANDS: readonly (readonly [what: string, command: string])[] = [
   ["all of it", "nodewise snapshot"],
 ];
 const commands = (): Html | Promise<Html> =>
-  html`<dl class="wi-commands">${all(COMMANDS.map(([what, command]) => html`<dt class="soft">${what}</dt><dd class="wi-command"><code>${command}</code></dd>`))}</dl>`;
+  html`<dl class="wi-commands">${all(COMMANDS.map(([what, command]) => html`<dt class="soft">${what}</dt><dd class="wi-command"><code>${breakable(command)}</code></dd>`))}</dl>`;
 
 function lostNote({ lost }: FormView): Piece {
   if (lost === 0) return "";
