@@ -106,6 +106,16 @@ describe("what is thought of", () => {
       ],
     });
   });
+  test("a pod that waits for more as a whole has what its status says, and takes no room from others", () => {
+    const conditions = [{ type: "PodResizePending", status: "True", reason: "Deferred" }];
+    const cpu = { cpu: "1" };
+    const told = { phase: "Running", conditions, allocatedResources: cpu, resources: { requests: cpu } };
+    const waiting = { ...pod("wide", {}, {}, { resources: { requests: { cpu: "3500m" } } }), status: told };
+    const node = on([web, waiting]);
+    const changes = [{ container: null, list: "requests", resource: "cpu", from: "1", to: "3500m" }];
+    expect(one(node, {})).toMatchObject({ pod: { name: "wide" }, status: "Deferred", changes });
+    expect(one(node, { ...WEB, to: { cpu: "3" } })).toMatchObject({ status: "InProgress" });
+  });
   test("one patch over several pods: each that is taken counts for the next", () => {
     const all = ["a", "b", "c"].map((name) => pod(name, { cpu: "1" }));
     const { resizes, inProgress, deferred } = decide(on(all), {

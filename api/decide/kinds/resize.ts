@@ -127,16 +127,13 @@ export function counted(resizes: readonly PodResize[]): ResizeDecision {
   };
 }
 
-function allocatedIn({ kubeletConfiguration, assignments }: EffectiveSnapshot, pod: Pod): Pod {
-  const posted = gateOn(kubeletConfiguration, "PodLevelResources") ? pod : withoutPodLevel(pod);
-  const allocated = allocatedPod(posted, assignments?.allocated_pods_state, "", quiet);
-  // without the gates the kubelet takes what the spec says of the pod as a whole, and of its volumes
-  const ofPod = gateOn(kubeletConfiguration, "InPlacePodLevelResourcesVerticalScaling")
-    ? allocated
-    : { ...allocated, spec: { ...allocated.spec, resources: posted.spec.resources } };
+function allocatedIn(snapshot: EffectiveSnapshot, pod: Pod): Pod {
+  const { kubeletConfiguration: config, assignments } = snapshot;
+  const allocated = allocatedPod(pod, snapshot, "", quiet);
+  // without its gate the kubelet takes what the spec says of the pod's volumes
   const sizes = own(assignments?.allocated_pods_state?.entries, podUid(pod) ?? "")?.EmptyDirVolumeLimits;
-  const isMounted = sizes !== undefined && gateOn(kubeletConfiguration, "InPlacePodVerticalScalingMemoryBackedVolumes");
-  return isMounted ? withSizes(ofPod, sizes) : ofPod;
+  const isMounted = sizes !== undefined && gateOn(config, "InPlacePodVerticalScalingMemoryBackedVolumes");
+  return isMounted ? withSizes(allocated, sizes) : allocated;
 }
 
 /** The pods' specs stand for what is allocated to them, so that nothing reads it off elsewhere; those with nothing are as they were. */
