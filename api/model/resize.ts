@@ -100,7 +100,7 @@ const RESIZE_CHECKS = [
 ] as const;
 export type ResizeCheck = (typeof RESIZE_CHECKS)[number];
 
-const RESIZE_REASONS = [...REASONS_OF_PODS, "resource_fits", "resource_short"] as const;
+const RESIZE_REASONS = [...REASONS_OF_PODS, "kubelet_does_not_start", "resource_fits", "resource_short"] as const;
 
 const change = () =>
   z.strictObject({
@@ -144,18 +144,20 @@ const podResize = () =>
   z.strictObject({
     pod: podRef,
     status: z
-      .enum(["InProgress", "Deferred", "Infeasible", "Rejected", "Unchanged"])
+      .enum(["InProgress", "Error", "Deferred", "Infeasible", "Rejected", "Unchanged"])
       .describe(
-        "what the kubelet says of it: InProgress, it takes it; Deferred, it waits for room; Infeasible, never. Rejected: the API server does not take it, and the kubelet never hears of it. Unchanged: it has these resources, or the ask changes nothing of it",
+        "what the kubelet says of it: InProgress, it takes it; Error, it has allocated it and cannot write it for now (PodResizeInProgress with the reason Error); Deferred, it waits for room; Infeasible, never. Rejected: the API server does not take it, and the kubelet never hears of it. Unchanged: it has these resources, or the ask changes nothing of it",
       ),
     check: z.enum(RESIZE_CHECKS).nullable().describe("what refuses it for good; null: nothing does"),
     message: answerText.describe(
-      "in Kubernetes' words; empty where nothing refuses it. Unchanged: why the ask changes nothing of it, where it has no such container",
+      "in Kubernetes' words; empty where nothing refuses it or is in its way. Unchanged: why the ask changes nothing of it, where it has no such container",
     ),
     isRetried: z
       .boolean()
       .describe("false: its status says Infeasible already, and the kubelet only tries it when it restarts"),
-    changes: z.array(change()),
+    changes: z
+      .array(change())
+      .describe("from what is allocated; of one that is allocated already, from what its status tells is in force"),
     preempt: z.array(victim()).describe("pods that the kubelet ends for it: it is a critical one"),
     wouldRefuse: z.array(wouldRefuse()).describe("what else of admission would refuse it, in the kubelet's order"),
     resources: z.array(testedResource()).describe("the room for the whole pod, where admission was asked"),
@@ -175,13 +177,21 @@ const podResize = () =>
   });
 export type PodResize = Form<typeof podResize>;
 
+/** The kubelet has allocated it, whether or not it can write it yet. */
+export const isTaken = ({ status }: Pick<PodResize, "status">): boolean =>
+  status === "InProgress" || status === "Error";
+
 /** The decision of the kind `resize`. */
 export const resizeDecision = z.lazy(() =>
   z.strictObject({
+    startErrors: z
+      .array(answerText)
+      .describe("why a kubelet with these managers would not start, in its words; then no resize is tried"),
     resizes: z
       .array(podResize())
       .describe("in the order in which the kubelet tries them; each that it takes counts for those after it"),
     inProgress: integer,
+    inError: integer.describe("allocated, and not to be written for now"),
     deferred: integer,
     infeasible: integer,
   }),

@@ -7,7 +7,9 @@ import { own } from "../../model/own.ts";
 import {
   type Container,
   type ContainerStatus,
+  conditionIn,
   isActive,
+  isSidecar,
   type Pod,
   podUid,
   type ResourceRequirements,
@@ -39,7 +41,7 @@ export function allocatedPod(
   const state = assignments?.allocated_pods_state;
   const entry = own(state?.entries, podUid(pod) ?? "");
   const statuses = statusesByName(pod);
-  const waits = pod.status?.conditions?.some((c) => c.type === "PodResizePending" && c.status !== "False") === true;
+  const waits = conditionIn(pod, "PodResizePending") !== undefined;
   const substitute = (c: Container): Container => {
     const fromState = own(entry?.ContainerResources, c.name);
     // a posted state that does not name the pod says that nothing else than the spec was allocated
@@ -50,7 +52,8 @@ export function allocatedPod(
   };
   const containers = pod.spec.containers.map(substitute);
   const initContainers = pod.spec.initContainers?.map(substitute);
-  const fromWhole = state === undefined ? podLevelFromStatus(pod, waits) : entry?.PodLevelResources;
+  const fromWhole =
+    state === undefined ? fromStatus(pod.spec.resources, wholeFromStatus(pod), waits) : entry?.PodLevelResources;
   const isWhole =
     fromWhole !== undefined &&
     gateOn(config, "InPlacePodLevelResourcesVerticalScaling") &&
@@ -114,7 +117,7 @@ const isRounded = (told: Quantity, listed: Quantity): boolean =>
  * What the status tells of the pod's own resources. Its lists are of the whole pod, whatever of it the spec names, and with the
  * overhead. kubelet 1.36: convertToAPIPodLevelResourcesStatus.
  */
-function podLevelFromStatus({ spec, status }: Pod, waits: boolean): ResourceRequirements | undefined {
+function wholeFromStatus({ spec, status }: Pod): Told | undefined {
   const { resources, overhead } = spec;
   if (resources === undefined || status?.allocatedResources === undefined) return undefined;
   const own = (told: Maybe<ResourceList>, named: Maybe<ResourceList>): ResourceList => {
@@ -125,11 +128,39 @@ function podLevelFromStatus({ spec, status }: Pod, waits: boolean): ResourceRequ
     return list;
   };
   const limits = status.resources === undefined ? undefined : own(status.resources.limits, resources.limits);
-  const told = {
+  return {
     allocatedResources: own(status.allocatedResources, resources.requests),
     resources: limits && { limits },
   };
-  return fromStatus(resources, told, waits);
+}
+
+/**
+ * The pod with what its status tells is in force, while a resize that is allocated to it is not all written. What the pod requests as
+ * a whole stays as it is allocated: the status reads it from a weight, which has no such steps.
+ */
+export function inForcePod(allocated: Pod): Pod {
+  if (conditionIn(allocated, "PodResizeInProgress") === undefined) return allocated;
+  const statuses = statusesByName(allocated);
+  const each = (c: Container): Container => {
+    const { requests, limits } = c.resources ?? {};
+    const told = statuses.get(c.name)?.resources;
+    if (told === undefined) return c;
+    return {
+      ...c,
+      resources: { requests: replaced(requests, told.requests), limits: replaced(limits, told.limits, isRounded) },
+    };
+  };
+  const { containers, initContainers, resources } = allocated.spec;
+  const limits = wholeFromStatus(allocated)?.resources?.limits;
+  return {
+    ...allocated,
+    spec: {
+      ...allocated.spec,
+      containers: containers.map(each),
+      initContainers: initContainers?.map((c) => (isSidecar(c) ? each(c) : c)),
+      ...(limits && { resources: { ...resources, limits: replaced(resources?.limits, limits, isRounded) } }),
+    },
+  };
 }
 
 function sameResources(a: Maybe<ResourceRequirements>, b: Maybe<ResourceRequirements>): boolean {
