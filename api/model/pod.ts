@@ -39,16 +39,17 @@ export type ResourceRequirements = z.output<typeof resourceRequirements>;
 
 /** A claim of the pod that a container uses, and the one request of it that it is for; without a request all of them. */
 const containerClaims = z.array(z.object({ name: text, request: optional(text) })).max(LIMITS.resourcesPerList);
+/** Whether a container has to start again for another amount of a resource. */
+export const resizePolicy = optional(
+  z.array(z.object({ resourceName: text, restartPolicy: optional(text) })).max(LIMITS.resourcesPerList),
+);
 export const container = z.object({
   name: pathPart,
   image: optional(text),
   resources: optional(resourceRequirements.extend({ claims: optional(containerClaims) })),
   /** `Always` on an init container makes it a sidecar. */
   restartPolicy: optional(text),
-  /** Whether the container has to start again for another amount of a resource. */
-  resizePolicy: optional(
-    z.array(z.object({ resourceName: text, restartPolicy: optional(text) })).max(LIMITS.resourcesPerList),
-  ),
+  resizePolicy,
   restartPolicyRules: optional(z.array(z.object({ action: text })).max(64)),
   ports: optional(containerPorts),
   securityContext: optional(containerSecurityContext),

@@ -43,6 +43,82 @@ describe("what is thought of", () => {
     const recommendation = { containerRecommendations: [{ containerName: "app", target: { cpu: "1500m" } }] };
     expect(one(on([web]), { ...WEB, recommendation })).toMatchObject({ status: "InProgress", changes });
   });
+  describe("a recommendation, as the autoscaler of pods writes it", () => {
+    const target = { cpu: "3", memory: "256Mi" };
+    const recommendation = { containerRecommendations: [{ containerName: "app", target }] };
+    const written = (resourcePolicy: Json | undefined, of = web): readonly string[] =>
+      one(on([of]), { ...WEB, recommendation, ...(resourcePolicy && { resourcePolicy }) }).changes.map(
+        ({ list, resource, from, to }) => `${list}.${resource}: ${from} -> ${to}`,
+      );
+    const policy = (containerName: string, more: Json): Json => ({
+      containerPolicies: [{ containerName, minAllowed: { cpu: "1m" }, ...more }],
+    });
+    const inProportion = [
+      ...["requests.cpu: 1 -> 3", "requests.memory: 512Mi -> 256Mi"],
+      ...["limits.cpu: 2 -> 6", "limits.memory: 1Gi -> 512Mi"],
+    ];
+    test("limits in proportion, which is the default", () => {
+      expect(written(undefined)).toEqual(inProportion);
+      expect(written(policy("*", { controlledValues: "RequestsAndLimits" }))).toEqual(inProportion);
+      expect(written(policy("other", { controlledValues: "RequestsOnly" }))).toEqual(inProportion);
+    });
+    test("requests only: limits stay, and no request passes its own", () => {
+      const only = ["requests.cpu: 1 -> 2", "requests.memory: 512Mi -> 256Mi"];
+      expect(written(policy("app", { controlledValues: "RequestsOnly" }))).toEqual(only);
+      expect(written(policy("*", { controlledValues: "RequestsOnly" }))).toEqual(only);
+      const both = [{ containerName: "*", controlledValues: "RequestsOnly" }, { containerName: "app" }];
+      expect(written({ containerPolicies: both })).toEqual(inProportion);
+    });
+    test("a container that is switched off stays as it is", () => {
+      expect(written(policy("app", { mode: "Off" }))).toEqual([]);
+    });
+    test("without a ratio to keep a limit only makes room", () => {
+      const lists = (requests: Json, limits: Json) => pod("web", requests, limits);
+      expect(written(undefined, lists({ cpu: "0", memory: "1" }, { cpu: "2" }))).toContain("limits.cpu: 2 -> 3");
+      expect(written(undefined, lists({ cpu: "0", memory: "1" }, { cpu: "4" }))).not.toContainEqual(
+        expect.stringContaining("limits.cpu"),
+      );
+      expect(written(undefined, lists({ cpu: "1", memory: "1" }, { cpu: "0" }))).not.toContainEqual(
+        expect.stringContaining("limits.cpu"),
+      );
+      const none = one(on([web]), { ...WEB, to: { cpu: "0" } });
+      expect(none).toMatchObject({ status: "InProgress", notRequested: [] });
+      expect(none.changes).toEqual([{ container: "app", list: "requests", resource: "cpu", from: "1", to: "0" }]);
+      expect(none.largest).toContainEqual({ resource: "cpu", quantity: 4000 });
+    });
+    test("the policy is of a recommendation", () => {
+      const asked = decodeAsk("resize", { ...WEB, to: { cpu: "1" }, resourcePolicy: policy("*", {}) });
+      expect(asked).toMatchObject({
+        error: [{ path: "ask.resourcePolicy", message: "it goes with `recommendation`" }],
+      });
+    });
+  });
+  test("a patch brings a resizePolicy along, and other fields are told", () => {
+    const resizePolicy = [{ resourceName: "cpu", restartPolicy: "RestartContainer" }];
+    const patch = (more: Json): Json => ({ ...WEB, spec: { containers: [{ name: "app", ...more }] } });
+    const resources = { requests: { cpu: "1500m" } };
+    const restarts = (ask: Json) => one(on([web]), ask).actuation?.restarts;
+    expect(restarts(patch({ resources, resizePolicy }))).toEqual([{ container: "app", resources: ["cpu"] }]);
+    expect(restarts(patch({ resources }))).toEqual([]);
+    expect(one(on([web]), patch({ resizePolicy }))).toMatchObject({ status: "Unchanged", message: "" });
+    expect(decodeAsk("resize", patch({ resources, image: "web:2" }))).toMatchObject({
+      error: [
+        {
+          path: "ask.spec.containers[0]",
+          message: "a resize changes resources and resizePolicy of a container alone: leave `image` out",
+        },
+      ],
+    });
+    expect(decodeAsk("resize", { ...WEB, spec: { nodeName: "n", restartPolicy: "Never" } })).toMatchObject({
+      error: [
+        {
+          path: "ask.spec",
+          message:
+            "a resize changes resources, containers, initContainers and volumes of a pod's spec alone: leave `nodeName`, `restartPolicy` out",
+        },
+      ],
+    });
+  });
   test("a state with which no kubelet starts is told, in its words", () => {
     const cpu_manager_state = { policyName: "static", defaultCpuSet: "0,2", entries: {} };
     const machine = { cpus: [0, 1, 2, 3].map((cpu) => ({ cpu, core: cpu, socket: 0, numa: 0 })) };

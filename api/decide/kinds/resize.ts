@@ -317,7 +317,9 @@ function largestOf(
   for (const resource of isOpen(invalid) && resources.length > 0 ? missing : []) {
     const [first, ...rest] = desired.spec.containers as [Container, ...Container[]];
     const requests = { ...first.resources?.requests, [resource]: LEAST[resource] };
-    const containers = [{ ...first, resources: { ...first.resources, requests } }, ...rest];
+    const limit = first.resources?.limits?.[resource];
+    const limits = { ...first.resources?.limits, ...(limit?.amount === ZERO && { [resource]: LEAST[resource] }) };
+    const containers = [{ ...first, resources: { ...first.resources, requests, limits } }, ...rest];
     const pod: Pod = { ...desired, spec: { ...desired.spec, containers } };
     const refused = whyInvalid(pod, patchedPod(allocated, facts.config), facts) ?? whyInfeasible(pod, allocated, facts);
     if (refused !== null && !isOpen(refused)) {
