@@ -391,7 +391,7 @@ describe("an image", () => {
       node: "n1",
       decidedAt: AT,
       verdict: "removes",
-      policyVersion: "kubelet-1.36+9",
+      policyVersion: "kubelet-1.36+10",
       decision: { remove },
     };
     const { numbers, whatWouldChange } = only(story("web", [waits, node(), images(), pass]), "image-gone");
