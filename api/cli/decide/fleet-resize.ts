@@ -79,11 +79,11 @@ function leftAlone(nodes: readonly Answered[], { ask, container }: FleetFlags): 
   const all = nodes.flatMap(({ outcome }) => (outcome.ok ? outcome.value.decision.resizes : []));
   if (all.length === 0 || !all.every(isLeftAlone)) return null;
   const option = container === undefined ? "--container" : `--container ${container}`;
-  const told = all.slice(0, MOST_TOLD).map(({ pod, message }) => `${ask ?? option}: ${podName(pod)}: ${message}`);
+  const told = all.slice(0, MAX_TOLD).map(({ pod, message }) => `${ask ?? option}: ${podName(pod)}: ${message}`);
   const rest = all.length - told.length;
   return fault(EXIT.badInput, ...told, ...(rest > 0 ? [`and ${many(rest, "pod")} more`] : []));
 }
-const MOST_TOLD = 5;
+const MAX_TOLD = 5;
 
 interface FleetAsk {
   /** What each pod is to have, as an ask without its pods; null: what its spec asks for. */
