@@ -29,7 +29,7 @@ export const END_REASONS: readonly string[] = [
   ...["OutOfcpu", "OutOfmemory", "OutOfephemeral-storage", "OutOfpods"],
   ...POD_REFUSALS,
   ...["Evicted", "Preempting", "FailedPrepareDynamicResources"],
-  ...["Deferred", "Infeasible"],
+  ...["Error", "Deferred", "Infeasible", "Rejected"],
   ...EVICTION_SIGNALS,
   ...EVICTION_CAUSES,
   ...PRESSURE_CONDITIONS,

@@ -39,16 +39,17 @@ export type ResourceRequirements = z.output<typeof resourceRequirements>;
 
 /** A claim of the pod that a container uses, and the one request of it that it is for; without a request all of them. */
 const containerClaims = z.array(z.object({ name: text, request: optional(text) })).max(LIMITS.resourcesPerList);
+/** Whether a container has to start again for another amount of a resource. */
+export const resizePolicy = optional(
+  z.array(z.object({ resourceName: text, restartPolicy: optional(text) })).max(LIMITS.resourcesPerList),
+);
 export const container = z.object({
   name: pathPart,
   image: optional(text),
   resources: optional(resourceRequirements.extend({ claims: optional(containerClaims) })),
   /** `Always` on an init container makes it a sidecar. */
   restartPolicy: optional(text),
-  /** Whether the container has to start again for another amount of a resource. */
-  resizePolicy: optional(
-    z.array(z.object({ resourceName: text, restartPolicy: optional(text) })).max(LIMITS.resourcesPerList),
-  ),
+  resizePolicy,
   restartPolicyRules: optional(z.array(z.object({ action: text })).max(64)),
   ports: optional(containerPorts),
   securityContext: optional(containerSecurityContext),
@@ -99,12 +100,6 @@ const volume = z.object({
   configMap: optional(z.object({})),
   image: optional(z.object({ reference: optional(text) })),
 });
-const condition = z.object({
-  type: text,
-  status: optional(text),
-  reason: optional(text),
-  lastTransitionTime: optional(timestamp),
-});
 /** Extended resources that a claim holds, so that the node need not list them. */
 const claimMappings = z
   .array(z.object({ containerName: text, resourceName: text, requestName: optional(text) }))
@@ -144,6 +139,27 @@ const begun = (most: number) =>
   z.string().transform((text) => (text.length > most ? `${text.slice(0, most - 1)}…` : text));
 const LONGEST_REASON = 128;
 const LONGEST_MESSAGE = 1024;
+
+/**
+ * A condition; its message is kept only where a resize is stuck (PodResizeInProgress, reason Error). INVARIANT: the stored form of any
+ * other has none, as the id of a snapshot is the hash of that form.
+ */
+const condition = z
+  .object({
+    type: text,
+    status: optional(text),
+    reason: optional(text),
+    message: optional(begun(LONGEST_MESSAGE)),
+    lastTransitionTime: optional(timestamp),
+  })
+  .transform((whole): typeof whole => {
+    const { message, ...rest } = whole;
+    const isKept = rest.type === "PodResizeInProgress" && rest.reason === "Error" && message;
+    return message === undefined || isKept ? whole : rest;
+  });
+/** The condition of a pod's status of this type, unless it is False. */
+export const conditionIn = ({ status }: Pod, type: string): z.output<typeof condition> | undefined =>
+  status?.conditions?.find((one) => one.type === type && one.status !== "False");
 
 const podStatus = z.object({
   phase: optional(text),

@@ -10,12 +10,22 @@ import { type KindSpec, PLAIN, type PodPart } from "./kind-spec.ts";
 import { LIMITS } from "./limits.ts";
 import { withoutNulls } from "./nulls.ts";
 import { fieldsOf } from "./own.ts";
-import { resourceRequirements } from "./pod.ts";
+import { resizePolicy, resourceRequirements } from "./pod.ts";
 import { resourceAmounts, testedResource, victim, wouldRefuse } from "./preemption.ts";
 import { err, ok, type Result } from "./result.ts";
 
 const podName = z.string().regex(POD_NAME, "must be NAMESPACE/NAME of a pod of the snapshot");
-const containerPatch = z.strictObject({ name: pathPart, resources: resourceRequirements });
+/** What the API server takes of a patch of the subresource `resize`: it drops the rest, and a misspelt field would be lost. */
+const onlyResized = (fields: string) => ({
+  error: (issue: z.core.$ZodRawIssue) =>
+    issue.code === "unrecognized_keys"
+      ? `a resize changes ${fields} alone: leave ${(issue["keys"] as readonly string[]).map((key) => `\`${key}\``).join(", ")} out`
+      : undefined,
+});
+const containerPatch = z.strictObject(
+  { name: pathPart, resources: optional(resourceRequirements), resizePolicy },
+  onlyResized("resources and resizePolicy of a container"),
+);
 /** As a strategic merge patch names a volume of the pod; one that it does not have is added. */
 const volumePatch = z.strictObject({
   name: text,
@@ -24,6 +34,13 @@ const volumePatch = z.strictObject({
 export type VolumePatch = z.output<typeof volumePatch>;
 const containerPatches = optional(z.array(containerPatch).max(LIMITS.containersPerPod));
 const recommended = z.object({ containerName: pathPart, target: resourceList });
+/** VerticalPodAutoscaler: spec.resourcePolicy. */
+const containerPolicy = z.object({
+  containerName: text,
+  mode: optional(text),
+  controlledValues: optional(z.enum(["RequestsAndLimits", "RequestsOnly"])),
+});
+export type ContainerPolicy = z.output<typeof containerPolicy>;
 
 const ask = z.strictObject({
   pod: optional(podName),
@@ -31,14 +48,20 @@ const ask = z.strictObject({
   container: optional(pathPart),
   to: optional(resourceList),
   spec: optional(
-    z.strictObject({
-      resources: optional(resourceRequirements),
-      containers: containerPatches,
-      initContainers: containerPatches,
-      volumes: optional(z.array(volumePatch).max(LIMITS.volumesPerPod)),
-    }),
+    z.strictObject(
+      {
+        resources: optional(resourceRequirements),
+        containers: containerPatches,
+        initContainers: containerPatches,
+        volumes: optional(z.array(volumePatch).max(LIMITS.volumesPerPod)),
+      },
+      onlyResized("resources, containers, initContainers and volumes of a pod's spec"),
+    ),
   ),
   recommendation: optional(z.object({ containerRecommendations: z.array(recommended).max(LIMITS.containersPerPod) })),
+  resourcePolicy: optional(
+    z.object({ containerPolicies: optional(z.array(containerPolicy).max(LIMITS.containersPerPod)) }),
+  ),
 });
 /** The resources that pods are to have; without any of `to`, `spec` and `recommendation`: what their specs ask for already. */
 export type ResizeAsk = Readonly<Omit<z.output<typeof ask>, "pod">> & { readonly pod: string | null };
@@ -55,7 +78,7 @@ export function decodeResizeAsk(input: unknown, at = "ask"): Result<ResizeAsk, r
   }
   const parsed = ask.safeParse(withoutNulls(input));
   if (!parsed.success) return err(issuesOf(parsed.error, input, at));
-  const { pod, pods, container, to } = parsed.data;
+  const { pod, pods, container, to, recommendation, resourcePolicy } = parsed.data;
   const fault = (path: string, message: string) => err([{ path: `${at}.${path}`, message }]);
   const changes = CHANGES.filter((name) => parsed.data[name] !== undefined);
   if (changes.length > 1) return fault(changes[1] as string, `${changes.join(" and ")} exclude each other: give one`);
@@ -63,6 +86,8 @@ export function decodeResizeAsk(input: unknown, at = "ask"): Result<ResizeAsk, r
   if (change !== undefined && pod === undefined && pods === undefined)
     return fault("pod", "which pod is to have other resources? name it, or several as pods");
   if (container !== undefined && to === undefined) return fault("container", "it goes with `to`");
+  if (resourcePolicy !== undefined && recommendation === undefined)
+    return fault("resourcePolicy", "it goes with `recommendation`");
   const other = Object.keys(to ?? {}).find((name) => name !== "cpu" && name !== "memory");
   if (other !== undefined) return fault(`to.${other}`, "only cpu and memory change while a pod runs");
   return ok({ ...parsed.data, pod: pod ?? null });
@@ -100,7 +125,7 @@ const RESIZE_CHECKS = [
 ] as const;
 export type ResizeCheck = (typeof RESIZE_CHECKS)[number];
 
-const RESIZE_REASONS = [...REASONS_OF_PODS, "resource_fits", "resource_short"] as const;
+const RESIZE_REASONS = [...REASONS_OF_PODS, "kubelet_does_not_start", "resource_fits", "resource_short"] as const;
 
 const change = () =>
   z.strictObject({
@@ -144,18 +169,20 @@ const podResize = () =>
   z.strictObject({
     pod: podRef,
     status: z
-      .enum(["InProgress", "Deferred", "Infeasible", "Rejected", "Unchanged"])
+      .enum(["InProgress", "Error", "Deferred", "Infeasible", "Rejected", "Unchanged"])
       .describe(
-        "what the kubelet says of it: InProgress, it takes it; Deferred, it waits for room; Infeasible, never. Rejected: the API server does not take it, and the kubelet never hears of it. Unchanged: it has these resources, or the ask changes nothing of it",
+        "what the kubelet says of it: InProgress, it takes it; Error, it has allocated it and cannot write it for now (PodResizeInProgress with the reason Error); Deferred, it waits for room; Infeasible, never. Rejected: the API server does not take it, and the kubelet never hears of it. Unchanged: it has these resources, or the ask changes nothing of it",
       ),
     check: z.enum(RESIZE_CHECKS).nullable().describe("what refuses it for good; null: nothing does"),
     message: answerText.describe(
-      "in Kubernetes' words; empty where nothing refuses it. Unchanged: why the ask changes nothing of it, where it has no such container",
+      "in Kubernetes' words; empty where nothing refuses it or is in its way. Unchanged: why the ask changes nothing of it, where it has no such container",
     ),
     isRetried: z
       .boolean()
       .describe("false: its status says Infeasible already, and the kubelet only tries it when it restarts"),
-    changes: z.array(change()),
+    changes: z
+      .array(change())
+      .describe("from what is allocated; of one that is allocated already, from what its status tells is in force"),
     preempt: z.array(victim()).describe("pods that the kubelet ends for it: it is a critical one"),
     wouldRefuse: z.array(wouldRefuse()).describe("what else of admission would refuse it, in the kubelet's order"),
     resources: z.array(testedResource()).describe("the room for the whole pod, where admission was asked"),
@@ -175,13 +202,21 @@ const podResize = () =>
   });
 export type PodResize = Form<typeof podResize>;
 
+/** The kubelet has allocated it, whether or not it can write it yet. */
+export const isTaken = ({ status }: Pick<PodResize, "status">): boolean =>
+  status === "InProgress" || status === "Error";
+
 /** The decision of the kind `resize`. */
 export const resizeDecision = z.lazy(() =>
   z.strictObject({
+    startErrors: z
+      .array(answerText)
+      .describe("why a kubelet with these managers would not start, in its words; then no resize is tried"),
     resizes: z
       .array(podResize())
       .describe("in the order in which the kubelet tries them; each that it takes counts for those after it"),
     inProgress: integer,
+    inError: integer.describe("allocated, and not to be written for now"),
     deferred: integer,
     infeasible: integer,
   }),
@@ -190,10 +225,15 @@ export type ResizeDecision = Form<typeof resizeDecision>;
 
 const LIST: JsonSchema = ref("ResourceList");
 const REQUIREMENTS: JsonSchema = strictObject({ requests: LIST, limits: LIST });
+const POLICY: JsonSchema = {
+  type: "array",
+  maxItems: LIMITS.resourcesPerList,
+  items: { type: "object", required: ["resourceName"], properties: { resourceName: TEXT, restartPolicy: TEXT } },
+};
 const CONTAINERS: JsonSchema = {
   type: "array",
   maxItems: LIMITS.containersPerPod,
-  items: strictObject({ name: TEXT, resources: REQUIREMENTS }, ["name", "resources"]),
+  items: strictObject({ name: TEXT, resources: REQUIREMENTS, resizePolicy: POLICY }, ["name"]),
 };
 const POD: JsonSchema = { type: "string", pattern: POD_NAME.source };
 const VOLUMES: JsonSchema = {
@@ -223,7 +263,8 @@ const MEMBERS = {
   },
   recommendation: {
     type: "object",
-    description: "status.recommendation of a VerticalPodAutoscaler; a limit keeps its ratio to its request",
+    description:
+      "status.recommendation of a VerticalPodAutoscaler; a limit keeps its ratio to its request unless `resourcePolicy` says otherwise",
     required: ["containerRecommendations"],
     properties: {
       containerRecommendations: {
@@ -233,6 +274,26 @@ const MEMBERS = {
           type: "object",
           required: ["containerName", "target"],
           properties: { containerName: TEXT, target: LIST },
+        },
+      },
+    },
+  },
+  resourcePolicy: {
+    type: "object",
+    description:
+      "spec.resourcePolicy of that VerticalPodAutoscaler: a container whose controlledValues are RequestsOnly keeps its limits, which its requests do not pass; one whose mode is Off stays as it is. `*` is of all others",
+    properties: {
+      containerPolicies: {
+        type: "array",
+        maxItems: LIMITS.containersPerPod,
+        items: {
+          type: "object",
+          required: ["containerName"],
+          properties: {
+            containerName: TEXT,
+            mode: TEXT,
+            controlledValues: { type: "string", enum: ["RequestsAndLimits", "RequestsOnly"] },
+          },
         },
       },
     },

@@ -112,7 +112,7 @@ not known: stats.node.rlimit.maxpid (give --stats)
   test("--kubelet says as which kubelet to answer, where the node tells none", async () => {
     const titleOf = async (...more: string[]) =>
       (await run(["decide", "allocatable", ...SMALL, ...more])).stdout.split("\n");
-    expect((await titleOf("--kubelet", "1.35"))[0]).toBe("small · allocatable · kubelet-1.35+3");
+    expect((await titleOf("--kubelet", "1.35"))[0]).toBe("small · allocatable · kubelet-1.35+4");
     const [title, assumed] = await titleOf("--kubelet", "v1.99.0");
     expect(title).toBe(`small · allocatable · ${NEWEST.policyVersion}`);
     expect(assumed).toBe("assumed: kubelet 1.99 is not known here: 1.37 is the nearest that is");
@@ -254,6 +254,39 @@ describe.concurrent("decide resize over pods of several nodes", () => {
     expect(await ask("--snapshots", node)).toMatchObject({ code: 0, stdout: "no pod waits for other resources\n" });
   });
 
+  test("a pod without the container is told beside the others, and is not taken", async () => {
+    const of = ["-l", "app=web", "--to", "cpu=90m", "--container", "d"];
+    const { code, stdout } = await ask("--snapshots", nodeFile("e1", "burst-lim", "besteffort"), ...of);
+    expect(code).toBe(1);
+    expect(stdout).toMatch(/^default\/burst-lim +e1 +Unchanged +the pod has no container `d`, only c$/m);
+    expect(stdout).toMatch(/^default\/besteffort +e1 +\w+/m);
+  });
+
+  test("what cannot be written is counted apart, with why", async () => {
+    const of = ["-l", "app=web", "--to", "memory=2Ki"];
+    const { code, stdout } = await ask("--snapshots", nodeFile("f1", "burst-lim"), ...of);
+    expect(code).toBe(1);
+    expect(stdout).toMatch(/^default\/burst-lim +f1 +Error +cannot decrease memory limits: /m);
+    expect(stdout).toMatch(/1 pod on 1 node: 1 Error\n$/);
+  });
+
+  test("a kubelet that does not start tries none, and the others do", async () => {
+    const cpu_manager_state = { policyName: "static", defaultCpuSet: "0", entries: {} };
+    const machine = { cpus: [0, 1].map((cpu) => ({ cpu, core: cpu, socket: 0, numa: 0 })) };
+    const whole = JSON.parse(readFileSync(nodeFile("g1", "burst-lim"), "utf8"));
+    const broken = { ...whole, machine, assignments: { cpu_manager_state } };
+    const kubeletConfiguration = { cpuManagerPolicy: "static", kubeReserved: { cpu: "1" } };
+    const path = file("g1-broken.json", JSON.stringify({ ...broken, kubeletConfiguration }));
+    const fleet = await ask("--snapshots", path, nodeFile("g2", "burst-lim"), "-l", "app=web", "--to", "cpu=90m");
+    expect(fleet.code).toBe(1);
+    expect(fleet.stdout).toMatch(/^g1: no answer: the kubelet does not start: current set of available CPUs /m);
+    expect(fleet.stdout).toMatch(/^default\/burst-lim +g2 +InProgress/m);
+    const alone = await ask("--snapshot", path, "--pod", "default/burst-lim", "--to", "cpu=90m");
+    expect(alone.code).toBe(1);
+    expect(alone.stdout).toMatch(/\nthe kubelet does not start: current set of available CPUs /);
+    expect(alone.stdout).not.toContain("Deferred");
+  });
+
   test("says what is missing, or too much", async ({ expect }) => {
     const node = nodeFile("c1", "burst-lim");
     const named = file("fleet-named.json", JSON.stringify({ pod: "default/a", to: { cpu: "1" } }));
@@ -267,6 +300,11 @@ describe.concurrent("decide resize over pods of several nodes", () => {
         ["--snapshots", node, "-l", "app=web", "--ask", named],
         ["--snapshots", node, "-l", "app=web", "--pod", "default/a", "--to", "cpu=1"],
         ["-l", "app=web", "--to", "cpu=1"],
+        ["--snapshots", node, "-l", "app=web", "--to", "cpu=1", "--container", "nosuch"],
+        ["--snapshots", nodeFile("c2", "podlevel"), "-l", "app=web", "--to", "cpu=1"],
+        ["--snapshot", node, "--pod", "default/burst-lim", "--to", "cpu=1", "--container", "nosuch"],
+        ["--snapshot", node, "--pod", "default/podlevel", "--to", "cpu=1"],
+        ["--snapshot", node, "--pod", "default/burst-lim", "--to", "cpu=-1"],
       ].map((args) => ask(...args)),
     );
     expect(faults.map(({ code }) => code)).toEqual(faults.map(() => 2));
@@ -276,10 +314,15 @@ describe.concurrent("decide resize over pods of several nodes", () => {
         "nodewise: no pod of the node has such labels: app=none",
         "nodewise: --selector \`app=(\` has a parenthesis too many",
         "nodewise: --to cpu: must be amounts such as cpu=2,memory=1Gi, each resource once",
-        "nodewise: ask.to.gpu: only cpu and memory change while a pod runs",
+        "nodewise: --to gpu: only cpu and memory change while a pod runs",
         "nodewise: /fleet-named.json: names pods, and so does --selector: leave one out",
         "nodewise: --pod is one pod: --selector, --nodes and --snapshots go without it",
         "nodewise: of which nodes? --context NAME is a live cluster, --snapshots are files",
+        "nodewise: --container nosuch: default/burst-lim: the pod has no container \`nosuch\`, only c",
+        "nodewise: --container: default/podlevel: which container is it? name one of c, d",
+        "nodewise: --container: default/burst-lim: the pod has no container \`nosuch\`, only c",
+        "nodewise: --container: default/podlevel: which container is it? name one of c, d",
+        "nodewise: --to cpu: quantity \`-1\` is negative",
       ]
     `);
   });

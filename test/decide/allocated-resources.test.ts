@@ -74,6 +74,56 @@ describe("a resize that is not granted yet", () => {
     const input = snapshot({ pods: [podOf([container("c")], podLevel)], ...state({}, allocated) });
     expect(valuesAt(input, POD)).toMatchObject({ cpuShares: 1024, cpuQuota: 200_000, memory: 2 * Gi });
   });
+  const pending = { conditions: [{ type: "PodResizePending", status: "True", reason: "Deferred" }] };
+  test("limits alone wait: those in force count, but for what systemd rounds; without the condition they are the spec's", () => {
+    const [asked] = WANTED;
+    const told = { ...statusOf(asked, { cpu: "2", memory: "3Gi" }), ...pending };
+    expect(valuesAt(snapshot({ pods: [desired(told)] }), POD)).toMatchObject({
+      ...{ cpuShares: 2048, cpuQuota: 200_000, memory: 3 * Gi },
+    });
+    const { conditions: _, ...settled } = told;
+    expect(valuesAt(snapshot({ pods: [desired(settled)] }), POD)).toMatchObject({ cpuQuota: 400_000, memory: 4 * Gi });
+    const uneven = podOf([container("c", asked, { cpu: "4.013", memory: "4Gi" })], {}, { status: told });
+    const rounded = { ...statusOf(asked, { cpu: "4020m", memory: "3Gi" }), ...pending };
+    expect(valuesAt(snapshot({ pods: [{ ...uneven, status: rounded }] }), POD)).toMatchObject({ cpuQuota: 401_300 });
+  });
+  test("a request or a limit that a resize adds is not there while it waits", () => {
+    const told = { qosClass: "Burstable", containerStatuses: [{ ...running("c", "id1"), resources: {} }], ...pending };
+    const input = snapshot({ pods: [desired(told)] });
+    expect(valuesAt(input, POD)).toMatchObject({ cpuShares: 2 });
+    expect(valuesAt(input, POD)).not.toHaveProperty("cpuQuota");
+    expect(valuesAt(input, POD)).not.toHaveProperty("memory");
+  });
+  describe("of a pod as a whole", () => {
+    const podLevel = { resources: { requests: { cpu: "3", memory: "3Gi" }, limits: { cpu: "6", memory: "6Gi" } } };
+    // as a kubelet tells it: sums over the pod, its overhead in them
+    const told = {
+      ...{ qosClass: "Burstable", phase: "Running", ...pending },
+      allocatedResources: { cpu: "1250m", memory: "1Gi", "ephemeral-storage": "1Gi" },
+      resources: { requests: { cpu: "1250m", memory: "1Gi" }, limits: { cpu: "2250m", memory: "2Gi" } },
+    };
+    const waiting = podOf([container("c")], { ...podLevel, overhead: { cpu: "250m" } }, { status: told });
+    test("the status tells what is allocated to it, with its overhead", () => {
+      expect(valuesAt(snapshot({ pods: [waiting] }), POD)).toMatchObject({
+        ...{ cpuShares: 1280, cpuQuota: 225_000, memory: 2 * Gi },
+      });
+      expect(reasonsOf(cgroupsOf(snapshot({ pods: [waiting] })))).toContainEqual(
+        expect.objectContaining({ code: "resize_pending", at: POD, field: "resources" }),
+      );
+    });
+    test("limits that the status does not tell are those of the spec", () => {
+      const { resources: _, ...rest } = told;
+      const pod = podOf([container("c")], podLevel, { status: { ...rest, allocatedResources: { cpu: "1" } } });
+      expect(valuesAt(snapshot({ pods: [pod] }), POD)).toMatchObject({ cpuShares: 1024, cpuQuota: 600_000 });
+    });
+    test("a kubelet without the gate takes what the spec says, from its status and from its state file", () => {
+      const off = { featureGates: { InPlacePodLevelResourcesVerticalScaling: false } };
+      expect(valuesAt(configured(off, { pods: [waiting] }), POD)).toMatchObject({ cpuShares: 3328, memory: 6 * Gi });
+      const file = state({}, { PodLevelResources: { requests: { cpu: "1" } } });
+      const pod = podOf([container("c")], podLevel);
+      expect(valuesAt(configured(off, { pods: [pod], ...file }), POD)).toMatchObject({ cpuShares: 3072 });
+    });
+  });
   test("sidecars are resized as containers are", () => {
     const pod = podOf([container("c", { cpu: "1" })], {
       initContainers: [container("s", { cpu: "2" }, undefined, { restartPolicy: "Always" })],
@@ -91,10 +141,11 @@ describe("a resize that is not granted yet", () => {
       expect.objectContaining({ code: "resize_pending", at: POD, field: "resources", numbers: { container: "c" } }),
     );
   });
-  test("a reading of the kernel's `no limit` in the status is left out", () => {
+  test("a reading of the kernel's `no limit` in the status is none", () => {
     const unlimited = { cpu: "4", memory: "9223372036854771712" };
     const input = snapshot({ pods: [desired(statusOf({ cpu: "1", memory: "1Gi" }, unlimited))] });
-    expect(valuesAt(input, POD)).toMatchObject({ cpuShares: 1024, memory: 4 * Gi });
+    expect(valuesAt(input, POD)).toMatchObject({ cpuShares: 1024, cpuQuota: 400_000 });
+    expect(valuesAt(input, POD)).not.toHaveProperty("memory");
   });
 });
 

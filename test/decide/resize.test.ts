@@ -43,16 +43,92 @@ describe("what is thought of", () => {
     const recommendation = { containerRecommendations: [{ containerName: "app", target: { cpu: "1500m" } }] };
     expect(one(on([web]), { ...WEB, recommendation })).toMatchObject({ status: "InProgress", changes });
   });
+  describe("a recommendation, as the autoscaler of pods writes it", () => {
+    const target = { cpu: "3", memory: "256Mi" };
+    const recommendation = { containerRecommendations: [{ containerName: "app", target }] };
+    const written = (resourcePolicy: Json | undefined, of = web): readonly string[] =>
+      one(on([of]), { ...WEB, recommendation, ...(resourcePolicy && { resourcePolicy }) }).changes.map(
+        ({ list, resource, from, to }) => `${list}.${resource}: ${from} -> ${to}`,
+      );
+    const policy = (containerName: string, more: Json): Json => ({
+      containerPolicies: [{ containerName, minAllowed: { cpu: "1m" }, ...more }],
+    });
+    const inProportion = [
+      ...["requests.cpu: 1 -> 3", "requests.memory: 512Mi -> 256Mi"],
+      ...["limits.cpu: 2 -> 6", "limits.memory: 1Gi -> 512Mi"],
+    ];
+    test("limits in proportion, which is the default", () => {
+      expect(written(undefined)).toEqual(inProportion);
+      expect(written(policy("*", { controlledValues: "RequestsAndLimits" }))).toEqual(inProportion);
+      expect(written(policy("other", { controlledValues: "RequestsOnly" }))).toEqual(inProportion);
+    });
+    test("requests only: limits stay, and no request passes its own", () => {
+      const only = ["requests.cpu: 1 -> 2", "requests.memory: 512Mi -> 256Mi"];
+      expect(written(policy("app", { controlledValues: "RequestsOnly" }))).toEqual(only);
+      expect(written(policy("*", { controlledValues: "RequestsOnly" }))).toEqual(only);
+      const both = [{ containerName: "*", controlledValues: "RequestsOnly" }, { containerName: "app" }];
+      expect(written({ containerPolicies: both })).toEqual(inProportion);
+    });
+    test("a container that is switched off stays as it is", () => {
+      expect(written(policy("app", { mode: "Off" }))).toEqual([]);
+    });
+    test("without a ratio to keep a limit only makes room", () => {
+      const lists = (requests: Json, limits: Json) => pod("web", requests, limits);
+      expect(written(undefined, lists({ cpu: "0", memory: "1" }, { cpu: "2" }))).toContain("limits.cpu: 2 -> 3");
+      expect(written(undefined, lists({ cpu: "0", memory: "1" }, { cpu: "4" }))).not.toContainEqual(
+        expect.stringContaining("limits.cpu"),
+      );
+      expect(written(undefined, lists({ cpu: "1", memory: "1" }, { cpu: "0" }))).not.toContainEqual(
+        expect.stringContaining("limits.cpu"),
+      );
+      const none = one(on([web]), { ...WEB, to: { cpu: "0" } });
+      expect(none).toMatchObject({ status: "InProgress", notRequested: [] });
+      expect(none.changes).toEqual([{ container: "app", list: "requests", resource: "cpu", from: "1", to: "0" }]);
+      expect(none.largest).toContainEqual({ resource: "cpu", quantity: 4000 });
+    });
+    test("the policy is of a recommendation", () => {
+      const asked = decodeAsk("resize", { ...WEB, to: { cpu: "1" }, resourcePolicy: policy("*", {}) });
+      expect(asked).toMatchObject({
+        error: [{ path: "ask.resourcePolicy", message: "it goes with `recommendation`" }],
+      });
+    });
+  });
+  test("a patch brings a resizePolicy along, and other fields are told", () => {
+    const resizePolicy = [{ resourceName: "cpu", restartPolicy: "RestartContainer" }];
+    const patch = (more: Json): Json => ({ ...WEB, spec: { containers: [{ name: "app", ...more }] } });
+    const resources = { requests: { cpu: "1500m" } };
+    const restarts = (ask: Json) => one(on([web]), ask).actuation?.restarts;
+    expect(restarts(patch({ resources, resizePolicy }))).toEqual([{ container: "app", resources: ["cpu"] }]);
+    expect(restarts(patch({ resources }))).toEqual([]);
+    expect(one(on([web]), patch({ resizePolicy }))).toMatchObject({ status: "Unchanged", message: "" });
+    expect(decodeAsk("resize", patch({ resources, image: "web:2" }))).toMatchObject({
+      error: [
+        {
+          path: "ask.spec.containers[0]",
+          message: "a resize changes resources and resizePolicy of a container alone: leave `image` out",
+        },
+      ],
+    });
+    expect(decodeAsk("resize", { ...WEB, spec: { nodeName: "n", restartPolicy: "Never" } })).toMatchObject({
+      error: [
+        {
+          path: "ask.spec",
+          message:
+            "a resize changes resources, containers, initContainers and volumes of a pod's spec alone: leave `nodeName`, `restartPolicy` out",
+        },
+      ],
+    });
+  });
   test("a state with which no kubelet starts is told, in its words", () => {
     const cpu_manager_state = { policyName: "static", defaultCpuSet: "0,2", entries: {} };
     const machine = { cpus: [0, 1, 2, 3].map((cpu) => ({ cpu, core: cpu, socket: 0, numa: 0 })) };
     const kubeletConfiguration = { cpuManagerPolicy: "static", kubeReserved: { cpu: "1" } };
     const snapshot = on([web], "v1.36.3", { machine, kubeletConfiguration, assignments: { cpu_manager_state } });
-    const { status, message } = one(snapshot, { ...WEB, to: { cpu: "1500m" } });
-    expect(status).toBe("Deferred");
-    expect(message).toMatch(
-      /^the kubelet does not start: current set of available CPUs "0-3" doesn't match with CPUs in state "0,2"/,
-    );
+    const decision = decide(snapshot, { ...WEB, to: { cpu: "1500m" } });
+    expect(decision).toMatchObject({ resizes: [], inProgress: 0, deferred: 0 });
+    expect(decision.startErrors).toEqual([
+      expect.stringMatching(/^current set of available CPUs "0-3" doesn't match with CPUs in state "0,2"/),
+    ]);
   });
   test("a patch of the subresource changes what it names", () => {
     const spec = { containers: [{ name: "app", resources: { limits: { memory: "2Gi" } } }] };
@@ -105,6 +181,16 @@ describe("what is thought of", () => {
         { resource: "memory", message },
       ],
     });
+  });
+  test("a pod that waits for more as a whole has what its status says, and takes no room from others", () => {
+    const conditions = [{ type: "PodResizePending", status: "True", reason: "Deferred" }];
+    const cpu = { cpu: "1" };
+    const told = { phase: "Running", conditions, allocatedResources: cpu, resources: { requests: cpu } };
+    const waiting = { ...pod("wide", {}, {}, { resources: { requests: { cpu: "3500m" } } }), status: told };
+    const node = on([web, waiting]);
+    const changes = [{ container: null, list: "requests", resource: "cpu", from: "1", to: "3500m" }];
+    expect(one(node, {})).toMatchObject({ pod: { name: "wide" }, status: "Deferred", changes });
+    expect(one(node, { ...WEB, to: { cpu: "3" } })).toMatchObject({ status: "InProgress" });
   });
   test("one patch over several pods: each that is taken counts for the next", () => {
     const all = ["a", "b", "c"].map((name) => pod(name, { cpu: "1" }));
@@ -407,12 +493,82 @@ describe("what brings it into force", () => {
         },
       ],
     };
-    const { status, actuation } = one(on([web], "v1.36.3", { stats }), { ...WEB, to: { memory: "256Mi" } });
-    expect(status).toBe("InProgress");
-    expect(actuation).toMatchObject({
-      writes: [],
-      error:
-        'cannot decrease memory limits: [attempting to set pod memory limit (536870912) below current usage (900000000), attempting to set container "app" memory limit (536870912) below current usage (900000000)]',
+    const less = { ...WEB, to: { memory: "256Mi" } };
+    const message =
+      'cannot decrease memory limits: [attempting to set pod memory limit (536870912) below current usage (900000000), attempting to set container "app" memory limit (536870912) below current usage (900000000)]';
+    const decision = decide(on([web], "v1.36.3", { stats }), less);
+    expect(decision).toMatchObject({ inProgress: 0, inError: 1, deferred: 0, infeasible: 0 });
+    expect(decision.resizes[0]).toMatchObject({ status: "Error", message, actuation: { writes: [], error: message } });
+    // it is allocated all the same: the room that it gives up is there for the next
+    const both = { pods: ["shop/web", "shop/b"], to: { memory: "256Mi" } };
+    const next = pod("b", { memory: "128Mi" });
+    const full = pod("full", { memory: "7552Mi" });
+    const told = decide(on([web, next, full], "v1.36.3", { stats }), both);
+    expect(told.resizes.map(({ status }) => status)).toEqual(["Error", "InProgress"]);
+  });
+  describe("one that is allocated and not written", () => {
+    const words =
+      'cannot decrease memory limits: attempting to set container "app" memory limit (536870912) below current usage (900000000)';
+    const stuck = (message: string, reason = "Error", limit = "1Gi"): Json => ({
+      ...pod("web", { cpu: "1", memory: "256Mi" }, { cpu: "2", memory: "512Mi" }),
+      status: {
+        phase: "Running",
+        conditions: [{ type: "PodResizeInProgress", status: "True", reason, message }],
+        containerStatuses: [
+          {
+            ...running("app", "id-web"),
+            allocatedResources: { cpu: "1", memory: "256Mi" },
+            resources: { requests: { cpu: "1", memory: "256Mi" }, limits: { cpu: "2", memory: limit } },
+          },
+        ],
+      },
+    });
+    const used = (bytes: number): Json => ({
+      stats: {
+        pods: [
+          {
+            podRef: { name: "web", namespace: "shop", uid: "web" },
+            memory: { usageBytes: bytes },
+            containers: [{ name: "app", memory: { usageBytes: bytes } }],
+          },
+        ],
+      },
+    });
+    const changes = [{ container: "app", list: "limits", resource: "memory", from: "1Gi", to: "512Mi" }];
+    test("is stuck, in the words of its status, with what is not written", () => {
+      expect(decide(on([stuck(words)]), {}).resizes).toMatchObject([
+        { status: "Error", message: words, changes, wouldRefuse: [], actuation: { writes: [], error: words } },
+      ]);
+      expect(one(on([stuck(words)]), WEB)).toMatchObject({ status: "Error", message: words });
+    });
+    test("where it is known how much memory is in use, that tells: also that it may be written now", () => {
+      const freed = one(on([stuck(words)], "v1.36.3", used(1_000_000)), {});
+      expect(freed).toMatchObject({ status: "InProgress", message: "", changes });
+      expect(freed.actuation?.writes.map(({ container }) => container)).toEqual(["app", null]);
+      const now = one(on([stuck(words)], "v1.36.3", used(950_000_000)), {});
+      expect(now).toMatchObject({ status: "Error", message: expect.stringContaining("usage (950000000)") });
+      const other = one(on([stuck("failed to update the container")], "v1.36.3", used(1_000_000)), {});
+      expect(other).toMatchObject({ status: "Error", message: "failed to update the container" });
+    });
+    test("without an error it is being written", () => {
+      expect(one(on([stuck("", "")]), {})).toMatchObject({ status: "InProgress", changes });
+    });
+    test("holds what is allocated, and a further change starts from what is in force", () => {
+      const more = one(on([stuck(words)], "v1.36.3", used(1_000_000)), { ...WEB, to: { memory: "384Mi" } });
+      expect(more.changes).toContainEqual({ ...changes[0], from: "512Mi", to: "768Mi" });
+      // from 1Gi, so it comes down
+      expect(more.actuation?.writes.map(({ container }) => container)).toEqual(["app", null]);
+    });
+    test("the message of no other condition is kept", () => {
+      const told = stuck(words);
+      const conditions = [
+        { type: "PodResizeInProgress", status: "True", reason: "Error", message: words },
+        { type: "PodResizeInProgress", status: "True", message: words },
+        { type: "Ready", status: "False", reason: "Error", message: "secret" },
+      ];
+      const read = decodeSnapshot(on([{ ...told, status: { ...(told["status"] as Json), conditions } }]));
+      const kept = read.ok ? read.value.pods?.[0]?.status?.conditions : undefined;
+      expect(kept?.map((one) => one.message)).toEqual([words, undefined, undefined]);
     });
   });
 });

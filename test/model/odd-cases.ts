@@ -106,7 +106,11 @@ function* nodes(): Generator<Case> {
   const pods = [pod.podOf([container("c", { cpu: "2", memory: "2Gi", "hugepages-2Mi": "2Mi" })], {}, { status })];
   const lists = { cpu: "4", memory: "8Gi", "hugepages-2Mi": "1Gi", "example.com/gpu": "2" };
   const both = node({ capacity: lists, allocatable: lists });
-  yield* each(["cgroups", "allocatable"], { ...snapshot({ pods }), node: both });
+  yield* each(["cgroups", "allocatable", "resize"], { ...snapshot({ pods }), node: both });
+  const assignments = { cpu_manager_state: { policyName: "static", defaultCpuSet: "0", entries: {} } };
+  const machine = { cpus: [0, 1].map((cpu) => ({ cpu, core: cpu, socket: 0, numa: 0 })) };
+  const kubeletConfiguration = { cpuManagerPolicy: "static", kubeReserved: { cpu: "1" } };
+  yield* each(["resize"], { ...snapshot({ pods }), node: both, assignments, machine, kubeletConfiguration });
 }
 
 function* admissions(): Generator<Case> {

@@ -231,6 +231,8 @@ function refused(
 
 /** A pod that is not there is bad input, as in every command. */
 function refusalFault(kind: Kind, { code, message, needs }: Refusal, snapshot: Snapshot): Result<never, Fault> {
+  // so is a container that it does not have, or one that is not named
+  if (needs.includes("ask.container")) return fault(EXIT.badInput, message.replace(/^ask\.(?=container: )/, "--"));
   const advice = [...new Set(needs.map((path) => adviceFor(path, snapshot).replace(/^give /, "")))].join(", ");
   const line = `${kind} refused (${code}): ${message}${advice === "" ? "" : `; here: ${advice}`}`;
   return fault(code === "no_such_pod" ? EXIT.badInput : EXIT.negative, line);

@@ -4,12 +4,15 @@ import { decideKind } from "../../decide/kinds/index.ts";
 import { counted } from "../../decide/kinds/resize.ts";
 import { podsOfNode } from "../../decide/pods/node-pods.ts";
 import { decodeAsk } from "../../model/asks.ts";
+import type { InputIssue } from "../../model/input-issue.ts";
 import { type Fields, fieldsOf, isObject } from "../../model/own.ts";
 import { isActive, namespacedPodName } from "../../model/pod.ts";
-import type { ResizeDecision } from "../../model/resize.ts";
+import type { PodResize, ResizeDecision } from "../../model/resize.ts";
 import { err, map, ok, type Result } from "../../model/result.ts";
 import { type Labels, parseLabelSelector, selects } from "../../service/label-selector.ts";
+import { many } from "../../text/sentences/words.ts";
 import { fleetResizeText, type NodeResizes } from "../../text/tables/resize.ts";
+import { podName } from "../../text/tables/shown.ts";
 import type { Cli } from "../cli.ts";
 import { asksCluster, type ClusterFlags } from "../cluster-options.ts";
 import { type ClusterNode, eachClusterNode, withCluster } from "../inputs/cluster-node.ts";
@@ -45,6 +48,8 @@ export async function decideFleet(flags: FleetFlags, cli: Cli): Promise<Outcome>
   const whose = ["the cluster", "the node"][all.value.length] ?? `${all.value.length} nodes`;
   if (nodes.length === 0 && asked.value.change !== null)
     return fault(EXIT.badInput, `no pod of ${whose} has such labels: ${flags.selector ?? ""}`);
+  const left = leftAlone(nodes, flags);
+  if (left !== null) return left;
   const { terminal } = cli;
   warnAll(
     terminal,
@@ -61,10 +66,24 @@ export async function decideFleet(flags: FleetFlags, cli: Cli): Promise<Outcome>
   );
   if (flags.output === "table") printText(terminal, fleetResizeText(told, terminal));
   else printData(terminal, { kind: "resize", nodes: told }, flags.output);
-  return ok(
-    told.every(({ decision }) => decision?.deferred === 0 && decision.infeasible === 0) ? EXIT.ok : EXIT.negative,
-  );
+  return ok(told.every(({ decision }) => decision !== null && isWhole(decision)) ? EXIT.ok : EXIT.negative);
 }
+
+/** Every pod gets what was asked for it. */
+const isWhole = ({ resizes, inError, deferred, infeasible }: ResizeDecision): boolean =>
+  inError + deferred + infeasible === 0 && !resizes.some(isLeftAlone);
+const isLeftAlone = ({ status, message }: PodResize): boolean => status === "Unchanged" && message !== "";
+
+/** A change that is of no pod's containers is a mistake; null: it is of some. */
+function leftAlone(nodes: readonly Answered[], { ask, container }: FleetFlags): Result<never, Fault> | null {
+  const all = nodes.flatMap(({ outcome }) => (outcome.ok ? outcome.value.decision.resizes : []));
+  if (all.length === 0 || !all.every(isLeftAlone)) return null;
+  const option = container === undefined ? "--container" : `--container ${container}`;
+  const told = all.slice(0, MAX_TOLD).map(({ pod, message }) => `${ask ?? option}: ${podName(pod)}: ${message}`);
+  const rest = all.length - told.length;
+  return fault(EXIT.badInput, ...told, ...(rest > 0 ? [`and ${many(rest, "pod")} more`] : []));
+}
+const MAX_TOLD = 5;
 
 interface FleetAsk {
   /** What each pod is to have, as an ask without its pods; null: what its spec asks for. */
@@ -81,6 +100,8 @@ async function askOf(flags: FleetFlags): Promise<Result<FleetAsk, Fault>> {
     return fault(EXIT.badInput, "--ask holds the change too: leave --to and --container out");
   const change = ask === undefined ? changeOf(to, container) : await changeIn(ask);
   if (!change.ok) return change;
+  const decoded = decodeAsk("resize", change.value === null ? null : { ...change.value, pods: [] });
+  if (!decoded.ok) return fault(EXIT.badInput, ...decoded.error.map((issue) => issueLine(issue, ask)));
   if (selector === undefined && change.value !== null)
     return fault(EXIT.badInput, "which pods are to have other resources? name their labels: --selector app=web");
   const wanted = parseLabelSelector(selector ?? "");
@@ -92,6 +113,10 @@ async function askOf(flags: FleetFlags): Promise<Result<FleetAsk, Fault>> {
   };
   return ok({ change: change.value, isMeant: selector === undefined && namespace === undefined ? undefined : isMeant });
 }
+
+/** `file`: which holds the ask; undefined: its options do. */
+const issueLine = ({ path, message }: InputIssue, file: string | undefined): string =>
+  `${file === undefined ? path.replace(/^ask\.(?:to\.)?/, (field) => (field === "ask." ? "--" : "--to ")) : `${file}: ${path}`}: ${message}`;
 
 function changeOf(to: string | undefined, container: string | undefined): Result<Fields | null, Fault> {
   if (to === undefined) return container === undefined ? ok(null) : fault(EXIT.badInput, "--container goes with --to");
@@ -177,11 +202,17 @@ async function answerOf(
   const ask = decodeAsk("resize", isMeant === undefined ? change : { ...change, pods: meant.map(nameOf) });
   if (!ask.ok) return fault(EXIT.badInput, ...ask.error.map(({ path, message }) => `${path}: ${message}`));
   const decided = decideKind("resize", { snapshot, facts: {}, ask: ask.value, explain: "off" }, chosen.profile);
-  const outcome = decided.ok ? ok({ decision: decided.value.decision as ResizeDecision }) : err(decided.error.message);
+  const outcome = decided.ok ? tried(decided.value.decision as ResizeDecision) : err(decided.error.message);
   if (outcome.ok && isMeant !== undefined)
     return ok({ ...head, outcome: ok({ decision: only(outcome.value.decision, meant) }) });
   return ok({ ...head, outcome });
 }
+
+/** Error: why a kubelet tries none. */
+const tried = (decision: ResizeDecision): Answered["outcome"] =>
+  decision.startErrors.length === 0
+    ? ok({ decision })
+    : err(`the kubelet does not start: ${decision.startErrors.join("; ")}`);
 
 /** What is said of the pods that are meant: others that wait had their turn among them. */
 function only(decision: ResizeDecision, meant: readonly Fields[]): ResizeDecision {

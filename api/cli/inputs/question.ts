@@ -99,6 +99,7 @@ const OPTION: Readonly<Record<string, string>> = {
 /** The option that gave a place of the ask; undefined: none did. */
 function optionAt(path: string, options: ProbesOptions): string | undefined {
   const [, field = "", type] = path.split(".");
+  if (field === "to" && type !== undefined) return `--to ${path.slice("ask.to.".length)}`;
   if (field !== "outcomes") return OPTION[field];
   const given = TYPES.find((name) => (type === undefined ? options[name] !== undefined : name === type));
   return given !== undefined && options[given] !== undefined ? `--${given}` : "--outcomes";

@@ -14,8 +14,8 @@ import {
 } from "../../model/pod.ts";
 import { err, ok, type Result } from "../../model/result.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
-import { type EffectiveConfiguration, type EffectiveSnapshot, gateOn } from "../../profiles/effective.ts";
-import { allocatedPod, podsOfNode, withoutPodLevel } from "../pods/node-pods.ts";
+import type { EffectiveConfiguration, EffectiveSnapshot } from "../../profiles/effective.ts";
+import { allocatedPod, podsOfNode } from "../pods/node-pods.ts";
 import { Reasons } from "../reasons.ts";
 
 interface Asked {
@@ -113,10 +113,8 @@ export function prepare(
   const found = podToAdmit(snapshot, ask.pod, here, reasons);
   if (!found.ok) return found;
   const { pod: asked, known } = found.value;
-  const podLevel = gateOn(config, "PodLevelResources");
   const quiet = new Reasons<string>("off");
-  const allocated = (pod: Pod): Pod =>
-    allocatedPod(podLevel ? pod : withoutPodLevel(pod), snapshot.assignments?.allocated_pods_state, "", quiet);
+  const allocated = (pod: Pod): Pod => allocatedPod(pod, snapshot, "", quiet);
   const counted = here.filter(isActive);
   if (counted.length < here.length) reasons.add("ended_pods", "pods", "used", { ended: here.length - counted.length });
   const active = counted.filter((pod) => pod !== known).map(allocated);

@@ -2,10 +2,16 @@ import { value, ZERO } from "../../model/amount.ts";
 import type { DecidedOf, ReasonCode, Refusal } from "../../model/decision.ts";
 import type { PlaceReasons } from "../../model/forms.ts";
 import { own } from "../../model/own.ts";
-import { type Container, isActive, namespacedPodName, type Pod, podRef, podUid } from "../../model/pod.ts";
+import { type Container, conditionIn, isActive, namespacedPodName, type Pod, podRef, podUid } from "../../model/pod.ts";
 import type { AdmissionDecision, Victim } from "../../model/preemption.ts";
 import { quantityOf, unitsQuantity } from "../../model/quantity.ts";
-import type { PodResize, ResizeActuation, ResizeAsk, ResizeDecision } from "../../model/resize.ts";
+import {
+  isTaken,
+  type PodResize,
+  type ResizeActuation,
+  type ResizeAsk,
+  type ResizeDecision,
+} from "../../model/resize.ts";
 import { err, ok, type Result } from "../../model/result.ts";
 import type { CpuShares, CpuWeight } from "../../model/units.ts";
 import { type EffectiveAsked, type EffectiveSnapshot, gateOn } from "../../profiles/effective.ts";
@@ -15,11 +21,11 @@ import { filesOf } from "../cgroups/files.ts";
 import { podMemoryQos } from "../cgroups/memory-qos.ts";
 import { containerIdOf, containerLeaf, pathsOf } from "../cgroups/paths.ts";
 import { podCgroupValues } from "../cgroups/pod-config.ts";
-import { allocatedPod, podsOfNode, statusesByName, withoutPodLevel } from "../pods/node-pods.ts";
-import { requestsOf, requirementsOf, subtract, victimOf } from "../preemption/candidate.ts";
+import { allocatedPod, inForcePod, podsOfNode, statusesByName, withoutPodLevel } from "../pods/node-pods.ts";
 import { Reasons } from "../reasons.ts";
-import { type Actuation, actuationOf, type Write } from "../resize/actuation.ts";
+import { type Actuation, actuationOf, MEMORY_IN_USE, type Write } from "../resize/actuation.ts";
 import { changesOf, desiredPod, patchedPod } from "../resize/desired.ts";
+import { leavingFor } from "../resize/leaving.ts";
 import { type PendingResize, queueOf } from "../resize/queue.ts";
 import {
   type Infeasible,
@@ -33,7 +39,7 @@ import { whyInvalid } from "../resize/validation.ts";
 import { withSizes } from "../resize/volumes.ts";
 import { cfsPeriod, linearWeight } from "../resources/cpu-convert.ts";
 import { podRequests } from "../resources/pod-resources.ts";
-import { isCriticalPod, qosClass } from "../resources/qos.ts";
+import { qosClass } from "../resources/qos.ts";
 import { decideWithManagers } from "./admission.ts";
 import { quotaOff, resizedValues, runtimeWeight } from "./cgroups.ts";
 
@@ -45,6 +51,8 @@ interface Resize extends PendingResize {
   /** Why the ask, one for several pods, changes nothing of this one; empty: it does. */
   readonly untouched: string;
   readonly isRetried: boolean;
+  /** With what is in force: what is allocated, but for a resize that is not all written yet. */
+  readonly inForce: Pod;
 }
 /** A node on which resizes are tried one after another. */
 interface Node {
@@ -83,15 +91,16 @@ export function decideResize(asked: EffectiveAsked<ResizeAsk>): Result<DecidedOf
   for (const one of inTurn(pushed.value)) {
     const tried = tryResize(node, one, asked);
     if (!tried.ok) return tried;
+    if ("startErrors" in tried.value) return ok(notStarted(tried.value.startErrors));
     resizes.push(tried.value.resize);
     const { actuation } = tried.value.resize;
     for (const path of [...tried.value.needs, ...(actuation === null ? [] : runtime.value.needs)]) needs.add(path);
     const isAsked = namespacedPodName(one.desired) === ask.pod;
     if (isAsked || pushed.value.length === 1) reasons.push(...tried.value.reasons);
-    if (tried.value.resize.status === "InProgress") node = withTaken(node, one, tried.value.resize.preempt);
+    if (isTaken(tried.value.resize)) node = withTaken(node, one, tried.value.resize.preempt);
   }
   const decision = counted(resizes);
-  const verdict = decision.deferred + decision.infeasible === 0 ? "decided" : "refused";
+  const verdict = decision.inError + decision.deferred + decision.infeasible === 0 ? "decided" : "refused";
   return ok({ decision, verdict, reasons, needs: [...needs], next: null });
 }
 
@@ -120,23 +129,38 @@ function runtimeOf(snapshot: EffectiveSnapshot, { cgroupVersion, absolute }: Res
 export function counted(resizes: readonly PodResize[]): ResizeDecision {
   const count = (status: PodResize["status"]): number => resizes.filter((r) => r.status === status).length;
   return {
+    startErrors: [],
     resizes,
     inProgress: count("InProgress"),
+    inError: count("Error"),
     deferred: count("Deferred"),
     infeasible: count("Infeasible") + count("Rejected"),
   };
 }
 
-function allocatedIn({ kubeletConfiguration, assignments }: EffectiveSnapshot, pod: Pod): Pod {
-  const posted = gateOn(kubeletConfiguration, "PodLevelResources") ? pod : withoutPodLevel(pod);
-  const allocated = allocatedPod(posted, assignments?.allocated_pods_state, "", quiet);
-  // without the gates the kubelet takes what the spec says of the pod as a whole, and of its volumes
-  const ofPod = gateOn(kubeletConfiguration, "InPlacePodLevelResourcesVerticalScaling")
-    ? allocated
-    : { ...allocated, spec: { ...allocated.spec, resources: posted.spec.resources } };
+/** A kubelet that does not start tries nothing. */
+function notStarted(startErrors: readonly string[]): DecidedOf<"resize"> {
+  const because = startErrors.map((message) => ({
+    code: "kubelet_does_not_start" as const,
+    field: "startErrors",
+    numbers: { message },
+  }));
+  return {
+    decision: { ...counted([]), startErrors },
+    verdict: "kubelet-refuses",
+    reasons: [{ at: "node", because }],
+    needs: [],
+    next: null,
+  };
+}
+
+function allocatedIn(snapshot: EffectiveSnapshot, pod: Pod): Pod {
+  const { kubeletConfiguration: config, assignments } = snapshot;
+  const allocated = allocatedPod(pod, snapshot, "", quiet);
+  // without its gate the kubelet takes what the spec says of the pod's volumes
   const sizes = own(assignments?.allocated_pods_state?.entries, podUid(pod) ?? "")?.EmptyDirVolumeLimits;
-  const isMounted = sizes !== undefined && gateOn(kubeletConfiguration, "InPlacePodVerticalScalingMemoryBackedVolumes");
-  return isMounted ? withSizes(ofPod, sizes) : ofPod;
+  const isMounted = sizes !== undefined && gateOn(config, "InPlacePodVerticalScalingMemoryBackedVolumes");
+  return isMounted ? withSizes(allocated, sizes) : allocated;
 }
 
 /** The pods' specs stand for what is allocated to them, so that nothing reads it off elsewhere; those with nothing are as they were. */
@@ -171,7 +195,7 @@ function pendingOf(
     }
     const asWanted = wanted.ok ? wanted.value : posted;
     const desired = gateOn(facts.config, "PodLevelResources") ? asWanted : withoutPodLevel(asWanted);
-    const waits = pod.status?.conditions?.find(({ type, status }) => type === "PodResizePending" && status !== "False");
+    const waits = conditionIn(pod, "PodResizePending");
     const since = isNew || waits?.lastTransitionTime === undefined ? null : Date.parse(waits.lastTransitionTime);
     // of what its spec has already, all that is not allocated yet
     const from = changesOf(desired, posted).length === 0 ? patchedPod(before, facts.config) : posted;
@@ -182,9 +206,11 @@ function pendingOf(
       invalid: isNew && wanted.ok ? whyInvalid(desired, from, facts) : null,
       untouched: wanted.ok ? "" : wanted.error.message,
       isRetried: isNew || waits?.reason !== "Infeasible",
+      inForce: inForcePod(before),
     };
+    const isOpen = changesOf(desired, before).length > 0 || conditionIn(pod, "PodResizeInProgress") !== undefined;
     if (names.has(name)) byName.set(name, resize);
-    else if (changesOf(desired, before).length > 0) inSpec.push(resize);
+    else if (isOpen) inSpec.push(resize);
   }
   const missing = [...names].find((name) => !byName.has(name));
   if (missing !== undefined)
@@ -205,36 +231,45 @@ interface Tried {
   readonly needs: readonly string[];
 }
 
-function tryResize(node: Node, one: Resize, asked: EffectiveAsked<ResizeAsk>): Result<Tried, Refusal> {
+function tryResize(
+  node: Node,
+  one: Resize,
+  asked: EffectiveAsked<ResizeAsk>,
+): Result<Tried | Pick<AdmissionDecision, "startErrors">, Refusal> {
   const { snapshot, facts } = node;
-  const { desired, allocated, invalid, untouched, isRetried } = one;
-  const changes = changesOf(desired, allocated);
-  const infeasible = invalid ?? (changes.length === 0 ? null : whyInfeasible(desired, allocated, facts));
+  const { desired, allocated, invalid, untouched, isRetried, inForce } = one;
+  const wanted = changesOf(desired, allocated);
+  const isAllocated = wanted.length === 0 && conditionIn(desired, "PodResizeInProgress") !== undefined;
+  const changes = isAllocated ? changesOf(desired, inForce) : wanted;
+  const infeasible = invalid ?? (wanted.length === 0 ? null : whyInfeasible(desired, allocated, facts));
   const { config } = facts;
   const ask = { pod: desired };
   const preempts = !gateOn(config, "InPlacePodVerticalScalingSchedulerPreemption");
   const admission = decideWithManagers({ ...asked, snapshot, facts: {}, ask }, { preempts });
   if (!admission.ok) return admission;
   const { decision, reasons, needs } = admission.value;
-  const verdict = verdictOf(changes.length > 0, infeasible, invalid, decision);
+  if (decision.startErrors.length > 0) return ok({ startErrors: decision.startErrors });
+  const taken = verdictOf(wanted.length > 0, infeasible, invalid, decision);
+  const isWritten = taken.status === "InProgress" || (isAllocated && infeasible === null);
   const largest = largestOf(node, one, asked, decision);
   if (!largest.ok) return largest;
   const usage: string[] = [];
-  const actuation = verdict.status === "InProgress" ? actuate(node, one, usage) : null;
+  const actuation = isWritten ? actuate(node, one, usage) : null;
+  const verdict = actuation === null ? taken : writing(actuation);
   const resize: PodResize = {
     pod: podRef(desired),
     ...verdict,
     ...(verdict.status === "Unchanged" && { message: untouched }),
     isRetried,
     changes,
-    preempt: verdict.status === "InProgress" ? decision.preempt : [],
-    wouldRefuse: changes.length === 0 ? [] : decision.wouldRefuse,
+    preempt: taken.status === "InProgress" ? decision.preempt : [],
+    wouldRefuse: wanted.length === 0 ? [] : decision.wouldRefuse,
     resources: decision.resources,
     ...largest.value,
     leave: verdict.status === "Deferred" ? leavingFor(desired, snapshot.pods ?? [], decision) : null,
     actuation,
   };
-  return ok({ resize, reasons: changes.length === 0 ? [] : ofRoom(reasons), needs: [...needs, ...usage] });
+  return ok({ resize, reasons: wanted.length === 0 ? [] : ofRoom(reasons), needs: [...needs, ...usage] });
 }
 
 /** Of admission's reasons those about room: all else is in the resize itself. */
@@ -247,21 +282,24 @@ function ofRoom(reasons: DecidedOf<"admission">["reasons"]): Tried["reasons"] {
   });
 }
 
+type Verdict = Pick<PodResize, "status" | "check" | "message">;
 function verdictOf(
   changes: boolean,
   infeasible: Infeasible | null,
   invalid: Infeasible | null,
-  { admit, message, startErrors: [fault] }: AdmissionDecision,
-): Pick<PodResize, "status" | "check" | "message"> {
+  { admit, message }: AdmissionDecision,
+): Verdict {
   if (!changes && infeasible === null) return { status: "Unchanged", check: null, message: "" };
   if (infeasible !== null) return { status: infeasible === invalid ? "Rejected" : "Infeasible", ...infeasible };
   if (admit) return { status: "InProgress", check: null, message: "" };
-  return {
-    status: "Deferred",
-    check: null,
-    message: fault === undefined ? message : `the kubelet does not start: ${fault}`,
-  };
+  return { status: "Deferred", check: null, message };
 }
+/** kubelet 1.36: SyncPod sets the reason Error where it does not bring a resize into force. */
+const writing = ({ error }: ResizeActuation): Verdict => ({
+  status: error === null ? "InProgress" : "Error",
+  check: null,
+  message: error ?? "",
+});
 
 const LEAST = { cpu: quantityOf(1, "DecimalSI"), memory: unitsQuantity(1, "BinarySI") };
 
@@ -279,7 +317,9 @@ function largestOf(
   for (const resource of isOpen(invalid) && resources.length > 0 ? missing : []) {
     const [first, ...rest] = desired.spec.containers as [Container, ...Container[]];
     const requests = { ...first.resources?.requests, [resource]: LEAST[resource] };
-    const containers = [{ ...first, resources: { ...first.resources, requests } }, ...rest];
+    const limit = first.resources?.limits?.[resource];
+    const limits = { ...first.resources?.limits, ...(limit?.amount === ZERO && { [resource]: LEAST[resource] }) };
+    const containers = [{ ...first, resources: { ...first.resources, requests, limits } }, ...rest];
     const pod: Pod = { ...desired, spec: { ...desired.spec, containers } };
     const refused = whyInvalid(pod, patchedPod(allocated, facts.config), facts) ?? whyInfeasible(pod, allocated, facts);
     if (refused !== null && !isOpen(refused)) {
@@ -296,42 +336,6 @@ function largestOf(
   return ok({ largest, notRequested });
 }
 
-/**
- * Of the lowest priority first, and no more than it takes: none of them is needless, and no smaller one of no higher priority would do
- * in its place. A pod of higher priority stays even where it is the smaller one. The kubelet ends nobody here, so this is not its choice
- * of victims, which goes by QoS class and is blind to priorities among those that it may preempt (kubelet 1.36: getPodsToPreempt).
- */
-function leavingFor(desired: Pod, pods: readonly Pod[], { resources }: AdmissionDecision): readonly Victim[] | null {
-  const need = requirementsOf(resources.filter(({ insufficient }) => insufficient > 0));
-  if (need.length === 0) return null;
-  const priority = (pod: Pod): number => pod.spec.priority ?? 0;
-  const others = pods
-    .filter((p) => podUid(p) !== podUid(desired) && !isCriticalPod(p) && priority(p) <= priority(desired))
-    .map((pod) => {
-      const request = requestsOf(pod);
-      const frees = need.map(({ resource }) => request(resource));
-      return { pod, ref: podRef(pod), qos: qosClass(pod), frees };
-    })
-    .filter(({ frees }) => frees.some((amount) => amount > 0))
-    .sort((a, b) => priority(a.pod) - priority(b.pod) || (b.frees[0] as number) - (a.frees[0] as number));
-  let taken: typeof others = [];
-  for (const one of others) {
-    if (subtract(need, taken).length === 0) break;
-    taken.push(one);
-  }
-  if (subtract(need, taken).length > 0) return null;
-  const smallest = others.toReversed();
-  for (const one of taken.toReversed()) {
-    const rest = taken.filter((other) => other !== one);
-    const isEnough = (other: (typeof others)[number]): boolean =>
-      priority(other.pod) <= priority(one.pod) &&
-      !rest.includes(other) &&
-      subtract(need, [...rest, other]).length === 0;
-    taken = subtract(need, rest).length === 0 ? rest : [...rest, smallest.find(isEnough) ?? one];
-  }
-  return taken.map(({ pod, ref, qos, frees }) => victimOf({ pod, ref, qos, frees, memory: 0, cpu: 0 }, need));
-}
-
 /** It has its new resources, and those that were ended for it are gone. */
 function withTaken(node: Node, { desired }: Resize, preempt: readonly Victim[]): Node {
   const uid = podUid(desired);
@@ -346,7 +350,7 @@ function withTaken(node: Node, { desired }: Resize, preempt: readonly Victim[]):
 /** `needs` gets the stats where a memory limit comes down and nobody knows what is in use. */
 function actuate(
   { snapshot, runtime, pageSizes }: Node,
-  { desired, allocated }: Resize,
+  { desired, inForce }: Resize,
   needs: string[],
 ): ResizeActuation {
   const { config, period, quotaPeriod, memoryQos, claims } = runtime;
@@ -371,10 +375,10 @@ function actuate(
       podMemoryQos(values, pod, qos, value(requests.get("memory") ?? ZERO), memoryQos, "", quiet);
     return values;
   };
-  const done = actuationOf(allocated, desired, {
+  const done = actuationOf(inForce, desired, {
     config,
     isRunning: (name) => (status.get(name)?.state?.running ?? null) !== null,
-    ofPod: { before: podValues(allocated), after: podValues(desired) },
+    ofPod: { before: podValues(inForce), after: podValues(desired) },
     valuesOf: (c) => resizedValues(desired, c, { context: runtime, uid, qos: qosClass(desired), pageSizes }, quiet),
     usageOf: (container) => {
       if (stats === undefined) {
@@ -385,7 +389,14 @@ function actuate(
       return memory?.usageBytes;
     },
   });
-  return withFiles(done, snapshot, desired);
+  const error = done.error ?? stuckOn(desired, stats !== undefined);
+  return withFiles(error === null ? done : { ...done, writes: [], error }, snapshot, desired);
+}
+
+/** Why its status says that it is not written; null: it says nothing, or `isKnown`, how much memory is in use, tells better. */
+function stuckOn(pod: Pod, isKnown: boolean): string | null {
+  const { reason, message = "" } = conditionIn(pod, "PodResizeInProgress") ?? {};
+  return reason !== "Error" || (isKnown && message.startsWith(MEMORY_IN_USE)) ? null : message;
 }
 
 /** Where each is written, and the exact text of each file. */

@@ -1,17 +1,20 @@
 import type { Amounts } from "../../model/aggregate.ts";
-import { compare } from "../../model/amount.ts";
-import type { AllocatedPodsState } from "../../model/assignments.ts";
+import { compare, milliValue, subToZero, ZERO } from "../../model/amount.ts";
 import type { KeptIn } from "../../model/cache.ts";
 import type { ReasonCode } from "../../model/decision.ts";
+import type { ResourceList } from "../../model/fields.ts";
 import { own } from "../../model/own.ts";
 import {
   type Container,
   type ContainerStatus,
+  conditionIn,
   isActive,
+  isSidecar,
   type Pod,
   podUid,
   type ResourceRequirements,
 } from "../../model/pod.ts";
+import { type Quantity, quantityOf } from "../../model/quantity.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
 import { type EffectiveSnapshot, gateOn } from "../../profiles/effective.ts";
 import type { ReasonRecorder } from "../reasons.ts";
@@ -24,33 +27,44 @@ type Maybe<T> = T | null | undefined;
 
 /**
  * The pod with the resources that the kubelet has allocated, which is what its cgroups get while a resize is pending.
- * They come from allocated_pods_state where it is posted, else from the containers' status.
- * kubelet 1.36: allocation manager UpdatePodFromAllocation.
+ * They come from allocated_pods_state where it is posted, else from the pod's status. What a pod asks for as a whole is allocated
+ * with the gate InPlacePodLevelResourcesVerticalScaling alone: else it is as the spec says. kubelet 1.36: allocation manager
+ * UpdatePodFromAllocation.
  */
 export function allocatedPod(
-  pod: Pod,
-  state: AllocatedPodsState | undefined,
+  given: Pod,
+  { assignments, kubeletConfiguration: config }: EffectiveSnapshot,
   at: string,
   reasons: ReasonRecorder<ReasonCode<"cgroups">>,
 ): Pod {
+  const pod = gateOn(config, "PodLevelResources") ? given : withoutPodLevel(given);
+  const state = assignments?.allocated_pods_state;
   const entry = own(state?.entries, podUid(pod) ?? "");
   const statuses = statusesByName(pod);
+  const waits = conditionIn(pod, "PodResizePending") !== undefined;
   const substitute = (c: Container): Container => {
     const fromState = own(entry?.ContainerResources, c.name);
     // a posted state that does not name the pod says that nothing else than the spec was allocated
-    const resources = state === undefined ? fromStatus(c, statuses.get(c.name)) : fromState;
+    const resources = state === undefined ? fromStatus(c.resources, statuses.get(c.name), waits) : fromState;
     if (resources === undefined || sameResources(c.resources, resources)) return c;
     reasons.add("resize_pending", at, "resources", { container: c.name });
     return { ...c, resources };
   };
   const containers = pod.spec.containers.map(substitute);
   const initContainers = pod.spec.initContainers?.map(substitute);
-  const podLevel = entry?.PodLevelResources ?? pod.spec.resources;
+  const fromWhole =
+    state === undefined ? fromStatus(pod.spec.resources, wholeFromStatus(pod), waits) : entry?.PodLevelResources;
+  const isWhole =
+    fromWhole !== undefined &&
+    gateOn(config, "InPlacePodLevelResourcesVerticalScaling") &&
+    !sameResources(fromWhole, pod.spec.resources);
+  if (isWhole) reasons.add("resize_pending", at, "resources");
   const changed =
     containers.some((c, i) => c !== pod.spec.containers[i]) ||
     initContainers?.some((c, i) => c !== pod.spec.initContainers?.[i]);
-  if (changed !== true && sameResources(podLevel, pod.spec.resources)) return pod;
-  return { ...pod, spec: { ...pod.spec, containers, initContainers, resources: podLevel } };
+  if (changed !== true && !isWhole) return pod;
+  const { resources } = pod.spec;
+  return { ...pod, spec: { ...pod.spec, containers, initContainers, resources: isWhole ? fromWhole : resources } };
 }
 
 export function statusesByName(pod: Pod): ReadonlyMap<string, ContainerStatus> {
@@ -58,15 +72,94 @@ export function statusesByName(pod: Pod): ReadonlyMap<string, ContainerStatus> {
   return new Map(all.map((s) => [s.name, s]));
 }
 
-/** The status tells allocated requests, and limits only as they are in force. */
-function fromStatus(c: Container, status: ContainerStatus | undefined): ResourceRequirements | undefined {
-  const allocated = status?.allocatedResources;
-  if (allocated === null || allocated === undefined) return undefined;
-  const requests = c.resources?.requests;
-  if (RESIZABLE.every((name) => sameQuantity(allocated[name], requests?.[name]))) return undefined;
+/** What a status tells of the resources of a container, or of a pod. */
+type Told = Pick<ContainerStatus, "allocatedResources" | "resources">;
+
+/**
+ * The status tells the requests that are allocated, and the limits as they are in force: those that are allocated, while a resize
+ * waits. Undefined: it tells nothing else than the spec.
+ */
+function fromStatus(
+  spec: Maybe<ResourceRequirements>,
+  { allocatedResources, resources }: Told = {},
+  waits: boolean,
+): ResourceRequirements | undefined {
+  // an empty list is left out, and then the requests in force are none either
+  const isTold = allocatedResources !== undefined || (resources !== undefined && resources.requests === undefined);
+  if (!isTold) return undefined;
+  const isAllocated = RESIZABLE.every((name) => sameQuantity(allocatedResources?.[name], spec?.requests?.[name]));
+  if (isAllocated && !waits) return undefined;
+  const requests = isAllocated ? spec?.requests : replaced(spec?.requests, allocatedResources);
+  const limits = resources === undefined ? spec?.limits : replaced(spec?.limits, resources.limits, isRounded);
+  return { requests, limits };
+}
+
+/** The list with CPU and memory as told, but for amounts that are the `same`. */
+function replaced(
+  list: Maybe<ResourceList>,
+  told: Maybe<ResourceList>,
+  same: (told: Quantity, listed: Quantity) => boolean = sameQuantity,
+): ResourceList {
+  const all: Record<string, Quantity> = { ...list };
+  for (const name of RESIZABLE) {
+    const [amount, listed] = [told?.[name], list?.[name]];
+    if (amount === undefined) delete all[name];
+    else if (listed === undefined || !same(amount, listed)) all[name] = amount;
+  }
+  return all;
+}
+/** systemd keeps a CPU quota in steps of 10m, rounded up. */
+const isRounded = (told: Quantity, listed: Quantity): boolean =>
+  sameQuantity(told, listed) ||
+  (told.format === "DecimalSI" && milliValue(told.amount) === 10 * Math.ceil(milliValue(listed.amount) / 10));
+
+/**
+ * What the status tells of the pod's own resources. Its lists are of the whole pod, whatever of it the spec names, and with the
+ * overhead. kubelet 1.36: convertToAPIPodLevelResourcesStatus.
+ */
+function wholeFromStatus({ spec, status }: Pod): Told | undefined {
+  const { resources, overhead } = spec;
+  if (resources === undefined || status?.allocatedResources === undefined) return undefined;
+  const own = (told: Maybe<ResourceList>, named: Maybe<ResourceList>): ResourceList => {
+    const list: Record<string, Quantity> = {};
+    for (const [name, { amount, format }] of Object.entries(told ?? {}))
+      if (named?.[name] !== undefined)
+        list[name] = quantityOf(subToZero(amount, overhead?.[name]?.amount ?? ZERO), format);
+    return list;
+  };
+  const limits = status.resources === undefined ? undefined : own(status.resources.limits, resources.limits);
   return {
-    requests: { ...requests, ...allocated },
-    limits: { ...c.resources?.limits, ...status?.resources?.limits },
+    allocatedResources: own(status.allocatedResources, resources.requests),
+    resources: limits && { limits },
+  };
+}
+
+/**
+ * The pod with what its status tells is in force, while a resize that is allocated to it is not all written. What the pod requests as
+ * a whole stays as it is allocated: the status reads it from a weight, which has no such steps.
+ */
+export function inForcePod(allocated: Pod): Pod {
+  if (conditionIn(allocated, "PodResizeInProgress") === undefined) return allocated;
+  const statuses = statusesByName(allocated);
+  const each = (c: Container): Container => {
+    const { requests, limits } = c.resources ?? {};
+    const told = statuses.get(c.name)?.resources;
+    if (told === undefined) return c;
+    return {
+      ...c,
+      resources: { requests: replaced(requests, told.requests), limits: replaced(limits, told.limits, isRounded) },
+    };
+  };
+  const { containers, initContainers, resources } = allocated.spec;
+  const limits = wholeFromStatus(allocated)?.resources?.limits;
+  return {
+    ...allocated,
+    spec: {
+      ...allocated.spec,
+      containers: containers.map(each),
+      initContainers: initContainers?.map((c) => (isSidecar(c) ? each(c) : c)),
+      ...(limits && { resources: { ...resources, limits: replaced(resources?.limits, limits, isRounded) } }),
+    },
   };
 }
 
@@ -129,7 +222,6 @@ export function nodePods(
   reasons: ReasonRecorder<ReasonCode<"cgroups">>,
   kept: KeptIn | undefined,
 ): readonly NodePod[] {
-  const state = snapshot.assignments?.allocated_pods_state;
   const podLevel = gateOn(snapshot.kubeletConfiguration, "PodLevelResources");
   const claims = cgroupClaimsOf(snapshot.kubeletConfiguration);
   return podsHere(snapshot).map((given) => {
@@ -139,7 +231,7 @@ export function nodePods(
     const uid = podUid(posted) as string;
     const qos = qosClass(posted);
     const path = pathOf(qos, uid);
-    const pod = allocatedPod(posted, state, path, reasons);
+    const pod = allocatedPod(posted, snapshot, path, reasons);
     const asked = podRequests(posted, claims);
     const isPending = pod !== posted;
     const own = { pod, uid, qos, requests: isPending ? podRequests(pod, claims) : asked, asked, path, isPending };

@@ -214,6 +214,8 @@ function limitsThatFall(
   return falling;
 }
 
+/** How the kubelet begins to tell that memory limits cannot come down. */
+export const MEMORY_IN_USE = "cannot decrease memory limits";
 /**
  * Why memory limits cannot come down, in the kubelet's words; null: they can. It tells the pod's use where a container's is too
  * much. kubelet 1.36: validateMemoryResizeAction.
@@ -232,5 +234,5 @@ export function memoryInUse(
   }
   if (errors.size === 0) return null;
   const [first] = errors;
-  return `cannot decrease memory limits: ${errors.size === 1 ? first : `[${[...errors].join(", ")}]`}`;
+  return `${MEMORY_IN_USE}: ${errors.size === 1 ? first : `[${[...errors].join(", ")}]`}`;
 }

@@ -1,17 +1,16 @@
-import { type Amount, exactMilliValue, exactValue, fromNanos } from "../../model/amount.ts";
+import { type Amount, compare, exactMilliValue, exactValue, fromNanos, isZero } from "../../model/amount.ts";
 import type { ResourceList } from "../../model/fields.ts";
 import { type Container, containersOf, type Pod, type ResourceRequirements } from "../../model/pod.ts";
 import { withStoredDefaults } from "../../model/pod-defaults.ts";
 import { type Quantity, quantityOf } from "../../model/quantity.ts";
-import type { ResizeAsk, ResizeChange } from "../../model/resize.ts";
+import type { ContainerPolicy, ResizeAsk, ResizeChange } from "../../model/resize.ts";
 import { err, ok, type Result } from "../../model/result.ts";
 import { type EffectiveConfiguration, gateOn } from "../../profiles/effective.ts";
 import { pairsOf, RESIZABLE } from "./refusals.ts";
 import { changedVolumes, mergedVolumes } from "./volumes.ts";
 
 type Resources = Container["resources"];
-const withResources = (pod: Pod, of: (c: Container) => Resources): Pod => {
-  const each = (c: Container): Container => ({ ...c, resources: of(c) });
+const withContainers = (pod: Pod, each: (c: Container) => Container): Pod => {
   const { containers, initContainers } = pod.spec;
   const init = initContainers === undefined ? {} : { initContainers: initContainers.map(each) };
   return { ...pod, spec: { ...pod.spec, ...init, containers: containers.map(each) } };
@@ -36,13 +35,15 @@ export function desiredPod(
     if (name === undefined)
       return err({ at: "container", message: `which container is it? name one of ${names.join(", ")}` });
     if (!names.includes(name)) return fault("container", name);
-    return stored(withTargets(pod, new Map([[name, ask.to]])));
+    return stored(withTargets(pod, new Map([[name, ask.to]]), () => undefined));
   }
   if (ask.recommendation !== undefined) {
     const targets = new Map(
       ask.recommendation.containerRecommendations.map(({ containerName, target }) => [containerName, target]),
     );
-    if (names.some((name) => targets.has(name))) return stored(withTargets(pod, targets));
+    const policies = ask.resourcePolicy?.containerPolicies ?? [];
+    if (names.some((name) => targets.has(name)))
+      return stored(withTargets(pod, targets, (name) => policyOf(name, policies)));
     const told = [...targets.keys()].join(", ") || "none";
     return err({
       at: "recommendation",
@@ -51,10 +52,13 @@ export function desiredPod(
   }
   if (ask.spec === undefined) return ok(pod);
   const { resources, containers = [], initContainers = [], volumes } = ask.spec;
-  const patches = new Map([...initContainers, ...containers].map((patch) => [patch.name, patch.resources]));
+  const patches = new Map([...initContainers, ...containers].map((patch) => [patch.name, patch]));
   const missing = [...patches.keys()].find((name) => !names.includes(name));
   if (missing !== undefined) return fault("spec", missing);
-  const patched = withResources(pod, ({ name, resources: before }) => merged(before, patches.get(name)));
+  const patched = withContainers(pod, (c) => {
+    const { resources: patch, resizePolicy = c.resizePolicy } = patches.get(c.name) ?? {};
+    return { ...c, resources: merged(c.resources, patch), ...(resizePolicy && { resizePolicy }) };
+  });
   // without its gate the API server leaves these as they are, and says nothing; the same with volumes
   const isResized = resources !== undefined && gateOn(config, "InPlacePodLevelResourcesVerticalScaling");
   const ofPod = isResized ? { resources: merged(pod.spec.resources, resources) } : {};
@@ -78,31 +82,45 @@ function merged(before: Resources, patch: ResourceRequirements | undefined): Res
   };
 }
 
+/** Its own policy, else that of all others. autoscaler 1.6: GetContainerResourcePolicy. */
+const policyOf = (name: string, policies: readonly ContainerPolicy[]): ContainerPolicy | undefined =>
+  policies.find(({ containerName }) => containerName === name) ??
+  policies.find(({ containerName }) => containerName === "*");
+
 /**
  * Containers with new requests of CPU and memory. A limit keeps its ratio to its request, as the autoscaler of pods has it by
- * default (controlledValues RequestsAndLimits). autoscaler 1.6: GetProportionalLimit.
+ * default (controlledValues RequestsAndLimits); under RequestsOnly it stays, and the request ends at it. autoscaler 1.6:
+ * GetProportionalLimit, capRecommendationToContainerLimit.
  */
-function withTargets(pod: Pod, targets: ReadonlyMap<string, ResourceList>): Pod {
-  return withResources(pod, ({ name, resources: before }) => {
-    const target = targets.get(name);
-    if (target === undefined) return before;
-    const requests: Record<string, Quantity> = { ...before?.requests };
-    const limits: Record<string, Quantity> = { ...before?.limits };
+function withTargets(
+  pod: Pod,
+  targets: ReadonlyMap<string, ResourceList>,
+  policy: (name: string) => ContainerPolicy | undefined,
+): Pod {
+  return withContainers(pod, (c) => {
+    const target = targets.get(c.name);
+    const { mode, controlledValues } = policy(c.name) ?? {};
+    if (target === undefined || mode === "Off") return c;
+    const requests: Record<string, Quantity> = { ...c.resources?.requests };
+    const limits: Record<string, Quantity> = { ...c.resources?.limits };
     for (const resource of RESIZABLE) {
-      const to = target[resource];
+      const [to, limit] = [target[resource], limits[resource]];
       if (to === undefined) continue;
-      const limit = limits[resource];
-      if (limit !== undefined) limits[resource] = proportional(resource, limit, before?.requests?.[resource], to);
-      requests[resource] = to;
+      const isCapped = controlledValues === "RequestsOnly";
+      if (limit !== undefined && !isCapped) limits[resource] = proportional(resource, limit, requests[resource], to);
+      requests[resource] = isCapped && limit !== undefined && compare(to.amount, limit.amount) > 0 ? limit : to;
     }
-    return { requests, ...(Object.keys(limits).length > 0 && { limits }) };
+    return { ...c, resources: { requests, ...(Object.keys(limits).length > 0 && { limits }) } };
   });
 }
 
+/** A limit of 0 is none; with a request of 0, before or after, there is no ratio to keep, and the limit only makes room for the request. */
 function proportional(resource: string, limit: Quantity, request: Quantity | undefined, to: Quantity): Quantity {
+  if (isZero(limit.amount) || isZero(to.amount)) return limit;
+  if (request !== undefined && isZero(request.amount)) return compare(to.amount, limit.amount) > 0 ? to : limit;
   const units = resource === "cpu" ? exactMilliValue : exactValue;
   const [of, per] = [units(limit.amount), units(request?.amount ?? limit.amount)];
-  if (of === per || per === 0n) return to;
+  if (of === per) return to;
   const scaled = (of * units(to.amount)) / per;
   const amount: Amount = fromNanos(scaled * (resource === "cpu" ? 1_000_000n : 1_000_000_000n));
   return quantityOf(amount, limit.format);

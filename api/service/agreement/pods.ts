@@ -191,7 +191,7 @@ export const compareResize: Comparer<OutcomeOf<"resize">> = (outcome, state) => 
     ...(allocatable === undefined ? ["node.status.allocatable"] : []),
   ];
   if (version === undefined || allocatable === undefined) return notComparable("input_not_known", kubelet, { missing });
-  const allocated = allocatedPod(known, state.assignments?.allocated_pods_state, "", new Reasons<string>("off"));
+  const allocated = allocatedPod(known, state, "", new Reasons<string>("off"));
   const asked = withoutStatus(wanted);
   const never = whyInfeasible(asked, allocated, resizeNodeOf(state))?.message ?? null;
   if (never !== null) return sides(kubelet, { reason: "Infeasible", ...amountsIn(never), message: never });

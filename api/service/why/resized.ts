@@ -1,4 +1,5 @@
 import { namespacedName } from "../../model/forms.ts";
+import { isTaken } from "../../model/resize.ts";
 import type { Change, ExcerptOf, Finding, FindingOf, Missing, StoryDecision } from "../../model/why.ts";
 import {
   type Case,
@@ -120,7 +121,7 @@ function comparedTo(
 ): Pick<StoryDecision, "agrees" | "differs"> {
   const isStatus = decided.status === status || (decided.status === "Rejected" && status === "Infeasible");
   if (isStatus && decided.message === message) return { agrees: true, differs: null };
-  const taken = decided.status === "InProgress" ? "the kubelet would take it now" : null;
+  const taken = isTaken(decided) ? "the kubelet would take it now" : null;
   const reason = isStatus ? status : decided.status;
   const differs =
     taken ?? differenceOf({ reason: status, message }, { admit: false, reason, message: decided.message });
@@ -131,7 +132,7 @@ function comparedTo(
 
 /** Smaller requests of what is short, or others that leave. */
 function waysOf({ status, check, resources, largest, leave }: ResizeExcerpt): readonly Change[] {
-  if (status === "InProgress" || (check !== null && check !== "capacity")) return [];
+  if (isTaken({ status }) || (check !== null && check !== "capacity")) return [];
   const short = new Map(resources.flatMap((one) => (one.insufficient > 0 ? [[one.resource, one.requested]] : [])));
   const smaller = largest.flatMap(({ resource, quantity: atMost }): readonly Change[] => {
     const requested = short.get(resource);

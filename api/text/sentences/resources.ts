@@ -90,7 +90,8 @@ export const RESOURCES_SENTENCES = {
   refused: refusedText,
   reserved_cpus: (n) =>
     `CPUs ${n["cpus"]} are kept back: ${because(n)}; ${n["inSharedPool"] === true ? "the shared pool has them too" : "the shared pool is without them"}`,
-  resize_pending: (n) => `container ${n["container"]} has the resources that are allocated, not those of the spec`,
+  resize_pending: (n) =>
+    `${n["container"] === undefined ? "the pod as a whole" : `container ${n["container"]}`} has the resources that are allocated, not those of the spec`,
   shared_pool: (n) => `CPUs ${n["cpus"]} are the shared pool${n["because"] === undefined ? "" : `: ${because(n)}`}`,
   shares_from_burstable_requests: (n) => `the tier's pods request ${n["milliCpu"]}m cpu`,
   shares_from_cpu: (n) => `${n["milliCpu"]}m cpu are left to it`,

@@ -8,6 +8,7 @@ import { outcome, podName, type Shown, sections } from "./shown.ts";
 
 const COLORS: Readonly<Record<PodResize["status"], Color>> = {
   InProgress: "green",
+  Error: "yellow",
   Deferred: "yellow",
   Infeasible: "red",
   Rejected: "red",
@@ -16,6 +17,7 @@ const COLORS: Readonly<Record<PodResize["status"], Color>> = {
 
 const WORDS: Readonly<Record<PodResize["status"], string>> = {
   InProgress: "the kubelet takes it",
+  Error: "the kubelet has allocated it, and cannot write it for now",
   Deferred: "it waits until the node has room",
   Infeasible: "the kubelet never takes it",
   Rejected: "the API server does not take it",
@@ -27,7 +29,9 @@ const WORDS: Readonly<Record<PodResize["status"], string>> = {
  * and what is written.
  */
 export function resizeTable(shown: Shown<ResizeDecision>): string {
-  const { resizes } = shown.decision;
+  const { resizes, startErrors } = shown.decision;
+  if (startErrors.length > 0)
+    return startErrors.map((error) => shown.paint("red", `the kubelet does not start: ${printable(error)}\n`)).join("");
   if (resizes.length === 0) return "no pod waits for other resources\n";
   const order = resizes.length === 1 ? "" : queueTable(shown);
   return sections(order, ...resizes.map((one) => oneResize(one, shown)));
@@ -128,9 +132,7 @@ function actuationText({ actuation }: PodResize, { columns, paint }: Shown<Resiz
   const restarted = restarts.map(
     ({ container, resources }) => `${printable(container)} starts again: its resizePolicy of ${resources.join(", ")}\n`,
   );
-  if (error !== null)
-    return `${restarted.join("")}${paint("yellow", `for now nothing is written: ${printable(error)}`)}\n`;
-  if (writes.length === 0) return restarted.join("");
+  if (error !== null || writes.length === 0) return restarted.join("");
   const drawn = table(
     [{ title: "WRITES" }, { title: "OF" }, { title: "FILES", shrinkTo: 20 }],
     writes.map(({ container, values, files, volume }, i) => ({

@@ -75,6 +75,14 @@ describe("a pod that is resized", () => {
     const state = (text: unknown): Json => ({ assignments: { allocated_pods_state: text } });
     expect(usedCpu([boundPod("old", { cpu: "2" })], state(JSON.parse(allocated_pods_state.data)))).toBe(500);
   });
+  it.each(["v1.36.3", "v1.37.2"])("as a whole counts with what its status says is allocated: %s", (kubeletVersion) => {
+    const cpu = { cpu: "1" };
+    const conditions = [{ type: "PodResizePending", status: "True", reason: "Deferred" }];
+    const told = status({ allocatedResources: cpu, resources: { requests: cpu }, conditions });
+    const waiting = boundPod("old", {}, { resources: { requests: { cpu: "3" } } }, told);
+    const { decision } = admitted(readyNode({ pods: [waiting] }, { nodeInfo: { kubeletVersion } }), boundPod("p", cpu));
+    expect(decision.resources.find(({ resource }) => resource === "cpu")?.used).toBe(1000);
+  });
   it("that cannot be done counts with what is there", () => {
     const infeasible = { conditions: [{ type: "PodResizePending", status: "True", reason: "Infeasible" }] };
     expect(

@@ -24,6 +24,7 @@ import {
   livenessRestart,
   memoryEviction,
   outOfCpu,
+  podLevelResize,
   preemption,
   resizes,
   type Scene,
@@ -186,6 +187,21 @@ describe.each(VERSIONS)("a node of a real cluster of $version", { timeout: LONG_
     expect(written).toHaveLength(2);
     const found = written?.map(([path]) => [path, readFileSync(`/sys/fs/cgroup/cpu${path}/cpu.shares`, "utf8").trim()]);
     expect(found).toEqual(written);
+    await stage.clear(...waits.pods);
+  });
+
+  test("a pod that waits for more as a whole counts with what the kubelet has allocated to it", async () => {
+    const { waits, taken } = await podLevelResize(stage);
+    const pending = waits.pod.status.conditions?.find(({ type }) => type === "PodResizePending");
+    const change = { container: null, list: "requests", resource: "cpu", from: "100m", to: "1" };
+    const cgroup = ["--cgroup-version", "1"];
+    const asked = ["--to", "cpu=200m", ...cgroup];
+    const { resizes } = await decided<ResizeDecision>("resize", taken.before, "default/grows", ...asked);
+    expect(resizes).toMatchObject([
+      { pod: { name: "wide" }, status: pending?.reason, message: pending?.message, changes: [change] },
+      { pod: { name: "grows" }, status: "InProgress" },
+    ]);
+    expect(told(taken, "ResizeCompleted").message).toContain('"cpu":"200m"');
     await stage.clear(...waits.pods);
   });
 

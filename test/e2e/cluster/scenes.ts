@@ -249,6 +249,25 @@ export async function resizes(stage: Stage): Promise<{ readonly waits: Scene; re
   return { waits, taken: { pod: await stage.read(growing), events, before, pods: [] } };
 }
 
+/** A running pod is to have more as a whole than there is room for; another is to have more, and gets it. */
+export async function podLevelResize(stage: Stage): Promise<{ readonly waits: Scene; readonly taken: Scene }> {
+  const whole = (milliCpu: number): object => ({ requests: { cpu: `${milliCpu}m` } });
+  const waiting = await stage.create("wide", { containers: [{}], resources: whole(100) });
+  const growing = await stage.create("grows", { containers: [cpu(100)] });
+  const filler = await stage.create("filler", { containers: [cpu(FOR_PODS.milliCpu - 1000)] });
+  await stage.running(waiting, growing, filler);
+  const before = await stage.before();
+  await stage.api.must("PATCH", `${pathOf(waiting)}/resize`, { spec: { resources: whole(1000) } }, STRATEGIC);
+  const isPending = ({ status }: SeenPod): boolean =>
+    status.conditions?.some(({ type }) => type === "PodResizePending") ?? false;
+  const pod = await stage.once("told that its resize waits", waiting, isPending);
+  const waits = { pod, events: await stage.events(pod, "ResizeDeferred"), before, pods: [waiting, growing, filler] };
+  const whileItWaits = await stage.before();
+  await stage.api.must("PATCH", `${pathOf(growing)}/resize`, patchOf({ cpu: "200m" }), STRATEGIC);
+  const events = await stage.events(growing, "ResizeCompleted");
+  return { waits, taken: { pod: await stage.read(growing), events, before: whileItWaits, pods: [] } };
+}
+
 /** A running pod with a CPU of its own is to have less than one, which the CPU manager's static policy does not do. */
 export async function infeasibleResize(stage: Stage): Promise<Scene> {
   const one = { cpu: "1", memory: "16Mi" };

@@ -1,4 +1,9 @@
 import { describe, expect, test } from "vitest";
+import { decideKind } from "../../../../api/decide/kinds/index.ts";
+import { decodeAsk } from "../../../../api/model/asks.ts";
+import { decodeSnapshot } from "../../../../api/model/decode.ts";
+import type { ResizeDecision } from "../../../../api/model/resize.ts";
+import type { Json } from "../../../kit/snapshots.ts";
 import { appPod, PodsWorld } from "./pods-world.ts";
 
 const Mi = 2 ** 20;
@@ -6,6 +11,22 @@ const POD = "/kubepods/podu";
 const BURSTABLE = "/kubepods/burstable/podu";
 const small = appPod("u", { cpu: "1", memory: "256Mi" });
 const large = appPod("u", { cpu: "2", memory: "512Mi" }, { metadata: { generation: 2 } });
+
+const ROOM = { cpu: "4", memory: "8Gi", pods: "110" };
+/** The writes of the decision on one resize. */
+function writesDecided(snapshot: Json, ask: Json) {
+  const [decoded, asked] = [decodeSnapshot(snapshot), decodeAsk("resize", ask)];
+  if (!decoded.ok || !asked.ok) throw new Error(JSON.stringify([decoded, asked]));
+  const answer = decideKind("resize", { snapshot: decoded.value, facts: {}, ask: asked.value, explain: "off" });
+  if (!answer.ok) throw new Error(answer.error.message);
+  return (answer.value.decision as ResizeDecision).resizes[0]?.actuation?.writes;
+}
+/** The places in the order in which each got the value that it has in the end. */
+function inTheEnd(writes: readonly (readonly [place: string, value: string])[]): readonly string[] {
+  const last = new Map(writes);
+  const first = writes.filter(([place, value]) => last.get(place) === value);
+  return [...new Set(first.map(([place]) => place))];
+}
 
 /** A node on which these pods run, and nothing is told yet. */
 async function running(pods: readonly object[], options: ConstructorParameters<typeof PodsWorld>[0] = {}) {
@@ -63,6 +84,43 @@ describe.each([1, 2] as const)("a running pod is given other resources, cgroup v
       `${POD} ${memoryFile} ${256 * Mi}`,
     ]);
     expect(world.pod("u").record.resize).toBeNull();
+  });
+
+  test.each([
+    ["more", small, large],
+    ["less", large, small],
+    ["more CPU and less memory", small, appPod("u", { cpu: "2", memory: "128Mi" })],
+    ["less CPU and more memory", large, appPod("u", { cpu: "1", memory: "1Gi" })],
+  ])("each limit of the pod and its container is written in the order that is decided: %s", async (_, from, to) => {
+    const world = await running([from], { version });
+    const id = world.idOf("u");
+    const { spec, metadata } = to as typeof from & { spec: Json; metadata: Json };
+    const node = { capacity: ROOM, allocatable: ROOM, nodeInfo: { kubeletVersion: "v1.36.3" } };
+    const pods = [{ ...from, status: world.status("u") }];
+    const snapshot = { node: { metadata: { name: "n" }, status: node }, cgroup: { version, driver: "cgroupfs" }, pods };
+    const containers = (spec["containers"] as readonly Json[]).map(({ name, resources }) => ({ name, resources }));
+    const decided = (writesDecided(snapshot, { pod: "default/u", spec: { containers } }) ?? []).flatMap(
+      ({ path, files }) => files.map((file) => [`${path} ${file.path}`, file.value] as const),
+    );
+    world.pods = [{ ...to, metadata: { ...metadata, generation: 2 } }];
+    await world.run(5);
+    const written = world.writes.map((line) => {
+      const [path, file, ...value] = line.split(" ");
+      return [`${path} ${file}`, value.join(" ")] as const;
+    });
+    // shares bound nobody, so the plan of all cgroups sets them from above whichever way they go
+    const isLimit = (place: string): boolean => /(?:limit_in_bytes|cfs_quota_us|\.max)$/.test(place);
+    const known = new Set<string>(decided.map(([place]) => place).filter(isLimit));
+    const orders = (writes: typeof written) =>
+      Map.groupBy(
+        inTheEnd(writes).filter((place) => known.has(place)),
+        (place) => place.split(" ")[1],
+      );
+    const ofDaemon = [...orders(written)].filter(([, places]) => places.length === 2);
+    expect(ofDaemon.length).toBeGreaterThanOrEqual(2);
+    const ofDecision = orders(decided);
+    for (const [file, places] of ofDaemon) expect([file, ofDecision.get(file)]).toEqual([file, places]);
+    expect(world.idOf("u")).toBe(id);
   });
 
   test("what is in use is not taken away: it is told, stays as it was, and is tried again", async () => {
