@@ -55,12 +55,16 @@ function* claims(): Generator<Case> {
   const without = { kubeletConfiguration: { featureGates: { DynamicResourceAllocation: false } } };
   const older = { ...base, node: { ...base.node, status: { nodeInfo: { kubeletVersion: "v1.34.4" } } } };
   const on = { kubeletConfiguration: { featureGates: { DRAExtendedResource: true } } };
+  const listing = { ...off, node: node({ capacity: { cpu: "4", "example.com/gpu": "2" } }) };
   for (const snapshot of [
     { ...base, dra: parts },
     { ...base, dra: { ...parts, drivers: undefined } },
     { ...older, ...off, ...plugin, dra: parts },
     { ...older, ...on, ...plugin, dra: parts },
     { ...older, ...off, dra: parts },
+    { ...base, ...off, dra: parts },
+    { ...base, ...listing, dra: parts },
+    { ...base, ...listing, devices: [], dra: parts },
     { ...older, ...without, dra: parts },
     { ...base, pods: [...base.pods, boundPod("b", {}, { nodeName: "other" })], dra: parts },
     { ...base, assignments: { dra_manager_state: "{" } },
