@@ -101,7 +101,7 @@ function* podsOfOthers(): Generator<Case> {
   yield { kind: "image-gc", snapshot: { ...snapshot, stats: images.disk(pass.Gi) } };
 }
 
-/** A resize, huge pages, and devices that only the node tells of. */
+/** A resize, huge pages, devices that only the node tells of, and CPUs that a claim gives. */
 function* nodes(): Generator<Case> {
   const status = {
     qosClass: "Burstable",
@@ -111,6 +111,12 @@ function* nodes(): Generator<Case> {
   const lists = { cpu: "4", memory: "8Gi", "hugepages-2Mi": "1Gi", "example.com/gpu": "2" };
   const both = node({ capacity: lists, allocatable: lists });
   yield* each(["cgroups", "allocatable"], { ...snapshot({ pods }), node: both });
+  const mapping = [{ name: "cpu", quantity: "1" }];
+  const nodeAllocatableResourceClaimStatuses = [{ resourceClaimName: "m", containers: ["c"], mapping }];
+  const claiming = pod.podOf([container("c", { cpu: "1" })], {}, { status: { nodeAllocatableResourceClaimStatuses } });
+  const newest = node({ capacity: lists, nodeInfo: { kubeletVersion: "v1.37.2" } });
+  const kubeletConfiguration = { featureGates: { DRANodeAllocatableResources: true } };
+  yield* each(["cgroups"], { ...snapshot({ pods: [claiming] }), node: newest, kubeletConfiguration });
 }
 
 function* admissions(): Generator<Case> {
