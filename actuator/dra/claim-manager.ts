@@ -28,12 +28,17 @@ export type FindClaims = (
   names: readonly string[],
 ) => Promise<Result<ReadonlyMap<string, ResourceClaim>, string>>;
 
-/** How a pod's claims are prepared. */
+/** What a pod's claims wait for, as the end of a sentence, and whether it is that claims are given back. */
+export interface ClaimWait {
+  readonly what: string;
+  readonly givesBack: boolean;
+}
+/** How a pod's claims are prepared or given back. */
 interface Preparing {
   /** Ends the calls to drivers. */
   readonly signal?: AbortSignal;
-  /** Told what is waited for, each time that it changes. */
-  readonly onWait?: (what: string) => void;
+  /** Told what is waited for, each time that it changes; null: nothing any more. */
+  readonly onWait?: (wait: ClaimWait | null) => void;
 }
 
 interface ClaimManagerOptions {
@@ -81,7 +86,7 @@ export class ClaimManager {
       return named.ok && named.value.name !== null ? [named.value.name] : [];
     });
     return this.#inTurn([podKey(podUid(pod))], async () => {
-      how.onWait?.(`its ResourceClaims to be read: ${names.join(", ")}`);
+      how.onWait?.({ what: `its ResourceClaims to be read: ${names.join(", ")}`, givesBack: false });
       const found = await this.#options.claims(podNamespace(pod), names);
       if (!found.ok) return `prepare dynamic resources: ${found.error}`;
       // nothing may be awaited between the last look and the steps, which enter the pod at its claims
@@ -92,12 +97,12 @@ export class ClaimManager {
     });
   }
   /** Once all containers of the pod have stopped. Answers why it has to be tried again. */
-  unprepare(pod: Pod): Promise<string | undefined> {
+  unprepare(pod: Pod, how: Preparing = {}): Promise<string | undefined> {
     return this.#inTurn([podKey(podUid(pod))], async () => {
       const names = claimNames(this.#cache, pod, this.#options.gates.extended);
       const steps = (some: typeof names) => unprepareResources(this.#cache, pod, this.#sources(), some);
       if (!names.ok) return this.#carryOut(steps(names));
-      return this.#giveBack(podUid(pod) ?? "", podNamespace(pod), names.value, (some) => steps(ok(some)));
+      return this.#giveBack(podUid(pod) ?? "", podNamespace(pod), names.value, (some) => steps(ok(some)), how);
     });
   }
   /** Gives back what pods hold that nobody knows any more. `active`: the uids of the pods that there are. Answers what went wrong, by pod. */
@@ -157,7 +162,8 @@ export class ClaimManager {
     const infos = names.flatMap((name) => this.#cache.get(namespace, name) ?? []);
     const leaving = infos.filter((info) => this.#leaving.has(claimKey(info)));
     if (leaving.length === 0) return undefined;
-    onWait?.(`${driverList(leaving.flatMap(driversOf))} to take back ${claimList(leaving)} of another pod`);
+    const what = `${driverList(leaving.flatMap(driversOf))} to take back ${claimList(leaving)} of another pod`;
+    onWait?.({ what, givesBack: true });
     return Promise.all(leaving.map((info) => this.#leaving.get(claimKey(info))));
   }
 
@@ -170,18 +176,26 @@ export class ClaimManager {
     namespace: string,
     names: readonly string[],
     steps: (names: readonly string[]) => ClaimSteps,
+    { onWait }: Preparing = {},
   ): Promise<string | undefined> {
     const held = names.flatMap((name) => this.#cache.get(namespace, name) ?? []);
     const own = held.filter(({ podUids }) => podUids.has(uid));
-    const groups = [...Map.groupBy(own, (info) => driversOf(info).join()).values()].map(async (group) => {
+    const waits = new Map<string, string>();
+    const groups = [...Map.groupBy(own, (info) => driversOf(info).join())].map(async ([key, group]) => {
       const left = group.filter(({ podUids }) => podUids.size === 1).map(claimKey);
-      const run = this.#carryOut(steps(group.map(({ name }) => name)));
+      const told = (wait: ClaimWait | null): void => {
+        if (wait === null) waits.delete(key);
+        else waits.set(key, wait.what);
+        onWait?.(waits.size === 0 ? null : { what: [...waits.values()].join(", and "), givesBack: true });
+      };
+      const run = this.#carryOut(steps(group.map(({ name }) => name)), { onWait: told });
       const end = run.catch(() => undefined);
-      for (const key of left) this.#leaving.set(key, end);
+      for (const leaves of left) this.#leaving.set(leaves, end);
       try {
         return await run;
       } finally {
-        for (const key of left) this.#leaving.delete(key);
+        for (const leaves of left) this.#leaving.delete(leaves);
+        told(null);
       }
     });
     return (await Promise.all(groups)).find((fault) => fault !== undefined);
@@ -199,7 +213,8 @@ export class ClaimManager {
           step = steps.next();
           continue;
         }
-        how.onWait?.(`${driverList([call.driver])} to ${VERBS[call.operation]} ${claimList(call.claims)}`);
+        const what = `${driverList([call.driver])} to ${VERBS[call.operation]} ${claimList(call.claims)}`;
+        how.onWait?.({ what, givesBack: call.operation === "NodeUnprepareResources" });
         const keys = call.claims.map((claim) => callKey(call, claim));
         // its devices are taken before the next pod's turn
         step = await this.#inTurn(keys, async () => steps.next(await this.#call(call, answered, how.signal)));

@@ -115,6 +115,7 @@ const CGROUPS_REASONS = [
   "oom_score_adj",
   "page_sizes_of_node",
   "pages_left_out",
+  "part_of_claims",
   "pod_pids_limit",
   "pods_enforced",
   "pods_not_enforced",

@@ -105,17 +105,24 @@ const allocationFault = () =>
   });
 export type AllocationFault = Form<typeof allocationFault>;
 
-const RESOURCE_SOURCES = ["claim", "device-plugin", "nothing"] as const;
+const RESOURCE_SOURCES = ["claim", "device-plugin", "node", "nothing"] as const;
 const extendedResource = () =>
   z.strictObject({
     pod: podRef,
     container: z.string(),
     resource: z.string(),
-    by: z.enum(RESOURCE_SOURCES).describe("who gives it to the container"),
+    by: z
+      .enum(RESOURCE_SOURCES)
+      .nullable()
+      .describe(
+        "who gives it to the container; node: its status lists it and no device plugin has it, so that it is counted alone; null: not known",
+      ),
     claim: z.string().nullable(),
     requests: strings.describe("requests of that claim"),
     classes: strings.describe("DeviceClasses that stand for the resource"),
-    plugin: z.boolean().describe("a device plugin of the node has it"),
+    plugin: z
+      .boolean()
+      .describe("a device plugin of the node has it; where none is posted, those have what the node's status lists"),
   });
 export type ExtendedResource = Form<typeof extendedResource>;
 
@@ -187,7 +194,10 @@ const CLAIMS_REASONS = [
   "claim_given_back",
   "resource_by_claim",
   "resource_by_plugin",
+  "resource_listed",
+  "resource_counted",
   "resource_by_nothing",
+  "resource_not_known",
   "resource_gate_off",
   "resource_by_both",
   "allocation_fault",

@@ -217,7 +217,12 @@ export function prepareDecoding(): void {
 
 export function issuesOf(error: z.ZodError, input: unknown, at: string): readonly InputIssue[] {
   return error.issues.slice(0, LIMITS.issues).map((issue) => ({
-    path: pathText(issue.path, input, at),
+    // a member that there is not stands at its own place
+    path: pathText(
+      issue.code === "unrecognized_keys" ? [...issue.path, ...issue.keys.slice(0, 1)] : issue.path,
+      input,
+      at,
+    ),
     message: cut(lowerFirst(issue.message)),
   }));
 }

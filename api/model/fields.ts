@@ -3,6 +3,7 @@ import { isNegative, milliValue, value } from "./amount.ts";
 import { memo } from "./cache.ts";
 import { DURATION, type Duration, LONGEST_DURATION, parseDuration } from "./duration.ts";
 import { LIMITS } from "./limits.ts";
+import { LONGEST, meantText } from "./near-name.ts";
 import { LONGEST_QUANTITY, parseQuantity, QUANTITY_PATTERN, type Quantity } from "./quantity.ts";
 import { err, type Result } from "./result.ts";
 
@@ -236,3 +237,14 @@ export const textMap = (kept?: RegExp) =>
           }
         : { type: "object", patternProperties: { [kept.source]: { type: "string" } } },
     );
+
+/** An object of a form of our own: a field that it does not have is refused, the first one with the name that may have been meant. */
+export const knownFields = <S extends z.ZodRawShape>(shape: S) =>
+  z.strictObject(shape, {
+    error: (issue) =>
+      issue.code === "unrecognized_keys" ? noSuchField(issue.keys[0] as string, Object.keys(shape)) : undefined,
+  });
+function noSuchField(given: string, names: readonly string[]): string {
+  const meant = given.length > LONGEST ? null : meantText(given, names);
+  return `there is no such field${meant === null ? `, only ${names.join(", ")}` : `; ${meant}`}`;
+}

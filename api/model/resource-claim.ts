@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { count, nodeName, optional, quantity, sortedRecord, text } from "./fields.ts";
+import { count, knownFields, nodeName, optional, quantity, sortedRecord, text } from "./fields.ts";
 import { LIMITS } from "./limits.ts";
 import { type Fields, fieldsOf, isObject } from "./own.ts";
 import { requiredNodes, taints, tolerations } from "./placement.ts";
@@ -110,24 +110,26 @@ export type ResourceSlice = z.output<typeof resourceSlice>;
 const deviceClass = z.object({ metadata, spec: optional(z.object({ extendedResourceName: optional(text) })) });
 export type DeviceClass = z.output<typeof deviceClass>;
 
-/** A device as a driver describes it to the kubelet. Without request names it is for every request. */
-const preparedDevice = z.object({
-  requestNames: optional(few(text)),
+/** A device as a driver describes it to the kubelet. */
+const preparedDevice = knownFields({
+  requestNames: optional(few(text)).describe("the claim's requests that it is for; absent: all"),
   poolName: text,
   deviceName: text,
   shareId: optional(text),
-  cdiDeviceIds: optional(few(text)),
+  cdiDeviceIds: optional(few(text)).describe("CDI devices that containers get, such as example.com/gpu=0"),
 });
-/** A driver's answer about a claim that it is asked to prepare. */
-const answer = z.object({ claim: text, error: optional(text), devices: optional(few(preparedDevice)) });
-const driver = z.object({
+const answer = knownFields({
+  claim: text.describe("the claim's uid"),
+  error: optional(text).describe("why the driver does not prepare it"),
+  devices: optional(few(preparedDevice)),
+});
+const driver = knownFields({
   name: text,
-  /** The gRPC services that it registers with, such as v1.DRAPlugin; absent: v1.DRAPlugin. */
-  services: optional(few(text)),
-  /** False: its registration socket is gone. */
-  registered: optional(z.boolean()),
-  /** Answers that it would give, by the claim's uid: with them the CDI devices of containers are known before the driver is called. */
-  answers: optional(few(answer)),
+  services: optional(few(text)).describe("the gRPC services that it registers with; absent: v1.DRAPlugin"),
+  registered: optional(z.boolean()).describe("false: it is not registered with the kubelet; absent: it is"),
+  answers: optional(few(answer)).describe(
+    "its answers to NodePrepareResources: with them the CDI devices of containers are known before it is called",
+  ),
 });
 export type DraDriver = z.output<typeof driver>;
 

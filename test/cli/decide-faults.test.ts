@@ -65,6 +65,17 @@ describe.concurrent("decide that cannot answer", () => {
     );
   });
 
+  test("a misspelt field of a DRA driver is told with its line, and a list of something else with its option", async () => {
+    const given = (text: string) => run(["decide", "claims", ...SMALL, "--dra-drivers", file("drivers.yaml", text)]);
+    const misspelt = await given("- name: gpu.example.com\n  regstered: false\n");
+    expect(misspelt).toMatchObject({ code: 2, stdout: "" });
+    expect(misspelt.stderr).toMatch(
+      /drivers\.yaml:2:14: dra\.drivers\[0\]\.regstered: there is no such field; did you mean registered\?\n$/,
+    );
+    const other = await given("[{resource: example.com/gpu, id: a}]");
+    expect(other.stderr).toMatch(/is a list of devices, and --dra-drivers takes .*: give it with --devices\n$/);
+  });
+
   test("a configuration that the kubelet refuses ends with 1 and says why", async () => {
     const config = file("config.yaml", "enforceNodeAllocatable: [pods, kube-reserved]\n");
     const ran = await run(["decide", "allocatable", "--node", manifest("node.yaml"), "--config", config]);

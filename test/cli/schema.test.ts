@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { parse } from "yaml";
 import { SCHEMAS } from "../../api/cli/schema/command.ts";
 import { PUBLISHED } from "../../api/cli/schema/output-schemas.ts";
 import { KINDS } from "../../api/model/decision.ts";
@@ -63,6 +64,12 @@ describe("nodewise schema", () => {
     );
     const other = KINDS.find((one) => one !== kind) as string;
     expect(faultsOf(schema, { ...answer, kind: other })).not.toEqual([]);
+  });
+  test("of DRA drivers takes what --dra-drivers takes, and nothing else", async () => {
+    const schema = await printed("dra-drivers");
+    const drivers = parse(readFileSync("test/data/gpu-claim/drivers.yaml", "utf8"));
+    expect(faultsOf(schema, drivers)).toEqual([]);
+    expect(faultsOf(schema, [{ name: "gpu.example.com", regstered: true }])).not.toEqual([]);
   });
   test("of a refusal too", async () => {
     const refusal = (await outputOf("decide", "admission", ...SNAPSHOT)) as Json;

@@ -3,7 +3,7 @@ import { container } from "../kit/containers.ts";
 import { node } from "../kit/nodes.ts";
 import { bestEffort, burstable, guaranteed, podOf } from "../kit/pods.ts";
 import { configured, type Json } from "../kit/snapshots.ts";
-import { filesAt, Gi, Mi, valuesAt } from "./ask.ts";
+import { cgroupsOf, filesAt, Gi, Mi, reasonsOf, valuesAt } from "./ask.ts";
 
 const NONE = { featureGates: { MemoryQoS: true } };
 const TIERED = { ...NONE, memoryReservationPolicy: "TieredReservation" };
@@ -181,5 +181,59 @@ describe("memory that a claim gives a pod (1.37, DRANodeAllocatableResources)", 
       memoryLow: MEMORY,
       memoryHigh: high(MEMORY, Gi),
     });
+  });
+  test("is told as the part of each number that it is in, from container to tier", () => {
+    const given = (containers: readonly Json[], more: Json = {}): Json => ({
+      ...podOf(containers, more),
+      status: {
+        nodeAllocatableResourceClaimStatuses: [
+          {
+            resourceClaimName: "m",
+            containers: ["c"],
+            mapping: [
+              { name: "memory", quantity: "1Gi" },
+              { name: "cpu", quantity: "500m" },
+              { name: "hugepages-2Mi", quantity: "4Mi" },
+            ],
+          },
+        ],
+      },
+    });
+    const told = (pod: Json, on = true): Json => {
+      const answered = reasonsOf(cgroupsOf(configured(config(on), { pods: [pod], ...newest }), "full"));
+      const parts = answered.filter(({ code }) => code === "part_of_claims");
+      return Object.fromEntries(
+        parts.map(({ at, field, numbers }) => [`${at} ${field}`, numbers?.["milliCpu"] ?? numbers?.["bytes"]]),
+      );
+    };
+    const limited = container("c", { cpu: "1", memory: "512Mi" }, { cpu: "1", memory: "1Gi" });
+    const [own, path] = ["/kubepods/burstable/podu/c", "/kubepods/burstable/podu"];
+    expect(told(given([limited]))).toEqual({
+      [`${own} cpuQuota`]: 500,
+      [`${own} memory`]: Gi,
+      [`${own} memoryHigh`]: Gi,
+      [`${own} hugePageLimit`]: 4 * Mi,
+      [`${own} oomScoreAdj`]: Gi,
+      [`${path} cpuShares`]: 500,
+      [`${path} cpuQuota`]: 500,
+      [`${path} memory`]: Gi,
+      [`${path} memoryLow`]: Gi,
+      [`${path} hugePageLimit`]: 4 * Mi,
+      "/kubepods/burstable cpuShares": 500,
+      "/kubepods/burstable memoryLow": Gi,
+      "/kubepods memoryMin": Gi,
+      "/kubepods memoryLow": Gi,
+    });
+    expect(told(given([limited]), false)).toEqual({});
+    // a limit that the container lacks, and what the pod has as a whole, have none of it
+    const whole = { resources: { requests: { memory: "2Gi", cpu: "1" }, limits: { memory: "4Gi", cpu: "2" } } };
+    expect(told(given([container("c", { memory: "512Mi" })], whole))).toEqual({
+      [`${own} hugePageLimit`]: 4 * Mi,
+      [`${own} oomScoreAdj`]: Gi,
+      [`${path} hugePageLimit`]: 4 * Mi,
+    });
+    const bare = told(given([container("c", { memory: "512Mi" })]));
+    expect(Object.keys(bare)).not.toContain(`${own} memory`);
+    expect(bare[`${path} memoryLow`]).toBe(Gi);
   });
 });

@@ -90,11 +90,10 @@ describe("whatever the recorded and the odd nodes are answered", () => {
     expect(isForm(decision)).toBe(true);
     expect([isForm({ ...decision, more: 1 }), isForm({ ...decision, driver: undefined })]).toEqual([false, false]);
   });
-  test("a refused pod has the kubelet's reason, and what went well has none but that others were ended for it, or that claims of the node are not prepared", () => {
+  test("a refused pod has the kubelet's reason, and what went well has none but that others were ended for it", () => {
     for (const kind of KINDS) {
       const { words } = of(kind);
-      const other = kind === "claims" ? "FailedPrepareDynamicResources" : "Preempting";
-      const none = ["admission", "preemption", "claims"].includes(kind) ? [null, other] : [null];
+      const none = ["admission", "preemption"].includes(kind) ? [null, "Preempting"] : [null];
       for (const good of ["decided", "calm", "keeps"])
         expect(new Set(words.get(good) ?? none), kind).toEqual(new Set(none));
       expect([...(words.get("refused") ?? [])], kind).not.toContain(null);

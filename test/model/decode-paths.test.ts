@@ -43,6 +43,8 @@ describe("every issue names its place", () => {
     [{ cgroup: {} }, "cgroup.version"],
     [{ cgroup: { version: 3 } }, "cgroup.version"],
     [{ cgroup: { version: 2, driver: "none" } }, "cgroup.driver"],
+    [{ dra: { drivers: [{ name: "d", regstered: true }] } }, "dra.drivers[0].regstered"],
+    [{ dra: { drivers: [{ name: "d", answers: [{ claim: "u", eror: "x" }] }] } }, "dra.drivers[0].answers[0].eror"],
     [{ kubeletConfiguration: { cpuCFSQuotaPeriod: "soon" } }, "kubeletConfiguration.cpuCFSQuotaPeriod"],
     [
       { kubeletConfiguration: { imageGCHighThresholdPercent: 85.5 } },
@@ -169,4 +171,20 @@ describe("what only the whole list shows", () => {
     const cores = pod("c", { spec: { containers: [container("c", undefined, { cpu: "5e6" })] } });
     expect(issuePaths({ pods: [cores] })).toEqual(["pods"]); // its request becomes its limit: twice 5e9 thousandths
   });
+});
+
+test("a field that a DRA driver does not have is told with the one that may have been meant, else with those that there are", () => {
+  const device = { poolName: "n1", deviceName: "0" };
+  const told = (more: Json) =>
+    issues({ dra: { drivers: [{ name: "d", answers: [{ claim: "u", devices: [{ ...device, ...more }] }] }] } });
+  expect(told({ cdiDeviceIDs: ["x"], other: 1 })).toEqual([
+    {
+      path: "dra.drivers[0].answers[0].devices[0].cdiDeviceIDs",
+      message: "there is no such field; did you mean cdiDeviceIds?",
+    },
+  ]);
+  expect(told({ ["x".repeat(10_000)]: 1 }).map(({ message }) => message)).toEqual([
+    "there is no such field, only requestNames, poolName, deviceName, shareId, cdiDeviceIds",
+  ]);
+  expect(stored({ dra: { drivers: [{ name: "d", registered: null }] } })).toBe('{"dra":{"drivers":[{"name":"d"}]}}');
 });

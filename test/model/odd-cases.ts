@@ -55,12 +55,16 @@ function* claims(): Generator<Case> {
   const without = { kubeletConfiguration: { featureGates: { DynamicResourceAllocation: false } } };
   const older = { ...base, node: { ...base.node, status: { nodeInfo: { kubeletVersion: "v1.34.4" } } } };
   const on = { kubeletConfiguration: { featureGates: { DRAExtendedResource: true } } };
+  const listing = { ...off, node: node({ capacity: { cpu: "4", "example.com/gpu": "2" } }) };
   for (const snapshot of [
     { ...base, dra: parts },
     { ...base, dra: { ...parts, drivers: undefined } },
     { ...older, ...off, ...plugin, dra: parts },
     { ...older, ...on, ...plugin, dra: parts },
     { ...older, ...off, dra: parts },
+    { ...base, ...off, dra: parts },
+    { ...base, ...listing, dra: parts },
+    { ...base, ...listing, devices: [], dra: parts },
     { ...older, ...without, dra: parts },
     { ...base, pods: [...base.pods, boundPod("b", {}, { nodeName: "other" })], dra: parts },
     { ...base, assignments: { dra_manager_state: "{" } },
@@ -97,7 +101,7 @@ function* podsOfOthers(): Generator<Case> {
   yield { kind: "image-gc", snapshot: { ...snapshot, stats: images.disk(pass.Gi) } };
 }
 
-/** A resize, huge pages, and devices that only the node tells of. */
+/** A resize, huge pages, devices that only the node tells of, and CPUs that a claim gives. */
 function* nodes(): Generator<Case> {
   const status = {
     qosClass: "Burstable",
@@ -111,6 +115,12 @@ function* nodes(): Generator<Case> {
   const machine = { cpus: [0, 1].map((cpu) => ({ cpu, core: cpu, socket: 0, numa: 0 })) };
   const kubeletConfiguration = { cpuManagerPolicy: "static", kubeReserved: { cpu: "1" } };
   yield* each(["resize"], { ...snapshot({ pods }), node: both, assignments, machine, kubeletConfiguration });
+  const mapping = [{ name: "cpu", quantity: "1" }];
+  const nodeAllocatableResourceClaimStatuses = [{ resourceClaimName: "m", containers: ["c"], mapping }];
+  const claiming = pod.podOf([container("c", { cpu: "1" })], {}, { status: { nodeAllocatableResourceClaimStatuses } });
+  const newest = node({ capacity: lists, nodeInfo: { kubeletVersion: "v1.37.2" } });
+  const allocating = { featureGates: { DRANodeAllocatableResources: true } };
+  yield* each(["cgroups"], { ...snapshot({ pods: [claiming] }), node: newest, kubeletConfiguration: allocating });
 }
 
 function* admissions(): Generator<Case> {

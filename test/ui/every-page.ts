@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import type { Page } from "playwright-core";
+import { claim, DRIVER, result } from "../kit/claims.ts";
 import { container } from "../kit/containers.ts";
 import { pod, requesting } from "../kit/pods.ts";
 import { type Json, many } from "../kit/snapshots.ts";
@@ -23,18 +24,43 @@ const Mi = 2 ** 20;
 /** A node of 110 pods with long names, which runs out of memory. */
 export const FULL = "worker-pool-eu-central-1a-04.compute.internal";
 const PODS = 110;
+const NAMESPACE = "payments-production-europe";
+const CLAIMING = 4;
+const claimOf = (i: number): string => `settlement-reconciliation-accelerator-${i}`;
 const uidOf = (i: number): string => `00000000-0000-4000-8000-${String(i).padStart(12, "0")}`;
 const nameOf = (i: number): string => `settlement-reconciliation-worker-7d9f8b6c5d-${String(i).padStart(5, "0")}`;
 
 const fullPods = many(PODS, (i) => {
   const memory = `${16 + (i % 9)}Mi`;
   const app = container("app", i % 3 === 0 ? undefined : { cpu: "10m", memory }, i % 7 === 0 ? { memory } : undefined);
+  const claims = i < CLAIMING ? { resourceClaims: [{ name: "gpu", resourceClaimName: claimOf(i) }] } : {};
   return pod(nameOf(i), {
-    metadata: { namespace: "payments-production-europe", uid: uidOf(i) },
-    spec: { nodeName: FULL, priority: i % 4, containers: [app] },
+    metadata: { namespace: NAMESPACE, uid: uidOf(i) },
+    spec: { nodeName: FULL, priority: i % 4, containers: [app], ...claims },
     status: { phase: "Running" },
   });
 });
+/** Claims of the first pods, of which the last has that of another pod, and a driver that tells of its devices' health. */
+const dra = {
+  resourceClaims: many(CLAIMING, (i) => {
+    const { status } = claim(claimOf(i), [result(`${i}`)], []) as { readonly status: Json };
+    const metadata = { name: claimOf(i), namespace: NAMESPACE, uid: `claim-${i}` };
+    return { metadata, status: { ...status, reservedFor: [{ uid: uidOf(i === CLAIMING - 1 ? PODS : i) }] } };
+  }),
+  resourceSlices: [],
+  drivers: [{ name: DRIVER }, { name: "network-accelerators.dra.example.com", registered: false }],
+};
+const healthOf = (LastUpdated: string): string =>
+  JSON.stringify({
+    [DRIVER]: {
+      Devices: Object.fromEntries(
+        many(CLAIMING, (i) => [
+          `n1/${i}`,
+          { PoolName: "n1", DeviceName: `${i}`, Health: i === 0 ? "Unhealthy" : "Healthy", LastUpdated },
+        ]),
+      ),
+    },
+  });
 
 type Stats = { readonly node: Json & { readonly memory: Json } };
 /** The full node at a time, with so much memory left and without the pods that went. */
@@ -56,6 +82,8 @@ function full(atMs: number, availableBytes: number, gone: ReadonlySet<string>): 
     kubeletConfiguration: { ...(captured["kubeletConfiguration"] as Json), maxPods: PODS },
     runtime,
     pods,
+    dra,
+    assignments: { ...(captured["assignments"] as Json), dra_health_state: healthOf(time) },
     stats: {
       node: {
         ...stats.node,
@@ -64,7 +92,7 @@ function full(atMs: number, availableBytes: number, gone: ReadonlySet<string>): 
         runtime: { imageFs: disk, containerFs: disk },
       },
       pods: pods.map(({ metadata }, i) => ({
-        podRef: { name: metadata.name, namespace: "payments-production-europe", uid: metadata.uid },
+        podRef: { name: metadata.name, namespace: NAMESPACE, uid: metadata.uid },
         memory: { time, workingSetBytes: (12 + ((i * 37) % 91)) * Mi },
         "ephemeral-storage": { usedBytes: ((i * 53) % 97) * Mi, inodesUsed: i },
       })),

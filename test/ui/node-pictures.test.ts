@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { writeCheckpoint } from "../../api/decide/devices/checkpoint.ts";
 import { diskSnapshot, localImage, MI } from "../contract/gc-snapshots.ts";
+import { claim, claiming, DRIVER, result } from "../kit/claims.ts";
 import { container } from "../kit/containers.ts";
 import { pod } from "../kit/pods.ts";
 import { captured, partOf, subject } from "./node-subject.ts";
@@ -42,6 +43,35 @@ test("devices by NUMA node: who holds each, and what is not healthy", async () =
   const titles = [...partOf(html, "devices").matchAll(/<title>([^<]*)<\/title>/g)].map((m) => m[1]);
   expect(titles).toEqual(["gpu-0: free", `gpu-1: held by ${name} ${container}`, "gpu-2: free, Unhealthy"]);
   expect(text("capacity")).toContain(`${GPU} 0 of 2 requested (0 %), 2 free ; capacity 3`);
+});
+
+test("claims of pods with why one does not start, and drivers with the health of their devices", async () => {
+  const { decide, show } = subject();
+  const snapshot = captured();
+  await decide("allocatable", { snapshot });
+  expect((await show("/nodes/n1")).html).not.toContain('"#claims"');
+  const told = { PoolName: "n1", LastUpdated: snapshot.observedAt };
+  const state = (device: string, Health: string) => ({ ...told, DeviceName: device, Health });
+  const Devices = { "n1/0": state("0", "Healthy"), "n1/1": state("1", "Unhealthy") };
+  const given = {
+    ...snapshot,
+    pods: ["p", "q"].map((name) => claiming(name, [name === "p" ? "gpu" : "nic"], { nodeName: "n1" })),
+    dra: {
+      resourceClaims: [claim("gpu", [result("0")], ["p"]), claim("nic", [result("1")], ["other"])],
+      drivers: [{ name: DRIVER }, { name: "away.example.com", registered: false }],
+    },
+    assignments: { dra_health_state: JSON.stringify({ [DRIVER]: { Devices } }) },
+  };
+  await decide("allocatable", { snapshot: given });
+  const { html, text } = await show("/nodes/n1");
+  expect(html).toContain('"#claims"');
+  const words = text("claims");
+  expect(words).toContain("Claims 1 pod does not start");
+  expect(words).toMatch(
+    /refused nic default\/q .*not allowed to use ResourceClaim nic .*to prepare gpu default\/p gpu/,
+  );
+  expect(words).toContain("away.example.com not registered not told");
+  expect(words).toContain(`${DRIVER} v1.DRAPlugin 1 Unhealthy (n1/1), 1 Healthy`);
 });
 
 test("images stand in the order in which they would go, the line between those that go and those that stay", async () => {

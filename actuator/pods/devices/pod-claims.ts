@@ -3,15 +3,16 @@ import type { HealthInfo } from "../../../api/decide/dra/health.ts";
 import { containersOf, type Pod } from "../../../api/model/pod.ts";
 import { err, ok, type Result } from "../../../api/model/result.ts";
 import type { Problem } from "../../core/ports.ts";
-import type { ClaimManager } from "../../dra/claim-manager.ts";
+import type { ClaimManager, ClaimWait } from "../../dra/claim-manager.ts";
 import { decodedPod } from "../../lifecycle/decoded-pod.ts";
 import type { PodContainer, RunnablePod } from "../../lifecycle/pod.ts";
 import type { ContainerHealth } from "../../lifecycle/status/status.ts";
 import type { PodClock } from "../ports.ts";
 import type { ChangeNotifier } from "./device-manager-parts.ts";
 
-/** Reason of the containers of a pod whose claims are being prepared. */
+/** Reasons of the containers of a pod whose claims are being prepared, or wait to be given back by another pod or its own before. */
 export const PREPARING_CLAIMS = "PreparingResourceClaims";
+export const UNPREPARING_CLAIMS = "UnpreparingResourceClaims";
 /** A driver that answers sooner is told of nowhere. */
 const SLOW_MS = 2_000;
 /** Until claims that could not be given back are tried again. kubelet 1.37: backOffPeriod. */
@@ -23,10 +24,11 @@ const RECONCILE_MS = 60_000;
 const GATE_OFF =
   "a claim gives its extended resources, and the gate DRAExtendedResource is off: set it in the kubelet configuration";
 
-/** Why nothing of a pod is made: its claims are not prepared. `waits`: a driver has not answered yet. */
+/** Why nothing of a pod is made: its claims are not prepared. */
 export interface ClaimFault {
   readonly message: string;
-  readonly waits: boolean;
+  /** The reason of its containers while a driver has not answered yet; null: it has failed. */
+  readonly waits: typeof PREPARING_CLAIMS | typeof UNPREPARING_CLAIMS | null;
 }
 
 /** ResourceClaims, as whoever starts containers sees them. */
@@ -64,13 +66,16 @@ interface Options {
 interface Preparation {
   readonly cut: AbortController;
   readonly done: Promise<unknown>;
-  /** What it waits for. */
-  what: string;
+  /** Null: what the pod held before is not given back yet. */
+  wait: ClaimWait | null;
   /** Undefined: it goes on. Null: all went well. */
   end: string | null | undefined;
 }
+const GIVEN_BACK_FIRST: ClaimWait = { what: "its ResourceClaims to be given back first", givesBack: true };
 interface Release {
   readonly drivers: number;
+  readonly sinceMs: number;
+  wait: ClaimWait | null;
   /** Why it failed last; undefined: it goes on. */
   fault: string | undefined;
   againMs: number;
@@ -99,11 +104,11 @@ export class PodClaims implements ContainerClaims, NodeClaimsPort {
 
   async prepare(pod: RunnablePod, signal: AbortSignal): Promise<ClaimFault | null> {
     const { extendedResourceClaimStatus: made } = decodedPod(pod.object)?.status ?? {};
-    if (made !== undefined && !this.#options.extended) return { message: GATE_OFF, waits: false };
+    if (made !== undefined && !this.#options.extended) return { message: GATE_OFF, waits: null };
     const model = this.#using(pod);
     if (model === null) return null;
     const { manager, clock } = this.#options;
-    if (!manager.ok) return { message: manager.error, waits: false };
+    if (!manager.ok) return { message: manager.error, waits: null };
     const known = this.#preparations.get(pod.uid);
     const one = known ?? this.#begin(manager.value, pod.uid, model);
     // one that goes on since an earlier sync wakes the next by its end
@@ -112,9 +117,12 @@ export class PodClaims implements ContainerClaims, NodeClaimsPort {
       await Promise.race([one.done, clock.sleep(SLOW_MS, AbortSignal.any([signal, answered.signal]))]);
       answered.abort();
     }
-    if (one.end === undefined) return { message: `waits for ${one.what}`, waits: true };
+    if (one.end === undefined) {
+      const { what, givesBack } = one.wait ?? this.#releases.get(pod.uid)?.wait ?? GIVEN_BACK_FIRST;
+      return { message: `waits for ${what}`, waits: givesBack ? UNPREPARING_CLAIMS : PREPARING_CLAIMS };
+    }
     this.#preparations.delete(pod.uid);
-    return one.end === null ? null : { message: one.end, waits: false };
+    return one.end === null ? null : { message: one.end, waits: null };
   }
 
   devices(pod: RunnablePod, { name }: Pick<PodContainer, "name">): Result<readonly string[], string> {
@@ -180,14 +188,21 @@ export class PodClaims implements ContainerClaims, NodeClaimsPort {
   }
 
   problems(): readonly Problem[] {
-    const { manager } = this.#options;
+    const { manager, clock } = this.#options;
     const failed = [...this.#releases].flatMap(([uid, { fault }]) =>
       fault === undefined ? [] : [[uid, fault] as const],
     );
     const kept = [...failed, ...this.#gone].map(
       ([uid, why]) => `pod ${uid} does not get rid of its ResourceClaims, and is tried again: ${why}`,
     );
-    return [...(manager.ok ? [] : [manager.error]), ...kept].map((message) => ({ from: "devices", message }));
+    const slowSinceMs = clock.monotonicMs() - SLOW_MS;
+    const waiting = [...this.#releases].flatMap(([uid, { sinceMs, wait, fault }]) =>
+      fault !== undefined || wait === null || sinceMs > slowSinceMs ? [] : [`pod ${uid} waits for ${wait.what}`],
+    );
+    return [...(manager.ok ? [] : [manager.error]), ...kept, ...waiting].map((message) => ({
+      from: "devices",
+      message,
+    }));
   }
 
   /** Null: the pod has no claims. */
@@ -198,24 +213,33 @@ export class PodClaims implements ContainerClaims, NodeClaimsPort {
 
   #begin(manager: ClaimManager, uid: string, pod: Pod): Preparation {
     const cut = new AbortController();
-    const onWait = (what: string): void => {
-      one.what = what;
+    const onWait = (wait: ClaimWait | null): void => {
+      one.wait = wait;
     };
     const prepared = manager.prepare(pod, { signal: cut.signal, onWait }).catch(unexpected);
     const done = prepared.then((fault) => {
       one.end = fault ?? null;
       this.#options.changes.changed();
     });
-    const one: Preparation = { cut, done, what: "its ResourceClaims to be given back first", end: undefined };
+    const one: Preparation = { cut, done, wait: null, end: undefined };
     this.#preparations.set(uid, one);
     return one;
   }
 
   async #release(manager: ClaimManager, uid: string, pod: Pod): Promise<void> {
     const { clock, changes, drivers } = this.#options;
-    const release: Release = { drivers: drivers(), fault: undefined, againMs: 0 };
+    const release: Release = {
+      drivers: drivers(),
+      sinceMs: clock.monotonicMs(),
+      wait: null,
+      fault: undefined,
+      againMs: 0,
+    };
     this.#releases.set(uid, release);
-    release.fault = await manager.unprepare(pod).catch(unexpected);
+    const onWait = (wait: ClaimWait | null): void => {
+      release.wait = wait;
+    };
+    release.fault = await manager.unprepare(pod, { onWait }).catch(unexpected);
     release.againMs = clock.monotonicMs() + RETRY_MS;
     if (release.fault === undefined) this.#releases.delete(uid);
     changes.changed();

@@ -25,7 +25,7 @@ export async function prepareClaims(
   signal: AbortSignal,
 ): Promise<ClaimFault | null> {
   if (claims !== undefined) return claims.prepare(pod, signal);
-  return hasClaims(pod) ? { message: NO_DRIVERS, waits: false } : null;
+  return hasClaims(pod) ? { message: NO_DRIVERS, waits: null } : null;
 }
 
 /** The CDI devices that a container which is about to be made receives of the pod's claims. Error: why it is not made. */

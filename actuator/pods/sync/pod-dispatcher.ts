@@ -18,7 +18,7 @@ import type { OtherKubelet } from "../admission/other-kubelet.ts";
 import type { PodAdmitter } from "../admission/pod-admitter.ts";
 import type { CgroupView, PodCgroups } from "../cgroups/cgroup-view.ts";
 import { CALL_REASONS } from "../devices/device-manager-parts.ts";
-import { type NodeClaimsPort, PREPARING_CLAIMS } from "../devices/pod-claims.ts";
+import { type NodeClaimsPort, PREPARING_CLAIMS, UNPREPARING_CLAIMS } from "../devices/pod-claims.ts";
 import { CHECKPOINT_NOT_WRITTEN, type NodeDevices, REALLOCATING, WAITING_FOR_PLUGIN } from "../devices/port.ts";
 import type { PodLifecycle } from "../pod-lifecycle.ts";
 import type { PodClock } from "../ports.ts";
@@ -78,6 +78,7 @@ const AWAITED: ReadonlySet<string> = new Set([
   REALLOCATING,
   CHECKPOINT_NOT_WRITTEN,
   PREPARING_CLAIMS,
+  UNPREPARING_CLAIMS,
 ]);
 
 /** Pods that are left alone for a while since their last sync failed. kubelet 1.36: podWorkers, backOffPeriod. */

@@ -13,7 +13,7 @@ import { containersToKill, restartGracePeriod, type StopContainer } from "../../
 import { podAddresses, resolveEnv } from "../../lifecycle/env.ts";
 import { emptyRuntimePod } from "../../lifecycle/instances.ts";
 import type { PodContainer } from "../../lifecycle/pod.ts";
-import { type ClaimFault, type ContainerClaims, PREPARING_CLAIMS } from "../devices/pod-claims.ts";
+import type { ClaimFault, ContainerClaims } from "../devices/pod-claims.ts";
 import type { ContainerDevices, DeviceFault } from "../devices/port.ts";
 import { dnsOf } from "../networking/dns.ts";
 import type { PodNode } from "../networking/node-addresses.ts";
@@ -107,12 +107,12 @@ function withoutClaims(
 ): SyncPodResult {
   const { sandboxId } = actions;
   const message = `Failed to prepare dynamic resources: ${why}`;
-  if (!waits) {
+  if (waits === null) {
     context.events.warning("FailedPrepareDynamicResources", message);
     return { ...NOTHING, sandboxId, error: message, isCut: signal.aborted, isUnprepared: true };
   }
   const starts = [...actions.initToStart, ...actions.toStart];
-  const faults = Object.fromEntries(starts.map(({ name }) => [name, { reason: PREPARING_CLAIMS, message: why }]));
+  const faults = Object.fromEntries(starts.map(({ name }) => [name, { reason: waits, message: why }]));
   return { ...NOTHING, sandboxId, faults, error: null, isCut: signal.aborted };
 }
 

@@ -19,6 +19,7 @@ const OTHERS = [
   "agreement",
   "test",
   "machine",
+  "dra-drivers",
   ...[
     "test-result",
     "actuator",

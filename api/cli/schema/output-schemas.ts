@@ -136,6 +136,14 @@ export const PUBLISHED: ReadonlyMap<string, Published> = new Map<string, Publish
       schema: (components) => membersOf(components, "NodeSnapshot")["machine"] as JsonSchema,
     },
   ],
+  [
+    "dra-drivers",
+    {
+      what: "a file for `nodewise decide claims --dra-drivers`",
+      schema: (components) =>
+        membersOf({ dra: membersOf(components, "NodeSnapshot")["dra"] as JsonSchema }, "dra")["drivers"] as JsonSchema,
+    },
+  ],
   ...Object.entries(COMMAND_FORMS).map(
     ([name, [what, form]]) => [name, { what, schema: () => formSchema(form) }] as const,
   ),

@@ -1,7 +1,8 @@
-import { isZero, milliValue } from "../../model/amount.ts";
+import { isZero, milliValue, value } from "../../model/amount.ts";
 import type { NodeLevelReason } from "../../model/cgroups.ts";
 import { pageSizeName } from "../../model/machine.ts";
 import { type Quantity, unitsQuantity } from "../../model/quantity.ts";
+import { isExtendedResource } from "../../model/resource-name.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
 import type { EffectiveConfiguration, EffectiveSnapshot } from "../../profiles/effective.ts";
 import { pageSizeOf } from "../hugepages.ts";
@@ -14,6 +15,20 @@ export const isExtended = (name: string): boolean => name.includes("/");
 /** Checks that the snapshot says what device plugins have, so that the node's status need not. */
 export const tellsDevices = ({ devices, devicePlugins }: Snapshot): boolean =>
   devices !== undefined || devicePlugins !== undefined;
+
+/**
+ * The extended resources that the node's status lists: of device plugins, or put there by hand. None is a DRA driver's, for a scheduler asks
+ * a claim only for what a node does not list. kubernetes 1.37: shouldDelegateResourceToDRA.
+ */
+export function listedResources({ node }: Snapshot): ReadonlySet<string> {
+  const lists = [node?.status?.capacity ?? {}, node?.status?.allocatable ?? {}].flatMap((list) => Object.entries(list));
+  return new Set(lists.flatMap(([name, { amount }]) => (isExtendedResource(name) && value(amount) > 0 ? [name] : [])));
+}
+/** The resources of the node's device plugins: those that are told, else those that its status lists. */
+export const pluginResources = (snapshot: Snapshot): ReadonlySet<string> =>
+  tellsDevices(snapshot)
+    ? new Set([...(snapshot.devices ?? []), ...(snapshot.devicePlugins ?? [])].map(({ resource }) => resource))
+    : listedResources(snapshot);
 
 /** How many pods a node of whole `cpus` takes. kubelet 1.36: nodestatus.MachineInfo. */
 export const podCapacity = (

@@ -7,7 +7,7 @@ import { type Bytes, bytes, type Micros } from "../../model/units.ts";
 import { isHugePage, limitEach, pageSizeOf } from "../hugepages.ts";
 import type { ReasonRecorder } from "../reasons.ts";
 import { milliCpuToQuota, milliCpuToShares, NO_QUOTA } from "../resources/cpu-convert.ts";
-import { NOTHING_CLAIMED } from "../resources/node-claims.ts";
+import { NOTHING_CLAIMED, tellClaimed } from "../resources/node-claims.ts";
 import { isPodLevelResourcesSet } from "../resources/pod-resources.ts";
 import type { Writable } from "./pod-config.ts";
 
@@ -31,9 +31,12 @@ function limitOf(
   c: Container,
   name: "cpu" | "memory",
   claimed: Claimed = NOTHING_CLAIMED,
-): { amount: Amount; fromPod: boolean } {
+): { readonly amount: Amount; readonly fromPod: boolean; readonly claimed?: Amount } {
   const ownLimit = amountOf(c.resources?.limits, name);
-  if (!isZero(ownLimit)) return { amount: add(ownLimit, claimed.get(name) ?? ZERO), fromPod: false };
+  if (!isZero(ownLimit)) {
+    const part = claimed.get(name) ?? ZERO;
+    return { amount: add(ownLimit, part), fromPod: false, claimed: part };
+  }
   if (!isPodLevelResourcesSet(pod)) return { amount: ownLimit, fromPod: false };
   return { amount: amountOf(pod.spec.resources?.limits, name), fromPod: true };
 }
@@ -68,17 +71,21 @@ export function containerValues(
         cpuQuota: quota,
         fromPod: cpuLimit.fromPod,
       });
+    if (values.cpuQuota !== undefined && !options.exclusiveCpus)
+      tellClaimed(reasons, at, "cpuQuota", "cpu", cpuLimit.claimed);
   } else reasons.add("quota_off", at, "cpuQuota", { because: "cpuCFSQuota is false" });
   const memory = limitOf(pod, c, "memory", claimed);
   if (isZero(memory.amount)) reasons.add("memory_unset", at, "memory", { because: "no memory limit" });
   else {
     values.memory = bytes(value(memory.amount));
     reasons.add("memory_from_limit", at, "memory", { bytes: values.memory, fromPod: memory.fromPod });
+    tellClaimed(reasons, at, "memory", "memory", memory.claimed);
   }
   const hugePages = hugePageLimitOf(pod, c, options.pageSizes, claimed);
   if (hugePages !== undefined) {
     values.hugePageLimit = hugePages;
     reasons.add("hugepages_from_limits", at, "hugePageLimit", { unnamed: "0" });
+    for (const [name, part] of claimedPages(pod, c, claimed)) tellClaimed(reasons, at, "hugePageLimit", name, part);
   }
   return values;
 }
@@ -109,20 +116,25 @@ function hugePageLimitOf(
 ): Readonly<Record<string, Bytes>> | undefined {
   const ofPod = pod.spec.resources?.limits;
   const ownLimits = c.resources?.limits;
-  const pages = [...claimed].filter(([name]) => isHugePage(name));
-  if (!namesHugePages(ofPod) && !namesHugePages(ownLimits) && pages.length === 0) {
+  if (!namesHugePages(ofPod) && !namesHugePages(ownLimits) && ![...claimed.keys()].some(isHugePage)) {
     return pageSizes.length === 0 ? undefined : limitEach(pageSizes, bytes(0));
   }
   const limits: Record<string, Bytes> = { ...limitEach(pageSizes, bytes(0)) };
   addHugePages(limits, ofPod);
   addHugePages(limits, ownLimits);
-  for (const [name, amount] of pages) {
-    if (ownLimits?.[name] === undefined && ofPod?.[name] !== undefined) continue;
+  for (const [name, amount] of claimedPages(pod, c, claimed)) {
     const size = pageSizeOf(name);
     if (size !== undefined) limits[size] = bytes(value(add(amountOf(ownLimits, name), amount)));
   }
   return Object.keys(limits).length === 0 ? undefined : limits;
 }
+/** Huge pages of claims; where the container has no limit of its own, one of the pod stands in their place. */
+const claimedPages = (pod: Pod, c: Container, claimed: Claimed): readonly (readonly [string, Amount])[] =>
+  [...claimed].filter(
+    ([name]) =>
+      isHugePage(name) &&
+      (c.resources?.limits?.[name] !== undefined || pod.spec.resources?.limits?.[name] === undefined),
+  );
 function namesHugePages(list: ResourceList | null | undefined): boolean {
   for (const name in list) if (isHugePage(name)) return true;
   return false;

@@ -5,11 +5,11 @@ import type { ReasonCode } from "../../model/decision.ts";
 import { type Container, containersOf, type Pod } from "../../model/pod.ts";
 import { bytes, type Micros } from "../../model/units.ts";
 import type { Behaviour, Profile } from "../../profiles/profile.ts";
-import { hugePageLimits } from "../hugepages.ts";
+import { hugePageLimits, isHugePage } from "../hugepages.ts";
 import type { ReasonRecorder } from "../reasons.ts";
 import { BEST_EFFORT_SHARES, milliCpuToQuota, milliCpuToShares, NO_QUOTA } from "../resources/cpu-convert.ts";
-import type { NodeClaims } from "../resources/node-claims.ts";
-import { isPodLevelResourcesSet, podLimits } from "../resources/pod-resources.ts";
+import { type NodeClaims, tellClaimed } from "../resources/node-claims.ts";
+import { claimedParts, isPodLevelResourcesSet, podLimits } from "../resources/pod-resources.ts";
 import { computeQosClass, isCriticalPod, type QosClass } from "../resources/qos.ts";
 
 interface PodCgroupOptions {
@@ -80,7 +80,24 @@ export function podCgroupValues(
     values.hugePageLimit = hugePages;
     reasons.add("hugepages_from_requests", at, "hugePageLimit");
   }
+  tellParts(values, pod, options, at, reasons);
   return values;
+}
+
+function tellParts(
+  values: CgroupValues,
+  pod: Pod,
+  { claims = null, qos }: PodCgroupOptions,
+  at: string,
+  reasons: ReasonRecorder<ReasonCode<"cgroups">>,
+): void {
+  const parts = claimedParts(pod, claims);
+  if (parts === null) return;
+  const { requests, limits } = parts;
+  if (qos !== "BestEffort") tellClaimed(reasons, at, "cpuShares", "cpu", requests.get("cpu"));
+  if ((values.cpuQuota ?? NO_QUOTA) !== NO_QUOTA) tellClaimed(reasons, at, "cpuQuota", "cpu", limits.get("cpu"));
+  if (values.memory !== undefined) tellClaimed(reasons, at, "memory", "memory", limits.get("memory"));
+  for (const [name, part] of requests) if (isHugePage(name)) tellClaimed(reasons, at, "hugePageLimit", name, part);
 }
 
 /** The memory limit of a pod's cgroup in bytes; null: it has none. kubelet 1.36: ResourceConfigForPod. */

@@ -1,4 +1,4 @@
-import { value, ZERO } from "../../model/amount.ts";
+import { type Amount, add, fromUnits, value, ZERO } from "../../model/amount.ts";
 import type { CgroupLevel, CgroupPlan, CgroupValues } from "../../model/cgroups.ts";
 import type { DecidedOf, ReasonCode, Refusal } from "../../model/decision.ts";
 import type { PlaceReasons } from "../../model/forms.ts";
@@ -26,9 +26,9 @@ import { wantsWholeCpus } from "../cpus/request.ts";
 import { type NodePod, statusesByName } from "../pods/node-pods.ts";
 import { type ReasonRecorder, Reasons } from "../reasons.ts";
 import { curveWeight, linearWeight } from "../resources/cpu-convert.ts";
-import { nodeClaimsOfContainer } from "../resources/node-claims.ts";
-import { isPodLevelResourcesSet, oomScoreAdjuster } from "../resources/pod-resources.ts";
-import type { QosClass } from "../resources/qos.ts";
+import { claimedMemoryShare, nodeClaimsOfContainer, tellClaimed } from "../resources/node-claims.ts";
+import { claimedParts, isPodLevelResourcesSet, oomScoreAdjuster } from "../resources/pod-resources.ts";
+import { isNodeCriticalPod, type QosClass } from "../resources/qos.ts";
 
 /** The node's whole cgroup tree, parents before children, with the text of every file and the reason of every value. */
 export function decideCgroups(asked: EffectiveAsked<undefined>): Result<DecidedOf<"cgroups">, Refusal> {
@@ -175,6 +175,10 @@ function valuesOf(context: TreeContext, own: PodContext, c: Container, path: str
   addOomGroup(values, context, path, reasons);
   values.oomScoreAdj = own.oomScoreAdj(c);
   reasons.add("oom_score_adj", path, "oomScoreAdj", { qosClass: own.qos, memoryCapacity: context.memoryCapacity });
+  if (own.qos === "Burstable" && !isNodeCriticalPod(own.pod)) {
+    const share = claimedMemoryShare(own.pod, c.name, context.claims);
+    tellClaimed(reasons, path, "oomScoreAdj", "memory", fromUnits(share));
+  }
   return values;
 }
 
@@ -337,7 +341,26 @@ function tierPlans(context: TreeContext, kubepods: Values): CgroupPlan[] {
   if (context.memoryQos !== undefined) {
     tierMemoryQos(kubepods, tiers.burstable, requests, context.memoryQos, [paths.kubepods, paths.burstable], reasons);
   }
+  tellTierParts(context, kubepods, tiers.burstable);
   return (["burstable", "besteffort"] as const).map((tier) =>
     planOf(context, paths[tier], "qos", finishOwn(tiers[tier], context, paths[tier], NO_PAGE_LIMIT)),
   );
+}
+
+/** What claims give of the sums of the pods' requests. */
+function tellTierParts({ pods, claims, paths, reasons }: TreeContext, kubepods: Values, burstable: Values): void {
+  if (claims === null) return;
+  const sum = (name: string, tiers: readonly QosClass[]): Amount =>
+    pods
+      .filter(({ qos }) => tiers.includes(qos))
+      .map(({ pod }) => claimedParts(pod, claims)?.requests.get(name) ?? ZERO)
+      .reduce<Amount>(add, ZERO);
+  const [memory, all] = [sum("memory", ["Burstable"]), sum("memory", ["Burstable", "Guaranteed"])];
+  tellClaimed(reasons, paths.burstable, "cpuShares", "cpu", sum("cpu", ["Burstable"]));
+  const tell = (at: string, { memoryMin, memoryLow }: Values, least: Amount): void => {
+    if ((memoryMin ?? 0) > 0) tellClaimed(reasons, at, "memoryMin", "memory", least);
+    if ((memoryLow ?? 0) > 0) tellClaimed(reasons, at, "memoryLow", "memory", memory);
+  };
+  tell(paths.kubepods, kubepods, all);
+  tell(paths.burstable, burstable, memory);
 }

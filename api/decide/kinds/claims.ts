@@ -23,6 +23,7 @@ import { CLASS_PREFIX } from "../../model/resource-name.ts";
 import { err, ok, type Result } from "../../model/result.ts";
 import { epochMs } from "../../model/units.ts";
 import { type EffectiveAsked, type EffectiveSnapshot, gateOn } from "../../profiles/effective.ts";
+import { listedResources, pluginResources, tellsDevices } from "../allocatable/capacity.ts";
 import { allocationFaults } from "../dra/allocation.ts";
 import { readClaims } from "../dra/checkpoint.ts";
 import {
@@ -81,7 +82,8 @@ export function decideClaims({ snapshot, ask, explain }: EffectiveAsked<PodAsk>)
   const prepares = asked.value === null || !isServed ? using : [asked.value];
   const pods = needs.includes(CLAIMS) ? [] : prepares;
   const decision = decisionOf(node, asked.value, pods);
-  const verdict = decision.refusal === null ? "decided" : "refused";
+  if (decision.extendedResources.some(({ by }) => by === null)) needs.push("node.status.allocatable");
+  const verdict = decision.pods.every(({ message }) => message === null) ? "decided" : "refused";
   return ok({ decision, verdict, reasons: reasons.list, needs, next: null });
 }
 
@@ -102,6 +104,9 @@ interface Node {
   readonly dra: Dra;
   readonly cache: ClaimInfoCache;
   readonly sources: ClaimSources;
+  /** Extended resources of its device plugins, and those that its status lists. */
+  readonly plugins: ReadonlySet<string>;
+  readonly listed: ReadonlySet<string>;
   readonly reasons: ClaimReasons;
 }
 
@@ -145,7 +150,8 @@ function nodeOf(snapshot: EffectiveSnapshot, cache: ClaimInfoCache, reasons: Cla
     claim: (namespace: string, name: string) => findClaim(dra, namespace, name),
     isRegistered: (driver: string) => !isKnown || registered.has(driver),
   };
-  return { snapshot, dra, cache, sources, reasons };
+  const [plugins, listed] = [pluginResources(snapshot), listedResources(snapshot)];
+  return { snapshot, dra, cache, sources, plugins, listed, reasons };
 }
 const findClaim = ({ resourceClaims = [] }: Dra, namespace: string, name: string): ResourceClaim | undefined =>
   resourceClaims.find(({ metadata }) => (metadata.namespace ?? "default") === namespace && metadata.name === name);
@@ -366,10 +372,12 @@ function backOf({ cache, dra, sources, reasons }: Node, uid: string, namespace: 
   };
 }
 
-/** Who gives a container each extended resource that it asks for. kubelet 1.36: isDRAExtendedResource. */
-function extendedOf({ snapshot, dra, cache, sources, reasons }: Node, pod: Pod): readonly ExtendedResource[] {
+/** Who gives a container each extended resource that it asks for. kubelet 1.36: isDRAExtendedResource, isDevicePluginResource. */
+function extendedOf(node: Node, pod: Pod): readonly ExtendedResource[] {
+  const { snapshot, dra, cache, sources, reasons } = node;
   const { claimedDevicesLeft } = snapshot.kubeletConfiguration.profile.behaviour;
   const made = pod.status?.extendedResourceClaimStatus;
+  const at = namespacedPodName(pod);
   return containersOf(pod).flatMap(({ name: container, resources }) =>
     Object.entries(resources?.requests ?? {}).flatMap(([resource, { amount }]) => {
       if (value(amount) === 0 || !isClaimable(resource, cache.behaviour)) return [];
@@ -377,36 +385,35 @@ function extendedOf({ snapshot, dra, cache, sources, reasons }: Node, pod: Pod):
         (one) => one.containerName === container && one.resourceName === resource,
       );
       const isClaimed = mapped.length > 0 && sources.gates.extended;
-      const plugin =
-        (snapshot.devices ?? []).some((device) => device.resource === resource) ||
-        (snapshot.devicePlugins ?? []).some((one) => one.resource === resource);
-      const at = namespacedPodName(pod);
-      const by = isClaimed ? "claim" : plugin ? "device-plugin" : "nothing";
-      reasons.add(BY[by], at, "extendedResources", { container, resource });
+      const plugin = node.plugins.has(resource);
+      const numbers = { container, resource };
+      const [by, code] = sourceOf(node, resource, isClaimed);
+      reasons.add(code, at, "extendedResources", numbers);
       if (mapped.length > 0 && !sources.gates.extended)
-        reasons.add("resource_gate_off", at, "extendedResources", { container, resource });
-      if (isClaimed && plugin && !claimedDevicesLeft)
-        reasons.add("resource_by_both", at, "extendedResources", { container, resource });
+        reasons.add("resource_gate_off", at, "extendedResources", numbers);
+      if (isClaimed && plugin && !claimedDevicesLeft) reasons.add("resource_by_both", at, "extendedResources", numbers);
+      const claim = mapped.length > 0 ? (made?.resourceClaimName ?? "") : null;
+      const requests = mapped.map(({ requestName = "" }) => requestName);
       return [
-        {
-          pod: podRef(pod),
-          container,
-          resource,
-          by,
-          claim: mapped.length > 0 ? (made?.resourceClaimName ?? "") : null,
-          requests: mapped.map(({ requestName = "" }) => requestName),
-          classes: classesOf(dra, resource),
-          plugin,
-        } as const,
+        { pod: podRef(pod), container, resource, by, claim, requests, classes: classesOf(dra, resource), plugin },
       ];
     }),
   );
 }
-const BY = {
-  claim: "resource_by_claim",
-  "device-plugin": "resource_by_plugin",
-  nothing: "resource_by_nothing",
-} as const;
+function sourceOf(
+  { snapshot, plugins, listed }: Node,
+  resource: string,
+  isClaimed: boolean,
+): readonly [ExtendedResource["by"], ReasonCode<"claims">] {
+  if (isClaimed) return ["claim", "resource_by_claim"];
+  const isTold = tellsDevices(snapshot);
+  if (plugins.has(resource)) return ["device-plugin", isTold ? "resource_by_plugin" : "resource_listed"];
+  if (listed.has(resource)) return ["node", "resource_counted"];
+  const { capacity, allocatable } = snapshot.node?.status ?? {};
+  return isTold || (capacity ?? allocatable) !== undefined
+    ? ["nothing", "resource_by_nothing"]
+    : [null, "resource_not_known"];
+}
 const classesOf = ({ deviceClasses = [] }: Dra, resource: string): readonly string[] =>
   deviceClasses
     .filter(

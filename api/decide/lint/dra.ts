@@ -1,5 +1,6 @@
 import { fieldsOf } from "../../model/own.ts";
 import type { DeviceClass, ResourceSlice, SliceDevice } from "../../model/resource-claim.ts";
+import { pluginResources, tellsDevices } from "../allocatable/capacity.ts";
 import { elsewhereText, type Where } from "../dra/allocation.ts";
 import { error, type LintFinding, warning } from "./finding.ts";
 import type { LintInput } from "./input.ts";
@@ -49,14 +50,19 @@ const driversHere = (snapshot: LintInput["snapshot"]): readonly string[] => [
 
 function resourceOwners({ snapshot, isOn }: LintInput): readonly LintFinding[] {
   if (snapshot === null) return [];
-  const plugins = new Set([...(snapshot.devices ?? []), ...(snapshot.devicePlugins ?? [])].map((one) => one.resource));
+  const plugins = pluginResources(snapshot);
   const classes = isOn("DRAExtendedResource") ? (snapshot.dra?.deviceClasses ?? []) : [];
   const classed = new Set(classes.map(({ spec }) => spec?.extendedResourceName));
   const others = [...plugins].filter((resource) => !classed.has(resource)).sort();
   const byDriver = Map.groupBy(others.length === 0 ? [] : slicesHere(snapshot), ({ spec }) => spec.driver);
   const shared = others.flatMap((resource) => sharedDevices(snapshot, resource, byDriver));
-  return [...classesOfPlugins(classes, plugins), ...shared];
+  return [...classesOfPlugins(snapshot, classes, plugins), ...shared];
 }
+/** How it is known whose the resource is. */
+const ofPlugin = (snapshot: Known, resource: string): string =>
+  tellsDevices(snapshot)
+    ? `${resource} is given by a device plugin of this node`
+    : `this node's status lists ${resource}, as of a device plugin`;
 type Known = NonNullable<LintInput["snapshot"]>;
 
 /** What tells one device from all others, and what device plugins take for its id: a UUID, or where it sits. */
@@ -95,14 +101,18 @@ function sharedDevices(
       warning({
         code: "plugin-and-driver",
         field: 'featureGates["DynamicResourceAllocation"]',
-        message: `${resource} is given by a device plugin of this node, and the DRA driver ${driver} has ${which} as well: neither knows what the other has given, and two pods may get one device`,
+        message: `${ofPlugin(snapshot, resource)}, and the DRA driver ${driver} has ${which} as well: neither knows what the other has given, and two pods may get one device`,
         advice: `let one of them have the devices of a node: stop the plugin where ${driver} runs, or leave them out of the driver`,
       }),
     ];
   });
 }
 
-function classesOfPlugins(classes: readonly DeviceClass[], plugins: ReadonlySet<string>): readonly LintFinding[] {
+function classesOfPlugins(
+  snapshot: Known,
+  classes: readonly DeviceClass[],
+  plugins: ReadonlySet<string>,
+): readonly LintFinding[] {
   return classes.flatMap(({ metadata, spec }) => {
     const resource = spec?.extendedResourceName;
     if (resource === undefined || !plugins.has(resource)) return [];
@@ -110,7 +120,7 @@ function classesOfPlugins(classes: readonly DeviceClass[], plugins: ReadonlySet<
       warning({
         code: "plugin-and-driver",
         field: 'featureGates["DRAExtendedResource"]',
-        message: `${resource} is given by a device plugin of this node, and DeviceClass ${metadata.name} stands for it too: a pod gets it of the plugin here, and of a DRA driver on other nodes`,
+        message: `${ofPlugin(snapshot, resource)}, and DeviceClass ${metadata.name} stands for it too: a pod gets it of the plugin here, and of a DRA driver on other nodes`,
         advice: `have one of them on a node: stop the plugin once the driver runs, or take extendedResourceName from DeviceClass ${metadata.name}`,
       }),
     ];

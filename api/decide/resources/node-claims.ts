@@ -1,9 +1,10 @@
 import { type Amounts, addList } from "../../model/aggregate.ts";
-import { type Amount, add, value, ZERO } from "../../model/amount.ts";
+import { type Amount, add, isZero, milliValue, value, ZERO } from "../../model/amount.ts";
 import type { Pod } from "../../model/pod.ts";
 import { quotient } from "../../model/units.ts";
 import { type EffectiveConfiguration, gateOn } from "../../profiles/effective.ts";
 import type { Behaviour } from "../../profiles/profile.ts";
+import type { ReasonRecorder } from "../reasons.ts";
 
 /** How a kubelet counts what claims give a pod of the node's own CPUs, memory and huge pages; null: not at all. */
 export type NodeClaims = Behaviour["nodeClaims"] | null;
@@ -37,6 +38,22 @@ export function addNodeClaims(sum: Amounts, pod: Pod, claims: NodeClaims): void 
         count(sum, name, perPod?.amount, ...containers.map(() => perContainer?.amount));
     }
   }
+}
+
+/** Whether claims give a pod anything that counts. */
+export const hasNodeClaims = (pod: Pod, claims: NodeClaims): boolean => statusesOf(pod, claims).length > 0;
+
+/** Tells which part of the value of a field claims give: none, where it is absent or zero. `resource`: of the part. */
+export function tellClaimed(
+  reasons: ReasonRecorder<"part_of_claims">,
+  at: string,
+  field: string,
+  resource: string,
+  part: Amount = ZERO,
+): void {
+  if (isZero(part)) return;
+  const amount = resource === "cpu" ? { milliCpu: milliValue(part) } : { bytes: value(part) };
+  reasons.add("part_of_claims", at, field, { resource, ...amount });
 }
 
 export const NOTHING_CLAIMED: ReadonlyMap<string, Amount> = new Map();

@@ -5,7 +5,7 @@ import { type Container, isPodLevelResource, isSidecar, type Pod } from "../../m
 import { mulDiv, quotient } from "../../model/units.ts";
 import type { Behaviour } from "../../profiles/profile.ts";
 import { isHugePage } from "../hugepages.ts";
-import { addNodeClaims, claimedMemoryShare, type NodeClaims } from "./node-claims.ts";
+import { addNodeClaims, claimedMemoryShare, hasNodeClaims, type NodeClaims } from "./node-claims.ts";
 import { isNodeCriticalPod, type QosClass } from "./qos.ts";
 
 const GUARANTEED = -997;
@@ -104,6 +104,20 @@ export function podLimits(
     if (limit !== undefined && !isZero(limit)) sum.set(name, add(limit, (overhead[name] as { amount: Amount }).amount));
   }
   return sum;
+}
+
+/** What claims give of a pod's requests and limits: nothing of those in whose place a pod-level value stands. Null: none gives any. */
+export function claimedParts(
+  pod: Pod,
+  claims: NodeClaims,
+): { readonly requests: Amounts; readonly limits: Amounts } | null {
+  if (!hasNodeClaims(pod, claims)) return null;
+  const less = (all: Amounts, without: Amounts): Amounts =>
+    new Map([...all].map(([name, amount]) => [name, sub(amount, without.get(name) ?? ZERO)]));
+  return {
+    requests: less(podRequests(pod, claims), podRequests(pod)),
+    limits: less(podLimits(pod, claims), podLimits(pod)),
+  };
 }
 
 /** An amount as admission and preemption count it: thousandths of a CPU, else whole units; each rounded up. */

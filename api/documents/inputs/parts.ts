@@ -52,7 +52,7 @@ export const PARTS = [
   {
     option: "dra-drivers",
     path: ["dra", "drivers"],
-    what: "DRA drivers: whether they are registered, what they answer",
+    what: "DRA drivers: a list of {name, registered, services, answers} (nodewise schema dra-drivers)",
   },
   { option: "dra-state", path: ["assignments", "dra_manager_state"], what: "the kubelet's dra_manager_state" },
   { option: "dra-health", path: ["assignments", "dra_health_state"], what: "the kubelet's dra_health_state" },
@@ -143,6 +143,8 @@ const TAKES: Readonly<Record<Exclude<PartOption, "pods">, readonly DocumentForm[
 /** Why a document is nothing for an option: what it is, what was wanted, and which option takes it. `undefined` where it fits. */
 export function misplaced(value: unknown, option: Exclude<PartOption, "pods">): string | undefined {
   const fits = option === "config" ? isConfiguration(value) : TAKES[option].some((form) => hasForm(value, form));
+  // its members are looked through, and each that is wrong is told at its place
+  if (option === "dra-drivers" && Array.isArray(value) && formOf(value) === undefined) return undefined;
   if (fits || (MAY_BE_EMPTY.includes(option) && isEmptyList(value))) return undefined;
   const wanted = PARTS.find((part) => part.option === option)?.what;
   return `is ${formText(value)}, and --${option} takes ${wanted}${otherOption(value)}`;

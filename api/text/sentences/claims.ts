@@ -25,6 +25,12 @@ export const CLAIMS_SENTENCES = {
   resource_by_claim: (n) => `${n["resource"]} of container ${n["container"]} is given by the scheduler's claim`,
   resource_by_nothing: (n) => `nothing on the node gives container ${n["container"]} its ${n["resource"]}`,
   resource_by_plugin: (n) => `${n["resource"]} of container ${n["container"]} is given by a device plugin`,
+  resource_counted: (n) =>
+    `the node's status lists ${n["resource"]}, and no device plugin has it: it is counted, and container ${n["container"]} gets no device of it`,
+  resource_listed: (n) =>
+    `the node's status lists ${n["resource"]} of container ${n["container"]}: a device plugin gives it, unless it was put there by hand`,
+  resource_not_known: (n) =>
+    `whether anything on the node gives container ${n["container"]} its ${n["resource"]} is not known: neither the node's status nor its devices are given`,
   resource_gate_off: (n) =>
     `a claim stands behind ${n["resource"]} of container ${n["container"]}, but the gate DRAExtendedResource is off here`,
 } satisfies Partial<Sentences>;

@@ -73,6 +73,8 @@ export const RESOURCES_SENTENCES = {
   oom_score_adj: (n) => `${n["qosClass"]} on a node with ${size(n, "memoryCapacity")}`,
   page_sizes_of_node: (n) => `every page size of the node; those not named get ${n["unnamed"]}`,
   pages_left_out: (n) => `pages of ${n["sizes"]} are left out: ${because(n)}`,
+  part_of_claims: (n) =>
+    `${n["milliCpu"] === undefined ? size(n, "bytes") : `${n["milliCpu"]}m`} of the ${n["resource"]} in it ${n["milliCpu"] === undefined ? "is" : "are"} given by claims`,
   plugin_not_asked: (n) =>
     `the plugin would be asked which ${many(n["size"], "device")} it prefers; the natural order of ids stands in`,
   pod_pids_limit: (n) => `podPidsLimit is ${n["podPidsLimit"]}`,

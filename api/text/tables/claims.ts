@@ -171,7 +171,7 @@ function givenBackTable({ decision, columns, paint, notesAt }: Shown<ClaimsDecis
 }
 const WHEN = { "containers-stopped": "its containers have stopped", reconcile: "within a minute" } as const;
 
-const SOURCE_COLOR = { claim: "green", "device-plugin": "green", nothing: "red" } as const;
+const SOURCE_COLOR = { claim: "green", "device-plugin": "green", node: "yellow", nothing: "red" } as const;
 function extendedTable({ decision, columns, paint }: Shown<ClaimsDecision>): string {
   if (decision.extendedResources.length === 0) return "";
   return table(
@@ -188,7 +188,7 @@ function extendedTable({ decision, columns, paint }: Shown<ClaimsDecision>): str
         podName(pod),
         printable(container),
         printable(resource),
-        { text: by, color: SOURCE_COLOR[by] },
+        by === null ? "(not known)" : { text: by, color: SOURCE_COLOR[by] },
         claim === null ? "" : printable(`${claim} (${requests.join(" ")})`),
         listText(classes, " "),
       ],

@@ -99,7 +99,7 @@ export function cgroupsSection({ decided }: Known, reports: Reports | null, list
   const known = new Set(decision.cgroups.map(({ path }) => path));
   return folded(
     "cgroups",
-    "Cgroups: wanted, actual and drift",
+    "Cgroups and drift",
     html`<p>${captionOf(decision)}. ${reportText(reports)}</p>
 <div class="card tree">${roots.map((branch) => branchOf(branch, { reports, lists }, true))}</div>
 ${otherSteps(reports, known, lists)}`,

@@ -7,6 +7,7 @@ import { historyProblem, type Problem, problem } from "../../service/problem.ts"
 import { html } from "../html.ts";
 import { type Html, page } from "../page.ts";
 import { cgroupsSection } from "./cgroups.ts";
+import { claimsSection } from "./claims.ts";
 import { cpusSection } from "./cpus.ts";
 import { devicesSection, memorySection } from "./devices.ts";
 import { evictionSection } from "./eviction.ts";
@@ -52,6 +53,7 @@ function fromSnapshot(section: string, known: Known, view: NodeView, lists: List
   if (section === "cpus") return cpusSection(known, lists);
   if (section === "memory") return memorySection(known, lists);
   if (section === "devices") return devicesSection(known, lists);
+  if (section === "claims") return claimsSection(known, lists);
   return imagesSection(known, view.imageGc, lists);
 }
 

@@ -27,6 +27,7 @@ export const LISTS = {
   resources: { section: "devices", title: "Resources of devices", few: 24, rows: 24 },
   "device-map": { section: "devices", title: "Map of devices", few: 512, rows: 1024 },
   devices: { section: "devices", title: "Holders of devices", few: 100, rows: 500 },
+  claims: { section: "claims", title: "ResourceClaims", few: 30, rows: 200 },
   images: { section: "images", title: "Images", few: 30, rows: 200 },
   ranking: { section: "eviction", title: "Ranking", few: 5, rows: 200 },
   "failed-pods": { section: "pods", title: "Pods that failed", few: 4, rows: 200 },

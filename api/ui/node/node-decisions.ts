@@ -12,7 +12,7 @@ import { effectiveSnapshot } from "../../profiles/effective.ts";
 type Answer<K extends Kind> = Result<Decided<DecisionOf[K]>, Refusal>;
 
 /** Kinds of the page whose answer depends on the snapshot alone. */
-const FROM_SNAPSHOT = ["allocatable", "cgroups", "cpus", "memory", "devices"] as const;
+const FROM_SNAPSHOT = ["allocatable", "cgroups", "cpus", "memory", "devices", "claims"] as const;
 
 /** A snapshot with what the page tells of it. */
 export interface Known {

@@ -19,6 +19,7 @@ import { recordPart, undrawnIn } from "../record-part.ts";
 import { decisionsTable, gravity, verdictTag } from "../verdict-tag.ts";
 import { capacitySection } from "./capacity.ts";
 import { cgroupsSection } from "./cgroups.ts";
+import { claimsSection, usesClaims } from "./claims.ts";
 import { cpusSection } from "./cpus.ts";
 import { devicesSection, memorySection } from "./devices.ts";
 import { evictionSection } from "./eviction.ts";
@@ -150,6 +151,7 @@ const PARTS = [
   ["cpus", "CPUs"],
   ["memory", "NUMA memory"],
   ["devices", "Devices"],
+  ["claims", "Claims"],
   ["images", "Images"],
   ["probes", "Probes"],
   ["decisions", "Decisions"],
@@ -159,7 +161,8 @@ function contentOf(view: NodeView, nowMs: number): Html {
   const { seen } = view;
   const lists = new Lists(view.row.name);
   const known = seen.state === "known" ? seen.known : null;
-  const parts = PARTS.filter(([id]) => known !== null || !FROM_SNAPSHOT.has(id));
+  const hasClaims = known !== null && usesClaims(known);
+  const parts = PARTS.filter(([id]) => (id === "claims" ? hasClaims : known !== null || !FROM_SNAPSHOT.has(id)));
   return html`${headOf(view, nowMs)}
 <nav class="parts" aria-label="On this page">${parts.map(([id, title]) => html`<a href="#${id}">${title}</a>`)}</nav>
 ${known === null ? noSnapshot(view) : html`${capacitySection(known)}`}
@@ -184,6 +187,7 @@ const fromSnapshot = (known: Known, view: NodeView, lists: Lists): Html => html`
 ${cgroupsSection(known, view.reports, lists)}
 <div class="${(known.snapshot.machine?.cpus ?? []).length > FEW_CPUS ? "" : "halves wide"}">${cpusSection(known, lists)}${memorySection(known, lists)}</div>
 ${devicesSection(known, lists)}
+${usesClaims(known) ? claimsSection(known, lists) : ""}
 ${imagesSection(known, view.imageGc, lists)}`;
 
 /** Why nothing of the node itself can be drawn, and what to do about it. */

@@ -173,7 +173,7 @@ describe("claims", () => {
     const manager = start();
     const waits: string[] = [];
     const hanging = [pod("p", "a", "n"), pod("r", "b", "n")].map((one) =>
-      manager.prepare(one, { onWait: (what) => waits.push(what) }),
+      manager.prepare(one, { onWait: (wait) => waits.push(wait?.what ?? "") }),
     );
     await expect.poll(() => gpu.calls.length).toBe(2);
     expect(await manager.prepare(pod("q", "n"))).toBeUndefined();
@@ -226,7 +226,7 @@ describe("claims", () => {
       const leaving = manager.unprepare(pod("p", "a"));
       await expect.poll(() => gpu.calls.length).toBe(2);
       const waits: string[] = [];
-      const next = manager.prepare(pod("q", "a"), { onWait: (what) => waits.push(what) });
+      const next = manager.prepare(pod("q", "a"), { onWait: (wait) => waits.push(wait?.what ?? "") });
       await expect
         .poll(() => waits.at(-1))
         .toBe(`the DRA driver ${DRIVER} to take back ResourceClaim a of another pod`);

@@ -131,7 +131,10 @@ test("a driver that hangs is waited for a moment, and no longer than its pod is 
   const { port, driver } = await opened();
   const gpu = await driver({ answers: { NodePrepareResources: () => "hang" } });
   const pod = podWith("a");
-  const waits = { message: `waits for the DRA driver ${DRIVER} to prepare ResourceClaim a`, waits: true };
+  const waits = {
+    message: `waits for the DRA driver ${DRIVER} to prepare ResourceClaim a`,
+    waits: "PreparingResourceClaims",
+  };
   expect(await port.prepare(pod, signal)).toEqual(waits);
   const from = performance.now();
   expect(await port.prepare(pod, signal)).toEqual(waits);
@@ -141,6 +144,24 @@ test("a driver that hangs is waited for a moment, and no longer than its pod is 
   expect(gpu.calls.map(({ operation }) => operation)).toEqual(["NodePrepareResources", "NodeUnprepareResources"]);
   gpu.script.answers = {};
   expect(await port.prepare(pod, signal)).toBeNull();
+});
+
+test("a driver that hangs as it takes claims back is told by those, to the problems and to the pod that waits for it", {
+  timeout: 20_000,
+}, async () => {
+  const { port, driver } = await opened();
+  const gpu = await driver();
+  const pod = podWith("a", "b");
+  await port.prepare(pod, signal);
+  gpu.script.answers = { NodeUnprepareResources: () => "hang" };
+  expect(port.released(pod)).toBe(false);
+  await expect.poll(() => gpu.calls.length).toBe(2);
+  expect(port.problems()).toEqual([]);
+  const what = `the DRA driver ${DRIVER} to take back ResourceClaims a, b`;
+  const waits = { message: `waits for ${what}`, waits: "UnpreparingResourceClaims" };
+  // the pod comes again under its uid, as a static one does
+  expect(await port.prepare(pod, signal)).toEqual(waits);
+  expect(port.problems()).toEqual([{ from: "devices", message: `pod uid-p waits for ${what}` }]);
 });
 
 test("what a driver does not take back is told, and tried again as soon as the driver has come anew", async () => {

@@ -7,6 +7,7 @@ import type { ClaimsDecision } from "../../../api/model/claims.ts";
 import { profileOf } from "../../../api/profiles/index.ts";
 import { answer, claim, claiming, DRIVER, result, slice } from "../../kit/claims.ts";
 import { container } from "../../kit/containers.ts";
+import { node } from "../../kit/nodes.ts";
 import { pod } from "../../kit/pods.ts";
 import { decoded, type Json, snapshot } from "../../kit/snapshots.ts";
 
@@ -261,6 +262,7 @@ describe("extended resources", () => {
     },
   });
   const devices = [{ resource: RESOURCE, id: "0" }];
+  const classes = { deviceClasses: [{ metadata: { name: "gpu" }, spec: { extendedResourceName: RESOURCE } }] };
   test.each([
     ["1.34", "device-plugin"],
     ["1.35", "device-plugin"],
@@ -273,11 +275,53 @@ describe("extended resources", () => {
     const cdi = decision?.pods[0]?.containers[0]?.cdiDevices;
     expect(cdi).toEqual(by === "claim" ? ["example.com/gpu=0"] : []);
   });
-  test("are given by nobody", () => {
-    expect(decide({ pods: [pod("p", { spec: { containers: [container("c", { [RESOURCE]: "1" })] } })] })).toMatchObject(
-      {
-        decision: { extendedResources: [{ by: "nothing", claim: null }] },
-      },
-    );
+  const plain = pod("p", { spec: { containers: [container("c", { [RESOURCE]: "1" })] } });
+  const listing = (amount: string, status: Json = {}) =>
+    node({ capacity: { cpu: "4", memory: "8Gi", [RESOURCE]: amount }, status });
+  test.each<[string, Json, string | null, string]>([
+    ["a node that lists none", {}, "nothing", "resource_by_nothing"],
+    ["a node that lists some", { node: listing("2") }, "device-plugin", "resource_listed"],
+    ["a node whose plugin has ended", { node: listing("0") }, "nothing", "resource_by_nothing"],
+    ["a plugin that is told", { devices }, "device-plugin", "resource_by_plugin"],
+    ["a node that lists some, of no plugin", { node: listing("2"), devices: [] }, "node", "resource_counted"],
+    [
+      "a DeviceClass beside a node that lists some",
+      { node: listing("2"), dra: classes },
+      "device-plugin",
+      "resource_listed",
+    ],
+    ["a DeviceClass alone", { dra: classes }, "nothing", "resource_by_nothing"],
+    ["nothing that is known", { node: undefined }, null, "resource_not_known"],
+  ])("of a pod without a claim for them are given by %s", (_, parts, by, code) => {
+    const answered = decide({ pods: [plain], ...parts });
+    if (!("decision" in answered)) throw new Error(JSON.stringify(answered));
+    const plugin = by === "device-plugin";
+    expect(answered.decision.extendedResources).toMatchObject([{ by, claim: null, plugin }]);
+    const codes = answered.reasons.flatMap(({ because }) => because.map((one) => one.code));
+    expect(codes.filter((one) => one.startsWith("resource_"))).toEqual([code]);
+    expect(answered.needs).toEqual(by === null ? ["node.status.allocatable"] : []);
+  });
+  test("of a claim are given by a plugin too where a node of 1.34 lists them", () => {
+    const gates = { featureGates: { DRAExtendedResource: true } };
+    const parts = { node: listing("2"), kubeletConfiguration: gates, dra: { resourceClaims: [gpu], drivers } };
+    const answered = decide(parts, asking, "1.34");
+    expect(answered).toMatchObject({ decision: { extendedResources: [{ by: "claim", plugin: true }] } });
+    expect(JSON.stringify(answered)).toContain("resource_by_both");
+  });
+});
+
+test("of all pods of the node one that does not start makes the answer a refusal", () => {
+  const other = claim("nic", [result("1")], ["q"]);
+  const parts = {
+    pods: [claiming("p", ["gpu"]), claiming("q", ["nic"])],
+    dra: { resourceClaims: [gpu, other], drivers },
+  };
+  expect(decide(parts)).toMatchObject({ verdict: "decided", decision: { refusal: null } });
+  const answered = decide({ ...parts, dra: { resourceClaims: [gpu], drivers } });
+  if (!("decision" in answered)) throw new Error(JSON.stringify(answered));
+  expect(answered).toMatchObject({ verdict: "refused", decision: { refusal: null } });
+  expect(answered.decision.pods.map(({ message }) => message === null)).toEqual([true, false]);
+  expect(decide({ ...parts, dra: { resourceClaims: [gpu], drivers } }, "default/p")).toMatchObject({
+    verdict: "decided",
   });
 });

@@ -408,6 +408,26 @@ describe("findings of a configuration on a node", () => {
       'featureGates["DynamicResourceAllocation"]',
       {},
       {
+        node: node({ capacity: { cpu: "2", memory: "8Gi", "nvidia.com/gpu": "1" } }),
+        dra: { resourceSlices: [slice(["0"], { driver: "gpu.nvidia.com" })] },
+      },
+    ],
+    [
+      "plugin-and-driver",
+      "warning",
+      'featureGates["DRAExtendedResource"]',
+      {},
+      {
+        node: node({ capacity: { cpu: "2", memory: "8Gi", "example.com/gpu": "1" } }),
+        dra: { deviceClasses: [{ metadata: { name: "gpu" }, spec: { extendedResourceName: "example.com/gpu" } }] },
+      },
+    ],
+    [
+      "plugin-and-driver",
+      "warning",
+      'featureGates["DynamicResourceAllocation"]',
+      {},
+      {
         devices: [{ resource: "nvidia.com/gpu", id: "0" }],
         dra: { resourceSlices: [slice(["0"], { driver: "gpu.nvidia.com" })] },
       },

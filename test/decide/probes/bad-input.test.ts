@@ -180,7 +180,7 @@ describe("an ask that is none", () => {
       "ask.outcomes.liveness: `fail*0`: an outcome comes once at least, and 10000 of them are enough",
     ],
     ["a type that is none", { pod, outcomes: { lively: "ok" } }, 'ask.outcomes: unrecognized key: "lively"'],
-    ["a field that is none", { pod, outcome: "ok" }, 'ask: unrecognized key: "outcome"'],
+    ["a field that is none", { pod, outcome: "ok" }, 'ask.outcome: unrecognized key: "outcome"'],
   ])("%s", (_, ask, issue) => {
     expect(issuesOf(ask)).toEqual([issue]);
   });
