@@ -52,6 +52,7 @@ const configuration = z.object({
   evictionMaxPodGracePeriod: optional(wholeNumber(0, 2147483647)),
   evictionPressureTransitionPeriod: optional(duration),
   mergeDefaultEvictionSettings: optional(z.boolean()),
+  nodeStatusUpdateFrequency: optional(duration),
   imageGCHighThresholdPercent: optional(percent),
   imageGCLowThresholdPercent: optional(percent),
   imageMinimumGCAge: optional(duration),

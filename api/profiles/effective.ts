@@ -34,7 +34,11 @@ const isUnset = (name: string, value: unknown): boolean => {
 /** A member that is not set counts as not there. */
 const isEmpty = (value: object): boolean =>
   Object.values(value).every((member) => member === undefined || member === null);
-const ZERO_IS_UNSET: ReadonlySet<string> = new Set(["evictionPressureTransitionPeriod", "maxPods"]);
+const ZERO_IS_UNSET: ReadonlySet<string> = new Set([
+  "evictionPressureTransitionPeriod",
+  "maxPods",
+  "nodeStatusUpdateFrequency",
+]);
 
 /** Fills in what a posted configuration leaves out. An empty text is left out: Go cannot tell one from the other. */
 export const effectiveConfiguration = (profile: Profile, given = NOTHING): EffectiveConfiguration =>

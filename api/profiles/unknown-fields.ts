@@ -33,8 +33,8 @@ export const namesEveryField = (
   Object.keys(configuration).every(
     (name) => defaults[name] === undefined || given[name] !== undefined || KEPT_LATER.has(name),
   );
-/** Snapshots of a /configz that were stored before this field was kept lack it. */
-const KEPT_LATER: ReadonlySet<string> = new Set(["crashLoopBackOff"]);
+/** Snapshots of a /configz that were stored before one of these fields was kept lack it. */
+const KEPT_LATER: ReadonlySet<string> = new Set(["crashLoopBackOff", "nodeStatusUpdateFrequency"]);
 
 /** Checks that a kubelet of some known version printed it, for its /configz: what is written by hand in that form names less. */
 export function isPrinted(configuration: unknown): boolean {

@@ -110,6 +110,14 @@ describe("admissions", () => {
   ])("whether a node was under pressure is not known of a pod that was %s", (_, on, outcomes) => {
     expect(compared(on, outcomes)[0]).toMatchObject({ verdict: "not-comparable", why: { code: "pressure_not_told" } });
   });
+  test("a kubelet that writes its status each minute tells of pressure a minute later", () => {
+    const seldom = (period: string) => snapshot({}, {}, { nodeStatusUpdateFrequency: period });
+    const told40 = [refusal, turned("True", 40)];
+    expect(compared(seldom("1m"), told40)[0]).toMatchObject({ why: { code: "pressure_not_told" } });
+    // a kubelet takes 0 for its default
+    for (const period of ["10s", "0s"])
+      expect(compared(seldom(period), told40)[0]).toMatchObject({ verdict: "differs" });
+  });
   test("a pod that comes in under pressure as well, and what was told long after, are compared", () => {
     const burstable = of("admission", requesting("a", { cpu: "1" }), admitted);
     expect(compared(underPressure("5m"), [burstable, turned("False", 15)])[0]).toMatchObject({ verdict: "agrees" });

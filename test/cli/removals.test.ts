@@ -126,7 +126,7 @@ describe("history removals", () => {
 
   test("as the guide shows it", async () => {
     const { stdout } = await run(["history", "removals", "--node", "guide", "--summary"], { env });
-    expectAsShown("docs/guide/decide.md", "npx nodewise history removals --node n1 --summary", stdout);
+    expectAsShown("docs/guide/decide.md", "nodewise history removals --node n1 --summary", stdout);
   });
 
   test("what cannot be listed is one line with its place", async () => {

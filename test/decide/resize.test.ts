@@ -104,7 +104,7 @@ describe("what is thought of", () => {
     expect(decodeAsk("resize", patch({ resources, image: "web:2" }))).toMatchObject({
       error: [
         {
-          path: "ask.spec.containers[0]",
+          path: "ask.spec.containers[0].image",
           message: "a resize changes resources and resizePolicy of a container alone: leave `image` out",
         },
       ],
@@ -112,7 +112,7 @@ describe("what is thought of", () => {
     expect(decodeAsk("resize", { ...WEB, spec: { nodeName: "n", restartPolicy: "Never" } })).toMatchObject({
       error: [
         {
-          path: "ask.spec",
+          path: "ask.spec.nodeName",
           message:
             "a resize changes resources, containers, initContainers and volumes of a pod's spec alone: leave `nodeName`, `restartPolicy` out",
         },

@@ -23,7 +23,7 @@ function checkout(): string {
 test("the guide's first token opens the Worker, and one that is printed opens it for its node", async () => {
   const folder = checkout();
   const generated = await run(["token", "generate"]);
-  expectAsShown("docs/guide/workers.md", "npx nodewise token generate > .dev.vars", generated.stderr);
+  expectAsShown("docs/guide/workers.md", "nodewise token generate > .dev.vars", generated.stderr);
   // as the guide's shell does, which reads its own variable from the file
   execFileSync("sh", ["-c", "cat > .dev.vars"], { cwd: folder, input: generated.stdout });
   const vars = readFileSync(join(folder, ".dev.vars"), "utf8");

@@ -57,13 +57,13 @@ describe.skipIf(!opened.ok)(`the actuator on this machine's own cgroups${why}`, 
       return ran.stdout;
     };
     const GUIDE = "docs/guide/daemon.md";
-    const ENFORCE = "npx nodewise actuator --manifests test/data/pods --containers create --once --mode enforce";
+    const ENFORCE = "nodewise actuator --manifests test/data/pods --containers create --once --mode enforce";
     expect(await actuator("--dry-run")).toMatch(/\/kubepods +\(create\) .* planned\n/);
     expect(opened.ok && opened.value.paths()).toEqual([]);
     const [first] = (await actuator("--mode", "enforce")).trimEnd().split("\n").slice(-1);
     expectAsShown(
       GUIDE,
-      "npx nodewise actuator --manifests test/data/pods --containers create --once --mode enforce | tail -1",
+      "nodewise actuator --manifests test/data/pods --containers create --once --mode enforce | tail -1",
       first as string,
     );
     if (opened.ok) await opened.value.write("/kubepods", "cpu.shares", "77");

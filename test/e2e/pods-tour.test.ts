@@ -130,14 +130,14 @@ describe.skipIf(why !== undefined)("ten pods of a manifest directory", { timeout
     expect(table.code).toBe(0);
     for (const name of NAMES) expect(table.stdout).toContain(`${name}-${NODE_NAME}`);
     const GUIDE = "docs/guide/daemon.md";
-    expectAsShown(GUIDE, "npx nodewise pods", table.stdout.replaceAll(NODE_NAME, "n1"));
+    expectAsShown(GUIDE, "nodewise pods", table.stdout.replaceAll(NODE_NAME, "n1"));
     const top = await until("two readings of each pod's CPU", async () => {
       const ran = await run(["top", "--sort", "name", "--status-url", node.statusUrl]);
       expect(ran).toMatchObject({ code: 0, stderr: "" });
       return ran.stdout.includes("–") ? undefined : ran.stdout;
     });
     const head = top.split("\n").slice(0, 6).join("\n");
-    expectAsShown(GUIDE, "npx nodewise top --sort name | head -6", head.replaceAll(NODE_NAME, "n1"));
+    expectAsShown(GUIDE, "nodewise top --sort name | head -6", head.replaceAll(NODE_NAME, "n1"));
 
     node.remove(...NAMES);
     await daemon.gone(...NAMES);

@@ -49,8 +49,13 @@ function stateAt(snapshot: EffectiveSnapshot, others: readonly Outcome[], at: At
 
 const isPressure = (type: string): boolean => PRESSURE_CONDITIONS.some((one) => one === type);
 
-/** A kubelet writes its node's status every ten seconds and a little: so late it tells of pressure that it knew of before. */
-const TOLD_WITHIN_MS = 12_000;
+/**
+ * So long after it knew of pressure a kubelet tells of it, ms: with the node's status, which it writes each
+ * nodeStatusUpdateFrequency and up to 4 % later, and which takes it a while. kubelet 1.37: Run of pkg/kubelet.
+ */
+export const statusWithinMs = ({ kubeletConfiguration }: Pick<EffectiveSnapshot, "kubeletConfiguration">): number =>
+  kubeletConfiguration.nodeStatusUpdateFrequency.millis * 1.04 + WRITING_MS;
+const WRITING_MS = 1600;
 
 /**
  * The node as the kubelet may have known it already: with the conditions that its next status told, and without those that end
@@ -62,11 +67,12 @@ export function asToldSoon(
   atMs: number,
 ): EffectiveSnapshot | null {
   const turned = new Map<string, "True" | "False">();
-  if (state.kubeletConfiguration.evictionPressureTransitionPeriod.millis < TOLD_WITHIN_MS)
+  const withinMs = statusWithinMs(state);
+  if (state.kubeletConfiguration.evictionPressureTransitionPeriod.millis < withinMs)
     for (const { type, status } of state.node?.status?.conditions ?? [])
       if (status === "True" && isPressure(type)) turned.set(type, "False");
   for (const one of others.toSorted((a, b) => timeOf(b) - timeOf(a)))
-    if (one.kind === "conditions" && timeOf(one) >= atMs && timeOf(one) <= atMs + TOLD_WITHIN_MS)
+    if (one.kind === "conditions" && timeOf(one) >= atMs && timeOf(one) <= atMs + withinMs)
       turned.set(one.condition, one.status);
   const conditions = withConditions(state, turned);
   return conditions && { ...state, ...conditions };

@@ -16,13 +16,15 @@ import {
   sides,
   undecided,
 } from "./compared.ts";
-import { timeOf } from "./node-state.ts";
+import { statusWithinMs, timeOf } from "./node-state.ts";
 import { type EvictionWords, evictionWords, unitsOf } from "./words.ts";
 
 /** The age from which nobody knows what the kubelet saw since. */
 const FRESH_FACTS_MS = 60_000;
-/** A kubelet looks every ten seconds, and once more before it writes the node's status. */
-const LONGEST_PASS_MS = 20_000;
+/** A kubelet looks every ten seconds. kubelet 1.37: evictionMonitoringPeriod. */
+const LOOK_MS = 10_000;
+/** Its look may have seen stats that are as old as the time between two looks. */
+const LONGEST_PASS_MS = 2 * LOOK_MS;
 const SECOND_MS = 1000;
 
 interface Looked {
@@ -175,7 +177,9 @@ export const compareConditions: Comparer<OutcomeOf<"conditions">> = (outcome, st
   if (status === "False") {
     if (!remembers) return notComparable("observation_times", kubelet, { nodewise });
     if (held?.observed === true) return notComparable("signal_moved", kubelet, { nodewise });
-    return held === undefined ? sides(kubelet, nodewise) : compareEnd(outcome, held.untilMs);
+    return held === undefined
+      ? sides(kubelet, nodewise)
+      : compareEnd(outcome, held.untilMs, LOOK_MS + statusWithinMs(state));
   }
   if (own.length === 0) return sides({ ...kubelet, thresholds: "some" }, { ...nodewise, thresholds: "none" });
   const measured = own.map((t) => ({ field: `${t.signal}<${t.value}`, kubelet: null, nodewise: t.available }));
@@ -185,11 +189,11 @@ export const compareConditions: Comparer<OutcomeOf<"conditions">> = (outcome, st
   return sides(kubelet, nodewise, measured);
 };
 
-/** The transition period ends at a time, and the kubelet notices at its next pass. */
-function compareEnd({ at, condition }: OutcomeOf<"conditions">, untilMs: number): Compared {
+/** The transition period ends at a time, the kubelet notices at its next look and tells with the node's status. */
+function compareEnd({ at, condition }: OutcomeOf<"conditions">, untilMs: number, withinMs: number): Compared {
   const late = Date.parse(at) + SECOND_MS - untilMs;
   const endsAt = new Date(untilMs).toISOString();
-  const isInTime = late >= 0 && late <= LONGEST_PASS_MS + SECOND_MS;
+  const isInTime = late >= 0 && late <= withinMs;
   const both = { [condition]: "False" };
   if (isInTime) return sides(both, both, [{ field: "endsAt", kubelet: at, nodewise: endsAt }]);
   return sides({ ...both, endsAt: at }, { ...both, endsAt });

@@ -3,6 +3,8 @@ import type { EVICTION_CAUSES } from "../../model/finding-numbers.ts";
 import type { ObservedEvent } from "../../model/observed.ts";
 import { fieldsOf } from "../../model/own.ts";
 import type { Change, Finding, FindingOf, Missing, Next, StoryDecision, Word } from "../../model/why.ts";
+import { effectiveSnapshot } from "../../profiles/effective.ts";
+import { statusWithinMs } from "../agreement/node-state.ts";
 import { PREEMPTED } from "../agreement/outcomes.ts";
 import { rfc3339 } from "../timestamp.ts";
 import {
@@ -20,6 +22,7 @@ import {
   wordOfCondition,
   wordOfEvent,
 } from "./case.ts";
+
 import { type HeldSnapshot, snapshotOf } from "./evidence.ts";
 import { evictionExcerpt, listsSubject, nextOf, rankChanges } from "./excerpts.ts";
 import { ask, nodeThen } from "./node-then.ts";
@@ -193,6 +196,8 @@ export interface Ranking {
   readonly decision: Extract<StoryDecision, { readonly kind: "eviction" }>;
   /** The stats are from before the end of the pod: it stands in the ranking. */
   readonly isOfThen: boolean;
+  /** So long after its look at the node the kubelet tells what it found, ms. */
+  readonly toldWithinMs: number;
   readonly next: readonly Next[];
   readonly changes: readonly Change[];
 }
@@ -252,6 +257,7 @@ function rankingAt(
   return {
     decision: { kind: "eviction", ...head, agrees, differs, excerpt },
     isOfThen,
+    toldWithinMs: statusWithinMs(effectiveSnapshot(then.value.snapshot)),
     next: nextOf(of, excerpt.ranking),
     changes: rankChanges(excerpt.ranking),
   };

@@ -229,11 +229,15 @@ const rankingParts = ({ decision, next, changes }: Ranking) => ({
   whatWouldChange: changes,
 });
 
-/** A kubelet looks every ten seconds, and tells within ten more: of older stats it would have told by now. */
-const TOLD_MS = 30_000;
+/** A kubelet looks every ten seconds, at stats that may be as old. kubelet 1.37: evictionMonitoringPeriod. */
+const LOOKED_MS = 20_000;
 /** The conditions that the kubelet's next look at its node finds, before it has told them; none: it finds no pressure. */
-const conditionsSoon = ({ asOfMs }: Case, { decision: { verdict, at, excerpt } }: Ranking): readonly string[] =>
-  verdict === "calm" || asOfMs - timeOf(at) > TOLD_MS
+const conditionsSoon = (
+  { asOfMs }: Case,
+  { decision: { verdict, at, excerpt }, toldWithinMs }: Ranking,
+): readonly string[] =>
+  // of older stats it would have told by now
+  verdict === "calm" || asOfMs - timeOf(at) > LOOKED_MS + toldWithinMs
     ? []
     : [...new Set(excerpt.thresholds.map(({ signal }) => SIGNALS[signal].condition))];
 

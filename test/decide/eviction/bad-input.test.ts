@@ -74,7 +74,7 @@ describe("input that no node sends", () => {
   });
   test("asks and memories are checked with their paths, and bounded", () => {
     const ask = decodeEvictionAsk({ pod: "a", other: 1 });
-    expect(ask.ok ? [] : ask.error.map((i) => i.path)).toEqual(["ask"]);
+    expect(ask.ok ? [] : ask.error.map((i) => i.path)).toEqual(["ask.other"]);
     const usage = decodeEvictionAsk({ statsAfterReclaim: { node: { fs: { availableBytes: -1 } } } });
     expect(usage.ok ? [] : usage.error.map((i) => i.path)).toEqual(["ask.statsAfterReclaim.node.fs.availableBytes"]);
     const name = decodeEvictionAsk({ pod: "no-slash" });
