@@ -4,11 +4,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { commandTree } from "../../api/cli/command-tree.ts";
-import { HELP } from "../../api/cli/decide/kind-options.ts";
 import { machineNames } from "../../api/cli/machines/machine-library.ts";
 import { COMMANDS } from "../../api/cli/main.ts";
 import { programOf } from "../../api/cli/program.ts";
 import { EXIT, terminalOn } from "../../api/cli/terminal.ts";
+import { KIND_EXAMPLES } from "../../api/documents/kind-examples.ts";
 import { KINDS } from "../../api/model/decision.ts";
 import { specOf } from "../../api/model/kinds.ts";
 import { manifest, run } from "./run.ts";
@@ -139,7 +139,7 @@ describe("decide KIND --help", () => {
     const { stdout } = await run(["decide", kind, "--help"]);
     expect(stdout.replaceAll(/\s+/g, " ")).toContain(`Decide ${specOf(kind).decides}.`);
     const examples = /\nExamples:\n((?: {2}.*\n)+)/.exec(stdout)?.[1]?.trimEnd().split("\n") ?? [];
-    expect(examples).toHaveLength(HELP[kind].examples.length);
+    expect(examples).toHaveLength(KIND_EXAMPLES[kind].commands.length);
     const shown = new Set(stdout.match(/--[a-z][\w-]*/g));
     for (const line of examples) expect(line).toContain(`nodewise decide ${kind} `);
     expect([shown.has("--outcomes"), shown.has("--operation"), shown.has("--facts"), shown.has("--policy")]).toEqual([

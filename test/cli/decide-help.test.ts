@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import { HELP } from "../../api/cli/decide/kind-options.ts";
 import { decideKind } from "../../api/decide/kinds/index.ts";
 import { PARTS } from "../../api/documents/inputs/parts.ts";
+import { KIND_EXAMPLES } from "../../api/documents/kind-examples.ts";
 import { decodeAsk } from "../../api/model/asks.ts";
 import { KINDS, type Kind } from "../../api/model/decision.ts";
 import { decodeSnapshot } from "../../api/model/decode.ts";
@@ -13,7 +13,7 @@ type Fields = Record<string, unknown>;
 function shownOf(kind: Kind, posted: unknown): unknown {
   const snapshot = structuredClone(posted) as Fields;
   for (const { option, path } of PARTS) {
-    if ((HELP[kind].parts as readonly string[]).includes(option)) continue;
+    if ((KIND_EXAMPLES[kind].parts as readonly string[]).includes(option)) continue;
     const [field, inner] = path;
     if (inner === undefined) delete snapshot[field];
     else delete (snapshot[field] as Fields | undefined)?.[inner];
@@ -35,6 +35,6 @@ test("a part of the node whose option the help of a kind leaves out changes no a
     if (count > 60 && count % 25 > 0) continue;
     expect(answer(kind, shownOf(kind, snapshot), ask), `${kind} ${count}`).toEqual(answer(kind, snapshot, ask));
   }
-  const withSnapshot = KINDS.filter((kind) => HELP[kind].parts.length > 0 && kind !== "probes");
+  const withSnapshot = KINDS.filter((kind) => KIND_EXAMPLES[kind].parts.length > 0 && kind !== "probes");
   expect([...seen.keys()]).toEqual(expect.arrayContaining(withSnapshot));
 });

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 import type * as z from "zod";
+import { KIND_EXAMPLES } from "../../api/documents/kind-examples.ts";
 import { snapshotStored, storedSnapshot } from "../../api/http/openapi/answers.ts";
 import { decisionAnswer, fullDecision } from "../../api/http/openapi/decision-answers.ts";
-import { EXAMPLES } from "../../api/http/openapi/examples.ts";
 import { decisionList } from "../../api/http/openapi/list-answers.ts";
 import { DECISION } from "../../api/http/openapi/operation.ts";
 import { KINDS, type Kind, type Verdict } from "../../api/model/decision.ts";
@@ -71,7 +71,7 @@ export function decisions(of: Of): void {
   });
 
   test.each(KINDS)("the document's example of %s is answered as it stands", async (kind) => {
-    const answered = await answer(await post(of(), `/v1/decisions/${kind}`, EXAMPLES[kind]), decisionAnswer);
+    const answered = await answer(await post(of(), `/v1/decisions/${kind}`, KIND_EXAMPLES[kind].body), decisionAnswer);
     expect(answered).toMatchObject({ kind, node: "n1" });
     expect(answered.reasons.length).toBeGreaterThan(0);
   });

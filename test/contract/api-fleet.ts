@@ -1,8 +1,8 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { expect, test } from "vitest";
+import { SNAPSHOT } from "../../api/documents/kind-examples.ts";
 import { decisionAnswer } from "../../api/http/openapi/decision-answers.ts";
 import { decisionList, nodeAnswer, nodeDeleted, nodeList } from "../../api/http/openapi/list-answers.ts";
-import { SNAPSHOT } from "../../api/http/openapi/operation.ts";
 import { answer, exampleSnapshot, fresh, get, type Of, post, problemOf, send, tokenFor } from "./api-subject.ts";
 import { capturedSnapshot } from "./captured.ts";
 import { decisionRow, value } from "./store-rows.ts";

@@ -1,8 +1,8 @@
 import { expect } from "vitest";
 import type * as z from "zod";
+import { SNAPSHOT } from "../../api/documents/kind-examples.ts";
 import { createToken } from "../../api/http/auth/tokens.ts";
 import { problemAnswer } from "../../api/http/openapi/decision-answers.ts";
-import { SNAPSHOT } from "../../api/http/openapi/operation.ts";
 import { PROBLEMS } from "../../api/http/problem.ts";
 import type { Scope } from "../../api/ports.ts";
 import type { ProblemCode } from "../../api/service/problem.ts";

@@ -45,3 +45,14 @@ export const kindsPage = (): string =>
   `${HEAD}${Object.entries<KindSpec>(KIND_SPECS satisfies Record<Kind, KindSpec>)
     .map(section)
     .join("")}`;
+
+/** README with its table of the kinds anew. */
+export const withKinds = (readme: string): string =>
+  readme.replace(
+    /(\| kind \| what it answers \|\n\| --- \| --- \|\n)(?:\|.*\n)*/,
+    (_, head: string) =>
+      head +
+      Object.entries<KindSpec>(KIND_SPECS)
+        .map(([kind, { decides }]) => `| \`${kind}\` | ${decides} |\n`)
+        .join(""),
+  );

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { ERRORS_PAGE, errorsPage } from "./errors-page.ts";
-import { KINDS_PAGE, kindsPage } from "./kinds-page.ts";
+import { KINDS_PAGE, kindsPage, withKinds } from "./kinds-page.ts";
 import { ROOT } from "./sessions.ts";
 import { SETTINGS_PAGE, settingsPage } from "./settings-page.ts";
 
@@ -10,8 +10,11 @@ test("docs/reference/settings.md is what the file of the settings says; `node te
   expect(readFileSync(join(ROOT, SETTINGS_PAGE), "utf8")).toBe(settingsPage());
 });
 
-test("docs/reference/kinds.md is what the kinds' specs say; `node test/docs/update.ts` writes it", () => {
+test("docs/reference/kinds.md, and the table of README, are what the kinds' specs say; `node test/docs/update.ts` writes it", () => {
   expect(readFileSync(join(ROOT, KINDS_PAGE), "utf8")).toBe(kindsPage());
+  const readme = readFileSync(join(ROOT, "README.md"), "utf8");
+  expect(readme).toContain("| `admission` | ");
+  expect(withKinds(readme)).toBe(readme);
 });
 
 test("docs/reference/errors.md is what the API's table of problems says; `node test/docs/update.ts` writes it", () => {

@@ -1,15 +1,20 @@
-// Writes the pages of the kinds, the error codes and the settings, and what the commands print into the documents where no part of it is left out: `node test/docs/update.ts [DOCUMENT]`.
+// Writes the pages of the kinds, the error codes and the settings, the table of the kinds in README, and what the commands print into the documents where no part of it is left out: `node test/docs/update.ts [DOCUMENT]`.
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { ERRORS_PAGE, errorsPage } from "./errors-page.ts";
-import { KINDS_PAGE, kindsPage } from "./kinds-page.ts";
+import { KINDS_PAGE, kindsPage, withKinds } from "./kinds-page.ts";
 import { DOCUMENTS, masked, ROOT, typeAll } from "./sessions.ts";
 import { SETTINGS_PAGE, settingsPage } from "./settings-page.ts";
 
+const README = "README.md";
 const [only] = process.argv.slice(2);
 if (only === undefined || only === KINDS_PAGE) writeFileSync(join(ROOT, KINDS_PAGE), kindsPage());
 if (only === undefined || only === ERRORS_PAGE) writeFileSync(join(ROOT, ERRORS_PAGE), errorsPage());
 if (only === undefined || only === SETTINGS_PAGE) writeFileSync(join(ROOT, SETTINGS_PAGE), settingsPage());
+if (only === undefined || only === README) {
+  const path = join(ROOT, README);
+  writeFileSync(path, withKinds(readFileSync(path, "utf8")));
+}
 for (const document of DOCUMENTS.filter((file) => only === undefined || file === only)) {
   const path = join(ROOT, document);
   const lines: (string | null)[] = readFileSync(path, "utf8").split("\n");

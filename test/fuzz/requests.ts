@@ -1,5 +1,6 @@
 import { gzipSync, zstdCompressSync } from "node:zlib";
-import { LINT, REPLAY, REPLAY_HISTORY, results, SNAPSHOT, UPGRADE, WHY } from "../../api/http/openapi/operation.ts";
+import { SNAPSHOT } from "../../api/documents/kind-examples.ts";
+import { LINT, REPLAY, REPLAY_HISTORY, results, UPGRADE, WHY } from "../../api/http/openapi/operation.ts";
 import { KINDS, type Kind } from "../../api/model/decision.ts";
 import { realSnapshot } from "../decide/real-node.ts";
 import { changed, drawn, type Path, places } from "../properties/changes.ts";

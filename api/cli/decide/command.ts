@@ -1,5 +1,6 @@
 import type { Command } from "commander";
 import { PARTS } from "../../documents/inputs/parts.ts";
+import { KIND_EXAMPLES } from "../../documents/kind-examples.ts";
 import { KINDS, type Kind } from "../../model/decision.ts";
 import { asksFor, specOf } from "../../model/kinds.ts";
 import { shellWord } from "../../text/shell-word.ts";
@@ -16,7 +17,7 @@ import type { SnapshotFiles } from "../inputs/snapshot.ts";
 import { EXIT, fault, type Outcome } from "../terminal.ts";
 import type { DecideOptions } from "./decide.ts";
 import type { FleetFlags } from "./fleet-resize.ts";
-import { addKindOptions, HELP } from "./kind-options.ts";
+import { addKindOptions } from "./kind-options.ts";
 
 type Given = Readonly<Record<string, string | undefined>> & DecideOptions & ClusterFlags;
 
@@ -82,7 +83,7 @@ function addKind(decide: Command, kind: Kind, cli: Cli): void {
       return isFleet ? (await import("./fleet-resize.ts")).decideFleet(given, cli) : decideOn(kind, given, cli);
     });
   });
-  examples(command, ...HELP[kind].examples);
+  examples(command, ...KIND_EXAMPLES[kind].commands);
   command.addHelpText("after", EXIT_CODES);
 }
 

@@ -1,3 +1,4 @@
+import { SNAPSHOT } from "../../documents/kind-examples.ts";
 import { REFUSAL_CODES } from "../../model/decision.ts";
 import type { JsonSchema } from "../../model/json-schema.ts";
 import { MOVED_FORMAT } from "../../model/moved-row.ts";
@@ -78,31 +79,6 @@ export const BODY: readonly ProblemCode[] = [
 export const REFUSALS: readonly ProblemCode[] = REFUSAL_CODES;
 
 /** Small and whole: each may be posted as it is, which a test does. */
-export const SNAPSHOT = {
-  observedAt: "2026-01-31T12:00:00Z",
-  bootId: "0b1f6a3e-52c9-4a77-9d7a-2f6d1c0e4b8a",
-  sequence: 1,
-  node: {
-    metadata: { name: "n1" },
-    status: { capacity: { cpu: "4", memory: "8Gi", "ephemeral-storage": "100Gi", pods: "110" } },
-  },
-  kubeletConfiguration: {
-    kubeReserved: { cpu: "100m", memory: "256Mi" },
-    evictionHard: { "memory.available": "100Mi" },
-  },
-  pods: [
-    {
-      metadata: { name: "web", namespace: "default", uid: "7f0c1f6e-1d50-4a51-9ad7-36a1c2b0a9d4" },
-      spec: {
-        containers: [
-          { name: "app", resources: { requests: { cpu: "250m", memory: "64Mi" }, limits: { memory: "128Mi" } } },
-        ],
-      },
-    },
-  ],
-  cgroup: { version: 2, driver: "systemd" },
-} as const;
-
 export const DECISION = { snapshot: SNAPSHOT, explain: "reasons" } as const;
 export const BATCH = ["allocatable", "cgroups"].map((kind) => JSON.stringify({ kind, snapshot: SNAPSHOT })).join("\n");
 export const MOVED = [

@@ -1,4 +1,5 @@
 import { MAX_PAGE } from "../../../db/store.ts";
+import { KIND_EXAMPLES, SNAPSHOT } from "../../documents/kind-examples.ts";
 import { KINDS } from "../../model/decision.ts";
 import { ref } from "../../model/json-schema.ts";
 import { AGREEMENT_VERDICTS, MAX_OUTCOMES_POSTED, OUTCOME_KINDS } from "../../model/outcome.ts";
@@ -8,7 +9,6 @@ import { USUAL_EXPORTED } from "../../service/export-page.ts";
 import { MAX_TOUCHED } from "../../service/lint-touched.ts";
 import { DEFAULT_PAGE } from "../decision-list.ts";
 import { MAX_MOVED_ROWS } from "../moving.ts";
-import { EXAMPLES } from "./examples.ts";
 import {
   AGO,
   DECISION_FILTERS,
@@ -38,7 +38,6 @@ import {
   REPLAY,
   REPLAY_HISTORY,
   results,
-  SNAPSHOT,
   TURN,
   UPGRADE,
   WHY,
@@ -167,6 +166,8 @@ const ADVICE_OPERATIONS: Readonly<Record<string, Operation>> = {
   },
 };
 
+const bodies = Object.fromEntries(Object.entries(KIND_EXAMPLES).map(([kind, { body }]) => [kind, body]));
+
 /** `METHOD path` of every route, as http/index.ts has it. */
 export const OPERATIONS: Readonly<Record<string, Operation>> = {
   "POST /v1/decisions/:decision": {
@@ -179,7 +180,7 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
       query("record", "False: answer, and record nothing", { type: "boolean", default: true }),
       idempotencyKey,
     ],
-    body: { ...json(ref("DecisionRequest"), DECISION), examples: EXAMPLES },
+    body: { ...json(ref("DecisionRequest"), DECISION), examples: bodies },
     answers: { 200: "DecisionAnswer" },
     problems: [...BODY, ...REFUSALS, "unknown_kind", "unknown_snapshot", "idempotency_conflict", "bad_request"],
   },
