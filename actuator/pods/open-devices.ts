@@ -27,8 +27,7 @@ import type { DeviceRow } from "../status/node-status.ts";
 import { claimDevices, type DeviceManager, openDeviceManager } from "./devices/device-manager.ts";
 import { ChangeNotifier } from "./devices/device-manager-parts.ts";
 import { type ManagerFiles, readDeviceCheckpoint } from "./devices/manager-files.ts";
-import { PluginFaults } from "./devices/plugin-faults.ts";
-import { joinHealth } from "./devices/plugin-health.ts";
+import { joinHealth, PluginFaults } from "./devices/plugin-faults.ts";
 import { PodClaims } from "./devices/pod-claims.ts";
 import { type PodClock, systemClock } from "./ports.ts";
 

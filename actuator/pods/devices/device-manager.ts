@@ -29,8 +29,7 @@ import {
 import { deviceRequirements, requiredResources } from "./device-requirements.ts";
 import { DeviceHistory } from "./history.ts";
 import type { MissingAllocations } from "./missing-allocations.ts";
-import { assignmentProblems } from "./plugin-faults.ts";
-import { pluginHealth } from "./plugin-health.ts";
+import { assignmentProblems, pluginHealth } from "./plugin-faults.ts";
 import { healthyOf, type PluginSnapshot } from "./plugin-snapshot.ts";
 import {
   type ContainerDevices,

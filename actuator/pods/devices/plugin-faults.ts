@@ -1,11 +1,17 @@
-import type { DeviceCheckpoint } from "../../../api/decide/devices/checkpoint.ts";
+import type { DeviceCheckpoint, PodDevicesEntry } from "../../../api/decide/devices/checkpoint.ts";
 import { sharedDevices } from "../../../api/decide/devices/inventory.ts";
+import { naturalOrder } from "../../../api/decide/devices/natural-order.ts";
+import type { ClaimHealth } from "../../../api/decide/dra/health.ts";
 import { perObject } from "../../../api/model/cache.ts";
+import type { Device } from "../../../api/model/machine.ts";
 import type { DeviceConflict } from "../../../api/model/managers.ts";
 import type { Problem } from "../../core/ports.ts";
 import { faultText, type PluginFault } from "../../deviceplugin/fault.ts";
 import type { DevicePluginHost } from "../../deviceplugin/host.ts";
+import { HEALTHY } from "../../deviceplugin/names.ts";
+import type { PluginState } from "../../deviceplugin/plugins.ts";
 import type { RunnablePod } from "../../lifecycle/pod.ts";
+import type { ContainerHealth } from "../../lifecycle/status/status.ts";
 import type { PodClock } from "../ports.ts";
 import { entriesOf, idsOf } from "./checkpoint-entries.ts";
 import type { DeviceAssignments } from "./device-assignments.ts";
@@ -131,4 +137,39 @@ function linesOf(observed: readonly Observed[]): readonly string[] {
     const names = `${resources.slice(0, MAX_NAMED).join(", ")}${resources.length > MAX_NAMED ? ", ..." : ""}`;
     return [`${call} of ${resources.length} resources (${names}): ${code}: ${message}`];
   });
+}
+
+const unhealthyIn = perObject(
+  (devices: readonly Device[]) =>
+    new Set(devices.filter(({ health = HEALTHY }) => health !== HEALTHY).map(({ id }) => id)),
+);
+
+/**
+ * `allocatedResourcesStatus` of a pod's containers for the devices of plugins, by the pod's entries; a device that no plugin lists is
+ * told as healthy. Undefined: it holds none. kubelet 1.37: devicemanager.UpdateAllocatedResourcesStatus, which walks Go maps.
+ */
+export function pluginHealth(
+  entries: readonly PodDevicesEntry[],
+  states: readonly Pick<PluginState, "resource" | "devices" | "gaveWay">[],
+): ContainerHealth | undefined {
+  if (entries.length === 0) return undefined;
+  const told: Record<string, ClaimHealth[]> = {};
+  for (const entry of entries.toSorted((a, b) => (a.resourceName < b.resourceName ? -1 : 1))) {
+    const state = states.find(({ resource }) => resource === entry.resourceName);
+    // the list of a stopped plugin that made room for others is as one whose devices are all unhealthy
+    const isHealthy = (id: string): boolean =>
+      state === undefined || (state.gaveWay === undefined && !unhealthyIn(state.devices).has(id));
+    const ids = idsOf(entry).toSorted(naturalOrder);
+    const resources = ids.map((id) => ({ resourceID: id, health: isHealthy(id) ? "Healthy" : "Unhealthy" }) as const);
+    told[entry.containerName] = [...(told[entry.containerName] ?? []), { name: entry.resourceName, resources }];
+  }
+  return told;
+}
+
+/** What several tell of a pod, in their order. */
+export function joinHealth(...told: readonly (ContainerHealth | undefined)[]): ContainerHealth | undefined {
+  const known = told.filter((one) => one !== undefined);
+  if (known.length < 2) return known[0];
+  const names = new Set(known.flatMap((one) => Object.keys(one)));
+  return Object.fromEntries([...names].map((name) => [name, known.flatMap((one) => one[name] ?? [])]));
 }

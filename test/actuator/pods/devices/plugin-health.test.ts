@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { joinHealth, pluginHealth } from "../../../../actuator/pods/devices/plugin-health.ts";
+import { joinHealth, pluginHealth } from "../../../../actuator/pods/devices/plugin-faults.ts";
 import type { PodDevicesEntry } from "../../../../api/decide/devices/checkpoint.ts";
 import type { Device } from "../../../../api/model/machine.ts";
 
