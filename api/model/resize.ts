@@ -8,6 +8,7 @@ import { type InputIssue, joinPath } from "./input-issue.ts";
 import { type JsonSchema, ref, strictObject, TEXT } from "./json-schema.ts";
 import { type KindSpec, PLAIN, type PodPart } from "./kind-spec.ts";
 import { LIMITS } from "./limits.ts";
+import { meantText } from "./near-name.ts";
 import { withoutNulls } from "./nulls.ts";
 import { fieldsOf } from "./own.ts";
 import { resizePolicy, resourceRequirements } from "./pod.ts";
@@ -58,7 +59,9 @@ const ask = z.strictObject({
       onlyResized("resources, containers, initContainers and volumes of a pod's spec"),
     ),
   ),
-  recommendation: optional(z.object({ containerRecommendations: z.array(recommended).max(LIMITS.containersPerPod) })),
+  recommendation: optional(
+    z.object({ containerRecommendations: z.array(recommended).max(LIMITS.containersPerPod).default([]) }),
+  ),
   resourcePolicy: optional(
     z.object({ containerPolicies: optional(z.array(containerPolicy).max(LIMITS.containersPerPod)) }),
   ),
@@ -76,7 +79,16 @@ export function decodeResizeAsk(input: unknown, at = "ask"): Result<ResizeAsk, r
     const message = "a null would remove it, and no API server lets a resize remove a request or a limit: leave it out";
     return err([{ path: joinPath(`${at}.spec`, removed), message }]);
   }
-  const parsed = ask.safeParse(withoutNulls(input));
+  const { kind, recommendation: given } = fieldsOf(input);
+  if (kind === "VerticalPodAutoscaler")
+    return err([
+      {
+        path: at,
+        message: "a VerticalPodAutoscaler: give the recommendation of its status as `recommendation`, beside the `pod`",
+      },
+    ]);
+  // an autoscaler that knows nothing yet has none in its status
+  const parsed = ask.safeParse(withoutNulls(given === null ? { ...fieldsOf(input), recommendation: {} } : input));
   if (!parsed.success) return err(issuesOf(parsed.error, input, at));
   const { pod, pods, container, to, recommendation, resourcePolicy } = parsed.data;
   const fault = (path: string, message: string) => err([{ path: `${at}.${path}`, message }]);
@@ -89,7 +101,10 @@ export function decodeResizeAsk(input: unknown, at = "ask"): Result<ResizeAsk, r
   if (resourcePolicy !== undefined && recommendation === undefined)
     return fault("resourcePolicy", "it goes with `recommendation`");
   const other = Object.keys(to ?? {}).find((name) => name !== "cpu" && name !== "memory");
-  if (other !== undefined) return fault(`to.${other}`, "only cpu and memory change while a pod runs");
+  if (other !== undefined) {
+    const meant = meantText(other, ["cpu", "memory"]);
+    return fault(`to.${other}`, `only cpu and memory change while a pod runs${meant === null ? "" : `; ${meant}`}`);
+  }
   return ok({ ...parsed.data, pod: pod ?? null });
 }
 
@@ -177,6 +192,7 @@ const podResize = () =>
     message: answerText.describe(
       "in Kubernetes' words; empty where nothing refuses it or is in its way. Unchanged: why the ask changes nothing of it, where it has no such container",
     ),
+    isAsked: z.boolean().describe("the ask names it; false: the kubelet tries it in the same turn"),
     isRetried: z
       .boolean()
       .describe("false: its status says Infeasible already, and the kubelet only tries it when it restarts"),
@@ -192,11 +208,16 @@ const podResize = () =>
     notRequested: z
       .array(z.strictObject({ resource: z.enum(["cpu", "memory"]), message: answerText }))
       .describe("what it does not request and cannot by a resize, and why, in Kubernetes' words"),
+    shrinks: z
+      .array(podRef)
+      .describe(
+        "of one that is Deferred: other pods whose smaller size is allocated and counts only when their status tells it; then the kubelet tries this one again",
+      ),
     leave: z
       .array(victim())
       .nullable()
       .describe(
-        "of one that is Deferred: other pods of no higher priority, the lowest first and none of them needless, whose end makes room for it; the kubelet ends nobody for it. Null: it does not wait, or their end does not give it room",
+        "of one that is Deferred: other pods of no higher priority, the lowest first and none of them needless, whose end makes room for it beside what `shrinks` free; the kubelet ends nobody for it. Empty: what these free is enough. Null: it does not wait, or their end does not give it room",
       ),
     actuation: actuation().nullable().describe("what brings it into force; null: it is not taken"),
   });
@@ -312,8 +333,11 @@ export const resize = {
   ask: { decode: decodeResizeAsk, schema: { name: "ResizeAsk", members: MEMBERS }, pod: "name" },
   decision: resizeDecision,
   reasons: RESIZE_REASONS,
-  reasonOf: ({ resizes }: ResizeDecision) =>
-    resizes.find(({ status }) => status !== "InProgress" && status !== "Unchanged")?.status ?? null,
+  reasonOf: ({ resizes }: ResizeDecision) => {
+    const asked = resizes.filter(({ isAsked }) => isAsked);
+    const about = asked.length > 0 ? asked : resizes;
+    return about.find(({ status }) => status !== "InProgress" && status !== "Unchanged")?.status ?? null;
+  },
   podPartsOf,
   facts: null,
   traits: { ...PLAIN, pods: "overhead", defaultsConfiguration: true, assumesNoDevices: "unlisted" },

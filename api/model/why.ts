@@ -131,6 +131,7 @@ export const CHANGE_CODES = [
   "image_pull_policy",
   "image_gc_threshold",
   "resize_at_most",
+  "resize_shrinks",
   "resize_leave",
   "resize_setting",
   "resize_restart_policy",

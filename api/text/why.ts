@@ -185,9 +185,10 @@ function excerptText(decision: StoryDecision, screen: Screen): string {
       return `${said}${others.join("")}${resourcesTable(resources, shown)}${victimsTable(preempt, shown)}`;
     }
     case "resize": {
-      const { status, check, message, preempt, resources, place, of } = decision.excerpt;
+      const { status, check, message, preempt, resources, isRetried, place, of } = decision.excerpt;
       const said = status === "InProgress" ? "  the kubelet would take it\n" : `  ${status}: ${printable(message)}\n`;
-      const order = of > 1 ? `  the kubelet tries it as number ${place} of ${of}\n` : "";
+      const turn = of > 1 ? `  the kubelet tries it as number ${place} of ${of}\n` : "";
+      const order = isRetried ? turn : "  the kubelet tries it again only when it restarts\n";
       const room = check === null || check === "capacity" ? resourcesTable(resources, shown) : "";
       return `${said}${order}${room}${victimsTable(preempt, shown)}`;
     }

@@ -163,6 +163,68 @@ describe("what is thought of", () => {
     const hopeless = one(on([web, pod("other", { cpu: "3" })], "v1.35.4"), { ...WEB, to: { cpu: "5" } });
     expect(hopeless).toMatchObject({ status: "Infeasible", leave: null });
   });
+  describe("beside a pod that is to have less", () => {
+    const has = (requests: Json): Json => ({
+      status: {
+        phase: "Running",
+        containerStatuses: [{ ...running("app", "id-down"), allocatedResources: requests, resources: { requests } }],
+      },
+    });
+    const down = { ...pod("down", { cpu: "1" }), ...has({ cpu: "2" }) };
+    const up = pod("up", { cpu: "1500m" });
+    const more = (cpu: string, pods = [down, up]) => one(on(pods), { pod: "shop/up", to: { cpu } });
+    const names = (of: PodResize) => ({
+      shrinks: of.shrinks.map(({ name }) => name),
+      leave: of.leave?.map(({ name }) => name) ?? null,
+    });
+    test("it waits for that to be written, and nobody has to leave", () => {
+      expect(more("3")).toMatchObject({ status: "Deferred", resources: [{}, { used: 2000, insufficient: 1000 }] });
+      expect(names(more("3"))).toEqual({ shrinks: ["down"], leave: [] });
+    });
+    test("what is short beyond that is made room for by the end of others, by what they will have", () => {
+      expect(names(more("3500m"))).toEqual({ shrinks: ["down"], leave: ["down"] });
+      const low = pod("low", { cpu: "400m" }, {}, { priority: -1 });
+      expect(names(more("3", [down, up, low]))).toEqual({ shrinks: ["down"], leave: ["low"] });
+    });
+    test("without one nothing shrinks", () => {
+      expect(names(more("3500m", [pod("other", { cpu: "1" }), up]))).toEqual({ shrinks: [], leave: ["other"] });
+    });
+  });
+  test("the verdict is that of the pods that are asked about", () => {
+    const waits = pod("waits", { cpu: "9" });
+    const has = {
+      phase: "Running",
+      conditions: [{ type: "PodResizePending", status: "True", reason: "Deferred" }],
+      containerStatuses: [
+        { ...running("app", "id"), allocatedResources: { cpu: "1" }, resources: { requests: { cpu: "1" } } },
+      ],
+    };
+    const snapshot = decodeSnapshot(on([web, { ...waits, status: has }]));
+    if (!snapshot.ok) throw new Error("no snapshot");
+    const verdictOf = (posted: Json | null) => {
+      const asked = decodeAsk("resize", posted);
+      if (!asked.ok) throw new Error(JSON.stringify(asked.error));
+      const answer = decideKind("resize", { snapshot: snapshot.value, facts: {}, ask: asked.value, explain: "off" });
+      return answer.ok && [answer.value.verdict, (answer.value.decision as ResizeDecision).deferred];
+    };
+    expect(verdictOf(null)).toEqual(["refused", 1]);
+    expect(verdictOf({ ...WEB, to: { cpu: "1100m" } })).toEqual(["decided", 1]);
+  });
+  test("an autoscaler that recommends nothing yet, and what is left out without its gate, are told", () => {
+    for (const recommendation of [null, {}, { containerRecommendations: [] }])
+      expect(one(on([web]), { ...WEB, recommendation })).toMatchObject({
+        status: "Unchanged",
+        message: "the autoscaler recommends nothing yet",
+      });
+    const spec = { resources: { requests: { cpu: "3" } } };
+    expect(one(on([web], "v1.35.4"), { ...WEB, spec }).message).toMatch(/^spec.resources is left out: /);
+    expect(decodeAsk("resize", { kind: "VerticalPodAutoscaler", status: {} })).toMatchObject({
+      error: [{ path: "ask", message: expect.stringContaining("`recommendation`") }],
+    });
+    expect(decodeAsk("resize", { ...WEB, to: { CPU: "1" } })).toMatchObject({
+      error: [{ path: "ask.to.CPU", message: expect.stringContaining("did you mean cpu?") }],
+    });
+  });
   test("what a pod does not request has a size too, where a resize may give it a request", () => {
     const sizes = ({ largest, notRequested }: PodResize) => ({ largest, notRequested });
     const memory = { resource: "memory", quantity: 8 * 1024 ** 3 };

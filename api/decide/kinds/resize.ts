@@ -25,7 +25,7 @@ import { allocatedPod, inForcePod, podsOfNode, statusesByName, withoutPodLevel }
 import { Reasons } from "../reasons.ts";
 import { type Actuation, actuationOf, MEMORY_IN_USE, type Write } from "../resize/actuation.ts";
 import { changesOf, desiredPod, patchedPod } from "../resize/desired.ts";
-import { leavingFor } from "../resize/leaving.ts";
+import { type Room as FreedRoom, roomFor } from "../resize/leaving.ts";
 import { type PendingResize, queueOf } from "../resize/queue.ts";
 import {
   type Infeasible,
@@ -50,6 +50,7 @@ interface Resize extends PendingResize {
   readonly invalid: Infeasible | null;
   /** Why the ask, one for several pods, changes nothing of this one; empty: it does. */
   readonly untouched: string;
+  readonly isAsked: boolean;
   readonly isRetried: boolean;
   /** With what is in force: what is allocated, but for a resize that is not all written yet. */
   readonly inForce: Pod;
@@ -95,13 +96,14 @@ export function decideResize(asked: EffectiveAsked<ResizeAsk>): Result<DecidedOf
     resizes.push(tried.value.resize);
     const { actuation } = tried.value.resize;
     for (const path of [...tried.value.needs, ...(actuation === null ? [] : runtime.value.needs)]) needs.add(path);
-    const isAsked = namespacedPodName(one.desired) === ask.pod;
-    if (isAsked || pushed.value.length === 1) reasons.push(...tried.value.reasons);
+    const isNamed = namespacedPodName(one.desired) === ask.pod;
+    if (isNamed || pushed.value.length === 1) reasons.push(...tried.value.reasons);
     if (isTaken(tried.value.resize)) node = withTaken(node, one, tried.value.resize.preempt);
   }
-  const decision = counted(resizes);
-  const verdict = decision.inError + decision.deferred + decision.infeasible === 0 ? "decided" : "refused";
-  return ok({ decision, verdict, reasons, needs: [...needs], next: null });
+  const asks = resizes.filter((one) => one.isAsked);
+  const { inError, deferred, infeasible } = counted(asks.length > 0 ? asks : resizes);
+  const verdict = inError + deferred + infeasible === 0 ? "decided" : "refused";
+  return ok({ decision: counted(resizes), verdict, reasons, needs: [...needs], next: null });
 }
 
 interface Runtime extends Pick<Node, "runtime" | "pageSizes"> {
@@ -171,6 +173,14 @@ function asAllocated(snapshot: EffectiveSnapshot, pods: readonly Pod[]): Effecti
   return { ...snapshot, pods: [...pods], assignments: { ...snapshot.assignments, allocated_pods_state: { entries } } };
 }
 
+const POD_LEVEL = "InPlacePodLevelResourcesVerticalScaling";
+/** Why an ask changes nothing of any pod; empty: it may. */
+function leftOut({ spec, recommendation }: ResizeAsk, { config }: ResizeNode): string {
+  if (recommendation?.containerRecommendations.length === 0) return "the autoscaler recommends nothing yet";
+  if (spec?.resources === undefined || gateOn(config, POD_LEVEL)) return "";
+  return `spec.resources is left out: the feature gate ${POD_LEVEL} is off`;
+}
+
 /** In the order in which the kubelet heard of them: those in the specs as the pods are listed, then what the ask is about. */
 function pendingOf(
   pods: readonly Pod[],
@@ -188,7 +198,10 @@ function pendingOf(
     const name = namespacedPodName(pod);
     const isNew = names.has(name) && isThoughtOf;
     const posted = isNew ? patchedPod(pod, facts.config) : pod;
-    const wanted = isNew ? desiredPod(posted, ask, facts.config) : ok(pod);
+    const wanted =
+      isNew && ask.recommendation?.containerRecommendations.length !== 0
+        ? desiredPod(posted, ask, facts.config)
+        : ok(pod);
     if (!wanted.ok && ask.pods === undefined) {
       const { at, message } = wanted.error;
       return err({ code: "needs_input", message: `ask.${at}: ${name}: ${message}`, needs: [`ask.${at}`] });
@@ -204,7 +217,8 @@ function pendingOf(
       allocated: before,
       sinceMs: since,
       invalid: isNew && wanted.ok ? whyInvalid(desired, from, facts) : null,
-      untouched: wanted.ok ? "" : wanted.error.message,
+      untouched: wanted.ok ? (isNew ? leftOut(ask, facts) : "") : wanted.error.message,
+      isAsked: names.has(name),
       isRetried: isNew || waits?.reason !== "Infeasible",
       inForce: inForcePod(before),
     };
@@ -237,7 +251,7 @@ function tryResize(
   asked: EffectiveAsked<ResizeAsk>,
 ): Result<Tried | Pick<AdmissionDecision, "startErrors">, Refusal> {
   const { snapshot, facts } = node;
-  const { desired, allocated, invalid, untouched, isRetried, inForce } = one;
+  const { desired, allocated, invalid, untouched, isAsked, isRetried, inForce } = one;
   const wanted = changesOf(desired, allocated);
   const isAllocated = wanted.length === 0 && conditionIn(desired, "PodResizeInProgress") !== undefined;
   const changes = isAllocated ? changesOf(desired, inForce) : wanted;
@@ -260,13 +274,14 @@ function tryResize(
     pod: podRef(desired),
     ...verdict,
     ...(verdict.status === "Unchanged" && { message: untouched }),
+    isAsked,
     isRetried,
     changes,
     preempt: taken.status === "InProgress" ? decision.preempt : [],
     wouldRefuse: wanted.length === 0 ? [] : decision.wouldRefuse,
     resources: decision.resources,
     ...largest.value,
-    leave: verdict.status === "Deferred" ? leavingFor(desired, snapshot.pods ?? [], decision) : null,
+    ...(verdict.status === "Deferred" ? roomFor(desired, snapshot.pods ?? [], decision, config) : NO_ROOM),
     actuation,
   };
   return ok({ resize, reasons: wanted.length === 0 ? [] : ofRoom(reasons), needs: [...needs, ...usage] });
@@ -281,6 +296,8 @@ function ofRoom(reasons: DecidedOf<"admission">["reasons"]): Tried["reasons"] {
     return told.length === 0 ? [] : [{ at, because: told }];
   });
 }
+
+const NO_ROOM: FreedRoom = { shrinks: [], leave: null };
 
 type Verdict = Pick<PodResize, "status" | "check" | "message">;
 function verdictOf(

@@ -1,30 +1,65 @@
+import type { Amounts } from "../../model/aggregate.ts";
+import { ZERO } from "../../model/amount.ts";
+import type { PodRef } from "../../model/forms.ts";
 import { type Pod, podRef, podUid } from "../../model/pod.ts";
 import type { AdmissionDecision, Victim } from "../../model/preemption.ts";
-import { requestsOf, requirementsOf, subtract, victimOf } from "../preemption/candidate.ts";
+import type { EffectiveConfiguration } from "../../profiles/effective.ts";
+import { countedRequests } from "../admission/counted.ts";
+import { type Requirement, requestsOf, requirementsOf, subtract, victimOf } from "../preemption/candidate.ts";
+import { nodeClaimsOf } from "../resources/node-claims.ts";
+import { podRequests, unitsOf } from "../resources/pod-resources.ts";
 import { isCriticalPod, qosClass } from "../resources/qos.ts";
+
+export interface Room {
+  /** Pods that are to have less, and are counted by what they had: as soon as it is written the kubelet tries this one again. */
+  readonly shrinks: readonly PodRef[];
+  /** Whose end makes room beside that; empty: nobody's is needed; null: nothing is short, or they are not enough. */
+  readonly leave: readonly Victim[] | null;
+}
+
+/** Where the room comes from that a resize waits for. kubelet 1.36: retryPendingResizes, after a pod's status tells of less. */
+export function roomFor(
+  desired: Pod,
+  pods: readonly Pod[],
+  { resources }: AdmissionDecision,
+  config: EffectiveConfiguration,
+): Room {
+  const need = requirementsOf(resources.filter(({ insufficient }) => insufficient > 0));
+  if (need.length === 0) return { shrinks: [], leave: null };
+  const others = pods.filter((pod) => podUid(pod) !== podUid(desired));
+  const claims = nodeClaimsOf(config);
+  const shrinking = others.flatMap((pod) => {
+    const [held, written] = [countedRequests(pod, config), podRequests(pod, claims)];
+    const unitsIn = (amounts: Amounts, resource: string): number => unitsOf(resource, amounts.get(resource) ?? ZERO);
+    const frees = need.map(({ resource }) => unitsIn(held, resource) - unitsIn(written, resource));
+    return frees.some((amount) => amount > 0) ? [{ ref: podRef(pod), frees }] : [];
+  });
+  const left = subtract(need, shrinking);
+  return {
+    shrinks: shrinking.map(({ ref }) => ref),
+    leave: left.length === 0 ? [] : leavingFor(desired, others, left),
+  };
+}
 
 /**
  * Of the lowest priority first, and no more than it takes: none of them is needless, and no smaller one of no higher priority would do
  * in its place. A pod of higher priority stays even where it is the smaller one. The kubelet ends nobody here, so this is not its choice
  * of victims, which goes by QoS class and is blind to priorities among those that it may preempt (kubelet 1.36: getPodsToPreempt).
  */
-export function leavingFor(
-  desired: Pod,
-  pods: readonly Pod[],
-  { resources }: AdmissionDecision,
-): readonly Victim[] | null {
-  const need = requirementsOf(resources.filter(({ insufficient }) => insufficient > 0));
-  if (need.length === 0) return null;
+function leavingFor(desired: Pod, pods: readonly Pod[], need: readonly Requirement[]): readonly Victim[] | null {
   const priority = (pod: Pod): number => pod.spec.priority ?? 0;
+  const first = need[0]?.index ?? 0;
   const others = pods
-    .filter((p) => podUid(p) !== podUid(desired) && !isCriticalPod(p) && priority(p) <= priority(desired))
+    .filter((p) => !isCriticalPod(p) && priority(p) <= priority(desired))
     .map((pod) => {
       const request = requestsOf(pod);
-      const frees = need.map(({ resource }) => request(resource));
+      // by its place in all that is short
+      const frees: number[] = [];
+      for (const { resource, index } of need) frees[index] = request(resource);
       return { pod, ref: podRef(pod), qos: qosClass(pod), frees };
     })
     .filter(({ frees }) => frees.some((amount) => amount > 0))
-    .sort((a, b) => priority(a.pod) - priority(b.pod) || (b.frees[0] as number) - (a.frees[0] as number));
+    .sort((a, b) => priority(a.pod) - priority(b.pod) || (b.frees[first] as number) - (a.frees[first] as number));
   let taken: typeof others = [];
   for (const one of others) {
     if (subtract(need, taken).length === 0) break;

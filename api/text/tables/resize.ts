@@ -1,5 +1,5 @@
 import type { PodResize, ResizeDecision } from "../../model/resize.ts";
-import { many } from "../sentences/words.ts";
+import { listed, many } from "../sentences/words.ts";
 import { amountText, writtenText } from "../size.ts";
 import { type Color, printable, type Screen } from "../style.ts";
 import { table } from "../table.ts";
@@ -25,7 +25,7 @@ const WORDS: Readonly<Record<PodResize["status"], string>> = {
 };
 
 /**
- * Shows each resize in the order in which the kubelet tries them: what becomes of it and why, its room, who would have to leave,
+ * Shows the resizes in the order in which the kubelet tries them, and of those that are asked about, else of all: what becomes of it and why, its room, who would have to leave,
  * and what is written.
  */
 export function resizeTable(shown: Shown<ResizeDecision>): string {
@@ -34,7 +34,8 @@ export function resizeTable(shown: Shown<ResizeDecision>): string {
     return startErrors.map((error) => shown.paint("red", `the kubelet does not start: ${printable(error)}\n`)).join("");
   if (resizes.length === 0) return "no pod waits for other resources\n";
   const order = resizes.length === 1 ? "" : queueTable(shown);
-  return sections(order, ...resizes.map((one) => oneResize(one, shown)));
+  const asked = resizes.filter(({ isAsked }) => isAsked);
+  return sections(order, ...(asked.length > 0 ? asked : resizes).map((one) => oneResize(one, shown)));
 }
 
 /** What is said of the resizes of one node; without a decision: why. */
@@ -71,10 +72,10 @@ export function fleetResizeText(nodes: readonly NodeResizes[], { columns, paint 
 function queueTable({ decision, columns, paint }: Shown<ResizeDecision>): string {
   return table(
     [{ title: "TRIED" }, { title: "POD" }, { title: "STATUS" }, { title: "MESSAGE", shrinkTo: 20 }],
-    decision.resizes.map(({ pod, status, message, isRetried }, i) => ({
+    decision.resizes.map(({ pod, status, message, isAsked, isRetried }, i) => ({
       cells: [
         isRetried ? String(i + 1) : { text: "at restart", color: "dim" },
-        podName(pod),
+        isAsked ? { text: podName(pod), color: "bold" } : podName(pod),
         { text: status, color: COLORS[status] },
         printable(message),
       ],
@@ -85,11 +86,13 @@ function queueTable({ decision, columns, paint }: Shown<ResizeDecision>): string
 }
 
 function oneResize(one: PodResize, shown: Shown<ResizeDecision>): string {
-  const { pod, status, check, message, isRetried, preempt, resources, leave, changes } = one;
+  const { pod, status, check, message, isRetried, preempt, resources, shrinks, leave, changes } = one;
   const { paint, isExact = false } = shown;
   const cost = preempt.length === 0 ? "" : `, and ${paint("red", `ends ${many(preempt.length, "pod")} for it`)}`;
-  const when = isRetried ? "" : ", and tries it again only when it restarts";
-  const head = outcome(paint, COLORS[status], status, `${podName(pod)}: ${WORDS[status]}${cost}${when}`);
+  const when = isRetried
+    ? ""
+    : "its status says Infeasible, and the kubelet tries it again only when it restarts: then ";
+  const head = outcome(paint, COLORS[status], status, `${podName(pod)}: ${when}${WORDS[status]}${cost}`);
   const said = message === "" ? "" : `${printable(message)}\n`;
   const shortOf = resources.some(({ insufficient }) => insufficient > 0);
   const room = check === null && shortOf ? resourcesTable(resources, shown) : "";
@@ -105,7 +108,10 @@ function oneResize(one: PodResize, shown: Shown<ResizeDecision>): string {
     `${head}${said}${lines.join("")}${largestLine(one)}`,
     room,
     victimsTable(preempt, shown),
-    leave === null || preempt.length > 0
+    shrinks.length === 0
+      ? ""
+      : `it waits for the smaller size of ${listed(shrinks.map(podName))}: the kubelet tries it again when that is written\n`,
+    leave === null || leave.length === 0 || preempt.length > 0
       ? ""
       : `${paint("bold", "WHO WOULD HAVE TO LEAVE")}${paint("dim", " (the kubelet ends nobody for it)")}\n${leave
           .map((victim) => `  ${podName(victim)} priority ${victim.priority ?? 0}\n`)
