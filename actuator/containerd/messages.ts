@@ -110,7 +110,10 @@ interface CriCalls {
   RunPodSandbox: Call<{ readonly config: SandboxConfig; readonly runtimeHandler?: string }, OfSandbox>;
   StopPodSandbox: Call<OfSandbox, Nothing>;
   RemovePodSandbox: Call<OfSandbox, Nothing>;
-  PodSandboxStatus: Call<OfSandbox, { readonly status: SandboxStatus | null }>;
+  PodSandboxStatus: Call<
+    OfSandbox & { readonly verbose?: boolean },
+    { readonly status: SandboxStatus | null; readonly info: TextMap }
+  >;
   ListPodSandbox: Call<Nothing, { readonly items: readonly Sandbox[] }>;
   CreateContainer: Call<
     OfSandbox & { readonly config: ContainerConfig; readonly sandboxConfig: SandboxConfig },
@@ -225,6 +228,8 @@ export interface SandboxConfig {
     readonly cgroupParent?: string;
     readonly securityContext?: SecurityContext;
     readonly sysctls?: TextMap;
+    readonly overhead?: LinuxContainerResources;
+    readonly resources?: LinuxContainerResources;
   };
 }
 export interface ContainerConfig {

@@ -21,11 +21,12 @@ export const decodedPod = perObject((object: Readonly<Record<string, unknown>>):
 /** The claims that others made for a pod, by its status. */
 export function claimStatuses(
   status: unknown,
-): Pick<PodStatus, "resourceClaimStatuses" | "extendedResourceClaimStatus"> {
-  const { resourceClaimStatuses, extendedResourceClaimStatus } = fieldsOf(status);
+): Pick<PodStatus, "resourceClaimStatuses" | "extendedResourceClaimStatus" | "nodeAllocatableResourceClaimStatuses"> {
+  const { resourceClaimStatuses, extendedResourceClaimStatus, nodeAllocatableResourceClaimStatuses } = fieldsOf(status);
   return {
     ...(resourceClaimStatuses !== undefined && { resourceClaimStatuses }),
     ...(extendedResourceClaimStatus !== undefined && { extendedResourceClaimStatus }),
+    ...(nodeAllocatableResourceClaimStatuses !== undefined && { nodeAllocatableResourceClaimStatuses }),
   };
 }
 

@@ -189,6 +189,7 @@ function workerOf(parts: WorkerParts): PodWorker {
     ...nodeDevices,
     node: () => thisNode(configuration.last, hierarchy.version, cgroups.allocatable ?? {}, config),
     cgroupParentOf: ({ uid }) => cgroups.parentOf(uid, config.cgroupRoot),
+    sandboxValuesOf: (pod) => cgroups.sandboxOf(pod, configurationOf(configuration.last, profile)),
     memoryBytes: ({ uid }) => cgroups.memoryLimitOf(uid),
   });
 }

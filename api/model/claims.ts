@@ -160,6 +160,14 @@ export type ClaimsDecision = Form<typeof claimsDecision>;
 /** The event of a pod whose claims cannot be prepared. kubelet 1.36: events.FailedPrepareDynamicResources. */
 export const PREPARE_FAILED = "FailedPrepareDynamicResources";
 
+/** The reason for which a container of it waits that does not get the devices of its claims. kubelet 1.36: ErrCreateContainerConfig. */
+const NOT_CONFIGURED = "CreateContainerConfigError";
+/** Why a pod, or a container of it, does not start; null: all of it does. */
+export function startFault({ message, containers }: PodOfClaims): string | null {
+  if (message !== null) return PREPARE_FAILED;
+  return containers.some(({ error }) => error !== null) ? NOT_CONFIGURED : null;
+}
+
 /** The message of that event taken apart. */
 export interface PrepareWords {
   /** The kubelet's own words. */
@@ -211,7 +219,7 @@ export const claims = {
   reasons: CLAIMS_REASONS,
   // without a pod that was asked about, what its lists are looked through for
   reasonOf: ({ refusal, pods }: ClaimsDecision): string | null =>
-    refusal?.reason ?? (pods.some(({ message }) => message !== null) ? PREPARE_FAILED : null),
+    refusal?.reason ?? pods.map(startFault).find((reason) => reason !== null) ?? null,
   podPartsOf: ({ pods, givenBack }: ClaimsDecision) => [...pods, ...givenBack],
   facts: null,
   traits: { ...PLAIN, defaultsConfiguration: true },

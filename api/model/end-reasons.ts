@@ -28,7 +28,7 @@ export const POD_REFUSALS: readonly string[] = [
 export const END_REASONS: readonly string[] = [
   ...["OutOfcpu", "OutOfmemory", "OutOfephemeral-storage", "OutOfpods"],
   ...POD_REFUSALS,
-  ...["Evicted", "Preempting", "FailedPrepareDynamicResources"],
+  ...["Evicted", "Preempting", "FailedPrepareDynamicResources", "CreateContainerConfigError"],
   ...["Error", "Deferred", "Infeasible", "Rejected"],
   ...EVICTION_SIGNALS,
   ...EVICTION_CAUSES,

@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { CPU_LIST, formatCpuSet, gapsIn } from "./cpu-set.ts";
-import { count, optional, sortedRecord, text, timestamp, wholeNumber } from "./fields.ts";
+import { count, knownFields, optional, sortedRecord, text, timestamp, wholeNumber } from "./fields.ts";
 import type { InputIssue } from "./input-issue.ts";
 import { LIMITS } from "./limits.ts";
 
@@ -116,7 +116,7 @@ const resource = z.string().regex(/^[A-Za-z0-9](?:[A-Za-z0-9._/-]{0,315}[A-Za-z0
 const ids = z.array(text.min(1)).max(LIMITS.devices);
 
 /** A device as a plugin lists it. */
-const device = z.object({
+const device = knownFields({
   resource,
   id: text.min(1),
   health: optional(text),
@@ -139,7 +139,7 @@ export function deviceIssues(list: readonly Device[], at: string): readonly Inpu
 }
 
 /** A question that the plugin was asked (GetPreferredAllocation), and its answer. */
-const preferred = z.object({
+const preferred = knownFields({
   available: ids,
   mustInclude: optional(ids),
   size: wholeNumber(0, LIMITS.devices),
@@ -149,7 +149,7 @@ const preferred = z.object({
   error: optional(text),
 });
 /** The kubelet's knowledge of a plugin beside its devices; without an entry the plugin is registered, with no options. */
-const devicePlugin = z.object({
+const devicePlugin = knownFields({
   resource,
   /** True: its stream is open; absent: it is open. */
   registered: optional(z.boolean()),

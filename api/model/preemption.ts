@@ -204,6 +204,7 @@ const PREEMPTION_REASONS = [
   "nearest",
   "not_allocated",
   "not_critical",
+  "part_of_claims",
   "pod_has_ended",
   "priority_of_class",
   "resource_fits",

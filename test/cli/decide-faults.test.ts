@@ -65,6 +65,20 @@ describe.concurrent("decide that cannot answer", () => {
     );
   });
 
+  test("a misspelt field of a device, or of its plugin, is told with its line", async () => {
+    const given = (option: string, text: string) =>
+      run(["decide", "devices", ...SMALL, option, file("devices.yaml", text)]);
+    const device = await given("--devices", "- resource: example.com/gpu\n  id: a\n  helth: Unhealthy\n");
+    expect(device).toMatchObject({ code: 2, stdout: "" });
+    expect(device.stderr).toMatch(
+      /devices\.yaml:3:10: devices\[0\]\.helth: there is no such field; did you mean health\?\n$/,
+    );
+    const plugin = await given("--device-plugins", "- resource: example.com/gpu\n  registred: false\n");
+    expect(plugin.stderr).toMatch(
+      /devices\.yaml:2:14: devicePlugins\[0\]\.registred: there is no such field; did you mean registered\?\n$/,
+    );
+  });
+
   test("a misspelt field of a DRA driver is told with its line, and a list of something else with its option", async () => {
     const given = (text: string) => run(["decide", "claims", ...SMALL, "--dra-drivers", file("drivers.yaml", text)]);
     const misspelt = await given("- name: gpu.example.com\n  regstered: false\n");

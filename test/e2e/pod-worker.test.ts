@@ -91,6 +91,7 @@ describe.skipIf(why !== undefined)("a pod on a real containerd", { timeout: LONG
         security: { seccompDefault: false, seccompDirectory: dir, maskedPaths: [] },
       }),
       cgroupParentOf: ({ name }) => `${hierarchy.root}/pod-${name}`,
+      sandboxValuesOf: () => undefined,
       memoryBytes: () => null,
     });
     for (const path of ["/", "/pod-web"]) await hierarchy.create(path, hierarchy.support().controllers);

@@ -2,7 +2,8 @@ import { readFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { podOf, SERVES } from "./pods/manifest.ts";
+import { must } from "./containerd/pods.ts";
+import { NODE_NAME, podOf, SERVES } from "./pods/manifest.ts";
 import { PodNode } from "./pods/node.ts";
 import { noPods } from "./pods/skip.ts";
 import { until } from "./pods/until.ts";
@@ -57,6 +58,15 @@ describe.skipIf(why !== undefined)("exclusive CPUs on live containers", { timeou
     });
     return lines.slice(0, -1).map((line) => line.replace(/^\S+ stdout F (?:Cpus_allowed_list:\s*)?/, ""));
   };
+  /** What the runtime has recorded of RunPodSandbox. */
+  const sandboxOf = async (name: string): Promise<object> => {
+    const { connection } = node.containerd;
+    const { items } = await must(connection.call("ListPodSandbox", {}));
+    const { id = "" } = items.find(({ metadata }) => metadata?.name === `${name}-${NODE_NAME}`) ?? {};
+    const { info } = await must(connection.call("PodSandboxStatus", { podSandboxId: id, verbose: true }));
+    const { resources, overhead } = JSON.parse(info["info"] ?? "{}").config.linux;
+    return { resources, overhead };
+  };
   const state = () => JSON.parse(readFileSync(join(node.dir, "state/managers/cpu_manager_state"), "utf8"));
   const without = (taken: string): string => {
     const rest = Array.from({ length: CPUS }, (_, i) => i).filter((i) => String(i) !== taken);
@@ -73,7 +83,7 @@ describe.skipIf(why !== undefined)("exclusive CPUs on live containers", { timeou
   let taken = "";
 
   test("the others make room before the one who has a CPU alone starts", async () => {
-    node.put("shared", podOf("shared"));
+    node.put("shared", podOf("shared", { overhead: { cpu: "100m", memory: "8Mi" } }));
     const daemon = node.startDaemon();
     await daemon.running("shared");
     await cpusBecome("shared", ALL);
@@ -86,6 +96,17 @@ describe.skipIf(why !== undefined)("exclusive CPUs on live containers", { timeou
     expect([sameCpus(await cpusOf("shared")), await cpusOf("engine")]).toEqual([without(own), own]);
     expect(state()).toMatchObject({ policyName: "static", entries: { [engine?.uid ?? ""]: { app: own } } });
     expect(engine?.containers[0]?.cpuset).toBe(own);
+  });
+
+  test("the runtime is told of a sandbox what its pod may use, without a quota where it has CPUs alone, and the overhead apart", async () => {
+    expect(await sandboxOf("engine")).toEqual({
+      resources: { cpu_period: 100_000, cpu_quota: -1, cpu_shares: 1024, memory_limit_in_bytes: 16 * 2 ** 20 },
+      overhead: {},
+    });
+    expect(await sandboxOf("shared")).toEqual({
+      resources: { cpu_period: 100_000, cpu_shares: 2 },
+      overhead: { cpu_period: 100_000, cpu_quota: 10_000, cpu_shares: 102, memory_limit_in_bytes: 8 * 2 ** 20 },
+    });
   });
 
   test("what somebody changes by hand is put right", async () => {

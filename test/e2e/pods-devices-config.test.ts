@@ -62,6 +62,7 @@ describe.skipIf(why !== undefined)("what a container gets for its devices", { ti
       roots: { podsDirectory: join(dir, "pods"), podLogsDirectory: join(dir, "logs") },
       node: () => ({ ...NODE, cgroupVersion: 1 }),
       cgroupParentOf: ({ name }) => `${hierarchy.root}/pod-${name}`,
+      sandboxValuesOf: () => undefined,
       memoryBytes: () => null,
     });
     for (const path of ["/", "/pod-web"]) await hierarchy.create(path, hierarchy.support().controllers);

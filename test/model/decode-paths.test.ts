@@ -43,6 +43,12 @@ describe("every issue names its place", () => {
     [{ cgroup: {} }, "cgroup.version"],
     [{ cgroup: { version: 3 } }, "cgroup.version"],
     [{ cgroup: { version: 2, driver: "none" } }, "cgroup.driver"],
+    [{ devices: [{ resource: "r", id: "a", helth: "Healthy" }] }, "devices[0].helth"],
+    [{ devicePlugins: [{ resource: "r", registred: true }] }, "devicePlugins[0].registred"],
+    [
+      { devicePlugins: [{ resource: "r", preferred: [{ available: [], size: 0, deviceIDs: [] }] }] },
+      "devicePlugins[0].preferred[0].deviceIDs",
+    ],
     [{ dra: { drivers: [{ name: "d", regstered: true }] } }, "dra.drivers[0].regstered"],
     [{ dra: { drivers: [{ name: "d", answers: [{ claim: "u", eror: "x" }] }] } }, "dra.drivers[0].answers[0].eror"],
     [{ kubeletConfiguration: { cpuCFSQuotaPeriod: "soon" } }, "kubeletConfiguration.cpuCFSQuotaPeriod"],

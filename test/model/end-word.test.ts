@@ -32,7 +32,12 @@ test("an admission for which others are ended has the kubelet's word for that as
 test("a claims decision has the event as its reason, also where all pods of the node are told", () => {
   const reasonOf = (decision: object) => notesOf("claims", decision, null).reason;
   const reason = "FailedPrepareDynamicResources";
-  expect(reasonOf({ refusal: null, pods: [{ message: null }] })).toBeNull();
-  expect(reasonOf({ refusal: null, pods: [{ message: null }, { message: "not allocated" }] })).toBe(reason);
+  const started = { message: null, containers: [{ error: null }] };
+  const failed = { message: "not allocated", containers: [] };
+  const without = { message: null, containers: [{ error: null }, { error: "unable to get it" }] };
+  expect(reasonOf({ refusal: null, pods: [started] })).toBeNull();
+  expect(reasonOf({ refusal: null, pods: [started, failed] })).toBe(reason);
+  // its claims are prepared, and a container of it does not start
+  expect(reasonOf({ refusal: null, pods: [started, without] })).toBe("CreateContainerConfigError");
   expect(reasonOf({ refusal: { reason, message: "not allocated" }, pods: [] })).toBe(reason);
 });

@@ -118,9 +118,11 @@ function* nodes(): Generator<Case> {
   const mapping = [{ name: "cpu", quantity: "1" }];
   const nodeAllocatableResourceClaimStatuses = [{ resourceClaimName: "m", containers: ["c"], mapping }];
   const claiming = pod.podOf([container("c", { cpu: "1" })], {}, { status: { nodeAllocatableResourceClaimStatuses } });
-  const newest = node({ capacity: lists, nodeInfo: { kubeletVersion: "v1.37.2" } });
+  const newest = node({ capacity: lists, allocatable: lists, nodeInfo: { kubeletVersion: "v1.37.2" } });
   const allocating = { featureGates: { DRANodeAllocatableResources: true } };
-  yield* each(["cgroups"], { ...snapshot({ pods: [claiming] }), node: newest, kubeletConfiguration: allocating });
+  const given = { ...snapshot({ pods: [claiming] }), node: newest, kubeletConfiguration: allocating };
+  yield* each(["cgroups"], given);
+  yield* each(["admission", "preemption"], given, { pod: claiming });
 }
 
 function* admissions(): Generator<Case> {

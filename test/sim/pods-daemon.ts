@@ -3,6 +3,7 @@ import { Journal, recover } from "../../actuator/apply/journal.ts";
 import { PassClock } from "../../actuator/core/pass-clock.ts";
 import type { Problem } from "../../actuator/core/ports.ts";
 import { containerHash } from "../../actuator/lifecycle/config/labels.ts";
+import { configurationOf } from "../../actuator/pass/snapshot.ts";
 import { CurrentCgroups } from "../../actuator/pods/cgroups/cgroup-view.ts";
 import { ManagerFiles } from "../../actuator/pods/devices/manager-files.ts";
 import { PodManager } from "../../actuator/pods/manager.ts";
@@ -52,6 +53,7 @@ export async function openDaemon(node: PodsNode, life: Life, onWorked: () => voi
     roots: node.roots,
     node: () => ({ ...HOST, allocatable: {}, cgroupVersion: hierarchy.version }),
     cgroupParentOf: ({ uid }) => cgroups.parentOf(uid, ROOT),
+    sandboxValuesOf: (pod) => cgroups.sandboxOf(pod, configurationOf(CONFIGURATION, v1_36)),
     memoryBytes: () => null,
   });
   return new PodManager(

@@ -1,7 +1,9 @@
+import type { SandboxValues } from "../../../api/decide/cgroups/container-config.ts";
 import { map, type Result } from "../../../api/model/result.ts";
 import type { SandboxConfig } from "../../containerd/messages.ts";
 import type { ContainerPort, RunnablePod } from "../pod.ts";
 import { isIPv6 } from "../spec/names.ts";
+import { containerResources } from "./container-config.ts";
 import { kernelHostName, sandboxLabels } from "./labels.ts";
 import { groupsOf, namespacesOf } from "./security.ts";
 
@@ -16,6 +18,10 @@ export interface SandboxConfigRequest {
   readonly dns: NonNullable<SandboxConfig["dnsConfig"]>;
   /** Suffix of the names of pods in a subdomain. */
   readonly clusterDomain: string;
+  /** Undefined: nothing was decided about it. */
+  readonly values: SandboxValues | undefined;
+  /** The version of the cgroups. */
+  readonly version: 1 | 2;
 }
 
 /**
@@ -34,13 +40,16 @@ export function sandboxConfigOf(pod: RunnablePod, asked: SandboxConfigRequest): 
       ...(portMappings.length === 0 ? {} : { portMappings }),
       labels: sandboxLabels(pod, asked.owner),
       annotations: pod.annotations,
-      linux: linuxOf(pod, asked.cgroupParent),
+      linux: linuxOf(pod, asked),
     };
   });
 }
 
-/** kubelet 1.36: generatePodSandboxLinuxConfig. */
-function linuxOf(pod: RunnablePod, cgroupParent: string): NonNullable<SandboxConfig["linux"]> {
+/** kubelet 1.36: generatePodSandboxLinuxConfig, applySandboxResources. */
+function linuxOf(
+  pod: RunnablePod,
+  { cgroupParent, values, version }: SandboxConfigRequest,
+): NonNullable<SandboxConfig["linux"]> {
   const { runAsUser, runAsGroup, sysctls } = pod.spec.securityContext;
   const all = [...pod.spec.initContainers, ...pod.spec.containers];
   return {
@@ -54,6 +63,10 @@ function linuxOf(pod: RunnablePod, cgroupParent: string): NonNullable<SandboxCon
       privileged: all.some((c) => c.security.privileged),
       seccomp: { profileType: "RuntimeDefault" },
     },
+    ...(values && {
+      overhead: containerResources(values.overhead, version),
+      resources: containerResources(values.resources, version),
+    }),
   };
 }
 

@@ -43,6 +43,7 @@ export interface PodStatus {
   /** As the pod came with them. */
   readonly resourceClaimStatuses?: unknown;
   readonly extendedResourceClaimStatus?: unknown;
+  readonly nodeAllocatableResourceClaimStatuses?: unknown;
   readonly qosClass: QosClass;
 }
 export type Phase = "Pending" | "Running" | "Succeeded" | "Failed";

@@ -1,7 +1,12 @@
 import { posix } from "node:path";
+import { type SandboxValues, sandboxValues } from "../../../api/decide/cgroups/container-config.ts";
+import { NO_QUOTA } from "../../../api/decide/resources/cpu-convert.ts";
 import type { QuantityList } from "../../../api/model/allocatable.ts";
 import type { CgroupPlan, CgroupsDecision, CgroupValues } from "../../../api/model/cgroups.ts";
+import type { EffectiveConfiguration } from "../../../api/profiles/effective.ts";
 import type { StepResult } from "../../apply/steps.ts";
+import { decodedPod } from "../../lifecycle/decoded-pod.ts";
+import type { RunnablePod } from "../../lifecycle/pod.ts";
 import type { PassReport } from "../../pass/loop.ts";
 
 /** Decision and result of a pass over the cgroups, for one pod. */
@@ -16,6 +21,8 @@ export interface PodCgroups {
   readonly byId: ReadonlyMap<string, CgroupValues>;
   /** The pod's own limit in bytes; null: none. */
   readonly memory: number | null;
+  /** Containers of it have CPUs of their own, or quotas are off: none holds it. */
+  readonly isWithoutQuota: boolean;
   /** Why it is not as decided, in one line; null: it is, so containers may start in it. */
   readonly fault: string | null;
   /** The same of every cgroup of it that is not as decided, those of its containers too; what failed comes first. */
@@ -42,6 +49,17 @@ export class CurrentCgroups {
   memoryLimitOf(uid: string): number | null {
     const limit = this.view?.pods.get(uid)?.memory ?? -1;
     return limit > 0 ? limit : null;
+  }
+  /**
+   * What the runtime is told of a pod's sandbox; undefined: the pod's cgroup is not decided yet. Only a Guaranteed pod has CPUs of its own, and
+   * it has a quota where it does not.
+   */
+  sandboxOf({ uid, object }: RunnablePod, config: EffectiveConfiguration): SandboxValues | undefined {
+    const cgroups = this.view?.pods.get(uid);
+    const decoded = decodedPod(object);
+    if (this.view === null || cgroups === undefined || decoded === null) return undefined;
+    const { version } = this.view;
+    return sandboxValues(decoded, config, { version, exclusiveCpus: cgroups.isWithoutQuota });
   }
   /** The cgroup of a pod, as the runtime takes it: absolute, or the slice's name of the systemd driver; empty: not decided yet. */
   parentOf(uid: string, root: string): string {
@@ -89,6 +107,7 @@ function podsOf({ cgroups }: CgroupsDecision, faults: readonly StepResult[]): Re
         containers: new Map(),
         byId: new Map(),
         memory: values.memory ?? null,
+        isWithoutQuota: values.cpuQuota === NO_QUOTA,
         fault: faultAt.get(path) ?? null,
         faults: [],
       });

@@ -258,7 +258,7 @@ function sandboxConfig(context: SyncPodContext, attempt: number): Result<Sandbox
 
 function configWithDns(context: SyncPodContext, attempt: number, isReported: boolean): Result<SandboxConfig, string> {
   const { ports, pod, places, events } = context;
-  const { hostIPs, clusterDNS, clusterDomain, resolvConf } = ports.node();
+  const { hostIPs, clusterDNS, clusterDomain, resolvConf, cgroupVersion } = ports.node();
   const dns = dnsOf(pod, { clusterDNS, clusterDomain, host: resolvConf, nodeIps: hostIPs });
   if (isReported) for (const { reason, message } of dns.events) events.warning(reason, message);
   return sandboxConfigOf(pod, {
@@ -268,6 +268,8 @@ function configWithDns(context: SyncPodContext, attempt: number, isReported: boo
     cgroupParent: ports.cgroupParentOf(pod),
     dns: dns.conf,
     clusterDomain,
+    values: ports.sandboxValuesOf(pod),
+    version: cgroupVersion,
   });
 }
 

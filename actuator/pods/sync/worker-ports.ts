@@ -1,3 +1,4 @@
+import type { SandboxValues } from "../../../api/decide/cgroups/container-config.ts";
 import type { CgroupValues } from "../../../api/model/cgroups.ts";
 import type { Profile } from "../../../api/profiles/profile.ts";
 import type { PodRuntime, RuntimePod } from "../../containerd/port.ts";
@@ -36,6 +37,8 @@ export interface WorkerPorts {
   readonly node: () => PodNode;
   /** The pod's cgroup, absolute. */
   readonly cgroupParentOf: (pod: RunnablePod) => string;
+  /** The pod's own resources and its overhead, as the runtime is told of them; undefined: not decided yet. */
+  readonly sandboxValuesOf: (pod: RunnablePod) => SandboxValues | undefined;
   /** The limit of volumes in memory: the pod's, or the node's allocatable; null: none. */
   readonly memoryBytes: (pod: RunnablePod) => number | null;
 }

@@ -9,8 +9,8 @@ import { type EffectiveConfiguration, gateOn } from "../../profiles/effective.ts
 import { parseWhole } from "../go/strconv.ts";
 import { isHugePage } from "../hugepages.ts";
 import { preemptFor } from "../preemption/handler.ts";
-import { nodeClaimsOf } from "../resources/node-claims.ts";
-import { podRequests, unitsOf } from "../resources/pod-resources.ts";
+import { nodeClaimsOf, tellClaimed } from "../resources/node-claims.ts";
+import { claimedParts, podRequests, unitsOf } from "../resources/pod-resources.ts";
 import { isCriticalPod, isStaticPod } from "../resources/qos.ts";
 import { countedRequests } from "./counted.ts";
 import { type Labels, selectsNode } from "./node-affinity.ts";
@@ -284,7 +284,8 @@ function testedResources(
     config.profile.behaviour.claimedNotCounted && gateOn(config, "DRAExtendedResource"),
     (resource) => reasons.add("extended_resource_not_counted", resource, "requested"),
   );
-  const requests = podRequests(kept, nodeClaimsOf(config));
+  const claims = nodeClaimsOf(config);
+  const [requests, parts] = [podRequests(kept, claims), claimedParts(kept, claims)?.requests];
   for (const name of [...requests.keys()].filter((name) => isLeftToClaims(name, nodeInfo, config))) {
     requests.delete(name);
     reasons.add("extended_resource_not_counted", name, "requested");
@@ -293,6 +294,7 @@ function testedResources(
   for (const { resource, requested, used, capacity, insufficient } of tested) {
     const code = insufficient > 0 ? "resource_short" : "resource_fits";
     reasons.add(code, resource, "requested", { requested, used, capacity });
+    tellClaimed(reasons, resource, "requested", resource, parts?.get(resource));
   }
   return tested;
 }

@@ -3,12 +3,14 @@ import type { CgroupValues } from "../../model/cgroups.ts";
 import type { ReasonCode } from "../../model/decision.ts";
 import type { ResourceList } from "../../model/fields.ts";
 import type { Container, Pod } from "../../model/pod.ts";
-import { type Bytes, bytes, type Micros } from "../../model/units.ts";
+import { type Bytes, bytes, type Micros, micros } from "../../model/units.ts";
+import { type EffectiveConfiguration, gateOn } from "../../profiles/effective.ts";
 import { isHugePage, limitEach, pageSizeOf } from "../hugepages.ts";
+import { withoutPodLevel } from "../pods/node-pods.ts";
 import type { ReasonRecorder } from "../reasons.ts";
-import { milliCpuToQuota, milliCpuToShares, NO_QUOTA } from "../resources/cpu-convert.ts";
-import { NOTHING_CLAIMED, tellClaimed } from "../resources/node-claims.ts";
-import { isPodLevelResourcesSet } from "../resources/pod-resources.ts";
+import { CUSTOM_PERIOD, milliCpuToQuota, milliCpuToShares, NO_QUOTA, quotaPeriod } from "../resources/cpu-convert.ts";
+import { cgroupClaimsOf, NOTHING_CLAIMED, tellClaimed } from "../resources/node-claims.ts";
+import { isPodLevelResourcesSet, podLimits, podRequests } from "../resources/pod-resources.ts";
 import type { Writable } from "./pod-config.ts";
 
 export interface ContainerOptions {
@@ -41,10 +43,7 @@ function limitOf(
   return { amount: amountOf(pod.spec.resources?.limits, name), fromPod: true };
 }
 
-/**
- * Computes the values that the kubelet sends to the runtime for a container. Quota is left out when there is no limit; a memory
- * limit of 0 is none. kubelet 1.36: generateLinuxContainerResources.
- */
+/** Computes the values that the kubelet sends to the runtime for a container. kubelet 1.36: generateLinuxContainerResources. */
 export function containerValues(
   pod: Pod,
   c: Container,
@@ -52,32 +51,19 @@ export function containerValues(
   at: string,
   reasons: ReasonRecorder<ReasonCode<"cgroups">>,
 ): Writable<CgroupValues> {
-  const values: Writable<CgroupValues> = {};
   const { claimed = NOTHING_CLAIMED } = options;
-  addShares(values, c, milliValue(limitOf(pod, c, "cpu").amount), at, reasons);
-  const cpuLimit = limitOf(pod, c, "cpu", claimed);
-  const limitMilli = milliValue(cpuLimit.amount);
-  if (options.cfsQuota) {
-    values.cpuPeriod = options.period;
-    reasons.add("cfs_period", at, "cpuPeriod", { periodMicros: options.period });
-    const quota = options.exclusiveCpus ? NO_QUOTA : milliCpuToQuota(limitMilli, options.period);
-    if (quota !== 0) values.cpuQuota = quota;
-    if (options.exclusiveCpus) reasons.add("quota_off", at, "cpuQuota", { because: "exclusive CPUs" });
-    else if (quota === 0) reasons.add("quota_unset", at, "cpuQuota", { because: "no cpu limit" });
-    else
-      reasons.add("quota_from_limit", at, "cpuQuota", {
-        milliCpu: limitMilli,
-        periodMicros: options.period,
-        cpuQuota: quota,
-        fromPod: cpuLimit.fromPod,
-      });
-    if (values.cpuQuota !== undefined && !options.exclusiveCpus)
-      tellClaimed(reasons, at, "cpuQuota", "cpu", cpuLimit.claimed);
-  } else reasons.add("quota_off", at, "cpuQuota", { because: "cpuCFSQuota is false" });
-  const memory = limitOf(pod, c, "memory", claimed);
-  if (isZero(memory.amount)) reasons.add("memory_unset", at, "memory", { because: "no memory limit" });
+  const [cpuLimit, memory] = [limitOf(pod, c, "cpu", claimed), limitOf(pod, c, "memory", claimed)];
+  const unclaimed = limitOf(pod, c, "cpu").amount;
+  const cpuRequest = c.resources?.requests?.["cpu"]?.amount;
+  const values = linuxResources(cpuRequest ?? unclaimed, cpuLimit.amount, memory.amount, options);
+  const byLimit = cpuRequest === undefined && milliValue(unclaimed) > 0;
+  reasons.add(byLimit ? "shares_from_limit" : "shares_from_request", at, "cpuShares", {
+    milliCpu: milliValue(cpuRequest ?? unclaimed),
+    cpuShares: values.cpuShares,
+  });
+  tellQuota(values, cpuLimit, options, at, reasons);
+  if (values.memory === undefined) reasons.add("memory_unset", at, "memory", { because: "no memory limit" });
   else {
-    values.memory = bytes(value(memory.amount));
     reasons.add("memory_from_limit", at, "memory", { bytes: values.memory, fromPod: memory.fromPod });
     tellClaimed(reasons, at, "memory", "memory", memory.claimed);
   }
@@ -90,18 +76,79 @@ export function containerValues(
   return values;
 }
 
-function addShares(
-  values: Writable<CgroupValues>,
-  c: Container,
-  limitMilli: number,
+/** Quota is left out when there is no limit; a memory limit of 0 is none. kubelet 1.36: calculateLinuxResources. */
+function linuxResources(
+  cpuRequest: Amount,
+  cpuLimit: Amount,
+  memoryLimit: Amount,
+  { cfsQuota, period, exclusiveCpus }: Pick<ContainerOptions, "cfsQuota" | "period" | "exclusiveCpus">,
+): Writable<CgroupValues> {
+  const values: Writable<CgroupValues> = { cpuShares: milliCpuToShares(milliValue(cpuRequest)) };
+  if (cfsQuota) {
+    values.cpuPeriod = period;
+    const quota = exclusiveCpus ? NO_QUOTA : milliCpuToQuota(milliValue(cpuLimit), period);
+    if (quota !== 0) values.cpuQuota = quota;
+  }
+  if (!isZero(memoryLimit)) values.memory = bytes(value(memoryLimit));
+  return values;
+}
+
+function tellQuota(
+  { cpuPeriod: periodMicros, cpuQuota }: CgroupValues,
+  limit: ReturnType<typeof limitOf>,
+  { exclusiveCpus }: ContainerOptions,
   at: string,
   reasons: ReasonRecorder<ReasonCode<"cgroups">>,
 ): void {
-  const request = c.resources?.requests?.["cpu"];
-  const milliCpu = request === undefined ? limitMilli : milliValue(request.amount);
-  values.cpuShares = milliCpuToShares(milliCpu);
-  const code = request === undefined && limitMilli > 0 ? "shares_from_limit" : "shares_from_request";
-  reasons.add(code, at, "cpuShares", { milliCpu, cpuShares: values.cpuShares });
+  if (periodMicros === undefined) {
+    reasons.add("quota_off", at, "cpuQuota", { because: "cpuCFSQuota is false" });
+    return;
+  }
+  reasons.add("cfs_period", at, "cpuPeriod", { periodMicros });
+  if (exclusiveCpus) reasons.add("quota_off", at, "cpuQuota", { because: "exclusive CPUs" });
+  else if (cpuQuota === undefined) reasons.add("quota_unset", at, "cpuQuota", { because: "no cpu limit" });
+  else {
+    const { amount, fromPod, claimed } = limit;
+    reasons.add("quota_from_limit", at, "cpuQuota", { milliCpu: milliValue(amount), periodMicros, cpuQuota, fromPod });
+    tellClaimed(reasons, at, "cpuQuota", "cpu", claimed);
+  }
+}
+
+/** A kill for memory takes the whole container. kubelet 1.36: calculateLinuxResources. */
+export const killsAsGroup = (version: 1 | 2, { singleProcessOOMKill }: EffectiveConfiguration): boolean =>
+  version === 2 && singleProcessOOMKill === false;
+
+/** What the runtime is told of a pod's sandbox: the pod without its overhead, and its overhead. */
+export interface SandboxValues {
+  readonly resources: CgroupValues;
+  /** Empty: the pod has none. */
+  readonly overhead: CgroupValues;
+}
+/**
+ * What RunPodSandbox is told of a pod, with the resources that are allocated to it. `exclusiveCpus`: containers of it have CPUs of their own
+ * and so no quota. kubelet 1.37: calculateSandboxResources, convertOverheadToLinuxResources.
+ */
+export function sandboxValues(
+  given: Pod,
+  config: EffectiveConfiguration,
+  { version, exclusiveCpus }: { readonly version: 1 | 2; readonly exclusiveCpus: boolean },
+): SandboxValues {
+  const { overhead, ...spec } = (gateOn(config, "PodLevelResources") ? given : withoutPodLevel(given)).spec;
+  const pod = { ...given, spec };
+  const claims = cgroupClaimsOf(config);
+  const [requests, limits] = [podRequests(pod, claims), podLimits(pod, claims)];
+  const limit = (name: string): Amount => limits.get(name) ?? ZERO;
+  const period = quotaPeriod(micros(config.cpuCFSQuotaPeriod.micros), gateOn(config, CUSTOM_PERIOD));
+  const grouped = killsAsGroup(version, config) ? { memoryOomGroup: true } : {};
+  const valuesOf = (cpuRequest: Amount, cpuLimit: Amount, memory: Amount, exclusive: boolean): CgroupValues => {
+    const options = { cfsQuota: config.cpuCFSQuota, period, exclusiveCpus: exclusive };
+    return { ...linuxResources(cpuRequest, cpuLimit, memory, options), ...grouped };
+  };
+  const cpu = amountOf(overhead, "cpu");
+  return {
+    resources: valuesOf(requests.get("cpu") ?? limit("cpu"), limit("cpu"), limit("memory"), exclusiveCpus),
+    overhead: overhead === undefined ? {} : valuesOf(cpu, cpu, amountOf(overhead, "memory"), false),
+  };
 }
 
 /**

@@ -14,7 +14,7 @@ import { ok, type Result } from "../../model/result.ts";
 import { type Bytes, bytes, type CpuShares, type CpuWeight, NO_PAGE_LIMIT } from "../../model/units.ts";
 import { type EffectiveAsked, gateOn } from "../../profiles/effective.ts";
 import { nodeCgroupValues, reservedEnforcements } from "../allocatable/reservation.ts";
-import { type ContainerOptions, containerValues } from "../cgroups/container-config.ts";
+import { type ContainerOptions, containerValues, killsAsGroup } from "../cgroups/container-config.ts";
 import { type RuntimeContext, type TreeContext, treeContext } from "../cgroups/context.ts";
 import { filesOf } from "../cgroups/files.ts";
 import { containerMemoryQos, podMemoryQos, tierMemoryQos } from "../cgroups/memory-qos.ts";
@@ -236,7 +236,7 @@ function addMemory(
 }
 
 function addOomGroup(values: Values, { version, config }: RuntimeContext, at: string, reasons: Recorder): void {
-  if (version !== 2 || config.singleProcessOOMKill !== false) return;
+  if (!killsAsGroup(version, config)) return;
   values.memoryOomGroup = true;
   reasons.add("oom_group", at, "memoryOomGroup", { because: "singleProcessOOMKill is false" });
 }

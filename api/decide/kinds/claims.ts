@@ -6,6 +6,7 @@ import {
   type ExtendedResource,
   type PodOfClaims,
   PREPARE_FAILED,
+  startFault,
 } from "../../model/claims.ts";
 import type { DecidedOf, ReasonCode, Refusal } from "../../model/decision.ts";
 import {
@@ -83,7 +84,7 @@ export function decideClaims({ snapshot, ask, explain }: EffectiveAsked<PodAsk>)
   const pods = needs.includes(CLAIMS) ? [] : prepares;
   const decision = decisionOf(node, asked.value, pods);
   if (decision.extendedResources.some(({ by }) => by === null)) needs.push("node.status.allocatable");
-  const verdict = decision.pods.every(({ message }) => message === null) ? "decided" : "refused";
+  const verdict = decision.pods.every((pod) => startFault(pod) === null) ? "decided" : "refused";
   return ok({ decision, verdict, reasons: reasons.list, needs, next: null });
 }
 

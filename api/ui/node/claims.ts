@@ -1,6 +1,6 @@
 import { type DeviceState, healthAt, readHealth } from "../../decide/dra/health.ts";
 import { chooseService } from "../../decide/dra/registration.ts";
-import type { ClaimsDecision } from "../../model/claims.ts";
+import { type ClaimsDecision, startFault } from "../../model/claims.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
 import { epochMs } from "../../model/units.ts";
 import { profileIn } from "../../profiles/index.ts";
@@ -28,7 +28,7 @@ export function claimsSection(known: Known, lists: Lists): Html {
   const { claims: answer } = decided;
   if (!answer.ok) return undecided("claims", TITLE, answer.error);
   const { decision, needs } = answer.value;
-  const stuck = decision.pods.filter(({ message }) => message !== null);
+  const stuck = decision.pods.filter((pod) => startFault(pod) !== null);
   const count = stuck.length === 1 ? "1 pod does" : `${stuck.length} pods do`;
   const lacks = needs.includes("dra.resourceClaims")
     ? notKnown("Not known: what the pods’ claims are allocated and reserved for", ["dra.resourceClaims"])

@@ -57,7 +57,13 @@ const sandboxConfig: Requests["RunPodSandbox"]["config"] = {
   portMappings: [{ protocol: "SCTP", containerPort: 80, hostPort: 8080, hostIp: "127.0.0.1" }],
   labels: TEXTS,
   annotations: TEXTS,
-  linux: { cgroupParent: "/pods/u", securityContext: sandboxContext, sysctls: { "net.core.somaxconn": "9" } },
+  linux: {
+    cgroupParent: "/pods/u",
+    securityContext: sandboxContext,
+    sysctls: { "net.core.somaxconn": "9" },
+    overhead: { ...resources, cpuShares: 2 },
+    resources,
+  },
 };
 const REQUESTS: Requests = {
   Version: {},
@@ -65,7 +71,7 @@ const REQUESTS: Requests = {
   RunPodSandbox: { config: sandboxConfig, runtimeHandler: "kata" },
   StopPodSandbox: { podSandboxId: "s" },
   RemovePodSandbox: { podSandboxId: "s" },
-  PodSandboxStatus: { podSandboxId: "s" },
+  PodSandboxStatus: { podSandboxId: "s", verbose: true },
   ListPodSandbox: {},
   CreateContainer: {
     podSandboxId: "s",
@@ -170,6 +176,7 @@ const ANSWERS: Answers = {
   RemovePodSandbox: {},
   PodSandboxStatus: {
     status: { ...sandbox, network: { ip: "10.0.0.7", additionalIps: [{ ip: "fd00::7" }] } },
+    info: TEXTS,
   },
   ListPodSandbox: { items: [sandbox] },
   CreateContainer: { containerId: "c" },

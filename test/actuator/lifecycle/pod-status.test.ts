@@ -35,6 +35,7 @@ test("the claims that others made for a pod stay in its status", () => {
   const claims = {
     resourceClaimStatuses: [{ name: "gpu", resourceClaimName: "p-gpu-x1" }],
     extendedResourceClaimStatus: { resourceClaimName: "p-extended-x2", requestMappings: [] },
+    nodeAllocatableResourceClaimStatuses: [{ resourceClaimName: "p-gpu-x1", containers: ["a"] }],
   };
   const object = { ...smallPod(["a"]), status: { ...claims, phase: "Pending", hostIP: "192.0.2.9" } };
   expect(statusOf(object, seenPod(seenContainer("a")))).toMatchObject({

@@ -83,6 +83,7 @@ test("a pod has its cgroup and limit, values by each container's name, and of th
     containers: new Map([["id-1", `${POD}/id-1`]]),
     byId: new Map([["id-1", SHARES]]),
     memory: 2 ** 20,
+    isWithoutQuota: false,
     fault: null,
     faults: [],
   });

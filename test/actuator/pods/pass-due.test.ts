@@ -48,6 +48,7 @@ const PLACE: PodCgroups = {
   containers: new Map(),
   byId: new Map(),
   memory: null,
+  isWithoutQuota: false,
   fault: null,
   faults: [],
 };

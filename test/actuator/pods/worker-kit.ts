@@ -51,6 +51,7 @@ export function workerWorld(devices?: ContainerDevices) {
     roots,
     node: () => NODE,
     cgroupParentOf: ({ uid }) => `/kubepods/pod${uid}`,
+    sandboxValuesOf: () => undefined,
     memoryBytes: () => null,
   });
   const seenOf = async (uid = "uid-1"): Promise<RuntimePod | null> => {

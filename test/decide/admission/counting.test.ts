@@ -52,6 +52,31 @@ describe("a pod to which nothing is allocated yet", () => {
   });
 });
 
+describe("what claims give a pod of the node itself", () => {
+  const featureGates = { DRANodeAllocatableResources: true };
+  const forms = {
+    "v1.36.3": { resources: { cpu: "500m", memory: "1Gi" } },
+    "v1.37.2": {
+      mapping: Object.entries({ cpu: "500m", memory: "1Gi" }).map(([name, quantity]) => ({ name, quantity })),
+    },
+  };
+  const told = (kubeletVersion: keyof typeof forms, spec: Json = {}, kubeletConfiguration: Json = { featureGates }) => {
+    const claimed = { resourceClaimName: "m", containers: ["c"], ...forms[kubeletVersion] };
+    const pod = boundPod("p", { cpu: "1" }, spec, status({ nodeAllocatableResourceClaimStatuses: [claimed] }));
+    const node = readyNode({ pods: [], kubeletConfiguration }, { nodeInfo: { kubeletVersion } });
+    return admitted(node, pod).reasons.flatMap(({ at, because }) =>
+      because.flatMap(({ code, field, numbers }) => (code === "part_of_claims" ? [{ at, field, ...numbers }] : [])),
+    );
+  };
+  const memory = { at: "memory", field: "requested", resource: "memory", bytes: 2 ** 30 };
+  it.each(["v1.36.3", "v1.37.2"] as const)("is told as the part of what is requested that it is: %s", (version) => {
+    expect(told(version)).toEqual([{ at: "cpu", field: "requested", resource: "cpu", milliCpu: 500 }, memory]);
+    expect(told(version, {}, {})).toEqual([]);
+    // in place of the CPUs of containers and claims stand those of the pod
+    expect(told(version, { resources: { requests: { cpu: "2" } } })).toEqual([memory]);
+  });
+});
+
 describe("a pod that is resized", () => {
   const resizing = (inForce: string, allocated: string, more: Json = {}): Json =>
     boundPod(

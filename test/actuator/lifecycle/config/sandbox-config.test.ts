@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { hostNameOf, kernelHostName } from "../../../../actuator/lifecycle/config/labels.ts";
 import { type SandboxConfigRequest, sandboxConfigOf } from "../../../../actuator/lifecycle/config/sandbox-config.ts";
+import { bytes, cpuShares } from "../../../../api/model/units.ts";
 import { type Fields, podObject, readPod, withContainer } from "../spec/sample.ts";
 
 const ASKED: SandboxConfigRequest = {
@@ -10,6 +11,8 @@ const ASKED: SandboxConfigRequest = {
   cgroupParent: "/kubepods/burstable/pod3f2b",
   dns: { servers: ["10.0.0.10"], searches: ["default.svc.cluster.local"], options: ["ndots:5"] },
   clusterDomain: "cluster.local",
+  values: undefined,
+  version: 1,
 };
 function configOf(object: Fields) {
   const config = sandboxConfigOf(readPod(object), ASKED);
@@ -40,6 +43,20 @@ test("a sandbox of a plain pod", () => {
         supplementalGroups: [],
         privileged: false,
         seccomp: { profileType: "RuntimeDefault" },
+      },
+    },
+  });
+});
+
+test("the pod's own resources and its overhead, apart", () => {
+  const resources = { cpuShares: cpuShares(204), memory: bytes(2 ** 20) };
+  const values = { resources, overhead: { cpuShares: cpuShares(2), memoryOomGroup: true } };
+  const config = sandboxConfigOf(readPod(podObject()), { ...ASKED, values, version: 2 });
+  expect(config).toMatchObject({
+    value: {
+      linux: {
+        resources: { cpuShares: 204, memoryLimitInBytes: 2 ** 20 },
+        overhead: { cpuShares: 2, unified: { "memory.oom.group": "1" } },
       },
     },
   });

@@ -10,6 +10,7 @@ import { endOf } from "../../../../actuator/lifecycle/pod-state.ts";
 import type { PodEnd, PodEvent } from "../../../../actuator/lifecycle/record.ts";
 import type { MachineFacts } from "../../../../actuator/machine/facts.ts";
 import type { PassReport } from "../../../../actuator/pass/loop.ts";
+import { configurationOf } from "../../../../actuator/pass/snapshot.ts";
 import { CurrentCgroups } from "../../../../actuator/pods/cgroups/cgroup-view.ts";
 import { ManagerFiles } from "../../../../actuator/pods/devices/manager-files.ts";
 import type { ContainerDevices, NodeDevices } from "../../../../actuator/pods/devices/port.ts";
@@ -206,6 +207,7 @@ export class PodsWorld {
       roots,
       node: () => ({ ...HOST, cgroupVersion: version }),
       cgroupParentOf: ({ uid }) => cgroups.parentOf(uid, ROOT),
+      sandboxValuesOf: (pod) => cgroups.sandboxOf(pod, configurationOf(CONFIGURATION, v1_36)),
       memoryBytes: () => null,
     });
     const {

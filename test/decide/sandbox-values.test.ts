@@ -1,0 +1,59 @@
+import { readFileSync } from "node:fs";
+import { describe, expect, test } from "vitest";
+import { containerResources } from "../../actuator/lifecycle/config/container-config.ts";
+import { configurationOf } from "../../actuator/pass/snapshot.ts";
+import { sandboxValues } from "../../api/decide/cgroups/container-config.ts";
+import { pod as podForm } from "../../api/model/pod.ts";
+import { profileOf } from "../../api/profiles/index.ts";
+
+/** The cases of test/data/sandbox, and what the function of each version answers. */
+interface Case {
+  readonly name: string;
+  readonly cgroupVersion: 1 | 2;
+  readonly configuration: object;
+  readonly pod: object;
+}
+type Answers = Readonly<Record<string, { readonly resources: object; readonly overhead: object }>>;
+const read = (name: string): unknown => JSON.parse(readFileSync(`test/data/sandbox/${name}.json`, "utf8"));
+const cases = read("cases") as readonly Case[];
+
+function told({ cgroupVersion: version, configuration, pod }: Case, kubelet: string, exclusiveCpus = false) {
+  const config = configurationOf(configuration, profileOf(kubelet));
+  const values = sandboxValues(podForm.parse(pod), config, { version, exclusiveCpus });
+  const [resources, overhead] = [values.resources, values.overhead].map((one) => containerResources(one, version));
+  return { resources, overhead };
+}
+/** CRI's names, as the daemon writes them. */
+const NAMES = {
+  cpuPeriod: "cpu_period",
+  cpuQuota: "cpu_quota",
+  cpuShares: "cpu_shares",
+  memoryLimitInBytes: "memory_limit_in_bytes",
+  unified: "unified",
+} as const;
+const asCri = (resources: object = {}): object =>
+  Object.fromEntries(Object.entries(resources).map(([name, value]) => [NAMES[name as keyof typeof NAMES], value]));
+
+describe.each(["1.34.4", "1.35.4", "1.36.3", "1.37.2"])(
+  "what the runtime is told of a sandbox by kubelet %s",
+  (kubelet) => {
+    const answers = read(`kubelet-${kubelet}`) as Answers;
+    test.each(cases.filter(({ name }) => name in answers))("$name", (one) => {
+      const { resources, overhead } = told(one, kubelet);
+      expect({ resources: asCri(resources), overhead: asCri(overhead) }).toEqual(answers[one.name]);
+    });
+  },
+);
+
+test("claims count from 1.37 on", () => {
+  const one = cases.find(({ name }) => name === "claims") as Case;
+  const [older, newest] = ["1.36", "1.37"].map((kubelet) => told(one, kubelet).resources);
+  expect([older, newest]).toMatchObject([{ cpuShares: 256 }, { cpuShares: 768 }]);
+});
+
+test("a pod with CPUs of its own has no quota, and its overhead has one", () => {
+  const one = cases.find(({ name }) => name === "overhead") as Case;
+  expect(told(one, "1.37", true)).toMatchObject({ resources: { cpuQuota: -1 }, overhead: { cpuQuota: 12_000 } });
+  const off = cases.find(({ name }) => name === "no quotas") as Case;
+  expect(told(off, "1.37", true).resources).not.toHaveProperty("cpuQuota");
+});
