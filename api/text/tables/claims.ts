@@ -1,4 +1,4 @@
-import type { ClaimsDecision, DraCall, PodOfClaims } from "../../model/claims.ts";
+import type { ClaimsDecision, ClaimWarning, DraCall, PodOfClaims } from "../../model/claims.ts";
 import { namespacedName } from "../../model/forms.ts";
 import { type Color, printable } from "../style.ts";
 import { table } from "../table.ts";
@@ -13,7 +13,7 @@ export function claimsTable(shown: Shown<ClaimsDecision>): string {
   }
   const nothing = pods.length === 0 && known.length === 0 ? caption(shown, "no claim of the node is known") : "";
   return sections(
-    `${endText(shown)}${nothing}`,
+    `${endText(shown)}${warningsText(shown)}${nothing}`,
     podsTable(shown),
     callsTable(shown),
     containersTable(shown),
@@ -26,19 +26,27 @@ export function claimsTable(shown: Shown<ClaimsDecision>): string {
 }
 
 function endText({ decision, asked, paint }: Shown<ClaimsDecision>): string {
-  const { pods, refusal } = decision;
+  const { pods, refusal, warnings } = decision;
   if (refusal !== null && asked !== undefined) {
     return paint("red", `refused: ${podName(asked)}: ${printable(`${refusal.reason}: ${refusal.message}`)}\n`);
   }
+  if (asked !== undefined && warnings.some(isNothing)) return "";
   if (asked !== undefined) return paint("green", `its claims can be prepared: ${podName(asked)}\n`);
   const stuck = pods.filter(({ message }) => message !== null);
   return stuck.map(({ pod, message }) => paint("red", `${podName(pod)}: ${printable(message ?? "")}\n`)).join("");
 }
 
+/** Why nothing is prepared for the pod that was asked about. */
+const isNothing = ({ warning }: ClaimWarning): boolean =>
+  ["ended", "being-deleted", "gate-off", "no-claims"].includes(warning);
+const warningsText = ({ decision, paint }: Shown<ClaimsDecision>): string =>
+  decision.warnings.map(({ about, message }) => paint("yellow", `${printable(`${about}: ${message}`)}\n`)).join("");
+
 const STATE_COLOR: Readonly<Record<PodOfClaims["claims"][number]["state"], Color>> = {
   "not-needed": "dim",
   prepared: "green",
   "to-prepare": "yellow",
+  "to-join": "yellow",
   refused: "red",
   "not-reached": "dim",
 };
