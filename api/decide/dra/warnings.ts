@@ -9,15 +9,16 @@ import { registeredService } from "./registration.ts";
 /** Whether a kubelet that hears of the pod ends it, so that nothing is prepared for it. kubelet 1.37: podWorkers.UpdatePod. */
 export const isLeaving = (pod: Pod): boolean => isTerminal(pod) || pod.metadata.deletionTimestamp !== undefined;
 
-/** Why nothing is prepared for a pod that was asked about; undefined: it has claims to prepare. `served`: the kubelet prepares claims at all. */
+/** Why nothing is prepared for a pod that was asked about; undefined: it has claims to prepare. `served`: the kubelet prepares claims at all; `holds` null: not known. */
 export function nothingPrepared(
   pod: Pod,
-  { served, extended, holds }: { readonly served: boolean; readonly extended: boolean; readonly holds: boolean },
+  { served, extended, holds }: { readonly served: boolean; readonly extended: boolean; readonly holds: boolean | null },
 ): ClaimWarning | undefined {
   const about = namespacedPodName(pod);
-  const back = holds
-    ? "what it holds is given back once its containers have stopped"
-    : "it holds none that would be given back";
+  const back =
+    holds === false
+      ? "it holds none that would be given back"
+      : "what it holds is given back once its containers have stopped";
   if (isTerminal(pod))
     return {
       about,

@@ -1,10 +1,8 @@
-import { value } from "../../model/amount.ts";
 import type { PodAsk } from "../../model/ask.ts";
 import {
   type ClaimsDecision,
   type ClaimWarning,
   type DraCall,
-  type ExtendedResource,
   type PodOfClaims,
   PREPARE_FAILED,
   startFault,
@@ -20,11 +18,9 @@ import {
   podUid,
 } from "../../model/pod.ts";
 import type { Dra, ResourceClaim } from "../../model/resource-claim.ts";
-import { CLASS_PREFIX } from "../../model/resource-name.ts";
 import { err, ok, type Result } from "../../model/result.ts";
 import { epochMs } from "../../model/units.ts";
 import { type EffectiveAsked, type EffectiveSnapshot, gateOn } from "../../profiles/effective.ts";
-import { listedResources, pluginResources, tellsDevices } from "../allocatable/capacity.ts";
 import { allocationFaults } from "../dra/allocation.ts";
 import { readClaims } from "../dra/checkpoint.ts";
 import {
@@ -36,7 +32,8 @@ import {
   type PreparedDevice,
 } from "../dra/claim-info.ts";
 import { claimName, podClaims } from "../dra/claim-name.ts";
-import { containerDevices, isClaimable, usedRequests } from "../dra/container-devices.ts";
+import { containerDevices, usedRequests } from "../dra/container-devices.ts";
+import { givenExtended } from "../dra/extended-resources.ts";
 import { claimHealth, healthAt, readHealth } from "../dra/health.ts";
 import {
   type CheckedClaim,
@@ -112,9 +109,6 @@ interface Node {
   readonly unanswered: Set<string>;
   readonly warnings: ClaimWarning[];
   readonly sources: ClaimSources;
-  /** Extended resources of its device plugins, and those that its status lists. */
-  readonly plugins: ReadonlySet<string>;
-  readonly listed: ReadonlySet<string>;
   readonly reasons: ClaimReasons;
 }
 
@@ -158,10 +152,9 @@ function nodeOf(snapshot: EffectiveSnapshot, cache: ClaimInfoCache, reasons: Cla
     claim: (namespace: string, name: string) => findClaim(dra, namespace, name),
     isRegistered: (driver: string) => !isKnown || registered.has(driver),
   };
-  const [plugins, listed] = [pluginResources(snapshot), listedResources(snapshot)];
   const prepared = new Set(cache.list().flatMap(({ prepared, uid }) => (prepared ? [uid] : [])));
   const found = { unanswered: new Set<string>(), warnings: [] };
-  return { snapshot, dra, cache, prepared, ...found, sources, plugins, listed, reasons };
+  return { snapshot, dra, cache, prepared, ...found, sources, reasons };
 }
 const findClaim = ({ resourceClaims = [] }: Dra, namespace: string, name: string): ResourceClaim | undefined =>
   resourceClaims.find(({ metadata }) => (metadata.namespace ?? "default") === namespace && metadata.name === name);
@@ -171,7 +164,8 @@ function decisionOf(node: Node, asked: Pod | null, pods: readonly Pod[]): Claims
   const names = podNames(asked === null ? podsOfNode(snapshot) : [...podsOfNode(snapshot), asked]);
   const known = cache.list().map((info) => knownClaim(info, names));
   const health = healthOf(node, asked === null ? podsHere(snapshot) : pods);
-  const extendedResources = (asked === null ? podsHere(snapshot) : pods).flatMap((pod) => extendedOf(node, pod));
+  const { extended } = node.sources.gates;
+  const extendedResources = givenExtended(snapshot, asked === null ? podsHere(snapshot) : pods, extended, reasons);
   const claims = [...new Set(pods.flatMap((pod) => claimsOf(node, pod)))];
   const faults = allocationFaults(claims, dra, snapshot.node);
   for (const { claim, device, fault, message } of faults) {
@@ -204,7 +198,10 @@ function warningsOf(
 ): readonly ClaimWarning[] {
   const { extended } = sources.gates;
   const served = gateOn(snapshot.kubeletConfiguration, "DynamicResourceAllocation");
-  const holds = asked !== null && cache.ofPod(podUid(asked) ?? "").length > 0;
+  const holds =
+    snapshot.assignments?.dra_manager_state === undefined
+      ? null
+      : cache.ofPod((asked && podUid(asked)) ?? "").length > 0;
   const nothing = asked === null ? undefined : nothingPrepared(asked, { served, extended, holds });
   const open = claims.filter(({ metadata }) => !prepared.has(metadata.uid ?? ""));
   return [
@@ -401,56 +398,6 @@ function backOf({ cache, dra, sources, reasons }: Node, uid: string, namespace: 
     error: error ?? null,
   };
 }
-
-/** Who gives a container each extended resource that it asks for. kubelet 1.36: isDRAExtendedResource, isDevicePluginResource. */
-function extendedOf(node: Node, pod: Pod): readonly ExtendedResource[] {
-  const { snapshot, dra, cache, sources, reasons } = node;
-  const { claimedDevicesLeft } = snapshot.kubeletConfiguration.profile.behaviour;
-  const made = pod.status?.extendedResourceClaimStatus;
-  const at = namespacedPodName(pod);
-  return containersOf(pod).flatMap(({ name: container, resources }) =>
-    Object.entries(resources?.requests ?? {}).flatMap(([resource, { amount }]) => {
-      if (value(amount) === 0 || !isClaimable(resource, cache.behaviour)) return [];
-      const mapped = (made?.requestMappings ?? []).filter(
-        (one) => one.containerName === container && one.resourceName === resource,
-      );
-      const isClaimed = mapped.length > 0 && sources.gates.extended;
-      const plugin = node.plugins.has(resource);
-      const numbers = { container, resource };
-      const [by, code] = sourceOf(node, resource, isClaimed);
-      reasons.add(code, at, "extendedResources", numbers);
-      if (mapped.length > 0 && !sources.gates.extended)
-        reasons.add("resource_gate_off", at, "extendedResources", numbers);
-      if (isClaimed && plugin && !claimedDevicesLeft) reasons.add("resource_by_both", at, "extendedResources", numbers);
-      const claim = mapped.length > 0 ? (made?.resourceClaimName ?? "") : null;
-      const requests = mapped.map(({ requestName = "" }) => requestName);
-      return [
-        { pod: podRef(pod), container, resource, by, claim, requests, classes: classesOf(dra, resource), plugin },
-      ];
-    }),
-  );
-}
-function sourceOf(
-  { snapshot, plugins, listed }: Node,
-  resource: string,
-  isClaimed: boolean,
-): readonly [ExtendedResource["by"], ReasonCode<"claims">] {
-  if (isClaimed) return ["claim", "resource_by_claim"];
-  const isTold = tellsDevices(snapshot);
-  if (plugins.has(resource)) return ["device-plugin", isTold ? "resource_by_plugin" : "resource_listed"];
-  if (listed.has(resource)) return ["node", "resource_counted"];
-  const { capacity, allocatable } = snapshot.node?.status ?? {};
-  return isTold || (capacity ?? allocatable) !== undefined
-    ? ["nothing", "resource_by_nothing"]
-    : [null, "resource_not_known"];
-}
-const classesOf = ({ deviceClasses = [] }: Dra, resource: string): readonly string[] =>
-  deviceClasses
-    .filter(
-      ({ metadata, spec }) => spec?.extendedResourceName === resource || resource === `${CLASS_PREFIX}${metadata.name}`,
-    )
-    .map(({ metadata }) => metadata.name)
-    .sort();
 
 const lacksTime = ({ kubeletConfiguration: config, assignments, observedAt }: EffectiveSnapshot): boolean =>
   gateOn(config, "ResourceHealthStatus") && assignments?.dra_health_state !== undefined && observedAt === undefined;

@@ -7,11 +7,14 @@ import { caption, listText, podName, type Shown, sections } from "./shown.ts";
 /** The claims of each pod and what its containers get of them, what is given back, and what is wrong with an allocation. */
 export function claimsTable(shown: Shown<ClaimsDecision>): string {
   const { decision, paint } = shown;
-  const { startErrors, pods, known } = decision;
+  const { startErrors, pods, known, warnings } = decision;
   if (startErrors.length > 0) {
     return startErrors.map((error) => paint("red", `the kubelet does not start: ${printable(error)}\n`)).join("");
   }
-  const nothing = pods.length === 0 && known.length === 0 ? caption(shown, "no claim of the node is known") : "";
+  const nothing =
+    pods.length === 0 && known.length === 0 && !warnings.some(isNothing)
+      ? caption(shown, "no claim of the node is known")
+      : "";
   return sections(
     `${endText(shown)}${warningsText(shown)}${nothing}`,
     podsTable(shown),

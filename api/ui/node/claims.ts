@@ -37,7 +37,7 @@ export function claimsSection(known: Known, lists: Lists): Html {
     "claims",
     TITLE,
     html`${decision.startErrors.map((error) => html`<p class="note bad">The kubelet does not start: ${error}</p>`)}
-${lacks}${claimsTable(decision, lists)}
+${lacks}${decision.warnings.map(({ about, message }) => html`<p class="note">${about}: ${message}</p>`)}${claimsTable(decision, lists)}
 ${driversTable(snapshot, decision)}`,
     lists.asked !== null,
     stuck.length === 0 ? "" : html`<span class="tag bad">${count} not start</span>`,

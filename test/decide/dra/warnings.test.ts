@@ -45,10 +45,12 @@ describe("a pod that a kubelet ends", () => {
     expect(messages(held, "default/p")).toEqual([
       `${warning} default/p: ${why}: no claim is prepared, and what it holds is given back once its containers have stopped`,
     ]);
-    expect(messages({ pods: [of], dra }, "default/p")).toEqual([
+    const others = { pods: [of], dra, assignments: stateOf("gpu", "uid-q") };
+    expect(messages(others, "default/p")).toEqual([
       `${warning} default/p: ${why}: no claim is prepared, and it holds none that would be given back`,
     ]);
-    // nor are its claims needed for that
+    // without the file it may hold some; its claims are not needed for that
+    expect(messages({ pods: [of] }, "default/p")).toEqual(messages(held, "default/p"));
     expect(decisionOf({ pods: [of] }, "default/p").pods).toEqual([]);
   });
   test("is none that is posted anew without a status", () => {
