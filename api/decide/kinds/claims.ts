@@ -163,7 +163,7 @@ function decisionOf(node: Node, asked: Pod | null, pods: readonly Pod[]): Claims
   const { snapshot, cache, reasons, dra } = node;
   const names = podNames(asked === null ? podsOfNode(snapshot) : [...podsOfNode(snapshot), asked]);
   const known = cache.list().map((info) => knownClaim(info, names));
-  const health = healthOf(node, asked === null ? podsHere(snapshot) : pods);
+  const health = healthOf(node, asked === null ? podsHere(snapshot) : [asked]);
   const { extended } = node.sources.gates;
   const extendedResources = givenExtended(snapshot, asked === null ? podsHere(snapshot) : pods, extended, reasons);
   const claims = [...new Set(pods.flatMap((pod) => claimsOf(node, pod)))];
