@@ -129,14 +129,17 @@ describe.concurrent("decide that cannot answer", () => {
     test.each([
       ["kind: ResourceClaim\n", "", ":5:5"],
       ["kind: List\nitems:\n- kind: ResourceClaim\n  ", "  ", ":7:7"],
-    ])("tell the place of an object that lacks a field, and the one that was meant: %#", async (head, indent, place) => {
-      const whole = head + CLAIM.replaceAll("\n  ", `\n${indent}`);
-      const fault = `${place}: dra.resourceClaims[0].status.reservedFor[0].uid: is missing: expected string`;
-      const lacking = await given("resource-claims", whole.replace(", uid: uid-p", ""));
-      expect(lacking.stderr.endsWith(`${fault}\n`)).toBe(true);
-      const near = await given("resource-claims", whole.replace("uid: uid-p", "uids: uid-p"));
-      expect(near.stderr).toContain(`${fault}; there is \`uids\`: did you mean \`uid\`?`);
-    });
+    ])(
+      "tell the place of an object that lacks a field, and the one that was meant: %#",
+      async (head, indent, place) => {
+        const whole = head + CLAIM.replaceAll("\n  ", `\n${indent}`);
+        const fault = `${place}: dra.resourceClaims[0].status.reservedFor[0].uid: is missing: expected string`;
+        const lacking = await given("resource-claims", whole.replace(", uid: uid-p", ""));
+        expect(lacking.stderr.endsWith(`${fault}\n`)).toBe(true);
+        const near = await given("resource-claims", whole.replace("uid: uid-p", "uids: uid-p"));
+        expect(near.stderr).toContain(`${fault}; there is \`uids\`: did you mean \`uid\`?`);
+      },
+    );
   });
 
   test("a misspelt field of a DRA driver is told with its line, and a list of something else with its option", async () => {

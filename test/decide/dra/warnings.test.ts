@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { claimsTable } from "../../../api/text/tables/claims.ts";
 import { answer, claim, claiming, DRIVER, decide, result, stateOf } from "../../kit/claims.ts";
 import { container } from "../../kit/containers.ts";
 import { pod } from "../../kit/pods.ts";
@@ -179,4 +180,29 @@ test("of a whole node a claim that several pods share is to be prepared for the 
   expect(states({ assignments: stateOf("gpu", "uid-a") })).toEqual(["prepared", "prepared"]);
   const open = decisionOf({ ...parts, dra: { resourceClaims: [shared] } });
   expect(open.pods.map(({ containers }) => containers[0]?.pending)).toEqual([[DRIVER], [DRIVER]]);
+});
+
+test("the table says of a pod that its claims can be prepared only where some are, and warns below", () => {
+  const table = (of: Json, parts: Json = {}) => {
+    const decision = decisionOf({ dra: { ...dra, ...parts } }, of);
+    const asked = { namespace: "default", name: "p", uid: "uid-p" };
+    return claimsTable({
+      decision,
+      asked,
+      columns: 200,
+      paint: (color, text) => `${color}:${text}`,
+      notesAt: () => [],
+    });
+  };
+  const lines = (of: Json, parts?: Json) => table(of, parts).split("\n").slice(0, 2);
+  const whole = claiming("p", ["gpu"]);
+  expect(lines(whole)).toEqual(["green:its claims can be prepared: default/p", ""]);
+  const ended = { ...whole, status: { phase: "Succeeded" } };
+  expect(table(ended)).toMatch(/^yellow:default\/p: the pod has ended \(Succeeded\): no claim is prepared, .*\n$/);
+  expect(table(pod("p"))).toBe("yellow:default/p: the pod has no claims: nothing is prepared\n");
+  const odd = { drivers: [...drivers, { name: "old.example.com", services: [] }] };
+  expect(lines(whole, odd)).toEqual([
+    "green:its claims can be prepared: default/p",
+    "yellow:old.example.com: the kubelet does not register it: empty list of supported gRPC services (aka supported versions)",
+  ]);
 });
