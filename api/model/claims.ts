@@ -19,7 +19,7 @@ const draCall = () =>
     .describe("one call to a driver, with all claims that it is asked about together");
 export type DraCall = Form<typeof draCall>;
 
-const CLAIM_STATES = ["not-needed", "prepared", "to-prepare", "refused", "not-reached"] as const;
+const CLAIM_STATES = ["not-needed", "prepared", "to-prepare", "to-join", "refused", "not-reached"] as const;
 const podClaim = () =>
   z.strictObject({
     entry: z
@@ -28,12 +28,16 @@ const podClaim = () =>
     claim: z.string().nullable().describe("the ResourceClaim; null: none was made, or which one is not known"),
     state: z
       .enum(CLAIM_STATES)
-      .describe("refused: the one by which the pod does not start; not-reached: it comes after that one"),
+      .describe(
+        "to-join: a pod before this one has it prepared; refused: the one by which the pod does not start; not-reached: it comes after that one",
+      ),
     drivers: z
       .array(
         z.strictObject({
           driver: z.string(),
-          call: z.enum(["done", "to-make", "left-out"]).describe("left-out: no result of it needs the call"),
+          call: z
+            .enum(["done", "to-make", "left-out"])
+            .describe("done: it is not called for this pod; left-out: no result of it needs the call"),
         }),
       )
       .describe("the drivers that have a device in it"),
@@ -105,6 +109,27 @@ const allocationFault = () =>
   });
 export type AllocationFault = Form<typeof allocationFault>;
 
+/** What people should know of what they posted, beside what the kubelet says. */
+const CLAIM_WARNINGS = [
+  "ended",
+  "being-deleted",
+  "gate-off",
+  "no-claims",
+  "claim-elsewhere",
+  "request-without-device",
+  "driver-not-registered",
+  "answer-for-no-claim",
+  "device-not-allocated",
+  "no-cdi-device",
+] as const;
+const claimWarning = () =>
+  z.strictObject({
+    about: z.string().describe("NAMESPACE/NAME of a pod, or a driver"),
+    warning: z.enum(CLAIM_WARNINGS),
+    message: z.string(),
+  });
+export type ClaimWarning = Form<typeof claimWarning>;
+
 const RESOURCE_SOURCES = ["claim", "device-plugin", "node", "nothing"] as const;
 const extendedResource = () =>
   z.strictObject({
@@ -152,6 +177,9 @@ export const claimsDecision = z.lazy(() =>
     givenBack: z.array(givenBack()).describe("what is unprepared now, and for whom"),
     extendedResources: z.array(extendedResource()),
     allocationFaults: z.array(allocationFault()).describe("what is wrong with what the scheduler gave"),
+    warnings: z
+      .array(claimWarning())
+      .describe("why nothing is prepared for the asked pod, and what of drivers and requests leads to no device"),
     health: z.array(containerHealth()).describe("empty while the gate ResourceHealthStatus is off"),
   }),
 );
@@ -192,6 +220,7 @@ const CLAIMS_REASONS = [
   "dra_off",
   "claim_prepared",
   "claim_to_prepare",
+  "claim_to_join",
   "claim_not_needed",
   "claim_refused",
   "driver_left_out",

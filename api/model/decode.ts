@@ -6,6 +6,7 @@ import { isVersion, pathPart, type ResourceList } from "./fields.ts";
 import { type InputIssue, joinPath } from "./input-issue.ts";
 import { LIMITS } from "./limits.ts";
 import { deviceIssues, type Machine } from "./machine.ts";
+import { nearNames } from "./near-name.ts";
 import { withoutNulls } from "./nulls.ts";
 import {
   type ContainerStatus,
@@ -223,8 +224,30 @@ export function issuesOf(error: z.ZodError, input: unknown, at: string): readonl
       input,
       at,
     ),
-    message: cut(lowerFirst(issue.message)),
+    message: cut(missingText(issue, input) ?? lowerFirst(issue.message)),
   }));
+}
+
+/** Says of a required field that it is missing, and which one beside it may have been meant for it; undefined: the fault is another. */
+function missingText(issue: z.core.$ZodIssue, input: unknown): string | undefined {
+  const { code, path, message } = issue;
+  const name = path.at(-1);
+  if (code !== "invalid_type" || !message.endsWith(", received undefined") || typeof name !== "string")
+    return undefined;
+  const beside = Object.keys(membersOf(postedAt(input, path.slice(0, -1)))).filter((one) => one !== name);
+  const [near] = nearNames(name, beside, 1);
+  const meant = near === undefined ? "" : `; there is \`${near}\`: did you mean \`${name}\`?`;
+  return `is missing: expected ${issue.expected}${meant}`;
+}
+/** The value at a path of the checked form: a List may stand for its items, and an object for a list of it alone. */
+function postedAt(input: unknown, path: readonly PropertyKey[]): unknown {
+  let at = input;
+  for (const step of path) {
+    const members = Array.isArray(at) ? at : membersOf(at);
+    if (typeof step !== "number" || Array.isArray(at)) at = (members as Readonly<Record<PropertyKey, unknown>>)[step];
+    else if ("items" in members) at = (members["items"] as readonly unknown[])[step];
+  }
+  return at;
 }
 /** Unknown members are listed by name, and there may be a million of them. */
 const LONGEST_MESSAGE = 1000;

@@ -79,6 +79,69 @@ describe.concurrent("decide that cannot answer", () => {
     );
   });
 
+  describe("files of resource.k8s.io/v1", () => {
+    const CLAIM = `
+  metadata: {name: gpu, uid: u}
+  status:
+    reservedFor:
+    - {resource: pods, name: p, uid: uid-p}`.trimStart();
+    let files = 0;
+    const given = (option: string, text: string) =>
+      run(["decide", "claims", ...SMALL, `--${option}`, file(`claims-${files++}.yaml`, text)]);
+    test.each(["resource-claims", "resource-slices", "device-classes"])(
+      "of --%s may be empty lists",
+      async (option) => {
+        for (const none of ["[]", "{kind: List, items: []}", "{items: []}"])
+          expect(await given(option, none)).toMatchObject({ code: 0, stderr: "" });
+      },
+    );
+    test("may be a list, a List or one object", async () => {
+      for (const text of [
+        `- kind: ResourceClaim\n  ${CLAIM}`,
+        `kind: List\nitems:\n- kind: ResourceClaim\n  ${CLAIM}`,
+        `kind: ResourceClaim\n${CLAIM.replaceAll("\n  ", "\n")}`,
+      ])
+        expect(await given("resource-claims", text)).toMatchObject({ code: 0, stderr: "" });
+    });
+    const MISSING = "is missing: expected ResourceClaim, beside `apiVersion: resource.k8s.io/v1`";
+    test.each([
+      [`kind: List\nitems:\n- kind: ResourceClaim\n  ${CLAIM}\n- ${CLAIM}`, `:8:3: items[1].kind: ${MISSING}`],
+      [`items:\n- ${CLAIM}`, `:2:3: items[0].kind: ${MISSING}`],
+      [`- ${CLAIM}`, `:1:3: [0].kind: ${MISSING}`],
+      [CLAIM.replaceAll("\n  ", "\n"), `:1:1: kind: ${MISSING}`],
+      [
+        "items:\n- {kind: ResourceClaim, metadata: {name: gpu}}\n- {kind: Pod, metadata: {name: p}}",
+        ":3:3: items[1]: is an object of kind `Pod`, and --resource-claims takes ResourceClaims",
+      ],
+    ])("say what they are, or it is told where they do not: %#", async (text, fault) => {
+      const told = await given("resource-claims", text);
+      expect(told).toMatchObject({ code: 2, stdout: "" });
+      expect(told.stderr).toContain(fault);
+    });
+    test("of other kinds are told with the option that takes them", async () => {
+      const pods = await given("resource-claims", "{kind: List, items: [{kind: Pod, spec: {containers: []}}]}");
+      expect(pods.stderr).toMatch(/is an object of kind `List`, .*: give it with --pods\n$/);
+      expect((await given("dra-drivers", "{kind: List, items: [{name: x}]}")).stderr).toMatch(
+        /holds its drivers in `items`, and --dra-drivers takes the list itself/,
+      );
+      expect((await given("node", "[]")).stderr).not.toContain("--devices");
+    });
+    test.each([
+      ["kind: ResourceClaim\n", "", ":5:5"],
+      ["kind: List\nitems:\n- kind: ResourceClaim\n  ", "  ", ":7:7"],
+    ])(
+      "tell the place of an object that lacks a field, and the one that was meant: %#",
+      async (head, indent, place) => {
+        const whole = head + CLAIM.replaceAll("\n  ", `\n${indent}`);
+        const fault = `${place}: dra.resourceClaims[0].status.reservedFor[0].uid: is missing: expected string`;
+        const lacking = await given("resource-claims", whole.replace(", uid: uid-p", ""));
+        expect(lacking.stderr.endsWith(`${fault}\n`)).toBe(true);
+        const near = await given("resource-claims", whole.replace("uid: uid-p", "uids: uid-p"));
+        expect(near.stderr).toContain(`${fault}; there is \`uids\`: did you mean \`uid\`?`);
+      },
+    );
+  });
+
   test("a misspelt field of a DRA driver is told with its line, and a list of something else with its option", async () => {
     const given = (text: string) => run(["decide", "claims", ...SMALL, "--dra-drivers", file("drivers.yaml", text)]);
     const misspelt = await given("- name: gpu.example.com\n  regstered: false\n");

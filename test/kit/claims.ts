@@ -1,7 +1,13 @@
+import { writeClaims } from "../../api/decide/dra/checkpoint.ts";
+import { ClaimInfoCache } from "../../api/decide/dra/claim-info.ts";
+import { decideKind } from "../../api/decide/kinds/index.ts";
+import { decodeAsk } from "../../api/model/asks.ts";
+import type { ClaimsDecision } from "../../api/model/claims.ts";
+import { profileOf } from "../../api/profiles/index.ts";
 import type { ApiObject, TestCluster } from "./cluster.ts";
 import { container } from "./containers.ts";
 import { pod } from "./pods.ts";
-import type { Json } from "./snapshots.ts";
+import { decoded, type Json, snapshot } from "./snapshots.ts";
 
 export const DRIVER = "gpu.example.com";
 
@@ -64,4 +70,22 @@ export function putClaim({ api }: TestCluster, reservedFor: string): void {
   api.put("pods", { metadata: { ...metadata, ...named }, spec: { ...spec, nodeName: "n1" }, status });
   api.put("resourceclaims", claim("gpu", [result("gpu-0")], [reservedFor]) as unknown as ApiObject);
   api.put("resourceslices", slice(["gpu-0"], { nodeName: "n1" }) as unknown as ApiObject);
+}
+
+/** The state in which a pod holds a claim, prepared with device 0. */
+export function stateOf(name: string, podUid: string): { dra_manager_state: string } {
+  const device = { poolName: "n1", deviceName: "0", shareId: null, requestNames: ["gpu"], cdiDeviceIds: ["x=0"] };
+  const info = { namespace: "default", name, uid: `claim-${name}`, podUids: new Set([podUid]), prepared: true };
+  const held = { ...info, unpreparing: false, drivers: new Map([[DRIVER, { devices: [device], skips: [] }]]) };
+  return { dra_manager_state: writeClaims(new ClaimInfoCache(profileOf("1.37").behaviour.claims, [held])) };
+}
+
+/** The answer of the kind `claims` under a kubelet's version, with all reasons; `refused`: there is none. */
+export function decide(parts: Json, asked?: unknown, version = "1.37") {
+  const ask = decodeAsk("claims", asked === undefined ? undefined : { pod: asked });
+  if (!ask.ok) throw new Error(JSON.stringify(ask.error));
+  const question = { snapshot: decoded(snapshot(parts)), facts: {}, ask: ask.value, explain: "full" } as const;
+  const answered = decideKind("claims", question, profileOf(version));
+  if (!answered.ok) return { refused: answered.error };
+  return { ...answered.value, decision: answered.value.decision as ClaimsDecision };
 }

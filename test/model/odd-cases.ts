@@ -50,6 +50,7 @@ function* claims(): Generator<Case> {
     resourceSlices: [dra.slice([{ name: "a", taints: [{ key: "hot", effect: "NoExecute" }] }])],
     drivers: [{ name: dra.DRIVER }],
   };
+  const shared = dra.claim("s", [dra.result("a")], ["p", "q"]);
   const plugin = { devices: [{ resource: "example.com/gpu", id: "gpu-0" }] };
   const off = { kubeletConfiguration: { featureGates: { DRAExtendedResource: false } } };
   const without = { kubeletConfiguration: { featureGates: { DynamicResourceAllocation: false } } };
@@ -69,6 +70,7 @@ function* claims(): Generator<Case> {
     { ...base, pods: [...base.pods, boundPod("b", {}, { nodeName: "other" })], dra: parts },
     { ...base, assignments: { dra_manager_state: "{" } },
     { ...base, dra: { ...parts, preparedClaims: [] } },
+    { ...base, pods: ["p", "q"].map((name) => dra.claiming(name, ["s"])), dra: { ...parts, resourceClaims: [shared] } },
   ])
     yield* each(["claims"], snapshot);
   const left = dra.result("l", { skipNodeOperations: ["*"] });

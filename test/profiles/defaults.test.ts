@@ -123,7 +123,7 @@ const NONE: readonly (readonly [file: string, part: string, what: string])[] = [
   ["api/decide/kinds/probes.ts", "const DEFAULT_GRACE_SECONDS", "a pod's: the API server's SetDefaults_PodSpec"],
   ["api/decide/topology/policy.ts", "const DEFAULT_MAX_NODES", "the topology manager's own, behind an option"],
   ["api/decide/topology/policy.ts", "const DEFAULT_OPTIONS", "the topology manager's own"],
-  ["api/http/openapi/operation.ts", '"memory.available": "100Mi"', "an example"],
+  ["api/documents/kind-examples.ts", '"memory.available": "100Mi"', "an example"],
   ["actuator/lifecycle/spec/pod-spec.ts", "const DEFAULT_GRACE", "a pod's: the API server's SetDefaults_PodSpec"],
   ["actuator/probes/dns/names.ts", "export const systemNames", "of the machine, whose names a probe asks"],
 ];

@@ -4,10 +4,11 @@ import { unknownFieldLines } from "../../../actuator/daemon/configuration-file.t
 import { podFieldsOf } from "../../../actuator/lifecycle/spec/rules.ts";
 import { hasForm } from "../../documents/document-form.ts";
 import type { InputDocument, Origin, Path } from "../../documents/inputs/origin.ts";
-import { misplaced, type PartOption, wrapperOf } from "../../documents/inputs/parts.ts";
+import { misplaced, type PartOption, wrapperOf, wrongKind } from "../../documents/inputs/parts.ts";
 import { isLscpu, machineOfLscpu } from "../../documents/lscpu.ts";
 import { parseDocuments } from "../../documents/parse.ts";
-import { problemText, type ReadProblem } from "../../documents/problem.ts";
+import { placedIssue, problemText, type ReadProblem } from "../../documents/problem.ts";
+import { joinPath } from "../../model/input-issue.ts";
 import { faultOf } from "../../model/json-fault.ts";
 import { err, ok, type Result } from "../../model/result.ts";
 import type { Profile } from "../../profiles/profile.ts";
@@ -63,10 +64,16 @@ export async function readPart(option: Option, path: string): Promise<Result<Rea
 /** What stands at `base` of a document, as the part of an option. Errors: it is something else. */
 export function partOf(option: Option, document: InputDocument, base: Path): Result<ReadPart, Fault> {
   const posted = valueAt(document, base);
+  const wrong = wrongKind(posted, option);
+  if (wrong !== undefined) return fault(EXIT.badInput, placeText(document, base, wrong));
   const why = misplaced(posted, option);
   if (why !== undefined) return fault(EXIT.badInput, `${document.file}: ${why}`);
   return ok({ posted, document, base: [...base, ...wrapperOf(option, posted)] });
 }
+const placeText = (document: InputDocument, base: Path, { at, message }: { at: Path; message: string }): string =>
+  document.hasPlaces
+    ? placedIssue(document, { base, at, message })
+    : `${document.file}: ${joinPath("", at)}: ${message}`;
 
 /**
  * A line for each field of a configuration that a kubelet of that version leaves out; what one tells of its own has the fields of

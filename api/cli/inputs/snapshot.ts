@@ -1,6 +1,6 @@
 import { formText, hasForm } from "../../documents/document-form.ts";
 import { issueText, type Origin } from "../../documents/inputs/origin.ts";
-import { otherOption, PARTS, type PartOption } from "../../documents/inputs/parts.ts";
+import { isAlone, otherOption, PARTS, type PartOption } from "../../documents/inputs/parts.ts";
 import { decodeSnapshot } from "../../model/decode.ts";
 import { type KubeletConfiguration, kubeletConfiguration } from "../../model/kubelet-configuration.ts";
 import { ok, type Result } from "../../model/result.ts";
@@ -153,7 +153,8 @@ async function readParts(
     const { posted, document, base } = part.value;
     const [field, inner] = path;
     input[field] = inner === undefined ? posted : { ...fieldsOf(input[field]), [inner]: posted };
-    if (document !== null) origins.push({ at: path, source: document, base });
+    const at = isAlone(posted, option) ? [...path, 0] : path;
+    if (document !== null) origins.push({ at, source: document, base });
   }
   if (files.pods === undefined) return ok({ madeStatic: [], leftOut: [] });
   const { name } = fieldsOf(fieldsOf(input["node"])["metadata"]);

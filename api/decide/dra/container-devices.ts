@@ -4,7 +4,7 @@ import { podNamespace } from "../../model/pod.ts";
 import { isDraResource, isExtendedResource } from "../../model/resource-name.ts";
 import { err, ok, type Result } from "../../model/result.ts";
 import type { Behaviour } from "../../profiles/profile.ts";
-import { type ClaimInfo, type ClaimInfoCache, type DriverState, driversOf } from "./claim-info.ts";
+import { type ClaimInfo, type ClaimInfoCache, type DriverState, driversOf, type PreparedDevice } from "./claim-info.ts";
 import { claimName } from "./claim-name.ts";
 
 /** A claim that a container uses, and one request of it; an empty one stands for all. */
@@ -15,13 +15,15 @@ interface UsedRequest {
   readonly resource?: string;
 }
 
+/** Whether its driver says that a device is for a request; `""` stands for all. */
+export const isForRequest = ({ requestNames }: PreparedDevice, request: string): boolean =>
+  request === "" || (requestNames ?? []).length === 0 || requestNames?.includes(request) === true;
+
 /** The CDI devices of one request of a claim, driver by driver. kubelet 1.37: cdiDevicesAsList. */
 export const cdiDevices = (info: ClaimInfo, request: string): readonly string[] =>
   driversOf(info)
     .flatMap((driver) => (info.drivers.get(driver) as DriverState).devices ?? [])
-    .filter(
-      ({ requestNames }) => request === "" || (requestNames ?? []).length === 0 || requestNames?.includes(request),
-    )
+    .filter((device) => isForRequest(device, request))
     .flatMap(({ cdiDeviceIds }) => cdiDeviceIds ?? []);
 
 /**

@@ -1,3 +1,4 @@
+import type { DraDriver } from "../../model/resource-claim.ts";
 import { err, ok, type Result } from "../../model/result.ts";
 import type { Behaviour } from "../../profiles/profile.ts";
 import { quote } from "../go/strconv.ts";
@@ -16,6 +17,11 @@ export function chooseService(services: readonly string[]): Result<DraService, s
     `none of services supported by the plugin (${listed(services)}) are supported by the kubelet (${listed(DRA_SERVICES)})`,
   );
 }
+
+/** The service by which the kubelet calls a posted driver. Errors: it does not register it. */
+export const registeredService = ({
+  services = ["v1.DRAPlugin"],
+}: Pick<DraDriver, "services">): Result<DraService, string> => chooseService(services);
 
 /** The gRPC services by which drivers tell the health of their devices, the newest first. kubelet 1.37: healthServicesSupportedByKubelet. */
 export const HEALTH_SERVICES = ["v1.DRAResourceHealth", "v1alpha1.DRAResourceHealth"] as const;

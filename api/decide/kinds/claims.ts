@@ -1,9 +1,8 @@
-import { value } from "../../model/amount.ts";
 import type { PodAsk } from "../../model/ask.ts";
 import {
   type ClaimsDecision,
+  type ClaimWarning,
   type DraCall,
-  type ExtendedResource,
   type PodOfClaims,
   PREPARE_FAILED,
   startFault,
@@ -12,19 +11,16 @@ import type { DecidedOf, ReasonCode, Refusal } from "../../model/decision.ts";
 import {
   type Container,
   containersOf,
-  isTerminal,
   namespacedPodName,
   type Pod,
   podNamespace,
   podRef,
   podUid,
 } from "../../model/pod.ts";
-import type { Dra, DraDriver, ResourceClaim } from "../../model/resource-claim.ts";
-import { CLASS_PREFIX } from "../../model/resource-name.ts";
+import type { Dra, ResourceClaim } from "../../model/resource-claim.ts";
 import { err, ok, type Result } from "../../model/result.ts";
 import { epochMs } from "../../model/units.ts";
 import { type EffectiveAsked, type EffectiveSnapshot, gateOn } from "../../profiles/effective.ts";
-import { listedResources, pluginResources, tellsDevices } from "../allocatable/capacity.ts";
 import { allocationFaults } from "../dra/allocation.ts";
 import { readClaims } from "../dra/checkpoint.ts";
 import {
@@ -36,7 +32,8 @@ import {
   type PreparedDevice,
 } from "../dra/claim-info.ts";
 import { claimName, podClaims } from "../dra/claim-name.ts";
-import { containerDevices, isClaimable, usedRequests } from "../dra/container-devices.ts";
+import { containerDevices, usedRequests } from "../dra/container-devices.ts";
+import { givenExtended } from "../dra/extended-resources.ts";
 import { claimHealth, healthAt, readHealth } from "../dra/health.ts";
 import {
   type CheckedClaim,
@@ -47,8 +44,9 @@ import {
   notRegistered,
   prepareResources,
 } from "../dra/prepare.ts";
-import { chooseService } from "../dra/registration.ts";
+import { registeredService } from "../dra/registration.ts";
 import { claimNames, detachClaims, gonePods } from "../dra/unprepare.ts";
+import { claimsElsewhere, driverWarnings, isLeaving, nothingPrepared, requestsWithoutDevice } from "../dra/warnings.ts";
 import { podNames, podOfAsk } from "../managers/node.ts";
 import { podsHere, podsOfNode } from "../pods/node-pods.ts";
 import { Reasons } from "../reasons.ts";
@@ -69,7 +67,7 @@ export function decideClaims({ snapshot, ask, explain }: EffectiveAsked<PodAsk>)
     const decision = { ...NOTHING, startErrors: [read.error] };
     return ok({ decision, verdict: "kubelet-refuses", reasons: reasons.list, needs: [], next: null });
   }
-  const candidates = asked.value === null ? podsHere(snapshot) : [asked.value];
+  const candidates = (asked.value === null ? podsHere(snapshot) : [asked.value]).filter((pod) => !isLeaving(pod));
   const node = nodeOf(snapshot, read.value, reasons);
   const isServed = gateOn(snapshot.kubeletConfiguration, "DynamicResourceAllocation");
   const claiming = candidates.filter((pod) => podClaims(pod, node.sources.gates.extended).length > 0);
@@ -80,7 +78,7 @@ export function decideClaims({ snapshot, ask, explain }: EffectiveAsked<PodAsk>)
   if (claiming.length === 0 && node.cache.list().length === 0) reasons.add("no_claims", "node", "pods");
   if (needs.includes(CLAIMS) && asked.value !== null)
     return err({ code: "needs_input", message: NO_CLAIMS, needs: [CLAIMS] });
-  const prepares = asked.value === null || !isServed ? using : [asked.value];
+  const prepares = asked.value === null || !isServed ? using : candidates;
   const pods = needs.includes(CLAIMS) ? [] : prepares;
   const decision = decisionOf(node, asked.value, pods);
   if (decision.extendedResources.some(({ by }) => by === null)) needs.push("node.status.allocatable");
@@ -96,6 +94,7 @@ const NOTHING: ClaimsDecision = {
   givenBack: [],
   extendedResources: [],
   allocationFaults: [],
+  warnings: [],
   health: [],
 };
 
@@ -104,10 +103,12 @@ interface Node {
   readonly snapshot: EffectiveSnapshot;
   readonly dra: Dra;
   readonly cache: ClaimInfoCache;
+  /** The claims that are prepared before any pod is looked at, by uid. */
+  readonly prepared: ReadonlySet<string>;
+  /** `UID DRIVER` of the claims whose driver's answer is not posted. */
+  readonly unanswered: Set<string>;
+  readonly warnings: ClaimWarning[];
   readonly sources: ClaimSources;
-  /** Extended resources of its device plugins, and those that its status lists. */
-  readonly plugins: ReadonlySet<string>;
-  readonly listed: ReadonlySet<string>;
   readonly reasons: ClaimReasons;
 }
 
@@ -140,7 +141,7 @@ function nodeOf(snapshot: EffectiveSnapshot, cache: ClaimInfoCache, reasons: Cla
   const { dra = {}, kubeletConfiguration: config } = snapshot;
   const isKnown = dra.drivers !== undefined;
   const registered = new Set(
-    (dra.drivers ?? []).filter((one) => (one.registered ?? true) && serviceOf(one) !== null).map(({ name }) => name),
+    (dra.drivers ?? []).filter((one) => (one.registered ?? true) && registeredService(one).ok).map(({ name }) => name),
   );
   const sources = {
     gates: {
@@ -151,8 +152,9 @@ function nodeOf(snapshot: EffectiveSnapshot, cache: ClaimInfoCache, reasons: Cla
     claim: (namespace: string, name: string) => findClaim(dra, namespace, name),
     isRegistered: (driver: string) => !isKnown || registered.has(driver),
   };
-  const [plugins, listed] = [pluginResources(snapshot), listedResources(snapshot)];
-  return { snapshot, dra, cache, sources, plugins, listed, reasons };
+  const prepared = new Set(cache.list().flatMap(({ prepared, uid }) => (prepared ? [uid] : [])));
+  const found = { unanswered: new Set<string>(), warnings: [] };
+  return { snapshot, dra, cache, prepared, ...found, sources, reasons };
 }
 const findClaim = ({ resourceClaims = [] }: Dra, namespace: string, name: string): ResourceClaim | undefined =>
   resourceClaims.find(({ metadata }) => (metadata.namespace ?? "default") === namespace && metadata.name === name);
@@ -161,17 +163,19 @@ function decisionOf(node: Node, asked: Pod | null, pods: readonly Pod[]): Claims
   const { snapshot, cache, reasons, dra } = node;
   const names = podNames(asked === null ? podsOfNode(snapshot) : [...podsOfNode(snapshot), asked]);
   const known = cache.list().map((info) => knownClaim(info, names));
-  const health = healthOf(node, asked === null ? podsHere(snapshot) : pods);
-  const extendedResources = (asked === null ? podsHere(snapshot) : pods).flatMap((pod) => extendedOf(node, pod));
+  const health = healthOf(node, asked === null ? podsHere(snapshot) : [asked]);
+  const { extended } = node.sources.gates;
+  const extendedResources = givenExtended(snapshot, asked === null ? podsHere(snapshot) : pods, extended, reasons);
   const claims = [...new Set(pods.flatMap((pod) => claimsOf(node, pod)))];
   const faults = allocationFaults(claims, dra, snapshot.node);
   for (const { claim, device, fault, message } of faults) {
     reasons.add("allocation_fault", claim, "allocation", { device, fault, message });
   }
+  node.warnings.push(...warningsOf(node, asked, pods, claims));
   // the last, since it enters the pods at their claims
   const prepared = pods.map((pod) => preparedPod(node, pod));
   // and after them, since who joins a claim in time keeps it from being given back
-  const givenBack = givenBackOf(node, names, pods);
+  const givenBack = givenBackOf(node, names, asked);
   const [of] = asked === null ? [] : prepared;
   const message = of?.message ?? null;
   return {
@@ -182,8 +186,29 @@ function decisionOf(node: Node, asked: Pod | null, pods: readonly Pod[]): Claims
     givenBack,
     extendedResources,
     allocationFaults: faults,
+    warnings: node.warnings,
     health,
   };
+}
+function warningsOf(
+  { snapshot, dra, cache, prepared, sources }: Node,
+  asked: Pod | null,
+  pods: readonly Pod[],
+  claims: readonly ResourceClaim[],
+): readonly ClaimWarning[] {
+  const { extended } = sources.gates;
+  const served = gateOn(snapshot.kubeletConfiguration, "DynamicResourceAllocation");
+  const holds =
+    snapshot.assignments?.dra_manager_state === undefined
+      ? null
+      : cache.ofPod((asked && podUid(asked)) ?? "").length > 0;
+  const nothing = asked === null ? undefined : nothingPrepared(asked, { served, extended, holds });
+  const open = claims.filter(({ metadata }) => !prepared.has(metadata.uid ?? ""));
+  return [
+    ...(nothing === undefined ? [] : [nothing]),
+    ...pods.flatMap((pod) => claimsElsewhere(pod, dra, extended)),
+    ...driverWarnings(dra, open, cache),
+  ];
 }
 
 const claimsOf = ({ sources }: Node, pod: Pod): readonly ResourceClaim[] =>
@@ -215,10 +240,9 @@ function knownClaim(info: ClaimInfo, names: ReturnType<typeof podNames>): Claims
 
 /** The calls that the pod's claims would take, by driver, and what its containers get. */
 function preparedPod(node: Node, pod: Pod): PodOfClaims {
-  const { cache, dra, sources, reasons } = node;
+  const { cache, dra, sources, unanswered, reasons } = node;
   const claims = podClaimsOf(node, pod);
   const calls: DraCall[] = [];
-  const unanswered = new Set<string>();
   const steps = prepareResources(cache, pod, sources);
   let step = steps.next();
   while (step.done !== true) {
@@ -230,7 +254,7 @@ function preparedPod(node: Node, pod: Pod): PodOfClaims {
     step = steps.next(answerOf(dra, step.value, unanswered));
   }
   const error = step.value;
-  const containers = error === undefined ? containersOf(pod).map((one) => containerOf(node, pod, one, unanswered)) : [];
+  const containers = error === undefined ? containersOf(pod).map((one) => containerOf(node, pod, one)) : [];
   const at = namespacedPodName(pod);
   if (error !== undefined) reasons.add("claim_refused", at, "message", { message: error });
   for (const { container, cdiDevices, pending } of containers) {
@@ -249,7 +273,7 @@ function preparedPod(node: Node, pod: Pod): PodOfClaims {
 }
 
 /** How each claim of the pod stands before anything is done. */
-function podClaimsOf({ cache, sources, reasons }: Node, pod: Pod): PodOfClaims["claims"] {
+function podClaimsOf({ cache, prepared, sources, reasons }: Node, pod: Pod): PodOfClaims["claims"] {
   let isRefused = false;
   const at = namespacedPodName(pod);
   return podClaims(pod, sources.gates.extended).map((podClaim) => {
@@ -266,15 +290,21 @@ function podClaimsOf({ cache, sources, reasons }: Node, pod: Pod): PodOfClaims["
     const { claim } = checked.value;
     const info = cache.get(podNamespace(pod), claim.metadata.name);
     const isPrepared = info?.prepared === true;
+    const state = !isPrepared ? "to-prepare" : prepared.has(info.uid) ? "prepared" : "to-join";
     const drivers = driversTold(info?.drivers ?? checked.value.drivers, isPrepared);
     const numbers = { claim: claim.metadata.name, drivers: drivers.map(({ driver }) => driver).join(",") };
-    reasons.add(isPrepared ? "claim_prepared" : "claim_to_prepare", at, "claims", numbers);
+    reasons.add(STATE_REASON[state], at, "claims", numbers);
     for (const { driver, call } of drivers) {
       if (call === "left-out") reasons.add("driver_left_out", at, "claims", { claim: claim.metadata.name, driver });
     }
-    return { ...head, state: isPrepared ? "prepared" : "to-prepare", drivers };
+    return { ...head, state, drivers };
   });
 }
+const STATE_REASON = {
+  prepared: "claim_prepared",
+  "to-prepare": "claim_to_prepare",
+  "to-join": "claim_to_join",
+} as const;
 const isStale = (cache: ClaimInfoCache, { claim: { metadata } }: CheckedClaim): boolean => {
   const info = cache.get(metadata.namespace ?? "default", metadata.name);
   return info !== undefined && info.uid !== (metadata.uid ?? "");
@@ -288,12 +318,8 @@ const driversTold = (drivers: CheckedClaim["drivers"], isPrepared: boolean): Pod
 const driverOf = ({ drivers = [] }: Dra, name: string) => drivers.find((one) => one.name === name);
 function callOf(dra: Dra, { driver, operation, claims }: DriverCall): DraCall {
   const known = driverOf(dra, driver);
-  return { driver, service: known === undefined ? null : serviceOf(known), operation, claims };
-}
-/** Null: the kubelet does not register it. */
-function serviceOf({ services = ["v1.DRAPlugin"] }: DraDriver) {
-  const service = chooseService(services);
-  return service.ok ? service.value : null;
+  const service = known === undefined ? undefined : registeredService(known);
+  return { driver, service: service?.ok === true ? service.value : null, operation, claims };
 }
 /** The posted answer of a driver; a claim of which nothing is posted counts as prepared, with devices that are not known. */
 function answerOf(dra: Dra, { driver, claims }: DriverCall, unanswered: Set<string>): DriverAnswer {
@@ -315,17 +341,19 @@ function answerOf(dra: Dra, { driver, claims }: DriverCall, unanswered: Set<stri
 }
 
 function containerOf(
-  { cache, sources }: Node,
+  { cache, sources, unanswered, warnings }: Node,
   pod: Pod,
   container: Container,
-  unanswered: ReadonlySet<string>,
 ): PodOfClaims["containers"][number] {
   const devices = containerDevices(cache, pod, container, sources.gates.extended);
   const used = usedRequests(pod, container, sources.gates.extended, cache.behaviour);
   const infos = (used.ok ? used.value : []).map(({ claim }) => cache.get(podNamespace(pod), claim));
-  const pending = infos.flatMap((info) =>
-    info === undefined ? [] : driversOf(info).filter((driver) => unanswered.has(`${info.uid} ${driver}`)),
-  );
+  const pendingOf = (info: ClaimInfo): readonly string[] =>
+    driversOf(info).filter((driver) => unanswered.has(`${info.uid} ${driver}`));
+  const pending = infos.flatMap((info) => (info === undefined ? [] : pendingOf(info)));
+  const isOpen = (info: ClaimInfo): boolean => pendingOf(info).length > 0;
+  const request = { claim: sources.claim, extended: sources.gates.extended, isOpen };
+  warnings.push(...requestsWithoutDevice(cache, pod, container, request));
   return {
     container: container.name,
     cdiDevices: devices.ok ? devices.value : [],
@@ -334,17 +362,15 @@ function containerOf(
   };
 }
 
-/** Pods that have ended give back once their containers have stopped; those that nobody knows any more, at the next look. */
-function givenBackOf(
-  node: Node,
-  names: ReturnType<typeof podNames>,
-  asked: readonly Pod[],
-): ClaimsDecision["givenBack"] {
+/** Pods that have ended, or are being deleted, give back once their containers have stopped; those that nobody knows any more, at the next look. */
+function givenBackOf(node: Node, names: ReturnType<typeof podNames>, asked: Pod | null): ClaimsDecision["givenBack"] {
   const { snapshot, cache, sources } = node;
-  const active = podsHere(snapshot);
-  const ended = podsOfNode(snapshot).filter((pod) => isTerminal(pod) && cache.ofPod(podUid(pod) ?? "").length > 0);
-  const known = new Set([...active, ...ended, ...asked].map((pod) => podUid(pod) ?? ""));
-  const stopped = ended.map((pod) => {
+  const here = new Map([...podsOfNode(snapshot), ...(asked === null ? [] : [asked])].map((pod) => [podUid(pod), pod]));
+  const leaving = [...here.values()].filter((pod) => isLeaving(pod) && cache.ofPod(podUid(pod) ?? "").length > 0);
+  const known = new Set(
+    [...podsHere(snapshot), ...leaving, ...(asked === null ? [] : [asked])].map((pod) => podUid(pod) ?? ""),
+  );
+  const stopped = leaving.map((pod) => {
     const of = claimNames(cache, pod, sources.gates.extended);
     const names = of.ok ? of.value : [];
     const back = backOf(node, podUid(pod) ?? "", podNamespace(pod), names);
@@ -372,56 +398,6 @@ function backOf({ cache, dra, sources, reasons }: Node, uid: string, namespace: 
     error: error ?? null,
   };
 }
-
-/** Who gives a container each extended resource that it asks for. kubelet 1.36: isDRAExtendedResource, isDevicePluginResource. */
-function extendedOf(node: Node, pod: Pod): readonly ExtendedResource[] {
-  const { snapshot, dra, cache, sources, reasons } = node;
-  const { claimedDevicesLeft } = snapshot.kubeletConfiguration.profile.behaviour;
-  const made = pod.status?.extendedResourceClaimStatus;
-  const at = namespacedPodName(pod);
-  return containersOf(pod).flatMap(({ name: container, resources }) =>
-    Object.entries(resources?.requests ?? {}).flatMap(([resource, { amount }]) => {
-      if (value(amount) === 0 || !isClaimable(resource, cache.behaviour)) return [];
-      const mapped = (made?.requestMappings ?? []).filter(
-        (one) => one.containerName === container && one.resourceName === resource,
-      );
-      const isClaimed = mapped.length > 0 && sources.gates.extended;
-      const plugin = node.plugins.has(resource);
-      const numbers = { container, resource };
-      const [by, code] = sourceOf(node, resource, isClaimed);
-      reasons.add(code, at, "extendedResources", numbers);
-      if (mapped.length > 0 && !sources.gates.extended)
-        reasons.add("resource_gate_off", at, "extendedResources", numbers);
-      if (isClaimed && plugin && !claimedDevicesLeft) reasons.add("resource_by_both", at, "extendedResources", numbers);
-      const claim = mapped.length > 0 ? (made?.resourceClaimName ?? "") : null;
-      const requests = mapped.map(({ requestName = "" }) => requestName);
-      return [
-        { pod: podRef(pod), container, resource, by, claim, requests, classes: classesOf(dra, resource), plugin },
-      ];
-    }),
-  );
-}
-function sourceOf(
-  { snapshot, plugins, listed }: Node,
-  resource: string,
-  isClaimed: boolean,
-): readonly [ExtendedResource["by"], ReasonCode<"claims">] {
-  if (isClaimed) return ["claim", "resource_by_claim"];
-  const isTold = tellsDevices(snapshot);
-  if (plugins.has(resource)) return ["device-plugin", isTold ? "resource_by_plugin" : "resource_listed"];
-  if (listed.has(resource)) return ["node", "resource_counted"];
-  const { capacity, allocatable } = snapshot.node?.status ?? {};
-  return isTold || (capacity ?? allocatable) !== undefined
-    ? ["nothing", "resource_by_nothing"]
-    : [null, "resource_not_known"];
-}
-const classesOf = ({ deviceClasses = [] }: Dra, resource: string): readonly string[] =>
-  deviceClasses
-    .filter(
-      ({ metadata, spec }) => spec?.extendedResourceName === resource || resource === `${CLASS_PREFIX}${metadata.name}`,
-    )
-    .map(({ metadata }) => metadata.name)
-    .sort();
 
 const lacksTime = ({ kubeletConfiguration: config, assignments, observedAt }: EffectiveSnapshot): boolean =>
   gateOn(config, "ResourceHealthStatus") && assignments?.dra_health_state !== undefined && observedAt === undefined;

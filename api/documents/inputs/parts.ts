@@ -1,5 +1,7 @@
 import { configurationPath } from "../../model/kubelet-configuration.ts";
+import { fieldsOf, isObject } from "../../model/own.ts";
 import { type DocumentForm, formOf, formText, hasForm, isConfiguration } from "../document-form.ts";
+import type { Path } from "../problem.ts";
 
 /** One option a part of a snapshot, and where it stands in it. */
 export const PARTS = [
@@ -142,10 +144,13 @@ const TAKES: Readonly<Record<Exclude<PartOption, "pods">, readonly DocumentForm[
 
 /** Why a document is nothing for an option: what it is, what was wanted, and which option takes it. `undefined` where it fits. */
 export function misplaced(value: unknown, option: Exclude<PartOption, "pods">): string | undefined {
-  const fits = option === "config" ? isConfiguration(value) : TAKES[option].some((form) => hasForm(value, form));
+  if (option === "dra-drivers" && isObject(value) && value["items"] !== undefined)
+    return "holds its drivers in `items`, and --dra-drivers takes the list itself: leave out `items` and what stands beside it";
+  const listed = asList(value, option);
+  const fits = option === "config" ? isConfiguration(value) : TAKES[option].some((form) => hasForm(listed, form));
   // its members are looked through, and each that is wrong is told at its place
   if (option === "dra-drivers" && Array.isArray(value) && formOf(value) === undefined) return undefined;
-  if (fits || (MAY_BE_EMPTY.includes(option) && isEmptyList(value))) return undefined;
+  if (fits || (MAY_BE_EMPTY.includes(option) && isEmptyList(listed))) return undefined;
   const wanted = PARTS.find((part) => part.option === option)?.what;
   return `is ${formText(value)}, and --${option} takes ${wanted}${otherOption(value)}`;
 }
@@ -156,6 +161,39 @@ const isEmptyList = (value: unknown): boolean => {
   const { kind, items } = (value ?? {}) as { kind?: unknown; items?: unknown };
   return (kind === undefined || kind === "List") && Array.isArray(items) && items.length === 0;
 };
+
+/** The options that take objects of one kind of resource.k8s.io/v1: a List or a list of them, or one alone. */
+const KINDS: Partial<Record<PartOption, string>> = {
+  "resource-claims": "ResourceClaim",
+  "resource-slices": "ResourceSlice",
+  "device-classes": "DeviceClass",
+};
+/** A list of such objects is taken as a List of them. */
+const asList = (value: unknown, option: PartOption): unknown =>
+  KINDS[option] !== undefined && Array.isArray(value) ? { items: value as unknown } : value;
+/** Whether the document of an option is one object in the place of a List. */
+export const isAlone = (value: unknown, option: PartOption): boolean =>
+  KINDS[option] !== undefined && isObject(value) && value["items"] === undefined;
+
+/** Where the first object of a document stands that does not say what an option takes, and what is wrong with it; undefined: there is none, or all are something else. */
+export function wrongKind(
+  value: unknown,
+  option: PartOption,
+): { readonly at: Path; readonly message: string } | undefined {
+  const kind = KINDS[option];
+  const list = asList(value, option);
+  if (kind === undefined || !isObject(list) || (list["kind"] !== undefined && list["kind"] !== "List"))
+    return undefined;
+  const items: readonly unknown[] = Array.isArray(list["items"]) ? list["items"] : [list];
+  const first = items.findIndex((item) => fieldsOf(item)["kind"] !== kind);
+  if (first < 0) return undefined;
+  const at = items[0] === list ? [] : Array.isArray(value) ? [first] : ["items", first];
+  const item = items[first];
+  if (isObject(item) && item["kind"] === undefined && (at.length > 0 || item["metadata"] !== undefined))
+    return { at: [...at, "kind"], message: `is missing: expected ${kind}, beside \`apiVersion: resource.k8s.io/v1\`` };
+  const isMixed = items.some((one) => !isObject(one) || one["kind"] === kind);
+  return isMixed ? { at, message: `is ${formText(item)}, and --${option} takes ${kind}s` } : undefined;
+}
 
 /** The forms to give in the place of forms that no option takes since they describe one thing only. */
 export const INSTEAD: Partial<Record<DocumentForm, string>> = {
@@ -169,6 +207,7 @@ export const INSTEAD: Partial<Record<DocumentForm, string>> = {
 
 /** `: give it with --stats`, where an option takes such a document; what to give instead, where none does. */
 export function otherOption(value: unknown): string {
+  if (Array.isArray(value) && value.length === 0) return "";
   const form = formOf(value);
   if (form === "snapshot") return ": give it with --snapshot";
   const { kind, items } = (value ?? {}) as { kind?: unknown; items?: unknown };

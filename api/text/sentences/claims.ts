@@ -13,6 +13,7 @@ export const CLAIMS_SENTENCES = {
     n["drivers"] === ""
       ? `${n["claim"]} has no device: no driver is called`
       : `${n["claim"]} is to be prepared by ${n["drivers"]}`,
+  claim_to_join: (n) => `${n["claim"]} is prepared for a pod before this one: no driver is called again`,
   cdi_devices_given: (n) => `container ${n["container"]} gets ${n["devices"]}`,
   devices_not_known: (n) => `what container ${n["container"]} gets is known once ${n["drivers"]} has answered`,
   driver_left_out: (n) => `no result of ${n["driver"]} in ${n["claim"]} needs NodePrepareResources: it is not called`,

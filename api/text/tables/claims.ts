@@ -1,4 +1,4 @@
-import type { ClaimsDecision, DraCall, PodOfClaims } from "../../model/claims.ts";
+import type { ClaimsDecision, ClaimWarning, DraCall, PodOfClaims } from "../../model/claims.ts";
 import { namespacedName } from "../../model/forms.ts";
 import { type Color, printable } from "../style.ts";
 import { table } from "../table.ts";
@@ -7,13 +7,16 @@ import { caption, listText, podName, type Shown, sections } from "./shown.ts";
 /** The claims of each pod and what its containers get of them, what is given back, and what is wrong with an allocation. */
 export function claimsTable(shown: Shown<ClaimsDecision>): string {
   const { decision, paint } = shown;
-  const { startErrors, pods, known } = decision;
+  const { startErrors, pods, known, warnings } = decision;
   if (startErrors.length > 0) {
     return startErrors.map((error) => paint("red", `the kubelet does not start: ${printable(error)}\n`)).join("");
   }
-  const nothing = pods.length === 0 && known.length === 0 ? caption(shown, "no claim of the node is known") : "";
+  const nothing =
+    pods.length === 0 && known.length === 0 && !warnings.some(isNothing)
+      ? caption(shown, "no claim of the node is known")
+      : "";
   return sections(
-    `${endText(shown)}${nothing}`,
+    `${endText(shown)}${warningsText(shown)}${nothing}`,
     podsTable(shown),
     callsTable(shown),
     containersTable(shown),
@@ -26,19 +29,27 @@ export function claimsTable(shown: Shown<ClaimsDecision>): string {
 }
 
 function endText({ decision, asked, paint }: Shown<ClaimsDecision>): string {
-  const { pods, refusal } = decision;
+  const { pods, refusal, warnings } = decision;
   if (refusal !== null && asked !== undefined) {
     return paint("red", `refused: ${podName(asked)}: ${printable(`${refusal.reason}: ${refusal.message}`)}\n`);
   }
+  if (asked !== undefined && warnings.some(isNothing)) return "";
   if (asked !== undefined) return paint("green", `its claims can be prepared: ${podName(asked)}\n`);
   const stuck = pods.filter(({ message }) => message !== null);
   return stuck.map(({ pod, message }) => paint("red", `${podName(pod)}: ${printable(message ?? "")}\n`)).join("");
 }
 
+/** Why nothing is prepared for the pod that was asked about. */
+const isNothing = ({ warning }: ClaimWarning): boolean =>
+  ["ended", "being-deleted", "gate-off", "no-claims"].includes(warning);
+const warningsText = ({ decision, paint }: Shown<ClaimsDecision>): string =>
+  decision.warnings.map(({ about, message }) => paint("yellow", `${printable(`${about}: ${message}`)}\n`)).join("");
+
 const STATE_COLOR: Readonly<Record<PodOfClaims["claims"][number]["state"], Color>> = {
   "not-needed": "dim",
   prepared: "green",
   "to-prepare": "yellow",
+  "to-join": "yellow",
   refused: "red",
   "not-reached": "dim",
 };

@@ -1,5 +1,5 @@
 import { type DeviceState, healthAt, readHealth } from "../../decide/dra/health.ts";
-import { chooseService } from "../../decide/dra/registration.ts";
+import { registeredService } from "../../decide/dra/registration.ts";
 import { type ClaimsDecision, startFault } from "../../model/claims.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
 import { epochMs } from "../../model/units.ts";
@@ -37,7 +37,7 @@ export function claimsSection(known: Known, lists: Lists): Html {
     "claims",
     TITLE,
     html`${decision.startErrors.map((error) => html`<p class="note bad">The kubelet does not start: ${error}</p>`)}
-${lacks}${claimsTable(decision, lists)}
+${lacks}${decision.warnings.map(({ about, message }) => html`<p class="note">${about}: ${message}</p>`)}${claimsTable(decision, lists)}
 ${driversTable(snapshot, decision)}`,
     lists.asked !== null,
     stuck.length === 0 ? "" : html`<span class="tag bad">${count} not start</span>`,
@@ -52,9 +52,15 @@ interface ClaimLine {
   readonly drivers: string;
   readonly why: string;
 }
-const TONE: Readonly<Record<string, string>> = { prepared: "good", "to-prepare": "warn", refused: "bad" };
+const TONE: Readonly<Record<string, string>> = {
+  prepared: "good",
+  "to-prepare": "warn",
+  "to-join": "warn",
+  refused: "bad",
+};
 const WORDS: Readonly<Record<string, string>> = {
   "to-prepare": "to prepare",
+  "to-join": "to join",
   "not-needed": "not needed",
   "not-reached": "not reached",
 };
@@ -129,7 +135,7 @@ type Driver = NonNullable<NonNullable<Snapshot["dra"]>["drivers"]>[number];
 function registeredIn(isOpen: boolean, driver: Driver | undefined): readonly [tone: string, word: string] {
   if (isOpen) return ["", "not known"];
   if (driver === undefined || driver.registered === false) return ["bad", "not registered"];
-  const service = chooseService(driver.services ?? ["v1.DRAPlugin"]);
+  const service = registeredService(driver);
   return service.ok ? ["good", service.value] : ["bad", "no service that the kubelet has"];
 }
 

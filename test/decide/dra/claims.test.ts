@@ -1,24 +1,11 @@
 import { describe, expect, test } from "vitest";
-import { writeClaims } from "../../../api/decide/dra/checkpoint.ts";
-import { ClaimInfoCache } from "../../../api/decide/dra/claim-info.ts";
-import { decideKind } from "../../../api/decide/kinds/index.ts";
-import { decodeAsk } from "../../../api/model/asks.ts";
 import type { ClaimsDecision } from "../../../api/model/claims.ts";
-import { profileOf } from "../../../api/profiles/index.ts";
-import { answer, claim, claiming, DRIVER, result, slice } from "../../kit/claims.ts";
+import { answer, claim, claiming, DRIVER, decide, result, slice, stateOf } from "../../kit/claims.ts";
 import { container } from "../../kit/containers.ts";
 import { node } from "../../kit/nodes.ts";
 import { pod } from "../../kit/pods.ts";
-import { decoded, type Json, snapshot } from "../../kit/snapshots.ts";
+import type { Json } from "../../kit/snapshots.ts";
 
-function decide(parts: Json, asked?: unknown, version = "1.37") {
-  const ask = decodeAsk("claims", asked === undefined ? undefined : { pod: asked });
-  if (!ask.ok) throw new Error(JSON.stringify(ask.error));
-  const question = { snapshot: decoded(snapshot(parts)), facts: {}, ask: ask.value, explain: "full" } as const;
-  const answered = decideKind("claims", question, profileOf(version));
-  if (!answered.ok) return { refused: answered.error };
-  return { ...answered.value, decision: answered.value.decision as ClaimsDecision };
-}
 /** The decision about a pod with claims. */
 function decided(dra: Json, asked: unknown, version?: string): ClaimsDecision {
   const answered = decide({ dra }, asked, version);
@@ -27,14 +14,6 @@ function decided(dra: Json, asked: unknown, version?: string): ClaimsDecision {
 }
 const drivers = [{ name: DRIVER, answers: [answer("gpu", ["0"])] }];
 const gpu = claim("gpu", [result("0")], ["p"]);
-/** The state in which a pod holds a claim, prepared with device 0. */
-function stateOf(name: string, podUid: string): { dra_manager_state: string } {
-  const device = { poolName: "n1", deviceName: "0", shareId: null, requestNames: ["gpu"], cdiDeviceIds: ["x=0"] };
-  const info = { namespace: "default", name, uid: `claim-${name}`, podUids: new Set([podUid]), prepared: true };
-  const held = { ...info, unpreparing: false, drivers: new Map([[DRIVER, { devices: [device], skips: [] }]]) };
-  return { dra_manager_state: writeClaims(new ClaimInfoCache(profileOf("1.37").behaviour.claims, [held])) };
-}
-
 describe("the claims of a pod", () => {
   test("are prepared by their drivers, and its containers get what those answer", () => {
     const decision = decided({ resourceClaims: [gpu], drivers }, claiming("p", ["gpu"]));
