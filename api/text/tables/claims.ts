@@ -7,7 +7,7 @@ import { caption, listText, podName, type Shown, sections } from "./shown.ts";
 /** The claims of each pod and what its containers get of them, what is given back, and what is wrong with an allocation. */
 export function claimsTable(shown: Shown<ClaimsDecision>): string {
   const { decision, paint } = shown;
-  const { startErrors, pods, known, warnings } = decision;
+  const { startErrors, pods, known, warnings = [] } = decision;
   if (startErrors.length > 0) {
     return startErrors.map((error) => paint("red", `the kubelet does not start: ${printable(error)}\n`)).join("");
   }
@@ -29,7 +29,7 @@ export function claimsTable(shown: Shown<ClaimsDecision>): string {
 }
 
 function endText({ decision, asked, paint }: Shown<ClaimsDecision>): string {
-  const { pods, refusal, warnings } = decision;
+  const { pods, refusal, warnings = [] } = decision;
   if (refusal !== null && asked !== undefined) {
     return paint("red", `refused: ${podName(asked)}: ${printable(`${refusal.reason}: ${refusal.message}`)}\n`);
   }
@@ -42,8 +42,8 @@ function endText({ decision, asked, paint }: Shown<ClaimsDecision>): string {
 /** Why nothing is prepared for the pod that was asked about. */
 const isNothing = ({ warning }: ClaimWarning): boolean =>
   ["ended", "being-deleted", "gate-off", "no-claims"].includes(warning);
-const warningsText = ({ decision, paint }: Shown<ClaimsDecision>): string =>
-  decision.warnings.map(({ about, message }) => paint("yellow", `${printable(`${about}: ${message}`)}\n`)).join("");
+const warningsText = ({ decision: { warnings = [] }, paint }: Shown<ClaimsDecision>): string =>
+  warnings.map(({ about, message }) => paint("yellow", `${printable(`${about}: ${message}`)}\n`)).join("");
 
 const STATE_COLOR: Readonly<Record<PodOfClaims["claims"][number]["state"], Color>> = {
   "not-needed": "dim",

@@ -86,7 +86,7 @@ function queueTable({ decision, columns, paint }: Shown<ResizeDecision>): string
 }
 
 function oneResize(one: PodResize, shown: Shown<ResizeDecision>): string {
-  const { pod, status, check, message, isRetried, preempt, resources, shrinks, leave, changes } = one;
+  const { pod, status, check, message, isRetried, preempt, resources, shrinks = [], leave, changes } = one;
   const { paint, isExact = false } = shown;
   const cost = preempt.length === 0 ? "" : `, and ${paint("red", `ends ${many(preempt.length, "pod")} for it`)}`;
   const when = isRetried
