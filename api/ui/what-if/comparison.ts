@@ -32,6 +32,7 @@ import {
   plansOf,
   rememberedOf,
   type StoredBase,
+  settleEmpty,
 } from "./assemble.ts";
 import { type Change, configurationFault, type ReadChange } from "./change.ts";
 import { type FormFault, type Given, machineNamed } from "./fields.ts";
@@ -98,11 +99,18 @@ export function beforeOf(
     ),
     ...passedOver("files", rest.isNothing ? [] : wrong.map((text) => `${text}; passed over`)),
     ...passedOver("paste", pasted?.passed ?? []),
+    ...rest.settled.told.map(({ source, text }): FormFault => {
+      const isPasted = pasted?.parts.some((part) => part.source === source) === true;
+      return { field: isPasted ? "paste" : "files", text };
+    }),
   ];
   tell(pasted === null ? "files" : "paste", assembled.faults);
   tell("machine", chosen.faults);
   tell(ofAll.length === 0 && pasted !== null ? "paste" : "files", found.faults);
-  const { kept, lost } = keptOf(known ?? {}, fileParts);
+  const { kept, lost } = keptOf(
+    known ?? {},
+    rest.settled.parts.filter((part) => fileParts.includes(part)),
+  );
   const { assumed, snapshot: timed } = withTime(found.snapshot, nowMs);
   return {
     snapshot: faults.length === 0 ? timed : null,
@@ -120,13 +128,15 @@ const passedOver = (field: FormFault["field"], all: readonly string[]): readonly
 /** What is given of a node with these parts, and what is wrong with it. */
 function putTogether(stored: Fields | null, known: Fields | null, parts: readonly Part[], texts: Given["texts"]) {
   const isWhole = parts.some(({ part }) => part === "snapshot");
-  const assembled = assemble(merged(isWhole ? {} : stored, known), parts);
+  const base = merged(isWhole ? {} : stored, known);
+  const settled = settleEmpty(base, parts);
+  const assembled = assemble(base, settled.parts);
   const chosen = withChoices(assembled.input, texts);
   const isNothing = Object.keys(chosen.input).length === 0;
   const found: Checked = isNothing
     ? { snapshot: null, faults: [], wrong: new Set(), kept: null }
     : checked({ ...assembled, input: chosen.input });
-  return { assembled, chosen, isNothing, isWhole, checked: found };
+  return { settled, assembled, chosen, isNothing, isWhole, checked: found };
 }
 
 const INNER = ["runtime", "assignments"] as const;
@@ -209,7 +219,7 @@ function resultOf(comparison: Comparison): Html | Promise<Html> {
   return html`<h2>What would change</h2>
 ${changes(comparison)}
 <nav class="wi-chips" aria-label="Kinds of decision">${all(plans.map(chip))}</nav>
-${differ.length === 0 ? html`<p class="note good">${same.length === 0 ? "Nothing could be decided." : "No decision would be another."}</p>` : all(differ.map(planCard))}
+${differ.length === 0 ? html`<p class="note">${same.length === 0 ? "Nothing could be decided." : "No decision would be another."}</p>` : all(differ.map(planCard))}
 ${same.length === 0 ? "" : html`<h3>The same on both sides</h3><div class="card">${all(same.map((plan) => samePlan(plan, pod !== null && plan.kind === "admission")))}</div>`}
 ${undecided.length === 0 ? "" : html`<h3>Not decided, for lack of input or for what it says</h3><ul class="wi-undecided">${all(undecided.map(undecidedPlan))}</ul>`}`;
 }
