@@ -91,10 +91,7 @@ describe("nodewise test", () => {
   test("a bad case is an error of its own, in every form, and the others of its file are tried", async () => {
     const good = { name: "good", expect: { verdict: "refused" } };
     const file = (...cases: readonly object[]): string =>
-      join(
-        folderWith({ "node.yaml": NODE, "all.yaml": `${ADMISSION}cases: ${JSON.stringify(cases)}\n` }),
-        "all.yaml",
-      );
+      join(folderWith({ "node.yaml": NODE, "all.yaml": `${ADMISSION}cases: ${JSON.stringify(cases)}\n` }), "all.yaml");
     const bad = { name: "bad", expect: { verdict: "refused" }, given: { snapshoot: "x.json" } };
     const worse = { name: "worse", expects: { verdict: "refused" } };
     const of = file(bad, good, worse, { ...good, name: "last", expect: { verdict: "decided" } });

@@ -1,6 +1,6 @@
 import type { SnapshotRow } from "../../../db/rows.ts";
 import { decideKind } from "../../decide/kinds/index.ts";
-import { issueText, type Origin, originOf, type Path } from "../../documents/inputs/origin.ts";
+import { assumedTime, issueText, type Origin, originOf, type Path } from "../../documents/inputs/origin.ts";
 import { PARTS } from "../../documents/inputs/parts.ts";
 import type { SourceDocument } from "../../documents/problem.ts";
 import { nodeNamed } from "../../http/nodes.ts";
@@ -269,6 +269,18 @@ function keptOf(input: Fields, issues: readonly InputIssue[]): Snapshot | null {
   const wrong = new Set(issues.map(({ path }) => /^[A-Za-z]+/.exec(path)?.[0]));
   const rest = decodeSnapshot(Object.fromEntries(Object.entries(input).filter(([name]) => !wrong.has(name))));
   return rest.ok ? rest.value : null;
+}
+
+/** Eviction and the collections decide about a moment. */
+export function withTime(
+  snapshot: Snapshot | null,
+  nowMs: number,
+): { readonly snapshot: Snapshot | null; readonly assumed: readonly string[] } {
+  if (snapshot === null || snapshot.observedAt !== undefined) return { snapshot, assumed: [] };
+  const latest = assumedTime(snapshot);
+  const observedAt = latest ?? new Date(nowMs).toISOString();
+  const why = latest === undefined ? "now" : "the latest time in the stats";
+  return { snapshot: { ...snapshot, observedAt }, assumed: [`observed at ${observedAt}, ${why}`] };
 }
 
 /** A snapshot of the history. */

@@ -1,5 +1,5 @@
 import type { LintFinding } from "../../decide/lint/finding.ts";
-import { assumedTime, issueText, type Origin } from "../../documents/inputs/origin.ts";
+import { issueText, type Origin } from "../../documents/inputs/origin.ts";
 import type { Exchange } from "../../http/route.ts";
 import { askedPodRef, decodeAsk } from "../../model/asks.ts";
 import { decodeSnapshot } from "../../model/decode.ts";
@@ -33,6 +33,7 @@ import {
   rememberedOf,
   type StoredBase,
   settleEmpty,
+  withTime,
 } from "./assemble.ts";
 import { type Change, configurationFault, type ReadChange } from "./change.ts";
 import { type FormFault, type Given, machineNamed } from "./fields.ts";
@@ -100,8 +101,7 @@ export function beforeOf(
     ...passedOver("files", rest.isNothing ? [] : wrong.map((text) => `${text}; passed over`)),
     ...passedOver("paste", pasted?.passed ?? []),
     ...rest.settled.told.map(({ source, text }): FormFault => {
-      const isPasted = pasted?.parts.some((part) => part.source === source) === true;
-      return { field: isPasted ? "paste" : "files", text };
+      return { field: pasted?.parts.some((part) => part.source === source) ? "paste" : "files", text };
     }),
   ];
   tell(pasted === null ? "files" : "paste", assembled.faults);
@@ -182,15 +182,6 @@ function withChoices(input: Fields, { machine, cgroup }: Given["texts"]): Chosen
     assumed: isSaid ? [] : ["cgroup version 2, as nothing says which"],
     faults,
   };
-}
-
-/** Eviction and the collections decide about a moment. */
-function withTime(snapshot: Snapshot | null, nowMs: number): { snapshot: Snapshot | null; assumed: readonly string[] } {
-  if (snapshot === null || snapshot.observedAt !== undefined) return { snapshot, assumed: [] };
-  const latest = assumedTime(snapshot);
-  const observedAt = latest ?? new Date(nowMs).toISOString();
-  const why = latest === undefined ? "now" : "the latest time in the stats";
-  return { snapshot: { ...snapshot, observedAt }, assumed: [`observed at ${observedAt}, ${why}`] };
 }
 
 /** All that the page tells of a comparison. */
