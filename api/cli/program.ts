@@ -2,7 +2,7 @@ import { fstatSync } from "node:fs";
 import { basename } from "node:path";
 import { Command, CommanderError, InvalidArgumentError } from "commander";
 import { isKind } from "../model/decision.ts";
-import { meantNames, meantText } from "../model/near-name.ts";
+import { meantNames, meantText, nearName } from "../model/near-name.ts";
 import { fitLines } from "../text/style.ts";
 import { type Cli, reportCrash } from "./cli.ts";
 import { EXIT, processTerminal } from "./terminal.ts";
@@ -133,6 +133,27 @@ function proposeChoices(command: Command): void {
   command.commands.forEach(proposeChoices);
 }
 
+/** Words that other programs have for an option of ours. */
+const OTHER_WORDS: Readonly<Record<string, string>> = { format: "output" };
+/** An option that there is not is told with the one that may have been meant, where commander itself knows none. */
+function proposeOptions(command: Command): void {
+  const { outputError } = command.configureOutput();
+  command.configureOutput({
+    outputError: (text, write) => {
+      const [, word] = /^error: unknown option '--([^']+)'\n$/.exec(text) ?? [];
+      const proposal = word === undefined ? null : meantOption(word, command);
+      outputError?.(proposal === null ? text : `${text}(${capital(proposal)})\n`, write);
+    },
+  });
+  command.commands.forEach(proposeOptions);
+}
+function meantOption(word: string, { options }: Command): string | null {
+  const names = options.flatMap(({ long, hidden }) => (typeof long === "string" && !hidden ? [long.slice(2)] : []));
+  const ours = OTHER_WORDS[nearName(word, Object.keys(OTHER_WORDS)) ?? ""] ?? "";
+  const meant = names.includes(ours) ? [ours] : meantNames(word, names);
+  return meant.length === 0 ? null : `did you mean ${meant.map((name) => `--${name}`).join(" or ")}?`;
+}
+
 /** The tree of commands, to be parsed with or to be read. */
 export function programOf(cli: Cli, commands: readonly AddCommand[]): Command {
   const program = new Command(cli.isPlugin ? "kubectl nodewise" : "nodewise")
@@ -157,6 +178,7 @@ export function programOf(cli: Cli, commands: readonly AddCommand[]): Command {
     .addHelpText("after", EXIT_CODES);
   for (const addCommand of commands) addCommand(program, cli);
   proposeChoices(program);
+  proposeOptions(program);
   addHelp(program);
   for (const one of [program, ...program.commands]) {
     const refuse = ([word = "", ...rest]: readonly string[]): void =>

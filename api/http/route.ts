@@ -2,6 +2,7 @@ import type { Context } from "hono";
 import type { DecisionRow, SnapshotRow } from "../../db/rows.ts";
 import type { Store } from "../../db/store.ts";
 import type { InputIssue } from "../model/input-issue.ts";
+import { meantName, meantText } from "../model/near-name.ts";
 import { ok, type Result } from "../model/result.ts";
 import type { Caller, Ports, Reply, RequestSpan, Scope } from "../ports.ts";
 import { decisionNamed, notFoundText } from "../service/decision-named.ts";
@@ -76,10 +77,10 @@ export function queryOf<Name extends string>(
   const given: Partial<Record<Name, string>> = {};
   for (const [name, values] of Object.entries(c.req.queries())) {
     if (!(names as readonly string[]).includes(name)) {
-      issues.push({
-        path: name.slice(0, 64),
-        message: `there is no such parameter; there are ${names.join(", ") || "none"}`,
-      });
+      const [near, proposal] = [meantName(name, names), meantText(name, names)];
+      const known = `there is no such parameter; there are ${names.join(", ") || "none"}`;
+      const message = proposal === null ? known : `${known}; ${proposal}`;
+      issues.push({ path: name.slice(0, 64), message, ...(near === null ? {} : { near }) });
     } else if (values.length > 1) issues.push({ path: name, message: "given more than once" });
     else given[name as Name] = values[0] ?? "";
   }

@@ -13,7 +13,7 @@ const MAX_MEANT = 3;
 /**
  * The words that somebody may have meant who typed one that there is not: the nearest by letters, else those that begin with it, as
  * `eviction` with `evict`, else those that end with it, as `image-gc` with `gc`, else those whose first parts it is near, as
- * `xeon-2s` with `xeom`. None: it is like none of them.
+ * `xeon-2s` with `xeom`, else those that it is short for, as `evct` is for `eviction`. None: it is like none of them.
  */
 export function meantNames(given: string, names: readonly string[]): readonly string[] {
   const near = nearName(given, names);
@@ -27,10 +27,19 @@ export function meantNames(given: string, names: readonly string[]): readonly st
   if (ended.length > 0) return ended.slice(0, MAX_MEANT);
   const firstParts = names.flatMap((name) => Array.from(name.matchAll(/-/g), ({ index }) => name.slice(0, index)));
   const first = word.length < SHORTEST_PART ? null : nearName(word, firstParts);
-  return first === null ? [] : begunBy(`${first.toLowerCase()}-`).slice(0, MAX_MEANT);
+  if (first !== null) return begunBy(`${first.toLowerCase()}-`).slice(0, MAX_MEANT);
+  return word.length < SHORTEST_PART
+    ? []
+    : names.filter((name) => isShortFor(word, name.toLowerCase())).slice(0, MAX_MEANT);
 }
 /** Shorter ones are near to too many. */
 const SHORTEST_PART = 4;
+
+/** Whether a word has the first letter of a name, and then others of it in their order. */
+function isShortFor(word: string, name: string): boolean {
+  const next = (from: number, letter: string): number => (from === 0 ? 0 : name.indexOf(letter, from) + 1);
+  return word[0] === name[0] && word.length < name.length && [...word.slice(1)].reduce(next, 1) > 0;
+}
 
 /** The only one that may have been meant; null: none, or several. */
 export function meantName(given: string, names: readonly string[]): string | null {

@@ -5,7 +5,9 @@ import { KIND_EXAMPLES } from "../../api/documents/kind-examples.ts";
 import { decodeAsk } from "../../api/model/asks.ts";
 import { KINDS, type Kind } from "../../api/model/decision.ts";
 import { decodeSnapshot } from "../../api/model/decode.ts";
+import { appOver } from "../api/serving.ts";
 import { recordedCases } from "../model/decision-cases.ts";
+import { run } from "./run.ts";
 
 type Fields = Record<string, unknown>;
 
@@ -37,4 +39,34 @@ test("a part of the node whose option the help of a kind leaves out changes no a
   }
   const withSnapshot = KINDS.filter((kind) => KIND_EXAMPLES[kind].parts.length > 0 && kind !== "probes");
   expect([...seen.keys()]).toEqual(expect.arrayContaining(withSnapshot));
+});
+
+test.each([
+  [["lint", "--fromat", "json"], "Did you mean --output?"],
+  [["lint", "--ouput", "json"], "Did you mean --output?"],
+  [["lint", "--config-folder", "x"], "Did you mean --config-dir?"],
+  [["schema", "evct"], "did you mean eviction?"],
+  [["decide", "evct"], "Did you mean eviction?"],
+])("%j is told with the word that was meant", async (args, proposal) => {
+  const { code, stderr } = await run(args);
+  expect(code).toBe(2);
+  expect(stderr.split(proposal)).toHaveLength(2);
+});
+test("a word that is like none gets no proposal", async () => {
+  for (const args of [
+    ["lint", "--qqqq"],
+    ["schema", "xxxx"],
+  ])
+    expect((await run(args)).stderr).not.toMatch(/did you mean/i);
+});
+
+test("a query parameter that there is not is told with the one that was meant", async () => {
+  const response = await appOver({}).app.request("/v1/nodes?labels=pool=web");
+  expect(response.status).toBe(400);
+  expect(await response.json()).toMatchObject({
+    code: "invalid_query",
+    issues: [
+      { path: "labels", message: expect.stringMatching(/; did you mean labelSelector\?$/), near: "labelSelector" },
+    ],
+  });
 });

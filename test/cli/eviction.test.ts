@@ -145,6 +145,17 @@ for allocatableMemory.available<23Gi (a kubelet may as well take memory.availabl
     );
   });
 
+  test("with everything explained, exact amounts are in one notation, and those for people once", async () => {
+    const config = file("exact.yaml", "evictionHard: { memory.available: 23Gi, nodefs.available: 10% }\n");
+    const { stdout } = await run(["decide", "eviction", ...FILES, "--config", config, "--explain", "full"]);
+    const [, row = "", reason = ""] = /^(memory\.available .*)\n {2}(.*below_threshold.*)$/m.exec(stdout) ?? [];
+    expect(row).toMatch(/^memory\.available +\d+ +24696061952 +hard +-\d+ /);
+    expect(reason).toMatch(
+      /^[\d.]+ GiB available is less than 23 GiB \[below_threshold available=\d+ quantity=24696061952\]$/,
+    );
+    expect(stdout).toMatch(/^nodefs\.available +\d+ +10% +hard /m);
+  });
+
   test("asked about a pod, tells what would move that one too", async () => {
     const ran = await run(["decide", "eviction", ...CALM, "--pod", "default/guar-int"]);
     expect(ran.code).toBe(0);

@@ -88,6 +88,33 @@ describe("nodewise test", () => {
     expect(github.stdout).toMatch(/^::error file=[^,]*broken\.yaml,line=\d+,/m);
   });
 
+  test("a bad case is an error of its own, in every form, and the others of its file are tried", async () => {
+    const good = { name: "good", expect: { verdict: "refused" } };
+    const file = (...cases: readonly object[]): string =>
+      join(folderWith({ "node.yaml": NODE, "all.yaml": `${ADMISSION}cases: ${JSON.stringify(cases)}\n` }), "all.yaml");
+    const bad = { name: "bad", expect: { verdict: "refused" }, given: { snapshoot: "x.json" } };
+    const worse = { name: "worse", expects: { verdict: "refused" } };
+    const of = file(bad, good, worse, { ...good, name: "last", expect: { verdict: "decided" } });
+    const ran = await run(["test", of]);
+    expect(ran.code).toBe(2);
+    expect(ran.stdout).toMatch(/^ok +good /m);
+    expect(ran.stdout).toMatch(/^FAILED +last /m);
+    expect(ran.stdout).toMatch(/\n1 passed, 1 failed, 2 faults in case files\n$/);
+    expect(ran.stderr.trimEnd().split("\n")).toEqual([
+      expect.stringMatching(/cases\[0\]\.given\.snapshoot: is no option .*did you mean `snapshot`/),
+      expect.stringMatching(/cases\[2\]\.expects: is no member that a case has/),
+    ]);
+    const junit = await run(["test", of, "-o", "junit"]);
+    expect(Array.from(junit.stdout.matchAll(/<testcase [^>]*name="(\w+)"/g), ([, name]) => name)).toEqual([
+      ...["good", "last", "bad", "worse"],
+    ]);
+    const github = await run(["test", of, "-o", "github"]);
+    expect(github.stdout).toMatch(/title=bad::.*snapshoot/);
+    // what they have in common is wrong for all of them
+    const shared = folderWith({ "all.yaml": `kind: admission\nnoww: x\ncases: ${JSON.stringify([good])}\n` });
+    expect((await run(["test", shared])).stdout).toBe("0 passed, 0 failed, 1 fault in case files\n");
+  });
+
   test("a file of a folder that holds no case, and that no case is given, is named", async () => {
     const good = `name: too large\n${ADMISSION}expect: {verdict: refused}\n`;
     const { code, stderr } = await run([

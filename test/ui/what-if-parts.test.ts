@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 import { libraryMachine, machineNames } from "../../api/cli/machines/machine-library.ts";
 import { lineDiff } from "../../api/ui/draw/text-diff.ts";
 import { MACHINES, machineNamed } from "../../api/ui/what-if/fields.ts";
-import { NO_POD, recognise } from "../../api/ui/what-if/posted-documents.ts";
+import { NO_POD, NOTHING, recognise } from "../../api/ui/what-if/posted-documents.ts";
 
 const DIR = join(import.meta.dirname, "../data/real-node");
 const partsOf = (name: string, text: string): readonly string[] => {
@@ -43,6 +43,19 @@ describe("what a document is", () => {
     expect(recognise({ name: "x", text: '{"kind":"PodList","items":null}' }).parts[0]?.posted).toBe(NO_POD);
     expect(partsOf("x", '{"items":[]}')).toEqual(["sandboxes"]);
     expect(partsOf("x", "a: 1\nmaxPods: 3")).toEqual(["config"]);
+  });
+  test.each(["EventList", "PodDisruptionBudgetList"])(
+    "an empty %s is nothing of a node, and one with items without a kind has none of its pods",
+    (kind) => {
+      expect(recognise({ name: "x.json", text: JSON.stringify({ kind, items: [] }) })).toEqual({
+        ...{ parts: [], faults: [] },
+        passed: [expect.stringContaining(`x.json: passed over, as it is an object of kind \`${kind}\``)],
+      });
+      expect(partsOf("x", JSON.stringify({ kind, items: [{ metadata: { name: "a" } }] }))).toEqual([]);
+    },
+  );
+  test("an empty List does not say of what it is one", () => {
+    expect(recognise({ name: "x", text: '{"kind":"List","items":[]}' }).parts[0]?.posted).toBe(NOTHING);
   });
   test("several documents of one text, each with its own place", () => {
     const { parts, faults, passed } = recognise({

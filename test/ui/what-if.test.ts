@@ -67,6 +67,8 @@ const cardOf = (page: string, kind: string): string =>
       `<(?:section|details|li)[^>]* id="${kind}"[\\s\\S]*?(?=<(?:section|h3>|details class="wi-same|li id))`,
     ).exec(resultIn(page))?.[0] ?? "",
   );
+/** The single-node snapshot that `nodewise snapshot` printed. */
+const SNAPSHOT = JSON.parse(fileOf("snapshot.json")) as { readonly pods: readonly unknown[] };
 const keptIn = (page: string): string => unescaped(/name="kept" value="([^"]*)"/.exec(page)?.[1] ?? "");
 
 test("what kubectl, crictl and the kubelet print, as files: every kind on both sides, and what differs", async () => {
@@ -113,6 +115,17 @@ test("only what changed is marked: a ranking that is acted on then, and a column
   expect(marked.filter((line) => /^SIGNAL|FIRST TO GO|^\d+ |not short, and not ranked|PRIORITY/.test(line))).toEqual(
     [],
   );
+  // verdicts: that of eviction becomes another, and those that stay are no change
+  expect(card).toMatch(/<h3[^>]*>eviction <span class="tag good">calm<\/span> → <span class="tag bad">evicts</);
+  const config = await asked(app, { files: CAPTURED, texts: { cgroup: "1", kubeReserved: "cpu=300m" } });
+  expect(resultIn(config)).toContain(
+    'id="allocatable"><h3 class="wi-turn">allocatable <span class="tag">decided</span>',
+  );
+  expect(
+    resultIn(config)
+      .match(/<details class="wi-same"[^>]*><summary>.*?<\/summary>/g)
+      ?.join(""),
+  ).not.toMatch(/tag (?:good|warn|bad)/);
 });
 
 test("a long value is whole before and after", async () => {
@@ -373,15 +386,42 @@ test("files that are empty, no text, or nothing of a node are told, each by itse
   ];
   const page = await asked(app, { files: [...without(), ...files], texts: { change: "maxPods: 7" } });
   expect(page).not.toContain('aria-invalid="true"');
-  // beside the field, and before the answer
+  // once, before the answer
   for (const words of told) {
-    expect(plain(page)).toContain(words);
+    expect(plain(page).split(words)).toHaveLength(2);
     expect(plain(resultIn(page)).split("What would change")[0]).toContain(words);
   }
   expect(plain(resultIn(page))).toContain("maxPods 20 7");
   const nothing = plain(await asked(app, { files: files.slice(0, 3), texts: {}, status: 422 }));
   expect(nothing).toContain("there is no node yet");
   for (const words of told.slice(0, 3)) expect(nothing).toContain(words);
+});
+
+test("empty lists leave the pods that are known, and say so; only a PodList says that there are none", async () => {
+  const { app } = appOver({});
+  const podsBeside = async (file: string, value: object, files = without()): Promise<readonly [string, object]> => {
+    const page = await asked(app, {
+      files: [...files, [file, JSON.stringify(value)]],
+      texts: { change: "maxPods: 7" },
+    });
+    return [plain(resultIn(page)), JSON.parse(keptIn(page)) as object];
+  };
+  const pods = (JSON.parse(without().find(([name]) => name === "pods.json")?.[1] as string) as { items: unknown[] })
+    .items;
+  for (const kind of ["List", "EventList", "PodDisruptionBudgetList"]) {
+    const [words, kept] = await podsBeside("empty.json", { kind, items: [] });
+    expect(words.split("empty.json: passed over, as it is")).toHaveLength(2);
+    expect(kept).toHaveProperty("pods.length", pods.length);
+  }
+  const whole: [string, string][] = [["snapshot.json", JSON.stringify(SNAPSHOT)]];
+  expect((await podsBeside("empty.json", { kind: "List", items: [] }, whole))[1]).toHaveProperty(
+    "pods.length",
+    SNAPSHOT.pods.length,
+  );
+  expect((await podsBeside("empty.json", { kind: "PodList", items: [] }, whole))[1]).toHaveProperty("pods", []);
+  const [words, kept] = await podsBeside("pods.json", { kind: "List", items: [] }, without("pods.json"));
+  expect(words).toContain("pods.json: taken as the node's pods, of which there are none");
+  expect(kept).toHaveProperty("pods", []);
 });
 
 test("files that cannot be read, or are wrong, are told, each with its place, and stop nothing", async () => {

@@ -9,7 +9,7 @@ import { joinPath } from "../../model/input-issue.ts";
 import { specOf } from "../../model/kinds.ts";
 import { meantNames, meantText, nearName } from "../../model/near-name.ts";
 import { fieldsOf, isObject } from "../../model/own.ts";
-import { err, ok, type Result } from "../../model/result.ts";
+import { ok, type Result } from "../../model/result.ts";
 import { knownVersion } from "../../profiles/index.ts";
 import { withClusterOptions } from "../cluster-options.ts";
 import { addKindOptions } from "../decide/kind-options.ts";
@@ -92,11 +92,17 @@ const isCaseFile = (value: unknown): boolean =>
 /** The same of a text that cannot be read. */
 const looksLikeCases = (lines: string): boolean => /(?:^|[\s{,"'])(?:expect\w*|cases)["']?\s*:/.test(lines);
 
-/** The cases that were read, and the faults of files of which no case could be read. */
+/** A fault of a case file: `FILE:LINE:COLUMN: ...`, and whose it is. */
+export interface CaseFileFault {
+  readonly file: string;
+  readonly line: string;
+  /** The name of the case that cannot be tried; null: none of the file can, or it has no name. */
+  readonly name: string | null;
+}
+/** The cases that were read, and what is wrong with the others. */
 export interface ReadCases {
   readonly cases: readonly Case[];
-  /** `FILE:LINE:COLUMN: ...`, each with the file that it is about. */
-  readonly faults: readonly { readonly file: string; readonly line: string }[];
+  readonly faults: readonly CaseFileFault[];
   /** Files of folders that hold no case, and that no case is given. */
   readonly passedOver: readonly string[];
 }
@@ -104,7 +110,7 @@ export interface ReadCases {
 /** The cases of files, and of all files below folders. Errors: a path that is not there; no case at all. */
 export async function readCases(paths: readonly string[]): Promise<Result<ReadCases, Fault>> {
   const cases: Case[] = [];
-  const faults: { file: string; line: string }[] = [];
+  const faults: CaseFileFault[] = [];
   /** Files of folders that hold no case, each with why it cannot be read. */
   const others = new Map<string, readonly string[]>();
   for (const path of paths) {
@@ -114,11 +120,11 @@ export async function readCases(paths: readonly string[]): Promise<Result<ReadCa
       const document = await readDocument(file);
       const isCases = document.ok ? isCaseFile(document.value.value) : looksLikeCases(await textOf(file));
       if (file !== path && !isCases) others.set(file, document.ok ? [] : document.error.lines);
-      else if (!document.ok) faults.push(...document.error.lines.map((line) => ({ file, line })));
+      else if (!document.ok) faults.push(...document.error.lines.map((line) => ({ file, line, name: null })));
       else {
         const read = casesIn(document.value);
-        if (read.ok) cases.push(...read.value);
-        else faults.push(...read.error.map((line) => ({ file, line })));
+        cases.push(...read.cases);
+        faults.push(...read.faults);
       }
     }
   }
@@ -127,7 +133,7 @@ export async function readCases(paths: readonly string[]): Promise<Result<ReadCa
     cases.flatMap(({ file, given }) => Array.from(given.values(), ({ value }) => besideOf(file, value))),
   );
   const alone = [...others].filter(([file]) => !named.has(file));
-  faults.push(...alone.flatMap(([file, lines]) => lines.map((line) => ({ file, line }))));
+  faults.push(...alone.flatMap(([file, lines]) => lines.map((line) => ({ file, line, name: null }))));
   if (cases.length === 0 && faults.length === 0)
     return fault(EXIT.badInput, `${paths.join(", ")}: no case is there: a YAML file with \`expect\`, or \`cases\``);
   return ok({ cases, faults, passedOver: alone.filter(([, lines]) => lines.length === 0).map(([file]) => file) });
@@ -155,67 +161,101 @@ function filesAt(path: string): Result<readonly string[], Fault> {
   }
 }
 
-function casesIn(document: InputDocument): Result<readonly Case[], readonly string[]> {
+/** The cases of a file that can be tried, and what is wrong with the others, or with what all have in common. */
+function casesIn(document: InputDocument): Pick<ReadCases, "cases" | "faults"> {
   const several = typeof document.value === "object" && document.value !== null && "cases" in document.value;
+  const whole = fieldsOf(document.value);
+  const list = several ? whole["cases"] : [document.value];
+  const all: readonly unknown[] = Array.isArray(list) ? list : [];
   const [alone, together] = caseFileForm.options;
-  const read = (several ? together : alone).safeParse(document.value);
-  if (!read.success)
-    return err([...new Set([...issueLines(document, read.error.issues), ...wordFaults(document, several)])]);
+  const { error } = (several ? together : alone).safeParse(document.value);
+  const caseOf = ({ path: [field, i] }: z.core.$ZodIssue): number | null =>
+    several ? (field === "cases" && typeof i === "number" ? i : null) : 0;
+  const issues = Map.groupBy(error?.issues ?? [], caseOf);
+  const words = Map.groupBy(wordFaults(document, several, all), ({ of }) => of);
+  const wrong = new Set([...issues.keys(), ...words.keys()]);
+  const told = new Set<string>();
+  const faults = [null, ...all.keys()].flatMap((i): readonly CaseFileFault[] => {
+    const name = i === null ? undefined : fieldsOf(all[i])["name"];
+    const lines = [
+      ...issueLines(document, issues.get(i) ?? []),
+      ...(words.get(i ?? -1) ?? []).map(({ path, message }) => placedIssue(document, { base: [], at: path, message })),
+    ].filter((line) => !told.has(line) && told.add(line));
+    return lines.map((line) => ({ file: document.file, line, name: typeof name === "string" ? name : null }));
+  });
+  const good = wrong.has(null) ? [] : [...all.keys()].filter((i) => !wrong.has(i));
+  const read = several ? together.safeParse({ ...whole, cases: good.map((i) => all[i]) }) : alone.safeParse(all[0]);
+  if (good.length === 0 || !read.success) return { cases: [], faults };
   const { cases, ...shared } = "cases" in read.data ? read.data : { cases: [read.data] };
-  const made: Case[] = [];
-  for (const [i, own] of cases.entries()) {
-    const at = several ? ["cases", i] : [];
-    const kind = own.kind ?? shared.kind;
-    if (kind === undefined)
-      return err([placedIssue(document, { base: at, at: ["kind"], message: `must be one of ${KINDS.join(", ")}` })]);
-    const given: Case["given"] = new Map([
-      ...optionsAt(shared.given, ["given"]),
-      ...optionsAt(own.given, [...at, "given"]),
-    ]);
-    const kubelets = own.kubelet ?? shared.kubelet ?? [undefined];
-    for (const kubelet of kubelets)
-      made.push({
-        name: kubelets.length === 1 ? own.name : `${own.name} (${kubelet})`,
-        file: document.file,
-        line: document.place([...at, "name"]).line,
-        kind,
-        kubelet,
-        now: own.now ?? shared.now,
-        given,
-        expect: own.expect,
-      });
-  }
-  const faults = wordFaults(document, several);
-  return faults.length === 0 ? ok(made) : err(faults);
+  return {
+    cases: cases.flatMap((own, i) => casesOf(own, shared, several ? ["cases", good[i] ?? 0] : [], document)),
+    faults,
+  };
+}
+
+type OwnCase = z.output<typeof caseForm>;
+/** A case as each of its kubelets. `at`: where it stands in its file. */
+function casesOf(
+  own: OwnCase,
+  shared: Partial<OwnCase>,
+  at: readonly Step[],
+  document: InputDocument,
+): readonly Case[] {
+  const kind = own.kind ?? shared.kind;
+  if (kind === undefined) return [];
+  const given: Case["given"] = new Map([
+    ...optionsAt(shared.given, ["given"]),
+    ...optionsAt(own.given, [...at, "given"]),
+  ]);
+  const kubelets = own.kubelet ?? shared.kubelet ?? [undefined];
+  return kubelets.map((kubelet) => ({
+    name: kubelets.length === 1 ? own.name : `${own.name} (${kubelet})`,
+    file: document.file,
+    line: document.place([...at, "name"]).line,
+    kind,
+    kubelet,
+    now: own.now ?? shared.now,
+    given,
+    expect: own.expect,
+  }));
 }
 
 /**
- * Words that a case's kind does not have, of its options and its reasons, and versions that are not known; also of a file that has
- * other faults. What cases have in common is wrong for each of them, and told once.
+ * Words that a case's kind does not have, of its options and its reasons, a kind that is missing, and versions that are not known; also
+ * of a file that has other faults. What cases have in common may be wrong for several of them.
  */
-function wordFaults(document: InputDocument, several: boolean): readonly string[] {
+function wordFaults(document: InputDocument, several: boolean, all: readonly unknown[]): readonly CaseFault[] {
   const shared = several ? fieldsOf(document.value) : {};
-  const all = several ? shared["cases"] : [document.value];
-  const wrong = (Array.isArray(all) ? all : []).flatMap((one, i): readonly CaseFault[] => {
+  return all.flatMap((one, i): readonly CaseFault[] => {
     const own = fieldsOf(one);
     const at = several ? ["cases", i] : [];
-    const kind = String(own["kind"] ?? shared["kind"]);
+    const kind = own["kind"] ?? shared["kind"];
     const ofKubelet = [
       ...kubeletFaults(own["kubelet"], [...at, "kubelet"]),
       ...kubeletFaults(shared["kubelet"], ["kubelet"]),
     ];
-    if (!isKind(kind)) return ofKubelet;
+    const of = (faults: readonly WordFault[]) => faults.map((fault) => ({ ...fault, of: i }));
+    if (kind === undefined && isObject(one))
+      return of([...ofKubelet, { path: [...at, "kind"], message: `must be one of ${KINDS.join(", ")}` }]);
+    if (!isKind(String(kind))) return of(ofKubelet);
     const given = [...optionsAt(shared["given"], ["given"]), ...optionsAt(own["given"], [...at, "given"])];
     const reasons = fieldsOf(own["expect"])["reasons"];
-    return [...givenFaults(kind, given), ...reasonFaults(kind, reasons, [...at, "expect", "reasons"]), ...ofKubelet];
+    const known = String(kind) as Kind;
+    return of([
+      ...givenFaults(known, given),
+      ...reasonFaults(known, reasons, [...at, "expect", "reasons"]),
+      ...ofKubelet,
+    ]);
   });
-  return [...new Set(wrong.map(({ path, message }) => placedIssue(document, { base: [], at: path, message })))];
 }
 
 interface CaseFault {
   readonly path: readonly Step[];
   readonly message: string;
+  /** The number of the case. */
+  readonly of: number;
 }
+type WordFault = Omit<CaseFault, "of">;
 
 /** A case is what its files say, whatever cluster there is and however it is printed. */
 const NOT_GIVEN = [
@@ -228,7 +268,7 @@ const INSTEAD: Readonly<Record<string, string>> = {
 };
 
 /** Options that the kind's command does not have, with the one that may have been meant, or that no case can have. */
-function givenFaults(kind: Kind, given: ReturnType<typeof optionsAt>): readonly CaseFault[] {
+function givenFaults(kind: Kind, given: ReturnType<typeof optionsAt>): readonly WordFault[] {
   const command = new Command();
   addKindOptions(command, kind);
   const words = command.options.map(({ long }) => wordOf(long)).filter((word) => !NOT_GIVEN.includes(word));
@@ -247,7 +287,7 @@ function givenFault(kind: Kind, option: string, known: readonly string[]): strin
   return `is no option of \`nodewise decide ${kind}\`: ${meant(option, known) ?? `\`nodewise decide ${kind} --help\` lists them`}`;
 }
 
-function reasonFaults(kind: Kind, reasons: unknown, at: readonly Step[]): readonly CaseFault[] {
+function reasonFaults(kind: Kind, reasons: unknown, at: readonly Step[]): readonly WordFault[] {
   const codes = specOf(kind).reasons;
   return (Array.isArray(reasons) ? reasons : []).flatMap((code: unknown, i) => {
     if (typeof code !== "string" || code === "" || codes.includes(code)) return [];
@@ -257,7 +297,7 @@ function reasonFaults(kind: Kind, reasons: unknown, at: readonly Step[]): readon
 }
 
 /** Nobody would see that a neighbour of the version answers. */
-const kubeletFaults = (kubelets: unknown, path: readonly Step[]): readonly CaseFault[] =>
+const kubeletFaults = (kubelets: unknown, path: readonly Step[]): readonly WordFault[] =>
   [kubelets].flat().flatMap((kubelet: unknown) => {
     if (typeof kubelet !== "string" && typeof kubelet !== "number") return [];
     const known = knownVersion("", String(kubelet));

@@ -8,7 +8,7 @@ import { printable } from "../../text/style.ts";
 import { table } from "../../text/table.ts";
 import { type Cli, examples, finish, outputOption } from "../cli.ts";
 import { EXIT, type Form, fault, type Outcome, printData, printText, type Terminal } from "../terminal.ts";
-import type { ReadCases } from "./case-file.ts";
+import type { CaseFileFault } from "./case-file.ts";
 import { mismatchText } from "./expectation.ts";
 import type { Tried } from "./run-case.ts";
 
@@ -152,17 +152,16 @@ const junitOf = ({ case: { name, file }, mismatches, seconds }: Tried): JUnitCas
   const failure = lines[0] === undefined ? null : { message: lines[0], text: lines.join("\n") };
   return { suite: file, name, seconds, failure };
 };
-/** A file of which no case could be read. */
-type CaseFault = ReadCases["faults"][number];
-const junitOfFault = ({ file, line }: CaseFault): JUnitCase => ({
+/** What is wrong with a case, or with a file of which no case could be read. */
+const junitOfFault = ({ file, line, name }: CaseFileFault): JUnitCase => ({
   suite: file,
-  name: "can be read",
+  name: name ?? "can be read",
   seconds: 0,
   failure: { message: line, text: line },
 });
-const annotationOfFault = ({ file, line: message }: CaseFault): Annotation => {
+const annotationOfFault = ({ file, line: message, name }: CaseFileFault): Annotation => {
   const [, line = "1"] = /:(\d+):\d+: /.exec(message) ?? [];
-  return { level: "error", file, line: Number(line), title: "no case can be read", message };
+  return { level: "error", file, line: Number(line), title: name ?? "no case can be read", message };
 };
 const annotationOf = ({ case: { name, file, line }, mismatches }: Tried): readonly Annotation[] =>
   mismatches.length === 0

@@ -132,12 +132,6 @@ export function decodeFaults(
   );
 }
 
-/** Without the fields that Go cannot read: one that is not there has its default for the other checks. */
-export function readable(document: Members, unread: readonly { readonly field: string }[]): Members {
-  const wrong = new Set(unread.map(({ field }) => /^\w+/.exec(field)?.[0]));
-  return Object.fromEntries(Object.entries(document).filter(([name]) => !wrong.has(name)));
-}
-
 /** `field`: with the places in lists; `path`: without them, as Go's errors have it. */
 interface Place {
   readonly field: string;
@@ -249,22 +243,23 @@ interface Meant {
 }
 
 /**
- * Lists the values that Go cannot read, each with the value that was meant where only the quotes or the unit of a duration are
- * wrong. `findingsOf`: checks a whole configuration. A value that has a fault of its own once it can be read is no fix: both
- * faults are told then.
+ * The values that Go cannot read, each with the value that was meant where only the quotes or the unit of a duration are wrong, and
+ * what is found beside them: with the values that were meant, and without the others. `findingsOf`: checks a whole configuration. A
+ * value that has a fault of its own once it can be read is no fix: both faults are told then.
  */
 export function typeFindings(
   unread: readonly SettingFault[],
   document: Members,
   profile: Profile,
-  findingsOf: (mended: Members) => readonly LintFinding[],
+  findingsOf: (readable: Members) => readonly LintFinding[],
 ): readonly LintFinding[] {
   const meant = unread.map((fault) => meantBy(fault, document, profile));
+  const lost = unread.filter((_, i) => meant[i] === null);
   const known = meant.filter((one) => one !== null);
-  const after = known.length === 0 ? [] : findingsOf(mended(document, known));
+  const beside = findingsOf(readable(mended(document, known), lost));
   // the worst of several at a field
-  const next = new Map([...inOrder(after)].reverse().map((finding) => [finding.field, finding]));
-  return unread.map((fault, i) => {
+  const next = new Map([...inOrder(beside)].reverse().map((finding) => [finding.field, finding]));
+  const refused = unread.map((fault, i) => {
     const advice = typeAdvice(fault.message);
     const one = meant[i] ?? null;
     if (one === null) return refusal("wrong-type", fault, advice);
@@ -272,6 +267,27 @@ export function typeFindings(
     if (then === undefined || then.severity === "note") return refusal("wrong-type", fault, advice, patchOf(one));
     return refusal("wrong-type", fault, `${advice}; and then: ${then.message} (${then.advice})`);
   });
+  const told = new Set(unread.map(({ field }) => field));
+  return [...refused, ...beside.filter(({ field }) => !told.has(field))];
+}
+
+/** Without fields that Go cannot read, of maps without such entries: one that is not there has its default for the other checks. */
+export function readable(document: Members, unread: readonly { readonly field: string }[]): Members {
+  const rest: Record<string, unknown> = { ...document };
+  for (const { field } of unread) {
+    const [name, key] = nameIn(field) ?? [/^\w+/.exec(field)?.[0] ?? ""];
+    const { [key ?? ""]: _, ...entries } = (rest[name] ?? {}) as Members;
+    if (key === undefined) delete rest[name];
+    else rest[name] = entries;
+  }
+  return rest;
+}
+
+/** The name of a field, or of a map and of one of its entries; null: it is deeper inside. */
+function nameIn(field: string): readonly [name: string, key?: string] | null {
+  const [, name, entry] = /^(\w+)(?:\[("(?:[^"\\]|\\.)*")\])?$/.exec(field) ?? [];
+  if (name === undefined) return null;
+  return entry === undefined ? [name] : [name, JSON.parse(entry) as string];
 }
 
 function typeAdvice(message: string): string {
@@ -283,9 +299,8 @@ function typeAdvice(message: string): string {
 }
 
 function meantBy({ field, message }: SettingFault, document: Members, profile: Profile): Meant | null {
-  const [, name = "", entry] = /^(\w+)(?:\[("(?:[^"\\]|\\.)*")\])?$/.exec(field) ?? [];
-  if (name === "") return null;
-  const key = entry === undefined ? undefined : (JSON.parse(entry) as string);
+  const [name, key] = nameIn(field) ?? [];
+  if (name === undefined) return null;
   const value = corrected(key === undefined ? document[name] : (document[name] as Members)[key], message, profile);
   return value === null ? null : { name, key, value };
 }

@@ -9,7 +9,7 @@ import { quote } from "../go/strconv.ts";
 import { parseUrl } from "../go/url.ts";
 import { type SettingFault, settingFault } from "../setting-fault.ts";
 import { amountDoubts, amountFindings } from "./amounts.ts";
-import { decodeFaults, headFindings, readable, typeFindings } from "./decode-faults.ts";
+import { decodeFaults, headFindings, typeFindings } from "./decode-faults.ts";
 import { draFindings } from "./dra.ts";
 import { droppedDefaults, gateFindings } from "./dropped.ts";
 import {
@@ -292,11 +292,9 @@ export function lintConfiguration(
   if (isHuge(document)) return [HUGE];
   const unread = decodeFaults(document as Members, profile);
   const readFindings = (given: Members) => findingsOf(given, { profile, isOfKubelet, snapshot, relativePaths });
-  const refused = typeFindings(unread, document as Members, profile, readFindings);
   return inOrder([
     ...headFindings(document as Members, profile),
-    ...refused,
-    ...readFindings(readable(document as Members, unread)),
+    ...typeFindings(unread, document as Members, profile, readFindings),
   ]);
 }
 interface Checked extends LintBy {

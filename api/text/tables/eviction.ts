@@ -41,8 +41,7 @@ const GLYPHS = [
 export const signalText = (signal: EvictionSignal, units: number, isExact = false): string =>
   amountText(resourceOfSignal(signal), units, isExact);
 
-const valueText = ({ signal, value }: ThresholdRef, isExact = false): string =>
-  writtenText(resourceOfSignal(signal), value, isExact);
+const valueText = ({ signal, value }: ThresholdRef): string => writtenText(resourceOfSignal(signal), value);
 /** As the kubelet's own log has it: `memory.available<500Mi`. */
 export const thresholdText = (threshold: ThresholdRef): string => `${threshold.signal}<${valueText(threshold)}`;
 
@@ -87,7 +86,8 @@ function cellsOf(t: ThresholdState, isExact: boolean, paint: Paint): readonly (s
   return [
     signal,
     amount(available),
-    printable(valueText(t, isExact)),
+    // a share is no amount, and stays what was written
+    printable(isExact && quantity !== null && !t.value.endsWith("%") ? amount(quantity) : valueText(t)),
     graceMs === 0 ? "hard" : `soft ${durationText(graceMs)}`,
     amount(distance),
     { text: `${state}${stale}`, color: STATE_COLOR[state] },

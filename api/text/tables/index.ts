@@ -9,7 +9,7 @@ import { CONTAINER_GC_SENTENCES, IMAGE_GC_SENTENCES } from "../sentences/garbage
 import { PROBE_GUARD_SENTENCES, PROBES_SENTENCES } from "../sentences/probes.ts";
 import { RESOURCES_SENTENCES } from "../sentences/resources.ts";
 import { ADMISSION_SENTENCES, type Sentences } from "../sentences/words.ts";
-import { amountText, isBytes, quantityText, resourceOfSignal } from "../size.ts";
+import { amountText, isBytes, magnitude, quantityText, resourceOfSignal } from "../size.ts";
 import { assumedLine, escapeControls, fitLines, printable, type Screen } from "../style.ts";
 import { admissionTable } from "./admission.ts";
 import { allocatableTable } from "./allocatable.ts";
@@ -62,11 +62,14 @@ const SENTENCES: Sentences = {
  * One line for a person: `cpuShares: 500m cpu requested`; with `full` also the code and every number used. `at`: the place that it is
  * of, a resource or a signal, by which its amounts are told.
  */
-export function reasonText(reason: Reason, full: boolean, at = ""): string {
-  const sentence = own(SENTENCES, reason.code)?.(readable(reason.numbers ?? {}, at));
-  const exact = [reason.code, numbersText(reason.numbers ?? {})].join(" ").trimEnd();
-  if (sentence === undefined) return `${reason.field}: ${exact}`;
-  return full ? `${reason.field}: ${sentence} [${exact}]` : `${reason.field}: ${sentence}`;
+export function reasonText({ code, field, numbers = {} }: Reason, full: boolean, at = ""): string {
+  const sentence = own(SENTENCES, code)?.(readable(numbers, at));
+  const exact = [code, numbersText(numbers)].join(" ").trimEnd();
+  if (sentence === undefined) return `${field}: ${exact}`;
+  // a threshold is named by its amount, `500Mi`, which its sentence tells as well
+  const isTold = magnitude(field) !== 0 && magnitude(field) === numbers["quantity"];
+  const name = isTold ? "" : `${field}: `;
+  return `${name}${sentence}${full ? ` [${exact}]` : ""}`;
 }
 
 /** The numbers of a reason that are amounts of the resource that it speaks of. */

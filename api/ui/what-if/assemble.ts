@@ -1,6 +1,6 @@
 import type { SnapshotRow } from "../../../db/rows.ts";
 import { decideKind } from "../../decide/kinds/index.ts";
-import { issueText, type Origin, originOf, type Path } from "../../documents/inputs/origin.ts";
+import { assumedTime, issueText, type Origin, originOf, type Path } from "../../documents/inputs/origin.ts";
 import { PARTS } from "../../documents/inputs/parts.ts";
 import type { SourceDocument } from "../../documents/problem.ts";
 import { nodeNamed } from "../../http/nodes.ts";
@@ -27,7 +27,7 @@ import { plainPaint } from "../../text/style.ts";
 import { drawnAlike } from "../../text/table.ts";
 import { decidedText } from "../../text/tables/index.ts";
 import { NARROW_COLUMNS, WIDE_COLUMNS } from "../record-part.ts";
-import { NO_POD, type Part, type PartName } from "./posted-documents.ts";
+import { NOTHING, type Part, type PartName } from "./posted-documents.ts";
 
 /** Asked about the pod that comes in, where there is one, and else about what is there. */
 const OF_A_POD = ["cpus", "memory", "topology", "devices"] as const satisfies readonly Kind[];
@@ -199,11 +199,33 @@ export function assemble(base: Fields, parts: readonly Part[]): Assembled {
       `${pods[0]?.source.file}: there are ${pods.length} pods, more than a node's ${LIMITS.pods}: give those of one node`,
     );
   else if (pods.length > 0) {
-    const some = pods.filter(({ posted }) => posted !== NO_POD);
+    const some = pods.filter(({ posted }) => typeof posted !== "symbol");
     input["pods"] = some.map(({ posted }, i) => withUid(posted, i));
     origins.push(...some.map(({ source, base: at }, i) => ({ at: ["pods", i] as Path, source, base: at })));
   }
   return { input, origins, faults, given: namesOf(parts) };
+}
+
+/** Parts that count, and what is to be told of empty lists that do not say of what. */
+interface Settled {
+  readonly parts: readonly Part[];
+  readonly told: readonly { readonly source: Part["source"]; readonly text: string }[];
+}
+
+/** An empty list that does not say of what counts as one of pods, unless something else tells the node's pods. */
+export function settleEmpty(base: Fields, parts: readonly Part[]): Settled {
+  const whole = parts.find(({ part }) => part === "snapshot");
+  const isKnown =
+    (whole === undefined ? base : fieldsOf(whole.posted))["pods"] !== undefined ||
+    parts.some(({ part, posted }) => part === "pods" && posted !== NOTHING);
+  const taken = isKnown ? "passed over, as it is" : "taken as the node's pods, of which there are none: it is";
+  const what = `${taken} a \`List\` without items, which does not say of what (a \`PodList\` does)`;
+  return {
+    parts: isKnown ? parts.filter(({ posted }) => posted !== NOTHING) : parts,
+    told: parts
+      .filter(({ posted }) => posted === NOTHING)
+      .map(({ source }) => ({ source, text: `${source.file}: ${what}` })),
+  };
 }
 
 function twins(what: string, [first, second]: readonly Part[]): string[] {
@@ -247,6 +269,18 @@ function keptOf(input: Fields, issues: readonly InputIssue[]): Snapshot | null {
   const wrong = new Set(issues.map(({ path }) => /^[A-Za-z]+/.exec(path)?.[0]));
   const rest = decodeSnapshot(Object.fromEntries(Object.entries(input).filter(([name]) => !wrong.has(name))));
   return rest.ok ? rest.value : null;
+}
+
+/** Eviction and the collections decide about a moment. */
+export function withTime(
+  snapshot: Snapshot | null,
+  nowMs: number,
+): { readonly snapshot: Snapshot | null; readonly assumed: readonly string[] } {
+  if (snapshot === null || snapshot.observedAt !== undefined) return { snapshot, assumed: [] };
+  const latest = assumedTime(snapshot);
+  const observedAt = latest ?? new Date(nowMs).toISOString();
+  const why = latest === undefined ? "now" : "the latest time in the stats";
+  return { snapshot: { ...snapshot, observedAt }, assumed: [`observed at ${observedAt}, ${why}`] };
 }
 
 /** A snapshot of the history. */

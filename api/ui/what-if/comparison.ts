@@ -1,5 +1,5 @@
 import type { LintFinding } from "../../decide/lint/finding.ts";
-import { assumedTime, issueText, type Origin } from "../../documents/inputs/origin.ts";
+import { issueText, type Origin } from "../../documents/inputs/origin.ts";
 import type { Exchange } from "../../http/route.ts";
 import { askedPodRef, decodeAsk } from "../../model/asks.ts";
 import { decodeSnapshot } from "../../model/decode.ts";
@@ -32,6 +32,8 @@ import {
   plansOf,
   rememberedOf,
   type StoredBase,
+  settleEmpty,
+  withTime,
 } from "./assemble.ts";
 import { type Change, configurationFault, type ReadChange } from "./change.ts";
 import { type FormFault, type Given, machineNamed } from "./fields.ts";
@@ -98,11 +100,17 @@ export function beforeOf(
     ),
     ...passedOver("files", rest.isNothing ? [] : wrong.map((text) => `${text}; passed over`)),
     ...passedOver("paste", pasted?.passed ?? []),
+    ...rest.settled.told.map(({ source, text }): FormFault => {
+      return { field: pasted?.parts.some((part) => part.source === source) ? "paste" : "files", text };
+    }),
   ];
   tell(pasted === null ? "files" : "paste", assembled.faults);
   tell("machine", chosen.faults);
   tell(ofAll.length === 0 && pasted !== null ? "paste" : "files", found.faults);
-  const { kept, lost } = keptOf(known ?? {}, fileParts);
+  const { kept, lost } = keptOf(
+    known ?? {},
+    rest.settled.parts.filter((part) => fileParts.includes(part)),
+  );
   const { assumed, snapshot: timed } = withTime(found.snapshot, nowMs);
   return {
     snapshot: faults.length === 0 ? timed : null,
@@ -120,13 +128,15 @@ const passedOver = (field: FormFault["field"], all: readonly string[]): readonly
 /** What is given of a node with these parts, and what is wrong with it. */
 function putTogether(stored: Fields | null, known: Fields | null, parts: readonly Part[], texts: Given["texts"]) {
   const isWhole = parts.some(({ part }) => part === "snapshot");
-  const assembled = assemble(merged(isWhole ? {} : stored, known), parts);
+  const base = merged(isWhole ? {} : stored, known);
+  const settled = settleEmpty(base, parts);
+  const assembled = assemble(base, settled.parts);
   const chosen = withChoices(assembled.input, texts);
   const isNothing = Object.keys(chosen.input).length === 0;
   const found: Checked = isNothing
     ? { snapshot: null, faults: [], wrong: new Set(), kept: null }
     : checked({ ...assembled, input: chosen.input });
-  return { assembled, chosen, isNothing, isWhole, checked: found };
+  return { settled, assembled, chosen, isNothing, isWhole, checked: found };
 }
 
 const INNER = ["runtime", "assignments"] as const;
@@ -174,15 +184,6 @@ function withChoices(input: Fields, { machine, cgroup }: Given["texts"]): Chosen
   };
 }
 
-/** Eviction and the collections decide about a moment. */
-function withTime(snapshot: Snapshot | null, nowMs: number): { snapshot: Snapshot | null; assumed: readonly string[] } {
-  if (snapshot === null || snapshot.observedAt !== undefined) return { snapshot, assumed: [] };
-  const latest = assumedTime(snapshot);
-  const observedAt = latest ?? new Date(nowMs).toISOString();
-  const why = latest === undefined ? "now" : "the latest time in the stats";
-  return { snapshot: { ...snapshot, observedAt }, assumed: [`observed at ${observedAt}, ${why}`] };
-}
-
 /** All that the page tells of a comparison. */
 interface Comparison {
   readonly plans: readonly Plan[];
@@ -209,7 +210,7 @@ function resultOf(comparison: Comparison): Html | Promise<Html> {
   return html`<h2>What would change</h2>
 ${changes(comparison)}
 <nav class="wi-chips" aria-label="Kinds of decision">${all(plans.map(chip))}</nav>
-${differ.length === 0 ? html`<p class="note good">${same.length === 0 ? "Nothing could be decided." : "No decision would be another."}</p>` : all(differ.map(planCard))}
+${differ.length === 0 ? html`<p class="note">${same.length === 0 ? "Nothing could be decided." : "No decision would be another."}</p>` : all(differ.map(planCard))}
 ${same.length === 0 ? "" : html`<h3>The same on both sides</h3><div class="card">${all(same.map((plan) => samePlan(plan, pod !== null && plan.kind === "admission")))}</div>`}
 ${undecided.length === 0 ? "" : html`<h3>Not decided, for lack of input or for what it says</h3><ul class="wi-undecided">${all(undecided.map(undecidedPlan))}</ul>`}`;
 }

@@ -24,7 +24,7 @@ const MAX_TEXT = 24_000;
 export function planCard({ kind, before, after, differences, truncated }: Plan): Html | Promise<Html> {
   const files = fileChanges(before, after);
   const isDecided = before.decided !== null && after.decided !== null;
-  return html`<section class="card wi-plan" id="${kind}"><h3 class="wi-turn">${kind} ${sideTag(before)} → ${sideTag(after)}</h3>
+  return html`<section class="card wi-plan" id="${kind}"><h3 class="wi-turn">${kind} ${bothTags(before, after)}</h3>
 ${goingsList(goings(before, after))}
 ${refusals(before, after)}
 ${files.length === 0 ? "" : fileTable(files)}
@@ -44,9 +44,15 @@ const refuses = ({ decided }: Side): boolean => decided?.verdict === "kubelet-re
 const sideTag = ({ decided }: Side): Html | Promise<Html> =>
   decided === null ? html`<span class="tag bad">not decided</span>` : verdictTag(decided.verdict);
 
+/** Colour is for what changes: a verdict that stays is told once. */
+const bothTags = (before: Side, after: Side): Html | Promise<Html> =>
+  before.decided?.verdict === after.decided?.verdict ? sameTag(after) : html`${sideTag(before)} → ${sideTag(after)}`;
+const sameTag = ({ decided }: Side): Html | Promise<Html> =>
+  html`<span class="tag">${decided === null ? "not decided" : decided.verdict}</span>`;
+
 /** A kind that both sides answer the same, to be opened. */
 export const samePlan = ({ kind, after }: Plan, isOpen: boolean): Html | Promise<Html> =>
-  html`<details class="wi-same" id="${kind}"${isOpen ? html` open` : ""}><summary><strong>${kind}</strong> ${sideTag(after)}</summary>${answerOf(after)}</details>`;
+  html`<details class="wi-same" id="${kind}"${isOpen ? html` open` : ""}><summary><strong>${kind}</strong> ${sameTag(after)}</summary>${answerOf(after)}</details>`;
 
 /** A kind that neither side can decide, and what it would take. */
 export const undecidedPlan = ({ kind, after }: Plan): Html | Promise<Html> =>

@@ -200,25 +200,34 @@ const isPartOfConfiguration = (value: unknown): boolean =>
 function listParts(source: InputDocument): Found {
   const { kind: listKind, items } = fieldsOf(source.value);
   const list = Array.isArray(items) ? (items as readonly unknown[]) : [];
-  // an empty list of crictl does not say what it is a list of; those of kubectl and the kubelet have a kind
-  if (list.length === 0 && listKind === undefined)
-    return { parts: [{ part: "sandboxes", posted: source.value, source, base: ["items"] }] };
+  if (list.length === 0) return emptyList(source, listKind);
+  const usual = /^(.+)List$/.exec(String(listKind))?.[1] ?? "Pod";
   const parts: Part[] = [];
   const others = new Map<string, number>();
   for (const [i, item] of list.entries()) {
-    const { kind = listKind === "NodeList" ? "Node" : "Pod" } = fieldsOf(item);
+    const { kind = usual } = fieldsOf(item);
     if (kind !== "Node" && kind !== "Pod") others.set(String(kind), (others.get(String(kind)) ?? 0) + 1);
     else parts.push({ part: kind === "Node" ? "node" : "pods", posted: item, source, base: ["items", i] });
   }
   const nodes = parts.filter(({ part }) => part === "node").length;
   if (nodes > 1) return { fault: `a list of ${nodes} nodes: give one (kubectl get node NAME -o json)` };
-  if (list.length === 0)
-    return listKind === "NodeList" ? { fault: "a list without a node" } : { parts: [noPods(source)] };
   if (others.size === 0) return { parts };
   const counts = Array.from(others, ([kind, count]) => `${count} of kind ${kind}`).join(", ");
   return { parts, passed: `${counts} passed over: only a node and its pods count` };
 }
 
-/** A node without pods is known to have none. */
-const noPods = (source: InputDocument): Part => ({ part: "pods", posted: NO_POD, source, base: [] });
+/** An empty list says by its kind at most what there is none of. */
+function emptyList(source: InputDocument, kind: unknown): Found {
+  const none = (posted: symbol): Found => ({ parts: [{ part: "pods", posted, source, base: [] }] });
+  // one of crictl has no kind; those of kubectl and the kubelet have one
+  if (kind === undefined) return { parts: [{ part: "sandboxes", posted: source.value, source, base: ["items"] }] };
+  if (kind === "NodeList") return { fault: "a list without a node" };
+  if (kind === "PodList") return none(NO_POD);
+  if (kind === "List") return none(NOTHING);
+  return { parts: [], passed: `passed over, as it is ${formText(source.value)} without items` };
+}
+
+/** The node is known to have no pods. */
 export const NO_POD = Symbol("an empty list of pods");
+/** `kubectl get pods -o json` prints the same where there are none as `kubectl get events -o json` does. */
+export const NOTHING = Symbol("an empty list, it is not said of what");

@@ -300,10 +300,13 @@ async function shown(
   const all = [...faults, ...(result?.value.faults ?? [])];
   const nodes = await nodeNames(exchange);
   if (!nodes.ok) return nodes;
+  const warnings = [...before.warnings, ...change.warnings];
+  // told once: above the answer, which is where the page opens, else beside their fields
+  const isAnswered = result !== null && all.length === 0;
   const view: FormView = {
     given: textsAfter(given, stored, before),
     faults: all,
-    warnings: [...before.warnings, ...change.warnings],
+    warnings: isAnswered ? [] : warnings,
     known: before.known,
     configuration: before.configuration,
     files: before.given,
@@ -315,7 +318,7 @@ async function shown(
     "What if",
     html`<p class="soft">What would the kubelet’s decisions be if its configuration, or a pod, were otherwise.</p>
 ${whatIfForm(view)}
-<section id="result" class="wi-result">${all.length > 0 ? faultsNote(all) : html`${result === null ? "" : warningsNote(view.warnings)}${result?.value.content ?? ""}${result === null ? "" : shareNote(view.given, stored)}`}</section>`,
+<section id="result" class="wi-result">${all.length > 0 ? faultsNote(all) : html`${isAnswered ? warningsNote(warnings) : ""}${result?.value.content ?? ""}${result === null ? "" : shareNote(view.given, stored)}`}</section>`,
     { place: "/what-if", assets: ["what-if.js"], status: all.length > 0 ? faultStatus : 200 },
   );
 }

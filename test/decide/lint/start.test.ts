@@ -100,3 +100,17 @@ test.each([
   const after = lintConfiguration(mergePatch(configuration, found?.fix) as object);
   expect(after.filter(({ field }) => field === "enforceNodeAllocatable")).toEqual([]);
 });
+
+test.each([
+  ["5", { evictionHard: { "memory.availble": null } }],
+  // nothing was meant by it: what is beside it may take its place
+  ["true", { evictionHard: { "memory.availble": null, "memory.available": "5%" } }],
+])("a value %s of the wrong type hides nothing of the entries beside it", (text, fix) => {
+  const evictionHard = { "memory.available": JSON.parse(text) as unknown, "memory.availble": "5%" };
+  const found = lintConfiguration({ evictionHard }).filter(({ severity }) => severity === "refuses-start");
+  expect(found.map(({ field, code }) => [field, code])).toEqual([
+    ['evictionHard["memory.available"]', "wrong-type"],
+    ['evictionHard["memory.availble"]', "unknown-signal"],
+  ]);
+  expect(found[1]?.fix).toEqual(fix);
+});
