@@ -67,7 +67,7 @@ const NODE_GAUGES: readonly NodeGauge[] = [
   },
   {
     name: "nodewise_node_threshold_seconds",
-    help: "Time until an eviction threshold is met, by the forecast of a pass of the last 15 minutes; absent: it is not falling",
+    help: "Time until an eviction threshold is met, by the forecast of a pass of the last 15 minutes; absent: not within 6 hours",
     samplesOf: ofThresholds(secondsUntil),
   },
   {

@@ -2,6 +2,7 @@ import type { StoreFailure } from "../../db/failure.ts";
 import type { FleetRow, LatestRow } from "../../db/rows.ts";
 import type { Store } from "../../db/store.ts";
 import type { Kind, Verdict } from "../model/decision.ts";
+import { HOUR_MS } from "../model/duration.ts";
 import {
   type EvictionSummary,
   evictionSummary,
@@ -17,7 +18,7 @@ const DEGREES = ["under-pressure", "reclaims", "evicts"] as const;
 /**
  * How a node stands, from the best to the worst. `gone`: its cluster deleted it, or nothing was heard of it for so long that it may have.
  * `not-known`: nothing tells whether it is under pressure. `refuses` and `evicted`: of pods since the time that is counted from, by
- * decisions or by its kubelet. `pressure-soon`: it meets a threshold within the hour if it goes on like this. The last that holds
+ * decisions or by its kubelet. `pressure-soon`: it meets a threshold within the hour (`SOON_MS`) if it goes on like this. The last that holds
  * counts, but of one that is not heard of nobody knows the others.
  */
 export const SEVERITIES = [
@@ -44,9 +45,9 @@ export interface Headroom {
   readonly ratio: number | null;
   /** When this was observed, not when the pass was recorded; of a clock that is ahead of this one, the latter. */
   readonly observedAtMs: number;
-  /** When it is met at the pass's slope; null: it is not falling, or not known. */
+  /** When it is met at the pass's slope; null: not within `FORECAST_MS` of the observation, or not known. */
   readonly metAtMs: number | null;
-  /** The same within the hour, of what was not observed long ago; 0: it is met; null: not by what is known. */
+  /** The same of what was not observed long ago; 0: it is met; null: not by what is known. */
   readonly soonMs: number | null;
 }
 
@@ -63,9 +64,9 @@ export interface FleetNode extends Omit<FleetRow, "labels" | "conditions"> {
   readonly pressureFrom: "eviction-pass" | "node-status" | null;
   /** Conditions that are True by that. */
   readonly conditions: readonly PressureCondition[];
-  /** Thresholds, the first to be met first: those that are met, then those that will be within the hour, by their time; then the others, the nearest first. */
+  /** Thresholds, the first to be met first: those that are met, then those that are forecast to be, by their time; then the others, the nearest first. */
   readonly headroom: readonly Headroom[];
-  /** When the first of them is met; 0: it is; null: not within the hour, by what is known. */
+  /** When the first of them is met; 0: it is; null: not within `FORECAST_MS`, by what is known. */
   readonly firstMetMs: number | null;
   /** 0: none, or not known; 1: some; 2: its newest eviction pass reclaims; 3: it evicts. */
   readonly pressure: number;
@@ -80,10 +81,12 @@ export interface FleetNode extends Omit<FleetRow, "labels" | "conditions"> {
 
 /** A node that was not heard of for this long may be gone: passes come every few seconds to minutes. */
 export const SILENT_MS = 15 * 60_000;
-/** A slope of some minutes tells nothing of a time that is further off than this. */
-const FORECAST_MS = 3_600_000;
+/** A straight line through some minutes tells nothing of a time that is further off than this. */
+export const FORECAST_MS = 6 * HOUR_MS;
+/** What is met within this is worth a warning. */
+export const SOON_MS = HOUR_MS;
 /** For so long somebody may still want to know. */
-const GONE_MS = 6 * 3_600_000;
+const GONE_MS = 6 * HOUR_MS;
 const ZONE_LABEL = "topology.kubernetes.io/zone";
 
 /** The nodes by name, or one, counted since the hour that `sinceMs` is in. Errors: the history's. */
@@ -118,7 +121,7 @@ export function fleetNode(row: FleetRow, nowMs: number): FleetNode {
     drift: driftOf(report, latest.cgroups),
     silent,
     deletedMs,
-    severity: isGone ? "gone" : silent ? "silent" : severityOf(row, pressure, room),
+    severity: isGone ? "gone" : silent ? "silent" : severityOf(row, pressure, isSoon(room.firstMetMs, nowMs)),
     lastDecisionMs: newest?.decidedAtMs ?? null,
   };
 }
@@ -155,13 +158,9 @@ function pressureOf(
 }
 
 /** The severity of one that is heard of. */
-function severityOf(
-  row: FleetRow,
-  { pressureFrom, pressure }: NodePressure,
-  { firstMetMs }: Pick<FleetNode, "firstMetMs">,
-): Severity {
+function severityOf(row: FleetRow, { pressureFrom, pressure }: NodePressure, isPressedSoon: boolean): Severity {
   if (pressure > 0) return DEGREES[pressure - 1] as Severity;
-  if (firstMetMs !== null) return "pressure-soon";
+  if (isPressedSoon) return "pressure-soon";
   if (evictedOf(row) > 0) return "evicted";
   if (refusedOf(row) > 0) return "refuses";
   return pressureFrom === null ? "not-known" : "ok";
@@ -195,6 +194,9 @@ function summaryOf(pass: LatestRow | undefined): EvictionSummary | null {
   return parsed.success ? parsed.data : null;
 }
 
+/** Whether a threshold that is met then is met within the hour, or already. */
+export const isSoon = (metMs: number | null, nowMs: number): boolean => metMs !== null && metMs - nowMs <= SOON_MS;
+
 /** Observed so long ago that a forecast of it tells nothing any more. */
 export const isOld = ({ observedAtMs }: Pick<Headroom, "observedAtMs">, nowMs: number): boolean =>
   nowMs - observedAtMs > SILENT_MS;
@@ -207,8 +209,7 @@ function headroomOf(
   const all = (summary?.thresholds ?? []).map((one): Headroom => {
     const { signal, value, graceMs, distance, capacity, belowInMs } = one;
     const observedAtMs = Math.min(one.observedAtMs ?? decidedAtMs, decidedAtMs);
-    const metAtMs = belowInMs === null ? null : observedAtMs + belowInMs;
-    const isForecast = belowInMs !== null && belowInMs <= FORECAST_MS && !isOld({ observedAtMs }, nowMs);
+    const metAtMs = belowInMs === null || belowInMs > FORECAST_MS ? null : observedAtMs + belowInMs;
     return {
       signal,
       threshold: value,
@@ -217,13 +218,13 @@ function headroomOf(
       ratio: capacity === null || capacity <= 0 ? null : distance / capacity,
       observedAtMs,
       metAtMs,
-      soonMs: distance < 0 ? 0 : isForecast ? metAtMs : null,
+      soonMs: distance < 0 ? 0 : isOld({ observedAtMs }, nowMs) ? null : metAtMs,
     };
   });
   all.sort((a, b) => (a.soonMs ?? NEVER) - (b.soonMs ?? NEVER) || (a.ratio ?? 1) - (b.ratio ?? 1));
   return { headroom: all, firstMetMs: all[0]?.soonMs ?? null };
 }
-/** For a signal whose threshold is met: the next one of it that is met within the hour, such as the hard one behind a soft one. */
+/** For a signal whose threshold is met: the next one of it that is forecast to be met, such as the hard one behind a soft one. */
 export const nextThreshold = (
   all: readonly Headroom[],
   { signal, distance }: Headroom,

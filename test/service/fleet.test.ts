@@ -217,6 +217,10 @@ test("a forecast counts from when a signal was observed, not from when the pass 
   const MINUTE = 60_000;
   const met = (node: ReturnType<typeof nodeOf>) => [node.headroom[0]?.metAtMs, node.firstMetMs, node.severity];
   expect(met(nodeOf(5 * MINUTE, NOW - 4 * MINUTE))).toEqual([NOW + MINUTE, NOW + MINUTE, "pressure-soon"]);
+  // a slow fall is told, and no warning; a straight line tells nothing of another day
+  expect(met(nodeOf(180 * MINUTE, NOW - MINUTE))).toEqual([NOW + 179 * MINUTE, NOW + 179 * MINUTE, "ok"]);
+  expect(met(nodeOf(360 * MINUTE, NOW))).toEqual([NOW + 360 * MINUTE, NOW + 360 * MINUTE, "ok"]);
+  expect(met(nodeOf(361 * MINUTE, NOW))).toEqual([null, null, "ok"]);
   // posted an hour after it was taken: it was due long ago, and says nothing of what comes
   const old = nodeOf(5 * MINUTE, NOW - 60 * MINUTE);
   expect(met(old)).toEqual([NOW - 55 * MINUTE, null, "ok"]);
@@ -294,7 +298,7 @@ test("damage of one node's summary or labels leaves the others, and the node wit
   expect(node).toMatchObject({ labels: null, zone: null, conditions: [], headroom: [], severity: "evicts" });
 });
 
-test("behind a threshold that is met, the next one of its signal is told, where it is met within the hour", () => {
+test("behind a threshold that is met, the next one of its signal is told, where its forecast is near enough", () => {
   const next = (...thresholds: readonly Threshold[]) => {
     const { headroom } = fleetNode(row("n", { latest: { eviction: pass("under-pressure", [], ...thresholds) } }), NOW);
     const [first] = headroom;

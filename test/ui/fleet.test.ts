@@ -128,6 +128,30 @@ test("the page tells what the history holds, escaped, and keeps the question in 
   expect(text).toContain('<td data-name="Kubelet">1.36</td>');
 });
 
+test("a threshold that is met in hours is told with its time, by the page, the list and the file alike", async () => {
+  const { app, store } = appOver({});
+  const now = Date.now();
+  const disk = { signal: "nodefs.available", value: "1Gi", graceMs: 0, distance: 70, capacity: 1000, belowInMs: null };
+  const memory = { ...disk, signal: "memory.available", distance: 600, belowInMs: 3.1 * 3_600_000 };
+  const pids = { ...disk, signal: "pid.available", distance: 800, belowInMs: 7 * 3_600_000 };
+  const summary = JSON.stringify({ conditions: [], thresholds: [disk, memory, pids] });
+  const decision = decisionRow({ node: "slow", kind: "eviction", verdict: "calm", decidedAtMs: now });
+  value(await store.record({ decision, summary }));
+  const text = await (await app.request("/")).text();
+  expect(text).toMatch(/data-name="Memory"><span class="" title="[^"]*">60\u00a0% <span class="small">in 3\.1 h</);
+  expect(text).toMatch(/data-name="PIDs"><span class="" title="[^"]*">80\u00a0%<\/span>/);
+  expect(text).toContain("Times beyond 6 hours are not told");
+  const metAt = new Date(now + memory.belowInMs).toISOString();
+  const list = (await (await app.request("/v1/nodes")).json()) as { nodes: { headroom: object; severity: string }[] };
+  expect(list.nodes).toMatchObject([{ severity: "ok", headroom: { signal: "memory.available", metAt } }]);
+  const [head = [], cells = []] = (await (await app.request("/v1/nodes?format=csv")).text())
+    .split("\r\n")
+    .map((line) => line.split(","));
+  const cell = (name: string): string | undefined => cells[head.indexOf(name)];
+  const columns = ["headroomMetAt", "memory.available.metAt", "nodefs.available.metAt", "pid.available.metAt"];
+  expect(columns.map(cell)).toEqual([metAt, metAt, "", ""]);
+});
+
 test("a node of a version that is not known here is shown with it, and found by it", async () => {
   const { app, store } = appOver({});
   const snapshot = { ...snapshotRow({ node: "old", body: "{}" }), kubeletVersion: "v1.33.5" };
@@ -293,7 +317,7 @@ test("a node without an eviction pass is shown with its own conditions", async (
     value(await store.putSnapshot({ ...snapshotRow({ node, storedAtMs: Date.now() }), conditions }));
   const text = await (await app.request("/")).text();
   expect(text).toMatch(/>a<.*"tag warn">under pressure<\/span> <span[^>]*>MemoryPressure by the node’s status</);
-  expect(text).toMatch(/>b<.*"tag good">healthy<\/span> <span[^>]*>by the node’s status</);
+  expect(text).toMatch(/>b<.*"tag good">healthy<\/span> <span[^>]*>no pressure by the node’s status</);
   expect(text).toMatch(/>c<.*"tag ">not known<\/span> <span[^>]*>pressure not known</);
   expect(text).toMatch(/show=not-known"><span class="figure warn-text">1</);
   const shown = await (await app.request("/?show=not-known")).text();

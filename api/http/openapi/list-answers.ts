@@ -62,7 +62,9 @@ const headroom = z.strictObject({
     .describe("available less the threshold, in bytes, inodes or process ids; negative: so much is missing"),
   ratio: z.number().nullable().describe("the same as a share of the capacity; null: that is not known"),
   observedAt: time.describe("when the signal was observed"),
-  metAt: time.nullable().describe("when it is met by the forecast; null: it is not falling, or not known"),
+  metAt: time
+    .nullable()
+    .describe("when it is met by the forecast; null: not within 6 hours of `observedAt`, or not known"),
 });
 const nodeFields = {
   name: z.string(),
@@ -95,7 +97,7 @@ const nodeFields = {
   headroom: headroom
     .nullable()
     .describe(
-      "to the eviction threshold that is met first, as of that pass: one that is met, else the first that will be within the hour by its forecast, else the nearest by `ratio`; null: not known",
+      "to the eviction threshold that is met first, as of that pass: one that is met, else the first that will be by its forecast, else the nearest by `ratio`; null: not known",
     ),
   decisions: integer.describe("since `countedSince`, as are the next six"),
   refused: integer.describe("decisions that refused"),

@@ -6,9 +6,11 @@ import type { Reply } from "../../ports.ts";
 import {
   type FleetNode,
   type FleetSort,
+  FORECAST_MS,
   filtered,
   fleetOf,
   type Headroom,
+  isSoon,
   knowsRefusals,
   nextThreshold,
   ordered,
@@ -89,7 +91,10 @@ function filters(
           [["", any], ...[...new Set([...words, ...(now === "" ? [] : [now])])].map((word) => [word, word] as const)],
           now,
         )}</select></label>`;
-  return html`<form class="row" action="/" method="get" role="search">
+  const chosen = [q, labels, zone, show === "all" ? "" : SHOWS_WORD[show], kubelet, reason].filter(
+    (word) => word !== "",
+  );
+  return html`<details class="filters"><summary>Filter${chosen.length === 0 ? "" : `: ${chosen.join(", ")}`}</summary><form class="row" action="/" method="get" role="search">
 <label>Name has<input name="q" type="search" value="${q}" maxlength="253"></label>
 <label>Labels<input name="labels" type="search" value="${labels}" placeholder="pool=web,!gpu"></label>
 ${choice("Zone", "zone", "any zone", zonesAmong(nodes), zone)}
@@ -104,7 +109,7 @@ ${choice("Reason", "reason", "any reason", reasonsAmong(nodes), reason)}
     String(hours),
   )}</select></label>
 <input type="hidden" name="sort" value="${sort}"><input type="hidden" name="order" value="${order}">
-<span class="send"><button>Show</button> <a href="/">reset</a></span></form>`;
+<span class="send"><button>Show</button> <a href="/">reset</a></span></form></details>`;
 }
 
 /** Before and after those of what is left to each threshold: what is decisive comes first. */
@@ -155,8 +160,10 @@ function nodesTable(
   return html`<form action="/compare" method="get"><div class="scroll" tabindex="0" role="region" aria-label="Nodes"><table>
 <thead><tr>${all(heads)}</tr><tr>${all(below)}</tr></thead>
 <tbody>${all(nodes.map((node) => nodeRow(node, rooms, question.hours, { sinceMs, nowMs })))}</tbody></table></div>
-<p class="actions"><button>Compare two</button> <a href="${csvLink(question)}" download>CSV</a> <span class="soft small">${rooms.length === 0 ? "" : "Memory, disks and PIDs: the share of the capacity that is left until the kubelet evicts, and the minutes until then where it falls."}</span></p></form>`;
+<p class="actions"><button>Compare two</button> <a href="${csvLink(question)}" download>CSV</a> <span class="soft small">${rooms.length === 0 ? "" : HEADROOM_NOTE}</span></p></form>`;
 }
+
+const HEADROOM_NOTE = `Memory, disks and PIDs: the share of the capacity that is left until the kubelet evicts, and the time until then if it goes on falling as it did. Times beyond ${FORECAST_MS / HOUR_MS} hours are not told: a straight line through the last passes tells nothing of them.`;
 
 type Signal = Headroom["signal"];
 const NODE_DISK = ["Node disk", "nodefs.available", "nodefs.inodesFree"] as const;
@@ -252,27 +259,29 @@ function doneByKubelet(node: string, counts: FleetNode["refusals"], hours: numbe
 /** A threshold nearer than this is worth a colour. */
 const NEAR = 0.05;
 
-/** The distance to the threshold that is met first, and when that is within the hour. */
+/** The distance to the threshold that is met first, and when that is by its forecast. */
 function headroom({ headroom: all }: FleetNode, signals: readonly Signal[], nowMs: number): Html | Promise<Html> {
   const first = all.find((one) => signals.includes(one.signal));
   if (first?.ratio === null || first === undefined) return html`<span class="soft">–</span>`;
   const { signal, type, ratio, metAtMs, soonMs } = first;
-  const isSoon = soonMs !== null && soonMs > 0;
   const next = nextThreshold(all, first);
-  const tone = ratio < 0 ? "bad-text" : ratio < NEAR || isSoon ? "warn-text" : "";
+  const tone = ratio < 0 ? "bad-text" : ratio < NEAR || isSoon(soonMs, nowMs) ? "warn-text" : "";
   const when = metAtMs === null ? "" : `, met ${utcText(metAtMs)} as it falls`;
-  const soon = isSoon
-    ? html` <span class="small">${whenText(soonMs, nowMs)}</span>`
-    : next === undefined
-      ? ""
-      : html` <span class="small" title="${next.type} threshold ${limitText(next)} of ${signal}">${next.type} ${whenText(next.soonMs, nowMs)}</span>`;
+  const soon =
+    soonMs !== null && soonMs > 0
+      ? html` <span class="small">${whenText(soonMs, nowMs)}</span>`
+      : next === undefined
+        ? ""
+        : html` <span class="small" title="${next.type} threshold ${limitText(next)} of ${signal}">${next.type} ${whenText(next.soonMs, nowMs)}</span>`;
   return html`<span class="${tone}" title="${type} threshold ${limitText(first)} of ${signal}${when}">${percentText(ratio)}${soon}</span>`;
 }
 /** When a threshold is met; a forecast that is over tells that no pass came since. */
 function whenText(atMs: number, nowMs: number): string {
   const ms = atMs - nowMs;
   if (ms <= 0) return ms > -MINUTE_MS ? "due now" : `due ${Math.round(-ms / MINUTE_MS)} min ago`;
-  return ms < MINUTE_MS ? "in < 1 min" : `in ${Math.round(ms / MINUTE_MS)} min`;
+  if (ms < MINUTE_MS) return "in < 1 min";
+  const minutes = Math.round(ms / MINUTE_MS);
+  return minutes < 60 ? `in ${minutes} min` : `in ${Math.round(minutes / 6) / 10} h`;
 }
 export const percentText = (ratio: number): string => `${(ratio * 100).toFixed(Math.abs(ratio) < 0.1 ? 1 : 0)}\u00a0%`;
 
@@ -301,15 +310,20 @@ const SEVERITY: { readonly [S in Severity]: readonly [word: string, tone: string
 export const severityTag = (severity: Severity): Html | Promise<Html> =>
   html`<span class="tag ${SEVERITY[severity][1]}">${SEVERITY[severity][0]}</span>`;
 
+/** How pressure is told: the words where no condition is True, and what tells it. */
+const PRESSURE_WORDS = {
+  "eviction-pass": { none: "", by: "" },
+  "node-status": { none: "no pressure", by: " by the node’s status" },
+  nothing: { none: "pressure not known", by: "" },
+} as const;
 /** The severity, which leads to the eviction pass that tells it, and the conditions that are true. */
 function stands({ severity, latest, pressureFrom, conditions }: FleetNode): Html | Promise<Html> {
   const { eviction } = latest;
   const tag = severityTag(severity);
   const isByPass = pressureFrom === "eviction-pass" && eviction !== undefined;
   const told = isByPass ? html`<a href="/decisions/${eviction.decisionId}">${tag}</a>` : tag;
-  const by =
-    pressureFrom === "node-status" ? " by the node’s status" : pressureFrom === null ? "pressure not known" : "";
-  const words = `${conditions.join(", ")}${by}`.trim();
+  const { none, by } = PRESSURE_WORDS[pressureFrom ?? "nothing"];
+  const words = `${conditions.join(", ") || none}${by}`;
   return words === "" ? told : html`${told} <span class="small soft">${words}</span>`;
 }
 
