@@ -155,11 +155,13 @@ export function podStatsOf(pod: PodStatsTarget, seen: StatsObservation): object 
     usedOf(seen.diskOf(pod.logDirectory)),
     pod.hostsFile === null ? undefined : usedOf(seen.diskOf(pod.hostsFile)),
   ];
+  const { cpu, ...own } = cgroupStats(pod.cgroup, seen);
   return {
     podRef: { name: pod.name, namespace: pod.namespace, uid: pod.uid },
     startTime: timeText(pod.createdAtMs),
     containers,
-    ...cgroupStats(pod.cgroup, seen),
+    cpu: cpu && { ...cpu, throttledPermille: throttledIn(pod, seen) ?? undefined },
+    ...own,
     volume: volumes.map(({ stats }) => stats),
     "ephemeral-storage": sumOf(onDisk, seen.at.toISOString()),
     process_stats: processStats(processes),
@@ -241,17 +243,24 @@ export function podUsageOf(
   const usage = usages.get(cgroup);
   if (usage === undefined || (usage.cpuNanos === null && usage.memory === null)) return null;
   const nanoCores = rates.get(cgroup)?.cpuNanoCores ?? null;
-  const throttled = [cgroup, ...containers.map((container) => container.cgroup)].flatMap(
-    (path) => rates.get(path)?.throttledPermille ?? [],
-  );
   return {
     cpuMilli: nanoCores === null ? null : Math.round(nanoCores / 1e6),
     memoryWorkingSetBytes: usage.memory?.workingSetBytes ?? null,
     pids: usage.pids,
-    // the pod's quota or that of one of its containers, whichever holds back the most
-    throttledPermille: throttled.length === 0 ? null : Math.max(...throttled),
+    throttledPermille: throttledIn({ cgroup, containers }, { rates }),
     pressure: usage.pressure,
   };
+}
+
+/** Of the pod's quota or that of one of its containers, whichever holds back the most. Null: not known of any. */
+function throttledIn(
+  { cgroup, containers }: Pick<PodStatsTarget, "cgroup" | "containers">,
+  { rates }: Pick<StatsObservation, "rates">,
+): number | null {
+  const throttled = [cgroup, ...containers.map((container) => container.cgroup)].flatMap(
+    (path) => rates.get(path)?.throttledPermille ?? [],
+  );
+  return throttled.length === 0 ? null : Math.max(...throttled);
 }
 
 interface SummaryParts {

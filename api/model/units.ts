@@ -31,7 +31,17 @@ const podStats = z.object({
       .array(z.object({ name: text, memory: optional(memory), rootfs: optional(used), logs: optional(used) }))
       .max(2 * LIMITS.containersPerPod),
   ),
-  cpu: optional(z.object({ psi: optional(pressure) })),
+  cpu: optional(
+    z.object({
+      usageNanoCores: optional(count),
+      /**
+       * The CFS periods in which its quota or that of one of its containers held it back, whichever did so more, in thousandths
+       * of those since the look before. The kubelet's Summary has none: the daemon tells it.
+       */
+      throttledPermille: optional(z.int().min(0).max(1000)),
+      psi: optional(pressure),
+    }),
+  ),
   memory: optional(memory),
   volume: optional(z.array(z.object({ name: text, ...used.shape })).max(LIMITS.volumesPerPod)),
   "ephemeral-storage": optional(used),

@@ -93,6 +93,8 @@ function full(atMs: number, availableBytes: number, gone: ReadonlySet<string>): 
       },
       pods: pods.map(({ metadata }, i) => ({
         podRef: { name: metadata.name, namespace: NAMESPACE, uid: metadata.uid },
+        // as a daemon and a kubelet with KubeletPSI tell it: the table of pods has all of its columns
+        cpu: { usageNanoCores: (i % 40) * 1e6, throttledPermille: (i * 7) % 300, psi: { full: { avg60: i % 20 } } },
         memory: { time, workingSetBytes: (12 + ((i * 37) % 91)) * Mi },
         "ephemeral-storage": { usedBytes: ((i * 53) % 97) * Mi, inodesUsed: i },
       })),

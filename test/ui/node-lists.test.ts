@@ -74,6 +74,12 @@ describe("as large a node as there is", () => {
     expect(places).toEqual(Array.from({ length: PODS }, (_, i) => i + 1));
   });
 
+  test("every pod but the critical ones has its place in the table of pods, also beyond those that a pass records", async () => {
+    const pages = await pagesOf(large, linkTo("pods", ""));
+    const places = found(pages, /data-name="Eviction order">(\d+|–)</g).map(Number);
+    expect(places).toEqual(Array.from({ length: PODS }, (_, i) => i + 1));
+  });
+
   test("a page says where it is, and leads to those beside it, to the node, and to nothing that is not there", async () => {
     const { html: second, text } = await large.show("/nodes/big?list=images&page=2");
     expect(text("images")).toContain("← before 201 to 400 of 1,000 next →");
@@ -158,6 +164,10 @@ test("of a ranking whose snapshot is gone the recorded places are shown, and tha
   expect(status).toBe(200);
   expect(text("eviction")).toMatch(
     /The snapshot of this pass is no longer stored: of 512 pods the first \d+ are recorded/,
+  );
+  const pods = await gone.show("/nodes/big?list=pods");
+  expect(pods.text("pods")).toMatch(
+    /in that order \(the first 20 of 512 are recorded of that pass, and its snapshot is no/,
   );
 });
 

@@ -283,18 +283,36 @@ test("the table of pods has what each asks for, uses, and how it fares, those fi
   });
   const told = (snapshot.stats as unknown as { pods: { podRef: { uid: string } }[] }).pods;
   const stats = told.map((of) =>
-    of.podRef.uid === first?.metadata.uid ? { ...of, cpu: { psi: { full: { avg10: 99, avg60: 12.34 } } } } : of,
+    of.podRef.uid === first?.metadata.uid
+      ? {
+          ...of,
+          cpu: { usageNanoCores: 240_000_000, throttledPermille: 125, psi: { full: { avg10: 99, avg60: 12.34 } } },
+        }
+      : of,
   );
-  await decide("eviction", { snapshot: { ...snapshot, pods, stats: { ...snapshot.stats, pods: stats } } });
+  const plain = { ...snapshot, pods, stats: { ...snapshot.stats, pods: told } };
+  await decide("eviction", { snapshot: plain });
+  const columns = async (): Promise<readonly string[]> => {
+    const table = partOf((await show("/nodes/n1?list=pods")).html, "pods");
+    return [...table.matchAll(/<th class="[^"]*">([^<]*)</g)].map((m) => m[1] ?? "");
+  };
+  const known = ["Restarts", "QoS", "Priority", "Try"];
+  const memory = ["Memory use", "Memory request", "Memory limit"];
+  // what nobody tells of any pod has no column
+  expect(await columns()).toEqual(["Eviction order", ...memory, "CPU request", "CPU limit", ...known]);
+  await decide("eviction", { snapshot: { ...plain, stats: { ...snapshot.stats, pods: stats } } });
+  expect(await columns()).toEqual([
+    ...["Eviction order", ...memory, "CPU use", "CPU request", "CPU limit", "Throttled", "CPU wait", ...known],
+  ]);
   const { html } = await show("/nodes/n1?list=pods");
   const rows = partOf(html, "pods").split("<tr>").slice(2).map(readable);
   const rowOf = (name: string | undefined) => rows.find((row) => row.includes(`/${name} `))?.replaceAll(/\s+/g, " ");
   expect(rowOf(first?.metadata.name)).toMatch(/ c0: device gpu.example.com\/n1\/gpu-0 \(claim:gpu\) is Unhealthy /);
   expect(html).not.toContain("nic-");
-  expect(rowOf(first?.metadata.name)).toMatch(/ 12 % 3 (?:\d+|–) – *$/);
+  expect(rowOf(first?.metadata.name)).toMatch(/ 240m – – 13 % 12 % 3 BestEffort 0 – *$/);
   expect(readable(partOf(html, "pods"))).toMatch(
-    /\d+ pods: first those that go for want of memory, in that order, then the others by use\..*CPU wait/s,
+    /\d+ pods: first those that go for want of memory, in that order, then the others by use\..*Throttled: the share of .*CPU wait: the share of /s,
   );
-  expect(rowOf(second?.metadata.name)).toMatch(/ 0 (?:\d+|–) resize *$/);
+  expect(rowOf(second?.metadata.name)).toMatch(/ 0 Burstable 0 resize *$/);
   expect(html).toContain('href="/what-if?node=n1&amp;resize=default%2Fburst-lim+c+cpu%3D100m%2Cmemory%3D64Mi#result"');
 });

@@ -22,7 +22,8 @@ export async function listPage({ ports }: Exchange, view: NodeView, asked: Asked
   const { name } = view.row;
   const lists = new Lists(name, asked);
   const { section, title } = LISTS[asked.name];
-  const whole = asked.name === "ranking" ? await withWholeRankings(ports.store, view) : null;
+  const isRanked = asked.name === "ranking" || asked.name === "pods";
+  const whole = isRanked ? await withWholeRankings(ports.store, view) : null;
   if (whole !== null && !whole.ok) return whole;
   const content = sectionOf(section, whole?.value ?? view, lists);
   if (!lists.found) {

@@ -2,7 +2,7 @@ import { podsOfNode } from "../../decide/pods/node-pods.ts";
 import { podLimits, podRequests, unitsOf } from "../../decide/resources/pod-resources.ts";
 import { qosClass } from "../../decide/resources/qos.ts";
 import type { Amounts } from "../../model/aggregate.ts";
-import type { EvictionDecision } from "../../model/eviction.ts";
+import type { EvictionDecision, Ranking } from "../../model/eviction.ts";
 import { endOf, isActive, namespacedPodName, type Pod, type PodEnd, podRef, podUid } from "../../model/pod.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
 import { many } from "../../text/sentences/words.ts";
@@ -22,6 +22,10 @@ interface Row {
   readonly limits: Amounts;
   /** Bytes of its working set; null: no stats tell. */
   readonly used: number | null;
+  /** Thousandths of a CPU that it used of late; null: no stats tell. */
+  readonly cpu: number | null;
+  /** Thousandths of the CFS periods in which a quota held it back; null: nobody tells. */
+  readonly throttled: number | null;
   /** Percent of the last minute in which all its tasks waited for CPU (the pressure `cpu.psi.full.avg60`); null: no stats tell. */
   readonly waits: number | null;
   /** Restarts of all its containers; null: no status tells. */
@@ -30,13 +34,16 @@ interface Row {
   readonly ill: readonly string[];
   /** When it goes for want of memory: 1 is the first; null: not ranked. */
   readonly place: number | null;
+  /** The pass ranks it, and passes it over. */
+  readonly isCritical: boolean;
 }
 
 /** The pods that count on the node, those first that go first for want of memory, then the largest. */
 export function podsSection({ snapshot }: Known, view: NodeView, lists: Lists): Html {
   if (snapshot.pods === undefined) return html``;
   const stats = new Map((snapshot.stats?.pods ?? []).map((of) => [of.podRef.uid, of]));
-  const places = placesIn(passOf(view));
+  const ranking = rankingIn(passOf(view));
+  const ranked = new Map((ranking?.pods ?? []).map((of) => [of.pod.uid, of]));
   const rows = podsOfNode(snapshot)
     .filter(isActive)
     .map((pod): Row => {
@@ -46,35 +53,27 @@ export function podsSection({ snapshot }: Known, view: NodeView, lists: Lists): 
         requests: podRequests(pod),
         limits: podLimits(pod),
         used: stats.get(uid)?.memory?.workingSetBytes ?? null,
+        cpu: milliOf(stats.get(uid)?.cpu?.usageNanoCores),
+        throttled: stats.get(uid)?.cpu?.throttledPermille ?? null,
         waits: stats.get(uid)?.cpu?.psi?.full?.avg60 ?? null,
         restarts: restartsOf(pod),
         ill: statusesOf(pod).flatMap((status) => healthTexts(status, "ill").map((text) => `${status.name}: ${text}`)),
-        place: places.get(uid) ?? null,
+        place: ranked.get(uid)?.critical === true ? null : (ranked.get(uid)?.place ?? null),
+        isCritical: ranked.get(uid)?.critical === true,
       };
     })
     .sort((a, b) => (a.place ?? LAST) - (b.place ?? LAST) || (b.used ?? 0) - (a.used ?? 0));
   const { shown, note } = lists.cut("pods", rows);
-  const head = [
-    "Pod",
-    "QoS",
-    "Priority",
-    "CPU request",
-    "limit",
-    "Memory request",
-    "limit",
-    "uses",
-    "CPU wait",
-    "Restarts",
-    "Eviction order",
-    "Try",
-  ];
-  const table = html`<table><thead><tr>${head.map((name, i) => html`<th class="${i < 2 || i === head.length - 1 ? "" : "num"}">${name}</th>`)}</tr></thead><tbody>${shown.map((row) => rowOf(row, view.row.name))}</tbody></table>`;
+  const columns = COLUMNS.filter(({ cell }) => rows.some((row) => cell(row, view.row.name) !== null));
+  const table = html`<table><thead><tr><th>Pod</th>${columns.map(({ name, tone = "num" }) => html`<th class="${tone}">${name}</th>`)}</tr></thead><tbody>${shown.map((row) => rowOf(row, columns, view.row.name))}</tbody></table>`;
+  const noted = columns.filter((column) => column.note !== undefined);
+  const notes = html`<details id="pods-columns" class="small soft"><summary>About ${noted.map(({ name }) => name).join(", ")}</summary>${noted.map(({ name, note: text }) => html`<p>${name}: ${text}</p>`)}</details>`;
   return section(
     "pods",
     "Pods",
-    html`<p>${many(rows.length, "pod")}${orderText(rows)}.</p>
+    html`<p>${many(rows.length, "pod")}${orderText(rows, ranking, lists.isAsked("pods"))}.</p>
 ${failedPods(snapshot, view.row.name, lists)}
-${scrolling("Requests, limits and use of pods", table)}${note}${rows.some(({ waits }) => waits !== null) ? html`<p class="small soft">CPU wait: the share of the last minute in which none of the pod’s tasks ran, as all waited for a CPU (<code>cpu.psi.full.avg60</code>): on a busy node, or at its limit.</p>` : ""}`,
+${scrolling("Requests, limits and use of pods", table)}<div class="below">${note}${noted.length === 0 ? "" : notes}</div>`,
   );
 }
 
@@ -97,12 +96,17 @@ function failedPods(snapshot: Snapshot, node: string, lists: Lists): Html {
 ${scrolling("Pods that failed", table)}${note}`;
 }
 
-/** A pass records the first of a ranking only, and critical pods have no place in it. */
-function orderText(rows: readonly Row[]): string {
-  const ranked = rows.filter(({ place }) => place !== null).length;
-  if (ranked === 0) return "";
-  if (ranked === rows.length) return ", in the order in which they go for want of memory";
-  return ": first those that go for want of memory, in that order, then the others by use";
+/** Critical pods have no place in a ranking. */
+function orderText(rows: readonly Row[], ranking: Ranking | undefined, isWhole: boolean): string {
+  const placed = rows.filter(({ place }) => place !== null).length;
+  if (placed === 0) return "";
+  if (placed === rows.length) return ", in the order in which they go for want of memory";
+  const { pods, total } = ranking ?? { pods: [], total: 0 };
+  const told =
+    isWhole && pods.length < total
+      ? ` (the first ${pods.length} of ${total} are recorded of that pass, and its snapshot is no longer stored)`
+      : "";
+  return `: first those that go for want of memory, in that order${told}, then the others by use`;
 }
 
 const statusesOf = ({ status }: Pod) => [
@@ -116,30 +120,97 @@ function restartsOf(pod: Pod): number | null {
 const LAST = Number.MAX_SAFE_INTEGER;
 
 /** A pass of another version may have another form. */
-function placesIn(decision: EvictionDecision | null): ReadonlyMap<string, number> {
-  const ranking = decision?.rankings?.find?.(({ resource }) => resource === "memory");
-  return new Map((ranking?.pods ?? []).filter(({ critical }) => !critical).map(({ pod, place }) => [pod.uid, place]));
+const rankingIn = (decision: EvictionDecision | null): Ranking | undefined =>
+  decision?.rankings?.find?.(({ resource }) => resource === "memory");
+
+const milliOf = (nanoCores: number | undefined): number | null =>
+  nanoCores === undefined ? null : Math.round(nanoCores / 1e6);
+
+interface Column {
+  readonly name: string;
+  /** Absent: a number. */
+  readonly tone?: "";
+  /** What it is, below the table. */
+  readonly note?: Html;
+  /** Null: nothing is known. A column without anything is left out. */
+  cell(row: Row, node: string): Html | string | null;
+  /** Whether a cell is told in colour. */
+  isMuch?(row: Row): boolean;
 }
 
-/** Percent of waiting that is told in colour. */
+/** Percent of waiting, or of being held back, that is told in colour. */
 const MUCH = 10;
-function rowOf({ pod, requests, limits, used, waits, restarts, ill, place }: Row, node: string): Html {
-  const amount = (of: Amounts, resource: string): string => {
-    const found = of.get(resource);
-    return found === undefined ? "–" : amountText(resource, unitsOf(resource, found));
-  };
-  const memory = requests.get("memory");
-  const isAbove = used !== null && memory !== undefined && used > unitsOf("memory", memory);
-  return html`<tr><td>${podLink(node, podRef(pod))}${ill.map((text) => html`<br><span class="small warn-text">${text}</span>`)}</td><td>${qosClass(pod)}</td><td class="num">${pod.spec.priority ?? 0}</td><td class="num">${amount(requests, "cpu")}</td><td class="num">${amount(limits, "cpu")}</td><td class="num">${amount(requests, "memory")}</td><td class="num">${amount(limits, "memory")}</td><td class="num${isAbove ? " warn-text" : ""}">${used === null ? "–" : amountText("memory", used)}</td><td class="num${(waits ?? 0) >= MUCH ? " warn-text" : ""}">${waits === null ? "–" : `${waits.toFixed(waits < 10 ? 1 : 0)}\u00a0%`}</td><td class="num${(restarts ?? 0) > 0 ? " warn-text" : ""}">${restarts ?? "–"}</td><td class="num">${place ?? "–"}</td><td>${resizeLink(pod, node)}</td></tr>`;
+/** A pod that uses so much of its limit over some seconds is most likely throttled now and then. */
+const NEAR_LIMIT = 0.9;
+const amount = (of: Amounts, resource: string): string | null => {
+  const found = of.get(resource);
+  return found === undefined ? null : amountText(resource, unitsOf(resource, found));
+};
+const unitsIn = (of: Amounts, resource: string): number => {
+  const found = of.get(resource);
+  return found === undefined ? Number.POSITIVE_INFINITY : unitsOf(resource, found);
+};
+const percent = (share: number | null): string | null =>
+  share === null ? null : `${share.toFixed(share < 10 ? 1 : 0)}\u00a0%`;
+
+/** What is decisive comes first, which is what a phone shows. */
+const COLUMNS: readonly Column[] = [
+  {
+    name: "Eviction order",
+    cell: ({ place, isCritical }) => (isCritical ? "critical" : (place?.toString() ?? null)),
+  },
+  {
+    name: "Memory use",
+    cell: ({ used }) => (used === null ? null : amountText("memory", used)),
+    isMuch: ({ used, requests }) => (used ?? 0) > unitsIn(requests, "memory"),
+  },
+  { name: "Memory request", cell: ({ requests }) => amount(requests, "memory") },
+  { name: "Memory limit", cell: ({ limits }) => amount(limits, "memory") },
+  {
+    name: "CPU use",
+    cell: ({ cpu }) => (cpu === null ? null : amountText("cpu", cpu)),
+    isMuch: ({ cpu, limits }) => (cpu ?? 0) >= NEAR_LIMIT * unitsIn(limits, "cpu"),
+  },
+  { name: "CPU request", cell: ({ requests }) => amount(requests, "cpu") },
+  { name: "CPU limit", cell: ({ limits }) => amount(limits, "cpu") },
+  {
+    name: "Throttled",
+    note: html`the share of the CFS periods since the pass before in which its CPU quota, or that of one of its containers, held it back (<code>nr_throttled</code> of <code>nr_periods</code> in its <code>cpu.stat</code>).`,
+    cell: ({ throttled }) => percent(throttled === null ? null : throttled / 10),
+    isMuch: ({ throttled }) => (throttled ?? 0) >= MUCH * 10,
+  },
+  {
+    name: "CPU wait",
+    note: html`the share of the last minute in which none of the pod’s tasks ran, as all waited for a CPU (<code>cpu.psi.full.avg60</code>): on a busy node, or at its limit.`,
+    cell: ({ waits }) => percent(waits),
+    isMuch: ({ waits }) => (waits ?? 0) >= MUCH,
+  },
+  {
+    name: "Restarts",
+    cell: ({ restarts }) => restarts?.toString() ?? null,
+    isMuch: ({ restarts }) => (restarts ?? 0) > 0,
+  },
+  { name: "QoS", tone: "", cell: ({ pod }) => qosClass(pod) },
+  { name: "Priority", cell: ({ pod }) => `${pod.spec.priority ?? 0}` },
+  { name: "Try", tone: "", cell: ({ pod }, node) => resizeLink(pod, node) },
+];
+
+function rowOf(row: Row, columns: readonly Column[], node: string): Html {
+  const { pod, ill } = row;
+  const cells = columns.map(
+    ({ name, tone = "num", cell, isMuch }) =>
+      html`<td class="${tone}${isMuch?.(row) === true ? " warn-text" : ""}" data-name="${name}">${cell(row, node) ?? "–"}</td>`,
+  );
+  return html`<tr><td>${podLink(node, podRef(pod))}${ill.map((text) => html`<br><span class="small warn-text">${text}</span>`)}</td>${cells}</tr>`;
 }
 
 /** Leads to the form with what its first container requests, to be changed there; a pod that requests nothing cannot be resized. */
-function resizeLink(pod: Pod, node: string): Html | string {
+function resizeLink(pod: Pod, node: string): Html | null {
   const [first] = pod.spec.containers;
   const { cpu, memory } = first?.resources?.requests ?? {};
   const amounts = Object.entries({ cpu, memory }).flatMap(([name, amount]) =>
     amount ? [`${name}=${amount.text}`] : [],
   );
   const link = whatIfLink({ node, resize: `${namespacedPodName(pod)} ${first?.name} ${amounts.join(",")}` });
-  return amounts.length === 0 || link === null ? "–" : (html`<a href="${link}">resize</a>` as Html);
+  return amounts.length === 0 || link === null ? null : (html`<a href="${link}">resize</a>` as Html);
 }

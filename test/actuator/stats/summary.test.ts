@@ -82,7 +82,8 @@ describe.each([1, 2] as const)("stats of pods, cgroup v%i", (version) => {
     writeFileSync(join(look.logDirectory, "c/0.log"), "x".repeat(10 * KiB));
     const history = new UsageHistory();
     await lookAround(tree, [look], 0, history);
-    plantPod(tree, version, look, { inactiveFile: 100_000_000, cpuMicros: FACTS.cpuMicros + 5_000_000 });
+    const later = { cpuMicros: FACTS.cpuMicros + 5_000_000, periods: 50, throttled: 13 };
+    plantPod(tree, version, look, { inactiveFile: 100_000_000, ...later });
     const layers = new Map([["id-a", { usedBytes: 8192, inodesUsed: 5 }]]);
     const seen = await lookAround(tree, [look], 10_000, history, layers);
 
@@ -108,6 +109,7 @@ describe.each([1, 2] as const)("stats of pods, cgroup v%i", (version) => {
         },
       ],
       ...cgroup,
+      cpu: { ...cgroup.cpu, throttledPermille: 300 },
       volume: [{ name: "data", time: DISK_AT, ...data }],
       "ephemeral-storage": {
         time,
