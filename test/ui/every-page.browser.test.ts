@@ -54,7 +54,7 @@ inBrowser("every page in a browser", fill, (ground) => {
     },
   );
 
-  test("on a phone both columns of a comparison and a node's headroom are in view, and the API's contents lead to its parts", async () => {
+  test("on a phone both columns of a comparison, the first node with its headroom, and what counts of pods are in view, links are large enough, and the API's contents lead to its parts", async () => {
     const viewport = { width: 390, height: 844 };
     const compare = await ground.open(`/compare?node=${FULL}&node=n1`, { viewport });
     const right =
@@ -66,8 +66,27 @@ inBrowser("every page in a browser", fill, (ground) => {
       "[...document.querySelectorAll('#nodes tbody td')].filter((cell) => cell.getBoundingClientRect().right > innerWidth).length";
     expect(await fleet.page.evaluate(beyond)).toBe(0);
     expect(await fleet.page.locator("#nodes tbody td[data-name=Memory]").count()).toBeGreaterThan(0);
+    const topOf = (selector: string): Promise<number> =>
+      fleet.page
+        .locator(selector)
+        .first()
+        .evaluate((one) => one.getBoundingClientRect().top);
+    expect(await topOf("#nodes tbody tr")).toBeLessThan(700);
+    const filters = fleet.page.getByRole("search");
+    expect(await filters.isVisible()).toBe(false);
+    await fleet.page.getByText("Filter", { exact: true }).click();
+    expect(await filters.isVisible()).toBe(true);
     await fleet.close();
+    const pods = await ground.open(`/nodes/${FULL}?list=pods`, { viewport });
+    const inView =
+      "[...document.querySelectorAll('#pods tbody tr:first-child td')].filter((cell) => cell.getBoundingClientRect().right <= innerWidth).map((cell) => cell.dataset.name)";
+    expect(await pods.page.evaluate(inView)).toEqual([undefined, "Eviction order", "Memory use", "Memory request"]);
+    await pods.close();
     const docs = await ground.open("/docs", { viewport });
+    const links = docs.page.locator("header nav a");
+    const heights = await links.evaluateAll((all) => all.map((one) => one.getBoundingClientRect().height));
+    expect([heights.length > 7, Math.min(...heights) >= 44]).toEqual([true, true]);
+    expect((await docs.page.locator("header").boundingBox())?.height).toBeLessThan(125);
     await docs.page.locator("#contents summary", { hasText: "Decide" }).click();
     await docs.page.locator("#contents a", { hasText: "POST /v1/lint" }).click();
     await expect
@@ -109,6 +128,7 @@ inBrowser("every page in a browser", fill, (ground) => {
   test.each([
     ["/", "Nodes"],
     ["/decisions?reason=OutOfcpu", "Decisions"],
+    [`/nodes/${FULL}?list=pods`, "Requests, limits and use of pods"],
   ])("on a desktop no column of %s is cut by a long name", async (path, name) => {
     const { page, close } = await ground.open(path, { viewport: { width: 1440, height: 900 } });
     const box = page.getByRole("region", { name, exact: true });
@@ -122,12 +142,15 @@ inBrowser("every page in a browser", fill, (ground) => {
     ["a phone", { width: 390, height: 844 }],
     ["a small phone", { width: 320, height: 700 }],
   ])("on %s a node of 110 pods with long names that are evicted is shorter than 3,000 px", async (_name, viewport) => {
-    const { page, close } = await ground.open(`/nodes/${FULL}`, { viewport });
-    expect(await page.locator("#plot-memory\\.available .acts a").count()).toBeGreaterThan(3);
-    await page.locator("#plot-memory\\.available.has-plot canvas").waitFor();
-    await expect
-      .poll(() => page.evaluate("document.documentElement.scrollHeight") as Promise<number>)
-      .toBeLessThan(3000);
-    await close();
+    // also where the links of the time ranges and the tiles lead to
+    for (const link of ["", "?range=6h#eviction"]) {
+      const { page, close } = await ground.open(`/nodes/${FULL}${link}`, { viewport });
+      expect(await page.locator("#plot-memory\\.available .acts a").count()).toBeGreaterThan(3);
+      await page.locator("#plot-memory\\.available.has-plot canvas").waitFor();
+      await expect
+        .poll(() => page.evaluate("document.documentElement.scrollHeight") as Promise<number>, { message: link })
+        .toBeLessThan(3000);
+      await close();
+    }
   });
 });

@@ -67,6 +67,18 @@ inBrowser("a node in a browser", fill, (ground) => {
     await close();
   });
 
+  test("a link to a plot that is folded unfolds what it is in, and one to the part above leaves it folded", async () => {
+    const { page, close } = await ground.open("/nodes/n1#eviction");
+    await page.locator("#other-plots").waitFor();
+    // the script has run
+    await page.locator("#live-state", { hasText: "live" }).waitFor();
+    expect(await page.locator("#other-plots[open], #rankings[open]").count()).toBe(0);
+    const folded = await page.locator("#other-plots .plot").first().getAttribute("id");
+    await page.goto(`${ground.url}/nodes/n1#${folded}`);
+    await page.locator("#other-plots[open]").waitFor();
+    await close();
+  });
+
   test("what counts is above the fold, and 110 pods make no long page", async () => {
     const { pods, ...rest } = captured() as { pods: { metadata: object; spec: object }[] };
     const many = Array.from({ length: 10 }, (_, copy) =>

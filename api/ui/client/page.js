@@ -81,7 +81,9 @@ export function furnish() {
 /** A link to a part that is folded opens it. */
 function openTarget() {
   const part = location.hash === "" ? null : document.getElementById(location.hash.slice(1));
-  part?.querySelector(":scope > details")?.setAttribute("open", "");
+  // its own part, and the parts that it stands in: what is folded within it stays so
+  document.getElementById(`${part?.id}-part`)?.setAttribute("open", "");
+  for (let at = part?.closest("details"); at; at = at.parentElement.closest("details")) at.open = true;
 }
 addEventListener("hashchange", openTarget);
 
