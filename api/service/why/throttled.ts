@@ -13,7 +13,7 @@ import { podsIn } from "./find-pod.ts";
 /** Below this share of its periods a container is not worth a word. */
 const LEAST_SHARE = 0.01;
 /** A container that uses so much of its limit over some seconds is most likely throttled now and then. */
-const NEAR_LIMIT = 0.9;
+export const NEAR_LIMIT = 0.9;
 
 /** Containers that are stopped at their CPU limit: by cpu.stat, or as far as their use tells. */
 export function throttledOf(of: Case): readonly Finding[] {

@@ -5,6 +5,7 @@ import type { Amounts } from "../../model/aggregate.ts";
 import type { EvictionDecision, Ranking } from "../../model/eviction.ts";
 import { endOf, isActive, namespacedPodName, type Pod, type PodEnd, podRef, podUid } from "../../model/pod.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
+import { NEAR_LIMIT } from "../../service/why/throttled.ts";
 import { many } from "../../text/sentences/words.ts";
 import { amountText } from "../../text/size.ts";
 import { healthTexts } from "../../text/tables/devices.ts";
@@ -140,8 +141,6 @@ interface Column {
 
 /** Percent of waiting, or of being held back, that is told in colour. */
 const MUCH = 10;
-/** A pod that uses so much of its limit over some seconds is most likely throttled now and then. */
-const NEAR_LIMIT = 0.9;
 const amount = (of: Amounts, resource: string): string | null => {
   const found = of.get(resource);
   return found === undefined ? null : amountText(resource, unitsOf(resource, found));
