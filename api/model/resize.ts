@@ -8,7 +8,6 @@ import { type InputIssue, joinPath } from "./input-issue.ts";
 import { type JsonSchema, ref, strictObject, TEXT } from "./json-schema.ts";
 import { type KindSpec, PLAIN, type PodPart } from "./kind-spec.ts";
 import { LIMITS } from "./limits.ts";
-import { meantText } from "./near-name.ts";
 import { withoutNulls } from "./nulls.ts";
 import { fieldsOf } from "./own.ts";
 import { resizePolicy, resourceRequirements } from "./pod.ts";
@@ -102,8 +101,10 @@ export function decodeResizeAsk(input: unknown, at = "ask"): Result<ResizeAsk, r
     return fault("resourcePolicy", "it goes with `recommendation`");
   const other = Object.keys(to ?? {}).find((name) => name !== "cpu" && name !== "memory");
   if (other !== undefined) {
-    const meant = meantText(other, ["cpu", "memory"]);
-    return fault(`to.${other}`, `only cpu and memory change while a pod runs${meant === null ? "" : `; ${meant}`}`);
+    // a gpu is no misspelt cpu
+    const meant = ["cpu", "memory"].find((name) => name === other.toLowerCase());
+    const proposal = meant === undefined ? "" : `; did you mean ${meant}?`;
+    return fault(`to.${other}`, `only cpu and memory change while a pod runs${proposal}`);
   }
   return ok({ ...parsed.data, pod: pod ?? null });
 }
