@@ -65,11 +65,11 @@ const BAD: readonly Case[] = [
   ],
   ["an operation that there is not", "image-gc", { ask: { operation: "delete-all" } }, "ask.operation"],
   ["an operation that is none", "container-gc", { ask: { operation: 1 } }, "ask.operation"],
-  ["a misspelt ask", "container-gc", { ask: { operations: "delete-unused" } }, "ask"],
+  ["a misspelt ask", "container-gc", { ask: { operations: "delete-unused" } }, "ask.operations"],
   ["an end that there is not", "image-gc", { ask: { done: [{ id: "a", end: "gone" }] } }, "ask.done[0].end"],
   ["a done without an id", "container-gc", { ask: { done: [{ end: "removed" }] } }, "ask.done[0].id"],
   ["half a file system", "image-gc", { ask: { fileSystem: { capacityBytes: 1 } } }, "ask.fileSystem.availableBytes"],
-  ["what container-gc has no use for", "container-gc", { ask: { afterContainerGc: true } }, "ask"],
+  ["what container-gc has no use for", "container-gc", { ask: { afterContainerGc: true } }, "ask.afterContainerGc"],
   ["facts without a time", "image-gc", { ask: { facts: { records: [] } } }, "ask.facts.atMs"],
   [
     "facts of an image that was seen some day",
@@ -77,7 +77,7 @@ const BAD: readonly Case[] = [
     { ask: { facts: { atMs: 1, beganAtMs: 1, failed: false, records: [["a", "x", null]], removed: [] } } },
     "ask.facts.records[0][1]",
   ],
-  ["facts where nothing is remembered", "container-gc", { ask: { facts: {} } }, "ask"],
+  ["facts where nothing is remembered", "container-gc", { ask: { facts: {} } }, "ask.facts"],
 ];
 
 export function collectionsAskedBadly(of: Of): void {
