@@ -168,10 +168,20 @@ function deviceIn(slices: readonly ResourceSlice[], name: string) {
   return undefined;
 }
 
+/** The slices that have a device on the node, with the devices that are there; a slice, or each of its devices, says of which nodes it is. */
+export function slicesHere({ resourceSlices = [] }: Dra = {}, node: Node | undefined): readonly ResourceSlice[] {
+  const isHere = (where: Where): boolean => elsewhereText(where, node) === undefined;
+  return resourceSlices.flatMap((slice) => {
+    if (slice.spec.perDeviceNodeSelection !== true) return isHere(slice.spec) ? [slice] : [];
+    const devices = (slice.spec.devices ?? []).filter(isHere);
+    return devices.length === 0 ? [] : [{ ...slice, spec: { ...slice.spec, devices } }];
+  });
+}
+
 /** What says of which nodes devices are. */
-export type Where = Pick<SliceDevice, "nodeName" | "nodeSelector">;
+type Where = Pick<SliceDevice, "nodeName" | "nodeSelector">;
 /** Why devices are not on the node; undefined: they are, or nobody knows which node it is. */
-export function elsewhereText(where: Where, node: Node | undefined): string | undefined {
+function elsewhereText(where: Where, node: Node | undefined): string | undefined {
   const name = node?.metadata.name;
   if (name === undefined) return undefined;
   if (where.nodeName !== undefined && where.nodeName !== name) return `it is on node ${where.nodeName}`;

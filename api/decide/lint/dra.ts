@@ -1,7 +1,7 @@
 import { fieldsOf } from "../../model/own.ts";
 import type { DeviceClass, ResourceSlice, SliceDevice } from "../../model/resource-claim.ts";
 import { pluginResources, tellsDevices } from "../allocatable/capacity.ts";
-import { elsewhereText, type Where } from "../dra/allocation.ts";
+import { slicesHere } from "../dra/allocation.ts";
 import { error, type LintFinding, warning } from "./finding.ts";
 import type { LintInput } from "./input.ts";
 
@@ -19,7 +19,9 @@ const isOfCpus = ({ nodeAllocatableResources, nodeAllocatableResourceMappings }:
 
 function cpuOwners({ snapshot, config }: LintInput): readonly LintFinding[] {
   if (config.cpuManagerPolicy !== "static") return [];
-  const mapped = slicesHere(snapshot).filter(({ spec: { devices = [] } }) => devices.some(isOfCpus));
+  const mapped = slicesHere(snapshot?.dra, snapshot?.node).filter(({ spec: { devices = [] } }) =>
+    devices.some(isOfCpus),
+  );
   const known = driversHere(snapshot).filter((name) => name === CPU_DRIVER);
   const drivers = new Set([...mapped.map(({ spec }) => spec.driver), ...known]);
   return [...drivers].sort().map((driver) =>
@@ -33,18 +35,8 @@ function cpuOwners({ snapshot, config }: LintInput): readonly LintFinding[] {
   );
 }
 
-/** Those that have a device on this node, with the devices that are here; a slice, or each of its devices, says of which nodes it is. */
-function slicesHere(snapshot: LintInput["snapshot"]): readonly ResourceSlice[] {
-  const isHere = (where: Where): boolean => elsewhereText(where, snapshot?.node) === undefined;
-  return (snapshot?.dra?.resourceSlices ?? []).flatMap((slice) => {
-    if (slice.spec.perDeviceNodeSelection !== true) return isHere(slice.spec) ? [slice] : [];
-    const devices = (slice.spec.devices ?? []).filter(isHere);
-    return devices.length === 0 ? [] : [{ ...slice, spec: { ...slice.spec, devices } }];
-  });
-}
-
 const driversHere = (snapshot: LintInput["snapshot"]): readonly string[] => [
-  ...slicesHere(snapshot).map(({ spec }) => spec.driver),
+  ...slicesHere(snapshot?.dra, snapshot?.node).map(({ spec }) => spec.driver),
   ...(snapshot?.dra?.drivers ?? []).map(({ name }) => name),
 ];
 
@@ -54,7 +46,10 @@ function resourceOwners({ snapshot, isOn }: LintInput): readonly LintFinding[] {
   const classes = isOn("DRAExtendedResource") ? (snapshot.dra?.deviceClasses ?? []) : [];
   const classed = new Set(classes.map(({ spec }) => spec?.extendedResourceName));
   const others = [...plugins].filter((resource) => !classed.has(resource)).sort();
-  const byDriver = Map.groupBy(others.length === 0 ? [] : slicesHere(snapshot), ({ spec }) => spec.driver);
+  const byDriver = Map.groupBy(
+    others.length === 0 ? [] : slicesHere(snapshot?.dra, snapshot?.node),
+    ({ spec }) => spec.driver,
+  );
   const shared = others.flatMap((resource) => sharedDevices(snapshot, resource, byDriver));
   return [...classesOfPlugins(snapshot, classes, plugins), ...shared];
 }

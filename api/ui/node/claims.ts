@@ -1,3 +1,4 @@
+import { slicesHere } from "../../decide/dra/allocation.ts";
 import { type DeviceState, healthAt, readHealth } from "../../decide/dra/health.ts";
 import { registeredService } from "../../decide/dra/registration.ts";
 import { type ClaimsDecision, startFault } from "../../model/claims.ts";
@@ -108,12 +109,9 @@ function claimsTable(decision: ClaimsDecision, lists: Lists): Html {
 function driversTable(snapshot: Snapshot, { pods, known }: ClaimsDecision): Html {
   const { dra, assignments, node, observedAt } = snapshot;
   const health = readHealth(assignments?.dra_health_state, profileIn(snapshot).behaviour.claims);
-  const slices = (dra?.resourceSlices ?? []).filter(
-    ({ spec }) => spec.allNodes === true || spec.nodeName === node?.metadata.name,
-  );
   const names = new Set([
     ...(dra?.drivers ?? []).map(({ name }) => name),
-    ...slices.map(({ spec }) => spec.driver),
+    ...slicesHere(dra, node).map(({ spec }) => spec.driver),
     ...[...known, ...pods.flatMap(({ claims }) => claims)].flatMap((one) => one.drivers.map(({ driver }) => driver)),
     ...health.keys(),
   ]);
