@@ -1,5 +1,5 @@
 import { err, ok, type Result } from "../../api/model/result.ts";
-import { controllerOf, settableControllers } from "../plan/cgroup-files.ts";
+import { CPUSET_FILES, controllerOf, settableControllers } from "../plan/cgroup-files.ts";
 import { isCgroupPath, parentOf } from "../plan/step.ts";
 import { isPodCgroup } from "../plan/targets.ts";
 import { type CgroupFsError, explained, explainWrite, ownError } from "./errors.ts";
@@ -7,7 +7,6 @@ import { type CgroupFs, type CgroupMounts, readOnlyMount, removeDir, removeTree,
 import type { Hierarchy, ReadOnly, Support } from "./hierarchy.ts";
 
 type Answer<T> = Result<T, CgroupFsError>;
-const CPUSET_FILES = ["cpuset.mems", "cpuset.cpus"] as const;
 
 /** cgroup v1: a cgroup is one directory in every controller's hierarchy. */
 export class HierarchyV1 implements Hierarchy {

@@ -4,6 +4,9 @@ import { KERNEL_CFS_PERIOD } from "../../api/model/units.ts";
 const FILE_KINDS = ["share", "quota", "period", "cpu_max", "amount", "cpuset", "text"] as const;
 type FileKind = (typeof FILE_KINDS)[number];
 
+/** Of v1, in the order in which a new cgroup needs them. */
+export const CPUSET_FILES = ["cpuset.mems", "cpuset.cpus"] as const;
+
 /** A file that the actuator may set, and nothing else: the list is also what the door to the files lets through. */
 export interface FileRule {
   readonly file: string;

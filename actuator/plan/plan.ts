@@ -1,6 +1,6 @@
 import type { CgroupLevel, CgroupsDecision } from "../../api/model/cgroups.ts";
 import { err, ok, type Result } from "../../api/model/result.ts";
-import { controllerOf, ruleOf } from "./cgroup-files.ts";
+import { CPUSET_FILES, controllerOf, ruleOf } from "./cgroup-files.ts";
 import { type Change, changesOf, type Write } from "./changes.ts";
 import type { CgroupState, ObservedCgroup } from "./state.ts";
 import { nearestAncestor, parentOf, parentsFirst, type Step, type Why, type WritePlan } from "./step.ts";
@@ -159,7 +159,6 @@ function movesBack({ version, pageSize }: CgroupState, file: string, how: "sum" 
   return how === "sum" ? next < old : next > old;
 }
 
-export const CPUSET_FILES = ["cpuset.mems", "cpuset.cpus"] as const;
 type CpusetFile = (typeof CPUSET_FILES)[number];
 
 /** A cgroup's current and wanted CPU set. */

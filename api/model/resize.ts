@@ -224,6 +224,12 @@ const podResize = () =>
   });
 export type PodResize = Form<typeof podResize>;
 
+/** Those that the ask names, else all: what the decision is about. */
+export function askedAbout(resizes: readonly PodResize[]): readonly PodResize[] {
+  const asked = resizes.filter(({ isAsked }) => isAsked);
+  return asked.length > 0 ? asked : resizes;
+}
+
 /** The kubelet has allocated it, whether or not it can write it yet. */
 export const isTaken = ({ status }: Pick<PodResize, "status">): boolean =>
   status === "InProgress" || status === "Error";
@@ -334,11 +340,8 @@ export const resize = {
   ask: { decode: decodeResizeAsk, schema: { name: "ResizeAsk", members: MEMBERS }, pod: "name" },
   decision: resizeDecision,
   reasons: RESIZE_REASONS,
-  reasonOf: ({ resizes }: ResizeDecision) => {
-    const asked = resizes.filter(({ isAsked }) => isAsked);
-    const about = asked.length > 0 ? asked : resizes;
-    return about.find(({ status }) => status !== "InProgress" && status !== "Unchanged")?.status ?? null;
-  },
+  reasonOf: ({ resizes }: ResizeDecision) =>
+    askedAbout(resizes).find(({ status }) => status !== "InProgress" && status !== "Unchanged")?.status ?? null,
   podPartsOf,
   facts: null,
   traits: { ...PLAIN, pods: "overhead", defaultsConfiguration: true, assumesNoDevices: "unlisted" },

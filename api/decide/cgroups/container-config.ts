@@ -6,7 +6,7 @@ import type { Container, Pod } from "../../model/pod.ts";
 import { type Bytes, bytes, type Micros, micros } from "../../model/units.ts";
 import { type EffectiveConfiguration, gateOn } from "../../profiles/effective.ts";
 import { isHugePage, limitEach, pageSizeOf } from "../hugepages.ts";
-import { withoutPodLevel } from "../pods/node-pods.ts";
+import { podLevelByGate } from "../pods/node-pods.ts";
 import type { ReasonRecorder } from "../reasons.ts";
 import { CUSTOM_PERIOD, milliCpuToQuota, milliCpuToShares, NO_QUOTA, quotaPeriod } from "../resources/cpu-convert.ts";
 import { cgroupClaimsOf, NOTHING_CLAIMED, tellClaimed } from "../resources/node-claims.ts";
@@ -133,7 +133,7 @@ export function sandboxValues(
   config: EffectiveConfiguration,
   { version, exclusiveCpus }: { readonly version: 1 | 2; readonly exclusiveCpus: boolean },
 ): SandboxValues {
-  const { overhead, ...spec } = (gateOn(config, "PodLevelResources") ? given : withoutPodLevel(given)).spec;
+  const { overhead, ...spec } = podLevelByGate(given, config).spec;
   const pod = { ...given, spec };
   const claims = cgroupClaimsOf(config);
   const [requests, limits] = [podRequests(pod, claims), podLimits(pod, claims)];

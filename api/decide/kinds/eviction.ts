@@ -20,7 +20,7 @@ import { namespacedPodName, type Pod, podRef } from "../../model/pod.ts";
 import { err, ok, type Result } from "../../model/result.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
 import { type EpochMs, epochMs, type Stats } from "../../model/units.ts";
-import { type EffectiveAsked, gateOn } from "../../profiles/effective.ts";
+import type { EffectiveAsked } from "../../profiles/effective.ts";
 import { evictionThresholds } from "../eviction/configuration.ts";
 import { counterfactuals } from "../eviction/counterfactual.ts";
 import { doubts } from "../eviction/doubts.ts";
@@ -30,7 +30,7 @@ import { type Pass, synchronise } from "../eviction/synchronise.ts";
 import { refOf, SIGNALS, type Threshold, thresholdQuantity } from "../eviction/threshold.ts";
 import { thresholdStates } from "../eviction/threshold-states.ts";
 import { diskParts } from "../eviction/usage.ts";
-import { missingUid, podsHere, withoutPodLevel } from "../pods/node-pods.ts";
+import { missingUid, podLevelByGate, podsHere } from "../pods/node-pods.ts";
 import { Reasons } from "../reasons.ts";
 import { type Move, onThisClock } from "../this-clock.ts";
 import { decideContainerGc } from "./container-gc.ts";
@@ -255,7 +255,7 @@ export function decideEviction(asked: EffectiveAsked<EvictionAsk>): Result<Decid
   if (wanted !== null && !here.some((p) => namespacedPodName(p) === wanted)) {
     return err({ code: "no_such_pod", message: `no pod \`${wanted}\` runs here`, needs: [] });
   }
-  const pods = gateOn(config, "PodLevelResources") ? here : here.map(withoutPodLevel);
+  const pods = here.map((pod) => podLevelByGate(pod, config));
   const { facts: before, shiftedMs } = onThisClock(facts.value, time, movePasses);
   const statsAfterReclaim = ask.statsAfterReclaim;
   const pass = synchronise({ config, thresholds: thresholds.value, stats, statsAfterReclaim, pods, before, now });

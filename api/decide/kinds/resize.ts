@@ -6,6 +6,7 @@ import { type Container, conditionIn, isActive, namespacedPodName, type Pod, pod
 import type { AdmissionDecision, Victim } from "../../model/preemption.ts";
 import { quantityOf, unitsQuantity } from "../../model/quantity.ts";
 import {
+  askedAbout,
   isTaken,
   type PodResize,
   type ResizeActuation,
@@ -21,11 +22,11 @@ import { filesOf } from "../cgroups/files.ts";
 import { podMemoryQos } from "../cgroups/memory-qos.ts";
 import { containerIdOf, containerLeaf, pathsOf } from "../cgroups/paths.ts";
 import { podCgroupValues } from "../cgroups/pod-config.ts";
-import { allocatedPod, inForcePod, podsOfNode, statusesByName, withoutPodLevel } from "../pods/node-pods.ts";
+import { allocatedPod, inForcePod, podLevelByGate, podsOfNode, statusesByName } from "../pods/node-pods.ts";
 import { Reasons } from "../reasons.ts";
 import { type Actuation, actuationOf, MEMORY_IN_USE, type Write } from "../resize/actuation.ts";
 import { changesOf, desiredPod, patchedPod } from "../resize/desired.ts";
-import { type Room as FreedRoom, roomFor } from "../resize/leaving.ts";
+import { type MadeRoom, roomFor } from "../resize/leaving.ts";
 import { type PendingResize, queueOf } from "../resize/queue.ts";
 import {
   type Infeasible,
@@ -100,8 +101,7 @@ export function decideResize(asked: EffectiveAsked<ResizeAsk>): Result<DecidedOf
     if (isNamed || pushed.value.length === 1) reasons.push(...tried.value.reasons);
     if (isTaken(tried.value.resize)) node = withTaken(node, one, tried.value.resize.preempt);
   }
-  const asks = resizes.filter((one) => one.isAsked);
-  const { inError, deferred, infeasible } = counted(asks.length > 0 ? asks : resizes);
+  const { inError, deferred, infeasible } = counted(askedAbout(resizes));
   const verdict = inError + deferred + infeasible === 0 ? "decided" : "refused";
   return ok({ decision: counted(resizes), verdict, reasons, needs: [...needs], next: null });
 }
@@ -198,16 +198,12 @@ function pendingOf(
     const name = namespacedPodName(pod);
     const isNew = names.has(name) && isThoughtOf;
     const posted = isNew ? patchedPod(pod, facts.config) : pod;
-    const wanted =
-      isNew && ask.recommendation?.containerRecommendations.length !== 0
-        ? desiredPod(posted, ask, facts.config)
-        : ok(pod);
+    const wanted = isNew ? desiredPod(posted, ask, facts.config) : ok(pod);
     if (!wanted.ok && ask.pods === undefined) {
       const { at, message } = wanted.error;
       return err({ code: "needs_input", message: `ask.${at}: ${name}: ${message}`, needs: [`ask.${at}`] });
     }
-    const asWanted = wanted.ok ? wanted.value : posted;
-    const desired = gateOn(facts.config, "PodLevelResources") ? asWanted : withoutPodLevel(asWanted);
+    const desired = podLevelByGate(wanted.ok ? wanted.value : posted, facts.config);
     const waits = conditionIn(pod, "PodResizePending");
     const since = isNew || waits?.lastTransitionTime === undefined ? null : Date.parse(waits.lastTransitionTime);
     // of what its spec has already, all that is not allocated yet
@@ -297,7 +293,7 @@ function ofRoom(reasons: DecidedOf<"admission">["reasons"]): Tried["reasons"] {
   });
 }
 
-const NO_ROOM: FreedRoom = { shrinks: [], leave: null };
+const NO_ROOM: MadeRoom = { shrinks: [], leave: null };
 
 type Verdict = Pick<PodResize, "status" | "check" | "message">;
 function verdictOf(

@@ -276,9 +276,11 @@ export function readable(document: Members, unread: readonly { readonly field: s
   const rest: Record<string, unknown> = { ...document };
   for (const { field } of unread) {
     const [name, key] = nameIn(field) ?? [/^\w+/.exec(field)?.[0] ?? ""];
-    const { [key ?? ""]: _, ...entries } = (rest[name] ?? {}) as Members;
     if (key === undefined) delete rest[name];
-    else rest[name] = entries;
+    else {
+      const { [key]: _, ...entries } = (rest[name] ?? {}) as Members;
+      rest[name] = entries;
+    }
   }
   return rest;
 }

@@ -16,7 +16,7 @@ import {
 } from "../../model/pod.ts";
 import { type Quantity, quantityOf } from "../../model/quantity.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
-import { type EffectiveSnapshot, gateOn } from "../../profiles/effective.ts";
+import { type EffectiveConfiguration, type EffectiveSnapshot, gateOn } from "../../profiles/effective.ts";
 import type { ReasonRecorder } from "../reasons.ts";
 import { cgroupClaimsOf } from "../resources/node-claims.ts";
 import { podRequests } from "../resources/pod-resources.ts";
@@ -37,7 +37,7 @@ export function allocatedPod(
   at: string,
   reasons: ReasonRecorder<ReasonCode<"cgroups">>,
 ): Pod {
-  const pod = gateOn(config, "PodLevelResources") ? given : withoutPodLevel(given);
+  const pod = podLevelByGate(given, config);
   const state = assignments?.allocated_pods_state;
   const entry = own(state?.entries, podUid(pod) ?? "");
   const statuses = statusesByName(pod);
@@ -222,12 +222,11 @@ export function nodePods(
   reasons: ReasonRecorder<ReasonCode<"cgroups">>,
   kept: KeptIn | undefined,
 ): readonly NodePod[] {
-  const podLevel = gateOn(snapshot.kubeletConfiguration, "PodLevelResources");
   const claims = cgroupClaimsOf(snapshot.kubeletConfiguration);
   return podsHere(snapshot).map((given) => {
     const known = kept?.get<NodePod>(given);
     if (known !== undefined) return known;
-    const posted = podLevel ? given : withoutPodLevel(given);
+    const posted = podLevelByGate(given, snapshot.kubeletConfiguration);
     const uid = podUid(posted) as string;
     const qos = qosClass(posted);
     const path = pathOf(qos, uid);
@@ -240,8 +239,9 @@ export function nodePods(
   });
 }
 
-/** The pod as a kubelet sees it whose gate PodLevelResources is off. */
-export function withoutPodLevel(pod: Pod): Pod {
-  const { resources, ...spec } = pod.spec;
-  return resources === undefined ? pod : { ...pod, spec };
+/** The pod as its kubelet sees it: with resources of its own only where the gate PodLevelResources is on. */
+export function podLevelByGate(pod: Pod, config: EffectiveConfiguration): Pod {
+  if (pod.spec.resources === undefined || gateOn(config, "PodLevelResources")) return pod;
+  const { resources: _, ...spec } = pod.spec;
+  return { ...pod, spec };
 }

@@ -41,10 +41,11 @@ export function desiredPod(
     const targets = new Map(
       ask.recommendation.containerRecommendations.map(({ containerName, target }) => [containerName, target]),
     );
+    if (targets.size === 0) return ok(pod);
     const policies = ask.resourcePolicy?.containerPolicies ?? [];
     if (names.some((name) => targets.has(name)))
       return stored(withTargets(pod, targets, (name) => policyOf(name, policies)));
-    const told = [...targets.keys()].join(", ") || "none";
+    const told = [...targets.keys()].join(", ");
     return err({
       at: "recommendation",
       message: `it is for none of the pod's containers ${names.join(", ")}: ${told}`,

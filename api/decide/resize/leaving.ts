@@ -10,7 +10,7 @@ import { nodeClaimsOf } from "../resources/node-claims.ts";
 import { podRequests, unitsOf } from "../resources/pod-resources.ts";
 import { isCriticalPod, qosClass } from "../resources/qos.ts";
 
-export interface Room {
+export interface MadeRoom {
   /** Pods that are to have less, and are counted by what they had: as soon as it is written the kubelet tries this one again. */
   readonly shrinks: readonly PodRef[];
   /** Whose end makes room beside that; empty: nobody's is needed; null: nothing is short, or they are not enough. */
@@ -23,7 +23,7 @@ export function roomFor(
   pods: readonly Pod[],
   { resources }: AdmissionDecision,
   config: EffectiveConfiguration,
-): Room {
+): MadeRoom {
   const need = requirementsOf(resources.filter(({ insufficient }) => insufficient > 0));
   if (need.length === 0) return { shrinks: [], leave: null };
   const others = pods.filter((pod) => podUid(pod) !== podUid(desired));
@@ -31,14 +31,10 @@ export function roomFor(
   const shrinking = others.flatMap((pod) => {
     const [held, written] = [countedRequests(pod, config), podRequests(pod, claims)];
     const unitsIn = (amounts: Amounts, resource: string): number => unitsOf(resource, amounts.get(resource) ?? ZERO);
-    const frees = need.map(({ resource }) => unitsIn(held, resource) - unitsIn(written, resource));
+    const frees = need.map(({ resource }) => Math.max(0, unitsIn(held, resource) - unitsIn(written, resource)));
     return frees.some((amount) => amount > 0) ? [{ ref: podRef(pod), frees }] : [];
   });
-  const left = subtract(need, shrinking);
-  return {
-    shrinks: shrinking.map(({ ref }) => ref),
-    leave: left.length === 0 ? [] : leavingFor(desired, others, left),
-  };
+  return { shrinks: shrinking.map(({ ref }) => ref), leave: leavingFor(desired, others, need, shrinking) };
 }
 
 /**
@@ -46,20 +42,27 @@ export function roomFor(
  * in its place. A pod of higher priority stays even where it is the smaller one. The kubelet ends nobody here, so this is not its choice
  * of victims, which goes by QoS class and is blind to priorities among those that it may preempt (kubelet 1.36: getPodsToPreempt).
  */
-function leavingFor(desired: Pod, pods: readonly Pod[], need: readonly Requirement[]): readonly Victim[] | null {
+function leavingFor(
+  desired: Pod,
+  pods: readonly Pod[],
+  all: readonly Requirement[],
+  shrinking: readonly { readonly frees: readonly number[] }[],
+): readonly Victim[] | null {
+  const need = subtract(all, shrinking);
+  const [most] = need;
+  if (most === undefined) return [];
   const priority = (pod: Pod): number => pod.spec.priority ?? 0;
-  const first = need[0]?.index ?? 0;
   const others = pods
     .filter((p) => !isCriticalPod(p) && priority(p) <= priority(desired))
     .map((pod) => {
       const request = requestsOf(pod);
-      // by its place in all that is short
-      const frees: number[] = [];
-      for (const { resource, index } of need) frees[index] = request(resource);
+      const frees = all.map(({ resource }) => request(resource));
       return { pod, ref: podRef(pod), qos: qosClass(pod), frees };
     })
-    .filter(({ frees }) => frees.some((amount) => amount > 0))
-    .sort((a, b) => priority(a.pod) - priority(b.pod) || (b.frees[first] as number) - (a.frees[first] as number));
+    .filter(({ frees }) => need.some(({ index }) => (frees[index] as number) > 0))
+    .sort(
+      (a, b) => priority(a.pod) - priority(b.pod) || (b.frees[most.index] as number) - (a.frees[most.index] as number),
+    );
   let taken: typeof others = [];
   for (const one of others) {
     if (subtract(need, taken).length === 0) break;

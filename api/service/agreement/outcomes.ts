@@ -57,6 +57,7 @@ const REFUSALS: ReadonlySet<string> = new Set(POD_REFUSALS);
 const UNDER_PRESSURE = "The node had condition: ";
 const EVICTED =
   /^(?:The node was low on resource: |Container \S+ exceeded its local ephemeral storage limit |Pod ephemeral local storage usage |Usage of EmptyDir volume )/;
+/** kubelet 1.36: CriticalPodAdmissionHandler. */
 export const PREEMPTED = "Pod was preempted by Kubelet to accommodate a critical pod.";
 /** kubelet 1.36: preemption's `message`. */
 const PREEMPTING = "Preempted in order to admit critical pod";

@@ -24,7 +24,7 @@ const FRESH_FACTS_MS = 60_000;
 /** A kubelet looks every ten seconds. kubelet 1.37: evictionMonitoringPeriod. */
 const LOOK_MS = 10_000;
 /** Its look may have seen stats that are as old as the time between two looks. */
-const LONGEST_PASS_MS = 2 * LOOK_MS;
+export const LONGEST_PASS_MS = 2 * LOOK_MS;
 const SECOND_MS = 1000;
 
 interface Looked {

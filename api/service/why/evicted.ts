@@ -22,7 +22,6 @@ import {
   wordOfCondition,
   wordOfEvent,
 } from "./case.ts";
-
 import { type HeldSnapshot, snapshotOf } from "./evidence.ts";
 import { evictionExcerpt, listsSubject, nextOf, rankChanges } from "./excerpts.ts";
 import { ask, nodeThen } from "./node-then.ts";
@@ -69,6 +68,7 @@ interface Eviction {
 const isEviction = ({ reason, message, type }: ObservedEvent): boolean =>
   reason === "Evicted" && type !== "Normal" && !message.startsWith("The node had condition: ");
 
+/** kubelet 1.36: nodeshutdown. The same condition tells of it as of a preemption. */
 export const SHUTDOWN = "Pod was terminated in response to imminent node shutdown.";
 const OTHER_ENDS: readonly string[] = [PREEMPTED, SHUTDOWN];
 /** The reason of the condition DisruptionTarget for all of them. */

@@ -17,6 +17,7 @@ import {
 import { headline } from "../../text/sentences/why.ts";
 import { many } from "../../text/sentences/words.ts";
 import { shellWord } from "../../text/shell-word.ts";
+import { LONGEST_PASS_MS } from "../agreement/pressure.ts";
 import { rfc3339 } from "../timestamp.ts";
 import {
   type Case,
@@ -229,15 +230,13 @@ const rankingParts = ({ decision, next, changes }: Ranking) => ({
   whatWouldChange: changes,
 });
 
-/** A kubelet looks every ten seconds, at stats that may be as old. kubelet 1.37: evictionMonitoringPeriod. */
-const LOOKED_MS = 20_000;
 /** The conditions that the kubelet's next look at its node finds, before it has told them; none: it finds no pressure. */
 const conditionsSoon = (
   { asOfMs }: Case,
   { decision: { verdict, at, excerpt }, toldWithinMs }: Ranking,
 ): readonly string[] =>
   // of older stats it would have told by now
-  verdict === "calm" || asOfMs - timeOf(at) > LOOKED_MS + toldWithinMs
+  verdict === "calm" || asOfMs - timeOf(at) > LONGEST_PASS_MS + toldWithinMs
     ? []
     : [...new Set(excerpt.thresholds.map(({ signal }) => SIGNALS[signal].condition))];
 

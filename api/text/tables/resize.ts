@@ -1,4 +1,4 @@
-import type { PodResize, ResizeDecision } from "../../model/resize.ts";
+import { askedAbout, type PodResize, type ResizeDecision } from "../../model/resize.ts";
 import { listed, many } from "../sentences/words.ts";
 import { amountText, writtenText } from "../size.ts";
 import { type Color, printable, type Screen } from "../style.ts";
@@ -25,8 +25,8 @@ const WORDS: Readonly<Record<PodResize["status"], string>> = {
 };
 
 /**
- * Shows the resizes in the order in which the kubelet tries them, and of those that are asked about, else of all: what becomes of it and why, its room, who would have to leave,
- * and what is written.
+ * Shows the resizes in the order in which the kubelet tries them, and of each that is asked about what becomes of it and why, its room,
+ * who would have to leave, and what is written.
  */
 export function resizeTable(shown: Shown<ResizeDecision>): string {
   const { resizes, startErrors } = shown.decision;
@@ -34,8 +34,7 @@ export function resizeTable(shown: Shown<ResizeDecision>): string {
     return startErrors.map((error) => shown.paint("red", `the kubelet does not start: ${printable(error)}\n`)).join("");
   if (resizes.length === 0) return "no pod waits for other resources\n";
   const order = resizes.length === 1 ? "" : queueTable(shown);
-  const asked = resizes.filter(({ isAsked }) => isAsked);
-  return sections(order, ...(asked.length > 0 ? asked : resizes).map((one) => oneResize(one, shown)));
+  return sections(order, ...askedAbout(resizes).map((one) => oneResize(one, shown)));
 }
 
 /** What is said of the resizes of one node; without a decision: why. */

@@ -49,6 +49,8 @@ export function podsSection({ snapshot }: Known, view: NodeView, lists: Lists): 
     .filter(isActive)
     .map((pod): Row => {
       const uid = podUid(pod) ?? "";
+      const rank = ranked.get(uid);
+      const isCritical = rank?.critical === true;
       return {
         pod,
         requests: podRequests(pod),
@@ -59,8 +61,8 @@ export function podsSection({ snapshot }: Known, view: NodeView, lists: Lists): 
         waits: stats.get(uid)?.cpu?.psi?.full?.avg60 ?? null,
         restarts: restartsOf(pod),
         ill: statusesOf(pod).flatMap((status) => healthTexts(status, "ill").map((text) => `${status.name}: ${text}`)),
-        place: ranked.get(uid)?.critical === true ? null : (ranked.get(uid)?.place ?? null),
-        isCritical: ranked.get(uid)?.critical === true,
+        place: rank === undefined || isCritical ? null : rank.place,
+        isCritical,
       };
     })
     .sort((a, b) => (a.place ?? LAST) - (b.place ?? LAST) || (b.used ?? 0) - (a.used ?? 0));
