@@ -139,12 +139,13 @@ export async function preemption(stage: Stage): Promise<Scene> {
 /** Holds so much for a pipe that nobody reads, and ends only when it is killed. */
 const holding = (bytes: number): string => `trap '' TERM; dd if=/dev/zero bs=${bytes} count=1 | sleep 1000`;
 
+/** What the pod "hog" of `memoryEviction` holds as soon as it has all that it takes. */
+export const HOG_BYTES = FOR_PODS.memoryBytes - FOR_PODS.evictionBytes + 30 * MIB;
 /** Of two pods one takes what the kubelet wants to keep free of all that pods may have. */
 export async function memoryEviction(stage: Stage): Promise<Scene> {
   const modest = await stage.create("modest", { containers: [{ requests: { memory: "32Mi" } }] });
   await stage.running(modest);
-  const bytes = FOR_PODS.memoryBytes - FOR_PODS.evictionBytes + 30 * MIB;
-  const hog = await stage.create("hog", { containers: [{ script: holding(bytes) }] });
+  const hog = await stage.create("hog", { containers: [{ script: holding(HOG_BYTES) }] });
   const before = await lastBefore(stage, async () => (await stage.eventsOf(hog)).some(isEvicted));
   const pod = await stage.once("evicted", hog, ({ status }) => status.phase === "Failed");
   return { pod, events: await stage.events(pod, "Evicted"), before, pods: [modest, hog] };
