@@ -78,6 +78,8 @@ export const containerStatus = z.object({
   containerID: optional(text),
   state: optional(containerState),
   restartCount: optional(wholeNumber(0, Number.MAX_SAFE_INTEGER)),
+  /** It runs, and its startup probe has succeeded. */
+  started: optional(z.boolean()),
   /** Requests that the kubelet has allocated; differs from the spec while a resize is pending. */
   allocatedResources: optional(observedResourceList),
   /** The resources in force on the node. */

@@ -204,11 +204,16 @@ const podResize = () =>
     wouldRefuse: z.array(wouldRefuse()).describe("what else of admission would refuse it, in the kubelet's order"),
     resources: z.array(testedResource()).describe("the room for the whole pod, where admission was asked"),
     largest: resourceAmounts().describe(
-      "the largest request of the whole pod that has room now, by resource; also of one that it does not request yet",
+      "the largest request of the whole pod that is feasible and has room now, by resource; also of one that it does not request yet. Empty where something else than room keeps it waiting",
     ),
     notRequested: z
       .array(z.strictObject({ resource: z.enum(["cpu", "memory"]), message: answerText }))
-      .describe("what it does not request and cannot by a resize, and why, in Kubernetes' words"),
+      .describe("of what no resize gives it another request, and why, in Kubernetes' words"),
+    terminating: z
+      .array(podRef)
+      .describe(
+        "of one that is Deferred: other pods that are being deleted and hold some of what is short; when they are gone the kubelet tries this one again",
+      ),
     shrinks: z
       .array(podRef)
       .describe(
@@ -218,7 +223,7 @@ const podResize = () =>
       .array(victim())
       .nullable()
       .describe(
-        "of one that is Deferred: other pods of no higher priority, the lowest first and none of them needless, whose end makes room for it beside what `shrinks` free; the kubelet ends nobody for it. Empty: what these free is enough. Null: it does not wait, or their end does not give it room",
+        "of one that is Deferred: other pods of no higher priority, the lowest first and none of them needless, whose end makes room for it beside what `terminating` and `shrinks` free; the kubelet ends nobody for it. Empty: what these free is enough. Null: it does not wait, or their end does not give it room",
       ),
     actuation: actuation().nullable().describe("what brings it into force; null: it is not taken"),
   });

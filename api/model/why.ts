@@ -131,6 +131,7 @@ export const CHANGE_CODES = [
   "image_pull_policy",
   "image_gc_threshold",
   "resize_at_most",
+  "resize_terminating",
   "resize_shrinks",
   "resize_leave",
   "resize_setting",

@@ -212,7 +212,7 @@ export const v1_34 = profileOfData({
   version: "1.34",
   previousVersion: "1.33",
   release: "1.34.4",
-  policyVersion: "kubelet-1.34+4",
+  policyVersion: "kubelet-1.34+5",
   gates: gatesOf(GATES),
   fields,
   // kubelet 1.34.4: SetDefaults_KubeletConfiguration

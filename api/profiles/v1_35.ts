@@ -145,7 +145,7 @@ const NOTES: readonly VersionNote[] = [
 export const v1_35 = profileAfter(v1_34, {
   version: "1.35",
   release: "1.35.4",
-  policyVersion: "kubelet-1.35+4",
+  policyVersion: "kubelet-1.35+5",
   gates: gatesOf(GATES, v1_34.gates),
   commandLine: withoutFlags(v1_34.commandLine, GONE),
   podFields: new Set(["PodSpec.workloadRef"]),

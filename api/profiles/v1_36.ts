@@ -123,7 +123,7 @@ const NOTES: readonly VersionNote[] = [
 export const v1_36 = profileAfter(v1_35, {
   version: "1.36",
   release: "1.36.3",
-  policyVersion: "kubelet-1.36+10",
+  policyVersion: "kubelet-1.36+11",
   gates: gatesOf(GATES, v1_35.gates),
   fields: fieldsOf(FIELDS, v1_35.fields),
   podFields: new Set(["PodSpec.schedulingGroup"]),

@@ -201,7 +201,7 @@ const { memoryThrottlingFactor: _, ...defaults } = v1_36.defaults;
 export const v1_37 = profileAfter(v1_36, {
   version: "1.37",
   release: "1.37.2",
-  policyVersion: "kubelet-1.37+6",
+  policyVersion: "kubelet-1.37+7",
   gates: gatesOf(GATES, v1_36.gates),
   fields: fieldsOf(FIELDS, v1_36.fields),
   commandLine: withoutFlags(v1_36.commandLine, CADVISOR_FLAGS),

@@ -3,7 +3,7 @@ import type { KindSpec, PlaceDifference } from "../model/kind-spec.ts";
 import { isObject } from "../model/own.ts";
 
 export interface Difference extends PlaceDifference {
-  /** As in issues; an element of a list that has a `path` or `key` is named by it: `cgroups["/kubepods"].values.memory`. */
+  /** As in issues; an element of a list that has a `path` or `key` is named by it: `cgroups["/kubepods"].values.memory`; one of other pods by its pod. */
   readonly path: string;
   /** Absent: there was none. */
   readonly recorded?: unknown;
@@ -103,17 +103,29 @@ function resourcesOf(a: unknown, b: unknown, { recorded, replayed }: Sides): Pic
 }
 
 function membersOf(value: unknown, key: string | null): Members | null {
-  if (Array.isArray(value))
-    return new Map(value.map((item, i) => [key === null ? i : String((item as Record<string, unknown>)[key]), item]));
+  if (Array.isArray(value)) return new Map(value.map((item, i) => [key === null ? i : (nameIn(item, key) ?? i), item]));
   return isObject(value) ? new Map(Object.entries(value)) : null;
 }
 
-/** The member that names the elements of both lists, so that a new one in the middle is one difference and not a shift of all. */
+/**
+ * The member that names the elements of both lists, so that a new one in the middle is one difference and not a shift of all. Pods do
+ * where some came or went; the place in a list of the same ones means something.
+ */
 function keyOfBoth(a: unknown, b: unknown): string | null {
   if (!Array.isArray(a) || !Array.isArray(b)) return null;
-  return ["path", "key"].find((key) => names(a, key) && names(b, key)) ?? null;
+  const known = ["path", "key"].find((key) => namesIn(a, key) !== null && namesIn(b, key) !== null);
+  if (known !== undefined) return known;
+  const [before, after] = [namesIn(a, "pod"), namesIn(b, "pod")];
+  if (before === null || after === null || a.length === 0 || b.length === 0) return null;
+  return before.size === after.size && [...before].every((pod) => after.has(pod)) ? null : "pod";
 }
-function names(list: readonly unknown[], key: string): boolean {
-  const seen = new Set(list.map((item) => (isObject(item) && typeof item[key] === "string" ? item[key] : undefined)));
-  return !seen.has(undefined) && seen.size === list.length;
+/** Null: not each element has one of its own. */
+function namesIn(list: readonly unknown[], key: string): ReadonlySet<string> | null {
+  const seen = new Set(list.map((item) => nameIn(item, key)));
+  return seen.has(undefined) || seen.size < list.length ? null : (seen as ReadonlySet<string>);
+}
+function nameIn(item: unknown, key: string): string | undefined {
+  const value = isObject(item) ? item[key] : undefined;
+  if (key === "pod" && isObject(value)) return `${String(value["namespace"])}/${String(value["name"])}`;
+  return typeof value === "string" ? value : undefined;
 }

@@ -54,7 +54,7 @@ test("a recorded decision comes in the form of OPA's decision logs, and its inpu
   expect(first).toMatchObject({
     labels: { id: expect.stringMatching(/^[\da-f-]{36}$/), version: "1.2.3", cluster: "prod" },
     decision_id: answer.id,
-    bundles: { kubelet: { revision: "kubelet-1.36+10" } },
+    bundles: { kubelet: { revision: "kubelet-1.36+11" } },
     path: "nodewise/allocatable",
     result: { verdict: answer.verdict, decision: expect.any(Object), reasons: expect.any(Array) },
     timestamp: expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/),

@@ -38,6 +38,18 @@ test("elements that have a path or a key are compared by it, not by their place"
   expect(differences([{ key: "x" }, { key: "x" }], [{ key: "x" }])).toEqual([{ path: "[1]", recorded: { key: "x" } }]);
 });
 
+test("pods of a list are named where some came or went; else their places count", () => {
+  const of = (name: string, v: number) => ({ pod: { namespace: "a", name }, v });
+  expect(differences([of("x", 1), of("y", 2), of("z", 3)], [of("x", 1), of("z", 4)])).toEqual([
+    { path: '["a/y"]', recorded: of("y", 2) },
+    { path: '["a/z"].v', recorded: 3, replayed: 4 },
+  ]);
+  expect(differences([of("x", 1), of("y", 1)], [of("y", 1), of("x", 1)])).toEqual([
+    { path: "[0].pod.name", recorded: "x", replayed: "y" },
+    { path: "[1].pod.name", recorded: "y", replayed: "x" },
+  ]);
+});
+
 test("there is an end to them", () => {
   const many = Array.from({ length: 5000 }, (_, i) => i);
   expect(

@@ -23,7 +23,7 @@ describe.concurrent("nodewise decide with single fields changed", () => {
     const ran = await run([...ALLOCATABLE, "--set", "kubeReserved.cpu=500m"]);
     expect(ran).toMatchObject({ code: EXIT.ok, stderr: "" });
     expect(ran.stdout.split("\n").slice(0, 8)).toEqual([
-      "n1 · allocatable · kubelet-1.36+10",
+      "n1 · allocatable · kubelet-1.36+11",
       "WHAT IF  kubeReserved.cpu: 100m -> 500m",
       "DIFFERS  decided as now, and in 4 places of the answer otherwise",
       "",
@@ -99,7 +99,7 @@ describe.concurrent("nodewise decide with single fields changed", () => {
     const ran = await run([...newer, "1.37.2"]);
     expect(ran).toMatchObject({ code: EXIT.ok, stderr: "" });
     expect(ran.stdout.split("\n").slice(0, 4)).toEqual([
-      "n1 · cgroups · kubelet-1.36+10 -> kubelet-1.37+6",
+      "n1 · cgroups · kubelet-1.36+11 -> kubelet-1.37+7",
       expect.stringMatching(/^assumed: memoryThrottlingFactor: .* has the default of 1\.36 here; counted as left out/),
       "WHAT IF  kubelet: 1.36 -> 1.37, memoryThrottlingFactor: 0.9 -> (none), kubeReserved.cpu: 100m -> 500m",
       "DIFFERS  decided as now, and in 2 places of the answer otherwise",
@@ -107,11 +107,11 @@ describe.concurrent("nodewise decide with single fields changed", () => {
     const older = ["decide", "allocatable", ...SNAPSHOT, "--kubelet", "v1.34.4", "-o", "json", "--set"];
     const data = JSON.parse((await run([...older, "failCgroupV1=true"])).stdout);
     expect(data).toMatchObject({
-      policyVersion: "kubelet-1.36+10",
+      policyVersion: "kubelet-1.36+11",
       profile: { version: "1.36", exact: true, why: null },
       kubelet: { from: "1.36", to: "1.34" },
-      before: { policyVersion: "kubelet-1.36+10" },
-      after: { policyVersion: "kubelet-1.34+4" },
+      before: { policyVersion: "kubelet-1.36+11" },
+      after: { policyVersion: "kubelet-1.34+5" },
     });
     // a field that the kubelet of now does not know, and the one after it does
     const { kubeletConfiguration: _, ...rest } = JSON.parse(readFileSync(realNode("snapshot.json"), "utf8"));
@@ -129,7 +129,7 @@ describe.concurrent("nodewise decide with single fields changed", () => {
 
   test("--kubelet is that of a node that tells none, before and after the change", async () => {
     const ran = await run(["decide", "allocatable", "--capacity", "cpu=4", "--set", "maxPods=7", "--kubelet", "1.35"]);
-    expect(ran.stdout.split("\n")[0]).toBe("(no node given) · allocatable · kubelet-1.35+4");
+    expect(ran.stdout.split("\n")[0]).toBe("(no node given) · allocatable · kubelet-1.35+5");
   });
 
   test("--capacity in the place of a node's own names what does not count then", async () => {

@@ -112,7 +112,7 @@ not known: stats.node.rlimit.maxpid (give --stats)
   test("--kubelet says as which kubelet to answer, where the node tells none", async () => {
     const titleOf = async (...more: string[]) =>
       (await run(["decide", "allocatable", ...SMALL, ...more])).stdout.split("\n");
-    expect((await titleOf("--kubelet", "1.35"))[0]).toBe("small · allocatable · kubelet-1.35+4");
+    expect((await titleOf("--kubelet", "1.35"))[0]).toBe("small · allocatable · kubelet-1.35+5");
     const [title, assumed] = await titleOf("--kubelet", "v1.99.0");
     expect(title).toBe(`small · allocatable · ${NEWEST.policyVersion}`);
     expect(assumed).toBe("assumed: kubelet 1.99 is not known here: 1.37 is the nearest that is");
@@ -241,6 +241,10 @@ describe.concurrent("decide resize over pods of several nodes", () => {
     expect({ code: both.code, stderr: both.stderr }).toEqual({ code: 1, stderr: "" });
     expect(both.stdout).toMatch(/^default\/burst-lim +d1 +InProgress/m);
     expect(both.stdout).toMatch(/torn\.json: no answer: .*torn\.json:1:2: is not JSON/);
+    const { pods: _pods, ...bare } = snapshot;
+    const unknown = file("bare.json", JSON.stringify(bare));
+    const beside = await ask("--snapshots", nodeFile("d1", "burst-lim"), unknown, "-l", "app=web", "--to", "cpu=90m");
+    expect(beside).toMatchObject({ code: 1, stdout: expect.stringContaining("n1: no answer: which pods are on the") });
     expect(await ask("--snapshots", torn)).toMatchObject({ code: 2, stdout: "" });
   });
 

@@ -48,7 +48,7 @@ describe("why on a live cluster", () => {
     expect(stdout).toContain(
       "REFUSED  the kubelet did not let it in: 500m cpu did not fit beside 1800m used of 1800m\n",
     );
-    expect(stdout).toContain("as of 2026-11-21T06:30:00Z · kubelet-1.36+10 · agrees with the kubelet\n");
+    expect(stdout).toContain("as of 2026-11-21T06:30:00Z · kubelet-1.36+11 · agrees with the kubelet\n");
     expect(stdout).not.toContain("NOT KNOWN");
     expect((await why(cluster, "shop/web", "-o", "json")).stdout).not.toContain("s3cret");
     expect(await why(cluster, "shop/wep")).toMatchObject({

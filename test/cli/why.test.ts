@@ -33,7 +33,7 @@ describe("a story in a terminal", () => {
       "default/x-cpu · n1 · Burstable · Failed · as of 2026-11-21T06:26:26Z",
       "REFUSED  the kubelet did not let it in: 500m cpu did not fit beside 1800m used of 1800m",
       "  status 2026-11-21T06:26:26Z  OutOfcpu: Pod was rejected: Node didn't have enough resource: cpu, requested: 500, used: 1800, capacity: 1800",
-      "DECISION admission: refused, on these documents as of 2026-11-21T06:26:26Z · kubelet-1.37+6 · agrees with the kubelet",
+      "DECISION admission: refused, on these documents as of 2026-11-21T06:26:26Z · kubelet-1.37+7 · agrees with the kubelet",
       "- with no cpu (500m less) requested it would come in",
     ]) {
       expect(stdout).toContain(`${line}\n`);

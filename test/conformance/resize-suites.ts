@@ -70,6 +70,7 @@ interface ActuationInput {
   readonly pod: PodJson & { readonly spec: { readonly initContainers?: Json[]; readonly containers: Json[] } };
   readonly before: Json;
   readonly running: readonly string[];
+  readonly unmade?: readonly string[];
   readonly usage: Readonly<Record<string, number>>;
   readonly unified?: boolean;
   readonly exclusive?: readonly string[];
@@ -87,13 +88,14 @@ interface Step {
 const memory = (bytes: number | undefined): Json => (bytes === undefined ? {} : { memory: { usageBytes: bytes } });
 const actuation = suite({
   read: (input: ActuationInput) => {
-    const { kubeletConfiguration, pod, before, running, usage, unified = false, exclusive = [] } = input;
+    const { kubeletConfiguration, pod, before, running, unmade = [], usage } = input;
+    const { unified = false, exclusive = [] } = input;
     const named = (list: readonly Json[] = []) => list.map(({ name }) => name as string);
-    const status = (name: string): Json => ({
-      name,
-      containerID: `test://${name}`,
-      state: running.includes(name) ? { running: {} } : { terminated: { exitCode: 0 } },
-    });
+    const stateOf = (name: string): Json => {
+      if (unmade.includes(name)) return { waiting: { reason: "PodInitializing" } };
+      return running.includes(name) ? { running: {} } : { terminated: { exitCode: 0 } };
+    };
+    const status = (name: string): Json => ({ name, containerID: `test://${name}`, state: stateOf(name) });
     const { initContainers, containers } = pod.spec;
     const all = [...named(initContainers), ...named(containers)];
     const statuses = {
@@ -216,6 +218,7 @@ export const RESIZE_SUITES: Readonly<Record<string, Suite>> = {
   "resize-unified": actuation,
   "resize-hugepages": actuation,
   "resize-mounts": actuation,
+  "resize-inits": actuation,
   "resize-validation": validation,
   "resize-refusals": validation,
 };

@@ -73,7 +73,7 @@ export function versions(of: Of): void {
   test("where the node tells none, the request's counts, else the newest", async () => {
     const snapshot = limitedOn(fresh("node"));
     const named = await decide(of, { snapshot, kubeletVersion: "v1.35.1" });
-    expect(named).toMatchObject({ policyVersion: "kubelet-1.35+4", profile: exact("1.35") });
+    expect(named).toMatchObject({ policyVersion: "kubelet-1.35+5", profile: exact("1.35") });
     const newest = await decide(of, { snapshot, kubeletVersion: null });
     const why = `no kubelet version is given: ${NEWEST.version}, the newest that is known here, answers`;
     expect(newest.profile).toEqual({ version: NEWEST.version, exact: false, why });
@@ -242,7 +242,7 @@ export function versionsAgain(of: Of): void {
     const { id } = await decide(of, { snapshot: limitedOn(node), kubeletVersion: "1.35" });
     const replay = async (body: object) => answer(await post(of(), `/v1/decisions/${id}/replay`, body), replayAnswer);
     const own = await replay({});
-    expect(own).toMatchObject({ same: true, replayed: { policyVersion: "kubelet-1.35+4" } });
+    expect(own).toMatchObject({ same: true, replayed: { policyVersion: "kubelet-1.35+5" } });
     for (const body of [{ kubeletVersion: "1.37" }, { policyVersion: NEWEST.policyVersion }]) {
       const other = await replay(body);
       expect(other).toMatchObject({ same: false, replayed: { policyVersion: NEWEST.policyVersion } });

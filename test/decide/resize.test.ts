@@ -174,20 +174,30 @@ describe("what is thought of", () => {
     const up = pod("up", { cpu: "1500m" });
     const more = (cpu: string, pods = [down, up]) => one(on(pods), { pod: "shop/up", to: { cpu } });
     const names = (of: PodResize) => ({
+      terminating: of.terminating.map(({ name }) => name),
       shrinks: of.shrinks.map(({ name }) => name),
       leave: of.leave?.map(({ name }) => name) ?? null,
     });
     test("it waits for that to be written, and nobody has to leave", () => {
       expect(more("3")).toMatchObject({ status: "Deferred", resources: [{}, { used: 2000, insufficient: 1000 }] });
-      expect(names(more("3"))).toEqual({ shrinks: ["down"], leave: [] });
+      expect(names(more("3"))).toEqual({ terminating: [], shrinks: ["down"], leave: [] });
     });
     test("what is short beyond that is made room for by the end of others, by what they will have", () => {
-      expect(names(more("3500m"))).toEqual({ shrinks: ["down"], leave: ["down"] });
+      expect(names(more("3500m"))).toEqual({ terminating: [], shrinks: ["down"], leave: ["down"] });
       const low = pod("low", { cpu: "400m" }, {}, { priority: -1 });
-      expect(names(more("3", [down, up, low]))).toEqual({ shrinks: ["down"], leave: ["low"] });
+      expect(names(more("3", [down, up, low]))).toEqual({ terminating: [], shrinks: ["down"], leave: ["low"] });
     });
     test("without one nothing shrinks", () => {
-      expect(names(more("3500m", [pod("other", { cpu: "1" }), up]))).toEqual({ shrinks: [], leave: ["other"] });
+      const leave = ["other"];
+      expect(names(more("3500m", [pod("other", { cpu: "1" }), up]))).toEqual({ terminating: [], shrinks: [], leave });
+    });
+    test("one that is being deleted makes room when it is gone, and nobody else has to leave", () => {
+      const deletionTimestamp = "2026-11-20T00:00:00Z";
+      const ending = { ...down, metadata: { name: "ending", namespace: "shop", uid: "ending", deletionTimestamp } };
+      const low = pod("low", { cpu: "400m" }, {}, { priority: -1 });
+      expect(names(more("3", [ending, up, low]))).toEqual({ terminating: ["ending"], shrinks: [], leave: [] });
+      expect(names(more("4", [ending, up, low]))).toEqual({ terminating: ["ending"], shrinks: [], leave: ["low"] });
+      expect(names(more("4", [ending, up]))).toEqual({ terminating: ["ending"], shrinks: [], leave: [] });
     });
   });
   test("the verdict is that of the pods that are asked about", () => {
@@ -243,6 +253,60 @@ describe("what is thought of", () => {
         { resource: "memory", message },
       ],
     });
+  });
+  test("no size is told of what no resize changes, nor while something else than room keeps it waiting", () => {
+    const sizes = ({ largest, notRequested }: PodResize) => ({
+      largest,
+      notRequested: notRequested.map((n) => n.resource),
+    });
+    const own = pod("web", { cpu: "1", memory: "512Mi" }, { cpu: "1", memory: "512Mi" });
+    const memory = { resource: "memory", quantity: 8 * 1024 ** 3 };
+    const kubeletConfiguration = { cpuManagerPolicy: "static", reservedSystemCPUs: "0" };
+    for (const to of [{ cpu: "2" }, { memory: "1Gi" }])
+      expect(sizes(one(on([own], "v1.36.3", { kubeletConfiguration }), { ...WEB, to }))).toEqual({
+        largest: [memory],
+        notRequested: ["cpu"],
+      });
+    const under = on([web]);
+    const conditions = [{ type: "DiskPressure", status: "True" }];
+    const node = { metadata: { name: "n" }, status: { capacity: SIZE, allocatable: SIZE, conditions } };
+    const waits = one({ ...under, node }, { ...WEB, to: { cpu: "500m" } });
+    expect(waits).toMatchObject({ status: "Deferred", message: "The node had condition: [DiskPressure]. " });
+    expect(sizes(waits)).toEqual({ largest: [], notRequested: [] });
+  });
+  test("a sidecar is resized once its startup probe has succeeded, and the rest of the pod then", () => {
+    const requests = { cpu: "1" };
+    const startupProbe = { exec: { command: ["true"] } };
+    const side = { ...container("side", requests), restartPolicy: "Always", startupProbe };
+    const written = (started: boolean, of: string): readonly (string | null)[] | undefined => {
+      const status = {
+        phase: "Pending",
+        initContainerStatuses: [{ ...running("side", "id-side"), started }],
+        containerStatuses: started ? [running("app", "id-app")] : [],
+      };
+      const spec = { ...(podOf([container("app", requests)]).spec as Json), initContainers: [side] };
+      const { actuation } = one(on([{ ...web, spec, status }]), { ...WEB, container: of, to: { cpu: "2" } });
+      return actuation?.writes.map(({ container }) => container);
+    };
+    expect(written(false, "side")).toEqual([]);
+    expect(written(true, "side")).toEqual([null, "side"]);
+    expect(written(false, "app")).toEqual([]);
+    expect(written(true, "app")).toEqual([null, "app"]);
+  });
+  test("a resize that waits, and whose pod does not tell what it has till then, is not known", () => {
+    const conditions = [{ type: "PodResizePending", status: "True", reason: "Deferred" }];
+    const needs = (status: Json): readonly string[] => {
+      const told = {
+        ...web,
+        status: { phase: "Running", conditions, containerStatuses: [{ ...running("app", "id"), ...status }] },
+      };
+      const decoded = decodeSnapshot(on([told]));
+      if (!decoded.ok) throw new Error(JSON.stringify(decoded.error));
+      const answer = decideKind("resize", { snapshot: decoded.value, facts: {}, ask: { pod: null }, explain: "off" });
+      return answer.ok ? answer.value.needs : [];
+    };
+    expect(needs({})).toContain("assignments.allocated_pods_state");
+    expect(needs({ allocatedResources: { cpu: "500m" } })).not.toContain("assignments.allocated_pods_state");
   });
   test("a pod that waits for more as a whole has what its status says, and takes no room from others", () => {
     const conditions = [{ type: "PodResizePending", status: "True", reason: "Deferred" }];

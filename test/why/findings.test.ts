@@ -391,7 +391,7 @@ describe("an image", () => {
       node: "n1",
       decidedAt: AT,
       verdict: "removes",
-      policyVersion: "kubelet-1.36+10",
+      policyVersion: "kubelet-1.36+11",
       decision: { remove },
     };
     const { numbers, whatWouldChange } = only(story("web", [waits, node(), images(), pass]), "image-gone");
@@ -663,7 +663,7 @@ WHAT WOULD CHANGE IT
     ]);
     expect(shown(told)).toContain("- the end of shop/db would make room; the kubelet ends nobody for it\n");
     expect(shown(told)).toContain(
-      `refused, on these documents · kubelet-1.36+10 · agrees with the kubelet\n  Deferred: ${message}\n`,
+      `refused, on these documents · kubelet-1.36+11 · agrees with the kubelet\n  Deferred: ${message}\n`,
     );
   });
   it("that waits for others to go, and one that is being carried out", () => {

@@ -198,7 +198,9 @@ async function answerOf(
     (pod) => isMeant?.(pod) && here.has(nameOf(pod)),
   );
   const head = { node: snapshot.node?.metadata.name ?? place, policyVersion: chosen.profile.policyVersion, leftOut };
-  if (isMeant !== undefined && meant.length === 0) return ok({ ...head, outcome: ok({ decision: counted([]) }) });
+  const isKnown = snapshot.pods !== undefined;
+  if (isMeant !== undefined && meant.length === 0 && isKnown)
+    return ok({ ...head, outcome: ok({ decision: counted([]) }) });
   const ask = decodeAsk("resize", isMeant === undefined ? change : { ...change, pods: meant.map(nameOf) });
   if (!ask.ok) return fault(EXIT.badInput, ...ask.error.map(({ path, message }) => `${path}: ${message}`));
   const decided = decideKind("resize", { snapshot, facts: {}, ask: ask.value, explain: "off" }, chosen.profile);

@@ -1,4 +1,4 @@
-import { value, ZERO } from "../../model/amount.ts";
+import { add, compare, value, ZERO } from "../../model/amount.ts";
 import type { DecidedOf, ReasonCode, Refusal } from "../../model/decision.ts";
 import type { PlaceReasons } from "../../model/forms.ts";
 import { own } from "../../model/own.ts";
@@ -22,12 +22,12 @@ import { filesOf } from "../cgroups/files.ts";
 import { podMemoryQos } from "../cgroups/memory-qos.ts";
 import { containerIdOf, containerLeaf, pathsOf } from "../cgroups/paths.ts";
 import { podCgroupValues } from "../cgroups/pod-config.ts";
-import { allocatedPod, inForcePod, podLevelByGate, podsOfNode, statusesByName } from "../pods/node-pods.ts";
+import { allocatedPod, podsOfNode, statusesByName } from "../pods/node-pods.ts";
 import { Reasons } from "../reasons.ts";
 import { type Actuation, actuationOf, MEMORY_IN_USE, type Write } from "../resize/actuation.ts";
-import { changesOf, desiredPod, patchedPod } from "../resize/desired.ts";
+import { changesOf, patchedPod } from "../resize/desired.ts";
 import { type MadeRoom, roomFor } from "../resize/leaving.ts";
-import { type PendingResize, queueOf } from "../resize/queue.ts";
+import { inTurn, pendingOf, type Resize } from "../resize/queue.ts";
 import {
   type Infeasible,
   RESIZABLE,
@@ -46,16 +46,6 @@ import { quotaOff, resizedValues, runtimeWeight } from "./cgroups.ts";
 
 const quiet = new Reasons<string>("off");
 
-interface Resize extends PendingResize {
-  /** Why the API server does not take it; null: it does, or has. */
-  readonly invalid: Infeasible | null;
-  /** Why the ask, one for several pods, changes nothing of this one; empty: it does. */
-  readonly untouched: string;
-  readonly isAsked: boolean;
-  readonly isRetried: boolean;
-  /** With what is in force: what is allocated, but for a resize that is not all written yet. */
-  readonly inForce: Pod;
-}
 /** A node on which resizes are tried one after another. */
 interface Node {
   /** Its pods as they are allocated. */
@@ -84,6 +74,8 @@ export function decideResize(asked: EffectiveAsked<ResizeAsk>): Result<DecidedOf
   const runtime = runtimeOf(snapshot, facts);
   if (!runtime.ok) return runtime;
   const pods = podsOfNode(snapshot).filter(isActive);
+  if (snapshot.assignments?.allocated_pods_state === undefined && pods.some(waitsUntold))
+    needs.add("assignments.allocated_pods_state");
   const allocated = pods.map((pod) => allocatedIn(snapshot, pod));
   const pushed = pendingOf(pods, allocated, ask, facts);
   if (!pushed.ok) return pushed;
@@ -105,6 +97,12 @@ export function decideResize(asked: EffectiveAsked<ResizeAsk>): Result<DecidedOf
   const verdict = inError + deferred + infeasible === 0 ? "decided" : "refused";
   return ok({ decision: counted(resizes), verdict, reasons, needs: [...needs], next: null });
 }
+
+/** A resize of it waits, and its status does not tell what is allocated till then. */
+const waitsUntold = (pod: Pod): boolean =>
+  conditionIn(pod, "PodResizePending") !== undefined &&
+  pod.status?.allocatedResources === undefined &&
+  [...statusesByName(pod).values()].every(({ allocatedResources }) => allocatedResources === undefined);
 
 interface Runtime extends Pick<Node, "runtime" | "pageSizes"> {
   /** What the values of containers depend on beside their resources, and is not known. */
@@ -173,68 +171,6 @@ function asAllocated(snapshot: EffectiveSnapshot, pods: readonly Pod[]): Effecti
   return { ...snapshot, pods: [...pods], assignments: { ...snapshot.assignments, allocated_pods_state: { entries } } };
 }
 
-const POD_LEVEL = "InPlacePodLevelResourcesVerticalScaling";
-/** Why an ask changes nothing of any pod; empty: it may. */
-function leftOut({ spec, recommendation }: ResizeAsk, { config }: ResizeNode): string {
-  if (recommendation?.containerRecommendations.length === 0) return "the autoscaler recommends nothing yet";
-  if (spec?.resources === undefined || gateOn(config, POD_LEVEL)) return "";
-  return `spec.resources is left out: the feature gate ${POD_LEVEL} is off`;
-}
-
-/** In the order in which the kubelet heard of them: those in the specs as the pods are listed, then what the ask is about. */
-function pendingOf(
-  pods: readonly Pod[],
-  allocated: readonly Pod[],
-  ask: ResizeAsk,
-  facts: ResizeNode,
-): Result<readonly Resize[], Refusal> {
-  const names = new Set([...(ask.pod === null ? [] : [ask.pod]), ...(ask.pods ?? [])]);
-  const isAsked = names.size > 0;
-  const isThoughtOf = ask.to !== undefined || ask.spec !== undefined || ask.recommendation !== undefined;
-  const inSpec: Resize[] = [];
-  const byName = new Map<string, Resize>();
-  for (const [i, pod] of pods.entries()) {
-    const before = allocated[i] as Pod;
-    const name = namespacedPodName(pod);
-    const isNew = names.has(name) && isThoughtOf;
-    const posted = isNew ? patchedPod(pod, facts.config) : pod;
-    const wanted = isNew ? desiredPod(posted, ask, facts.config) : ok(pod);
-    if (!wanted.ok && ask.pods === undefined) {
-      const { at, message } = wanted.error;
-      return err({ code: "needs_input", message: `ask.${at}: ${name}: ${message}`, needs: [`ask.${at}`] });
-    }
-    const desired = podLevelByGate(wanted.ok ? wanted.value : posted, facts.config);
-    const waits = conditionIn(pod, "PodResizePending");
-    const since = isNew || waits?.lastTransitionTime === undefined ? null : Date.parse(waits.lastTransitionTime);
-    // of what its spec has already, all that is not allocated yet
-    const from = changesOf(desired, posted).length === 0 ? patchedPod(before, facts.config) : posted;
-    const resize: Resize = {
-      desired,
-      allocated: before,
-      sinceMs: since,
-      invalid: isNew && wanted.ok ? whyInvalid(desired, from, facts) : null,
-      untouched: wanted.ok ? (isNew ? leftOut(ask, facts) : "") : wanted.error.message,
-      isAsked: names.has(name),
-      isRetried: isNew || waits?.reason !== "Infeasible",
-      inForce: inForcePod(before),
-    };
-    const isOpen = changesOf(desired, before).length > 0 || conditionIn(pod, "PodResizeInProgress") !== undefined;
-    if (names.has(name)) byName.set(name, resize);
-    else if (isOpen) inSpec.push(resize);
-  }
-  const missing = [...names].find((name) => !byName.has(name));
-  if (missing !== undefined)
-    return err({ code: "no_such_pod", message: `the node has no pod \`${missing}\` that runs`, needs: ["pods"] });
-  const asked = [...names].map((name) => byName.get(name) as Resize);
-  return ok(isAsked ? [...inSpec.filter(({ isRetried }) => isRetried), ...asked] : inSpec);
-}
-
-/** Those that the kubelet would not try again by itself come last. */
-const inTurn = (pushed: readonly Resize[]): readonly Resize[] => [
-  ...queueOf(pushed.filter(({ isRetried }) => isRetried)),
-  ...pushed.filter(({ isRetried }) => !isRetried),
-];
-
 interface Tried {
   readonly resize: PodResize;
   readonly reasons: readonly PlaceReasons<ReasonCode<"resize">>[];
@@ -293,7 +229,7 @@ function ofRoom(reasons: DecidedOf<"admission">["reasons"]): Tried["reasons"] {
   });
 }
 
-const NO_ROOM: MadeRoom = { shrinks: [], leave: null };
+const NO_ROOM: MadeRoom = { terminating: [], shrinks: [], leave: null };
 
 type Verdict = Pick<PodResize, "status" | "check" | "message">;
 function verdictOf(
@@ -314,38 +250,54 @@ const writing = ({ error }: ResizeActuation): Verdict => ({
   message: error ?? "",
 });
 
-const LEAST = { cpu: quantityOf(1, "DecimalSI"), memory: unitsQuantity(1, "BinarySI") };
+/** Another reason than room keeps it waiting: no size is taken until that is over. kubelet 1.36: the eviction manager's Admit, topology. */
+const isBarred = ({ admit, resources }: AdmissionDecision): boolean =>
+  !admit && resources.every(({ insufficient }) => insufficient === 0);
 
-/** The most that the whole pod may request of CPU and memory beside the others, or why it cannot request any of what it has no request for. */
+const LEAST = { cpu: quantityOf(1, "DecimalSI"), memory: unitsQuantity(1, "BinarySI") };
+type Resizable = (typeof RESIZABLE)[number];
+/** The pod as it is, but for a little more of one resource in the first container that requests some, else in the first. */
+function grown(pod: Pod, resource: Resizable): Pod {
+  const { containers } = pod.spec;
+  const at = containers.findIndex(({ resources }) => resources?.requests?.[resource] !== undefined);
+  const each = (c: Container, i: number): Container => {
+    if (i !== Math.max(0, at)) return c;
+    const [request, limit] = [c.resources?.requests?.[resource], c.resources?.limits?.[resource]];
+    const more = quantityOf(add(request?.amount ?? ZERO, LEAST[resource].amount), LEAST[resource].format);
+    const isLifted = limit !== undefined && compare(limit.amount, more.amount) < 0;
+    const limits = { ...c.resources?.limits, ...(isLifted && { [resource]: more }) };
+    return { ...c, resources: { ...c.resources, requests: { ...c.resources?.requests, [resource]: more }, limits } };
+  };
+  return { ...pod, spec: { ...pod.spec, containers: containers.map(each) } };
+}
+
+/** The most that the whole pod may request of CPU and memory beside the others, and why no resize changes what it requests of one. */
 function largestOf(
   { snapshot, facts }: Node,
   { desired, allocated, invalid }: Resize,
   asked: EffectiveAsked<ResizeAsk>,
-  { resources }: AdmissionDecision,
+  decision: AdmissionDecision,
 ): Result<Pick<PodResize, "largest" | "notRequested">, Refusal> {
-  const missing = RESIZABLE.filter((name) => !resources.some(({ resource }) => resource === name));
   const notRequested: PodResize["notRequested"][number][] = [];
-  const tested = [...resources];
+  const tested: AdmissionDecision["resources"][number][] = [];
   const isOpen = (refused: Infeasible | null): boolean => refused === null || refused.check === "capacity";
-  for (const resource of isOpen(invalid) && resources.length > 0 ? missing : []) {
-    const [first, ...rest] = desired.spec.containers as [Container, ...Container[]];
-    const requests = { ...first.resources?.requests, [resource]: LEAST[resource] };
-    const limit = first.resources?.limits?.[resource];
-    const limits = { ...first.resources?.limits, ...(limit?.amount === ZERO && { [resource]: LEAST[resource] }) };
-    const containers = [{ ...first, resources: { ...first.resources, requests, limits } }, ...rest];
-    const pod: Pod = { ...desired, spec: { ...desired.spec, containers } };
-    const refused = whyInvalid(pod, patchedPod(allocated, facts.config), facts) ?? whyInfeasible(pod, allocated, facts);
-    if (refused !== null && !isOpen(refused)) {
-      notRequested.push({ resource, message: refused.message });
-      continue;
+  const before = patchedPod(allocated, facts.config);
+  for (const resource of isBarred(decision) || decision.resources.length === 0 ? [] : RESIZABLE) {
+    const pod = grown(before, resource);
+    const refused = whyInvalid(pod, before, facts) ?? whyInfeasible(pod, allocated, facts);
+    const known = decision.resources.filter((one) => one.resource === resource);
+    if (refused !== null && !isOpen(refused)) notRequested.push({ resource, message: refused.message });
+    else if (known.length > 0) tested.push(...known);
+    else if (isOpen(invalid)) {
+      const answer = decideWithManagers(
+        { ...asked, snapshot, facts: {}, ask: { pod: grown(desired, resource) } },
+        { preempts: false },
+      );
+      if (!answer.ok) return answer;
+      tested.push(...answer.value.decision.resources.filter((one) => one.resource === resource));
     }
-    const answer = decideWithManagers({ ...asked, snapshot, facts: {}, ask: { pod } }, { preempts: false });
-    if (!answer.ok) return answer;
-    tested.push(...answer.value.decision.resources.filter((one) => one.resource === resource));
   }
-  const largest = tested
-    .filter(({ resource }) => resource === "cpu" || resource === "memory")
-    .map(({ resource, capacity, used }) => ({ resource, quantity: Math.max(0, capacity - used) }));
+  const largest = tested.map(({ resource, capacity, used }) => ({ resource, quantity: Math.max(0, capacity - used) }));
   return ok({ largest, notRequested });
 }
 

@@ -9,7 +9,6 @@ import {
   type ContainerStatus,
   conditionIn,
   isActive,
-  isSidecar,
   type Pod,
   podUid,
   type ResourceRequirements,
@@ -157,7 +156,7 @@ export function inForcePod(allocated: Pod): Pod {
     spec: {
       ...allocated.spec,
       containers: containers.map(each),
-      initContainers: initContainers?.map((c) => (isSidecar(c) ? each(c) : c)),
+      initContainers: initContainers?.map(each),
       ...(limits && { resources: { ...resources, limits: replaced(resources?.limits, limits, isRounded) } }),
     },
   };

@@ -3,7 +3,8 @@ import type { CgroupValues } from "../../model/cgroups.ts";
 import { type Container, containersOf, isSidecar, type Pod } from "../../model/pod.ts";
 import { quantityOf } from "../../model/quantity.ts";
 import { type EffectiveConfiguration, gateOn } from "../../profiles/effective.ts";
-import { RESIZABLE, restartsFor } from "./refusals.ts";
+import { statusesByName } from "../pods/node-pods.ts";
+import { isResizable, RESIZABLE, restartsFor } from "./refusals.ts";
 import { changedVolumes } from "./volumes.ts";
 
 type Resource = (typeof RESIZABLE)[number];
@@ -67,8 +68,10 @@ interface Update {
  */
 export function actuationOf(inForce: Pod, desired: Pod, ports: Ports): Actuation {
   const { config, isRunning } = ports;
-  const byPod = gateOn(config, "InPlacePodLevelResourcesVerticalScaling");
-  const all = updatesOf(inForce, desired, config);
+  const inits = initsInTurn(desired, config);
+  const byPod = inits.areThrough && gateOn(config, "InPlacePodLevelResourcesVerticalScaling");
+  const looked = [...inits.looked, ...(inits.areThrough ? desired.spec.containers : [])];
+  const all = updatesOf(inForce, desired, looked, config);
   const running = all.filter(({ container }) => isRunning(container.name));
   const starts = config.profile.behaviour.resizesPodForStarting && running.length < all.length;
   const restarts = restartsOf(inForce, desired, ports);
@@ -89,7 +92,7 @@ export function actuationOf(inForce: Pod, desired: Pod, ports: Ports): Actuation
   const [memory, cpu] = (["memory", "cpu"] as const).map((resource) =>
     isTouched(resource) ? writesOf(resource, updates[resource], ports) : [],
   ) as [readonly Write[], readonly Write[]];
-  const volumes = changedVolumes(desired, inForce);
+  const volumes = inits.areThrough ? changedVolumes(desired, inForce) : [];
   const shrink = volumes.filter(({ from, to }) => compare(to.amount, from.amount) < 0);
   const grow = volumes.filter((one) => !shrink.includes(one));
   const writes = [...shrink.map(mounted), ...memory, ...grow.map(mounted), ...cpu];
@@ -101,17 +104,56 @@ const mounted = ({ name, to }: ReturnType<typeof changedVolumes>[number]): Write
   volume: { name, sizeBytes: value(to.amount) },
 });
 
-/** Sidecars first, the last of them before the others, as the kubelet looks at them. */
-function updatesOf(inForce: Pod, desired: Pod, config: EffectiveConfiguration): readonly Update[] {
+/** In the order of `looked`. */
+function updatesOf(
+  inForce: Pod,
+  desired: Pod,
+  looked: readonly Container[],
+  config: EffectiveConfiguration,
+): readonly Update[] {
   const byPod = gateOn(config, "InPlacePodLevelResourcesVerticalScaling");
   const before = new Map(containersOf(inForce).map((c) => [c.name, c]));
-  const resizable = [...(desired.spec.initContainers ?? []).filter(isSidecar).reverse(), ...desired.spec.containers];
-  return resizable.flatMap((container) => {
+  return looked.flatMap((container) => {
     const now = sizesOf(before.get(container.name), byPod ? inForce : null);
     const then = sizesOf(container, byPod ? desired : null);
     const moved = RESIZABLE.filter((r) => now[r].limit !== then[r].limit || now[r].request !== then[r].request);
     return moved.length === 0 ? [] : [{ container, moved, now, then }];
   });
+}
+
+/** The last of them first, as the kubelet looks at them. */
+const sidecarsOf = ({ spec }: Pod): readonly Container[] => (spec.initContainers ?? []).filter(isSidecar).reverse();
+
+/**
+ * The init containers that a pod's status lets the kubelet resize, in its order: sidecars but those whose startup probe has not
+ * succeeded, the plain one that runs, and the one that starts next. Until they are through, nothing else of the pod is resized.
+ * kubelet 1.37: computeInitContainerActions.
+ */
+function initsInTurn(
+  pod: Pod,
+  config: EffectiveConfiguration,
+): { readonly looked: readonly Container[]; readonly areThrough: boolean } {
+  const statuses = statusesByName(pod);
+  const isMade = ({ name }: Container): boolean => {
+    const { state, restartCount = 0 } = statuses.get(name) ?? {};
+    return (state?.running ?? state?.terminated ?? null) !== null || restartCount > 0;
+  };
+  const awaitsStartup = (c: Container): boolean =>
+    isSidecar(c) && (c.startupProbe ?? null) !== null && statuses.get(c.name)?.started === false;
+  const { initContainers = [], containers } = pod.spec;
+  const at = containers.some(isMade) ? -1 : initContainers.findLastIndex(isMade);
+  const latest = initContainers[at];
+  const state = latest && statuses.get(latest.name)?.state;
+  const runs = (state?.running ?? null) !== null;
+  const isThrough = (c: Container): boolean =>
+    isSidecar(c) ? runs && !awaitsStartup(c) : state?.terminated?.exitCode === 0;
+  if (latest === undefined || (at === initContainers.length - 1 && isThrough(latest)))
+    return { looked: sidecarsOf(pod).filter((c) => !awaitsStartup(c)), areThrough: true };
+  const isLooked = (c: Container, i: number): boolean =>
+    i > at || (isSidecar(c) ? !awaitsStartup(c) : c === latest && runs && isResizable(c, pod, config));
+  // the next one starts
+  const looked = initContainers.slice(0, isThrough(latest) ? at + 2 : at + 1).filter(isLooked);
+  return { looked: looked.reverse(), areThrough: false };
 }
 
 /** The running containers that have to start again before they have other resources. kubelet 1.36: determineContainerResize. */
@@ -120,7 +162,8 @@ export function restartsOf(
   desired: Pod,
   { config, isRunning }: Pick<Ports, "config" | "isRunning">,
 ): readonly Restart[] {
-  return updatesOf(inForce, desired, config).flatMap(({ container, moved }) => {
+  const looked = [...sidecarsOf(desired), ...desired.spec.containers];
+  return updatesOf(inForce, desired, looked, config).flatMap(({ container, moved }) => {
     const resources = moved.filter((resource) => restartsFor(container, resource));
     return resources.length > 0 && isRunning(container.name) ? [{ container: container.name, resources }] : [];
   });

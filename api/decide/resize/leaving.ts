@@ -11,13 +11,18 @@ import { podRequests, unitsOf } from "../resources/pod-resources.ts";
 import { isCriticalPod, qosClass } from "../resources/qos.ts";
 
 export interface MadeRoom {
+  /** Pods that are being deleted and hold some of what is short: when they are gone the kubelet tries this one again. */
+  readonly terminating: readonly PodRef[];
   /** Pods that are to have less, and are counted by what they had: as soon as it is written the kubelet tries this one again. */
   readonly shrinks: readonly PodRef[];
   /** Whose end makes room beside that; empty: nobody's is needed; null: nothing is short, or they are not enough. */
   readonly leave: readonly Victim[] | null;
 }
 
-/** Where the room comes from that a resize waits for. kubelet 1.36: retryPendingResizes, after a pod's status tells of less. */
+/**
+ * Where the room comes from that a resize waits for. kubelet 1.36: retryPendingResizes, after a pod's status tells of less, and
+ * HandlePodCleanups, after one is gone.
+ */
 export function roomFor(
   desired: Pod,
   pods: readonly Pod[],
@@ -25,16 +30,21 @@ export function roomFor(
   config: EffectiveConfiguration,
 ): MadeRoom {
   const need = requirementsOf(resources.filter(({ insufficient }) => insufficient > 0));
-  if (need.length === 0) return { shrinks: [], leave: null };
+  if (need.length === 0) return { terminating: [], shrinks: [], leave: null };
   const others = pods.filter((pod) => podUid(pod) !== podUid(desired));
   const claims = nodeClaimsOf(config);
-  const shrinking = others.flatMap((pod) => {
-    const [held, written] = [countedRequests(pod, config), podRequests(pod, claims)];
+  const isTerminating = (pod: Pod): boolean => pod.metadata.deletionTimestamp !== undefined;
+  const freeing = others.flatMap((pod) => {
+    const held = countedRequests(pod, config);
+    const kept: Amounts = isTerminating(pod) ? new Map() : podRequests(pod, claims);
     const unitsIn = (amounts: Amounts, resource: string): number => unitsOf(resource, amounts.get(resource) ?? ZERO);
-    const frees = need.map(({ resource }) => Math.max(0, unitsIn(held, resource) - unitsIn(written, resource)));
-    return frees.some((amount) => amount > 0) ? [{ ref: podRef(pod), frees }] : [];
+    const frees = need.map(({ resource }) => Math.max(0, unitsIn(held, resource) - unitsIn(kept, resource)));
+    return frees.some((amount) => amount > 0) ? [{ pod, frees }] : [];
   });
-  return { shrinks: shrinking.map(({ ref }) => ref), leave: leavingFor(desired, others, need, shrinking) };
+  const refs = (ends: boolean): readonly PodRef[] =>
+    freeing.flatMap(({ pod }) => (isTerminating(pod) === ends ? [podRef(pod)] : []));
+  const staying = others.filter((pod) => !isTerminating(pod));
+  return { terminating: refs(true), shrinks: refs(false), leave: leavingFor(desired, staying, need, freeing) };
 }
 
 /**
@@ -46,9 +56,9 @@ function leavingFor(
   desired: Pod,
   pods: readonly Pod[],
   all: readonly Requirement[],
-  shrinking: readonly { readonly frees: readonly number[] }[],
+  freeing: readonly { readonly frees: readonly number[] }[],
 ): readonly Victim[] | null {
-  const need = subtract(all, shrinking);
+  const need = subtract(all, freeing);
   const [most] = need;
   if (most === undefined) return [];
   const priority = (pod: Pod): number => pod.spec.priority ?? 0;

@@ -1,8 +1,16 @@
 import { compare, ZERO } from "../../model/amount.ts";
-import type { Pod } from "../../model/pod.ts";
+import type { Refusal } from "../../model/decision.ts";
+import { conditionIn, namespacedPodName, type Pod } from "../../model/pod.ts";
+import type { ResizeAsk } from "../../model/resize.ts";
+import { err, ok, type Result } from "../../model/result.ts";
+import { gateOn } from "../../profiles/effective.ts";
 import { sortFunc } from "../go/sort-func.ts";
+import { inForcePod, podLevelByGate } from "../pods/node-pods.ts";
 import { podRequests } from "../resources/pod-resources.ts";
 import { qosClass } from "../resources/qos.ts";
+import { changesOf, desiredPod, patchedPod } from "./desired.ts";
+import type { Infeasible, ResizeNode } from "./refusals.ts";
+import { whyInvalid } from "./validation.ts";
 
 /** A pod that is to have other resources than those that are allocated to it. */
 export interface PendingResize {
@@ -53,3 +61,77 @@ export function queueOf<P extends PendingResize>(pushed: readonly P[]): readonly
   }
   return queue.map(({ resize }) => resize);
 }
+
+/** A resize that is open, or asked about. */
+export interface Resize extends PendingResize {
+  /** Why the API server does not take it; null: it does, or has. */
+  readonly invalid: Infeasible | null;
+  /** Why the ask, one for several pods, changes nothing of this one; empty: it does. */
+  readonly untouched: string;
+  readonly isAsked: boolean;
+  readonly isRetried: boolean;
+  /** With what is in force: what is allocated, but for a resize that is not all written yet. */
+  readonly inForce: Pod;
+}
+
+const POD_LEVEL = "InPlacePodLevelResourcesVerticalScaling";
+/** Why an ask changes nothing of any pod; empty: it may. */
+function leftOut({ spec, recommendation }: ResizeAsk, { config }: ResizeNode): string {
+  if (recommendation?.containerRecommendations.length === 0) return "the autoscaler recommends nothing yet";
+  if (spec?.resources === undefined || gateOn(config, POD_LEVEL)) return "";
+  return `spec.resources is left out: the feature gate ${POD_LEVEL} is off`;
+}
+
+/** In the order in which the kubelet heard of them: those in the specs as the pods are listed, then what the ask is about. */
+export function pendingOf(
+  pods: readonly Pod[],
+  allocated: readonly Pod[],
+  ask: ResizeAsk,
+  facts: ResizeNode,
+): Result<readonly Resize[], Refusal> {
+  const names = new Set([...(ask.pod === null ? [] : [ask.pod]), ...(ask.pods ?? [])]);
+  const isAsked = names.size > 0;
+  const isThoughtOf = ask.to !== undefined || ask.spec !== undefined || ask.recommendation !== undefined;
+  const inSpec: Resize[] = [];
+  const byName = new Map<string, Resize>();
+  for (const [i, pod] of pods.entries()) {
+    const before = allocated[i] as Pod;
+    const name = namespacedPodName(pod);
+    const isNew = names.has(name) && isThoughtOf;
+    const posted = isNew ? patchedPod(pod, facts.config) : pod;
+    const wanted = isNew ? desiredPod(posted, ask, facts.config) : ok(pod);
+    if (!wanted.ok && ask.pods === undefined) {
+      const { at, message } = wanted.error;
+      return err({ code: "needs_input", message: `ask.${at}: ${name}: ${message}`, needs: [`ask.${at}`] });
+    }
+    const desired = podLevelByGate(wanted.ok ? wanted.value : posted, facts.config);
+    const waits = conditionIn(pod, "PodResizePending");
+    const since = isNew || waits?.lastTransitionTime === undefined ? null : Date.parse(waits.lastTransitionTime);
+    // of what its spec has already, all that is not allocated yet
+    const from = changesOf(desired, posted).length === 0 ? patchedPod(before, facts.config) : posted;
+    const resize: Resize = {
+      desired,
+      allocated: before,
+      sinceMs: since,
+      invalid: isNew && wanted.ok ? whyInvalid(desired, from, facts) : null,
+      untouched: wanted.ok ? (isNew ? leftOut(ask, facts) : "") : wanted.error.message,
+      isAsked: names.has(name),
+      isRetried: isNew || waits?.reason !== "Infeasible",
+      inForce: inForcePod(before),
+    };
+    const isOpen = changesOf(desired, before).length > 0 || conditionIn(pod, "PodResizeInProgress") !== undefined;
+    if (names.has(name)) byName.set(name, resize);
+    else if (isOpen) inSpec.push(resize);
+  }
+  const missing = [...names].find((name) => !byName.has(name));
+  if (missing !== undefined)
+    return err({ code: "no_such_pod", message: `the node has no pod \`${missing}\` that runs`, needs: ["pods"] });
+  const asked = [...names].map((name) => byName.get(name) as Resize);
+  return ok(isAsked ? [...inSpec.filter(({ isRetried }) => isRetried), ...asked] : inSpec);
+}
+
+/** Those that the kubelet would not try again by itself come last. */
+export const inTurn = (pushed: readonly Resize[]): readonly Resize[] => [
+  ...queueOf(pushed.filter(({ isRetried }) => isRetried)),
+  ...pushed.filter(({ isRetried }) => !isRetried),
+];

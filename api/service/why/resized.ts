@@ -131,7 +131,7 @@ function comparedTo(
 }
 
 /** Smaller requests of what is short, or others that leave. */
-function waysOf({ status, check, resources, largest, shrinks, leave }: ResizeExcerpt): readonly Change[] {
+function waysOf({ status, check, resources, largest, terminating, shrinks, leave }: ResizeExcerpt): readonly Change[] {
   if (isTaken({ status }) || (check !== null && check !== "capacity")) return [];
   const short = new Map(resources.flatMap((one) => (one.insufficient > 0 ? [[one.resource, one.requested]] : [])));
   const smaller = largest.flatMap(({ resource, quantity: atMost }): readonly Change[] => {
@@ -139,13 +139,15 @@ function waysOf({ status, check, resources, largest, shrinks, leave }: ResizeExc
     if (requested === undefined || atMost === 0) return [];
     return [{ code: "resize_at_most", numbers: { resource, requested, atMost, less: requested - atMost } }];
   });
-  const pods = (leave ?? []).map(namespacedName).join(", ");
-  const waiting = shrinks.map(namespacedName).join(", ");
-  return [
-    ...smaller,
-    ...(waiting === "" ? [] : [{ code: "resize_shrinks", numbers: { pods: waiting } } as const]),
-    ...(pods === "" ? [] : [{ code: "resize_leave", numbers: { pods } } as const]),
-  ];
+  const byPods = [
+    ["resize_terminating", terminating],
+    ["resize_shrinks", shrinks],
+    ["resize_leave", leave ?? []],
+  ] as const;
+  const others = byPods.flatMap(([code, pods]) =>
+    pods.length === 0 ? [] : [{ code, numbers: { pods: pods.map(namespacedName).join(", ") } }],
+  );
+  return [...smaller, ...others];
 }
 
 /** Whether a pod of that size would come in, were this one not there. */

@@ -265,6 +265,8 @@ const CHANGES: { readonly [C in OtherCode]: (n: Numbers) => string } = {
       : "more space, or a higher imageGCHighThresholdPercent, keeps images that are not used",
   resize_at_most: (n) =>
     `at most ${boundText(String(n["resource"]), "most", Number(n["atMost"]))} ${n["resource"]} for the whole pod would be let in now`,
+  resize_terminating: (n) =>
+    `the end of ${n["pods"]}, already on its way, makes room, and the kubelet tries it again then by itself`,
   resize_shrinks: (n) =>
     `when the smaller size of ${n["pods"]} is written, there is more room, and the kubelet tries it again by itself`,
   resize_leave: (n) => `the end of ${n["pods"]} would make room; the kubelet ends nobody for it`,

@@ -85,15 +85,16 @@ function queueTable({ decision, columns, paint }: Shown<ResizeDecision>): string
 }
 
 function oneResize(one: PodResize, shown: Shown<ResizeDecision>): string {
-  const { pod, status, check, message, isRetried, preempt, resources, shrinks = [], leave, changes } = one;
+  const { pod, status, check, message, isRetried, preempt, resources, changes } = one;
   const { paint, isExact = false } = shown;
   const cost = preempt.length === 0 ? "" : `, and ${paint("red", `ends ${many(preempt.length, "pod")} for it`)}`;
   const when = isRetried
     ? ""
     : "its status says Infeasible, and the kubelet tries it again only when it restarts: then ";
-  const head = outcome(paint, COLORS[status], status, `${podName(pod)}: ${when}${WORDS[status]}${cost}`);
-  const said = message === "" ? "" : `${printable(message)}\n`;
   const shortOf = resources.some(({ insufficient }) => insufficient > 0);
+  const words = status === "Deferred" && !shortOf ? "it waits, and not for room" : WORDS[status];
+  const head = outcome(paint, COLORS[status], status, `${podName(pod)}: ${when}${words}${cost}`);
+  const said = message === "" ? "" : `${printable(message)}\n`;
   const room = check === null && shortOf ? resourcesTable(resources, shown) : "";
   const lines = changes.map(({ container, list, resource, from, to }) => {
     const of = container === null ? "pod" : printable(container);
@@ -107,16 +108,21 @@ function oneResize(one: PodResize, shown: Shown<ResizeDecision>): string {
     `${head}${said}${lines.join("")}${largestLine(one)}`,
     room,
     victimsTable(preempt, shown),
-    shrinks.length === 0
-      ? ""
-      : `it waits for the smaller size of ${listed(shrinks.map(podName))}: the kubelet tries it again when that is written\n`,
-    leave === null || leave.length === 0 || preempt.length > 0
-      ? ""
-      : `${paint("bold", "WHO WOULD HAVE TO LEAVE")}${paint("dim", " (the kubelet ends nobody for it)")}\n${leave
-          .map((victim) => `  ${podName(victim)} priority ${victim.priority ?? 0}\n`)
-          .join("")}`,
+    status === "Deferred" && shortOf ? roomText(one, shown) : "",
     actuationText(one, shown),
   );
+}
+
+/** Where the room comes from that it waits for. */
+function roomText({ terminating = [], shrinks = [], leave }: PodResize, { paint }: Shown<ResizeDecision>): string {
+  const ends = `it waits for the end of ${listed(terminating.map(podName))}: the kubelet tries it again then\n`;
+  const written = `it waits for the smaller size of ${listed(shrinks.map(podName))}: the kubelet tries it again when that is written\n`;
+  const waits = `${terminating.length === 0 ? "" : ends}${shrinks.length === 0 ? "" : written}`;
+  if (leave === null) return `${waits}the end of all other pods of no higher priority would not make room enough\n`;
+  if (leave.length === 0) return waits;
+  const title = `${paint("bold", "WHO WOULD HAVE TO LEAVE")}${paint("dim", " (the kubelet ends nobody for it)")}\n`;
+  const lines = leave.map((victim) => `  ${podName(victim)} priority ${victim.priority ?? 0}\n`);
+  return `${waits}${title}${lines.join("")}`;
 }
 
 /** Nothing where no size would do. */
@@ -124,8 +130,7 @@ function largestLine({ status, check, largest, notRequested }: PodResize): strin
   if (status === "Unchanged" || (check !== null && check !== "capacity")) return "";
   const told = largest.map(({ resource, quantity }) => `${resource} ${amountText(resource, quantity)}`).join(", ");
   const others = notRequested.map(
-    ({ resource, message }) =>
-      `  ${resource}: it requests none, and no resize gives it a request: ${printable(message)}\n`,
+    ({ resource, message }) => `  ${resource}: no resize gives it another request: ${printable(message)}\n`,
   );
   return `${told === "" ? "" : `  the whole pod's largest requests now: ${told}\n`}${others.join("")}`;
 }

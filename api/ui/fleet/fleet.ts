@@ -299,7 +299,7 @@ const SEVERITY: { readonly [S in Severity]: readonly [word: string, tone: string
   ok: ["healthy", "good"],
   gone: ["gone", ""],
   "not-known": ["not known", ""],
-  refuses: ["refuses pods", "warn"],
+  refuses: ["with refusals", "warn"],
   evicted: ["has evicted", "warn"],
   silent: ["silent", "warn"],
   "pressure-soon": ["pressure soon", "warn"],

@@ -3,8 +3,10 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"math"
 	"math/rand"
+	"slices"
 	"strconv"
 	"time"
 
@@ -35,6 +37,8 @@ type actuationIn struct {
 	Unified bool `json:"unified,omitempty"`
 	// Containers that have CPUs of their own.
 	Exclusive []string `json:"exclusive,omitempty"`
+	// Containers that were not made yet.
+	Unmade []string `json:"unmade,omitempty"`
 	// Whether limits of huge pages are told; the machine has pages of 2 MiB and 1 GiB.
 	HugePages bool `json:"hugePages,omitempty"`
 }
@@ -199,6 +203,53 @@ func genMounts(r *rand.Rand, i int) any {
 	return x
 }
 
+// genInits makes pods of which a plain init container runs: those before it are through or sidecars, those after it were not made yet.
+func genInits(r *rand.Rand, i int) any {
+	x := genActuation(r, i).(actuationIn)
+	always := v1.ContainerRestartPolicyAlways
+	class := pick(r, "g", "b", "b")
+	if qos.GetPodQOS(x.Pod) == v1.PodQOSGuaranteed {
+		class = "g"
+	}
+	x.Running, x.Unmade = nil, nil
+	total := uint64(0)
+	inits := x.Pod.Spec.InitContainers
+	for n := 0; n < 1+r.Intn(3); n++ {
+		name := fmt.Sprintf("i%d", n)
+		before := resourcesOf(r, class, 2000, 1024)
+		x.Before.ContainerResources[name] = before
+		c := v1.Container{Name: name, Image: "app", Resources: resized(r, class, before)}
+		if r.Intn(3) == 0 {
+			c.RestartPolicy, c.ResizePolicy = &always, policies(r)
+		}
+		inits = append(inits, c)
+	}
+	x.Pod.Spec.InitContainers = inits
+	at := r.Intn(len(inits))
+	for n, c := range inits {
+		isSidecar := c.RestartPolicy != nil
+		switch {
+		case n > at:
+			x.Unmade = append(x.Unmade, c.Name)
+		case n == at || (isSidecar && r.Intn(6) > 0):
+			x.Running = append(x.Running, c.Name)
+			q := x.Before.ContainerResources[c.Name]
+			limit := q.Limits.Memory().Value()
+			use := pick(r, uint64(limit)/8, uint64(limit)/2, uint64(limit)*7/8, 64<<20)
+			total += use
+			if r.Intn(10) > 0 {
+				x.Usage[c.Name] = use
+			}
+		}
+	}
+	for _, c := range x.Pod.Spec.Containers {
+		x.Unmade = append(x.Unmade, c.Name)
+		delete(x.Usage, c.Name)
+	}
+	x.Usage[""] = total
+	return x
+}
+
 // bytesIn reads files of cgroup v2 as numbers, "max" as -1, under the names of values.
 func bytesIn(unified map[string]string, values map[string]int64) {
 	for file, name := range map[string]string{"memory.min": "memoryMin", "memory.low": "memoryLow", "memory.high": "memoryHigh", "memory.swap.max": "memorySwap", "memory.oom.group": "memoryOomGroup"} {
@@ -294,17 +345,18 @@ func (h runtimeHelper) ResizeEphemeralVolume(_ *v1.Pod, name string, size *resou
 	return nil
 }
 
-func statusOf(pod *v1.Pod, running []string) *kubecontainer.PodStatus {
+func statusOf(pod *v1.Pod, running, unmade []string) *kubecontainer.PodStatus {
 	s := &kubecontainer.PodStatus{ID: pod.UID, Name: pod.Name, Namespace: pod.Namespace, IPs: []string{"10.0.0.1"}}
 	s.SandboxStatuses = []*runtimeapi.PodSandboxStatus{{Id: "sandbox", State: runtimeapi.PodSandboxState_SANDBOX_READY, Metadata: &runtimeapi.PodSandboxMetadata{Name: pod.Name, Namespace: pod.Namespace, Uid: string(pod.UID)},
 		Network: &runtimeapi.PodSandboxNetworkStatus{Ip: "10.0.0.1"}, Linux: &runtimeapi.LinuxPodSandboxStatus{Namespaces: &runtimeapi.Namespace{Options: &runtimeapi.NamespaceOption{}}}}}
 	for _, list := range [][]v1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
 		for i := range list {
+			if slices.Contains(unmade, list[i].Name) {
+				continue
+			}
 			k := &kubecontainer.Status{ID: kubecontainer.ContainerID{Type: "test", ID: list[i].Name}, Name: list[i].Name, Hash: kubecontainer.HashContainer(&list[i]), State: kubecontainer.ContainerStateExited, FinishedAt: time.Now()}
-			for _, name := range running {
-				if name == k.Name {
-					k.State = kubecontainer.ContainerStateRunning
-				}
+			if slices.Contains(running, k.Name) {
+				k.State = kubecontainer.ContainerStateRunning
 			}
 			s.ContainerStatuses = append(s.ContainerStatuses, k)
 		}
@@ -375,12 +427,12 @@ func askActuation(b []byte) any {
 		}
 	}
 	helper.PodStats[x.Pod.UID] = stats(nil, true)
-	if r := syncPod(runtime, before, statusOf(before, x.Running)); r.Error() != nil {
+	if r := syncPod(runtime, before, statusOf(before, x.Running, x.Unmade)); r.Error() != nil {
 		panic(r.Error())
 	}
 	tell = func(s step) { out.Steps = append(out.Steps, s) }
 	helper.PodStats[x.Pod.UID] = stats(x.Usage, false)
-	result := syncPod(runtime, x.Pod, statusOf(x.Pod, x.Running))
+	result := syncPod(runtime, x.Pod, statusOf(x.Pod, x.Running, x.Unmade))
 	for _, r := range result.SyncResults {
 		if r.Action == kubecontainer.ResizePodInPlace && r.Error != nil {
 			out.Error = r.Message

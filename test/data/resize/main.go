@@ -11,6 +11,7 @@
 //	resize unified SEED COUNT     the same as on cgroup v2, with Memory QoS, swap and containers that have CPUs of their own
 //	resize hugepages SEED COUNT   the same with huge pages of 2 MiB and 1 GiB, which the machine must have
 //	resize mounts SEED COUNT      the same with volumes in memory
+//	resize inits SEED COUNT       the same while init containers run
 //
 // Each case is asked five times, or forty; those whose answers differ (Go's maps choose) are left out.
 package main
@@ -239,7 +240,7 @@ type suite struct {
 func main() {
 	seed, _ := strconv.ParseInt(os.Args[2], 10, 64)
 	count, _ := strconv.Atoi(os.Args[3])
-	s := map[string]suite{"queue": {genQueue, askQueue, 5}, "crowd": {genCrowd, askQueue, 5}, "volumes": {genVolumes, askQueue, 5}, "actuation": {genActuation, askActuation, 5}, "unified": {genUnified, askActuation, 5}, "hugepages": {genHugePages, askActuation, 5}, "mounts": {genMounts, askActuation, 5},
+	s := map[string]suite{"queue": {genQueue, askQueue, 5}, "crowd": {genCrowd, askQueue, 5}, "volumes": {genVolumes, askQueue, 5}, "actuation": {genActuation, askActuation, 5}, "unified": {genUnified, askActuation, 5}, "hugepages": {genHugePages, askActuation, 5}, "mounts": {genMounts, askActuation, 5}, "inits": {genInits, askActuation, 5},
 		"validation": {genValidation, askValidation, 40}, "refusals": {genRefusals, askValidation, 40}}[os.Args[1]]
 	out := json.NewEncoder(os.Stdout)
 	out.SetEscapeHTML(false)
