@@ -1,8 +1,8 @@
-import { amountsOfPods, issuesOf, podIssues } from "./decode.ts";
+import * as z from "zod";
+import { amountsOfPods, decodeForm, podIssues } from "./decode.ts";
+import { optional } from "./fields.ts";
 import { type InputIssue, joinPath } from "./input-issue.ts";
-import { type JsonSchema, ref } from "./json-schema.ts";
 import type { AskSpec } from "./kind-spec.ts";
-import { withoutNulls } from "./nulls.ts";
 import { type Pod, pod as podSchema } from "./pod.ts";
 import { withDefaultRequests } from "./pod-defaults.ts";
 import { err, ok, type Result } from "./result.ts";
@@ -14,7 +14,12 @@ export interface PodAsk {
 }
 
 /** NAMESPACE/NAME. */
-export const POD_NAME = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\/[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?$/;
+export const podName = z
+  .string()
+  .regex(
+    /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\/[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?$/,
+    "must be NAMESPACE/NAME of a pod of the snapshot",
+  );
 const fault = (path: string, message: string): Result<never, readonly InputIssue[]> => err([{ path, message }]);
 
 /** Checks a posted ask for a pod and parses it once. Errors: every issue with its path. */
@@ -26,28 +31,31 @@ export function decodePodAsk(input: unknown, at: string): Result<PodAsk, readonl
   const here = joinPath(at, ["pod"]);
   if (pod === undefined || pod === null) return ok({ pod: null });
   if (typeof pod === "string") {
-    return POD_NAME.test(pod) ? ok({ pod }) : fault(here, "must be a v1.Pod, or NAMESPACE/NAME of one of the snapshot");
+    return podName.safeParse(pod).success
+      ? ok({ pod })
+      : fault(here, "must be a v1.Pod, or NAMESPACE/NAME of one of the snapshot");
   }
   return decodePod(pod, here);
 }
 
 function decodePod(input: unknown, at: string): Result<PodAsk, readonly InputIssue[]> {
-  const first = podSchema.safeParse(input);
-  const parsed = first.success ? first : podSchema.safeParse(withoutNulls(input));
-  if (!parsed.success) return err(issuesOf(parsed.error, input, at));
-  const pod = withDefaultRequests(parsed.data);
+  const parsed = decodeForm(podSchema, input, at);
+  if (!parsed.ok) return parsed;
+  const pod = withDefaultRequests(parsed.value);
   const issues = [...podIssues([pod], () => at), ...amountsOfPods([pod], at)];
   return issues.length > 0 ? err(issues) : ok({ pod });
 }
 
-/** The member `pod` of an ask; `schema`: that of the pods which the kind takes. */
-export const askedPodSchema = (schema: string): JsonSchema => ({
-  description: "the pod that asks to come in, or NAMESPACE/NAME of one of the snapshot; absent: what is there",
-  anyOf: [ref(schema), { type: "string", pattern: POD_NAME.source }],
-});
+/** The form of an ask for a pod that the kind takes. */
+export const podAskForm = (pod: z.ZodType) =>
+  z.strictObject({
+    pod: optional(z.union([pod, podName])).describe(
+      "the pod that asks to come in, or NAMESPACE/NAME of one of the snapshot; absent: what is there",
+    ),
+  });
 /** The ask of a kind that is asked about a pod and nothing else. */
 export const podAsk = {
   decode: decodePodAsk,
-  schema: { name: "PodAsk", members: { pod: askedPodSchema("Pod") } },
+  schema: { name: "PodAsk", form: podAskForm(podSchema) },
   pod: "object",
 } as const satisfies AskSpec;

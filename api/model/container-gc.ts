@@ -1,13 +1,11 @@
 import * as z from "zod";
-import { issuesOf } from "./decode.ts";
-import { count, optional, text } from "./fields.ts";
+import { decodeForm } from "./decode.ts";
+import { count, optional, optionalOr, text } from "./fields.ts";
 import { answerText, epochTime, type Form, integer, milliseconds, podRef, REASONS_OF_PODS } from "./forms.ts";
 import type { InputIssue } from "./input-issue.ts";
-import { type JsonSchemas, ref, TEXT } from "./json-schema.ts";
 import { type KindSpec, PLAIN } from "./kind-spec.ts";
 import { LIMITS } from "./limits.ts";
-import { withoutNulls } from "./nulls.ts";
-import { err, map, ok, type Result } from "./result.ts";
+import type { Result } from "./result.ts";
 import { CONTAINER_STATES, SANDBOX_STATES } from "./runtime.ts";
 
 /** The reasons to run a collection: its timer (`garbage-collect`), or a disk signal that the eviction manager reclaims. */
@@ -61,61 +59,25 @@ export const gcForms = () => ({
 export const reasonOfEvents = ({ events }: { readonly events: readonly NodeEvent[] }): string | null =>
   events.find(({ type }) => type === "Warning")?.reason ?? null;
 
-const operation = optional(z.enum(GC_OPERATIONS));
 export const gcAsk = {
-  operation,
-  done: optional(doneList),
-  /** The runtime's error instead of its lists: the pass failed before it began, and nothing of the runtime is read. */
-  error: optional(text),
+  operation: z
+    .enum(GC_OPERATIONS)
+    .default("garbage-collect")
+    .describe("garbage-collect as the kubelet's timer does it, or delete-unused as its eviction manager does it"),
+  done: optionalOr(doneList, null).describe("how the removals of this very pass ended so far; absent: it is a plan"),
+  error: optional(text).describe(
+    "what the runtime answered instead of its lists; the pass failed, and the snapshot needs none of them",
+  ),
 };
 
-/** The same for the OpenAPI document. */
-export const gcAskMembers: JsonSchemas = {
-  operation: {
-    type: "string",
-    enum: GC_OPERATIONS,
-    default: GC_OPERATIONS[0],
-    description: "garbage-collect as the kubelet's timer does it, or delete-unused as its eviction manager does it",
-  },
-  done: {
-    ...ref("RemovalsDone"),
-    description: "how the removals of this very pass ended so far; absent: it is a plan",
-  },
-  error: {
-    ...TEXT,
-    description: "what the runtime answered instead of its lists; the pass failed, and the snapshot needs none of them",
-  },
-};
-
-/** Checks an ask; a null counts as lacking. Errors: every issue with its path. */
-export function decodeGcAsk<S extends z.ZodType>(
-  schema: S,
-  input: unknown,
-  at: string,
-): Result<z.output<S>, readonly InputIssue[]> {
-  const first = schema.safeParse(input ?? {});
-  const parsed = first.success ? first : schema.safeParse(withoutNulls(input ?? {}));
-  return parsed.success ? ok(parsed.data) : err(issuesOf(parsed.error, input, at));
-}
-
-/** The ask of a container collection pass, beside the snapshot. */
-export interface ContainerGcAsk {
-  /** `delete-unused`: DeleteAllUnusedContainers, which the eviction manager runs. */
-  readonly operation: GcOperation;
-  /** How the removals of this very pass ended; null: it is only a plan. */
-  readonly done: readonly Done[] | null;
-  /** The runtime's error instead of its lists, which are then not read. */
-  readonly error?: string;
-}
+/** `delete-unused`: DeleteAllUnusedContainers. Where `error` is given, the runtime's lists are not read. */
 const ask = z.strictObject(gcAsk);
+/** The ask of a container collection pass, beside the snapshot. */
+export type ContainerGcAsk = Form<typeof ask>;
 
 /** Checks a posted ask. Errors: every issue with its path. */
 export const decodeContainerGcAsk = (input: unknown, at = "ask"): Result<ContainerGcAsk, readonly InputIssue[]> =>
-  map(decodeGcAsk(ask, input, at), ({ operation, done, error }) => ({
-    operation: operation ?? "garbage-collect",
-    done: done ?? null,
-    ...(error !== undefined && { error }),
-  }));
+  decodeForm(ask, input ?? {}, at);
 
 /** In the order in which a pass takes them. */
 export const CONTAINER_GC_TARGETS = ["container", "sandbox", "pod-logs", "log-link"] as const;
@@ -230,7 +192,7 @@ export type ContainerGcDecision = Form<typeof containerGcDecision>;
 
 export const containerGc = {
   decides: "which dead containers, sandboxes and log directories go, and why the others stay",
-  ask: { decode: decodeContainerGcAsk, schema: { name: "ContainerGcAsk", members: gcAskMembers }, pod: "none" },
+  ask: { decode: decodeContainerGcAsk, schema: { name: "ContainerGcAsk", form: ask }, pod: "none" },
   decision: containerGcDecision,
   reasons: CONTAINER_GC_REASONS,
   reasonOf: reasonOfEvents,

@@ -109,7 +109,7 @@ function machineUnits({ numaNodes }: Machine): number {
 
 /** Checks a posted snapshot and parses it once. Errors: every issue with its path, at most `LIMITS.issues`. */
 export function decodeSnapshot(input: unknown, at = ""): Result<Snapshot, readonly InputIssue[]> {
-  const parsed = parseLenient(input);
+  const parsed = parseLenient(quickest(), input);
   if (!parsed.success) return err(issuesOf(parsed.error, input, at));
   const pods = parsed.data.pods?.map(withDefaultRequests);
   const snapshot: Snapshot = pods === undefined ? parsed.data : { ...parsed.data, pods };
@@ -192,10 +192,19 @@ function pageIssues(input: unknown, at: string): readonly InputIssue[] {
 }
 
 /** Go reads null as absent. Nulls are rare where a decision looks, so they are taken out only when the check stumbles. */
-function parseLenient(input: unknown): z.ZodSafeParseResult<Snapshot> {
-  const schema = quickest();
+function parseLenient<S extends z.ZodType>(schema: S, input: unknown): z.ZodSafeParseResult<z.output<S>> {
   const parsed = schema.safeParse(input);
   return parsed.success ? parsed : schema.safeParse(withoutNulls(input));
+}
+
+/** Checks what is posted by its form, and parses it once; a null counts as lacking. Errors: every issue with its path. */
+export function decodeForm<S extends z.ZodType>(
+  form: S,
+  input: unknown,
+  at: string,
+): Result<z.output<S>, readonly InputIssue[]> {
+  const parsed = parseLenient(form, input);
+  return parsed.success ? ok(parsed.data) : err(issuesOf(parsed.error, input, at));
 }
 
 let compiled: typeof snapshotSchema | undefined;

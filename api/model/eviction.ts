@@ -1,15 +1,13 @@
 import * as z from "zod";
 import { containerGc, containerGcDecision } from "./container-gc.ts";
-import { issuesOf } from "./decode.ts";
-import { count, optional, text, wholeNumber } from "./fields.ts";
+import { decodeForm, issuesOf } from "./decode.ts";
+import { count, optional, optionalOr, text, wholeNumber } from "./fields.ts";
 import { answerText, epochTime, type Form, integer, milliseconds, podRef, REASONS_OF_PODS } from "./forms.ts";
-import { type ImageGcFacts, imageGcDecision, imageGcFacts } from "./image-gc.ts";
+import { imageGcDecision, imageGcFacts } from "./image-gc.ts";
 import { type InputIssue, joinPath } from "./input-issue.ts";
-import { ref, TEXT } from "./json-schema.ts";
 import { type KindSpec, PLAIN, type PodPart } from "./kind-spec.ts";
-import { withoutNulls } from "./nulls.ts";
 import { err, ok, type Result } from "./result.ts";
-import { type Stats, stats } from "./units.ts";
+import { stats } from "./units.ts";
 
 /** In the order in which the kubelet's choice is told where it has none: of two memory signals the pods' own is first. */
 export const EVICTION_SIGNALS = [
@@ -85,29 +83,24 @@ export function decodeEvictionFacts(
   return parsed.success ? ok(parsed.data) : err(issuesOf(parsed.error, input, at));
 }
 
+const POD = /^[^/]+[/][^/]+$/;
+const ask = z.strictObject({
+  pod: optionalOr(text.meta({ pattern: POD.source }), null).describe(
+    "NAMESPACE/NAME of a pod whose counterfactuals are wanted beside those of the next victim",
+  ),
+  statsAfterReclaim: optionalOr(stats, null).describe("the Summary after the node-level reclaim ran"),
+  images: optionalOr(imageGcFacts, null).describe(
+    "the `next` of the node's last image-gc, which tells what is old enough to be reclaimed; absent: what the history remembers of it",
+  ),
+});
 /** The ask of an eviction pass, beside the snapshot. */
-export interface EvictionAsk {
-  /** `NAMESPACE/NAME` of a pod whose counterfactuals are wanted beside those of the next victim. */
-  readonly pod: string | null;
-  /** The Summary after the node-level reclaim functions ran; null: they have not. */
-  readonly statsAfterReclaim: Stats | null;
-  /** The `next` of the node's last image-gc: what is old enough to be reclaimed; null: every image is first seen now. */
-  readonly images: ImageGcFacts | null;
-}
-const NOTHING_ASKED: EvictionAsk = { pod: null, statsAfterReclaim: null, images: null };
-const ask = z.strictObject({ pod: optional(text), statsAfterReclaim: optional(stats), images: optional(imageGcFacts) });
+export type EvictionAsk = Readonly<z.output<typeof ask>>;
 
 /** Checks a posted ask. Errors: every issue with its path. */
 export function decodeEvictionAsk(input: unknown, at = "ask"): Result<EvictionAsk, readonly InputIssue[]> {
-  if (input === undefined || input === null) return ok(NOTHING_ASKED);
-  const first = ask.safeParse(input);
-  const parsed = first.success ? first : ask.safeParse(withoutNulls(input));
-  if (!parsed.success) return err(issuesOf(parsed.error, input, at));
-  const { pod, statsAfterReclaim, images } = parsed.data;
-  if (pod !== undefined && !/^[^/]+\/[^/]+$/.test(pod)) {
-    return err([{ path: joinPath(at, ["pod"]), message: "must be NAMESPACE/NAME of a pod of the snapshot" }]);
-  }
-  return ok({ pod: pod ?? null, statsAfterReclaim: statsAfterReclaim ?? null, images: images ?? null });
+  const asked = decodeForm(ask, input ?? {}, at);
+  if (!asked.ok || asked.value.pod === null || POD.test(asked.value.pod)) return asked;
+  return err([{ path: joinPath(at, ["pod"]), message: "must be NAMESPACE/NAME of a pod of the snapshot" }]);
 }
 
 /** The texts of the configuration. */
@@ -358,22 +351,7 @@ export const eviction = {
   decides: "what one pass of the eviction manager does, who is next, and when",
   ask: {
     decode: decodeEvictionAsk,
-    schema: {
-      name: "EvictionAsk",
-      members: {
-        pod: {
-          ...TEXT,
-          pattern: "^[^/]+/[^/]+$",
-          description: "NAMESPACE/NAME of a pod whose counterfactuals are wanted beside those of the next victim",
-        },
-        statsAfterReclaim: { ...ref("Stats"), description: "the Summary after the node-level reclaim ran" },
-        images: {
-          ...ref("ImageGcFacts"),
-          description:
-            "the `next` of the node's last image-gc, which tells what is old enough to be reclaimed; absent: what the history remembers of it",
-        },
-      },
-    },
+    schema: { name: "EvictionAsk", form: ask },
     pod: "name",
   },
   decision: evictionDecision,

@@ -13,6 +13,10 @@ export type ResourceList = Readonly<Record<string, Quantity>>;
 /** A field that objects may lack. A null counts as lacking: see `withoutNulls`. */
 export const optional = <S extends z.ZodType>(schema: S) => schema.optional();
 
+/** The same, which then is `value`: no field, an empty list or null in its place are all one, so that nobody is told of a default. */
+export const optionalOr = <S extends z.ZodType, V extends null | []>(schema: S, value: V) =>
+  optional(schema).transform((given) => given ?? value);
+
 export const text = z.string().max(LIMITS.textLength);
 /** A part of a path below the cgroup root or the file system: never a separator, never `..`. */
 export const pathPart = z
@@ -100,11 +104,6 @@ const RESOURCE_NAME = /^[A-Za-z0-9](?:[A-Za-z0-9._/-]{0,315}[A-Za-z0-9])?$/;
 const LONGEST_NAME = 317;
 const isResourceName = memo(LIMITS.nodeResources, (name) => RESOURCE_NAME.test(name) && !(name in Object.prototype));
 
-export const resourceName = z
-  .string()
-  .max(LONGEST_NAME)
-  .refine((name) => isResourceName(name), "not a resource name");
-
 interface ResourceListForm {
   /** Read back from a kernel, which says "unlimited" with an absurd number; such entries are left out. */
   readonly observed: boolean;
@@ -163,6 +162,11 @@ export const resourceNameMeta = {
   pattern: RESOURCE_NAME.source,
   not: { enum: Object.getOwnPropertyNames(Object.prototype).filter((name) => RESOURCE_NAME.test(name)) },
 };
+export const resourceName = z
+  .string()
+  .max(LONGEST_NAME)
+  .refine((name) => isResourceName(name), "not a resource name")
+  .meta(resourceNameMeta);
 const listMeta = ({ observed, most }: ResourceListForm) => ({
   type: "object",
   description: "resource name to quantity",
@@ -244,6 +248,28 @@ export const knownFields = <S extends z.ZodRawShape>(shape: S) =>
     error: (issue) =>
       issue.code === "unrecognized_keys" ? noSuchField(issue.keys[0] as string, Object.keys(shape)) : undefined,
   });
+/** What an object of a form has beside what it may have. */
+interface Members<Name extends string> {
+  readonly needs: readonly Name[];
+  readonly lacks: readonly Name[];
+}
+/**
+ * The same form for those who read about it, where members exclude or need each other: it is one of these. What checks it tells
+ * of such a fault in its own words.
+ */
+export const oneOfForms = <S extends z.ZodRawShape>(
+  form: z.ZodObject<S>,
+  ...forms: readonly Members<Extract<keyof S, string>>[]
+): z.ZodType =>
+  z.union(
+    forms.map(({ needs, lacks }) =>
+      form.extend({
+        ...Object.fromEntries(needs.map((name) => [name, z.nonoptional(form.shape[name] as unknown as z.ZodType)])),
+        ...Object.fromEntries(lacks.map((name) => [name, optional(z.null())])),
+      }),
+    ),
+  );
+
 function noSuchField(given: string, names: readonly string[]): string {
   const meant = given.length > LONGEST ? null : meantText(given, names);
   return `there is no such field${meant === null ? `, only ${names.join(", ")}` : `; ${meant}`}`;

@@ -1,23 +1,12 @@
 import * as z from "zod";
-import {
-  type Done,
-  decodeGcAsk,
-  type GcOperation,
-  gcAsk,
-  gcAskMembers,
-  gcForms,
-  gcId,
-  reasonOfEvents,
-  removalEnd,
-} from "./container-gc.ts";
-import { issuesOf } from "./decode.ts";
-import { count, optional, text, wholeNumber } from "./fields.ts";
+import { gcAsk, gcForms, gcId, reasonOfEvents, removalEnd } from "./container-gc.ts";
+import { decodeForm, issuesOf } from "./decode.ts";
+import { count, optional, optionalOr, text, wholeNumber } from "./fields.ts";
 import { answerText, epochTime, type Form, integer, milliseconds, REASONS_OF_PODS, texts } from "./forms.ts";
 import type { InputIssue } from "./input-issue.ts";
-import { COUNT, strictObject } from "./json-schema.ts";
 import { type KindSpec, PLAIN } from "./kind-spec.ts";
 import { LIMITS } from "./limits.ts";
-import { err, map, ok, type Result } from "./result.ts";
+import { err, ok, type Result } from "./result.ts";
 
 const REMOVED_KEPT = 1024;
 const LATEST_MS = 8.64e15;
@@ -96,34 +85,24 @@ function isPlain(record: unknown): boolean {
 const isText = (v: unknown): boolean => typeof v === "string" && v.length <= LIMITS.textLength;
 const isTime = (v: unknown): boolean => Number.isSafeInteger(v) && (v as number) >= 0 && (v as number) <= LATEST_MS;
 
-/** The ask of an image collection pass, beside the snapshot. */
-export interface ImageGcAsk {
-  /** `delete-unused`: DeleteUnusedImages, which the eviction manager runs. */
-  readonly operation: GcOperation;
-  /** How the removals of this very pass ended so far; null: it is only a plan, and nothing of it counts as removed. */
-  readonly done: readonly Done[] | null;
-  /** The runtime's error instead of its lists, which are then not read. */
-  readonly error?: string;
-  /** The size of the image file system after the images that were too old are gone; null: as in the snapshot's stats. */
-  readonly fileSystem: { readonly capacityBytes: number; readonly availableBytes: number } | null;
-  /** Takes the containers for gone that a `container-gc` of the same operation would remove first. */
-  readonly afterContainerGc: boolean;
-}
+/** `delete-unused`: DeleteUnusedImages. What `done` does not speak of does not count as removed. */
 const ask = z.strictObject({
   ...gcAsk,
-  fileSystem: optional(z.strictObject({ capacityBytes: count, availableBytes: count })),
-  afterContainerGc: optional(z.boolean()),
+  fileSystem: optionalOr(z.strictObject({ capacityBytes: count, availableBytes: count }), null).describe(
+    "the image file system after the images that were too old are gone; absent: as in the snapshot's stats",
+  ),
+  afterContainerGc: z
+    .boolean()
+    .default(false)
+    .describe("take the containers for gone that a container-gc of the same operation removes first"),
 });
+
+/** The ask of an image collection pass, beside the snapshot. */
+export type ImageGcAsk = Form<typeof ask>;
 
 /** Checks a posted ask. Errors: every issue with its path. */
 export const decodeImageGcAsk = (input: unknown, at = "ask"): Result<ImageGcAsk, readonly InputIssue[]> =>
-  map(decodeGcAsk(ask, input, at), ({ operation, done, error, fileSystem, afterContainerGc }) => ({
-    operation: operation ?? "garbage-collect",
-    done: done ?? null,
-    ...(error !== undefined && { error }),
-    fileSystem: fileSystem ?? null,
-    afterContainerGc: afterContainerGc ?? false,
-  }));
+  decodeForm(ask, input ?? {}, at);
 
 export const IMAGE_REMOVE_WHY = [
   /** Not used for longer than imageMaximumGCAge. */
@@ -313,21 +292,7 @@ export const imageGc = {
   decides: "which images go, in order, what stays and why, and whether that is enough",
   ask: {
     decode: decodeImageGcAsk,
-    schema: {
-      name: "ImageGcAsk",
-      members: {
-        ...gcAskMembers,
-        fileSystem: {
-          ...strictObject({ capacityBytes: COUNT, availableBytes: COUNT }, ["capacityBytes", "availableBytes"]),
-          description: "the image file system after the images that were too old are gone",
-        },
-        afterContainerGc: {
-          type: "boolean",
-          default: false,
-          description: "take the containers for gone that a container-gc of the same operation removes first",
-        },
-      },
-    },
+    schema: { name: "ImageGcAsk", form: ask },
     pod: "none",
   },
   decision: imageGcDecision,

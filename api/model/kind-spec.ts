@@ -1,7 +1,6 @@
 import type * as z from "zod";
 import type { PodRef } from "./forms.ts";
 import type { InputIssue } from "./input-issue.ts";
-import type { JsonSchemas } from "./json-schema.ts";
 import { err, ok, type Result } from "./result.ts";
 
 /** Checks a part of what a caller posts and parses it once. Errors: every issue with its path. */
@@ -10,8 +9,8 @@ export type Decode<A> = (input: unknown, at: string) => Result<A, readonly Input
 /** The question to a kind, beside the snapshot. */
 export interface AskSpec {
   readonly decode: Decode<unknown>;
-  /** Its name and members in the OpenAPI document; `facts` joins them where the kind has any. Null: nothing is asked. */
-  readonly schema: { readonly name: string; readonly members: JsonSchemas } | null;
+  /** Its name in the OpenAPI document and its form, which `facts` joins where the kind has any. Null: nothing is asked. */
+  readonly schema: { readonly name: string; readonly form: z.ZodObject } | null;
   /** The form of `ask.pod`. `object`: a v1.Pod, or a name; `name`: only NAMESPACE/NAME of a pod of the snapshot. */
   readonly pod: "none" | "object" | "name";
 }

@@ -35,7 +35,7 @@ const KIND_NAMES = Object.keys(KIND_SPECS) as Kind[];
 export const specOf = (kind: Kind): KindSpec => KIND_SPECS[kind];
 /** Whether the ask of a kind has a member of that name. */
 export const asksFor = (kind: Kind, member: string): boolean =>
-  Object.hasOwn(KIND_SPECS[kind].ask.schema?.members ?? {}, member);
+  Object.hasOwn(KIND_SPECS[kind].ask.schema?.form.shape ?? {}, member);
 export const traitsOf = (kind: Kind): KindSpec["traits"] => KIND_SPECS[kind].traits;
 
 /**

@@ -1,12 +1,11 @@
 import * as z from "zod";
 import { PREPARE_FAILED, prepareWords } from "./claims.ts";
-import { issuesOf } from "./decode.ts";
+import { decodeForm } from "./decode.ts";
 import { PRESSURE_CONDITIONS } from "./eviction.ts";
 import { count, optional, text, timestamp } from "./fields.ts";
 import type { Form } from "./forms.ts";
 import { type InputIssue, joinPath } from "./input-issue.ts";
 import { LIMITS } from "./limits.ts";
-import { withoutNulls } from "./nulls.ts";
 import { pod, podUid } from "./pod.ts";
 import { withDefaultRequests } from "./pod-defaults.ts";
 import { resourceClaim } from "./resource-claim.ts";
@@ -159,11 +158,10 @@ export const outcomesPosted = z.strictObject({ outcomes: z.array(outcome).max(MA
 
 /** Checks posted outcomes and parses them once. Errors: every issue with its path. */
 export function decodeOutcomes(input: unknown): Result<readonly Outcome[], readonly InputIssue[]> {
-  const first = outcomesPosted.safeParse(input);
-  const parsed = first.success ? first : outcomesPosted.safeParse(withoutNulls(input));
-  if (!parsed.success) return err(issuesOf(parsed.error, input, ""));
-  const issues = parsed.data.outcomes.flatMap((one, i) => issuesIn(one, `outcomes[${i}]`));
-  return issues.length > 0 ? err(issues.slice(0, LIMITS.issues)) : ok(parsed.data.outcomes.map(whole));
+  const parsed = decodeForm(outcomesPosted, input, "");
+  if (!parsed.ok) return parsed;
+  const issues = parsed.value.outcomes.flatMap((one, i) => issuesIn(one, `outcomes[${i}]`));
+  return issues.length > 0 ? err(issues.slice(0, LIMITS.issues)) : ok(parsed.value.outcomes.map(whole));
 }
 
 function issuesIn(one: Outcome, at: string): readonly InputIssue[] {

@@ -1,16 +1,15 @@
 import * as z from "zod";
-import { askedPodSchema, decodePodAsk, type PodAsk, podAsk } from "./ask.ts";
-import { issuesOf } from "./decode.ts";
-import { optional, resourceName, resourceNameMeta, text, wholeNumber } from "./fields.ts";
+import { decodePodAsk, type PodAsk, podAsk, podAskForm } from "./ask.ts";
+import { decodeForm } from "./decode.ts";
+import { oneOfForms, optional, resourceName, text, wholeNumber } from "./fields.ts";
 import { answerText, type Form, integer, numbers, podRef, REASONS_OF_PODS, texts } from "./forms.ts";
 import { type InputIssue, joinPath } from "./input-issue.ts";
-import { COUNT, type JsonSchema, NULL, strictObject, TEXT } from "./json-schema.ts";
 import { type KindSpec, PLAIN, type PodPart } from "./kind-spec.ts";
 import { LIMITS } from "./limits.ts";
 import { managersAssigned } from "./managers.ts";
-import { withoutNulls } from "./nulls.ts";
 import { isObject } from "./own.ts";
-import { err, ok, type Result } from "./result.ts";
+import { pod as podSchema } from "./pod.ts";
+import { ok, type Result } from "./result.ts";
 
 /** A resource that is short (thousandths of a CPU, else whole units), or a predicate that nobody's end can help. */
 type FailureReason =
@@ -26,58 +25,48 @@ export interface PreemptionAsk extends PodAsk {
 /** The sum of such amounts is exact. */
 const LARGEST_FAILURE_AMOUNT = Math.floor(LIMITS.units / 4);
 const amount = optional(wholeNumber(0, LARGEST_FAILURE_AMOUNT));
-const failureReason = z
-  .strictObject({
-    resourceName: optional(resourceName),
-    requested: amount,
-    used: amount,
-    capacity: amount,
-    predicateName: optional(text),
-  })
-  .transform((r, ctx): FailureReason => {
-    const { resourceName, requested, used, capacity, predicateName } = r;
-    const named = resourceName !== undefined && requested !== undefined && used !== undefined && capacity !== undefined;
-    if (named && predicateName === undefined) return { resourceName, requested, used, capacity };
-    if (predicateName !== undefined && Object.keys(r).length === 1) return { predicateName };
-    ctx.addIssue({
-      code: "custom",
-      message: "must be a resourceName with requested, used and capacity, or a predicateName alone",
-    });
-    return z.NEVER;
+const reasonMembers = z.strictObject({
+  resourceName: optional(resourceName),
+  requested: amount,
+  used: amount,
+  capacity: amount,
+  predicateName: optional(text),
+});
+const failureReason = reasonMembers.transform((r, ctx): FailureReason => {
+  const { resourceName, requested, used, capacity, predicateName } = r;
+  const named = resourceName !== undefined && requested !== undefined && used !== undefined && capacity !== undefined;
+  if (named && predicateName === undefined) return { resourceName, requested, used, capacity };
+  if (predicateName !== undefined && Object.keys(r).length === 1) return { predicateName };
+  ctx.addIssue({
+    code: "custom",
+    message: "must be a resourceName with requested, used and capacity, or a predicateName alone",
   });
-const failureReasons = z.array(failureReason).max(LIMITS.resourcesPerList);
+  return z.NEVER;
+});
+const listOfReasons = <S extends z.ZodType>(reason: S) => z.array(reason).max(LIMITS.resourcesPerList);
+const failureReasons = listOfReasons(failureReason);
+const OF_RESOURCE = ["resourceName", "requested", "used", "capacity"] as const;
+const ask = podAskForm(podSchema).extend({
+  failureReasons: optional(
+    listOfReasons(
+      oneOfForms(
+        reasonMembers,
+        { needs: OF_RESOURCE, lacks: ["predicateName"] },
+        { needs: ["predicateName"], lacks: OF_RESOURCE },
+      ),
+    ),
+  ).describe("what the predicates failed with; absent: they are asked"),
+});
 
 /** Checks a posted ask and parses it once. Errors: every issue with its path. */
 export function decodePreemptionAsk(input: unknown, at = "ask"): Result<PreemptionAsk, readonly InputIssue[]> {
   if (!isObject(input)) return decodePodAsk(input, at);
   const { failureReasons: posted, ...rest } = input;
-  const ask = decodePodAsk(rest, at);
-  if (!ask.ok || posted === undefined || posted === null) return ask;
-  const parsed = failureReasons.safeParse(withoutNulls(posted));
-  if (!parsed.success) return err(issuesOf(parsed.error, posted, joinPath(at, ["failureReasons"])));
-  return ok({ ...ask.value, failureReasons: parsed.data });
+  const asked = decodePodAsk(rest, at);
+  if (!asked.ok || posted === undefined || posted === null) return asked;
+  const parsed = decodeForm(failureReasons, posted, joinPath(at, ["failureReasons"]));
+  return parsed.ok ? ok({ ...asked.value, failureReasons: parsed.value }) : parsed;
 }
-
-const AMOUNT: JsonSchema = { ...COUNT, maximum: LARGEST_FAILURE_AMOUNT };
-const SHORTAGE = {
-  resourceName: { type: "string", ...resourceNameMeta },
-  requested: AMOUNT,
-  used: AMOUNT,
-  capacity: AMOUNT,
-};
-const FAILURE_REASONS: JsonSchema = {
-  type: "array",
-  maxItems: LIMITS.resourcesPerList,
-  description: "what the predicates failed with; absent: they are asked",
-  items: {
-    anyOf: [
-      strictObject({ ...SHORTAGE, predicateName: NULL }, Object.keys(SHORTAGE)),
-      strictObject({ ...Object.fromEntries(Object.keys(SHORTAGE).map((name) => [name, NULL])), predicateName: TEXT }, [
-        "predicateName",
-      ]),
-    ],
-  },
-};
 
 /** The kubelet's admission handlers in their order; the one for resizes is not asked for a pod that comes in. */
 const ADMISSION_HANDLERS = [
@@ -324,7 +313,7 @@ export const preemption = {
   decides: "whom the kubelet ends so that a critical pod fits, and who else would have done",
   ask: {
     decode: decodePreemptionAsk,
-    schema: { name: "PreemptionAsk", members: { pod: askedPodSchema("Pod"), failureReasons: FAILURE_REASONS } },
+    schema: { name: "PreemptionAsk", form: ask },
     pod: "object",
   },
   decision: preemptionDecision,

@@ -1,15 +1,13 @@
 import * as z from "zod";
-import { askedPodSchema, decodePodAsk, type PodAsk } from "./ask.ts";
-import { issuesOf } from "./decode.ts";
-import { optional, text } from "./fields.ts";
+import { decodePodAsk, type PodAsk, podAskForm } from "./ask.ts";
+import { decodeForm } from "./decode.ts";
+import { optional, optionalOr, text } from "./fields.ts";
 import { type InputIssue, joinPath } from "./input-issue.ts";
-import { type JsonSchema, type JsonSchemas, strictObject, TEXT } from "./json-schema.ts";
 import { type KindSpec, PLAIN } from "./kind-spec.ts";
 import { LIMITS } from "./limits.ts";
 import { nearName } from "./near-name.ts";
-import { withoutNulls } from "./nulls.ts";
 import { type Fields, fieldsOf } from "./own.ts";
-import { containersOf, type Pod } from "./pod.ts";
+import { containersOf, type Pod, pod } from "./pod.ts";
 import { PROBE_TYPES, type ProbeType, podProbe } from "./probe.ts";
 import { MAX_OUTCOMES, OUTCOME_WORDS, PROBES_REASONS, parseOutcomes, probesDecision } from "./probes-decision.ts";
 import { PROBE_FIELD, probesIssues } from "./probes-issues.ts";
@@ -66,60 +64,63 @@ const unknown = (given: Fields, known: readonly string[], at: string): readonly 
       return { path: joinPath(at, [name]), message: near === null ? NO_FIELD : `${NO_FIELD}; \`${near}\`?` };
     });
 
-/** The pod whose probes are run dry, and the answers that they get. */
-export interface ProbesAsk extends PodAsk {
-  /** Only this one of the pod; null: all. */
-  readonly container: string | null;
-  /**
-   * The answers to the probes of each type, as items of `parseOutcomes`; absent: always `ok`. Every container has its own copy.
-   */
-  readonly outcomes: Readonly<Partial<Record<ProbeType, readonly string[]>>>;
-  readonly seconds: number;
-  /** The documented behaviour in the place of the kubelet's quirks. */
-  readonly strict: boolean;
-  /** How long a container takes to end; one that is still there when its grace is over is killed then. */
-  readonly stopSeconds: number;
-  /** CrashLoopBackOff between restarts. */
-  readonly backOff: boolean;
-  /** When the kubelet itself restarts; null: it does not. */
-  readonly kubeletRestartSeconds: number | null;
-  /** 0 to 1: the share of its period that each worker sleeps after a restart of the kubelet. */
-  readonly jitter: number;
-}
-const PROBES_DEFAULTS = { seconds: 120, strict: false, stopSeconds: 0, backOff: true, jitter: 0 } as const;
 const LONGEST_DRY_RUN_SECONDS = 86_400;
 
+const TIMES = "0{0,5}[1-9]|0{0,4}[1-9][0-9]|0{0,3}[1-9][0-9]{2}|0{0,2}[1-9][0-9]{3}|0?10000";
+const ITEM = `\\s*(?:${OUTCOME_WORDS.join("|")})(?:@[0-9]{1,7}(?:[.][0-9]{1,3})?m?s)?(?:[*](?:${TIMES}))?\\s*`;
 const script = z
-  .union([z.string().max(LIMITS.textLength), z.array(text).max(MAX_OUTCOMES)])
+  .union([
+    text.meta({ pattern: `^${ITEM}(?:,${ITEM})*$` }),
+    z.array(text.meta({ pattern: `^${ITEM}$` })).max(MAX_OUTCOMES),
+  ])
   .transform((given, ctx): readonly string[] => {
     const items = (typeof given === "string" ? given.split(",") : given).map((item) => item.trim());
     const parsed = parseOutcomes(items);
     if (parsed.ok) return items;
     ctx.addIssue({ code: "custom", message: parsed.error });
     return z.NEVER;
-  });
+  })
+  .describe(
+    `outcomes of successive attempts, the last repeats: ok, fail, error (could not be asked), warn, timeout, hang (the body breaks off), each with @TIME and *N: \`ok,fail@200ms*3\`, or a list of such items; ${MAX_OUTCOMES} attempts at most`,
+  );
 const byType = z.strictObject({ startup: optional(script), liveness: optional(script), readiness: optional(script) });
 const isByType = (v: unknown): boolean => typeof v === "object" && v !== null && !Array.isArray(v);
+type Outcomes = Readonly<Partial<Record<ProbeType, readonly string[]>>>;
 /** A list alone is for the probes of every type. */
-const outcomes = z.unknown().transform((given, ctx): ProbesAsk["outcomes"] => {
+const outcomes = z.unknown().transform((given, ctx): Outcomes => {
   const parsed = isByType(given) ? byType.safeParse(given) : script.safeParse(given);
   if (!parsed.success) {
     for (const { path, message } of parsed.error.issues) ctx.addIssue({ code: "custom", path: [...path], message });
     return z.NEVER;
   }
-  if (isByType(given)) return parsed.data as ProbesAsk["outcomes"];
+  if (isByType(given)) return parsed.data as Outcomes;
   return Object.fromEntries(PROBE_TYPES.map((type) => [type, parsed.data as readonly string[]]));
 });
 const seconds = z.number().min(0).max(LONGEST_DRY_RUN_SECONDS);
 const rest = z.strictObject({
-  container: text.nullable().default(null),
+  container: optionalOr(text, null).describe("only this one of the pod; absent: all"),
   outcomes: outcomes.default({}),
-  seconds: seconds.gt(0).default(PROBES_DEFAULTS.seconds),
-  strict: z.boolean().default(PROBES_DEFAULTS.strict),
-  stopSeconds: seconds.default(PROBES_DEFAULTS.stopSeconds),
-  backOff: z.boolean().default(PROBES_DEFAULTS.backOff),
-  kubeletRestartSeconds: seconds.nullable().default(null),
-  jitter: z.number().min(0).max(1).default(PROBES_DEFAULTS.jitter),
+  seconds: seconds.gt(0).default(120).describe("how long the dry run is"),
+  strict: z.boolean().default(false).describe("the documented behaviour in the place of the kubelet's quirks"),
+  stopSeconds: seconds.default(0).describe("how long a container takes to end; its grace is the most"),
+  backOff: z.boolean().default(true).describe("CrashLoopBackOff between restarts"),
+  kubeletRestartSeconds: optionalOr(seconds, null).describe("when the kubelet itself restarts; absent: it does not"),
+  jitter: z
+    .number()
+    .min(0)
+    .max(1)
+    .default(0)
+    .describe("the share of its period that each worker sleeps after that restart"),
+});
+/** The pod whose probes are run dry, and the answers that they get: items of `parseOutcomes`, of which every container has its own copy. */
+export type ProbesAsk = PodAsk & Readonly<z.output<typeof rest>>;
+/** A pod whose probes an API server takes, which `probesIssues` checks. */
+export const probedPod = pod.clone();
+const ask = rest.extend({
+  ...podAskForm(probedPod).shape,
+  outcomes: optional(z.union([script, byType])).describe(
+    "what attempts are answered, of all types or by type; absent: always ok",
+  ),
 });
 
 /** Checks a posted ask and parses it once. Errors: every issue with its path, those of the pod's probes too. */
@@ -127,16 +128,15 @@ export function decodeProbesAsk(input: unknown, at = "ask"): Result<ProbesAsk, r
   if (input !== undefined && input !== null && !isByType(input)) {
     return err([{ path: at, message: 'expected an object such as {"pod": {...}, "outcomes": "ok,fail*3"}' }]);
   }
-  const { pod, ...others } = (input ?? {}) as { readonly pod?: unknown };
-  const asked = decodePodAsk({ pod }, at);
-  const parsed = rest.safeParse(withoutNulls(others));
-  const issues = [...(asked.ok ? [] : asked.error), ...(parsed.success ? [] : issuesOf(parsed.error, others, at))];
-  if (!asked.ok || !parsed.success) return err(issues);
+  const { pod: posted, ...others } = (input ?? {}) as { readonly pod?: unknown };
+  const asked = decodePodAsk({ pod: posted }, at);
+  const parsed = decodeForm(rest, others, at);
+  if (!asked.ok || !parsed.ok) return err([asked, parsed].flatMap((read) => (read.ok ? [] : read.error)));
   const found = [
-    ...unknownProbeFields(pod, joinPath(at, ["pod"])),
-    ...issuesOfPod(asked.value.pod, parsed.data.container, at),
+    ...unknownProbeFields(posted, joinPath(at, ["pod"])),
+    ...issuesOfPod(asked.value.pod, parsed.value.container, at),
   ];
-  return found.length > 0 ? err(found) : ok({ ...asked.value, ...parsed.data });
+  return found.length > 0 ? err(found) : ok({ ...asked.value, ...parsed.value });
 }
 
 function issuesOfPod(pod: Pod | string | null, container: string | null, at: string): readonly InputIssue[] {
@@ -150,57 +150,10 @@ function issuesOfPod(pod: Pod | string | null, container: string | null, at: str
   return found;
 }
 
-const TIMES = "0{0,5}[1-9]|0{0,4}[1-9][0-9]|0{0,3}[1-9][0-9]{2}|0{0,2}[1-9][0-9]{3}|0?10000";
-const ITEM = `\\s*(?:${OUTCOME_WORDS.join("|")})(?:@[0-9]{1,7}(?:[.][0-9]{1,3})?m?s)?(?:[*](?:${TIMES}))?\\s*`;
-const SCRIPT: JsonSchema = {
-  description: `outcomes of successive attempts, the last repeats: ok, fail, error (could not be asked), warn, timeout, hang (the body breaks off), each with @TIME and *N: \`ok,fail@200ms*3\`, or a list of such items; ${MAX_OUTCOMES} attempts at most`,
-  anyOf: [
-    { ...TEXT, pattern: `^${ITEM}(?:,${ITEM})*$` },
-    { type: "array", maxItems: MAX_OUTCOMES, items: { ...TEXT, pattern: `^${ITEM}$` } },
-  ],
-};
-const secondsSchema = (description: string, more: JsonSchema = {}): JsonSchema => ({
-  type: "number",
-  minimum: 0,
-  maximum: LONGEST_DRY_RUN_SECONDS,
-  description,
-  ...more,
-});
-const ASK_MEMBERS: JsonSchemas = {
-  pod: askedPodSchema("ProbedPod"),
-  container: { description: "only this one of the pod; absent: all", ...TEXT },
-  outcomes: {
-    description: "what attempts are answered, of all types or by type; absent: always ok",
-    anyOf: [SCRIPT, strictObject({ startup: SCRIPT, liveness: SCRIPT, readiness: SCRIPT })],
-  },
-  seconds: secondsSchema("how long the dry run is", { exclusiveMinimum: 0, default: PROBES_DEFAULTS.seconds }),
-  strict: {
-    type: "boolean",
-    default: PROBES_DEFAULTS.strict,
-    description: "the documented behaviour in the place of the kubelet's quirks",
-  },
-  stopSeconds: secondsSchema("how long a container takes to end; its grace is the most", {
-    default: PROBES_DEFAULTS.stopSeconds,
-  }),
-  backOff: {
-    type: "boolean",
-    default: PROBES_DEFAULTS.backOff,
-    description: "CrashLoopBackOff between restarts",
-  },
-  kubeletRestartSeconds: secondsSchema("when the kubelet itself restarts; absent: it does not"),
-  jitter: {
-    type: "number",
-    minimum: 0,
-    maximum: 1,
-    default: PROBES_DEFAULTS.jitter,
-    description: "the share of its period that each worker sleeps after that restart",
-  },
-};
-
 export const probes = {
   decides:
     "what a pod's probes do on given answers: attempts, results, restarts; and what of their settings goes wrong",
-  ask: { decode: decodeProbesAsk, schema: { name: "ProbesAsk", members: ASK_MEMBERS }, pod: "object" },
+  ask: { decode: decodeProbesAsk, schema: { name: "ProbesAsk", form: ask }, pod: "object" },
   decision: probesDecision,
   reasons: PROBES_REASONS,
   facts: null,

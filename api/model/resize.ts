@@ -1,20 +1,17 @@
 import * as z from "zod";
-import { POD_NAME } from "./ask.ts";
+import { podName } from "./ask.ts";
 import { cgroupFiles, cgroupValues } from "./cgroups.ts";
-import { issuesOf } from "./decode.ts";
-import { optional, pathPart, quantity, quantityMeta, resourceList, text } from "./fields.ts";
+import { decodeForm } from "./decode.ts";
+import { optional, pathPart, quantity, resourceList, text } from "./fields.ts";
 import { answerText, type Form, integer, podRef, REASONS_OF_PODS } from "./forms.ts";
 import { type InputIssue, joinPath } from "./input-issue.ts";
-import { type JsonSchema, ref, strictObject, TEXT } from "./json-schema.ts";
 import { type KindSpec, PLAIN, type PodPart } from "./kind-spec.ts";
 import { LIMITS } from "./limits.ts";
-import { withoutNulls } from "./nulls.ts";
 import { fieldsOf } from "./own.ts";
 import { resizePolicy, resourceRequirements } from "./pod.ts";
 import { resourceAmounts, testedResource, victim, wouldRefuse } from "./preemption.ts";
 import { err, ok, type Result } from "./result.ts";
 
-const podName = z.string().regex(POD_NAME, "must be NAMESPACE/NAME of a pod of the snapshot");
 /** What the API server takes of a patch of the subresource `resize`: it drops the rest, and a misspelt field would be lost. */
 const onlyResized = (fields: string) => ({
   error: (issue: z.core.$ZodRawIssue) =>
@@ -43,10 +40,10 @@ const containerPolicy = z.object({
 export type ContainerPolicy = z.output<typeof containerPolicy>;
 
 const ask = z.strictObject({
-  pod: optional(podName),
-  pods: optional(z.array(podName).max(LIMITS.pods)),
-  container: optional(pathPart),
-  to: optional(resourceList),
+  pod: optional(podName).describe("NAMESPACE/NAME of a pod of the snapshot; absent: every pod that waits for a resize"),
+  pods: optional(z.array(podName).max(LIMITS.pods)).describe("several, in the order in which they are asked for"),
+  container: optional(pathPart).describe("whose requests `to` is; absent: those of the only container"),
+  to: optional(resourceList).describe("new requests of cpu and memory; a limit keeps its ratio to its request"),
   spec: optional(
     z.strictObject(
       {
@@ -57,12 +54,18 @@ const ask = z.strictObject({
       },
       onlyResized("resources, containers, initContainers and volumes of a pod's spec"),
     ),
+  ).describe(
+    "what a patch of the subresource `resize` has as its spec; volumes count with the gate InPlacePodVerticalScalingMemoryBackedVolumes alone (1.37)",
   ),
   recommendation: optional(
     z.object({ containerRecommendations: z.array(recommended).max(LIMITS.containersPerPod).default([]) }),
+  ).describe(
+    "status.recommendation of a VerticalPodAutoscaler; a limit keeps its ratio to its request unless `resourcePolicy` says otherwise",
   ),
   resourcePolicy: optional(
     z.object({ containerPolicies: optional(z.array(containerPolicy).max(LIMITS.containersPerPod)) }),
+  ).describe(
+    "spec.resourcePolicy of that VerticalPodAutoscaler: a container whose controlledValues are RequestsOnly keeps its limits, which its requests do not pass; one whose mode is Off stays as it is. `*` is of all others",
   ),
 });
 /** The resources that pods are to have; without any of `to`, `spec` and `recommendation`: what their specs ask for already. */
@@ -87,11 +90,11 @@ export function decodeResizeAsk(input: unknown, at = "ask"): Result<ResizeAsk, r
       },
     ]);
   // an autoscaler that knows nothing yet has none in its status
-  const parsed = ask.safeParse(withoutNulls(given === null ? { ...fieldsOf(input), recommendation: {} } : input));
-  if (!parsed.success) return err(issuesOf(parsed.error, input, at));
-  const { pod, pods, container, to, recommendation, resourcePolicy } = parsed.data;
+  const parsed = decodeForm(ask, given === null ? { ...fieldsOf(input), recommendation: {} } : input, at);
+  if (!parsed.ok) return parsed;
+  const { pod, pods, container, to, recommendation, resourcePolicy } = parsed.value;
   const fault = (path: string, message: string) => err([{ path: `${at}.${path}`, message }]);
-  const changes = CHANGES.filter((name) => parsed.data[name] !== undefined);
+  const changes = CHANGES.filter((name) => parsed.value[name] !== undefined);
   if (changes.length > 1) return fault(changes[1] as string, `${changes.join(" and ")} exclude each other: give one`);
   const [change] = changes;
   if (change !== undefined && pod === undefined && pods === undefined)
@@ -106,7 +109,7 @@ export function decodeResizeAsk(input: unknown, at = "ask"): Result<ResizeAsk, r
     const proposal = meant === undefined ? "" : `; did you mean ${meant}?`;
     return fault(`to.${other}`, `only cpu and memory change while a pod runs${proposal}`);
   }
-  return ok({ ...parsed.data, pod: pod ?? null });
+  return ok({ ...parsed.value, pod: pod ?? null });
 }
 
 /** Where a patch has a null in place of amounts or of one of them. */
@@ -256,83 +259,6 @@ export const resizeDecision = z.lazy(() =>
 );
 export type ResizeDecision = Form<typeof resizeDecision>;
 
-const LIST: JsonSchema = ref("ResourceList");
-const REQUIREMENTS: JsonSchema = strictObject({ requests: LIST, limits: LIST });
-const POLICY: JsonSchema = {
-  type: "array",
-  maxItems: LIMITS.resourcesPerList,
-  items: { type: "object", required: ["resourceName"], properties: { resourceName: TEXT, restartPolicy: TEXT } },
-};
-const CONTAINERS: JsonSchema = {
-  type: "array",
-  maxItems: LIMITS.containersPerPod,
-  items: strictObject({ name: TEXT, resources: REQUIREMENTS, resizePolicy: POLICY }, ["name"]),
-};
-const POD: JsonSchema = { type: "string", pattern: POD_NAME.source };
-const VOLUMES: JsonSchema = {
-  type: "array",
-  maxItems: LIMITS.volumesPerPod,
-  items: strictObject({ name: TEXT, emptyDir: strictObject({ medium: TEXT, sizeLimit: quantityMeta }) }, ["name"]),
-};
-const MEMBERS = {
-  pod: { ...POD, description: "NAMESPACE/NAME of a pod of the snapshot; absent: every pod that waits for a resize" },
-  pods: {
-    type: "array",
-    maxItems: LIMITS.pods,
-    items: POD,
-    description: "several, in the order in which they are asked for",
-  },
-  container: { ...TEXT, description: "whose requests `to` is; absent: those of the only container" },
-  to: { ...LIST, description: "new requests of cpu and memory; a limit keeps its ratio to its request" },
-  spec: {
-    ...strictObject({
-      resources: REQUIREMENTS,
-      containers: CONTAINERS,
-      initContainers: CONTAINERS,
-      volumes: VOLUMES,
-    }),
-    description:
-      "what a patch of the subresource `resize` has as its spec; volumes count with the gate InPlacePodVerticalScalingMemoryBackedVolumes alone (1.37)",
-  },
-  recommendation: {
-    type: "object",
-    description:
-      "status.recommendation of a VerticalPodAutoscaler; a limit keeps its ratio to its request unless `resourcePolicy` says otherwise",
-    required: ["containerRecommendations"],
-    properties: {
-      containerRecommendations: {
-        type: "array",
-        maxItems: LIMITS.containersPerPod,
-        items: {
-          type: "object",
-          required: ["containerName", "target"],
-          properties: { containerName: TEXT, target: LIST },
-        },
-      },
-    },
-  },
-  resourcePolicy: {
-    type: "object",
-    description:
-      "spec.resourcePolicy of that VerticalPodAutoscaler: a container whose controlledValues are RequestsOnly keeps its limits, which its requests do not pass; one whose mode is Off stays as it is. `*` is of all others",
-    properties: {
-      containerPolicies: {
-        type: "array",
-        maxItems: LIMITS.containersPerPod,
-        items: {
-          type: "object",
-          required: ["containerName"],
-          properties: {
-            containerName: TEXT,
-            mode: TEXT,
-            controlledValues: { type: "string", enum: ["RequestsAndLimits", "RequestsOnly"] },
-          },
-        },
-      },
-    },
-  },
-} as const;
-
 /** The words about each pod, and whom it ends. */
 const podPartsOf = ({ resizes }: ResizeDecision): readonly PodPart[] =>
   resizes.flatMap(({ pod, status, message, preempt }) => [
@@ -342,7 +268,7 @@ const podPartsOf = ({ resizes }: ResizeDecision): readonly PodPart[] =>
 
 export const resize = {
   decides: "what the kubelet makes of pods' new resources: taken, put off or never, with its words and what it writes",
-  ask: { decode: decodeResizeAsk, schema: { name: "ResizeAsk", members: MEMBERS }, pod: "name" },
+  ask: { decode: decodeResizeAsk, schema: { name: "ResizeAsk", form: ask }, pod: "name" },
   decision: resizeDecision,
   reasons: RESIZE_REASONS,
   reasonOf: ({ resizes }: ResizeDecision) =>

@@ -21,7 +21,7 @@ const POD = {
 function askOf({ ask }: KindSpec): string {
   if (ask.schema === null) return "nothing";
   const pod = POD[ask.pod];
-  return `${code(Object.keys(ask.schema.members))}${pod === "" ? "" : ` (\`pod\`: ${pod})`}`;
+  return `${code(Object.keys(ask.schema.form.shape))}${pod === "" ? "" : ` (\`pod\`: ${pod})`}`;
 }
 function remembers({ facts }: KindSpec): string {
   if (facts === null) return "nothing";

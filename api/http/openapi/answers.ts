@@ -9,7 +9,6 @@ import { comparison, OUTCOME_KINDS } from "../../model/outcome.ts";
 import { storyDecisionForm, storyForm, storyListForm } from "../../model/why.ts";
 import { upgradeReport } from "../../service/upgrade/report.ts";
 import { PROBLEMS } from "../problem.ts";
-import { componentName } from "./ask-schemas.ts";
 import {
   batchLine,
   decisionAnswer,
@@ -25,6 +24,7 @@ import {
   replayAnswer,
   turnAnswer,
 } from "./decision-answers.ts";
+import { componentName } from "./input-schemas.ts";
 import {
   again,
   decisionHead,

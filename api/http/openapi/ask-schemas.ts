@@ -1,15 +1,10 @@
+import type * as z from "zod";
 import { KINDS, type Kind } from "../../model/decision.ts";
-import { type JsonSchema, type JsonSchemas, ref, strictObject } from "../../model/json-schema.ts";
+import { optional } from "../../model/fields.ts";
+import { type JsonSchema, ref } from "../../model/json-schema.ts";
 import type { AskSpec } from "../../model/kind-spec.ts";
 import { specOf } from "../../model/kinds.ts";
-import { PROBED_POD } from "./probed-pod.ts";
-import { withNulls } from "./with-nulls.ts";
-
-/** `image-gc` -> `ImageGc`. */
-export const componentName = (kind: string): string =>
-  kind.replace(/(?:^|-)(\w)/g, (_, first: string) => first.toUpperCase());
-/** The name of the facts that a kind remembers. */
-export const factsName = (kind: Kind): string => `${componentName(kind)}Facts`;
+import { inputSchema, type SchemaToMake } from "./input-schemas.ts";
 
 type AskSchema = NonNullable<AskSpec["schema"]>;
 /** The kinds of each form of ask; of the kinds under null nothing can be asked. */
@@ -24,21 +19,15 @@ export const ASKED: readonly { readonly kinds: readonly Kind[]; readonly asks: r
   ([schema, kinds]) => ({ kinds, asks: schema === null ? [] : [ref(schema.name)] }),
 );
 
-const factsMember = (kinds: readonly Kind[]): JsonSchemas => {
-  const [kind] = kinds.filter((one) => specOf(one).facts !== null);
-  if (kind === undefined) return {};
+const factsOf = (kinds: readonly Kind[]): z.ZodRawShape => {
+  const [facts] = kinds.map((kind) => specOf(kind).facts).filter((one) => one !== null);
   const description = "the next of the node's last answer; absent: what the history remembers counts";
-  return { facts: { ...ref(factsName(kind)), description } };
+  return facts === undefined ? {} : { facts: optional(facts.form).describe(description) };
 };
-/** The schemas that they refer to, by name. */
-export const ASK_SCHEMAS: JsonSchemas = {
-  ProbedPod: PROBED_POD,
-  ...Object.fromEntries(
-    Array.from(KINDS_OF_ASKS).flatMap(([schema, kinds]) => {
-      if (schema === null) return [];
-      const asked = withNulls(strictObject({ ...schema.members, ...factsMember(kinds) }));
-      const description = `what is asked of ${kinds.join(", ")} beside the snapshot`;
-      return [[schema.name, { ...asked, description }]];
-    }),
-  ),
-};
+/** The asks' schemas, by name. */
+export const askSchemas = (): readonly SchemaToMake[] =>
+  Array.from(KINDS_OF_ASKS).flatMap(([schema, kinds]): SchemaToMake[] => {
+    if (schema === null) return [];
+    const description = `what is asked of ${kinds.join(", ")} beside the snapshot`;
+    return [[schema.name, () => ({ ...inputSchema(schema.form.extend(factsOf(kinds))), description })]];
+  });

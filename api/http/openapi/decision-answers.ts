@@ -5,7 +5,7 @@ import { jsonPatch } from "../../model/json-patch.ts";
 import { KIND_SPECS } from "../../model/kinds.ts";
 import { NOT_RECORDED } from "../../service/recording.ts";
 import { PROBLEMS } from "../problem.ts";
-import { componentName } from "./ask-schemas.ts";
+import { componentName } from "./input-schemas.ts";
 import { again, decisionHead, id, identity, integer, kind, time } from "./list-answers.ts";
 
 /** Answers that hold a decision, whose form goes by its kind. */

@@ -6,9 +6,11 @@ import { nextTurn } from "../../service/turns.ts";
 import { PROBLEM_TYPE, PROBLEMS } from "../problem.ts";
 import type { Route } from "../route.ts";
 import { ANSWERS } from "./answers.ts";
+import { askSchemas } from "./ask-schemas.ts";
 import { inputSchemas, jsonSchema, type SchemaToMake } from "./input-schemas.ts";
 import type { Operation } from "./operation.ts";
 import { OPERATIONS } from "./operations.ts";
+import { REQUEST_SCHEMAS } from "./request-schemas.ts";
 
 /** Where what an operation answers leads. */
 interface Link {
@@ -153,7 +155,7 @@ export async function openApiDocument(routes: readonly Route[]): Promise<OpenApi
     tags: [{ name: "decide" }, { name: "history" }, { name: "operate" }, { name: "read about it" }],
     paths,
     components: {
-      schemas: await madeInTurns([...inputSchemas(), ...answerSchemas()]),
+      schemas: await madeInTurns([...inputSchemas(), ...askSchemas(), ...requestSchemas(), ...answerSchemas()]),
       securitySchemes: {
         token: {
           type: "http",
@@ -180,6 +182,7 @@ function answerSchemas(): readonly SchemaToMake[] {
   return Object.entries(ANSWERS).map(([name, schema]) => [name, () => jsonSchema(schema, "output", names, name)]);
 }
 
+const requestSchemas = (): readonly SchemaToMake[] => Object.entries(REQUEST_SCHEMAS).map(([n, s]) => [n, () => s]);
 function linksOf(route: Route, routes: Routes): JsonSchema | undefined {
   const links = LINKS[nameOf(route)];
   if (links === undefined) return undefined;

@@ -1,7 +1,6 @@
 import * as z from "zod";
 import { assignments } from "../../model/assignments.ts";
 import { doneList } from "../../model/container-gc.ts";
-import type { Kind } from "../../model/decision.ts";
 import { nodeResourceList, observedResourceList, resourceList } from "../../model/fields.ts";
 import { COUNT, type JsonSchema, type JsonSchemas, ref } from "../../model/json-schema.ts";
 import { REMEMBERING, specOf } from "../../model/kinds.ts";
@@ -13,12 +12,12 @@ import { outcomesPosted } from "../../model/outcome.ts";
 import { node } from "../../model/placement.ts";
 import { container, containerStatus, pod } from "../../model/pod.ts";
 import { podProbe } from "../../model/probe.ts";
+import { probedPod } from "../../model/probes.ts";
 import { runtime } from "../../model/runtime.ts";
 import { cgroup, snapshot } from "../../model/snapshot.ts";
 import { stats } from "../../model/units.ts";
 import { resultsReport } from "../results.ts";
-import { ASK_SCHEMAS, factsName } from "./ask-schemas.ts";
-import { CONFIGURATION, REQUEST_SCHEMAS } from "./request-schemas.ts";
+import { PROBED_POD } from "./probed-pod.ts";
 import { orNull, withNulls } from "./with-nulls.ts";
 
 const ID: JsonSchema = { type: "integer", minimum: 0, maximum: 1_000_000 };
@@ -92,8 +91,30 @@ const NAMED: readonly (readonly [string, z.ZodType, string])[] = [
   ["Devices", devices, "devices as the plugins list them"],
   ["Assignments", assignments, "the kubelet's state files under their own names, as text or as JSON"],
 ];
-const NAMES = new Map(NAMED.map(([name, schema]) => [schema as unknown, name]));
+/** `image-gc` -> `ImageGc`. */
+export const componentName = (kind: string): string =>
+  kind.replace(/(?:^|-)(\w)/g, (_, first: string) => first.toUpperCase());
+/** What kinds remember, by name. */
+const FACTS = [...REMEMBERING].map((kind) => [`${componentName(kind)}Facts`, specOf(kind).facts?.form] as const);
+const NAMES: ReadonlyMap<unknown, string> = new Map<unknown, string>([
+  ...NAMED.map(([name, schema]) => [schema, name] as const),
+  ...FACTS.map(([name, form]) => [form, name] as const),
+  [doneList, "RemovalsDone"],
+  [probedPod, "ProbedPod"],
+]);
 
+/** A KubeletConfiguration, alone or as /configz wraps it. */
+export const CONFIGURATION: JsonSchema = {
+  anyOf: [
+    ref("KubeletConfiguration"),
+    {
+      type: "object",
+      description: "as the kubelet's /configz answers it",
+      required: ["kubeletconfig"],
+      properties: { kubeletconfig: ref("KubeletConfiguration") },
+    },
+  ],
+};
 /** Schemas whose objects may also come in another form. */
 const FORMS: JsonSchemas = {
   KubeletConfiguration: CONFIGURATION,
@@ -127,7 +148,7 @@ const OF_OTHER_FORMS: Readonly<Record<string, JsonSchemas>> = {
 };
 
 /** The schema of something posted: a null counts as absent wherever something may be absent. */
-const inputSchema = (schema: z.ZodType, self?: string): JsonSchema =>
+export const inputSchema = (schema: z.ZodType, self?: string): JsonSchema =>
   withNulls(jsonSchema(schema, "input", NAMES, self));
 
 function snapshotSchema(): JsonSchema {
@@ -187,9 +208,6 @@ function lintedSnapshotSchema(): JsonSchema {
   };
 }
 
-const toMake = (schemas: JsonSchemas): readonly SchemaToMake[] =>
-  Object.entries(schemas).map(([name, schema]) => [name, () => schema]);
-
 function namedSchema(name: string, schema: z.ZodType, description: string): JsonSchema {
   const json = inputSchema(schema, name);
   const others = OF_OTHER_FORMS[name];
@@ -197,8 +215,7 @@ function namedSchema(name: string, schema: z.ZodType, description: string): Json
   return { ...json, ...properties, description };
 }
 
-const factsSchema = (kind: Kind): JsonSchema => jsonSchema(specOf(kind).facts?.form ?? z.null(), "input", NAMES);
-
+/** All that is posted, but for the bodies of requests that have schemas of their own, and the asks in them. */
 export function inputSchemas(): readonly SchemaToMake[] {
   const named = NAMED.map(
     ([name, schema, description]): SchemaToMake => [name, () => namedSchema(name, schema, description)],
@@ -210,11 +227,10 @@ export function inputSchemas(): readonly SchemaToMake[] {
     ["MachineInfo", () => MACHINE_INFO],
     ["Assignments", assignmentsSchema],
     ["Runtime", runtimeSchema],
-    ["RemovalsDone", () => inputSchema(doneList)],
+    ["RemovalsDone", () => inputSchema(doneList, "RemovalsDone")],
     // facts are complete: none of their fields is absent
-    ...[...REMEMBERING].map((kind): SchemaToMake => [factsName(kind), () => factsSchema(kind)]),
-    ...toMake(ASK_SCHEMAS),
-    ...toMake(REQUEST_SCHEMAS),
+    ...FACTS.map(([name, form = z.null()]): SchemaToMake => [name, () => jsonSchema(form, "input", NAMES, name)]),
+    ["ProbedPod", () => PROBED_POD],
     ["OutcomesPosted", () => inputSchema(outcomesPosted)],
     ["HistoryLine", () => jsonSchema(z.union([movedHeader, movedRow]), "input", NAMES)],
     ["ResultsReport", () => jsonSchema(resultsReport, "input", NAMES)],

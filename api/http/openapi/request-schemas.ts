@@ -11,6 +11,7 @@ import { LONGEST_ARG, LONGEST_FILE, MAX_ARGS, MAX_DROP_INS } from "../lint.ts";
 import { DEFAULT_REPLAYED } from "../replay.ts";
 import { MAX_DOCUMENTS } from "../why.ts";
 import { ASKED } from "./ask-schemas.ts";
+import { CONFIGURATION } from "./input-schemas.ts";
 import { withNulls } from "./with-nulls.ts";
 
 export const ID: JsonSchema = { type: "string", pattern: "^[0-9a-f]{32}$" };
@@ -137,18 +138,6 @@ const TURN = {
   ],
 };
 
-/** A KubeletConfiguration, alone or as /configz wraps it. */
-export const CONFIGURATION: JsonSchema = {
-  anyOf: [
-    ref("KubeletConfiguration"),
-    {
-      type: "object",
-      description: "as the kubelet's /configz answers it",
-      required: ["kubeletconfig"],
-      properties: { kubeletconfig: ref("KubeletConfiguration") },
-    },
-  ],
-};
 const kubeletConfiguration: JsonSchema = {
   ...CONFIGURATION,
   description: "in the place of the whole recorded one: a field that it leaves out has the kubelet's default",
