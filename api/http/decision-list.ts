@@ -1,9 +1,9 @@
 import type { StoreFailure } from "../../db/failure.ts";
 import { type DecisionQuery, MAX_PAGE } from "../../db/store.ts";
 import { isKind, isVerdict, KINDS, VERDICTS } from "../model/decision.ts";
-import { durationBefore } from "../model/duration.ts";
+import { BACK_FROM_NOW, durationBefore } from "../model/duration.ts";
 import { reasonFault } from "../model/end-reasons.ts";
-import { isTimestamp } from "../model/fields.ts";
+import { isTimestamp, timestampMeta } from "../model/fields.ts";
 import type { InputIssue } from "../model/input-issue.ts";
 import { ADMITTED, filterOfWord } from "../model/kinds.ts";
 import { LIMITS } from "../model/limits.ts";
@@ -92,6 +92,13 @@ interface Range {
   readonly times: { readonly sinceMs?: number; readonly untilMs?: number };
 }
 
+/** How schemas tell of such a time. */
+export const timeOrAgoMeta = {
+  anyOf: [
+    { type: "string", ...timestampMeta },
+    { type: "string", minLength: 1, pattern: BACK_FROM_NOW.source, examples: ["12h", "7d"] },
+  ],
+};
 /**
  * Reads the times and checks the size of a page. A time is RFC 3339, or a duration back from `nowMs` (`12h`, `7d`); null: no duration
  * is taken, since the pages of one list would begin at different times.

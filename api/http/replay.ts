@@ -1,14 +1,16 @@
+import * as z from "zod";
 import type { DecisionFilter } from "../../db/store.ts";
 import { isKind, KINDS } from "../model/decision.ts";
 import { decodeSnapshot } from "../model/decode.ts";
+import { optional } from "../model/fields.ts";
 import type { InputIssue } from "../model/input-issue.ts";
-import { configurationPath } from "../model/kubelet-configuration.ts";
+import { configurationMeta, configurationPath } from "../model/kubelet-configuration.ts";
 import { notAmongIssue } from "../model/near-name.ts";
-import { isObject } from "../model/own.ts";
+import { type Fields, isObject } from "../model/own.ts";
 import { err, ok, type Result } from "../model/result.ts";
 import type { Reply } from "../ports.ts";
 import { PROFILES } from "../profiles/index.ts";
-import { knownVersionIn, unknownField } from "../service/decision-request.ts";
+import { knownVersionText, readBody } from "../service/body-form.ts";
 import { parseJson } from "../service/json.ts";
 import { historyProblem, inputProblem, invalid, type Problem, problem } from "../service/problem.ts";
 import { type Change, changed, recordedAnswer } from "../service/replay/parsed.ts";
@@ -16,23 +18,58 @@ import { type HistoryRequest, replayAnswer } from "../service/replay/replay-answ
 import { historyReplayer, replayer } from "../service/replay/replay-one.ts";
 import { MAX_REPLAYED } from "../service/replay/replay-page.ts";
 import { postedValue, readJsonBody } from "./body.ts";
-import { rangeIn } from "./decision-list.ts";
+import { rangeIn, timeOrAgoMeta } from "./decision-list.ts";
 import { findDecision } from "./decisions.ts";
 import { nodeNamed } from "./nodes.ts";
 import { type Exchange, json } from "./route.ts";
 
-export const DEFAULT_REPLAYED = 500;
-const HISTORY_FIELDS: ReadonlySet<string> = new Set([
-  "since",
-  "until",
-  "node",
-  "kind",
-  "kubeletConfiguration",
-  "kubeletConfigurationPatch",
-  "kubeletVersion",
-  "limit",
-  "pageToken",
-]);
+const DEFAULT_REPLAYED = 500;
+/** Of decisions that are asked for; what is wrong with any of them `historyPageOf` tells together. */
+const time = optional(z.unknown().meta(timeOrAgoMeta));
+const notALimit = `must be a number from 1 to ${MAX_REPLAYED}`;
+/** The page of the history that a request asks for, and which decisions of it. */
+export const pageMembers = {
+  since: time.describe("decided then or later"),
+  until: time.describe("decided earlier; absent: until now"),
+  kind: optional(z.unknown().meta({ type: "string", enum: KINDS })).describe("of this kind"),
+  limit: z
+    .int(notALimit)
+    .min(1, notALimit)
+    .max(MAX_REPLAYED, notALimit)
+    .default(DEFAULT_REPLAYED)
+    .describe("decisions of one page; a page that takes long ends earlier"),
+  pageToken: optional(z.string("expected a text")).describe(
+    "the nextPageToken of the page before, with the same node, kind, configuration and version; the times are those of the first page",
+  ),
+};
+/** At most one of the two configurations; without either that is not changed. */
+const changeMembers = {
+  kubeletConfiguration: optional(z.unknown().meta(configurationMeta)).describe(
+    "in the place of the whole recorded one: a field that it leaves out has the kubelet's default",
+  ),
+  kubeletConfigurationPatch: optional(
+    z.custom<Fields>(isObject, 'expected an object such as {"kubeReserved": {"cpu": "500m"}}').meta(configurationMeta),
+  ).describe("changes of the recorded one, as a JSON merge patch (RFC 7396): null takes a field away"),
+  kubeletVersion: optional(knownVersionText).describe(
+    "decides as a kubelet of this version; absent: as the one that was recorded. Of a recorded configuration that names every field, as /configz does, defaults of its own version that are others in this one count as left out",
+  ),
+};
+const { since, until, kind, limit, pageToken } = pageMembers;
+export const historyReplayForm = z.strictObject({
+  since,
+  until,
+  node: optional(z.unknown().meta({ type: "string" })).describe("of this node; absent: of all that the token may see"),
+  kind,
+  ...changeMembers,
+  limit,
+  pageToken,
+});
+export const replayForm = z.strictObject({
+  ...changeMembers,
+  policyVersion: optional(
+    z.unknown().meta({ type: "string", enum: PROFILES.map((one) => one.policyVersion) }),
+  ).describe("that of one of the server's kubelet versions; or name that in kubeletVersion"),
+});
 
 /** POST /v1/replay: decides a page of the history again, oldest first; records nothing. */
 export async function postReplayHistory(exchange: Exchange): Promise<Result<Reply, Problem>> {
@@ -62,39 +99,31 @@ export async function postReplayHistory(exchange: Exchange): Promise<Result<Repl
 }
 
 function historyRequest(input: unknown, nowMs: number): Result<HistoryRequest, Problem> {
-  if (!isObject(input)) return invalid("$", 'expected an object such as {"since": "2026-01-31T12:00:00Z"}');
-  for (const name in input) if (!HISTORY_FIELDS.has(name)) return unknownField(name, HISTORY_FIELDS);
-  const page = historyPageIn(input, nowMs);
+  const body = readBody(historyReplayForm, input, '{"since": "2026-01-31T12:00:00Z"}');
+  if (!body.ok) return body;
+  const page = historyPageOf(body.value, nowMs);
   if (!page.ok) return page;
-  const asked = changeIn(input);
+  const asked = changeOf(body.value);
   const change = asked.ok ? checkedChange(asked.value) : asked;
   return change.ok ? ok({ ...page.value, change: change.value }) : change;
 }
 
-/** Which page of which history a request's body asks for. Errors: each at its field. */
-export function historyPageIn(body: Members, nowMs: number): Result<Omit<HistoryRequest, "change">, Problem> {
-  const filter = filterIn(body, nowMs);
+type AskedPage = Pick<z.output<typeof historyReplayForm>, keyof typeof pageMembers | "node">;
+/** Which page of which history a request asks for. Errors: each at its field. */
+export function historyPageOf(asked: AskedPage, nowMs: number): Result<Omit<HistoryRequest, "change">, Problem> {
+  const filter = filterOf(asked, nowMs);
   if (!filter.ok) return filter;
-  const limit = isGiven(body["limit"]) ? body["limit"] : DEFAULT_REPLAYED;
-  if (!Number.isInteger(limit) || (limit as number) < 1 || (limit as number) > MAX_REPLAYED) {
-    return invalid("limit", `must be a number from 1 to ${MAX_REPLAYED}`);
-  }
-  const { pageToken } = body;
-  if (isGiven(pageToken) && typeof pageToken !== "string") return invalid("pageToken", "expected a text");
-  return ok({
-    filter: filter.value,
-    limit: limit as number,
-    ...(typeof pageToken === "string" ? { pageToken } : {}),
-  });
+  const { limit, pageToken } = asked;
+  return ok({ filter: filter.value, limit, ...(pageToken === undefined ? {} : { pageToken }) });
 }
 
-function filterIn(body: Members, nowMs: number): Result<HistoryRequest["filter"], Problem> {
+function filterOf(asked: AskedPage, nowMs: number): Result<HistoryRequest["filter"], Problem> {
   const issues: InputIssue[] = [];
   const texts: { [name: string]: string } = {};
-  for (const name of ["since", "until", "node", "kind"]) {
-    const value = body[name];
+  for (const name of ["since", "until", "node", "kind"] as const) {
+    const value = asked[name];
     if (typeof value === "string") texts[name] = value;
-    else if (isGiven(value)) issues.push({ path: name, message: "expected a text" });
+    else if (value !== undefined) issues.push({ path: name, message: "expected a text" });
   }
   const { node, kind } = texts;
   const range = rangeIn(texts, nowMs);
@@ -113,27 +142,15 @@ function filterIn(body: Members, nowMs: number): Result<HistoryRequest["filter"]
   return ok(filter);
 }
 
-export type Members = Readonly<Record<string, unknown>>;
-
-/** Null is absent, as in Go. */
-export const isGiven = (value: unknown): boolean => value !== undefined && value !== null;
-
-/** The change that a request's body asks about. Errors: two configurations, a patch or a version that is none. */
-export function changeIn(body: Members): Result<Change, Problem> {
-  const { kubeletConfiguration, kubeletConfigurationPatch } = body;
-  const version = knownVersionIn(body);
-  if (!version.ok) return version;
-  if (isGiven(kubeletConfiguration) && isGiven(kubeletConfigurationPatch)) {
+/** The change that a request asks about. Errors: two configurations. */
+function changeOf(
+  asked: Partial<Pick<z.output<typeof replayForm>, keyof typeof changeMembers>>,
+): Result<Change, Problem> {
+  const { kubeletConfiguration, kubeletConfigurationPatch, kubeletVersion } = asked;
+  if (kubeletConfiguration !== undefined && kubeletConfigurationPatch !== undefined) {
     return invalid("kubeletConfigurationPatch", "it is one or the other: kubeletConfiguration was given as well");
   }
-  if (isGiven(kubeletConfigurationPatch) && !isObject(kubeletConfigurationPatch)) {
-    return invalid("kubeletConfigurationPatch", 'expected an object such as {"kubeReserved": {"cpu": "500m"}}');
-  }
-  return ok({
-    kubeletConfiguration: kubeletConfiguration ?? undefined,
-    kubeletConfigurationPatch: kubeletConfigurationPatch ?? undefined,
-    kubeletVersion: version.value ?? undefined,
-  });
+  return ok({ kubeletConfiguration, kubeletConfigurationPatch, kubeletVersion });
 }
 
 const FIELD = "kubeletConfiguration";
@@ -147,13 +164,6 @@ export function checkedChange(change: Change): Result<Change, Problem> {
   const issues = snapshot.error.map(({ path, message }) => ({ path: field + path.slice(FIELD.length), message }));
   return err(inputProblem(issues));
 }
-
-const FIELDS: ReadonlySet<string> = new Set([
-  "kubeletConfiguration",
-  "kubeletConfigurationPatch",
-  "kubeletVersion",
-  "policyVersion",
-]);
 
 /** POST /v1/decisions/{id}/replay: decides again and compares; records nothing. */
 export async function postReplay(exchange: Exchange): Promise<Result<Reply, Problem>> {
@@ -197,13 +207,10 @@ async function replayRequest(exchange: Exchange): Promise<Result<Change, Problem
   if (!bytes.ok) return bytes;
   const input = parseJson(bytes.value);
   if (!input.ok) return input;
-  if (!isObject(input.value)) {
-    return invalid("$", 'expected an object such as {"kubeletConfiguration": {...}}');
-  }
-  const body = input.value;
-  for (const name in body) if (!FIELDS.has(name)) return unknownField(name, FIELDS);
-  const { policyVersion, kubeletVersion } = body;
-  if (!isGiven(policyVersion)) return changeIn(body);
+  const body = readBody(replayForm, input.value, '{"kubeletConfiguration": {...}}');
+  if (!body.ok) return body;
+  const { policyVersion, ...asked } = body.value;
+  if (policyVersion === undefined) return changeOf(asked);
   const found = PROFILES.find((profile) => profile.policyVersion === policyVersion);
   if (found === undefined) {
     const asked = String(policyVersion).slice(0, 64);
@@ -213,6 +220,6 @@ async function replayRequest(exchange: Exchange): Promise<Result<Change, Problem
       `policy version \`${asked}\` is not here; this server decides as ${known}`,
     );
   }
-  if (!isGiven(kubeletVersion)) return changeIn({ ...body, kubeletVersion: found.version });
+  if (asked.kubeletVersion === undefined) return changeOf({ ...asked, kubeletVersion: found.version });
   return invalid("policyVersion", "it is one or the other: kubeletVersion was given as well");
 }

@@ -1,37 +1,47 @@
+import * as z from "zod";
+import { optional } from "../model/fields.ts";
 import { isObject } from "../model/own.ts";
 import { ok, type Result } from "../model/result.ts";
 import type { Reply } from "../ports.ts";
-import { unknownField } from "../service/decision-request.ts";
-import { historyProblem, invalid, type Problem, problem } from "../service/problem.ts";
+import { readBody } from "../service/body-form.ts";
+import { historyProblem, type Problem, problem } from "../service/problem.ts";
 import type { WhyDocument } from "../service/why/evidence.ts";
-import { type WhyAnswer, type WhyAsked, type WhyFailure, whyOf, whyOfHistory } from "../service/why/history.ts";
+import { type WhyAnswer, type WhyFailure, whyOf, whyOfHistory } from "../service/why/history.ts";
 import { postedValue } from "./body.ts";
 import { findNode, nodeNamed } from "./nodes.ts";
-import { isGiven, type Members } from "./replay.ts";
 import { type Exchange, json, param, queryOf } from "./route.ts";
 
-const FIELDS: ReadonlySet<string> = new Set(["pod", "namespace", "node", "documents"]);
 /** Documents of one request; a List counts as one. */
-export const MAX_DOCUMENTS = 1000;
+const MAX_DOCUMENTS = 1000;
+const name = optional(z.string("expected a name").min(1, "expected a name"));
+export const whyForm = z.strictObject({
+  pod: name.describe("NAME, NAMESPACE/NAME or uid; absent: all pods that have a story"),
+  namespace: name.describe("of the pod; absent: any"),
+  node: name.describe("of the history of this node, beside the documents"),
+  documents: optional(
+    z
+      .array(z.unknown(), "expected a list of documents")
+      .max(MAX_DOCUMENTS, `more than ${MAX_DOCUMENTS} documents: join them in a List`),
+  ).describe(
+    'each as it is, or with where it is from: {"origin": "app/cpu.stat", "value": "nr_periods 10 nr_throttled 2"}; absent: what the history holds',
+  ),
+});
 
 /** POST /v1/why: the story of a pod, or the pods that have one, from documents, or from the history; records nothing. */
 export async function postWhy(exchange: Exchange): Promise<Result<Reply, Problem>> {
   const input = await postedValue(exchange);
   if (!input.ok) return input;
-  const body = input.value;
-  if (!isObject(body)) return invalid("$", 'expected an object such as {"pod": "default/web", "documents": [...]}');
-  for (const name in body) if (!FIELDS.has(name)) return unknownField(name, FIELDS);
-  const asked = askedIn(body);
-  if (!asked.ok) return asked;
-  const documents = documentsIn(body["documents"]);
-  if (!documents.ok) return documents;
+  const body = readBody(whyForm, input.value, '{"pod": "default/web", "documents": [...]}');
+  if (!body.ok) return body;
+  const { documents: posted, pod = null, namespace = null, node: asked = null } = body.value;
+  const documents = posted === undefined ? null : posted.map(documentOf);
   const { caller, ports } = exchange;
-  if (documents.value !== null && asked.value.node === null) return answered(whyOf(documents.value, asked.value));
-  const named = asked.value.node ?? caller.node;
+  if (documents !== null && asked === null) return answered(whyOf(documents, { pod, namespace, node: null }));
+  const named = asked ?? caller.node;
   const node = named === null ? ok(null) : await nodeNamed(exchange, named);
   if (!node.ok) return node;
-  const ofNode = { ...asked.value, node: node.value?.name ?? null };
-  return answered(await whyOfHistory(ports.store, ofNode, documents.value ?? []));
+  const ofNode = { pod, namespace, node: node.value?.name ?? null };
+  return answered(await whyOfHistory(ports.store, ofNode, documents ?? []));
 }
 
 /** GET /v1/nodes/{node}/pods/{namespace}/{name}/why: the story that the history has of a pod. */
@@ -50,30 +60,13 @@ export async function getWhyAnswer(exchange: Exchange): Promise<Result<WhyAnswer
   return told(await whyOfHistory(exchange.ports.store, { pod, namespace: null, node: node.value.name }));
 }
 
-function askedIn(body: Members): Result<WhyAsked, Problem> {
-  for (const name of ["pod", "namespace", "node"]) {
-    const value = body[name];
-    if (isGiven(value) && (typeof value !== "string" || value === "")) return invalid(name, "expected a name");
-  }
-  const textOf = (name: string): string | null => (typeof body[name] === "string" ? body[name] : null);
-  return ok({ pod: textOf("pod"), namespace: textOf("namespace"), node: textOf("node") });
-}
-
-/** Each is a document as it is, or one with its origin: `{"origin": "c/cpu.stat", "value": "nr_periods 10..."}`. */
-function documentsIn(posted: unknown): Result<readonly WhyDocument[] | null, Problem> {
-  if (!isGiven(posted)) return ok(null);
-  if (!Array.isArray(posted)) return invalid("documents", "expected a list of documents");
-  if (posted.length > MAX_DOCUMENTS)
-    return invalid("documents", `more than ${MAX_DOCUMENTS} documents: join them in a List`);
-  return ok(
-    posted.map((value: unknown, i): WhyDocument => {
-      const isNamed =
-        isObject(value) && Object.keys(value).length === 2 && typeof value["origin"] === "string" && "value" in value;
-      return isNamed
-        ? { origin: String(value["origin"]), value: value["value"] }
-        : { origin: `documents[${i}]`, value };
-    }),
-  );
+/** A document as it is, or one with its origin: `{"origin": "c/cpu.stat", "value": "nr_periods 10..."}`. */
+function documentOf(posted: unknown, i: number): WhyDocument {
+  const isNamed =
+    isObject(posted) && Object.keys(posted).length === 2 && typeof posted["origin"] === "string" && "value" in posted;
+  return isNamed
+    ? { origin: String(posted["origin"]), value: posted["value"] }
+    : { origin: `documents[${i}]`, value: posted };
 }
 
 function answered(answer: Result<WhyAnswer, WhyFailure>): Result<Reply, Problem> {

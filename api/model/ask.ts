@@ -2,6 +2,7 @@ import * as z from "zod";
 import { amountsOfPods, decodeForm, podIssues } from "./decode.ts";
 import { optional } from "./fields.ts";
 import { type InputIssue, joinPath } from "./input-issue.ts";
+import { ref } from "./json-schema.ts";
 import type { AskSpec } from "./kind-spec.ts";
 import { type Pod, pod as podSchema } from "./pod.ts";
 import { withDefaultRequests } from "./pod-defaults.ts";
@@ -46,16 +47,16 @@ function decodePod(input: unknown, at: string): Result<PodAsk, readonly InputIss
   return issues.length > 0 ? err(issues) : ok({ pod });
 }
 
-/** The form of an ask for a pod that the kind takes. */
-export const podAskForm = (pod: z.ZodType) =>
+/** The form of an ask for a pod; `schema`: that of the pods which the kind takes, in the OpenAPI document. */
+export const podAskForm = (schema: "Pod" | "ProbedPod") =>
   z.strictObject({
-    pod: optional(z.union([pod, podName])).describe(
+    pod: optional(z.union([z.unknown().meta(ref(schema)), podName])).describe(
       "the pod that asks to come in, or NAMESPACE/NAME of one of the snapshot; absent: what is there",
     ),
   });
 /** The ask of a kind that is asked about a pod and nothing else. */
 export const podAsk = {
   decode: decodePodAsk,
-  schema: { name: "PodAsk", form: podAskForm(podSchema) },
+  schema: { name: "PodAsk", form: podAskForm("Pod") },
   pod: "object",
 } as const satisfies AskSpec;

@@ -248,26 +248,21 @@ export const knownFields = <S extends z.ZodRawShape>(shape: S) =>
     error: (issue) =>
       issue.code === "unrecognized_keys" ? noSuchField(issue.keys[0] as string, Object.keys(shape)) : undefined,
   });
-/** What an object of a form has beside what it may have. */
-interface Members<Name extends string> {
-  readonly needs: readonly Name[];
-  readonly lacks: readonly Name[];
+/** Of a form's members: those that an object of it has, and those that it has not. */
+export interface FormMembers {
+  readonly needs: readonly string[];
+  readonly lacks: readonly string[];
 }
 /**
- * The same form for those who read about it, where members exclude or need each other: it is one of these. What checks it tells
- * of such a fault in its own words.
+ * A form for those who read about it, where members exclude or need each other: it is one of these. What checks it tells of such a
+ * fault in its own words.
  */
-export const oneOfForms = <S extends z.ZodRawShape>(
-  form: z.ZodObject<S>,
-  ...forms: readonly Members<Extract<keyof S, string>>[]
-): z.ZodType =>
-  z.union(
-    forms.map(({ needs, lacks }) =>
-      form.extend({
-        ...Object.fromEntries(needs.map((name) => [name, z.nonoptional(form.shape[name] as unknown as z.ZodType)])),
-        ...Object.fromEntries(lacks.map((name) => [name, optional(z.null())])),
-      }),
-    ),
+export const oneOfForms = (form: z.ZodObject, forms: readonly FormMembers[]): readonly z.ZodObject[] =>
+  forms.map(({ needs, lacks }) =>
+    form.extend({
+      ...Object.fromEntries(needs.map((name) => [name, z.nonoptional(form.shape[name] as z.ZodType)])),
+      ...Object.fromEntries(lacks.map((name) => [name, optional(z.null())])),
+    }),
   );
 
 function noSuchField(given: string, names: readonly string[]): string {

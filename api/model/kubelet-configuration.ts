@@ -10,6 +10,7 @@ import {
   textMap,
   wholeNumber,
 } from "./fields.ts";
+import { ref } from "./json-schema.ts";
 import { LIMITS } from "./limits.ts";
 
 const thresholds = optional(textMap());
@@ -72,6 +73,18 @@ type Configz = { readonly kubeletconfig?: unknown } | null | undefined;
 export const unwrapped = (document: unknown): unknown => (document as Configz)?.kubeletconfig ?? document;
 /** `{"kubeletconfig": ...}` of the kubelet's /configz is taken as it is. */
 export const kubeletConfiguration = z.preprocess(unwrapped, configuration);
+/** How schemas tell of a KubeletConfiguration, alone or as /configz wraps it. */
+export const configurationMeta = {
+  anyOf: [
+    ref("KubeletConfiguration"),
+    {
+      type: "object",
+      description: "as the kubelet's /configz answers it",
+      required: ["kubeletconfig"],
+      properties: { kubeletconfig: ref("KubeletConfiguration") },
+    },
+  ],
+};
 /** Where a document holds the fields: a person is shown the place of one that is wrong. */
 export const configurationPath = (document: unknown): readonly string[] =>
   ((document as Configz)?.kubeletconfig ?? undefined) === undefined ? [] : ["kubeletconfig"];

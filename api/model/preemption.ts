@@ -8,7 +8,6 @@ import { type KindSpec, PLAIN, type PodPart } from "./kind-spec.ts";
 import { LIMITS } from "./limits.ts";
 import { managersAssigned } from "./managers.ts";
 import { isObject } from "./own.ts";
-import { pod as podSchema } from "./pod.ts";
 import { ok, type Result } from "./result.ts";
 
 /** A resource that is short (thousandths of a CPU, else whole units), or a predicate that nobody's end can help. */
@@ -46,13 +45,14 @@ const failureReason = reasonMembers.transform((r, ctx): FailureReason => {
 const listOfReasons = <S extends z.ZodType>(reason: S) => z.array(reason).max(LIMITS.resourcesPerList);
 const failureReasons = listOfReasons(failureReason);
 const OF_RESOURCE = ["resourceName", "requested", "used", "capacity"] as const;
-const ask = podAskForm(podSchema).extend({
+const ask = podAskForm("Pod").extend({
   failureReasons: optional(
     listOfReasons(
-      oneOfForms(
-        reasonMembers,
-        { needs: OF_RESOURCE, lacks: ["predicateName"] },
-        { needs: ["predicateName"], lacks: OF_RESOURCE },
+      z.union(
+        oneOfForms(reasonMembers, [
+          { needs: OF_RESOURCE, lacks: ["predicateName"] },
+          { needs: ["predicateName"], lacks: OF_RESOURCE },
+        ]),
       ),
     ),
   ).describe("what the predicates failed with; absent: they are asked"),

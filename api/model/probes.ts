@@ -7,7 +7,7 @@ import { type KindSpec, PLAIN } from "./kind-spec.ts";
 import { LIMITS } from "./limits.ts";
 import { nearName } from "./near-name.ts";
 import { type Fields, fieldsOf } from "./own.ts";
-import { containersOf, type Pod, pod } from "./pod.ts";
+import { containersOf, type Pod } from "./pod.ts";
 import { PROBE_TYPES, type ProbeType, podProbe } from "./probe.ts";
 import { MAX_OUTCOMES, OUTCOME_WORDS, PROBES_REASONS, parseOutcomes, probesDecision } from "./probes-decision.ts";
 import { PROBE_FIELD, probesIssues } from "./probes-issues.ts";
@@ -114,10 +114,9 @@ const rest = z.strictObject({
 });
 /** The pod whose probes are run dry, and the answers that they get: items of `parseOutcomes`, of which every container has its own copy. */
 export type ProbesAsk = PodAsk & Readonly<z.output<typeof rest>>;
-/** A pod whose probes an API server takes, which `probesIssues` checks. */
-export const probedPod = pod.clone();
-const ask = rest.extend({
-  ...podAskForm(probedPod).shape,
+const ask = z.strictObject({
+  ...podAskForm("ProbedPod").shape,
+  ...rest.shape,
   outcomes: optional(z.union([script, byType])).describe(
     "what attempts are answered, of all types or by type; absent: always ok",
   ),
@@ -128,12 +127,12 @@ export function decodeProbesAsk(input: unknown, at = "ask"): Result<ProbesAsk, r
   if (input !== undefined && input !== null && !isByType(input)) {
     return err([{ path: at, message: 'expected an object such as {"pod": {...}, "outcomes": "ok,fail*3"}' }]);
   }
-  const { pod: posted, ...others } = (input ?? {}) as { readonly pod?: unknown };
-  const asked = decodePodAsk({ pod: posted }, at);
+  const { pod, ...others } = (input ?? {}) as { readonly pod?: unknown };
+  const asked = decodePodAsk({ pod }, at);
   const parsed = decodeForm(rest, others, at);
   if (!asked.ok || !parsed.ok) return err([asked, parsed].flatMap((read) => (read.ok ? [] : read.error)));
   const found = [
-    ...unknownProbeFields(posted, joinPath(at, ["pod"])),
+    ...unknownProbeFields(pod, joinPath(at, ["pod"])),
     ...issuesOfPod(asked.value.pod, parsed.value.container, at),
   ];
   return found.length > 0 ? err(found) : ok({ ...asked.value, ...parsed.value });

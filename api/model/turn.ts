@@ -1,17 +1,19 @@
 import * as z from "zod";
-import { text } from "./fields.ts";
+import { optional, text } from "./fields.ts";
 import { LIMITS } from "./limits.ts";
 import { PARTS, type Snapshot } from "./snapshot.ts";
 
+const entry = z.unknown().meta({ type: "object" });
 /** Entries of a list that the history's node has already, each under its key. */
 const changesOf = (most: number) =>
   z.strictObject({
-    /** Each takes the place of the one with its key, or is new: then it comes last. */
-    upsert: z.array(z.unknown()).max(most).optional(),
-    /** Keys of entries that are gone. */
-    remove: z.array(text).max(most).optional(),
-    /** The keys of all entries in their order, where that is not the one that results by itself. */
-    order: z.array(text).max(most).optional(),
+    upsert: optional(z.array(entry).max(most)).describe(
+      "each in the place of the one with its key, or new: then it comes last",
+    ),
+    remove: optional(z.array(text).max(most)).describe("keys of those that are gone"),
+    order: optional(z.array(text).max(most)).describe(
+      "all keys in their order, where it is another than results by itself",
+    ),
   });
 export type ListChanges = z.output<ReturnType<typeof changesOf>>;
 
@@ -32,15 +34,15 @@ export type ChangedByEntry = (typeof CHANGED_BY_ENTRY)[number];
 
 /** Changes against the snapshot that a turn begins with. No part is named twice. */
 export const snapshotChanges = z.strictObject({
-  /** Parts of the snapshot that are another; null: the part is gone. */
-  set: z.partialRecord(z.enum(PARTS), z.unknown()).optional(),
-  /** Merge patches (RFC 7396) of parts. */
-  merge: z.partialRecord(z.enum(MERGED_PARTS), z.unknown()).optional(),
-  /** By uid; of a mirror pod by its annotation `kubernetes.io/config.mirror`, which serves as uid. */
-  pods: changesOf(LIMITS.pods).optional(),
-  /** Those of the part `runtime`, by id. */
-  containers: changesOf(LIMITS.runtimeContainers).optional(),
-  images: changesOf(LIMITS.images).optional(),
+  set: optional(z.partialRecord(z.enum(PARTS), z.unknown())).describe(
+    "parts of a NodeSnapshot that are another, each whole; null: it is gone",
+  ),
+  merge: optional(z.partialRecord(z.enum(MERGED_PARTS), entry)).describe("merge patches (RFC 7396) of parts"),
+  pods: optional(changesOf(LIMITS.pods)).describe(
+    "by uid; of a mirror pod by its annotation kubernetes.io/config.mirror",
+  ),
+  containers: optional(changesOf(LIMITS.runtimeContainers)).describe("of the part runtime, by id"),
+  images: optional(changesOf(LIMITS.images)).describe("of the part runtime, by id"),
 });
 export type SnapshotChanges = z.output<typeof snapshotChanges>;
 

@@ -1,10 +1,12 @@
+import * as z from "zod";
 import { decodeAsk, decodeFacts } from "../model/asks.ts";
 import { type AskOf, EXPLAIN, type Explain, type Facts, isKind, KINDS, type Kind } from "../model/decision.ts";
-import { isVersion, VERSION_FORM } from "../model/fields.ts";
+import { optional } from "../model/fields.ts";
+import { ref } from "../model/json-schema.ts";
 import { REMEMBERING } from "../model/kinds.ts";
 import { meantText } from "../model/near-name.ts";
 import { err, ok, type Result } from "../model/result.ts";
-import { knownVersion } from "../profiles/index.ts";
+import { idText, readBody, versionText } from "./body-form.ts";
 import { inputProblem, invalid, type Problem, problem } from "./problem.ts";
 
 /** The body of `POST /v1/decisions/{kind}`, its snapshot not decoded yet. */
@@ -20,11 +22,30 @@ export interface DecisionRequest extends Ask {
   readonly record: boolean;
 }
 
-const FIELDS: ReadonlySet<string> = new Set(["snapshot", "snapshotId", "ask", "explain", "kubeletVersion"]);
-const FIELDS_OF_LINE: ReadonlySet<string> = new Set([...FIELDS, "kind", "record"]);
-/** The form of the ids of decisions and of snapshots. */
-export const ID = /^[0-9a-f]{32}$/;
-export const isId = (text: string): boolean => ID.test(text);
+/** A member of several requests. */
+export const kubeletVersion = optional(versionText).describe(
+  "the kubelet to answer as where the snapshot's node tells no version, which counts before it; absent: the newest",
+);
+/** The body of `POST /v1/decisions/{kind}`. What may be asked depends on the kind. */
+export const decisionForm = z.strictObject({
+  snapshot: optional(z.unknown()).meta(ref("NodeSnapshot")),
+  snapshotId: optional(
+    idText("must be an id that PUT /v1/nodes/NODE/snapshot or a decision answered: 32 hex digits"),
+  ).describe("one that the history holds"),
+  ask: optional(z.unknown()),
+  explain: z
+    .enum(EXPLAIN, `must be one of ${EXPLAIN.join(", ")}`)
+    .default("reasons")
+    .describe(
+      "reasons: of every value, and of what was left unset; full: the same for kinds that weigh no alternatives",
+    ),
+  kubeletVersion,
+});
+/** A line of a batch. */
+export const lineForm = decisionForm.extend({
+  kind: optional(z.unknown()),
+  record: z.boolean("must be true or false").default(true).describe("false: it is answered, and nothing is recorded"),
+});
 
 export function unknownKind(kind: string): Result<never, Problem> {
   const meant = meantText(kind, KINDS);
@@ -35,64 +56,32 @@ export function unknownKind(kind: string): Result<never, Problem> {
 
 /** `kind` is the route's; null in a batch, where the line names it. */
 export function decisionRequest(input: unknown, kind: Kind | null): Result<DecisionRequest, Problem> {
-  if (typeof input !== "object" || input === null || Array.isArray(input)) {
-    return invalid("$", 'expected an object such as {"snapshot": {...}}');
-  }
-  const body = input as Readonly<Record<string, unknown>>;
-  const fields = kind === null ? FIELDS_OF_LINE : FIELDS;
-  for (const name in body) if (!fields.has(name)) return unknownField(name, fields);
-  const kindOf = kind === null ? kindIn(body["kind"]) : ok(kind);
+  const body = readBody(kind === null ? lineForm : decisionForm, input, '{"snapshot": {...}}');
+  if (!body.ok) return body;
+  const {
+    kind: named,
+    record = true,
+    snapshot,
+    snapshotId = null,
+    ask,
+    explain,
+    kubeletVersion = null,
+  } = body.value as z.output<typeof lineForm>;
+  const kindOf = kind === null ? kindIn(named) : ok(kind);
   if (!kindOf.ok) return kindOf;
-  const { snapshot, snapshotId, ask, explain = "reasons", record } = body;
-  if (!isExplain(explain)) return invalid("explain", `must be one of ${EXPLAIN.join(", ")}`);
-  if (record !== undefined && record !== null && typeof record !== "boolean")
-    return invalid("record", "must be true or false");
-  const version = versionIn(body);
-  if (!version.ok) return version;
   const asked = readAsk(kindOf.value, ask);
   if (!asked.ok) return asked;
-  const hasSnapshot = snapshot !== undefined && snapshot !== null;
-  const hasId = snapshotId !== undefined && snapshotId !== null;
-  if (hasSnapshot === hasId) {
-    return invalid("snapshot", `exactly one of snapshot and snapshotId is needed, found ${hasId ? "both" : "neither"}`);
+  if ((snapshot === undefined) === (snapshotId === null)) {
+    const found = snapshotId === null ? "neither" : "both";
+    return invalid("snapshot", `exactly one of snapshot and snapshotId is needed, found ${found}`);
   }
-  const { value: kubeletVersion } = version;
-  const request = { kind: kindOf.value, snapshot, ...asked.value, explain, kubeletVersion, record: record !== false };
-  if (!hasId) return ok({ ...request, snapshotId: null });
-  if (typeof snapshotId !== "string" || !isId(snapshotId)) {
-    return invalid(
-      "snapshotId",
-      "must be an id that PUT /v1/nodes/NODE/snapshot or a decision answered: 32 hex digits",
-    );
-  }
-  return ok({ ...request, snapshotId });
+  return ok({ kind: kindOf.value, snapshot, ...asked.value, explain, kubeletVersion, record, snapshotId });
 }
-
-/** The `kubeletVersion` of a request's body; null: it has none. */
-export function versionIn({ kubeletVersion }: Readonly<Record<string, unknown>>): Result<string | null, Problem> {
-  if (kubeletVersion === undefined || kubeletVersion === null) return ok(null);
-  if (typeof kubeletVersion === "string" && isVersion(kubeletVersion)) return ok(kubeletVersion);
-  return invalid("kubeletVersion", VERSION_FORM);
-}
-
-/** The same of a version that must be one of those known here, since nobody would see that a neighbour answered. */
-export function knownVersionIn(body: Readonly<Record<string, unknown>>): Result<string | null, Problem> {
-  const named = versionIn(body);
-  if (!named.ok || named.value === null) return named;
-  const known = knownVersion("kubeletVersion", named.value);
-  return known.ok ? named : err(inputProblem([known.error]));
-}
-
-const isExplain = (value: unknown): value is Explain => (EXPLAIN as readonly unknown[]).includes(value);
 
 function kindIn(kind: unknown): Result<Kind, Problem> {
   if (typeof kind !== "string") return invalid("kind", `every line names its kind, one of ${KINDS.join(", ")}`);
   return isKind(kind) ? ok(kind) : unknownKind(kind);
 }
-
-/** A misspelt field would change what is meant, so it is not ignored here. */
-export const unknownField = (name: string, fields: ReadonlySet<string>): Result<never, Problem> =>
-  invalid(name.slice(0, 64), `there is no such field; the fields are ${[...fields].join(", ")}`);
 
 /** The question to a kind, beside the snapshot. */
 export interface Ask {

@@ -256,6 +256,7 @@ export function badUpgrades(of: Of): void {
     [{ to: "1.37", since: "yesterday" }, "since", /RFC 3339 .* or a duration back from now such as 12h or 7d$/],
     [{ to: "1.37", since: "1h", until: "2h" }, "since", /is later than until \(2h\)/],
     [{ to: "1.37", since: SINCE, limit: 0 }, "limit", /from 1 to 1000/],
+    [{ to: "1.37", from: "1.36", kubeletConfiguration: {}, limit: "ten" }, "limit", /from 1 to 1000/],
     [{ to: "1.37", pageToken: "x" }, "pageToken", /./],
     [{ to: "1.37", from: "1.36", kubeletArgs: {} }, "kubeletArgs", /expected a list/],
     [{ to: "1.37", kubeletDropIns: [{ file: "", document: {} }] }, "kubeletDropIns[0]", /expected \{"file"/],

@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { ROUTES } from "../../http/index.ts";
-import { componentName } from "../../http/openapi/input-schemas.ts";
 import { openApi } from "../../http/openapi/contract.ts";
+import { componentName } from "../../http/openapi/input-schemas.ts";
 import { KINDS, REFUSAL_CODES, VERDICTS } from "../../model/decision.ts";
 import { type JsonSchema, type JsonSchemas, NULL, ref, strictObject } from "../../model/json-schema.ts";
 import { caseFileForm } from "../test/case-file.ts";

@@ -10,7 +10,7 @@ import { askSchemas } from "./ask-schemas.ts";
 import { inputSchemas, jsonSchema, type SchemaToMake } from "./input-schemas.ts";
 import type { Operation } from "./operation.ts";
 import { OPERATIONS } from "./operations.ts";
-import { REQUEST_SCHEMAS } from "./request-schemas.ts";
+import { requestSchemas } from "./request-schemas.ts";
 
 /** Where what an operation answers leads. */
 interface Link {
@@ -182,7 +182,6 @@ function answerSchemas(): readonly SchemaToMake[] {
   return Object.entries(ANSWERS).map(([name, schema]) => [name, () => jsonSchema(schema, "output", names, name)]);
 }
 
-const requestSchemas = (): readonly SchemaToMake[] => Object.entries(REQUEST_SCHEMAS).map(([n, s]) => [n, () => s]);
 function linksOf(route: Route, routes: Routes): JsonSchema | undefined {
   const links = LINKS[nameOf(route)];
   if (links === undefined) return undefined;

@@ -2,9 +2,9 @@ import * as z from "zod";
 import { assignments } from "../../model/assignments.ts";
 import { doneList } from "../../model/container-gc.ts";
 import { nodeResourceList, observedResourceList, resourceList } from "../../model/fields.ts";
-import { COUNT, type JsonSchema, type JsonSchemas, ref } from "../../model/json-schema.ts";
+import { COUNT, type JsonSchema, type JsonSchemas, ref, strictObject } from "../../model/json-schema.ts";
 import { REMEMBERING, specOf } from "../../model/kinds.ts";
-import { kubeletConfiguration } from "../../model/kubelet-configuration.ts";
+import { configurationMeta, kubeletConfiguration } from "../../model/kubelet-configuration.ts";
 import { LIMITS } from "../../model/limits.ts";
 import { devices, machine } from "../../model/machine.ts";
 import { movedHeader, movedRow } from "../../model/moved-row.ts";
@@ -12,9 +12,9 @@ import { outcomesPosted } from "../../model/outcome.ts";
 import { node } from "../../model/placement.ts";
 import { container, containerStatus, pod } from "../../model/pod.ts";
 import { podProbe } from "../../model/probe.ts";
-import { probedPod } from "../../model/probes.ts";
 import { runtime } from "../../model/runtime.ts";
 import { cgroup, snapshot } from "../../model/snapshot.ts";
+import { snapshotChanges } from "../../model/turn.ts";
 import { stats } from "../../model/units.ts";
 import { resultsReport } from "../results.ts";
 import { PROBED_POD } from "./probed-pod.ts";
@@ -100,24 +100,12 @@ const NAMES: ReadonlyMap<unknown, string> = new Map<unknown, string>([
   ...NAMED.map(([name, schema]) => [schema, name] as const),
   ...FACTS.map(([name, form]) => [form, name] as const),
   [doneList, "RemovalsDone"],
-  [probedPod, "ProbedPod"],
+  [snapshotChanges, "SnapshotChanges"],
 ]);
 
-/** A KubeletConfiguration, alone or as /configz wraps it. */
-export const CONFIGURATION: JsonSchema = {
-  anyOf: [
-    ref("KubeletConfiguration"),
-    {
-      type: "object",
-      description: "as the kubelet's /configz answers it",
-      required: ["kubeletconfig"],
-      properties: { kubeletconfig: ref("KubeletConfiguration") },
-    },
-  ],
-};
 /** Schemas whose objects may also come in another form. */
 const FORMS: JsonSchemas = {
-  KubeletConfiguration: CONFIGURATION,
+  KubeletConfiguration: configurationMeta,
   Machine: { anyOf: [ref("Machine"), ref("MachineInfo")] },
 };
 
@@ -133,6 +121,7 @@ export function jsonSchema(
     unrepresentable: "any",
     reused: "inline",
     override: ({ zodSchema, jsonSchema: made, path }) => {
+      if (io === "input" && zodSchema._zod.def.type === "record") nameMembers(made as Record<string, unknown>);
       const name = names.get(zodSchema);
       if (name === undefined || (name === self && path.length === 0)) return;
       for (const key of Object.keys(made)) delete (made as Record<string, unknown>)[key];
@@ -140,6 +129,17 @@ export function jsonSchema(
     },
   });
   return json;
+}
+/** A map whose keys are some words is an object that may have these members. */
+function nameMembers(made: Record<string, unknown>): void {
+  const { propertyNames, additionalProperties, required } = made;
+  const names = (propertyNames as JsonSchema | undefined)?.["enum"];
+  if (!Array.isArray(names) || required !== undefined) return;
+  delete made["propertyNames"];
+  Object.assign(
+    made,
+    strictObject(Object.fromEntries(names.map((name) => [name, additionalProperties as JsonSchema]))),
+  );
 }
 /** Members by which another form is known: with one of them it is read as that. */
 const OF_OTHER_FORMS: Readonly<Record<string, JsonSchemas>> = {
@@ -231,6 +231,8 @@ export function inputSchemas(): readonly SchemaToMake[] {
     // facts are complete: none of their fields is absent
     ...FACTS.map(([name, form = z.null()]): SchemaToMake => [name, () => jsonSchema(form, "input", NAMES, name)]),
     ["ProbedPod", () => PROBED_POD],
+    // a null in it takes a part away
+    ["SnapshotChanges", () => jsonSchema(snapshotChanges, "input", NAMES, "SnapshotChanges")],
     ["OutcomesPosted", () => inputSchema(outcomesPosted)],
     ["HistoryLine", () => jsonSchema(z.union([movedHeader, movedRow]), "input", NAMES)],
     ["ResultsReport", () => jsonSchema(resultsReport, "input", NAMES)],

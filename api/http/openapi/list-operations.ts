@@ -7,11 +7,10 @@ import { ADMITTED, REMOVING_KINDS } from "../../model/kinds.ts";
 import { LIMITS } from "../../model/limits.ts";
 import { KNOWN_VERSION_PATTERN } from "../../profiles/index.ts";
 import { ASKED_VERSION, FLEET_SORTS, SHOWS } from "../../service/fleet.ts";
-import { DEFAULT_PAGE } from "../decision-list.ts";
+import { DEFAULT_PAGE, timeOrAgoMeta as TIME_OR_AGO } from "../decision-list.ts";
 import { MAX_HOURS, ORDERS, PRESSURES } from "../fleet.ts";
 import { MAX_CSV_ROWS } from "../route.ts";
 import { node, type Operation, query } from "./operation.ts";
-import { TIME_OR_AGO } from "./request-schemas.ts";
 
 export const AGO = "an RFC 3339 time, or a duration back from now such as 12h or 7d";
 export const since = query("since", `Removed then or later: ${AGO}`, TIME_OR_AGO);

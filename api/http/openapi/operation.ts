@@ -1,7 +1,9 @@
 import { SNAPSHOT } from "../../documents/kind-examples.ts";
 import { REFUSAL_CODES } from "../../model/decision.ts";
+import { timestampMeta } from "../../model/fields.ts";
 import type { JsonSchema } from "../../model/json-schema.ts";
 import { MOVED_FORMAT } from "../../model/moved-row.ts";
+import { ID as ID_FORM } from "../../service/body-form.ts";
 import type { ProblemCode } from "../../service/problem.ts";
 import type { AnswerName } from "./answers.ts";
 
@@ -77,6 +79,9 @@ export const BODY: readonly ProblemCode[] = [
   "unsupported_encoding",
 ];
 export const REFUSALS: readonly ProblemCode[] = REFUSAL_CODES;
+
+export const ID: JsonSchema = { type: "string", pattern: ID_FORM.source };
+export const TIME: JsonSchema = { type: "string", ...timestampMeta };
 
 /** Small and whole: each may be posted as it is, which a test does. */
 export const DECISION = { snapshot: SNAPSHOT, explain: "reasons" } as const;

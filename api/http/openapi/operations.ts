@@ -7,7 +7,7 @@ import { MAX_LIMIT, MAX_MARGIN_PERCENT, USUAL_LIMIT } from "../../service/advise
 import { USUAL_MARGIN_PERCENT, USUAL_PERCENTILE } from "../../service/advise/reserves.ts";
 import { USUAL_EXPORTED } from "../../service/export-page.ts";
 import { MAX_TOUCHED } from "../../service/lint-touched.ts";
-import { DEFAULT_PAGE } from "../decision-list.ts";
+import { DEFAULT_PAGE, timeOrAgoMeta as TIME_OR_AGO } from "../decision-list.ts";
 import { MAX_MOVED_ROWS } from "../moving.ts";
 import {
   AGO,
@@ -25,6 +25,7 @@ import {
   BODY,
   DECISION,
   decisionId,
+  ID,
   idempotencyKey,
   json,
   LINT,
@@ -38,11 +39,11 @@ import {
   REPLAY,
   REPLAY_HISTORY,
   results,
+  TIME,
   TURN,
   UPGRADE,
   WHY,
 } from "./operation.ts";
-import { ID, TIME, TIME_OR_AGO } from "./request-schemas.ts";
 
 const AGREEMENT_OPERATIONS: Readonly<Record<string, Operation>> = {
   "POST /v1/nodes/:node/outcomes": {

@@ -1,8 +1,12 @@
+import * as z from "zod";
 import { issuesOf } from "../../model/decode.ts";
+import { optional } from "../../model/fields.ts";
+import { ref } from "../../model/json-schema.ts";
 import { isObject } from "../../model/own.ts";
 import { err, ok, type Result } from "../../model/result.ts";
 import { type SnapshotChanges, snapshotChanges } from "../../model/turn.ts";
-import { type DecisionRequest, decisionRequest, isId, unknownField } from "../decision-request.ts";
+import { idText, readBody } from "../body-form.ts";
+import { type DecisionRequest, decisionRequest, lineForm } from "../decision-request.ts";
 import { inputProblem, invalid, type Problem } from "../problem.ts";
 
 /** A decision that a turn asks for, and the id of the one that the caller has kept of it; null: none. */
@@ -15,52 +19,55 @@ export interface TurnRequest {
   readonly asks: readonly TurnAsk[];
 }
 
-const FIELDS: ReadonlySet<string> = new Set(["base", "changes", "snapshot", "decisions"]);
 /** Each kind has its place, and some are asked of several pods. */
 export const MAX_ASKS = 64;
-const given = (value: unknown): boolean => value !== undefined && value !== null;
-const changesOrNone = snapshotChanges.nullish();
+const notAsks = `must be a list of at most ${MAX_ASKS} decisions such as {"kind": "cgroups"}`;
+export const turnForm = z.strictObject({
+  base: optional(idText("must be the snapshotId that an earlier turn answered: 32 hex digits")).describe(
+    "the snapshotId that the last turn answered",
+  ),
+  changes: optional(snapshotChanges).describe("what is not as it was; nothing may be named twice"),
+  snapshot: optional(z.unknown().meta(ref("SnapshotOfNode"))),
+  decisions: optional(z.array(z.unknown(), notAsks).max(MAX_ASKS, notAsks)).describe(
+    "answered in this order; without any the snapshot is only stored",
+  ),
+});
+const holds = optional(idText("must be the id of a decision: 32 hex digits")).describe(
+  "of the decision that the caller has kept",
+);
+/** A decision that a turn asks for, about the turn's snapshot. */
+export const askForm = lineForm.omit({ snapshot: true, snapshotId: true }).extend({ holds });
 
 /** Errors: the first place that is wrong. Nothing of the node is known here. */
 export function turnRequest(input: unknown): Result<TurnRequest, Problem> {
-  if (typeof input !== "object" || input === null || Array.isArray(input))
-    return invalid("$", 'expected an object such as {"snapshot": {...}, "decisions": [{"kind": "cgroups"}]}');
-  const body = input as Readonly<Record<string, unknown>>;
-  for (const name in body) if (!FIELDS.has(name)) return unknownField(name, FIELDS);
-  const { base, changes, snapshot, decisions } = body;
+  const body = readBody(turnForm, input, '{"snapshot": {...}, "decisions": [{"kind": "cgroups"}]}');
+  if (!body.ok) return body;
+  const { base, changes, snapshot, decisions = [] } = body.value;
   const asks = asksIn(decisions);
   if (!asks.ok) return asks;
-  if (given(snapshot) === given(base)) {
-    const found = given(base) ? "both" : "neither";
-    return invalid("snapshot", `exactly one of snapshot and base is needed, found ${found}`);
+  if (base !== undefined && snapshot === undefined)
+    return ok({ from: { base, changes: changes ?? {} }, asks: asks.value });
+  if (snapshot !== undefined && base === undefined) {
+    if (changes === undefined) return ok({ from: { snapshot }, asks: asks.value });
+    return invalid("changes", "a whole snapshot has no changes: name a base, or leave them out");
   }
-  if (given(snapshot)) {
-    if (given(changes)) return invalid("changes", "a whole snapshot has no changes: name a base, or leave them out");
-    return ok({ from: { snapshot }, asks: asks.value });
-  }
-  if (typeof base !== "string" || !isId(base))
-    return invalid("base", "must be the snapshotId that an earlier turn answered: 32 hex digits");
-  const read = changesOrNone.safeParse(changes);
-  if (!read.success) return err(inputProblem(issuesOf(read.error, changes, "changes")));
-  return ok({ from: { base, changes: read.data ?? {} }, asks: asks.value });
+  const found = base === undefined ? "neither" : "both";
+  return invalid("snapshot", `exactly one of snapshot and base is needed, found ${found}`);
 }
 
-function asksIn(decisions: unknown): Result<readonly TurnAsk[], Problem> {
-  const listed: unknown = decisions ?? [];
-  if (!Array.isArray(listed) || listed.length > MAX_ASKS)
-    return invalid("decisions", `must be a list of at most ${MAX_ASKS} decisions such as {"kind": "cgroups"}`);
+function asksIn(decisions: readonly unknown[]): Result<readonly TurnAsk[], Problem> {
   const asks: TurnAsk[] = [];
-  for (const [i, posted] of listed.entries()) {
+  for (const [i, posted] of decisions.entries()) {
     const at = `decisions[${i}]`;
     if (!isObject(posted)) return invalid(at, 'must be an object such as {"kind": "cgroups"}');
-    const { holds, ...rest } = posted;
+    const { holds: held, ...rest } = posted;
     for (const name of ["snapshot", "snapshotId"] as const)
       if (name in rest) return invalid(`${at}.${name}`, "the turn has one snapshot for all of its decisions");
-    if (given(holds) && (typeof holds !== "string" || !isId(holds)))
-      return invalid(`${at}.holds`, "must be the id of a decision: 32 hex digits");
+    const id = holds.safeParse(held ?? undefined);
+    if (!id.success) return err(inputProblem(issuesOf(id.error, held, `${at}.holds`)));
     const read = decisionRequest({ ...rest, snapshot: {} }, null);
     if (!read.ok) return err(placed(read.error, at));
-    asks.push({ ...read.value, holds: (holds ?? null) as string | null });
+    asks.push({ ...read.value, holds: id.data ?? null });
   }
   return ok(asks);
 }

@@ -4,7 +4,7 @@ import { decisionSeen, type Exchange, queryOf, unknownDecision } from "../../htt
 import type { Kind } from "../../model/decision.ts";
 import { ok, type Result } from "../../model/result.ts";
 import type { Reply } from "../../ports.ts";
-import { isId } from "../../service/decision-request.ts";
+import { isId } from "../../service/body-form.ts";
 import { historyProblem, type Problem } from "../../service/problem.ts";
 import { type Recorded, recordedAnswer } from "../../service/replay/parsed.ts";
 import { type ReplayAnswer, replayAnswer } from "../../service/replay/replay-answer.ts";

@@ -10,7 +10,7 @@ import { ok, type Result } from "../../model/result.ts";
 import { profileOf } from "../../profiles/index.ts";
 import type { Profile } from "../../profiles/profile.ts";
 import { unknownFields } from "../../profiles/unknown-fields.ts";
-import { isId } from "../../service/decision-request.ts";
+import { isId } from "../../service/body-form.ts";
 import { type Problem, problem } from "../../service/problem.ts";
 import { emptyGiven, type FormFault, type Given, TEXT_FIELDS, type TextField } from "./fields.ts";
 import { documentOf } from "./posted-documents.ts";

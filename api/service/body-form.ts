@@ -1,0 +1,45 @@
+import * as z from "zod";
+import { issuesOf } from "../model/decode.ts";
+import { VERSION_FORM, VERSION_PATTERN } from "../model/fields.ts";
+import { isObject } from "../model/own.ts";
+import { err, ok, type Result } from "../model/result.ts";
+import { KNOWN_VERSION_PATTERN, knownVersion } from "../profiles/index.ts";
+import { inputProblem, invalid, type Problem } from "./problem.ts";
+
+/** The form of the ids of decisions and of snapshots. */
+export const ID = /^[0-9a-f]{32}$/;
+export const isId = (text: string): boolean => ID.test(text);
+/** An id, with words of its own for what is none. */
+export const idText = (fault: string) => z.string(fault).regex(ID, fault);
+/** A kubelet's version. */
+export const versionText = z.string(VERSION_FORM).regex(new RegExp(VERSION_PATTERN), VERSION_FORM);
+/** The same of one that must be known here, since nobody would see that a neighbour answered. */
+export const knownVersionText = z
+  .string(VERSION_FORM)
+  .superRefine((text, ctx) => {
+    const known = knownVersion("", text);
+    if (!known.ok) ctx.addIssue({ code: "custom", message: known.error.message });
+  })
+  .meta({ pattern: KNOWN_VERSION_PATTERN });
+
+/**
+ * Checks a request's body by its form, whose members tell their faults in words of their own; a null counts as absent. `example`: of
+ * such a body. Errors: that it is no object, the first field that there is not, or the first fault of each member.
+ */
+export function readBody<S extends z.ZodRawShape>(
+  form: z.ZodObject<S>,
+  body: unknown,
+  example: string,
+): Result<z.output<z.ZodObject<S>>, Problem> {
+  if (!isObject(body)) return invalid("$", `expected an object such as ${example}`);
+  for (const name in body) if (!Object.hasOwn(form.shape, name)) return unknownField(name, Object.keys(form.shape));
+  const given = Object.fromEntries(Object.entries(body).filter(([, member]) => member !== null));
+  const read = form.safeParse(given);
+  if (read.success) return ok(read.data);
+  const issues = issuesOf(read.error, given, "");
+  return err(inputProblem(issues.filter(({ path }, i) => issues.findIndex((one) => one.path === path) === i)));
+}
+
+/** A misspelt field would change what is meant, so it is not ignored here. */
+const unknownField = (name: string, fields: readonly string[]): Result<never, Problem> =>
+  invalid(name.slice(0, 64), `there is no such field; the fields are ${fields.join(", ")}`);
