@@ -89,7 +89,7 @@ export interface OffThread {
   report(bytes: Uint8Array, signal: AbortSignal): Promise<Result<Report, Problem>> | null;
 }
 
-export const SCRIPT = "text/javascript; charset=utf-8";
+const SCRIPT = "text/javascript; charset=utf-8";
 
 const STYLE = "text/css; charset=utf-8";
 
@@ -173,7 +173,7 @@ export interface BodyDecoder {
 }
 
 /** How this platform keeps what it knows of nodes between their turns. */
-export interface NodeStates {
+interface NodeStates {
   /** Bytes of them all together, as a guess. */
   readonly maxBytes: number;
   /** How long what a node decides again and again may wait for the history: see `NodeTurnsPorts`. */

@@ -86,7 +86,7 @@ const mostThreads = (): number => Math.min(Math.max(1, availableParallelism() - 
 const MAX_STREAMS = 256;
 
 /** Why the API does not start. */
-export interface StartFailure {
+interface StartFailure {
   /** `usage`: what was asked for is not possible like this; `failed`: the history or the address cannot be used. */
   readonly code: "usage" | "failed";
   /** One line with what to do. */

@@ -27,7 +27,7 @@ export interface ApiResource {
 type Query = Readonly<Record<string, string>>;
 
 /** A list of any number of pages as one. */
-export interface ApiList {
+interface ApiList {
   /** From which a watch goes on. */
   readonly resourceVersion: string;
   readonly items: readonly Fields[];

@@ -19,7 +19,7 @@ export interface ClusterChange {
   /** For an event about a pod that is bound to a node: the pod as it is now, if it is there. */
   readonly involvedPod?: () => Fields | undefined;
 }
-export interface Follower {
+interface Follower {
   /** Every object that is there in the beginning, as added, and then each change, in the order of each resource. */
   onChange(change: ClusterChange): void;
   /** A resource has been listed for the first time: what is there was told. */

@@ -250,7 +250,7 @@ function withExecInfo(exec: Fields): Fields {
 }
 
 /** A plugin that asks a person, or hangs, must not hang the caller. */
-export const PLUGIN_TIMEOUT_MS = 60_000;
+const PLUGIN_TIMEOUT_MS = 60_000;
 
 /** Starts a plugin as client-node asks for it, with a limit of time. */
 export const spawnPlugin: typeof spawn = ((command: string, args: readonly string[], options: object) =>

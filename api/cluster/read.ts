@@ -45,7 +45,7 @@ export interface NodeDocuments {
   readonly missing: readonly MissingPart[];
 }
 /** A pod's documents, and those of its node. */
-export interface PodDocuments {
+interface PodDocuments {
   /** v1.Pod; null: it is gone, and its events are still there. */
   readonly pod: Fields | null;
   /** v1.List of the events about the pod. */

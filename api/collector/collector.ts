@@ -11,17 +11,17 @@ import { Outcomes, type SeenOutcome } from "./outcomes.ts";
 import { SnapshotSender } from "./snapshot-sender.ts";
 
 /** The collector's own log, a line when work begins and one when it ends. */
-export interface CollectorLog {
+interface CollectorLog {
   /** `fault` null: it is over. */
   onFault(about: FaultPlace, fault: string | null): void;
   /** Rights that are missing and were not told yet, each with who lacks it where that is known. */
   onMissingRights?(missing: readonly LackedRight[]): void;
 }
-export type LackedRight = Pick<ClusterFault, "rule" | "user">;
+type LackedRight = Pick<ClusterFault, "rule" | "user">;
 /** `api`: the API that gets everything; a node: one that is read or taken in part or not at all. */
 export type FaultPlace = FollowedResource | "api" | { readonly node: string };
 
-export interface CollectorOptions {
+interface CollectorOptions {
   readonly signal: AbortSignal;
   /** Each node is read, and its snapshot sent, once in this time, and soon after its pods changed. */
   readonly intervalMs: number;

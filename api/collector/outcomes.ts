@@ -11,7 +11,7 @@ import {
 import { ClaimsRead } from "./claims-read.ts";
 
 /** An outcome, and the node on which it was. */
-export interface NodeOutcome {
+interface NodeOutcome {
   readonly node: string;
   readonly outcome: Outcome;
 }

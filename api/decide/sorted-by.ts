@@ -1,5 +1,5 @@
 /** Fewer are sorted as fast by comparing. */
-export const MANY = 64;
+const MANY = 64;
 
 /**
  * Sorted by a whole number, and what is equal in it by `byRest`. Of many the numbers alone are sorted, each with its place

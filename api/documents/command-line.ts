@@ -1,9 +1,9 @@
 /** A word of a command line, and the line of the text that it stands in, from 1. */
-export interface Word {
+interface Word {
   readonly text: string;
   readonly line: number;
 }
-export interface CommandLine {
+interface CommandLine {
   /** From the first flag on, without the quotes that a shell takes away. */
   readonly args: readonly Word[];
   /** Variables in it that the text does not set: there may be flags in them. */

@@ -19,12 +19,12 @@ export type DecidingStore = Pick<Store, "getSnapshot" | "snapshotBytes" | "getDe
 /** The metrics that decisions count in. */
 export type Counts = Pick<Metrics, "decided" | "refused" | "recorded" | "historyFailed">;
 /** The ports that a decision is made and recorded with. */
-export type DecidingPorts = Pick<Ports, "now" | "log" | "evaluate" | "sha256" | "recordDecisions" | "offThread"> & {
+type DecidingPorts = Pick<Ports, "now" | "log" | "evaluate" | "sha256" | "recordDecisions" | "offThread"> & {
   readonly store: DecidingStore;
   readonly metrics: Counts;
 };
 
-export interface Asking {
+interface Asking {
   readonly ports: DecidingPorts;
   readonly caller: Caller;
   readonly requestId: string;

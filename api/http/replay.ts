@@ -156,7 +156,7 @@ function changeOf(
 const FIELD = "kubeletConfiguration";
 
 /** Looks at a change by itself, before it is tried on thousands of decisions. Errors: every fault with its place in the body. */
-export function checkedChange(change: Change): Result<Change, Problem> {
+function checkedChange(change: Change): Result<Change, Problem> {
   const snapshot = decodeSnapshot(changed({}, change));
   if (snapshot.ok) return ok(change);
   const { kubeletConfigurationPatch: patch } = change;

@@ -11,7 +11,7 @@ import { readJsonBody } from "./body.ts";
 import { decisionSeen, type Exchange, json, queryOf } from "./route.ts";
 
 /** How a step of a plan ended. */
-export const STEP_STATUSES = ["planned", "applied", "unchanged", "skipped", "failed", "rolled_back"] as const;
+const STEP_STATUSES = ["planned", "applied", "unchanged", "skipped", "failed", "rolled_back"] as const;
 /** Results that did something: a file that was as wanted already needed nothing. */
 const DONE: readonly string[] = ["planned", "applied"] satisfies (typeof STEP_STATUSES)[number][];
 const NOT_DONE: readonly string[] = ["failed", "rolled_back"] satisfies (typeof STEP_STATUSES)[number][];

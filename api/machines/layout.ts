@@ -2,7 +2,7 @@ import { parseCpuSet } from "../model/cpu-set.ts";
 import type { Machine } from "../model/machine.ts";
 
 /** Cores of one socket and NUMA node: the i-th of them has the i-th CPU of each list of `threads` (`["0-3", "32-35"]`). */
-export interface CoreGroup {
+interface CoreGroup {
   readonly socket: number;
   readonly numa: number;
   readonly threads: readonly string[];

@@ -2,11 +2,11 @@ import * as z from "zod";
 import { answerText, type Form, integer } from "./forms.ts";
 
 /** The two reservations of a KubeletConfiguration, and what a kubelet lets them hold. kubelet 1.36: parseResourceList. */
-export const RESERVE_FIELDS = ["kubeReserved", "systemReserved"] as const;
+const RESERVE_FIELDS = ["kubeReserved", "systemReserved"] as const;
 export type ReserveField = (typeof RESERVE_FIELDS)[number];
 
 /** Notes for the reader of an advice: what was not measured, and what the figures do not tell. */
-export const ADVICE_NOTES = [
+const ADVICE_NOTES = [
   "few-measurements",
   "short-span",
   "no-times",

@@ -108,4 +108,3 @@ export const assignments = z.object({
   dra_manager_state: optional(stateText),
   dra_health_state: optional(stateText),
 });
-export type Assignments = z.output<typeof assignments>;

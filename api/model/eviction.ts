@@ -32,7 +32,7 @@ export const EVICTION_CAUSES = [
 ] as const;
 export type PressureCondition = (typeof PRESSURE_CONDITIONS)[number];
 /** Where images and containers lie: on the kubelet's own disk, together on another, or each on its own. */
-export const FILE_SYSTEMS = ["one", "dedicated", "split"] as const;
+const FILE_SYSTEMS = ["one", "dedicated", "split"] as const;
 export type FileSystems = (typeof FILE_SYSTEMS)[number];
 
 export const NODE_RECLAIM = ["delete-unused-containers", "delete-unused-images"] as const;
@@ -197,7 +197,6 @@ const evictedPod = () =>
       .nullable(),
   });
 export type Eviction = Form<typeof evictedPod>;
-export type DisruptionTarget = NonNullable<Eviction["condition"]>;
 
 const rankedPod = () =>
   z.strictObject({

@@ -148,7 +148,7 @@ export const sortedRecord = <V extends z.ZodType>(key: z.ZodType<string, string>
     .meta({ maxProperties: most });
 
 /** How schemas tell of a quantity; that a text stands for too large an amount is beyond them. */
-export const quantityMeta = {
+const quantityMeta = {
   type: ["string", "number"],
   description: "a Kubernetes quantity: 500m, 1.5, 64Mi, 1e3",
   pattern: QUANTITY_PATTERN,
@@ -158,7 +158,7 @@ export const quantityMeta = {
 };
 const numberUpTo = (maximum: number) => ({ ...quantityMeta, maximum });
 /** The same of a schema. */
-export const resourceNameMeta = {
+const resourceNameMeta = {
   pattern: RESOURCE_NAME.source,
   not: { enum: Object.getOwnPropertyNames(Object.prototype).filter((name) => RESOURCE_NAME.test(name)) },
 };

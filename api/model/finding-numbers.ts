@@ -52,7 +52,7 @@ export const EVICTION_CAUSES = [
 ] as const;
 
 /** Why the kubelet calls a resize infeasible: a policy or a feature gate of the node, what the pod is, or the node's size. */
-export const RESIZE_CAUSES = [
+const RESIZE_CAUSES = [
   "capacity",
   "cpu-manager-policy",
   "memory-manager-policy",
@@ -66,7 +66,7 @@ export const RESIZE_CAUSES = [
 ] as const;
 
 /** Why the kubelet does not prepare a ResourceClaim, by its words. */
-export const CLAIM_CAUSES = [
+const CLAIM_CAUSES = [
   "not-made",
   "not-found",
   "not-allocated",

@@ -272,7 +272,7 @@ type Known = Pick<ImageGcFacts, "beganAtMs" | "records" | "removed">;
  * Checks that an answer's `next` was made without what is remembered here, forgotten or never known: the node is watched for
  * longer, an image was first seen earlier or last used later, one was collected more often.
  */
-export function knowsLess(next: Known, here: Known): boolean {
+function knowsLess(next: Known, here: Known): boolean {
   if (next.beganAtMs > here.beganAtMs || next.removed.length < here.removed.length) return true;
   const records = new Map(next.records.map((record) => [keyOf(record[0], record[3]), record]));
   const isForgotten = here.records.some(([id, firstMs, usedMs, handler]) => {

@@ -1,5 +1,5 @@
 /** Lines and columns count from 1. */
-export interface JsonFault {
+interface JsonFault {
   readonly line: number;
   readonly column: number;
   /** The text ends before it is whole. */

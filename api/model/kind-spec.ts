@@ -4,7 +4,7 @@ import type { InputIssue } from "./input-issue.ts";
 import { err, ok, type Result } from "./result.ts";
 
 /** Checks a part of what a caller posts and parses it once. Errors: every issue with its path. */
-export type Decode<A> = (input: unknown, at: string) => Result<A, readonly InputIssue[]>;
+type Decode<A> = (input: unknown, at: string) => Result<A, readonly InputIssue[]>;
 
 /** The question to a kind, beside the snapshot. */
 export interface AskSpec {
@@ -16,7 +16,7 @@ export interface AskSpec {
 }
 
 /** The facts that a kind remembers of a node: the `next` of its answer, which the next question holds as `ask.facts`. */
-export interface FactsSpec {
+interface FactsSpec {
   readonly form: z.ZodType;
   readonly decode: Decode<unknown>;
   /** True: a boot of the node ends them. Images lie on the disk, and what is learnt of them goes on. */
@@ -31,7 +31,7 @@ export interface FactsSpec {
 }
 
 /** The ways in which kinds differ for those who ask, serve and record. */
-export interface KindTraits {
+interface KindTraits {
   /**
    * The parts of pods that it looks at, each word with all before it. `nothing`: it is all the same whose pods are posted;
    * `requests`: those that decoding filled in are told; `overhead`: one of a RuntimeClass that is not known is among the answer's needs.

@@ -5,8 +5,8 @@ import type { InputIssue } from "./input-issue.ts";
 import { LIMITS } from "./limits.ts";
 
 const id = wholeNumber(0, 1_000_000);
-export const cpu = z.object({ cpu: id, core: id, socket: id, numa: id, uncoreCache: optional(id) });
-export const numaNode = z.object({
+const cpu = z.object({ cpu: id, core: id, socket: id, numa: id, uncoreCache: optional(id) });
+const numaNode = z.object({
   id,
   memoryBytes: optional(count),
   /** Page size (`2Mi`) -> number of pages. */

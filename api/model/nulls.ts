@@ -1,5 +1,5 @@
 /** Nothing that a decision reads lies deeper. */
-export const DEEPEST = 32;
+const DEEPEST = 32;
 
 /** A List tells by this member that it is one; Go writes an empty one as null. */
 const ITEMS = "items";

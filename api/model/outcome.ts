@@ -26,7 +26,7 @@ export type OutcomeKind = (typeof OUTCOME_KINDS)[number];
 export const isOutcomeKind = (s: string): s is OutcomeKind => (OUTCOME_KINDS as readonly string[]).includes(s);
 
 /** Where an outcome was seen. */
-export const SEEN_IN = ["pod-status", "event", "node-status", "image-list", "log"] as const;
+const SEEN_IN = ["pod-status", "event", "node-status", "image-list", "log"] as const;
 
 export const AGREEMENT_VERDICTS = ["agrees", "differs", "not-comparable"] as const;
 export type AgreementVerdict = (typeof AGREEMENT_VERDICTS)[number];
@@ -97,7 +97,7 @@ const imageName = z.strictObject({
 });
 
 /** One thing that a kubelet did, as a watch saw it. */
-export const outcome = z.discriminatedUnion("kind", [
+const outcome = z.discriminatedUnion("kind", [
   z.strictObject({
     kind: z.literal("admission"),
     ...ofPod,

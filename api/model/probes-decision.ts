@@ -78,7 +78,6 @@ const attempt = () =>
     outcome: z.enum(OUTCOME_WORDS).describe("as scripted"),
     tookMs: milliseconds,
   });
-export type ProbeAttempt = Form<typeof attempt>;
 const resultChange = () =>
   z.strictObject({ atMs: at(), containerId: containerId(), result: z.enum(["Unknown", "Success", "Failure"]) });
 export type ProbeResultChange = Form<typeof resultChange>;

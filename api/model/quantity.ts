@@ -46,7 +46,7 @@ const SUFFIXES = new Map<string, Suffix>([
 
 const UNIT = SUFFIXES.get("") as Suffix;
 
-export interface QuantityFault {
+interface QuantityFault {
   readonly code: "malformed" | "out_of_range";
   readonly message: string;
 }

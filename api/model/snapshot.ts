@@ -21,10 +21,9 @@ export const cgroup = z.object({
   /** Container id, without the runtime's prefix -> its cpuset.cpus as read. */
   cpusets: optional(sortedRecord(text, text, LIMITS.pods * LIMITS.containersPerPod)),
 });
-export type Cgroup = z.output<typeof cgroup>;
 
 /** The kubelet's managers' knowledge of their own life. */
-export const kubelet = z.object({
+const kubelet = z.object({
   /** When this kubelet started; what it learnt of plugins before is gone. */
   startedAt: optional(timestamp),
   /**

@@ -77,8 +77,6 @@ export type Stats = z.output<typeof stats>;
 declare const unit: unique symbol;
 type Unit<Name extends string> = number & { readonly [unit]: Name };
 
-/** Thousandths of a CPU. */
-export type MilliCpu = Unit<"MilliCpu">;
 /** Bytes; whole, and safe: |n| <= 2^53-1. */
 export type Bytes = Unit<"Bytes">;
 /** cpu.shares of cgroup v1, 2..262144. */
@@ -94,7 +92,6 @@ const whole = (n: number, name: string): number => {
   if (!Number.isSafeInteger(n)) throw new RangeError(`${name} must be a whole number, got ${n}`);
   return n;
 };
-export const milliCpu = (n: number): MilliCpu => whole(n, "MilliCpu") as MilliCpu;
 export const bytes = (n: number): Bytes => whole(n, "Bytes") as Bytes;
 export const cpuShares = (n: number): CpuShares => whole(n, "CpuShares") as CpuShares;
 export const cpuWeight = (n: number): CpuWeight => whole(n, "CpuWeight") as CpuWeight;

@@ -12,7 +12,7 @@ import { probesDecision } from "./probes-decision.ts";
 import { resizeDecision } from "./resize.ts";
 
 /** Where the kubelet, the scheduler or the runtime said something; an outcome is what a collector saw a kubelet do. */
-export const WORD_SOURCES = ["status", "condition", "container", "event", "outcome", "decision"] as const;
+const WORD_SOURCES = ["status", "condition", "container", "event", "outcome", "decision"] as const;
 const word = () =>
   z
     .strictObject({
@@ -110,7 +110,7 @@ export type StoryDecision = {
 }[DecisionName];
 export type ExcerptOf<K extends DecisionName> = Extract<StoryDecision, { readonly kind: K }>["excerpt"];
 
-export const CHANGE_CODES = [
+const CHANGE_CODES = [
   "fewer_pods_would_do",
   "smaller_pods_would_do",
   "lower_request_admits",
@@ -165,7 +165,7 @@ const next = () =>
 export type Next = Form<typeof next>;
 
 /** The documents that may be missing. */
-export const PIECES = [
+const PIECES = [
   "pod",
   "pods",
   "node",

@@ -1,8 +1,8 @@
 import pino from "pino";
 import type { Log } from "./log.ts";
 
-export type LogLevel = "silent" | "error" | "warn" | "info";
-export interface ClosableLog extends Log {
+type LogLevel = "silent" | "error" | "warn" | "info";
+interface ClosableLog extends Log {
   /** Writes out what waits. */
   flush(): void;
 }

@@ -3,7 +3,7 @@ import type { VersionNote } from "./note.ts";
 import type { Profile } from "./profile.ts";
 
 export const DIRECTIONS = ["upgrade", "downgrade", "none"] as const;
-export type Direction = (typeof DIRECTIONS)[number];
+type Direction = (typeof DIRECTIONS)[number];
 
 /** From one version to another, whether or not they have profiles. */
 export function directionOf(from: string, to: string): Direction {
@@ -11,7 +11,7 @@ export function directionOf(from: string, to: string): Direction {
   return steps > 0 ? "upgrade" : steps < 0 ? "downgrade" : "none";
 }
 
-export interface NoteBetween {
+interface NoteBetween {
   /** The version that began it. */
   readonly version: string;
   readonly note: VersionNote;

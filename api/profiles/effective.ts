@@ -121,7 +121,7 @@ export const GATES = [
   "TopologyManagerPolicyAlphaOptions",
   "TopologyManagerPolicyBetaOptions",
 ] as const;
-export type Gate = (typeof GATES)[number];
+type Gate = (typeof GATES)[number];
 
 /** Whether a feature gate is on; a gate that the configuration does not name has its default of the version. */
 export const gateOn = ({ profile, featureGates }: EffectiveConfiguration, gate: Gate): boolean =>

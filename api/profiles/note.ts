@@ -10,7 +10,7 @@ export interface NotedNode {
 }
 
 export const NOTE_TOPICS = ["flag", "file", "behaviour", "event", "metric"] as const;
-export type NoteTopic = (typeof NOTE_TOPICS)[number];
+type NoteTopic = (typeof NOTE_TOPICS)[number];
 
 interface NoteText {
   readonly what: string;

@@ -97,10 +97,10 @@ export interface FlagSpec {
   /** The end of what the kubelet prints where it is given; null: it is not deprecated. */
   readonly deprecated: string | null;
 }
-export type CommandLine = ReadonlyMap<string, FlagSpec>;
+type CommandLine = ReadonlyMap<string, FlagSpec>;
 
 /** The values of a kubelet's flags that are not given; no KubeletConfiguration has fields for these. */
-export interface FlagDefaults {
+interface FlagDefaults {
   readonly minimumContainerTTLMs: number;
   /** Dead containers that are kept; a negative number: all of them. */
   readonly maximumDeadContainersPerContainer: number;
@@ -108,7 +108,7 @@ export interface FlagDefaults {
 }
 
 /** How far an option of a resource manager's policy is: those that are not stable wait for a gate. */
-export type OptionLevels = Readonly<Record<string, "alpha" | "beta" | "stable">>;
+type OptionLevels = Readonly<Record<string, "alpha" | "beta" | "stable">>;
 
 /**
  * The newest form of the CPU and the memory manager's files: CPUs and memory of containers; with the gate PodLevelResourceManagers
@@ -255,7 +255,7 @@ export interface Words {
 }
 
 /** One minor version of the kubelet: all in which it differs from others. The oldest is written out, each later one says what changed. */
-export interface ProfileData {
+interface ProfileData {
   /** `1.36` */
   readonly version: string;
   /** `1.35` */

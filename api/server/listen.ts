@@ -12,7 +12,7 @@ import type { ProblemCode } from "../service/problem.ts";
 import { inTurns, type Turns } from "../service/turns.ts";
 import type { KeyPair } from "./tls.ts";
 
-export interface ListenOptions {
+interface ListenOptions {
   readonly host: string;
   /** 0: any free one. */
   readonly port: number;

@@ -82,7 +82,7 @@ export interface Threads {
   close(): Promise<void>;
 }
 
-export interface ThreadsOptions {
+interface ThreadsOptions {
   /** So many threads are there from the beginning, and stay. Default: none. */
   readonly least?: number;
   /** Null: no thread decides or answers routes. `connect`: see `History`; null: a thread writes its own store. */

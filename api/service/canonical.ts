@@ -28,7 +28,7 @@ export const idsWithPlace =
     (await placeOf(sha256, node)) + (await sha256(text)).slice(0, 24);
 
 /** A piece of a snapshot's text. */
-export interface Segment {
+interface Segment {
   readonly text: string;
   /** The object whose text it is; null: it is what stands between two of them. */
   readonly of: object | null;

@@ -185,7 +185,7 @@ export async function evaluation(
 const withVersion = (body: string, kubeletVersion: string | null): string =>
   kubeletVersion === null ? body : `${body.slice(0, -1)},"kubeletVersion":${JSON.stringify(kubeletVersion)}}`;
 
-export const nodeOf = (snapshot: Snapshot): string => snapshot.node?.metadata.name ?? NO_NODE;
+const nodeOf = (snapshot: Snapshot): string => snapshot.node?.metadata.name ?? NO_NODE;
 
 /** A status that is Unknown, as of a node whose kubelet does not answer, tells nothing. */
 function pressureOf({ node }: Snapshot): string | null {

@@ -104,7 +104,7 @@ function resumed(token: string, node: string | undefined): Result<Resume, StoreF
   );
 }
 
-export interface ExportRequest {
+interface ExportRequest {
   /** With a page token its times do not count, but those of the first page. */
   readonly part: ExportPart;
   /** At least 1. */

@@ -84,7 +84,7 @@ export const SILENT_MS = 15 * 60_000;
 /** A straight line through some minutes tells nothing of a time that is further off than this. */
 export const FORECAST_MS = 6 * HOUR_MS;
 /** What is met within this is worth a warning. */
-export const SOON_MS = HOUR_MS;
+const SOON_MS = HOUR_MS;
 /** For so long somebody may still want to know. */
 const GONE_MS = 6 * HOUR_MS;
 const ZONE_LABEL = "topology.kubernetes.io/zone";
@@ -272,7 +272,7 @@ export interface FleetFilter {
 /** The beginning of a kubelet's version that nodes may be asked for by. */
 export const ASKED_VERSION = /^v?[0-9]+[.][0-9]+|^not-known$/;
 export const NO_ASKED_VERSION = "must be a version such as 1.36 or v1.36.3, or not-known";
-export const VERSION_NOT_KNOWN = "not-known";
+const VERSION_NOT_KNOWN = "not-known";
 
 const isOfVersion = (wanted: string, { kubelet, kubeletVersion }: FleetNode): boolean => {
   const version = wanted.replace(/^v/, "");

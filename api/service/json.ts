@@ -19,7 +19,7 @@ export function parseJson(bytes: Uint8Array): Result<unknown, Problem> {
 }
 
 /** JSON bytes -> text. Errors: not UTF-8, plainly nested deeper than `MAX_DEPTH`, too many values. */
-export function textOf(bytes: Uint8Array): Result<string, Problem> {
+function textOf(bytes: Uint8Array): Result<string, Problem> {
   if (bytes.length > SCAN_ABOVE) {
     const most = Math.max(MAX_OF_SMALL, Math.floor(bytes.length / BYTES_PER_VALUE));
     const scanned = scan(bytes, most);
@@ -33,7 +33,7 @@ export function textOf(bytes: Uint8Array): Result<string, Problem> {
   }
 }
 
-export function parseText(text: string): Result<unknown, Problem> {
+function parseText(text: string): Result<unknown, Problem> {
   let value: unknown;
   try {
     value = JSON.parse(text);
@@ -52,7 +52,7 @@ const tooDeep = (): Result<never, Problem> =>
  * Checks that objects and lists nest deeper than `left` levels. INVARIANT: recurses no deeper, so that no input overflows the
  * stack.
  */
-export const isDeep = (value: unknown, left: number): boolean =>
+const isDeep = (value: unknown, left: number): boolean =>
   typeof value === "object" && value !== null && isDeeper(value, left);
 
 function isDeeper(value: object, left: number): boolean {

@@ -235,7 +235,7 @@ export interface Touched {
 /** Null: the finding is of no field, or there is no history, so nothing can be counted. */
 export type TouchedFinding = LintFinding & { readonly touched: Touched | null };
 
-export type TouchedStore = Pick<Store, "listDecisions" | "streamDecisions" | "getSnapshot" | "getSnapshotPieces">;
+type TouchedStore = Pick<Store, "listDecisions" | "streamDecisions" | "getSnapshot" | "getSnapshotPieces">;
 
 /**
  * How many recorded decisions each finding touched. Only those count whose own configuration has the same finding, by code and

@@ -3,7 +3,7 @@ import type { REFUSAL_CODES } from "../model/decision.ts";
 import type { InputIssue } from "../model/input-issue.ts";
 import { err, type Result } from "../model/result.ts";
 
-export const DAMAGED =
+const DAMAGED =
   "what is damaged stays so: stop the API and restore the history from a backup; the server's log has the cause";
 
 /** The problem that a caller is told when the history fails where its answer is needed. */

@@ -38,4 +38,4 @@ export function inTurns(): Turns {
     });
 }
 
-export type Work = () => Promise<void>;
+type Work = () => Promise<void>;

@@ -10,7 +10,7 @@ import { asReported } from "./replay/new-status.ts";
 import { type Change, changed, profileOfChange } from "./replay/parsed.ts";
 
 /** A node as it is, and as its kubelet reports it once it has started with a change made. */
-export interface Sides {
+interface Sides {
   readonly before: EffectiveSnapshot;
   readonly after: EffectiveSnapshot;
 }
@@ -26,7 +26,7 @@ export function sidesOf(snapshot: Snapshot, change: Change, profile: Profile): R
 }
 
 /** A configuration as a file or /configz has it, with the node that it is for. */
-export interface Linted {
+interface Linted {
   readonly configuration: unknown;
   readonly snapshot: Snapshot;
   readonly profile: Profile;

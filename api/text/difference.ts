@@ -4,7 +4,7 @@ import { printable } from "./style.ts";
 import { durationText, timeText } from "./time-text.ts";
 
 /** A place where two answers differ. */
-export interface ComparedPlace {
+interface ComparedPlace {
   readonly path: string;
   readonly recorded?: unknown;
   readonly replayed?: unknown;

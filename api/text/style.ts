@@ -1,6 +1,6 @@
 import stringWidth from "string-width";
 
-export const COLORS = {
+const COLORS = {
   bold: [1, 22],
   dim: [2, 22],
   red: [31, 39],

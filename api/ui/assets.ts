@@ -4,7 +4,7 @@ import { ASSET_TYPES, type AssetName, type Reply } from "../ports.ts";
 import { type Problem, problem } from "../service/problem.ts";
 
 /** The parts of the one style sheet, a noun each, in the order in which they follow each other. */
-export const STYLES = [
+const STYLES = [
   "colours.css",
   "page.css",
   "boxes.css",

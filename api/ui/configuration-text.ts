@@ -13,7 +13,7 @@ import type { Html } from "./page.ts";
 import { documentOf, documentsOf, type GivenText } from "./what-if/posted-documents.ts";
 
 /** A KubeletConfiguration, or some of its fields, that somebody pasted or chose as a file. Its values are not looked at. */
-export interface ConfigurationText {
+interface ConfigurationText {
   /** Its fields, without what /configz has around them. */
   readonly value: unknown;
   readonly source: InputDocument;
@@ -22,7 +22,7 @@ export interface ConfigurationText {
 }
 
 /** No configuration comes near. */
-export const MAX_CHARACTERS = 128 * 1024;
+const MAX_CHARACTERS = 128 * 1024;
 
 /** Reads YAML or JSON, /configz too. Errors: what it is instead, or where it stops being that, in words with line and column. */
 export function readConfigurationText(given: GivenText): Result<ConfigurationText, readonly string[]> {

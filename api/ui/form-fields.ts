@@ -18,7 +18,7 @@ export interface FormWords {
   readonly tooLarge: (mebibytes: number) => { readonly detail: string; readonly advice: string };
 }
 
-export interface FormFields<Name extends string> {
+interface FormFields<Name extends string> {
   /** Every field, empty where it was not sent; lines end in `\n`. */
   readonly texts: Readonly<Record<Name, string>>;
   /** The whole form, its files among it. */

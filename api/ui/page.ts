@@ -22,9 +22,9 @@ const PLACES = [
   ["/agreement", "Agreement"],
   ["/docs", "API"],
 ] as const;
-export type Place = (typeof PLACES)[number][0];
+type Place = (typeof PLACES)[number][0];
 
-export interface PageOptions {
+interface PageOptions {
   /** Which of the head line's places this is. */
   readonly place?: Place;
   readonly status?: number;

@@ -222,7 +222,7 @@ function testResources(requests: Amounts, nodeInfo: NodeInfo): readonly TestedRe
 }
 
 /** The failed predicates, each part in the kubelet's order. */
-export interface Failures {
+interface Failures {
   /** Found before anything else; nobody is ended for such a pod. */
   readonly incompatible: readonly Refused[];
   readonly resources: readonly TestedResource[];

@@ -8,7 +8,7 @@ import type { EffectiveConfiguration, EffectiveSnapshot } from "../../profiles/e
 import { pageSizeOf } from "../hugepages.ts";
 import type { ReasonRecorder } from "../reasons.ts";
 
-export type Quantities = Map<string, Quantity>;
+type Quantities = Map<string, Quantity>;
 /** Resources with a domain come from device plugins; the others are the kubelet's own, or of a driver that is not asked here. */
 export const isExtended = (name: string): boolean => name.includes("/");
 

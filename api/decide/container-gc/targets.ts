@@ -25,7 +25,7 @@ export const containerTarget = (c: RuntimeContainer, like: PodRef | null): Conta
   createdAtMs: nanosToMs(c.createdAt),
   made: c,
 });
-export function podOf(c: RuntimeContainer, like: PodRef | null): PodRef | null {
+function podOf(c: RuntimeContainer, like: PodRef | null): PodRef | null {
   const uid = uidOf(c);
   if (uid === "") return null;
   const { labels = {} } = c;

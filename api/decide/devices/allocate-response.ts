@@ -2,12 +2,12 @@ import type { DeviceConflict, DeviceOptions, NameValue } from "../../model/manag
 import { err, ok, type Result } from "../../model/result.ts";
 import { fieldsOf, type Slice, textOf, type WireFault } from "./wire.ts";
 
-export interface Mount {
+interface Mount {
   readonly containerPath: string;
   readonly hostPath: string;
   readonly readOnly: boolean;
 }
-export interface DeviceSpec {
+interface DeviceSpec {
   readonly containerPath: string;
   readonly hostPath: string;
   /** Permissions in the devices cgroup: some of `r`, `w` and `m`. */

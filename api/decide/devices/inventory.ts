@@ -29,7 +29,7 @@ export interface DeviceResource {
   readonly plugin?: DevicePlugin | undefined;
 }
 
-export type PluginState = "registered" | "stopped" | "unregistered" | "removed";
+type PluginState = "registered" | "stopped" | "unregistered" | "removed";
 /** The kubelet's knowledge of one resource. */
 export interface Inventory {
   readonly resource: string;

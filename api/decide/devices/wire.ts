@@ -14,7 +14,7 @@ export interface Slice {
   readonly end: number;
 }
 /** One field of a message; of types that no message here uses only the number is told. */
-export interface Field {
+interface Field {
   readonly number: number;
   /** For a varint. True: its value is not 0. */
   readonly flag?: boolean;

@@ -17,7 +17,7 @@ export function claimName(pod: Pod, podClaim: PodClaim): Result<ClaimName, strin
   if (made === undefined) return err(`${who}: ResourceClaim not created yet`);
   return ok({ name: made.resourceClaimName ?? null, ofTemplate: true });
 }
-export interface ClaimName {
+interface ClaimName {
   readonly name: string | null;
   /** True: it must have been made for this pod. */
   readonly ofTemplate: boolean;

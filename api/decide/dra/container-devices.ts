@@ -20,7 +20,7 @@ export const isForRequest = ({ requestNames }: PreparedDevice, request: string):
   request === "" || (requestNames ?? []).length === 0 || requestNames?.includes(request) === true;
 
 /** The CDI devices of one request of a claim, driver by driver. kubelet 1.37: cdiDevicesAsList. */
-export const cdiDevices = (info: ClaimInfo, request: string): readonly string[] =>
+const cdiDevices = (info: ClaimInfo, request: string): readonly string[] =>
   driversOf(info)
     .flatMap((driver) => (info.drivers.get(driver) as DriverState).devices ?? [])
     .filter((device) => isForRequest(device, request))

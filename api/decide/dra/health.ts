@@ -7,7 +7,7 @@ import { claimName } from "./claim-name.ts";
 
 /** As drivers number them. kubelet 1.37: dra-health v1, HealthStatus. */
 export const HEALTHS = ["Unknown", "Healthy", "Unhealthy"] as const;
-export type Health = (typeof HEALTHS)[number];
+type Health = (typeof HEALTHS)[number];
 /** A device of dra_health_state. */
 export interface DeviceState {
   readonly poolName: string;

@@ -68,7 +68,7 @@ export function statsByUid(stats: Stats | undefined): StatsOf {
   return (pod) => byUid.get(podUid(pod) ?? "");
 }
 
-export interface DiskUsage {
+interface DiskUsage {
   readonly bytes: number;
   readonly inodes: number;
 }

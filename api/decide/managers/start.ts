@@ -28,7 +28,7 @@ export interface Started {
   readonly memory: StartedMemory;
 }
 /** Why it does not, in its words, in the order in which it would find out. */
-export type Start = Result<Started, readonly string[]>;
+type Start = Result<Started, readonly string[]>;
 
 const NO_MACHINE: Machine = {};
 

@@ -49,7 +49,7 @@ interface MemoryManagerInput {
   readonly behaviour: Behaviour;
 }
 /** A container that lost its memory. */
-export interface Removed {
+interface Removed {
   readonly podUid: string;
   readonly container: string;
 }

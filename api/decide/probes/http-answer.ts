@@ -22,7 +22,7 @@ function statusOf(line: string): Result<number, string> {
 }
 
 /** The head of a first line, with its status, and of its headers. Error: Go's words. Go 1.26: http.ReadResponse. */
-export function headOf(
+function headOf(
   first: string,
   status: number,
   { locations, lengths, encodings }: BodyHeaders,

@@ -33,7 +33,7 @@ export function probeEvent(
 const MAX_TRIES = 3;
 
 /** The turn after its attempt: try again, throw away, or count. kubelet 1.36: prober.probe, worker.doProbe. */
-export function attempted(
+function attempted(
   spec: TimedWorkerSpec,
   worker: Worker,
   { atMs, outcome }: { readonly atMs: number; readonly outcome: AttemptOutcome },

@@ -15,7 +15,7 @@ interface Sizes {
 }
 
 /** A container that stops and starts again for a resize, since its resizePolicy says so. */
-export interface Restart {
+interface Restart {
   readonly container: string;
   readonly resources: readonly Resource[];
 }
@@ -239,7 +239,7 @@ function withSizes({ container, now, then }: Update, resource: Resource): Contai
 }
 
 /** Memory limits that come down, in bytes: that of the pod under null. */
-export type FallingLimits = ReadonlyMap<string | null, number>;
+type FallingLimits = ReadonlyMap<string | null, number>;
 
 /** `order`: of the containers. */
 function limitsThatFall(

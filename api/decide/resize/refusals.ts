@@ -13,7 +13,7 @@ import { changedVolumes } from "./volumes.ts";
 /** The resources that may change while a pod runs. */
 export const RESIZABLE = ["cpu", "memory"] as const;
 type Resource = (typeof RESIZABLE)[number];
-export type Resources = Pod["spec"]["resources"];
+type Resources = Pod["spec"]["resources"];
 export type List = ResourceList | null | undefined;
 
 /** A node's resources for pods, as a check looks at them. */

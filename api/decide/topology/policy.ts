@@ -73,7 +73,7 @@ export interface AligningPolicy {
 export type TopologyPolicy = AligningPolicy | { readonly name: "none" };
 
 /** A NUMA node in the machine's order; `distances` as the kernel lists them, to every node from 0 up. */
-export interface NumaNode {
+interface NumaNode {
   readonly id: number;
   readonly distances?: readonly number[] | undefined;
 }

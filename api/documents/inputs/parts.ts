@@ -86,7 +86,7 @@ const OTHERS: readonly (readonly [path: string, advice: string])[] = [
 ];
 
 /** The option that would have given a path of the snapshot or the ask: `stats.node.fs` -> `--stats`. */
-export function optionFor(path: string): string {
+function optionFor(path: string): string {
   if (path.endsWith(".spec.overhead"))
     return "the pod with the overhead.podFixed of its RuntimeClass (`kubectl get runtimeclass NAME -o yaml`), {} where it has none";
   const other = OTHERS.find(([prefix]) => isBelow(path, prefix));

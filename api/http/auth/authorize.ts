@@ -11,7 +11,7 @@ export const ANONYMOUS: Caller = { id: "anonymous", scopes: SCOPES, node: null }
 /** The program that the app runs in. */
 export const INTERNAL: Caller = { id: "internal", scopes: SCOPES, node: null };
 
-export interface Credentials {
+interface Credentials {
   readonly authorization: string | undefined;
   /** The Cookie header, which may hold the session of a browser that is signed in. */
   readonly cookie: string | undefined;

@@ -5,7 +5,7 @@ import { ok, type Result } from "../../model/result.ts";
 import type { Scope } from "../../ports.ts";
 import { newToken, webSha256 } from "./token.ts";
 
-export interface TokenRequest {
+interface TokenRequest {
   /** For people: whose it is, or what for. */
   readonly name: string;
   readonly scopes: readonly Scope[];

@@ -112,7 +112,7 @@ const versions = {
   replayedUnder: z.string().describe("the one as which it is decided again"),
 };
 
-export const changedDecision = z.strictObject({
+const changedDecision = z.strictObject({
   id: z.string().describe("POST /v1/decisions/ID/replay tells all of it"),
   kind,
   node: z.string(),
@@ -137,7 +137,7 @@ export const changedDecision = z.strictObject({
     .describe("why it is refused"),
 });
 
-export const unreadableDecision = z.strictObject({
+const unreadableDecision = z.strictObject({
   id: z.string(),
   kind: z.string().describe("may be one that this version does not know"),
   node: z.string(),

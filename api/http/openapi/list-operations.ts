@@ -13,8 +13,8 @@ import { MAX_CSV_ROWS } from "../route.ts";
 import { node, type Operation, query } from "./operation.ts";
 
 export const AGO = "an RFC 3339 time, or a duration back from now such as 12h or 7d";
-export const since = query("since", `Removed then or later: ${AGO}`, TIME_OR_AGO);
-export const until = query("until", `Removed earlier: ${AGO}`, TIME_OR_AGO);
+const since = query("since", `Removed then or later: ${AGO}`, TIME_OR_AGO);
+const until = query("until", `Removed earlier: ${AGO}`, TIME_OR_AGO);
 export const pageToken = query("pageToken", "The nextPageToken of the page before, with the same filters");
 export const limit = (usual: number) =>
   query("limit", `At most so many; in CSV, where nothing is said, ${MAX_CSV_ROWS}`, {

@@ -7,7 +7,7 @@ import { ID as ID_FORM } from "../../service/body-form.ts";
 import type { ProblemCode } from "../../service/problem.ts";
 import type { AnswerName } from "./answers.ts";
 
-export interface Parameter {
+interface Parameter {
   readonly in: "path" | "query" | "header";
   readonly name: string;
   readonly description: string;

@@ -21,7 +21,7 @@ export interface Receiver {
   close(): Promise<void>;
 }
 
-export interface DeliveryPorts {
+interface DeliveryPorts {
   readonly store: LogStore & Pick<Store, "getSnapshot">;
   readonly receiver: Receiver;
   readonly form: EventForm;

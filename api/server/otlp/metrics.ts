@@ -20,7 +20,7 @@ const UNITS: readonly (readonly [RegExp, string])[] = [
 const unitOf = (name: string): string => UNITS.find(([end]) => end.test(name))?.[1] ?? "";
 
 /** The metrics of `/metrics` in the form of OTLP: the same names, labels and values. Counts began with the process. */
-export function metricsOf(text: string, nowMs: number): MetricData[] {
+function metricsOf(text: string, nowMs: number): MetricData[] {
   const [startTime, endTime] = [millisToHrTime(performance.timeOrigin), millisToHrTime(nowMs)];
   return familiesIn(text).map((family): MetricData => {
     const { name, help, type } = family;

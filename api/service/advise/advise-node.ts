@@ -19,7 +19,7 @@ export interface AdviceRequest {
   readonly limit: number;
 }
 /** The same as texts of a query or of a command line; absent: the usual. */
-export interface AdviceTexts {
+interface AdviceTexts {
   readonly percentile?: string | undefined;
   readonly margin?: string | undefined;
   readonly limit?: string | undefined;

@@ -14,7 +14,7 @@ export interface Span {
   readonly sinceMs: number;
   readonly untilMs: number;
 }
-export interface MeasuredHistory {
+interface MeasuredHistory {
   readonly measurements: readonly Measurement[];
   /** Snapshots that were read and have no stats of their node. */
   readonly withoutStats: number;

@@ -6,7 +6,7 @@ import { humanBytes } from "../../text/size.ts";
 import { durationText } from "../../text/time-text.ts";
 
 /** The data that an advice rests on. */
-export interface Basis {
+interface Basis {
   /** Measurements. */
   readonly count: number;
   readonly percentile: number;

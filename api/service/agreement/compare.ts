@@ -21,7 +21,7 @@ import { compareConditions, compareEviction } from "./pressure.ts";
  * How old the last snapshot before an outcome may be, in milliseconds. A pass of the eviction manager looks at usage, which
  * changes by the second; who is on the node changes with every pod. Images change when one is pulled.
  */
-export const MAX_AGE_MS: Readonly<Record<OutcomeKind, number>> = {
+const MAX_AGE_MS: Readonly<Record<OutcomeKind, number>> = {
   admission: 60_000,
   preemption: 60_000,
   resize: 60_000,

@@ -16,7 +16,7 @@ export interface Basis {
 }
 
 export type Measured = Comparison["measured"];
-export interface Why {
+interface Why {
   readonly code: NotComparable;
   readonly missing: readonly string[];
   /** Details of this time, beside the code's own words. */

@@ -183,7 +183,7 @@ const involvedPod = z.object({
 });
 
 /** Known facts about the pod of an event when it comes. */
-export interface AroundEvent {
+interface AroundEvent {
   /** The pod as it was, a v1.Pod. */
   readonly pod?: unknown;
   /** See `probeFailures`; null: not known. */
@@ -348,7 +348,7 @@ function imagesGoneIn(then: WatchedNode, now: WatchedNode): readonly OutcomeOf<"
 }
 
 /** The runtime's images at one time. */
-export interface ImagesAt {
+interface ImagesAt {
   readonly at: string;
   /** As crictl lists them. */
   readonly images: readonly {

@@ -14,7 +14,7 @@ import { type Basis, type Compared, type Comparer, notComparable, sides, undecid
 import { hasContainers, timeOf, withoutStatus } from "./node-state.ts";
 import { amountsIn } from "./words.ts";
 
-export const podIn = ({ pods = [] }: EffectiveSnapshot, uid: string): Pod | undefined =>
+const podIn = ({ pods = [] }: EffectiveSnapshot, uid: string): Pod | undefined =>
   pods.find((pod) => podUid(pod) === uid);
 
 /** The pod as it asked to come in: with a status only where it ran before, as at a restart of the kubelet. */

@@ -25,14 +25,14 @@ import { timeOf } from "./node-state.ts";
 import { LONGEST_PREEMPTION_MS } from "./pods.ts";
 
 type OutcomeStore = Pick<Store, "listOutcomes" | "putOutcomes" | "snapshotBefore" | "getSnapshot" | "readFacts">;
-export interface Recorder {
+interface Recorder {
   readonly store: OutcomeStore;
   readonly nowMs: number;
   readonly sha256: Sha256;
 }
 
 /** An outcome with what its comparison came to, as it is answered and kept. */
-export interface Agreement {
+interface Agreement {
   readonly id: string;
   readonly node: string;
   readonly recordedAtMs: number;
@@ -40,7 +40,7 @@ export interface Agreement {
   readonly comparison: Comparison;
 }
 /** `state`: how it stands to what was recorded before. */
-export interface RecordedAgreement extends Agreement {
+interface RecordedAgreement extends Agreement {
   readonly state: "new" | "changed" | "same";
 }
 
@@ -58,7 +58,7 @@ type ReadSnapshot = Omit<Basis, "others" | "facts">;
 /** Outcomes so far apart in time have no part in each other's comparison. */
 const NEAR_MS = LONGEST_PREEMPTION_MS;
 /** Outcomes of a node that are compared together. */
-export const MAX_NEAR = 2_000;
+const MAX_NEAR = 2_000;
 const PAGE = 500;
 
 /** Whether others' acts on the node change what it is compared on. */

@@ -14,7 +14,7 @@ export function amountsIn(message: string): Readonly<Record<string, number>> {
 }
 
 /** A container, or the whole pod, that used more than it had requested. */
-export interface Offender {
+interface Offender {
   readonly name: string;
   readonly usage: string;
   readonly request: string;

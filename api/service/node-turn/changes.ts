@@ -12,7 +12,7 @@ type Issues = readonly InputIssue[];
 type Part = keyof Snapshot;
 
 /** A snapshot after a turn's changes, and the configuration as it would have been posted, where that was changed. */
-export interface Changed {
+interface Changed {
   readonly snapshot: Snapshot;
   readonly configuration?: unknown;
 }

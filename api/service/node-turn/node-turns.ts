@@ -29,7 +29,7 @@ import {
 import type { TurnRequest } from "./request.ts";
 import { askKey, decideAsk, isCount, patchOf, type Refused, type Taken } from "./turn-decision.ts";
 
-export interface NodeTurnsPorts {
+interface NodeTurnsPorts {
   readonly store: Pick<Store, "getSnapshot" | "readFacts" | "recordTurn">;
   readonly now: () => EpochMs;
   readonly sha256: Sha256;
@@ -49,7 +49,7 @@ export interface NodeTurnsPorts {
   readonly maxBytes: number;
 }
 
-export interface TurnOutcome {
+interface TurnOutcome {
   readonly snapshotId: string;
   readonly answers: readonly TurnAnswer[];
 }

@@ -21,7 +21,7 @@ const BUDGET_MS = 1000;
 /** Deciding holds up everyone else on the thread, so it pauses this often. */
 const TURN_MS = 5;
 
-export interface PageQuery {
+interface PageQuery {
   readonly filter: DecisionFilter & { readonly untilMs: number };
   /** 1 to `MAX_REPLAYED`. */
   readonly limit: number;
@@ -30,12 +30,12 @@ export interface PageQuery {
   /** Aborted, the page ends with what it has. */
   readonly signal?: AbortSignal;
 }
-export interface PagePlace extends Place {
+interface PagePlace extends Place {
   /** When the first decision of the first page was made, within the time that is asked for. */
   readonly fromMs: number;
 }
 
-export interface ReplayPage extends Tally {
+interface ReplayPage extends Tally {
   /** At most `limit`. */
   readonly changed: readonly ChangedDecision[];
   /** The decisions that were passed over because they cannot be read. */

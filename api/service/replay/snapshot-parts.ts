@@ -18,7 +18,7 @@ export interface Parts extends Part {
   readonly cacheKey: string;
 }
 /** Null: they cannot be read one by one, so that the whole must be. */
-export type PartsReader = (pieces: Pieces) => Promise<Result<Parts | null, StoreFailure>>;
+type PartsReader = (pieces: Pieces) => Promise<Result<Parts | null, StoreFailure>>;
 
 const NEW: ReadonlySet<string> = new Set(ALWAYS_NEW);
 

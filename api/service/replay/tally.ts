@@ -101,7 +101,7 @@ function short(difference: Difference): ShortDifference {
 }
 
 /** The outcome of a decision; `unreadable`: it, or what it was decided on, is damaged. */
-export type ReplayOutcome = Compared["state"] | "unreadable";
+type ReplayOutcome = Compared["state"] | "unreadable";
 /**
  * How many records were decided again, and what became of all. `replayed` is `same`, `differs` and `refused` together. `decisions`: how
  * many decisions all of these records stand for.
@@ -133,7 +133,7 @@ export interface VerdictChange {
 }
 
 /** Decisions that were recorded under one kubelet version and made again under one; none that are unreadable. */
-export type VersionCounts = Versions & Counts;
+type VersionCounts = Versions & Counts;
 
 /** Everything that was counted. Grows with the nodes and kinds of a history, not with its decisions. */
 export interface Tally {

@@ -15,7 +15,7 @@ export const membersOf = (configuration: unknown): Members => {
 export const isWrapped = (configuration: unknown): configuration is Members =>
   isObject(configuration) && isObject((configuration as Members)["kubeletconfig"]);
 
-export interface OwnConfiguration {
+interface OwnConfiguration {
   readonly configuration: Members;
   /** Fields that were taken out. */
   readonly assumed: readonly string[];

@@ -40,7 +40,7 @@ const gateState = z
   })
   .nullable()
   .describe("null: this version does not know it; naming it stops the kubelet");
-export const GATE_CHANGES = ["value", "settability"] as const;
+const GATE_CHANGES = ["value", "settability"] as const;
 const gateChange = z.strictObject({
   name: text,
   from: gateState,
@@ -95,7 +95,7 @@ const decidedKind = z.strictObject({
 
 const step = z.strictObject({ what: text, why: text, patch });
 
-export const OUTCOMES = ["refuses-start", "changes", "same"] as const;
+const OUTCOMES = ["refuses-start", "changes", "same"] as const;
 
 export const upgradeReport = z.strictObject({
   node: text.nullable().describe("null: of no node that is known"),
@@ -125,7 +125,6 @@ export const upgradeReport = z.strictObject({
 });
 export type UpgradeReport = Form<typeof upgradeReport>;
 export type GateChange = UpgradeReport["gates"][number];
-export type StartFinding = UpgradeReport["starts"][number];
 export type NowFinding = UpgradeReport["startsNow"][number];
 export type DefaultChange = UpgradeReport["defaults"][number];
 export type ReportedNote = UpgradeReport["notes"][number];

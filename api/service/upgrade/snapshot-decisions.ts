@@ -17,7 +17,7 @@ import type { ChangedAnswer, SnapshotDecisions } from "./report.ts";
 /** Pods that a kind is asked about one by one, the first; each takes some milliseconds, and few nodes have more. */
 const MAX_PODS = 128;
 /** Changed answers that are told of one kind; the others are counted. */
-export const MAX_CHANGED = 20;
+const MAX_CHANGED = 20;
 
 type Answer = Result<Decided<DecisionOf[Kind]>, Refusal>;
 

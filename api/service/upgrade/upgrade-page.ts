@@ -41,7 +41,7 @@ export interface UpgradePage extends ReplayAnswer {
 }
 
 /** Examples of one kind on one page. */
-export const MAX_EXAMPLES = 3;
+const MAX_EXAMPLES = 3;
 
 type History = Pick<Store, "streamDecisions" | "listDecisions" | "getSnapshot" | "getSnapshotPieces" | "getDecision">;
 interface UpgradeContext {
@@ -51,7 +51,7 @@ interface UpgradeContext {
   readonly signal?: AbortSignal;
 }
 /** Answers pages of one history. Errors: those of the history, and a token of another question. */
-export type UpgradePages = (
+type UpgradePages = (
   world: Omit<UpgradeContext, "store">,
   request: Omit<HistoryRequest, "change">,
 ) => Promise<Result<UpgradePage, StoreFailure>>;

@@ -116,9 +116,7 @@ export function containersNow({ subject: { pod } }: Case): readonly ContainerNow
   ];
 }
 
-/** The earliest of some times; null: there is none. */
-export const earliest = (...times: readonly (string | null | undefined)[]): string | null =>
-  times.filter((one): one is string => timeOf(one) > 0).toSorted((a, b) => timeOf(a) - timeOf(b))[0] ?? null;
+/** The latest of some times; null: there is none. */
 export const latest = (...times: readonly (string | null | undefined)[]): string | null =>
   times.filter((one): one is string => timeOf(one) > 0).toSorted((a, b) => timeOf(b) - timeOf(a))[0] ?? null;
 

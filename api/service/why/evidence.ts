@@ -66,7 +66,7 @@ export interface HeldPod extends Held {
   /** The NodeSnapshot that it is from, which keeps of a status what decisions read, and why the pod failed; null: it is a document of its own. */
   readonly snapshot: HeldSnapshot | null;
 }
-export interface HeldCpuStat {
+interface HeldCpuStat {
   readonly origin: string;
   readonly stat: CpuStat;
 }

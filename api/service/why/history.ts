@@ -19,7 +19,7 @@ import { type NoStory, storiesIn, storyOf } from "./story.ts";
 import type { Workload } from "./workload.ts";
 
 /** The parts of a history that a story is made of. */
-export type WhyStore = Pick<
+type WhyStore = Pick<
   Store,
   "listNodes" | "latestSnapshot" | "getSnapshot" | "listDecisions" | "getDecision" | "listRemovals" | "listOutcomes"
 >;

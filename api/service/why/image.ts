@@ -45,7 +45,7 @@ const imageIn = (words: readonly Word[]): string | undefined =>
   words.flatMap(({ message }) => /image \\?"([^"\\]+)/.exec(message)?.[1] ?? [])[0];
 
 /** `busybox` is `docker.io/library/busybox:latest` in the runtime's list. */
-export function isNamed(names: readonly unknown[], image: string): boolean {
+function isNamed(names: readonly unknown[], image: string): boolean {
   const given = image.includes("@") || /:[^/]+$/.test(image) ? image : `${image}:latest`;
   const [first = ""] = given.split("/");
   const whole =

@@ -27,7 +27,7 @@ export interface NodeThen {
 }
 
 /** How a node is asked for. */
-export interface Then {
+interface Then {
   readonly node: string;
   /** Epoch ms; null: as the documents are. */
   readonly atMs: number | null;
@@ -223,8 +223,8 @@ export function nodeAlone(evidence: Evidence, node: string | null): NodeThen {
 }
 
 /** Whom a kind of decision is asked about, as `ask` of the API. */
-export type Asking = Readonly<Record<string, unknown>> | undefined;
-export interface Answered<K extends Kind> {
+type Asking = Readonly<Record<string, unknown>> | undefined;
+interface Answered<K extends Kind> {
   readonly decided: Decided<DecisionOf[K]>;
   /** All of a story's decision but its kind, its excerpt and whether it agrees. */
   readonly head: Pick<StoryDecision, "node" | "policyVersion" | "verdict" | "basis" | "at" | "assumed">;

@@ -22,7 +22,7 @@ export const isNews = (outcome: Outcome): outcome is PodOutcome =>
   !(outcome.kind === "claims" && outcome.prepared);
 
 /** The kubelet's event of an outcome. */
-export function eventOf(seen: SeenOutcome): HeldEvent {
+function eventOf(seen: SeenOutcome): HeldEvent {
   const { node, outcome } = seen;
   const { pod, at, message } = outcome;
   const fieldPath = outcome.kind === "probes" ? { fieldPath: `spec.containers{${outcome.container}}` } : {};

@@ -123,7 +123,7 @@ function notStarted(of: Case): Finding {
 }
 
 /** The last event of each reason. */
-export const latestOfEach = (events: readonly ObservedEvent[]): readonly ObservedEvent[] =>
+const latestOfEach = (events: readonly ObservedEvent[]): readonly ObservedEvent[] =>
   [...Map.groupBy(events, ({ reason }) => reason).values()].map((group) => group.at(-1) as ObservedEvent);
 
 const MAX_NODES = 500;

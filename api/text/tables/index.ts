@@ -94,7 +94,7 @@ const numbersText = (numbers: Numbers): string =>
     .map(([name, value]) => `${name}=${value}`)
     .join(" ");
 
-export interface Answer<K extends Kind> {
+interface Answer<K extends Kind> {
   readonly kind: K;
   readonly node: string;
   readonly decided: Pick<Decided<DecisionOf[K]>, "decision" | "reasons" | "needs"> & { readonly verdict?: Verdict };

@@ -42,13 +42,13 @@ function plotMarks(
 
 /** A moment in epoch ms and what was seen then. */
 export type Point = readonly [atMs: number, value: number];
-export interface Limit {
+interface Limit {
   readonly value: number;
   /** `hard 500Mi`. */
   readonly words: string;
   readonly soft: boolean;
 }
-export interface Plot {
+interface Plot {
   /** Oldest first. */
   readonly points: readonly Point[];
   readonly limits: readonly Limit[];

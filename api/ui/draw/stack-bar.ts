@@ -8,7 +8,7 @@ export interface Segment {
   readonly words: string;
 }
 /** A line across a bar, at a share of the whole from 0 to 1. */
-export interface Mark {
+interface Mark {
   readonly at: number;
   readonly words: string;
 }

@@ -283,7 +283,7 @@ function whenText(atMs: number, nowMs: number): string {
   const minutes = Math.round(ms / MINUTE_MS);
   return minutes < 60 ? `in ${minutes} min` : `in ${Math.round(minutes / 6) / 10} h`;
 }
-export const percentText = (ratio: number): string => `${(ratio * 100).toFixed(Math.abs(ratio) < 0.1 ? 1 : 0)}\u00a0%`;
+const percentText = (ratio: number): string => `${(ratio * 100).toFixed(Math.abs(ratio) < 0.1 ? 1 : 0)}\u00a0%`;
 
 /** A threshold as people read it: `700 MiB`, `10%`. */
 export const limitText = ({ signal, threshold }: Pick<Headroom, "signal" | "threshold">): string =>

@@ -7,7 +7,7 @@ import { cutInside, html, utcText } from "../html.ts";
 import type { Html } from "../page.ts";
 
 const ACT_KINDS = ["evicted", "reclaimed", "preempted"] as const;
-export type ActKind = (typeof ACT_KINDS)[number];
+type ActKind = (typeof ACT_KINDS)[number];
 
 /** A decision's act against a shortage, as a plot marks it. */
 export interface Act {

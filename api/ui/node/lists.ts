@@ -32,7 +32,7 @@ export const LISTS = {
   ranking: { section: "eviction", title: "Ranking", few: 5, rows: 200 },
   "failed-pods": { section: "pods", title: "Pods that failed", few: 4, rows: 200 },
 } as const satisfies Readonly<Record<string, Bounds>>;
-export type ListName = keyof typeof LISTS;
+type ListName = keyof typeof LISTS;
 
 /** A page of one list. */
 export interface AskedList {
@@ -49,7 +49,7 @@ export const PLOT_RANGES = { "1h": 3_600_000, "6h": 21_600_000, "1d": 86_400_000
 export type PlotRange = keyof typeof PLOT_RANGES;
 
 /** The part of a node's page that its link asks for. */
-export interface AskedPart {
+interface AskedPart {
   /** Null: none, but the whole page. */
   readonly list: AskedList | null;
   /** Null: the newest passes. */
@@ -79,7 +79,7 @@ export function askedPart(exchange: Exchange): Result<AskedPart, Problem> {
 }
 
 /** Rows from `from` to before `to`, and what is said below them. */
-export interface Span {
+interface Span {
   readonly from: number;
   readonly to: number;
   readonly note: Html | "";
@@ -143,7 +143,7 @@ export class Lists {
     return { shown: all.slice(from, to), note };
   }
 }
-export interface Cut<T> {
+interface Cut<T> {
   readonly shown: readonly T[];
   readonly note: Html | "";
 }

@@ -128,7 +128,7 @@ export function verdictChange(recorded: string, replayed: string | null, { kind,
 }
 
 /** Changed decisions that the page lists; the others are counted. */
-export const MAX_LISTED = 100;
+const MAX_LISTED = 100;
 /** Those that cannot be read, likewise. */
 const MAX_NAMED = 20;
 /** Differences of each that are shown, and pods that are kept. */

@@ -146,7 +146,7 @@ export interface ReplayQuestion {
   readonly filter: Pick<DecisionFilter, "node" | "kind" | "sinceMs" | "untilMs">;
   readonly change: Change;
 }
-export interface ReadQuestion {
+interface ReadQuestion {
   /** Null: something is wrong. */
   readonly question: ReplayQuestion | null;
   readonly faults: readonly FormFault[];

@@ -65,7 +65,7 @@ export interface Plan {
   readonly truncated: boolean;
 }
 /** The further input of a kind: what its node's history remembers. */
-export interface Remembered {
+interface Remembered {
   readonly ask: AskOf[Kind];
   readonly facts: Facts;
 }

@@ -252,13 +252,13 @@ const finding = ({ severity, field, message, advice }: LintFinding): Html | Prom
   html`<div class="note ${TONE[severity]}"><span class="tag ${TONE[severity]}">${severity.replace("-", " ")}</span> <code>${field}</code>: ${message} <span class="soft">${advice}</span></div>`;
 
 /** The input of the comparison. */
-export interface ComparisonInput {
+interface ComparisonInput {
   readonly stored: StoredBase | null;
   readonly before: NodeBefore;
   readonly change: ReadChange;
 }
 /** The page's account of the comparison, or the faults of the change. */
-export interface Compared {
+interface Compared {
   readonly content: Html | Promise<Html>;
   readonly faults: readonly FormFault[];
 }

@@ -154,13 +154,13 @@ const valueText = (text: string, words: string): Html =>
   words === text
     ? html`<code class="wi-value">${text}</code>`
     : html`<code class="wi-value" title="${text}">${words}</code>`;
-export const was = (text: string | null, words = text ?? ""): Html | Promise<Html> =>
+const was = (text: string | null, words = text ?? ""): Html | Promise<Html> =>
   text === null || text === "" ? nothing(text) : html`<del>${valueText(text, words)}</del>`;
-export const becomes = (text: string | null, words = text ?? ""): Html | Promise<Html> =>
+const becomes = (text: string | null, words = text ?? ""): Html | Promise<Html> =>
   text === null || text === "" ? nothing(text) : html`<ins>${valueText(text, words)}</ins>`;
 
 /** A value in short; null where there is none. */
-export function shown(value: unknown): string | null {
+function shown(value: unknown): string | null {
   if (value === undefined) return null;
   const text = typeof value === "string" ? value : JSON.stringify(value);
   return text.length > MAX_VALUE ? `${text.slice(0, MAX_VALUE)}…` : text;

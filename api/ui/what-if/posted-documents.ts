@@ -86,7 +86,7 @@ export interface Part {
   /** Where it stands in its document. */
   readonly base: Path;
 }
-export interface Recognised {
+interface Recognised {
   readonly parts: readonly Part[];
   /** The inputs that cannot be read, each with its place. */
   readonly faults: readonly string[];
