@@ -1,7 +1,7 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join, matchesGlob, relative, resolve } from "node:path";
-import { describe, expect, onTestFinished, test } from "vitest";
+import { describe, expect, test } from "vitest";
+import { scratchFolder } from "./kit/scratch.ts";
 import { PROJECTS } from "./projects.ts";
 
 const ROOT = resolve(import.meta.dirname, "..");
@@ -218,8 +218,7 @@ describe("who may import whom", () => {
     expect(circles(Object.keys(imports), (file) => imports[file] ?? [])).toEqual(["b", "c", "d"]);
   });
   test("a circle of files that import types alone is found", () => {
-    const dir = mkdtempSync(join(tmpdir(), "nodewise-tidy-"));
-    onTestFinished(() => rmSync(dir, { recursive: true }));
+    const dir = scratchFolder();
     const texts = {
       one: 'import type { Two } from "./two.ts";\nexport interface One extends Two {}\n',
       two: 'export type { Three as Two } from "./three.ts";\n',

@@ -1,10 +1,10 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { describe, expect, onTestFinished, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { PROFILES } from "../api/profiles/index.ts";
 import { conformance, difference, runSuite, suiteFiles } from "./conformance/run.ts";
 import { SUITES } from "./conformance/suites.ts";
+import { scratchFolder } from "./kit/scratch.ts";
 
 const { files, left } = suiteFiles(join(import.meta.dirname, "vectors"));
 const VERSIONS = PROFILES.map(({ version }) => version);
@@ -33,8 +33,7 @@ describe("a folder that is given", () => {
   const line = (milliCPU: number, shares: number) =>
     `${JSON.stringify({ name: "one", in: { milliCPU, periodMicros: 100_000 }, out: { shares, quota: 100_000, weight: 100 } })}\n`;
   async function run(suites: Readonly<Record<string, string>>, kubelet?: string) {
-    const dir = mkdtempSync(join(tmpdir(), "vectors-"));
-    onTestFinished(() => rmSync(dir, { recursive: true }));
+    const dir = scratchFolder();
     for (const [path, text] of Object.entries(suites)) {
       mkdirSync(join(dir, path, ".."), { recursive: true });
       writeFileSync(join(dir, path), text);

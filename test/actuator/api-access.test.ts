@@ -1,6 +1,4 @@
-import { mkdtempSync, rmSync } from "node:fs";
 import { type AddressInfo, connect, createServer, type Server } from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { postJson } from "../../actuator/client/api-access.ts";
@@ -11,6 +9,7 @@ import type { Problem } from "../../actuator/core/ports.ts";
 import { LIMITS } from "../../api/model/limits.ts";
 import { serving } from "../api/serving.ts";
 import { diskSnapshot, localImage } from "../contract/gc-snapshots.ts";
+import { scratchFolder } from "../kit/scratch.ts";
 
 vi.setConfig({ testTimeout: 60_000 });
 
@@ -28,8 +27,7 @@ async function listening(server: Server): Promise<string> {
 
 /** The actuator's own client, with a state directory of its own. */
 function clientOf(url: string) {
-  const dir = mkdtempSync(join(tmpdir(), "nodewise-client-"));
-  onTestFinished(() => rmSync(dir, { recursive: true, force: true }));
+  const dir = scratchFolder();
   const problems: Problem[] = [];
   const outbox = Outbox.open(join(dir, "outbox.jsonl"));
   const memory = new Memory(dir, (message) => problems.push({ from: "memory", message }));

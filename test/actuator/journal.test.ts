@@ -2,28 +2,26 @@ import {
   appendFileSync,
   chmodSync,
   mkdirSync,
-  mkdtempSync,
   readFileSync,
   rmSync,
   statSync,
   symlinkSync,
   writeFileSync,
 } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, test } from "vitest";
 import { Journal } from "../../actuator/apply/journal.ts";
 import type { StepResult } from "../../actuator/apply/steps.ts";
 import type { WriteStep } from "../../actuator/plan/step.ts";
+import { scratchFolder } from "../kit/scratch.ts";
 
 const BOOT = "boot-1";
 let directory: string;
 let file: string;
 beforeEach(() => {
-  directory = mkdtempSync(join(tmpdir(), "nodewise-journal-"));
+  directory = scratchFolder();
   file = join(directory, "state/journal");
 });
-afterEach(() => rmSync(directory, { recursive: true }));
 
 function open(bootId = BOOT): Journal {
   const journal = Journal.open(file, bootId);

@@ -1,17 +1,16 @@
 import { spawn, spawnSync } from "node:child_process";
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
+import { beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { type Lock, takeLock } from "../../actuator/core/lock.ts";
 import { WAITS } from "../e2e/pods/until.ts";
+import { scratchFolder } from "../kit/scratch.ts";
 
 let dir: string;
 beforeEach(() => {
-  dir = mkdtempSync(join(tmpdir(), "nodewise-lock-"));
+  dir = scratchFolder();
 });
-afterEach(() => rmSync(dir, { recursive: true, force: true }));
 
 async function taken(root: string, boot = "boot"): Promise<Lock> {
   const lock = await takeLock(dir, root, boot);

@@ -1,8 +1,8 @@
-import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync } from "node:fs";
 import { join } from "node:path";
-import { expect, onTestFinished, test } from "vitest";
+import { expect, test } from "vitest";
 import { Memory } from "../../actuator/core/facts-file.ts";
+import { scratchFolder } from "../kit/scratch.ts";
 
 const START = Date.parse("2026-01-01T10:00:00Z");
 const HOUR = 3_600_000;
@@ -10,8 +10,7 @@ const iso = (ms: number): string => new Date(ms).toISOString();
 const facts = (atMs: number) => ({ atMs, beganAtMs: 0, failed: false, records: [], removed: [] });
 
 function remembering(): () => Memory {
-  const directory = mkdtempSync(join(tmpdir(), "nodewise-memory-"));
-  onTestFinished(() => rmSync(directory, { recursive: true }));
+  const directory = scratchFolder();
   return () => new Memory(directory, (message) => expect.unreachable(message));
 }
 
@@ -33,8 +32,7 @@ test("a pass after the clock was set back is told the last facts, and remembered
 });
 
 test("what the disk does not take is told with what follows from it, and remembered by this process all the same", () => {
-  const directory = mkdtempSync(join(tmpdir(), "nodewise-memory-"));
-  onTestFinished(() => rmSync(directory, { recursive: true }));
+  const directory = scratchFolder();
   const file = join(directory, "facts-image-gc.json");
   mkdirSync(file);
   const told: string[] = [];

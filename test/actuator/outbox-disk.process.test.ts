@@ -1,28 +1,18 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import {
-  copyFileSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from "node:fs";
-import { tmpdir } from "node:os";
+import { copyFileSync, existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, test } from "vitest";
 import { Outbox } from "../../actuator/client/outbox.ts";
 import { NODE } from "../cli/run.ts";
+import { scratchFolder } from "../kit/scratch.ts";
 
 let dir: string;
 let file: string;
 beforeEach(() => {
-  dir = mkdtempSync(join(tmpdir(), "nodewise-outbox-"));
+  dir = scratchFolder();
   file = join(dir, "outbox.jsonl");
 });
-afterEach(() => rmSync(dir, { recursive: true, force: true }));
 const entry = (n: number) => ({ kind: "cgroups" as const, snapshot: { sequence: n }, report: null });
 
 const numberOf = (snapshot: unknown): number => (snapshot as { sequence: number }).sequence;

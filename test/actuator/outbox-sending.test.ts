@@ -1,12 +1,12 @@
-import { copyFileSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { copyFileSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { expect, onTestFinished, test, vi } from "vitest";
+import { expect, test, vi } from "vitest";
 import { ApiClient } from "../../actuator/client/client.ts";
 import { Outbox, type Pending } from "../../actuator/client/outbox.ts";
 import { Memory } from "../../actuator/core/facts-file.ts";
 import { serving } from "../api/serving.ts";
 import { realNode } from "../cli/run.ts";
+import { scratchFolder } from "../kit/scratch.ts";
 
 vi.setConfig({ testTimeout: 60_000 });
 
@@ -38,8 +38,7 @@ interface Told {
 /** The API itself, and a daemon's directory; `life` is a daemon from its start on. */
 async function world() {
   const { api } = await serving({ threads: 0 });
-  const dir = mkdtempSync(join(tmpdir(), "nodewise-sending-"));
-  onTestFinished(() => rmSync(dir, { recursive: true, force: true }));
+  const dir = scratchFolder();
   const file = join(dir, "outbox.jsonl");
   const sent: string[] = [];
   /** Whether a request comes through; the answer of one that does may be lost. */

@@ -1,16 +1,15 @@
-import { appendFileSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { appendFileSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { beforeEach, expect, test } from "vitest";
 import { Outbox } from "../../actuator/client/outbox.ts";
+import { scratchFolder } from "../kit/scratch.ts";
 
 let dir: string;
 let file: string;
 beforeEach(() => {
-  dir = mkdtempSync(join(tmpdir(), "nodewise-outbox-"));
+  dir = scratchFolder();
   file = join(dir, "outbox.jsonl");
 });
-afterEach(() => rmSync(dir, { recursive: true, force: true }));
 const entry = (n: number) => ({ kind: "cgroups" as const, snapshot: { sequence: n }, report: null });
 
 test("what was added is there after a restart, oldest first, and goes one by one", () => {

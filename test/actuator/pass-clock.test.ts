@@ -1,17 +1,16 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { expect, onTestFinished, test } from "vitest";
+import { expect, test } from "vitest";
 import { Memory } from "../../actuator/core/facts-file.ts";
 import { PassClock } from "../../actuator/core/pass-clock.ts";
+import { scratchFolder } from "../kit/scratch.ts";
 
 const START = Date.parse("2026-01-01T00:00:00Z");
 const HOUR = 3_600_000;
 const iso = (ms: number): string => new Date(ms).toISOString();
 
 function scratch(): string {
-  const directory = mkdtempSync(join(tmpdir(), "nodewise-clock-"));
-  onTestFinished(() => rmSync(directory, { recursive: true }));
+  const directory = scratchFolder();
   return directory;
 }
 

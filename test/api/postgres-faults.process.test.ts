@@ -2,12 +2,12 @@ import { execFileSync } from "node:child_process";
 import { once } from "node:events";
 import { cpSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statfsSync, writeFileSync } from "node:fs";
 import { connect, createServer, type Socket } from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { openPostgres } from "../../db/postgres/open.ts";
 import { decisionRow, value } from "../contract/store-rows.ts";
 import { noPostgres, PASSWORD, PostgresServer } from "../kit/postgres.ts";
+import { scratchFolder } from "../kit/scratch.ts";
 import { begin, load, openedFor, serve } from "./postgres-process.ts";
 
 /** An address that leads to one server or another, and can be cut. */
@@ -181,8 +181,7 @@ else
 
     test("a schema that is newer than the process, and one that is older", async () => {
       const migrations = join(import.meta.dirname, "../../migrations/postgres");
-      const older = mkdtempSync(join(tmpdir(), "nodewise-migrations-"));
-      onTestFinished(() => rmSync(older, { recursive: true }));
+      const older = scratchFolder();
       const [first = ""] = readdirSync(migrations)
         .filter((name) => name.endsWith(".sql"))
         .sort();

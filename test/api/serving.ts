@@ -1,7 +1,4 @@
-import { mkdtempSync, rmSync } from "node:fs";
 import { connect } from "node:net";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { onTestFinished } from "vitest";
 import { createApp } from "../../api/app.ts";
 import { epochMs } from "../../api/model/units.ts";
@@ -16,6 +13,7 @@ import { historyFile } from "../../db/open/node.ts";
 import { openNode } from "../../db/sqlite/node/open.ts";
 import type { Store } from "../../db/store.ts";
 import { value } from "../contract/store-rows.ts";
+import { scratchFolder } from "../kit/scratch.ts";
 
 export interface LogLine {
   readonly level: "info" | "warn" | "error";
@@ -32,8 +30,7 @@ export function keptLog(): Log & { readonly lines: LogLine[] } {
 
 /** A data directory of the running test. */
 export function dataDirectory(): string {
-  const dir = mkdtempSync(join(tmpdir(), "nodewise-api-"));
-  onTestFinished(() => rmSync(dir, { recursive: true, force: true }));
+  const dir = scratchFolder();
   return dir;
 }
 

@@ -1,8 +1,6 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { expect, onTestFinished, test } from "vitest";
+import { expect, test } from "vitest";
 import { exampleSnapshot } from "../contract/api-subject.ts";
+import { scratchFolder } from "../kit/scratch.ts";
 import { type Dev, workerDev } from "../ui/worker-dev.ts";
 
 const NODES = 4;
@@ -61,8 +59,7 @@ async function lost(dev: Dev, acknowledged: Acknowledged): Promise<readonly stri
 }
 
 test("a Worker with an object for each node that is killed amid turns, again and again, has all that it answered", async () => {
-  const folder = mkdtempSync(join(tmpdir(), "nodewise-killed-"));
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  const folder = scratchFolder();
   const acknowledged: Acknowledged = new Map();
   let from = Array.from({ length: NODES }, () => 1);
   for (let round = 0; round < ROUNDS; round++) {

@@ -1,22 +1,18 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { NEWEST } from "../../api/profiles/index.ts";
 import { v1_36 } from "../../api/profiles/v1_36.ts";
 import { realCases } from "../decide/admission/real-cases.ts";
+import { scratchFolder } from "../kit/scratch.ts";
 import { manifest, NO_VERSION, realNode, run } from "./run.ts";
 
-let scratch: string;
+const scratch = scratchFolder();
 const file = (name: string, value: unknown): string => {
   const path = join(scratch, name);
   writeFileSync(path, typeof value === "string" ? value : JSON.stringify(value));
   return path;
 };
-beforeAll(() => {
-  scratch = mkdtempSync(join(tmpdir(), "nodewise-admission-"));
-});
-afterAll(() => rmSync(scratch, { recursive: true }));
 
 /** `--node`, `--pods` and `--pod` as kubectl prints them, of a case that a real kubelet answered. */
 function filesOf(dir: "real-admission" | "real-preemption", name: string): readonly string[] {

@@ -1,13 +1,10 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { expect, onTestFinished, test } from "vitest";
+import { expect, test } from "vitest";
 import { SETTINGS } from "../../actuator/core/config.ts";
+import { scratchFolder } from "../kit/scratch.ts";
 import { run } from "./run.ts";
 
 function scratch(): string {
-  const dir = mkdtempSync(join(tmpdir(), "nodewise-cli-"));
-  onTestFinished(() => rmSync(dir, { recursive: true, force: true }));
+  const dir = scratchFolder();
   return dir;
 }
 const SLOW = { timeout: 180_000 };

@@ -1,7 +1,5 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { commandTree } from "../../api/cli/command-tree.ts";
 import { COMMANDS } from "../../api/cli/main.ts";
 import { programOf } from "../../api/cli/program.ts";
@@ -9,6 +7,7 @@ import { SCHEMAS } from "../../api/cli/schema/command.ts";
 import { terminalOn } from "../../api/cli/terminal.ts";
 import { KINDS } from "../../api/model/decision.ts";
 import { nodeStatus } from "../kit/node-status.ts";
+import { scratchFolder } from "../kit/scratch.ts";
 import { expectPublished } from "./published.ts";
 import { manifest, run } from "./run.ts";
 import { statusServer } from "./status-server.ts";
@@ -61,8 +60,7 @@ test("every command that prints JSON has its schema", () => {
   expect(Object.values(SCHEMAS_OF).flatMap((names) => names.filter((name) => !SCHEMAS.includes(name)))).toEqual([]);
 });
 
-const scratch = mkdtempSync(join(tmpdir(), "nodewise-schemas-"));
-afterAll(() => rmSync(scratch, { recursive: true }));
+const scratch = scratchFolder();
 const IN_SCRATCH = ["--data-dir", join(scratch, "history")];
 test.each([
   ["version", ["version"]],

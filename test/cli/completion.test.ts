@@ -1,8 +1,7 @@
 import { spawnSync } from "node:child_process";
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import { commandTree } from "../../api/cli/command-tree.ts";
 import { machineNames } from "../../api/cli/machines/machine-library.ts";
 import { COMMANDS } from "../../api/cli/main.ts";
@@ -11,6 +10,7 @@ import { EXIT, terminalOn } from "../../api/cli/terminal.ts";
 import { KIND_EXAMPLES } from "../../api/documents/kind-examples.ts";
 import { KINDS } from "../../api/model/decision.ts";
 import { specOf } from "../../api/model/kinds.ts";
+import { scratchFolder } from "../kit/scratch.ts";
 import { manifest, run } from "./run.ts";
 
 const nowhere = { write: () => true };
@@ -24,14 +24,12 @@ const SHELLS = ["bash", "zsh", "fish"] as const;
 type Shell = (typeof SHELLS)[number];
 const isThere = (program: string): boolean => spawnSync(program, ["--version"]).status === 0;
 
-let scratch: string;
+const scratch = scratchFolder();
 const script = (shell: Shell): string => join(scratch, shell);
 beforeAll(async () => {
-  scratch = mkdtempSync(join(tmpdir(), "nodewise-completion-"));
   for (const shell of SHELLS) writeFileSync(script(shell), (await run(["completion", shell])).stdout);
   writeFileSync(join(scratch, "a file.yaml"), "");
 });
-afterAll(() => rmSync(scratch, { recursive: true }));
 
 /** The same of all three: a shell, in `scratch`, that loads the script and prints what it would offer for the last word, a line each. */
 const ASKED: Readonly<Record<Shell, (words: readonly string[]) => readonly string[]>> = {

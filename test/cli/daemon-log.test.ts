@@ -1,11 +1,11 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { beforeAll, expect, test } from "vitest";
 import { decisionLine, eventLine, type ReportCallbacks, tellingOf } from "../../api/cli/actuator/actuator.ts";
 import type { LogFlags } from "../../api/cli/cli.ts";
 import { plainPaint } from "../../api/text/style.ts";
 import { seenEvent, WEB } from "../kit/node-status.ts";
+import { scratchFolder } from "../kit/scratch.ts";
 import { ended, printed, run, start } from "./run.ts";
 
 const SECRET = "hunter2";
@@ -16,16 +16,14 @@ spec:
   containers:
   - {name: c, image: i, env: [{name: TOKEN, value: ${SECRET}}]}
 `;
-let scratch: string;
+const scratch = scratchFolder();
 let args: readonly string[];
 beforeAll(() => {
-  scratch = mkdtempSync(join(tmpdir(), "nodewise-daemon-log-"));
   writeFileSync(join(scratch, "a.yaml"), POD);
   writeFileSync(join(scratch, "b.yaml"), "kind: [");
   const folders = ["--state-dir", join(scratch, "state"), "--cgroup-mount", join(scratch, "none")];
   args = ["actuator", "--manifests", scratch, ...folders, "--node-name", "n"];
 });
-afterAll(() => rmSync(scratch, { recursive: true }));
 const linesOf = (text: string): readonly Record<string, unknown>[] =>
   text
     .trimEnd()

@@ -1,21 +1,17 @@
 import { spawnSync } from "node:child_process";
-import { closeSync, existsSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { closeSync, existsSync, openSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
+import { scratchFolder } from "../kit/scratch.ts";
 import { LAUNCHER, manifest, NODE, realNode, run } from "./run.ts";
 
 const SMALL = ["--node", manifest("node.yaml"), "--config", manifest("config.yaml")];
 
-let scratch: string;
+const scratch = scratchFolder();
 const file = (name: string, text: string): string => {
   writeFileSync(join(scratch, name), text);
   return join(scratch, name);
 };
-beforeAll(() => {
-  scratch = mkdtempSync(join(tmpdir(), "nodewise-faults-"));
-});
-afterAll(() => rmSync(scratch, { recursive: true }));
 
 describe.concurrent("decide that cannot answer", () => {
   test("a refusal ends with 1, and is data where data was asked for", async () => {

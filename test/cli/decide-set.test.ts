@@ -1,22 +1,18 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { EXIT } from "../../api/cli/terminal.ts";
+import { scratchFolder } from "../kit/scratch.ts";
 import { manifest, realNode, run } from "./run.ts";
 
 const SNAPSHOT = ["--snapshot", realNode("snapshot.json")];
 const ALLOCATABLE = ["decide", "allocatable", ...SNAPSHOT];
 
-let scratch: string;
+const scratch = scratchFolder();
 const file = (name: string, text: string): string => {
   writeFileSync(join(scratch, name), text);
   return join(scratch, name);
 };
-beforeAll(() => {
-  scratch = mkdtempSync(join(tmpdir(), "nodewise-set-"));
-});
-afterAll(() => rmSync(scratch, { recursive: true }));
 
 describe.concurrent("nodewise decide with single fields changed", () => {
   test("shows what was changed, and each place where the answer is another one", async () => {

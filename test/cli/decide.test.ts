@@ -1,11 +1,11 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { parse } from "yaml";
 import { NEWEST } from "../../api/profiles/index.ts";
 import { v1_36 } from "../../api/profiles/v1_36.ts";
 import { podManifest } from "../kit/manifests.ts";
+import { scratchFolder } from "../kit/scratch.ts";
 import { ended, manifest, NO_VERSION, realNode, run, start } from "./run.ts";
 
 const CAPTURED = [
@@ -21,15 +21,11 @@ const CAPTURED = [
 const SMALL = ["--node", manifest("node.yaml"), "--config", manifest("config.yaml")];
 const PODS = ["--pods", manifest("two-pods.yaml"), "--cgroup-version", "2"];
 
-let scratch: string;
+const scratch = scratchFolder();
 const file = (name: string, text: string): string => {
   writeFileSync(join(scratch, name), text);
   return join(scratch, name);
 };
-beforeAll(() => {
-  scratch = mkdtempSync(join(tmpdir(), "nodewise-decide-"));
-});
-afterAll(() => rmSync(scratch, { recursive: true }));
 
 describe.concurrent("decide over a captured node", () => {
   test("cgroups gives what the real kubelet wrote, as JSON", async () => {

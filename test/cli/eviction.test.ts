@@ -1,20 +1,16 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { NEWEST } from "../../api/profiles/index.ts";
+import { scratchFolder } from "../kit/scratch.ts";
 import { manifest, NO_VERSION, realNode, run } from "./run.ts";
 
-let scratch: string;
+const scratch = scratchFolder();
 const file = (name: string, value: unknown): string => {
   const path = join(scratch, name);
   writeFileSync(path, typeof value === "string" ? value : JSON.stringify(value));
   return path;
 };
-beforeAll(() => {
-  scratch = mkdtempSync(join(tmpdir(), "nodewise-eviction-"));
-});
-afterAll(() => rmSync(scratch, { recursive: true }));
 
 const FILES = ["--pods", realNode("pods.json"), "--stats", realNode("stats-summary.json")];
 const CALM = [...FILES, "--config", realNode("configz.json")];

@@ -1,19 +1,15 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
+import { scratchFolder } from "../kit/scratch.ts";
 import { realNode, run } from "./run.ts";
 
-let scratch: string;
+const scratch = scratchFolder();
 const file = (name: string, value: unknown): string => {
   const path = join(scratch, name);
   writeFileSync(path, typeof value === "string" ? value : JSON.stringify(value));
   return path;
 };
-beforeAll(() => {
-  scratch = mkdtempSync(join(tmpdir(), "nodewise-gc-faults-"));
-});
-afterAll(() => rmSync(scratch, { recursive: true }));
 
 describe.concurrent("collections that are asked badly", () => {
   const bad = file.bind(null, "bad.json");

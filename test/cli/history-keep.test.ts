@@ -1,11 +1,10 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { expect, onTestFinished, test } from "vitest";
+import { expect, test } from "vitest";
 import { historyFile } from "../../db/open/node.ts";
 import { openNode } from "../../db/sqlite/node/open.ts";
 import { serving } from "../api/serving.ts";
 import { decisionRow, snapshotRow, value } from "../contract/store-rows.ts";
+import { scratchFolder } from "../kit/scratch.ts";
 import { run } from "./run.ts";
 
 const HOUR_MS = 3_600_000;
@@ -13,8 +12,7 @@ const DAY_MS = 24 * HOUR_MS;
 
 /** A data directory in which the newest decision, and the node that it is of, are so old: forty days. */
 async function oldHistory(ageMs = 40 * DAY_MS): Promise<string> {
-  const dataDir = mkdtempSync(join(tmpdir(), "nodewise-keep-"));
-  onTestFinished(() => rmSync(dataDir, { recursive: true, force: true }));
+  const dataDir = scratchFolder();
   const store = value(openNode({ file: historyFile(dataDir) }));
   const atMs = Date.now() - ageMs;
   const snapshot = snapshotRow({ id: "s", node: "n1", storedAtMs: atMs });

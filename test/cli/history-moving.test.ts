@@ -1,10 +1,9 @@
 import { once } from "node:events";
-import { copyFileSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { copyFileSync, existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { gunzipSync, gzipSync } from "node:zlib";
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { EXIT } from "../../api/cli/terminal.ts";
 import { newToken } from "../../api/http/auth/token.ts";
 import { sha256 } from "../../api/server/digest.ts";
@@ -12,6 +11,7 @@ import { startApi } from "../../api/server.ts";
 import { openNode } from "../../db/sqlite/node/open.ts";
 import { exampleSnapshot } from "../contract/api-subject.ts";
 import { decisionRow, resultRow, snapshotRow, value } from "../contract/store-rows.ts";
+import { scratchFolder } from "../kit/scratch.ts";
 import { run, start } from "./run.ts";
 
 const QUIET = { info: () => {}, warn: () => {}, error: () => {} };
@@ -20,7 +20,7 @@ const MANY = 3000;
 const DAY_MS = 24 * 3600 * 1000;
 
 describe("history export and import", () => {
-  let folder: string;
+  const folder = scratchFolder();
   /** A data directory in which an API has decided, and what was exported of it. */
   let lived: string;
   let file: string;
@@ -29,7 +29,6 @@ describe("history export and import", () => {
   const into = (dataDir: string): readonly string[] => ["--data-dir", dataDir];
 
   beforeAll(async () => {
-    folder = mkdtempSync(join(tmpdir(), "nodewise-moving-"));
     lived = at("lived");
     const api = await startApi({ dataDir: lived, port: 0, threads: 0, log: QUIET });
     if (!api.ok) throw new Error(api.error.message);
@@ -50,7 +49,6 @@ describe("history export and import", () => {
     const ran = await run(["history", "export", file, ...into(lived)]);
     expect([ran.code, ran.stderr]).toEqual([0, expect.stringMatching(/history\.ndjson\.gz: [\d.]+ KiB, \d+ rows\n$/)]);
   });
-  afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
   /** What people see of a history. */
   const seen = async (args: readonly string[]) => {

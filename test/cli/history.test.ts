@@ -8,13 +8,10 @@ import { historyFile } from "../../db/open/node.ts";
 import { openNode } from "../../db/sqlite/node/open.ts";
 import { exampleSnapshot } from "../contract/api-subject.ts";
 import { value } from "../contract/store-rows.ts";
+import { scratchFolder } from "../kit/scratch.ts";
 import { ended, printed, realNode, run, start } from "./run.ts";
 
-let scratch: string;
-beforeAll(() => {
-  scratch = mkdtempSync(join(tmpdir(), "nodewise-history-"));
-});
-afterAll(() => rmSync(scratch, { recursive: true }));
+const scratch = scratchFolder();
 
 const SNAPSHOT = { node: JSON.parse(readFileSync(realNode("node.json"), "utf8")), pods: [], cgroup: { version: 2 } };
 const post = (url: string, kind: string, snapshot: unknown, token?: string) =>

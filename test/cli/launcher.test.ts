@@ -1,18 +1,8 @@
-import {
-  cpSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  realpathSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from "node:fs";
-import { tmpdir } from "node:os";
+import { cpSync, existsSync, mkdirSync, readFileSync, realpathSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { describe, expect, test, vi } from "vitest";
+import { scratchFolder } from "../kit/scratch.ts";
 import { PATIENT } from "../patient.ts";
 import { CHECKOUT, ended, NODE, printed, type RunOptions, runProcess as runOf, start as startOf } from "./run.ts";
 
@@ -30,11 +20,7 @@ async function isOld(node: string): Promise<boolean> {
 }
 const why = hasOldNode ? "" : ` (skipped: ${OLD_NODE} is not a Node older than 22)`;
 
-let scratch: string;
-beforeAll(() => {
-  scratch = mkdtempSync(join(tmpdir(), "nodewise-launcher-"));
-});
-afterAll(() => rmSync(scratch, { recursive: true }));
+const scratch = scratchFolder();
 
 /** A copy of the project's code without its packages. */
 function copyTo(folder: string): string {

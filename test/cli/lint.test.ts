@@ -1,15 +1,11 @@
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { NEWEST } from "../../api/profiles/index.ts";
+import { scratchFolder } from "../kit/scratch.ts";
 import { ended, NO_VERSION, printed, realNode, run, start } from "./run.ts";
 
-let scratch: string;
-beforeAll(() => {
-  scratch = mkdtempSync(join(tmpdir(), "nodewise-lint-"));
-});
-afterAll(() => rmSync(scratch, { recursive: true }));
+const scratch = scratchFolder();
 
 const written = (name: string, text: string): string => {
   const file = join(scratch, name);

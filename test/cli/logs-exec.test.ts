@@ -1,9 +1,9 @@
-import { chownSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { chownSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { expect, onTestFinished, test } from "vitest";
+import { expect, test } from "vitest";
 import type { NodeStatus } from "../../actuator/status/node-status.ts";
 import { nodeStatus } from "../kit/node-status.ts";
+import { scratchFolder } from "../kit/scratch.ts";
 import { run } from "./run.ts";
 import { statusServer } from "./status-server.ts";
 
@@ -33,8 +33,7 @@ test("what cannot be meant is bad usage, and says what could be", { timeout: 180
 });
 
 test("a runtime that is not there is told with what to do", { timeout: 180_000 }, async () => {
-  const dir = mkdtempSync(join(tmpdir(), "nodewise-no-runtime-"));
-  onTestFinished(() => rmSync(dir, { recursive: true }));
+  const dir = scratchFolder();
   const at = ["--runtime-endpoint", join(dir, "none.sock")];
   for (const args of [
     ["logs", "web", ...at],

@@ -1,12 +1,13 @@
-import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
-import { cpus, hostname, tmpdir, totalmem } from "node:os";
+import { copyFileSync, existsSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
+import { cpus, hostname, totalmem } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { parse } from "yaml";
 import { KINDS } from "../../api/model/decision.ts";
 import { decodeSnapshot } from "../../api/model/decode.ts";
 import { container } from "../kit/containers.ts";
 import { podManifest } from "../kit/manifests.ts";
+import { scratchFolder } from "../kit/scratch.ts";
 import { expectPublished } from "./published.ts";
 import { manifest, realNode, run } from "./run.ts";
 
@@ -14,15 +15,11 @@ import { manifest, realNode, run } from "./run.ts";
 const CHECKPOINT =
   '{"Data":{"PodDeviceEntries":null,"RegisteredDevices":{"example.com/resource":["Dev-1","Dev-2"]}},"Checksum":468646588}';
 
-let scratch: string;
+const scratch = scratchFolder();
 const file = (name: string, text: string): string => {
   writeFileSync(join(scratch, name), text);
   return join(scratch, name);
 };
-beforeAll(() => {
-  scratch = mkdtempSync(join(tmpdir(), "nodewise-machine-"));
-});
-afterAll(() => rmSync(scratch, { recursive: true }));
 
 describe("nodewise snapshot", () => {
   test("is this machine, and reads back as the same snapshot from JSON and from YAML", async () => {

@@ -1,9 +1,9 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { NEWEST } from "../../api/profiles/index.ts";
 import { v1_36 } from "../../api/profiles/v1_36.ts";
+import { scratchFolder } from "../kit/scratch.ts";
 import { manifest, NO_VERSION, realNode, run } from "./run.ts";
 import { storyStep } from "./story.ts";
 
@@ -17,15 +17,11 @@ reservedMemory: [{ numaNode: 0, limits: { memory: 100Mi } }]
 topologyManagerPolicy: single-numa-node
 `;
 
-let scratch: string;
+const scratch = scratchFolder();
 const file = (name: string, text: string): string => {
   writeFileSync(join(scratch, name), text);
   return join(scratch, name);
 };
-beforeAll(() => {
-  scratch = mkdtempSync(join(tmpdir(), "nodewise-managers-"));
-});
-afterAll(() => rmSync(scratch, { recursive: true }));
 
 const linesOf = (text: string): string[] => text.trimEnd().split("\n");
 /** The text below the title, the assumption and the verdict. */

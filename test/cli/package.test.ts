@@ -1,11 +1,11 @@
-import { existsSync, lstatSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, lstatSync, readdirSync, readFileSync } from "node:fs";
 import { isBuiltin } from "node:module";
-import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
-import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { beforeAll, describe, expect, test, vi } from "vitest";
 import { capturedSnapshot } from "../contract/captured.ts";
 import { CACHE } from "../kit/cache.ts";
 import { testCluster } from "../kit/cluster.ts";
+import { scratchFolder } from "../kit/scratch.ts";
 import { install, pack } from "./packed.ts";
 import { ended, manifest, NODE, printed, type RunOptions, realNode, run, start } from "./run.ts";
 
@@ -14,15 +14,13 @@ vi.setConfig({ testTimeout: 120_000, hookTimeout: 300_000 });
 const ROOT = resolve(import.meta.dirname, "../..");
 const MIB = 2 ** 20;
 
-let scratch: string;
+const scratch = scratchFolder();
 let command: string;
 let home: string;
 beforeAll(() => {
-  scratch = mkdtempSync(join(tmpdir(), "nodewise-package-"));
   command = install(pack(join(scratch, "packed")), join(scratch, "prefix"));
   home = join(scratch, "prefix/lib/node_modules/nodewise");
 });
-afterAll(() => rmSync(scratch, { recursive: true, force: true }));
 
 /** Every file below, with its path from there. */
 const filesIn = (dir: string): readonly string[] =>

@@ -1,13 +1,12 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { afterAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
+import { scratchFolder } from "../kit/scratch.ts";
 import { run } from "./run.ts";
 
 const EXAMPLES = fileURLToPath(new URL("../../docs/guide/policy-tests", import.meta.url));
-const folder = mkdtempSync(join(tmpdir(), "nodewise-cases-"));
-afterAll(() => rmSync(folder, { recursive: true }));
+const folder = scratchFolder();
 
 let made = 0;
 /** A folder with these files in it. */

@@ -1,23 +1,19 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { QUIRKS } from "../../api/decide/probes/worker-state.ts";
 import { PROBE_FINDINGS, PROBE_QUIRKS } from "../../api/model/probes-decision.ts";
 import { NEWEST } from "../../api/profiles/index.ts";
 import { PROBE_FINDING, PROBES_SENTENCES } from "../../api/text/sentences/probes.ts";
+import { scratchFolder } from "../kit/scratch.ts";
 import { manifest, NO_VERSION, run } from "./run.ts";
 
-let scratch: string;
+const scratch = scratchFolder();
 const file = (name: string, text: string): string => {
   const path = join(scratch, name);
   writeFileSync(path, text);
   return path;
 };
-beforeAll(() => {
-  scratch = mkdtempSync(join(tmpdir(), "nodewise-probes-"));
-});
-afterAll(() => rmSync(scratch, { recursive: true }));
 
 const PROBED = manifest("probed.yaml");
 const POD = readFileSync(PROBED, "utf8");

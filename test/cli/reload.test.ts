@@ -1,20 +1,19 @@
 import { spawnSync } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { open } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { beforeEach, expect, test, vi } from "vitest";
 import { freePort } from "../e2e/pods/port.ts";
 import { podYaml } from "../kit/manifests.ts";
+import { scratchFolder } from "../kit/scratch.ts";
 import { ended, run, start } from "./run.ts";
 
 let dir: string;
 let settings: string;
 beforeEach(() => {
-  dir = mkdtempSync(join(tmpdir(), "nodewise-reload-"));
+  dir = scratchFolder();
   settings = join(dir, "actuator.yaml");
 });
-afterEach(() => rmSync(dir, { recursive: true }));
 
 const base = () => `stateDir: ${dir}/state\ncgroupMount: ${dir}/none\nkubeletDir: ${dir}/none\nnodeName: n1\n`;
 const write = (more: string): void => writeFileSync(settings, base() + more);

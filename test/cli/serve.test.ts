@@ -1,17 +1,13 @@
 import { execFileSync } from "node:child_process";
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
+import { readdirSync, readFileSync, statSync } from "node:fs";
 import { createServer } from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { describe, expect, test, vi } from "vitest";
+import { scratchFolder } from "../kit/scratch.ts";
 import { PATIENT } from "../patient.ts";
 import { CHECKOUT, ended, LAUNCHER, manifest, printed, run, start } from "./run.ts";
 
-let scratch: string;
-beforeAll(() => {
-  scratch = mkdtempSync(join(tmpdir(), "nodewise-serve-"));
-});
-afterAll(() => rmSync(scratch, { recursive: true }));
+const scratch = scratchFolder();
 
 describe("nodewise api", () => {
   test("prints its address when it listens, serves, logs to standard error, and ends with 0 on a signal", async () => {

@@ -1,7 +1,6 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { checkSettings } from "../../actuator/core/config.ts";
@@ -12,6 +11,7 @@ import { takeoverPlan } from "../../actuator/takeover/take-over.ts";
 import { refusalOf } from "../../api/cli/takeover/takeover.ts";
 import { podManifest } from "../kit/manifests.ts";
 import { runnable } from "../kit/runnable-pods.ts";
+import { scratchFolder } from "../kit/scratch.ts";
 import { serveCri } from "../sim/cri-server.ts";
 import { FakeRuntime } from "../sim/fake-runtime.ts";
 import { expectPublished } from "./published.ts";
@@ -28,8 +28,7 @@ test.each([
   [["--manifests", "DIR", "--runtime-endpoint", "DIR/no.sock"], 3, "ListPodSandbox: connect ENOENT DIR/no.sock"],
   [["--manifests", "DIR", "--runtime-endpoint", "DIR/no.sock", "--stop"], 3, "is the endpoint right?"],
 ] as const)("takeover %j ends with %i and says what to do: %s", { timeout: 180_000 }, async (args, code, text) => {
-  const dir = mkdtempSync(join(tmpdir(), "nodewise-takeover-"));
-  onTestFinished(() => rmSync(dir, { recursive: true }));
+  const dir = scratchFolder();
   writeFileSync(join(dir, "web.yaml"), WEB);
   const ran = await run(["takeover", "--node-name", "n1", ...args.map((arg) => arg.replace("DIR", dir))]);
   expect([ran.code, ran.stdout], ran.stderr).toEqual([code, ""]);
@@ -38,8 +37,7 @@ test.each([
 
 /** A daemon's settings, below a cgroup root of nobody else's, and one manifest, `web`. */
 function settledNode(settings: object = {}) {
-  const dir = mkdtempSync(join(tmpdir(), "nodewise-takeover-"));
-  onTestFinished(() => rmSync(dir, { recursive: true }));
+  const dir = scratchFolder();
   const below = (name: string): string => join(dir, name);
   mkdirSync(below("manifests"));
   mkdirSync(below("state"));

@@ -1,19 +1,15 @@
 import { once } from "node:events";
-import { existsSync, mkdtempSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, renameSync, statSync, writeFileSync } from "node:fs";
 import { type AddressInfo, createServer, type Socket } from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { receiver } from "../api/decision-log-receiver.ts";
 import { collector } from "../api/otlp-collector.ts";
+import { scratchFolder } from "../kit/scratch.ts";
 import { PATIENT } from "../patient.ts";
 import { ended, printed, run, start } from "./run.ts";
 
-let scratch: string;
-beforeAll(() => {
-  scratch = mkdtempSync(join(tmpdir(), "nodewise-telemetry-"));
-});
-afterAll(() => rmSync(scratch, { recursive: true }));
+const scratch = scratchFolder();
 
 interface Started {
   readonly url: string;

@@ -1,21 +1,17 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { container } from "../kit/containers.ts";
 import { podManifest } from "../kit/manifests.ts";
+import { scratchFolder } from "../kit/scratch.ts";
 import { realNode, run } from "./run.ts";
 
-let scratch: string;
+const scratch = scratchFolder();
 const file = (name: string, value: unknown): string => {
   writeFileSync(join(scratch, name), typeof value === "string" ? value : JSON.stringify(value));
   return join(scratch, name);
 };
 const real = (name: string) => JSON.parse(readFileSync(realNode(name), "utf8"));
-beforeAll(() => {
-  scratch = mkdtempSync(join(tmpdir(), "nodewise-told-"));
-});
-afterAll(() => rmSync(scratch, { recursive: true }));
 
 const PARTS = ["--config", realNode("configz.json"), "--stats", realNode("stats-summary.json")];
 /** The real node under another name. */

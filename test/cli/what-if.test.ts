@@ -1,25 +1,21 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { whatIf } from "../../api/cli/inputs/what-if.ts";
 import { libraryMachine, machineNames } from "../../api/cli/machines/machine-library.ts";
 import { decideKind } from "../../api/decide/kinds/index.ts";
 import { NEWEST } from "../../api/profiles/index.ts";
 import { v1_36 } from "../../api/profiles/v1_36.ts";
+import { scratchFolder } from "../kit/scratch.ts";
 import { manifest, NO_VERSION, realNode, run } from "./run.ts";
 
 const POD = ["--pod", manifest("trader.yaml")];
 
-let scratch: string;
+const scratch = scratchFolder();
 const file = (name: string, text: string): string => {
   writeFileSync(join(scratch, name), text);
   return join(scratch, name);
 };
-beforeAll(() => {
-  scratch = mkdtempSync(join(tmpdir(), "nodewise-what-if-"));
-});
-afterAll(() => rmSync(scratch, { recursive: true }));
 
 describe.concurrent("a machine of the library", () => {
   test("answers without a node and a configuration, and says what it assumed", async () => {

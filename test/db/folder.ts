@@ -1,13 +1,12 @@
 import { execFileSync } from "node:child_process";
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { onTestFinished } from "vitest";
+import { scratchFolder } from "../kit/scratch.ts";
 
 /** A folder that lives as long as the running test. */
 export function testFolder(): string {
-  const folder = mkdtempSync(join(tmpdir(), "nodewise-db-"));
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  const folder = scratchFolder();
   return folder;
 }
 

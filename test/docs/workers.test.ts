@@ -1,9 +1,9 @@
 import { execFileSync } from "node:child_process";
-import { copyFileSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { copyFileSync, readFileSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
-import { expect, onTestFinished, test } from "vitest";
+import { expect, test } from "vitest";
 import { run } from "../cli/run.ts";
+import { scratchFolder } from "../kit/scratch.ts";
 import { running, wrangler } from "../ui/worker-dev.ts";
 import { ROOT } from "./sessions.ts";
 import { expectAsShown } from "./shown.ts";
@@ -12,8 +12,7 @@ const PLACE = ["--local", "--env", "objects"];
 
 /** A checkout that this test may write into. */
 function checkout(): string {
-  const folder = mkdtempSync(join(tmpdir(), "nodewise-workers-"));
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  const folder = scratchFolder();
   copyFileSync(join(ROOT, "wrangler.toml"), join(folder, "wrangler.toml"));
   for (const name of ["api", "db", "migrations", "node_modules", "package.json", "tsconfig.json"])
     symlinkSync(join(ROOT, name), join(folder, name));

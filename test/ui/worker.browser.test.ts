@@ -1,9 +1,9 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { nodeAssets } from "../../api/server/assets.ts";
+import { scratchFolder } from "../kit/scratch.ts";
 import { aBrowser, expectAccessible, expectToFit, hasBrowser } from "./browser.ts";
 import { capturedNode } from "./served.ts";
 import { type Dev, workerDev, wrangler } from "./worker-dev.ts";
@@ -12,8 +12,7 @@ import { type Dev, workerDev, wrangler } from "./worker-dev.ts";
 const PATIENT = { timeout: 240_000 };
 
 test("the bundle that is deployed holds what pages load as it is in the source", PATIENT, () => {
-  const folder = mkdtempSync(join(tmpdir(), "nodewise-bundle-"));
-  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const folder = scratchFolder();
   wrangler(["deploy", "--dry-run", "--outdir", folder]);
   const built = readdirSync(folder);
   for (const room of ["client", "style"]) {

@@ -1,8 +1,8 @@
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync, mkdirSync, readdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, test } from "vitest";
 import { observeLogs, removeLogLink, removePodLogs } from "../../../actuator/containerd/logs.ts";
+import { scratchFolder } from "../../kit/scratch.ts";
 
 let dir: string;
 let podLogs: string;
@@ -11,7 +11,7 @@ const observe = () => observeLogs({ podLogs, containerLogs });
 const outside = (): string => join(dir, "outside");
 
 beforeEach(() => {
-  dir = mkdtempSync(join(tmpdir(), "nodewise-logs-"));
+  dir = scratchFolder();
   podLogs = join(dir, "pods");
   containerLogs = join(dir, "containers");
   for (const made of [podLogs, containerLogs, outside()]) mkdirSync(made);
@@ -27,7 +27,6 @@ beforeEach(() => {
   symlinkSync("/nowhere", join(containerLogs, "gone.txt"));
   writeFileSync(join(containerLogs, "plain.log"), "");
 });
-afterEach(() => rmSync(dir, { recursive: true, force: true }));
 
 describe("observed", () => {
   test("are directories of pods, and links to logs that are gone", () => {

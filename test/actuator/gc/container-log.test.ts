@@ -1,12 +1,11 @@
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { expect, onTestFinished, test } from "vitest";
+import { expect, test } from "vitest";
 import { removeContainerLog } from "../../../actuator/containerd/logs.ts";
+import { scratchFolder } from "../../kit/scratch.ts";
 
 function logs() {
-  const root = mkdtempSync(join(tmpdir(), "nodewise-log-"));
-  onTestFinished(() => rmSync(root, { recursive: true, force: true }));
+  const root = scratchFolder();
   const app = join(root, "pods", "ns_pod_uid", "app");
   mkdirSync(app, { recursive: true });
   for (const file of ["0.log", "0.log.20260101-000000", "0.log.20260101-000000.gz", "10.log", "1.log"])

@@ -1,17 +1,16 @@
-import { existsSync, mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { connect, createServer, type Server } from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { socketIdentity } from "../../../actuator/core/socket-path.ts";
 import { listenRebinding, type RebindingListener } from "../../../actuator/grpc/listener.ts";
+import { scratchFolder } from "../../kit/scratch.ts";
 
 const PATIENT = { timeout: 15_000 };
 
 async function lasting(more: Partial<RebindingListener> = {}) {
-  const directory = mkdtempSync(join(tmpdir(), "lasting-"));
-  onTestFinished(() => rmSync(directory, { recursive: true, force: true }));
+  const directory = scratchFolder();
   const path = join(directory, "kubelet.sock");
   const faults: string[] = [];
   const opened = await listenRebinding({

@@ -1,13 +1,11 @@
-import { closeSync, mkdirSync, mkdtempSync, openSync, readdirSync, readFileSync, rmSync, writeSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { closeSync, mkdirSync, openSync, readdirSync, readFileSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import { gunzipSync } from "node:zlib";
-import { onTestFinished } from "vitest";
 import { ok } from "../../../api/model/result.ts";
+import { scratchFolder } from "../../kit/scratch.ts";
 
 export function ownDirectory(): string {
-  const dir = mkdtempSync(join(tmpdir(), "nodewise-logs-"));
-  onTestFinished(() => rmSync(dir, { recursive: true, force: true }));
+  const dir = scratchFolder();
   return dir;
 }
 

@@ -1,8 +1,8 @@
-import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { expect, onTestFinished, test } from "vitest";
+import { expect, test } from "vitest";
 import { kubeletsOn, unixListeners } from "../../../actuator/machine/kubelets.ts";
+import { scratchFolder } from "../../kit/scratch.ts";
 
 const OURS = "/run/nodewise/containerd.sock";
 const MOUNTS = "22 27 0:21 / /proc rw,relatime - proc proc rw\n27 1 254:0 / / rw,relatime - ext4 /dev/root rw\n";
@@ -29,8 +29,7 @@ interface Process {
 
 /** A machine with our runtime's socket and the default one's. */
 function machine(processes: Readonly<Record<string, Process>>, files: Readonly<Record<string, string>> = {}) {
-  const root = mkdtempSync(join(tmpdir(), "actuator-kubelets-"));
-  onTestFinished(() => rmSync(root, { recursive: true, force: true }));
+  const root = scratchFolder();
   const write = (path: string, text: string): void => {
     mkdirSync(dirname(join(root, path)), { recursive: true });
     writeFileSync(join(root, path), text);
@@ -136,8 +135,7 @@ test("the default endpoint is this runtime where this one is at the default plac
 });
 
 test("the same path in another mount namespace is another socket; where one may not look, the mounts decide", () => {
-  const inside = mkdtempSync(join(tmpdir(), "actuator-kubelets-"));
-  onTestFinished(() => rmSync(inside, { recursive: true, force: true }));
+  const inside = scratchFolder();
   mkdirSync(join(inside, "run/nodewise"), { recursive: true });
   writeFileSync(join(inside, OURS), "");
   const flag = `--container-runtime-endpoint=unix://${OURS}`;
@@ -154,8 +152,7 @@ test("the same path in another mount namespace is another socket; where one may 
 });
 
 test("whether it collects our pods' logs is told by the very directory", () => {
-  const elsewhere = mkdtempSync(join(tmpdir(), "actuator-kubelets-"));
-  onTestFinished(() => rmSync(elsewhere, { recursive: true, force: true }));
+  const elsewhere = scratchFolder();
   for (const dir of ["etc", "logs/pods"]) mkdirSync(join(elsewhere, dir), { recursive: true });
   writeFileSync(join(elsewhere, "etc/k.yaml"), "podLogsDir: /logs/pods\n");
   const configured = kubelet("--config=/etc/k.yaml");

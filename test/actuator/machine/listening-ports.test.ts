@@ -1,9 +1,9 @@
-import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { mkdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { listenersIn, listeningPorts, shortestIp } from "../../../actuator/machine/listening-ports.ts";
+import { scratchFolder } from "../../kit/scratch.ts";
 
 const HEAD = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n";
 const line = (address: string, state: string, inode: string): string =>
@@ -37,8 +37,7 @@ test("an address has one form", () => {
 });
 
 test("a socket's process is found by its descriptors", () => {
-  const root = mkdtempSync(join(tmpdir(), "actuator-ports-"));
-  onTestFinished(() => rmSync(root, { recursive: true, force: true }));
+  const root = scratchFolder();
   for (const pid of ["7", "4711"]) mkdirSync(join(root, "proc", pid, "fd"), { recursive: true });
   mkdirSync(join(root, "proc/net"));
   symlinkSync("socket:[11]", join(root, "proc/4711/fd/3"));

@@ -1,8 +1,6 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { expect, onTestFinished, test } from "vitest";
+import { expect, test } from "vitest";
 import { observeMachine } from "../../../actuator/machine/observe.ts";
+import { scratchFolder } from "../../kit/scratch.ts";
 import { plantMachine } from "./plant.ts";
 
 const GIB = 1024 ** 3;
@@ -82,8 +80,7 @@ test("the identity of the machine comes from its files", () => {
 });
 
 test("an empty root gives no fact, names what it looked for, and does not throw", () => {
-  const root = mkdtempSync(join(tmpdir(), "actuator-empty-"));
-  onTestFinished(() => rmSync(root, { recursive: true }));
+  const root = scratchFolder();
   const machine = observeMachine({ root });
   expect(machine.cpus).toEqual([]);
   expect(machine.memory).toEqual({ totalBytes: undefined, swapTotalBytes: undefined, pageSizeBytes: undefined });

@@ -1,7 +1,6 @@
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { onTestFinished } from "vitest";
+import { scratchFolder } from "../../kit/scratch.ts";
 
 const MACHINES = join(import.meta.dirname, "../../data/machines");
 
@@ -10,8 +9,7 @@ const MACHINES = join(import.meta.dirname, "../../data/machines");
  * test. `changes` overrides: a text replaces or adds a file, null removes it.
  */
 export function plantMachine(name: string, changes: Readonly<Record<string, string | null>> = {}): string {
-  const root = mkdtempSync(join(tmpdir(), "actuator-machine-"));
-  onTestFinished(() => rmSync(root, { recursive: true, force: true }));
+  const root = scratchFolder();
   const files = new Map<string, string | null>(filesOf(readFileSync(join(MACHINES, `${name}.txt`), "utf8")));
   for (const [path, text] of Object.entries(changes)) files.set(path, text);
   for (const [path, text] of files) {

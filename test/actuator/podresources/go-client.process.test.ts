@@ -1,21 +1,19 @@
 import { execFile, spawnSync } from "node:child_process";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { afterAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import {
   allocatableResources,
   alphaPodResources,
   podResources,
   podResourcesOf,
 } from "../../../actuator/podresources/server.ts";
+import { scratchFolder } from "../../kit/scratch.ts";
 import { FULL, listIn, serving } from "./served.ts";
 
 const CLIENT = "go-client";
 const OLD_CLIENT = "old-go-client";
-const out = mkdtempSync(join(tmpdir(), "podres-go-"));
-afterAll(() => rmSync(out, { recursive: true, force: true }));
+const out = scratchFolder();
 const go = (client: string, ...args: readonly string[]) =>
   spawnSync("go", args, {
     cwd: join(import.meta.dirname, client),

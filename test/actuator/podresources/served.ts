@@ -1,5 +1,3 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Client, credentials, type ServiceError, status } from "@grpc/grpc-js";
 import { loadSync, type MethodDefinition } from "@grpc/proto-loader";
@@ -14,10 +12,10 @@ import { type Pod, pod as podSchema } from "../../../api/model/pod.ts";
 import { ok } from "../../../api/model/result.ts";
 import { container, sidecar } from "../../kit/containers.ts";
 import { pod } from "../../kit/pods.ts";
+import { scratchFolder } from "../../kit/scratch.ts";
 
 export const scratch = (): string => {
-  const directory = mkdtempSync(join(tmpdir(), "podres-"));
-  onTestFinished(() => rmSync(directory, { recursive: true, force: true }));
+  const directory = scratchFolder();
   return directory;
 };
 

@@ -1,27 +1,17 @@
-import {
-  chmodSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  symlinkSync,
-  writeFileSync,
-} from "node:fs";
-import { tmpdir } from "node:os";
+import { chmodSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { beforeEach, expect, test, vi } from "vitest";
 import { decodeStatus } from "../../../actuator/status/decode-status.ts";
 import type { NodeStatus } from "../../../actuator/status/node-status.ts";
 import { StatusFile, statusFile } from "../../../actuator/status/status-file.ts";
 import { deviceRow, nodeStatus } from "../../kit/node-status.ts";
+import { scratchFolder } from "../../kit/scratch.ts";
 import { PATIENT } from "../../patient.ts";
 
 let dir: string;
 beforeEach(() => {
-  dir = mkdtempSync(join(tmpdir(), "nodewise-status-"));
+  dir = scratchFolder();
 });
-afterEach(() => rmSync(dir, { recursive: true }));
 
 const named = (nodeName: string) => () => nodeStatus({ nodeName });
 const written = (): string => JSON.parse(readFileSync(statusFile(dir), "utf8")).nodeName;

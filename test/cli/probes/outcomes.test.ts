@@ -1,15 +1,14 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import type { ProbeHistoryEntry } from "../../../actuator/probes/engine/history-entry.ts";
 import { recordedOutcomes } from "../../../api/cli/probes/outcomes.ts";
 import type { ProbeType } from "../../../api/model/probe.ts";
 import { podManifest } from "../../kit/manifests.ts";
+import { scratchFolder } from "../../kit/scratch.ts";
 import { type RunOptions, run } from "../run.ts";
 
-const dir = mkdtempSync(join(tmpdir(), "nodewise-outcomes-"));
-afterAll(() => rmSync(dir, { recursive: true }));
+const dir = scratchFolder();
 const at = (name: string): string => join(dir, name);
 const file = (name: string, text: string): string => {
   writeFileSync(at(name), text);
