@@ -1,7 +1,5 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
+import { beforeEach, describe, expect, test, vi } from "vitest";
 import { ApiClient } from "../../actuator/client/client.ts";
 import { Outbox } from "../../actuator/client/outbox.ts";
 import { Memory } from "../../actuator/core/facts-file.ts";
@@ -14,6 +12,7 @@ import { appOver } from "../api/serving.ts";
 import { timeAt } from "../contract/gc-snapshots.ts";
 import { value } from "../contract/store-rows.ts";
 import { requesting } from "../kit/pods.ts";
+import { RAM_DISK, scratchFolder } from "../kit/scratch.ts";
 import { type Draws, draws, Met } from "../properties/draws.ts";
 import { snapshot as captured } from "./answered.ts";
 
@@ -44,10 +43,9 @@ class World {
   client!: ApiClient;
   outbox!: Outbox;
   #app = this.#openApp();
-  readonly #dir = mkdtempSync(join(tmpdir(), "nodewise-turns-"));
+  readonly #dir = scratchFolder(RAM_DISK);
 
   constructor() {
-    onTestFinished(() => rmSync(this.#dir, { recursive: true, force: true }));
     this.restart();
   }
 

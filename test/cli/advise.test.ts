@@ -1,5 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { EXIT } from "../../api/cli/terminal.ts";
@@ -7,12 +6,13 @@ import { type RunningApi, startApi } from "../../api/server.ts";
 import { historyFile } from "../../db/open/node.ts";
 import { openNode } from "../../db/sqlite/node/open.ts";
 import { decisionRow, snapshotRow, value } from "../contract/store-rows.ts";
+import { scratchFolder } from "../kit/scratch.ts";
 import { CONTAINERS, HOUR, measuredSnapshot, summary, WHOLE } from "../kit/summary.ts";
 import { realNode, run } from "./run.ts";
 
 /** Four a day for a month. */
 const COUNT = 120;
-let scratch: string;
+const scratch = scratchFolder();
 let dataDir: string;
 let api: RunningApi;
 const file = (name: string, content: string | object): string => {
@@ -22,7 +22,6 @@ const file = (name: string, content: string | object): string => {
 const silent = { info() {}, warn() {}, error() {} };
 
 beforeAll(async () => {
-  scratch = mkdtempSync(join(tmpdir(), "nodewise-advise-"));
   dataDir = join(scratch, "history");
   const started = await startApi({ port: 0, dataDir, log: silent, retention: { maxRowsPerNode: 1e6, maxAgeMs: 1e15 } });
   if (!started.ok) throw new Error(started.error.message);
@@ -44,7 +43,6 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await api?.close();
-  rmSync(scratch, { recursive: true });
 });
 
 const advise = (...args: readonly string[]) => run(["advise", "reserves", ...args]);

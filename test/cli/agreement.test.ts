@@ -1,17 +1,17 @@
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { outcomeText } from "../../api/cli/agreement/agreement.ts";
 import type { ListedOutcome } from "../../api/http/agreement.ts";
 import { plainPaint } from "../../api/text/style.ts";
+import { scratchFolder } from "../kit/scratch.ts";
 import { ended, printed, realNode, run, start } from "./run.ts";
 
 const REPORT = readFileSync(new URL("../data/real-outcomes/report.json", import.meta.url), "utf8");
 const SINCE = ["--since", "2026-11-01"];
 
 describe("nodewise agreement", () => {
-  const scratch = mkdtempSync(join(tmpdir(), "nodewise-agreement-"));
+  const scratch = scratchFolder();
   const env = { NODEWISE_DATA_DIR: join(scratch, "history") };
   let child: ReturnType<typeof start>;
   let url: string;
@@ -34,7 +34,6 @@ describe("nodewise agreement", () => {
     const end = ended(child);
     child.kill("SIGTERM");
     await end;
-    rmSync(scratch, { recursive: true });
   });
 
   test("the folder and the running API say the same: counts, a share, and what differs with both sides", async () => {

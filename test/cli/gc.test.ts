@@ -1,11 +1,11 @@
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { assumeSeen } from "../../api/cli/gc/preview.ts";
 import { fakeContainer, fakeImage, fakeSandbox, gcPod, put } from "../actuator/gc/world.ts";
+import { scratchFolder } from "../kit/scratch.ts";
 import { serveCri } from "../sim/cri-server.ts";
 import { FakeRuntime, faultOf } from "../sim/fake-runtime.ts";
 import { expectPublished } from "./published.ts";
@@ -19,14 +19,11 @@ const timesIn = (text: string, words: string): number => text.split(words).lengt
 
 /** Three images, one of them used by a pod that is gone, and a directory for everything. */
 async function ground() {
-  const dir = mkdtempSync(join(tmpdir(), "nodewise-gc-cli-"));
+  const dir = scratchFolder();
   const runtime = new FakeRuntime();
   const socket = join(dir, "cri.sock");
   const server = await serveCri(runtime, socket);
-  onTestFinished(() => {
-    server.close();
-    rmSync(dir, { recursive: true, force: true });
-  });
+  onTestFinished(() => void server.close());
   const put_ = { runtime } as Parameters<typeof put>[0];
   put(
     put_,

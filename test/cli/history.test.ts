@@ -1,6 +1,5 @@
 import { createHash } from "node:crypto";
-import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import Sqlite from "better-sqlite3";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -250,7 +249,7 @@ describe("history and tokens", () => {
   });
 
   test("a token is revoked by its name where one active token has it, else its ids are listed", async () => {
-    const env = { NODEWISE_DATA_DIR: mkdtempSync(join(tmpdir(), "nodewise-tokens-")) };
+    const env = { NODEWISE_DATA_DIR: scratchFolder() };
     const create = async (name: string): Promise<string> => {
       const { stdout } = await run(["token", "create", name, "-o", "json"], { env });
       return (JSON.parse(stdout) as { id: string }).id;
@@ -288,6 +287,5 @@ describe("history and tokens", () => {
       stderr: expect.stringMatching(/^4 revoked tokens are/),
     });
     expect((await run(["token", "list"], { env })).stderr).toMatch(/^no tokens: on loopback everyone/);
-    rmSync(env.NODEWISE_DATA_DIR, { recursive: true });
   });
 });

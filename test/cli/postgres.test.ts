@@ -1,7 +1,6 @@
 import { once } from "node:events";
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { type AddressInfo, createServer, connect as tcp } from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { EXIT } from "../../api/cli/terminal.ts";
@@ -10,6 +9,7 @@ import { openNode } from "../../db/sqlite/node/open.ts";
 import { decisionRow, snapshotRow, value } from "../contract/store-rows.ts";
 import { authority } from "../kit/certificates.ts";
 import { FAST, noPostgres, PASSWORD, PostgresServer } from "../kit/postgres.ts";
+import { scratchFolder } from "../kit/scratch.ts";
 import { run, start } from "./run.ts";
 
 test.each([
@@ -31,17 +31,15 @@ if (noPostgres !== null) test.skip(`commands over Postgres: ${noPostgres}`, () =
 else
   describe("commands over Postgres", () => {
     let server: PostgresServer;
-    let folder: string;
+    const folder = scratchFolder();
     let passwordFile: string;
     beforeAll(async () => {
       server = await PostgresServer.start(FAST);
-      folder = mkdtempSync(join(tmpdir(), "nodewise-cli-postgres-"));
       passwordFile = join(folder, "password");
       writeFileSync(passwordFile, `${PASSWORD}\n`, { mode: 0o600 });
     });
     afterAll(async () => {
       await server?.dispose();
-      rmSync(folder, { recursive: true, force: true });
     });
     const place = (url: string) => ["--database", url, "--database-password-file", passwordFile];
     /** One clear line, the exit code of a history that cannot be used, and no password. */

@@ -1,5 +1,3 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { historyFile } from "../../db/open/node.ts";
@@ -15,6 +13,7 @@ import {
 } from "../contract/removal-rows.ts";
 import { value } from "../contract/store-rows.ts";
 import { expectAsShown } from "../docs/shown.ts";
+import { scratchFolder } from "../kit/scratch.ts";
 import { expectPublished } from "./published.ts";
 import { ended, printed, run, start } from "./run.ts";
 
@@ -23,12 +22,11 @@ const ago = (minutes: number): number => NOW - minutes * MINUTE;
 const textOf = (ms: number): string => new Date(ms).toISOString();
 
 describe("history removals", () => {
-  let scratch: string;
+  const scratch = scratchFolder();
   let env: Record<string, string>;
   let child: ReturnType<typeof start>;
   let url: string;
   beforeAll(async () => {
-    scratch = mkdtempSync(join(tmpdir(), "nodewise-removals-"));
     env = { NODEWISE_DATA_DIR: join(scratch, "history") };
     const store = value(openNode({ file: historyFile(join(scratch, "history")) }));
     const app = imageRemoval("sha256:a1", {
@@ -62,7 +60,6 @@ describe("history removals", () => {
     const end = ended(child);
     child.kill("SIGTERM");
     await end;
-    rmSync(scratch, { recursive: true });
   });
   const list = async (...args: string[]) => {
     const { stdout, stderr, code } = await run(["history", "removals", "--node", "n1", "-o", "json", ...args], { env });

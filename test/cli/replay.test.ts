@@ -1,5 +1,4 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import Database from "better-sqlite3";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -9,12 +8,13 @@ import { historyFile } from "../../db/open/node.ts";
 import { openNode } from "../../db/sqlite/node/open.ts";
 import { exampleSnapshot } from "../contract/api-subject.ts";
 import { decisionRow, snapshotRow, T0, value } from "../contract/store-rows.ts";
+import { scratchFolder } from "../kit/scratch.ts";
 import { interrupted, interrupting } from "./interrupting.ts";
 import { ended, run, start } from "./run.ts";
 
 /** Decisions without a snapshot, behind those that can be made again: three pages of them. */
 const GONE = 2500;
-let scratch: string;
+const scratch = scratchFolder();
 let dataDir: string;
 let api: RunningApi;
 const file = (name: string, text: string): string => {
@@ -24,7 +24,6 @@ const file = (name: string, text: string): string => {
 const silent = { info() {}, warn() {}, error() {} };
 
 beforeAll(async () => {
-  scratch = mkdtempSync(join(tmpdir(), "nodewise-replay-"));
   dataDir = join(scratch, "history");
   const started = await startApi({ port: 0, dataDir, log: silent, retention: { maxRowsPerNode: 1e6, maxAgeMs: 1e15 } });
   if (!started.ok) throw new Error(started.error.message);
@@ -46,7 +45,6 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await api?.close();
-  rmSync(scratch, { recursive: true });
 });
 
 const until = ["--until", "2999-01-01T00:00:00Z"];

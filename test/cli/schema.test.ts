@@ -1,8 +1,7 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Ajv2020 } from "ajv/dist/2020.js";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import { parse } from "yaml";
 import { SCHEMAS } from "../../api/cli/schema/command.ts";
 import { PUBLISHED } from "../../api/cli/schema/output-schemas.ts";
@@ -11,6 +10,7 @@ import { startApi } from "../../api/server.ts";
 import { historyFile } from "../../db/open/node.ts";
 import { openNode } from "../../db/sqlite/node/open.ts";
 import { decisionRow, value as stored } from "../contract/store-rows.ts";
+import { scratchFolder } from "../kit/scratch.ts";
 import { manifest, realNode, run } from "./run.ts";
 
 type Json = Record<string, unknown>;
@@ -99,7 +99,7 @@ describe("nodewise schema", () => {
 });
 
 describe("nodewise schema, of what is recorded", () => {
-  const scratch = mkdtempSync(join(tmpdir(), "nodewise-schema-"));
+  const scratch = scratchFolder();
   const dataDir = join(scratch, "history");
   const config = join(scratch, "kubelet.yaml");
   const ofHistory = ["--data-dir", dataDir];
@@ -133,7 +133,6 @@ describe("nodewise schema, of what is recorded", () => {
     );
     await store.close();
   });
-  afterAll(() => rmSync(scratch, { recursive: true }));
 
   test.each([
     ["lint", ["lint", config]],

@@ -1,17 +1,14 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { afterAll, beforeAll } from "vitest";
 import { daemonMetrics } from "../../actuator/status/metrics.ts";
 import type { NodeStatus } from "../../actuator/status/node-status.ts";
 import { type StatusServer, startStatusServer } from "../../actuator/status/server.ts";
+import { scratchFolder } from "../kit/scratch.ts";
 
 /** Serves a daemon's status while a file's tests run, and has a directory for them. */
 export function statusServer(status: () => NodeStatus): { readonly url: string; readonly scratch: string } {
   let daemon: StatusServer;
-  let scratch: string;
+  const scratch = scratchFolder();
   beforeAll(async () => {
-    scratch = mkdtempSync(join(tmpdir(), "nodewise-status-"));
     const listen = { host: "127.0.0.1", port: 0 };
     const started = await startStatusServer({ listen, status, metrics: daemonMetrics(), ownNames: [] });
     if (!started.ok) throw new Error(started.error);
@@ -19,7 +16,6 @@ export function statusServer(status: () => NodeStatus): { readonly url: string; 
   });
   afterAll(async () => {
     await daemon.close();
-    rmSync(scratch, { recursive: true });
   });
   return {
     get url() {

@@ -1,15 +1,15 @@
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type RunningApi, startApi } from "../../api/server.ts";
 import { exampleSnapshot } from "../contract/api-subject.ts";
 import { container } from "../kit/containers.ts";
 import { pod } from "../kit/pods.ts";
+import { scratchFolder } from "../kit/scratch.ts";
 import { interrupted, interrupting } from "./interrupting.ts";
 import { ended, realNode, run, start } from "./run.ts";
 
-let scratch: string;
+const scratch = scratchFolder();
 let dataDir: string;
 let api: RunningApi;
 const silent = { info() {}, warn() {}, error() {} };
@@ -26,7 +26,6 @@ const snapshotOf = (name: string, kubeletVersion: string) => {
   });
 };
 beforeAll(async () => {
-  scratch = mkdtempSync(join(tmpdir(), "nodewise-upgrade-"));
   dataDir = join(scratch, "history");
   const started = await startApi({ port: 0, dataDir, log: silent });
   if (!started.ok) throw new Error(started.error.message);
@@ -46,7 +45,6 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await api?.close();
-  rmSync(scratch, { recursive: true });
 });
 
 const upgrade = (...args: string[]) => run(["upgrade", ...args]);

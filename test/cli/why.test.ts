@@ -1,18 +1,14 @@
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { stringify } from "yaml";
 import { storyForm, storyListForm } from "../../api/model/why.ts";
 import { startApi } from "../../api/server.ts";
+import { scratchFolder } from "../kit/scratch.ts";
 import { admissionStories, evictionStories, type RealStory } from "../why/real-documents.ts";
 import { type Ran, realNode, run } from "./run.ts";
 
-let folder = "";
-beforeAll(() => {
-  folder = mkdtempSync(join(tmpdir(), "nodewise-why-"));
-});
-afterAll(() => rmSync(folder, { recursive: true }));
+const folder = scratchFolder();
 
 const why = (args: readonly string[], input?: string): Promise<Ran> =>
   run(["why", ...args], { cwd: folder, ...(input === undefined ? {} : { input }) });

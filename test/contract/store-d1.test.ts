@@ -1,6 +1,5 @@
 import { execFile } from "node:child_process";
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
@@ -11,6 +10,7 @@ import { getPlatformProxy } from "wrangler";
 import { openD1 } from "../../db/sqlite/d1/open.ts";
 import { LATEST_MIGRATION } from "../../db/sqlite/dialect.ts";
 import { openNode } from "../../db/sqlite/node/open.ts";
+import { scratchFolder } from "../kit/scratch.ts";
 import { decisionRow, T0, value } from "./store-rows.ts";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
@@ -32,7 +32,7 @@ function confirmingSql(): string {
 }
 
 test("the file that wrangler made and D1 wrote opens on Node as it is", async () => {
-  const folder = mkdtempSync(join(tmpdir(), "nodewise-d1-"));
+  const folder = scratchFolder();
   await d1(folder, "migrations", "apply", "DB");
   await d1(folder, "execute", "DB", "--command", confirmingSql());
   const proxy = await getPlatformProxy<{ DB: D1Database }>({ configPath, persist: { path: join(folder, "v3") } });
@@ -51,6 +51,5 @@ test("the file that wrangler made and D1 wrote opens on Node as it is", async ()
     await store.close();
   } finally {
     await proxy.dispose();
-    rmSync(folder, { recursive: true });
   }
 }, 180_000);

@@ -1,5 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { ApiClient } from "../../actuator/client/client.ts";
@@ -8,6 +7,7 @@ import { Memory } from "../../actuator/core/facts-file.ts";
 import type { DecisionAnswer, Problem } from "../../actuator/core/ports.ts";
 import type { Kind } from "../../api/model/decision.ts";
 import { ended, printed, realNode, start } from "../cli/run.ts";
+import { scratchFolder } from "../kit/scratch.ts";
 import { freePort } from "./pods/port.ts";
 
 /** Decisions of a node that runs pods, over an API that is another process and comes and goes. */
@@ -26,12 +26,9 @@ const stopApi = async (signal: NodeJS.Signals): Promise<void> => {
   api = undefined;
 };
 beforeEach(() => {
-  dir = mkdtempSync(join(tmpdir(), "nodewise-away-"));
+  dir = scratchFolder();
 });
-afterEach(async () => {
-  await stopApi("SIGKILL");
-  rmSync(dir, { recursive: true });
-});
+afterEach(() => stopApi("SIGKILL"));
 
 const recorded = JSON.parse(readFileSync(realNode("snapshot.json"), "utf8"));
 const START = Date.parse(recorded.observedAt);

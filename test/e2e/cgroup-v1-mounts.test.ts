@@ -1,13 +1,13 @@
 import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { chmodSync, existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { Hierarchy } from "../../actuator/cgroupfs/hierarchy.ts";
 import type { PassReport } from "../../actuator/pass/loop.ts";
 import { removeAll } from "../actuator/cgroups/contract-kit.ts";
 import { LAUNCHER, NODE } from "../cli/run.ts";
+import { scratchFolder } from "../kit/scratch.ts";
 import { cgroupsBelow, removeCgroups } from "./containerd/leftovers.ts";
 import { openOwn, POD } from "./own-cgroups.ts";
 
@@ -83,14 +83,11 @@ describe.skipIf(!isV1 || !opened.ok)(
 describe.skipIf(!isV1)("a hierarchy, or a file of it, that may not be written", { timeout: 180_000 }, () => {
   let dir: string;
   beforeEach(() => {
-    dir = mkdtempSync(join(tmpdir(), "nodewise-read-only-"));
+    dir = scratchFolder();
     mkdirSync(join(dir, "manifests"));
     put("16Mi");
   });
-  afterEach(() => {
-    rmSync(dir, { recursive: true, force: true });
-    removeCgroups(root.slice(1));
-  });
+  afterEach(() => removeCgroups(root.slice(1)));
 
   function put(memory: string): void {
     const pod = POD("web", "100m", memory).replace("name: web", "name: web, uid: u1");

@@ -1,5 +1,4 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect } from "vitest";
 import { openHierarchy } from "../../actuator/cgroupfs/open.ts";
@@ -7,6 +6,7 @@ import { actuatorConfig } from "../../actuator/core/config.ts";
 import type { ActuatorOptions } from "../../actuator/daemon/client-of.ts";
 import { passOnce } from "../../actuator/main.ts";
 import type { PassReport } from "../../actuator/pass/loop.ts";
+import { scratchFolder } from "../kit/scratch.ts";
 
 type Opened = ReturnType<typeof openHierarchy> & { readonly root: string };
 
@@ -32,11 +32,10 @@ export function ground(opened: Opened) {
   const { root } = opened;
   let dir: string;
   beforeEach(() => {
-    dir = mkdtempSync(join(tmpdir(), "nodewise-loop-"));
+    dir = scratchFolder();
     mkdirSync(join(dir, "manifests"));
   });
   afterEach(async () => {
-    rmSync(dir, { recursive: true, force: true });
     if (!opened.ok) return;
     for (const path of opened.value.paths().toReversed()) await opened.value.remove(path);
   });

@@ -1,13 +1,13 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
 import { attempt } from "../../actuator/probes/engine/attempt.ts";
 import type { ProbeHandler, ProbeOutcome } from "../../api/model/probe.ts";
 import { noPrograms, selfSigned } from "../actuator/probes/certificate.ts";
 import { getAt, TARGET } from "../actuator/probes/servers.ts";
+import { scratchFolder } from "../kit/scratch.ts";
 import { freePort } from "./pods/port.ts";
 import { WAITS } from "./pods/until.ts";
 
@@ -17,7 +17,7 @@ const ask = (handler: ProbeHandler, timeoutMs = 20_000): Promise<ProbeOutcome> =
   attempt({ handler, timeoutMs, target: TARGET }, { exec: () => Promise.reject(new Error("no runtime here")) });
 
 describe.skipIf(why !== undefined)("servers that others wrote", () => {
-  const directory = mkdtempSync(join(tmpdir(), "nodewise-probed-"));
+  const directory = scratchFolder();
   const children: ChildProcess[] = [];
   const start = (command: string, ...args: readonly string[]): ChildProcess => {
     const env = { PATH: `${process.env["PATH"]}:/usr/sbin` };
@@ -30,10 +30,7 @@ describe.skipIf(why !== undefined)("servers that others wrote", () => {
     child.kill("SIGTERM");
     await once(child, "exit");
   };
-  afterAll(async () => {
-    await Promise.all(children.map(stop));
-    rmSync(directory, { recursive: true });
-  });
+  afterAll(() => Promise.all(children.map(stop)));
 
   test("nginx: pages, redirects, TLS with HTTP/2, and its end", async () => {
     const [plain, secure] = [await freePort(), await freePort()];

@@ -1,13 +1,13 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { createServer, type Server } from "node:https";
 import type { AddressInfo } from "node:net";
-import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { onTestFinished } from "vitest";
 import { stringify } from "yaml";
 import { type Labels, parseLabelSelector, selects } from "../../api/service/label-selector.ts";
 import { type Authority, authority, type KeyPair } from "./certificates.ts";
+import { scratchFolder } from "./scratch.ts";
 
 type Fields = Record<string, unknown>;
 interface Meta {
@@ -347,10 +347,9 @@ export async function testCluster({
   const users: Users = { "reader-token": READER };
   const api = await new TestApiServer(users, testAuthority().issue("kube-apiserver")).listen();
   const kubelet = await new TestKubelet(users, kubeletPair).listen();
-  const folder = mkdtempSync(join(tmpdir(), "nodewise-cluster-"));
+  const folder = scratchFolder();
   onTestFinished(async () => {
     await Promise.all([api.close(), kubelet.close()]);
-    rmSync(folder, { recursive: true });
   });
   api.put("nodes", nodeAt("n1", kubelet.port));
   api.kubelets.set("n1", kubelet);

@@ -1,9 +1,9 @@
-import { existsSync, mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdtempSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import type { ImageGcFacts } from "../../api/model/image-gc.ts";
 import { draws } from "../actuator/cgroups/draws.ts";
+import { RAM_DISK } from "../kit/scratch.ts";
 import { SimApi } from "./api.ts";
 import { SimClock } from "./clock.ts";
 import { GcNode } from "./gc-node.ts";
@@ -17,7 +17,6 @@ const FIRST = Number(ONLY ?? 1);
 const LAST = ONLY === undefined ? Number(process.env["GC_STORIES"] ?? 60) : FIRST;
 const STEPS = 10;
 /** Every write is followed by a wait for the disk, and there are many: where memory is a disk, that. */
-const DISK = existsSync("/dev/shm") ? "/dev/shm" : tmpdir();
 
 interface World {
   readonly clock: SimClock;
@@ -26,7 +25,7 @@ interface World {
   readonly end: () => Promise<void>;
 }
 function newWorld(): World {
-  const dir = mkdtempSync(join(DISK, "nodewise-gc-"));
+  const dir = mkdtempSync(join(RAM_DISK, "nodewise-gc-"));
   const clock = new SimClock(START);
   const api = new SimApi(clock);
   const end = async () => {

@@ -1,11 +1,9 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { type Draws, draws } from "../actuator/cgroups/draws.ts";
 import { exceeding } from "../actuator/cgroups/invariants.ts";
 import { container } from "../kit/containers.ts";
 import { pod } from "../kit/pods.ts";
+import { scratchFolder } from "../kit/scratch.ts";
 import { SimApi } from "./api.ts";
 import { SimClock } from "./clock.ts";
 import { SimNode, type SimPod } from "./node.ts";
@@ -14,13 +12,10 @@ const START = Date.parse("2026-01-01T00:00:00Z");
 const MINUTE = 60_000;
 
 function newWorld(version: 1 | 2) {
-  const dir = mkdtempSync(join(tmpdir(), "nodewise-sim-"));
+  const dir = scratchFolder();
   const clock = new SimClock(START);
   const api = new SimApi(clock);
-  onTestFinished(async () => {
-    await api.store.close();
-    rmSync(dir, { recursive: true, force: true });
-  });
+  onTestFinished(() => api.store.close());
   return { clock, api, node: new SimNode(version, clock, dir, api.fetch) };
 }
 type World = ReturnType<typeof newWorld>;

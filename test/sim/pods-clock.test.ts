@@ -1,8 +1,6 @@
-import { existsSync, mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { draws } from "../actuator/cgroups/draws.ts";
+import { RAM_DISK, scratchFolder } from "../kit/scratch.ts";
 import { SimApi } from "./api.ts";
 import { SimClock } from "./clock.ts";
 import { WatchedDisk } from "./pods-disk.ts";
@@ -11,11 +9,10 @@ import { PodsNode } from "./pods-node.ts";
 import { unsettled } from "./pods-rest.ts";
 import { ask, newStory, type Story } from "./pods-story.ts";
 
-const DISK = existsSync("/dev/shm") ? "/dev/shm" : tmpdir();
 const HOURS = 7_200_000;
 
 function newWorld(): Story {
-  const dir = mkdtempSync(join(DISK, "nodewise-clock-"));
+  const dir = scratchFolder(RAM_DISK);
   const clock = new SimClock(Date.parse("2026-01-01T00:00:00Z"));
   const api = new SimApi(clock);
   const { disk, end } = WatchedDisk.watch();
@@ -24,7 +21,6 @@ function newWorld(): Story {
     node.daemon?.life.kill();
     end();
     await api.store.close();
-    rmSync(dir, { recursive: true, force: true });
   });
   return newStory(node, api, draws(1));
 }

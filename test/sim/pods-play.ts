@@ -1,7 +1,7 @@
-import { existsSync, mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdtempSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { draws } from "../actuator/cgroups/draws.ts";
+import { RAM_DISK } from "../kit/scratch.ts";
 import { SimApi } from "./api.ts";
 import { SimClock } from "./clock.ts";
 import { Checks } from "./pods-checks.ts";
@@ -15,7 +15,6 @@ import { addForeign, heal, newStory, type Story } from "./pods-story.ts";
 
 const START = Date.parse("2026-01-01T00:00:00Z");
 /** Every write is followed by a wait for the disk, and there are many: where memory is a disk, that. */
-const DISK = existsSync("/dev/shm") ? "/dev/shm" : tmpdir();
 const STEPS = 30;
 /** Back-offs, of containers and of images, last five minutes at most. */
 const LEAST_SETTLE_MS = 330_000;
@@ -26,7 +25,7 @@ export const HAPPENINGS = { ...EVENTS, ...FAULTS };
 
 /** Plays the story of a seed on a machine of its own. Answers what went wrong, in the step in which it did. */
 export async function play(seed: number, met: Map<string, number>): Promise<readonly string[]> {
-  const dir = mkdtempSync(join(DISK, "nodewise-pods-"));
+  const dir = mkdtempSync(join(RAM_DISK, "nodewise-pods-"));
   const clock = new SimClock(START);
   const api = new SimApi(clock);
   const { disk, end } = WatchedDisk.watch();

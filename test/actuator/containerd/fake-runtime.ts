@@ -1,12 +1,11 @@
-import { mkdtempSync, rmSync } from "node:fs";
 import { createServer, type Socket } from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach } from "vitest";
 import type { Connection } from "../../../actuator/containerd/connection.ts";
 import type { Blob, Container, CriMethod, Image } from "../../../actuator/containerd/messages.ts";
 import { err, ok } from "../../../api/model/result.ts";
 import { type Meddling, startMeddler } from "../../e2e/containerd/meddler.ts";
+import { scratchFolder } from "../../kit/scratch.ts";
 
 type Answers = Partial<Record<CriMethod, unknown>>;
 
@@ -31,25 +30,20 @@ export function fakeConnection(answers: Answers, blobs?: readonly Blob[]): Conne
 /** A directory for each test, and what listens in it. */
 export function sockets() {
   const closing: (() => void | Promise<void>)[] = [];
-  const dir = (): string => {
-    const made = mkdtempSync(join(tmpdir(), "nodewise-cri-"));
-    closing.unshift(() => rmSync(made, { recursive: true, force: true }));
-    return made;
-  };
   afterEach(async () => {
     for (const close of closing.splice(0)) await close();
   });
   return {
-    dir,
+    dir: scratchFolder,
     /** gRPC that answers by a table. */
     async serve(answers: Answers, meddling: Meddling = {}, blobs?: readonly Blob[]): Promise<string> {
-      const server = await startMeddler(dir(), fakeConnection(answers, blobs), () => meddling);
+      const server = await startMeddler(scratchFolder(), fakeConnection(answers, blobs), () => meddling);
       closing.unshift(server.close);
       return server.endpoint;
     },
     /** A plain socket that is no gRPC. */
     async listen(onConnection: (socket: Socket) => void): Promise<string> {
-      const path = join(dir(), "plain.sock");
+      const path = join(scratchFolder(), "plain.sock");
       const open = new Set<Socket>();
       const server = createServer((socket) => {
         open.add(socket.on("error", () => undefined));

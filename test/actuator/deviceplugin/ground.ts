@@ -1,11 +1,12 @@
-import { afterEach } from "vitest";
+import { onTestFinished } from "vitest";
 import type { PluginFault } from "../../../actuator/deviceplugin/fault.ts";
 import {
   type DevicePluginHost,
   type DevicePluginHostOptions,
   openDevicePluginHost,
 } from "../../../actuator/deviceplugin/host.ts";
-import { NodePlugin, ownDir, type PluginScript } from "./node-plugin.ts";
+import { scratchFolder } from "../../kit/scratch.ts";
+import { NodePlugin, type PluginScript } from "./node-plugin.ts";
 
 /** So that what hangs is seen soon; what is answered takes less, on a loaded machine too. */
 export const QUICK = { dialMs: 400, optionsMs: 2000, preferredMs: 1000, allocateMs: 1000, preStartMs: 1000 };
@@ -19,17 +20,9 @@ export interface Ground {
   again(options?: Partial<DevicePluginHostOptions>): Promise<DevicePluginHost>;
 }
 
-const cleanups: (() => unknown)[] = [];
-/** Ends what a test has opened, the last first. */
-export const atEnd = (cleanup: () => unknown): void => void cleanups.push(cleanup);
-afterEach(async () => {
-  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
-});
-
 /** A host in a directory of its own, and plugins beside it. */
 export async function ground(options: Partial<DevicePluginHostOptions> = {}): Promise<Ground> {
-  const { dir, remove } = ownDir();
-  atEnd(remove);
+  const dir = scratchFolder();
   const faults: PluginFault[] = [];
   const open = async (more: Partial<DevicePluginHostOptions> = {}): Promise<DevicePluginHost> => {
     const opened = await openDevicePluginHost({
@@ -40,12 +33,12 @@ export async function ground(options: Partial<DevicePluginHostOptions> = {}): Pr
     });
     if (!opened.ok) throw new Error(opened.error);
     opened.value.onFault((fault) => faults.push(fault));
-    atEnd(() => opened.value.close());
+    onTestFinished(() => opened.value.close());
     return opened.value;
   };
   const plugin = (script: Omit<PluginScript, "dir"> & { readonly dir?: string }): NodePlugin => {
     const made = new NodePlugin({ dir, ...script });
-    atEnd(() => made.vanish());
+    onTestFinished(() => made.vanish());
     return made;
   };
   return { dir, host: await open(), faults, plugin, again: open };

@@ -1,8 +1,8 @@
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { devicePlugins, devices } from "../../../api/model/machine.ts";
-import { atEnd, ground } from "./ground.ts";
+import { ground } from "./ground.ts";
 import { healthy, type NodePlugin, register, until } from "./node-plugin.ts";
 
 const GPU = "example.com/gpu";
@@ -121,7 +121,7 @@ describe("a plugin that registers", () => {
 describe("a plugin that takes each call and ends its stream at once", () => {
   const sayAndEnd = (gpu: NodePlugin) => {
     const ends = setInterval(() => gpu.endStreams(), 20);
-    atEnd(() => clearInterval(ends));
+    onTestFinished(() => clearInterval(ends));
     return () => clearInterval(ends);
   };
   test("is removed when its grace is over, which counts from the first end; little is told of it", async () => {

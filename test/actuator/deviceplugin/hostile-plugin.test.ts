@@ -1,10 +1,10 @@
 import { createServer, type Server, type Socket } from "node:net";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { serviceOf } from "../../../actuator/deviceplugin/plugin-client.ts";
 import { data, frame, framesIn, PREFACE, plain, SETTINGS } from "../grpc/http2.ts";
-import { atEnd, type Ground, ground, QUICK } from "./ground.ts";
+import { type Ground, ground, QUICK } from "./ground.ts";
 import { healthy, register, until } from "./node-plugin.ts";
 
 const BAD = "example.com/bad";
@@ -19,7 +19,7 @@ async function listen(dir: string, onSocket: (socket: Socket) => void): Promise<
   const sockets = new Set<Socket>();
   server.on("connection", (socket) => sockets.add(socket));
   await new Promise<void>((resolve) => server.listen(join(dir, "bad.sock"), resolve));
-  atEnd(() => {
+  onTestFinished(() => {
     for (const socket of sockets) socket.destroy();
     server.close();
   });

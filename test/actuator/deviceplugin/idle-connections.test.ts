@@ -1,14 +1,16 @@
 import { connect, type Socket } from "node:net";
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
 import { rawConnection } from "../grpc/http2.ts";
-import { atEnd, ground } from "./ground.ts";
+import { ground } from "./ground.ts";
 import { healthy, until } from "./node-plugin.ts";
 
 const GPU = "example.com/gpu";
 
 async function idle(path: string, most: number): Promise<readonly Socket[]> {
   const sockets: Socket[] = [];
-  atEnd(() => sockets.map((socket) => socket.destroy()));
+  onTestFinished(() => {
+    for (const socket of sockets) socket.destroy();
+  });
   for (let i = 0; i < most; i++) {
     const socket = connect(path)
       .on("error", () => undefined)

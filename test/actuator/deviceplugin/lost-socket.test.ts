@@ -1,8 +1,8 @@
 import { existsSync, rmSync } from "node:fs";
 import { createServer } from "node:net";
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { faultText, type PluginFault } from "../../../actuator/deviceplugin/fault.ts";
-import { atEnd, ground } from "./ground.ts";
+import { ground } from "./ground.ts";
 import { healthy, until } from "./node-plugin.ts";
 
 const GPU = "example.com/gpu";
@@ -12,7 +12,7 @@ describe("a kubelet.sock that somebody removes while it is served", () => {
     const { host, plugin, faults } = await ground();
     const waiting = plugin({ resource: GPU, devices: healthy("a", "b") });
     await waiting.start();
-    atEnd(waiting.comeBack("kubelet.sock"));
+    onTestFinished(waiting.comeBack("kubelet.sock"));
     const calm = plugin({ resource: "example.com/calm", devices: healthy("x") });
     await calm.start();
     await until(host.devices, (d) => d.length === 3);
@@ -40,7 +40,7 @@ describe("a kubelet.sock that somebody removes while it is served", () => {
     rmSync(host.socketPath);
     const other = createServer((socket) => socket.destroy());
     await new Promise<void>((done) => other.listen(host.socketPath, done));
-    atEnd(() => other.close());
+    onTestFinished(() => void other.close());
     await until(lost, (all) => all.length === 1);
     expect(lost()[0]).toMatch(/^SOCKET_LOST the socket was taken away, .* another process answers there/);
     expect(faults).toEqual(host.standing());

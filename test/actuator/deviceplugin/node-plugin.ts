@@ -1,5 +1,4 @@
-import { mkdtempSync, readdirSync, rmSync, watch } from "node:fs";
-import { tmpdir } from "node:os";
+import { readdirSync, rmSync, watch } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import {
@@ -195,12 +194,6 @@ export function register(socketPath: string, request: object): Promise<void> {
 }
 
 export const healthy = (...ids: readonly string[]): PluginDevice[] => ids.map((ID) => ({ ID, health: "Healthy" }));
-
-/** A directory of its own, short enough for sockets. */
-export function ownDir(): { readonly dir: string; readonly remove: () => void } {
-  const dir = mkdtempSync(join(tmpdir(), "ndp-"));
-  return { dir, remove: () => rmSync(dir, { recursive: true, force: true }) };
-}
 
 /** Waits until it is so; the last answer is in the error. */
 export async function until<T>(look: () => T, is: (value: T) => boolean, ms = 30_000): Promise<T> {

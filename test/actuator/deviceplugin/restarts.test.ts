@@ -3,21 +3,21 @@ import { createServer } from "node:net";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type ServiceError, status } from "@grpc/grpc-js";
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { openDevicePluginHost } from "../../../actuator/deviceplugin/host.ts";
-import { atEnd, ground } from "./ground.ts";
-import { healthy, ownDir, until } from "./node-plugin.ts";
+import { scratchFolder } from "../../kit/scratch.ts";
+import { ground } from "./ground.ts";
+import { healthy, until } from "./node-plugin.ts";
 
 const GPU = "example.com/gpu";
 
 describe("the socket", () => {
   test("is new and its owner's only; stale sockets go, everything else stays", async () => {
-    const { dir, remove } = ownDir();
-    atEnd(remove);
+    const dir = scratchFolder();
     writeFileSync(join(dir, "kubelet_internal_checkpoint"), "{}");
     const stale = createServer();
     await new Promise<void>((resolve) => stale.listen(join(dir, "stale.sock"), resolve));
-    atEnd(() => stale.close());
+    onTestFinished(() => void stale.close());
     const opened = await openDevicePluginHost({ dir });
     if (!opened.ok) throw new Error(opened.error);
     expect(opened.value.removed).toEqual(["stale.sock"]);
@@ -55,8 +55,7 @@ describe("the socket", () => {
   });
 
   test("a file at its place is left alone", async () => {
-    const { dir, remove } = ownDir();
-    atEnd(remove);
+    const dir = scratchFolder();
     writeFileSync(join(dir, "kubelet.sock"), "");
     expect(await openDevicePluginHost({ dir })).toMatchObject({
       ok: false,
@@ -70,7 +69,7 @@ describe("the socket", () => {
     rmSync(host.socketPath);
     const other = createServer();
     await new Promise<void>((resolve) => other.listen(join(dir, "kubelet.sock"), resolve));
-    atEnd(() => other.close());
+    onTestFinished(() => void other.close());
     host.close();
     await sleep(50);
     expect(existsSync(host.socketPath)).toBe(true);
@@ -84,7 +83,7 @@ describe("restarts", () => {
       const { host, plugin, again, dir } = await ground();
       const gpu = plugin({ resource: GPU, devices: healthy("a", "b") });
       await gpu.start();
-      atEnd(gpu.comeBack(on));
+      onTestFinished(gpu.comeBack(on));
       await until(host.devices, (d) => d.length === 2);
       host.close();
       expect(existsSync(gpu.socketPath)).toBe(true);
@@ -136,7 +135,7 @@ describe("restarts", () => {
     const gpu = plugin({ resource: GPU, devices: healthy("a", "b") });
     await gpu.serve();
     await expect(gpu.register()).rejects.toMatchObject({ code: 14 });
-    atEnd(gpu.comeBack("kubelet.sock"));
+    onTestFinished(gpu.comeBack("kubelet.sock"));
     const next = await again();
     expect(next.removed).toEqual(["example.com_gpu.sock"]);
     await until(next.amounts, (amounts) => amounts.get(GPU)?.allocatable === 2);

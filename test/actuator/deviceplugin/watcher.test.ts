@@ -1,9 +1,10 @@
 import { mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
-import { describe, expect, test } from "vitest";
-import { atEnd, ground } from "./ground.ts";
-import { healthy, ownDir, until } from "./node-plugin.ts";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { scratchFolder } from "../../kit/scratch.ts";
+import { ground } from "./ground.ts";
+import { healthy, until } from "./node-plugin.ts";
 
 const GPU = "example.com/gpu";
 const info = (more: object = {}) => ({
@@ -16,8 +17,7 @@ const info = (more: object = {}) => ({
 
 /** A host that looks into a directory of its own; a long pause between looks shows that it is told. */
 async function withRegistry(rescanMs = 60_000) {
-  const { dir: registryDir, remove } = ownDir();
-  atEnd(remove);
+  const registryDir = scratchFolder();
   return { ...(await ground({ registryDir, rescanMs })), registryDir };
 }
 
@@ -57,15 +57,14 @@ describe("a plugin in plugins_registry", () => {
     expect(host.amounts().get(GPU)).toEqual({ capacity: 1, allocatable: 0 });
   });
   test("that was there before, in a directory below, is found too; dot names and files are left alone", async () => {
-    const { dir: registryDir, remove } = ownDir();
-    atEnd(remove);
+    const registryDir = scratchFolder();
     mkdirSync(join(registryDir, "vendor"));
     writeFileSync(join(registryDir, "file.sock"), "");
     const all = await ground({ registryDir: join(registryDir, "none") });
     const gpu = all.plugin({ resource: GPU, devices: healthy("a"), dir: join(registryDir, "vendor"), info: info() });
     const dot = all.plugin({ resource: GPU, dir: registryDir, name: ".dot.sock", info: info() });
     const odd = createServer().listen(join(registryDir, "two\nlines.sock"));
-    atEnd(() => odd.close());
+    onTestFinished(() => void odd.close());
     await gpu.serve();
     await dot.serve();
     const host = await ground({ registryDir });
@@ -108,9 +107,9 @@ describe("a plugin in plugins_registry", () => {
   test("is found by the slow look where events are missed: the directory was made anew", async () => {
     const { host, plugin, registryDir } = await withRegistry(200);
     renameSync(registryDir, `${registryDir}-gone`);
-    atEnd(() => renameSync(`${registryDir}-gone`, registryDir));
+    onTestFinished(() => renameSync(`${registryDir}-gone`, registryDir));
     mkdirSync(registryDir);
-    atEnd(() => rmSync(registryDir, { recursive: true, force: true }));
+    onTestFinished(() => rmSync(registryDir, { recursive: true, force: true }));
     const gpu = plugin({ resource: GPU, devices: healthy("a"), dir: registryDir, info: info() });
     await gpu.serve();
     await until(host.devices, (d) => d.length === 1);

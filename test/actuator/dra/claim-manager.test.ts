@@ -1,5 +1,4 @@
-import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, onTestFinished, test } from "vitest";
@@ -14,6 +13,7 @@ import { err, ok } from "../../../api/model/result.ts";
 import { profileOf } from "../../../api/profiles/index.ts";
 import { claim, claiming, DRIVER, result } from "../../kit/claims.ts";
 import { decodedPod } from "../../kit/pods.ts";
+import { scratchFolder } from "../../kit/scratch.ts";
 import { until } from "../deviceplugin/node-plugin.ts";
 import { type DriverScript, TestDriver } from "./test-driver.ts";
 
@@ -21,7 +21,7 @@ const OTHER = "nic.example.com";
 
 /** A node with drivers in a directory of its own, and the claims `a`, `b` of the one driver, `n` of the other, `both` of both. */
 function node(timeoutMs = 2_000) {
-  const dir = mkdtempSync(join(tmpdir(), "dra-"));
+  const dir = scratchFolder();
   const faults: PluginFault[] = [];
   const registry = new DraRegistry({ timeoutMs, onChange: () => {} });
   const watcher = openPluginWatcher({
@@ -34,7 +34,6 @@ function node(timeoutMs = 2_000) {
     watcher.close();
     registry.close();
     for (const driver of drivers) driver.die();
-    rmSync(dir, { recursive: true });
   });
   const nic = { ...result("n"), driver: OTHER };
   const pods = ["p", "q", "r"];

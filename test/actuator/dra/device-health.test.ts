@@ -1,5 +1,4 @@
-import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { status } from "@grpc/grpc-js";
 import { describe, expect, onTestFinished, test } from "vitest";
@@ -12,6 +11,7 @@ import { ok } from "../../../api/model/result.ts";
 import { epochMs } from "../../../api/model/units.ts";
 import { profileOf } from "../../../api/profiles/index.ts";
 import { DRIVER } from "../../kit/claims.ts";
+import { scratchFolder } from "../../kit/scratch.ts";
 import { until } from "../deviceplugin/node-plugin.ts";
 import { type DeviceReport, TestDriver } from "./test-driver.ts";
 
@@ -26,7 +26,7 @@ const device = (name: string, health: number, more: Partial<DeviceReport> = {}):
 
 /** A node of a version with drivers in a directory of its own; its clock is set by hand. */
 function node(version: "1.34" | "1.35" | "1.36" | "1.37") {
-  const dir = mkdtempSync(join(tmpdir(), "dra-health-"));
+  const dir = scratchFolder();
   const file = join(dir, ".dra_health_state");
   const clock = { ms: Date.parse("2026-01-01T00:00:00Z") };
   const changes: string[] = [];
@@ -38,7 +38,6 @@ function node(version: "1.34" | "1.35" | "1.36" | "1.37") {
   onTestFinished(() => {
     stop();
     for (const driver of drivers) driver.die();
-    rmSync(dir, { recursive: true });
   });
   /** As a daemon starts. */
   const start = (): DeviceHealth => {

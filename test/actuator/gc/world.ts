@@ -1,7 +1,5 @@
-import { existsSync, mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { onTestFinished } from "vitest";
+import { RAM_DISK, scratchFolder } from "../../kit/scratch.ts";
 import { SimApi } from "../../sim/api.ts";
 import { SimClock } from "../../sim/clock.ts";
 import type { Call, FakeContainer, FakeImage, FakeSandbox } from "../../sim/fake-runtime.ts";
@@ -9,18 +7,13 @@ import { GcNode, type GcPod } from "../../sim/gc-node.ts";
 
 export const START = Date.parse("2026-01-01T00:00:00Z");
 export const MINUTE = 60_000;
-/** Every write is followed by a wait for the disk: where memory is a disk, that. */
-export const DISK = existsSync("/dev/shm") ? "/dev/shm" : tmpdir();
 
 /** A simulated node of 1000 bytes of disk without the eviction manager's thresholds, whose clock stands at START. */
 export function gcWorld(given: ConstructorParameters<typeof GcNode>[3] = {}) {
-  const dir = mkdtempSync(join(DISK, "nodewise-gc-"));
+  const dir = scratchFolder(RAM_DISK);
   const clock = new SimClock(START);
   const api = new SimApi(clock);
-  onTestFinished(async () => {
-    await api.store.close();
-    rmSync(dir, { recursive: true, force: true });
-  });
+  onTestFinished(() => api.store.close());
   const node = new GcNode(clock, dir, api.fetch, { joinsEviction: false, ...given });
   return { dir, clock, api, node };
 }

@@ -1,6 +1,5 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { actuatorConfig } from "../../../actuator/core/config.ts";
@@ -15,15 +14,15 @@ import { noCounters } from "../../../actuator/status/counters.ts";
 import type { ResourceClaim, ResourceSlice } from "../../../api/model/resource-claim.ts";
 import { claim, DRIVER, result, slice } from "../../kit/claims.ts";
 import { podManifest } from "../../kit/manifests.ts";
+import { scratchFolder } from "../../kit/scratch.ts";
 import { until } from "../deviceplugin/node-plugin.ts";
 import { type DriverScript, TestDriver } from "../dra/test-driver.ts";
 
 /** A node that serves DRA drivers in directories of its own. */
 function ground(settings: object = {}) {
-  const dir = mkdtempSync(join(tmpdir(), "given-"));
+  const dir = scratchFolder();
   const registry = join(dir, "plugins_registry");
   mkdirSync(registry);
-  onTestFinished(() => rmSync(dir, { recursive: true, force: true }));
   const all = {
     stateDir: dir,
     nodeName: "n1",

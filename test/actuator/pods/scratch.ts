@@ -1,9 +1,8 @@
 import { execFileSync } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { readFileSync } from "node:fs";
 import { onTestFinished } from "vitest";
 import { parseMountPoints } from "../../../actuator/pods/volumes/mounter.ts";
+import { scratchFolder } from "../../kit/scratch.ts";
 
 /** Only root may mount, and give files to others. */
 export const isRoot = process.getuid?.() === 0;
@@ -11,10 +10,9 @@ if (!isRoot) console.warn("skipped what pods' directories need of mounts: only r
 
 /** A directory that goes with the test, and before it whatever is mounted below. */
 export function scratch(): string {
-  const directory = mkdtempSync(join(tmpdir(), "actuator-pods-"));
+  const directory = scratchFolder();
   onTestFinished(() => {
     for (const point of mountsBelow(directory).toReversed()) execFileSync("/bin/umount", [point]);
-    rmSync(directory, { recursive: true, force: true });
   });
   return directory;
 }

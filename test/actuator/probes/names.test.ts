@@ -1,18 +1,15 @@
-import { mkdtempSync, rmSync, utimesSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { rmSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { Names, parseHosts, parseResolvConf } from "../../../actuator/probes/dns/names.ts";
+import { scratchFolder } from "../../kit/scratch.ts";
 import { NameServer, NXDOMAIN, SERVFAIL } from "./name-server.ts";
 
-const dir = mkdtempSync(join(tmpdir(), "nodewise-names-"));
+const dir = scratchFolder();
 const [hosts, resolvConf] = [join(dir, "hosts"), join(dir, "resolv.conf")];
 const server = new NameServer(() => NXDOMAIN);
 beforeAll(() => server.listen());
-afterAll(() => {
-  server.close();
-  rmSync(dir, { recursive: true });
-});
+afterAll(() => server.close());
 const CONF = "nameserver 127.0.0.1\noptions timeout:9 attempts:2\n";
 /** As of a daemon that has just begun. */
 function namesOf(conf = CONF, hostsText = ""): Names {

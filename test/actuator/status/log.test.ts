@@ -1,5 +1,4 @@
-import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { closeSync, openSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { redacted } from "../../../actuator/core/redact.ts";
@@ -14,17 +13,15 @@ import {
   removalEntry,
 } from "../../../actuator/status/log-entries.ts";
 import { seenEvent, WEB } from "../../kit/node-status.ts";
+import { scratchFolder } from "../../kit/scratch.ts";
 
 let dir: string;
 let fd: number;
 beforeEach(() => {
-  dir = mkdtempSync(join(tmpdir(), "nodewise-log-"));
+  dir = scratchFolder();
   fd = openSync(join(dir, "log"), "w");
 });
-afterEach(() => {
-  closeSync(fd);
-  rmSync(dir, { recursive: true });
-});
+afterEach(() => closeSync(fd));
 async function written(level: LogLevel, ...entries: readonly LogEntry[]): Promise<readonly Record<string, unknown>[]> {
   const log = jsonLog(level, fd);
   for (const entry of entries) log.write(entry);

@@ -1,5 +1,5 @@
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
-import { expect, test, vi } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import { claimsDirectory, takeLock } from "../../../actuator/core/lock.ts";
 import { openDevicePluginHost } from "../../../actuator/deviceplugin/host.ts";
 import { observeMachine } from "../../../actuator/machine/observe.ts";
@@ -7,14 +7,14 @@ import { PodRecords } from "../../../actuator/pods/records/records.ts";
 import { healthy } from "../../actuator/deviceplugin/node-plugin.ts";
 import { expectPublished } from "../published.ts";
 import { ended, start } from "../run.ts";
-import { atEnd, deviceNode, wants } from "./ground.ts";
+import { deviceNode, wants } from "./ground.ts";
 
 test("a daemon of the same cgroup root keeps both commands off, and is told of", async () => {
   const node = deviceNode();
   const root = node.place.at(-1) as string;
   const lock = await takeLock(claimsDirectory(), root, observeMachine().system.bootID ?? "");
   if (!lock.ok) throw new Error(lock.error);
-  atEnd(lock.value.release);
+  onTestFinished(lock.value.release);
   for (const ran of [await node.allocate(node.pod("p", [wants("a", 1)])), await node.free("ml/p")]) {
     expect([ran.code, ran.stdout]).toEqual([3, ""]);
     expect(ran.stderr).toMatch(
@@ -44,7 +44,7 @@ test("where somebody answers at kubelet.sock nothing is touched, and it says wha
   const node = deviceNode();
   const kubelet = await openDevicePluginHost({ dir: node.at("dp") });
   if (!kubelet.ok) throw new Error(kubelet.error);
-  atEnd(() => kubelet.value.close());
+  onTestFinished(() => kubelet.value.close());
   const ran = await node.allocate(node.pod("p", [wants("a", 1)]));
   expect([ran.code, ran.stdout]).toEqual([3, ""]);
   expect(ran.stderr).toMatch(/dp\/kubelet\.sock: another process answers there, such as a kubelet/);

@@ -1,25 +1,18 @@
 import { randomUUID } from "node:crypto";
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterEach } from "vitest";
+import { onTestFinished } from "vitest";
 import { readCheckpoint } from "../../../api/decide/devices/checkpoint-read.ts";
 import { NodePlugin, type PluginScript } from "../../actuator/deviceplugin/node-plugin.ts";
 import { podManifest } from "../../kit/manifests.ts";
+import { scratchFolder } from "../../kit/scratch.ts";
 import { type Ran, run } from "../run.ts";
-
-const cleanups: (() => unknown)[] = [];
-export const atEnd = (cleanup: () => unknown): void => void cleanups.push(cleanup);
-afterEach(async () => {
-  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
-});
 
 export const GPU = "vendor.com/gpu";
 
 /** A node without daemon and runtime: places of its own, and plugins that come when kubelet.sock is made. */
 export function deviceNode() {
-  const dir = mkdtempSync(join(tmpdir(), "ndc-"));
-  atEnd(() => rmSync(dir, { recursive: true, force: true }));
+  const dir = scratchFolder();
   const at = (name: string): string => join(dir, name);
   for (const name of ["dp", "pr", "state"]) mkdirSync(at(name));
   const place = ["--state-dir", at("state"), "--cgroup-root", `/nodewise-test-${randomUUID()}`];
@@ -38,7 +31,7 @@ export function deviceNode() {
     plugin: (script: Partial<PluginScript> = {}): NodePlugin => {
       const plugin = new NodePlugin({ dir: at("dp"), resource: GPU, ...script });
       const stop = plugin.comeBack("kubelet.sock");
-      atEnd(async () => {
+      onTestFinished(async () => {
         stop();
         await plugin.vanish();
       });

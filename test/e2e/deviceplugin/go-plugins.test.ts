@@ -1,9 +1,7 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, type TestContext, test } from "vitest";
-import { atEnd, ground } from "../../actuator/deviceplugin/ground.ts";
+import { beforeAll, describe, expect, onTestFinished, type TestContext, test } from "vitest";
+import { ground } from "../../actuator/deviceplugin/ground.ts";
 import { until } from "../../actuator/deviceplugin/node-plugin.ts";
+import { scratchFolder } from "../../kit/scratch.ts";
 import { buildGoPlugin, GO_BUILDS, startGoPlugin } from "./go-plugin.ts";
 
 const GPU = "example.com/gpu";
@@ -11,13 +9,12 @@ const GPU = "example.com/gpu";
 const PATIENTLY = { timeouts: { dialMs: 60_000 } };
 
 describe.each(GO_BUILDS)("a plugin in Go, with $name", (build) => {
-  const dir = mkdtempSync(join(tmpdir(), "ngp-"));
+  const dir = scratchFolder();
   const registered = `registered ${build.grpc}`;
   let built: ReturnType<typeof buildGoPlugin>;
   beforeAll(() => {
     built = buildGoPlugin(dir, build);
   }, 300_000);
-  afterAll(() => rmSync(dir, { recursive: true, force: true }));
   const programOr = (context: TestContext): string => {
     if ("program" in built) return built.program;
     console.warn(`skipped \`${context.task.name}\`: ${built.missing}`);
@@ -28,7 +25,7 @@ describe.each(GO_BUILDS)("a plugin in Go, with $name", (build) => {
     const program = programOr(context);
     const { host, dir, faults } = await ground(PATIENTLY);
     const plugin = startGoPlugin(program, dir, GPU, ["a", "b", "c:Unhealthy"]);
-    atEnd(() => plugin.kill());
+    onTestFinished(() => plugin.kill());
     await until(host.devices, (d) => d.length === 3);
     await until(
       () => plugin.lines.length,
@@ -52,7 +49,7 @@ describe.each(GO_BUILDS)("a plugin in Go, with $name", (build) => {
       (n) => n === 0,
     );
     const next = startGoPlugin(program, dir, GPU, ["a", "b"]);
-    atEnd(() => next.kill());
+    onTestFinished(() => next.kill());
     await until(
       () => host.amounts().get(GPU),
       (a) => a?.allocatable === 2 && a.capacity === 2,
@@ -64,7 +61,7 @@ describe.each(GO_BUILDS)("a plugin in Go, with $name", (build) => {
     const program = programOr(context);
     const { host, dir, again } = await ground(PATIENTLY);
     const plugin = startGoPlugin(program, dir, GPU, ["a"]);
-    atEnd(() => plugin.kill());
+    onTestFinished(() => plugin.kill());
     await until(host.devices, (d) => d.length === 1);
     await until(
       () => plugin.lines.length,

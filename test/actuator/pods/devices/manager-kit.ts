@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import { onTestFinished } from "vitest";
 import { decideLocally } from "../../../../actuator/client/local-client.ts";
 import type { RunnablePod } from "../../../../actuator/lifecycle/pod.ts";
 import type { DeviceManager } from "../../../../actuator/pods/devices/device-manager.ts";
@@ -13,8 +14,8 @@ import { type PodClock, systemClock } from "../../../../actuator/pods/ports.ts";
 import type { DeviceCheckpoint, PodDevicesEntry } from "../../../../api/decide/devices/checkpoint.ts";
 import type { PreferredAllocationRequest } from "../../../../api/decide/devices/preferred.ts";
 import type { DevicesDecision } from "../../../../api/model/managers.ts";
-import { atEnd } from "../../deviceplugin/ground.ts";
-import { NodePlugin, ownDir, type PluginScript, until } from "../../deviceplugin/node-plugin.ts";
+import { scratchFolder } from "../../../kit/scratch.ts";
+import { NodePlugin, type PluginScript, until } from "../../deviceplugin/node-plugin.ts";
 
 export const GPU = "example.com/gpu";
 export const NIC = "example.com/nic";
@@ -57,10 +58,7 @@ export async function nodeWith(
   options: Partial<DeviceManagerOptions> = {},
   before: (files: ManagerFiles) => unknown = () => undefined,
 ): Promise<Node> {
-  const { dir, remove } = ownDir();
-  const { dir: stateDir, remove: removeState } = ownDir();
-  atEnd(remove);
-  atEnd(removeState);
+  const [dir, stateDir] = [scratchFolder(), scratchFolder()];
   const clock = new SettableClock();
   const problems: string[] = [];
   before(new ManagerFiles(join(stateDir, "managers")));
@@ -80,7 +78,7 @@ export async function nodeWith(
       ...more,
     });
     if (!opened.ok) throw new Error(opened.error);
-    atEnd(() => opened.value.close());
+    onTestFinished(() => opened.value.close());
     return { files, manager: opened.value };
   };
   const node: Node = {
@@ -91,7 +89,7 @@ export async function nodeWith(
     ...(await open({})),
     plugin: (script) => {
       const made = new NodePlugin({ dir, ...script });
-      atEnd(() => made.vanish());
+      onTestFinished(() => made.vanish());
       return made;
     },
     restart: async (more = {}) => {
