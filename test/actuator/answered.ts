@@ -1,18 +1,13 @@
-import { readFileSync } from "node:fs";
 import { decideLocally } from "../../actuator/client/local-client.ts";
 import type { Kind } from "../../api/model/decision.ts";
-import { realNode } from "../cli/run.ts";
 import { requesting } from "../kit/pods.ts";
+import { captured, realLists } from "../kit/real-node.ts";
 
-export const snapshot = JSON.parse(readFileSync(realNode("snapshot.json"), "utf8"));
+export const snapshot = captured("snapshot.json");
 const ASKS: Partial<Record<Kind, object>> = { admission: { pod: requesting("in", { cpu: "10m" }) } };
 const WITH_RUNTIME = {
   ...snapshot,
-  runtime: {
-    images: JSON.parse(readFileSync(realNode("images.json"), "utf8")).images,
-    containers: JSON.parse(readFileSync(realNode("containers.json"), "utf8")).containers,
-    sandboxes: JSON.parse(readFileSync(realNode("sandboxes.json"), "utf8")).items,
-  },
+  runtime: realLists(),
 };
 
 /** The body of an API's answer. */

@@ -19,9 +19,10 @@ import { podsSource } from "../../actuator/manifests/pods-source.ts";
 import { type PassReport, runPass } from "../../actuator/pass/loop.ts";
 import { passLine } from "../../api/cli/actuator/pass-text.ts";
 import { v1_36 } from "../../api/profiles/v1_36.ts";
-import { ended, printed, realNode, run, start } from "../cli/run.ts";
+import { ended, printed, run, start } from "../cli/run.ts";
 import { freePort } from "../e2e/pods/port.ts";
 import { podYaml } from "../kit/manifests.ts";
+import { captured, capturedText, realNode } from "../kit/real-node.ts";
 import { mountinfoV1 } from "./cgroups/sim-v1.ts";
 import { plantMachine } from "./machine/plant.ts";
 import { scratch } from "./manifests/scratch.ts";
@@ -32,7 +33,7 @@ const TOKEN = "kubelet-token";
 /** The cgroups of a real kubelet 1.36.3 with 11 pods, as it left them, as directories and text. */
 function plantCgroups(): string {
   const root = scratch({});
-  const tree = JSON.parse(readFileSync(realNode("cgroups.json"), "utf8")) as Record<string, Record<string, unknown>>;
+  const tree = captured("cgroups.json") as Record<string, Record<string, unknown>>;
   for (const path of ["/", ...Object.keys(tree)])
     for (const controller of CONTROLLERS) {
       mkdirSync(join(root, controller, path), { recursive: true });
@@ -55,7 +56,7 @@ const everything = (root: string): readonly string[] =>
   });
 
 /** A kubelet's /pods, for who has the token. */
-async function kubelet(pods = readFileSync(realNode("pods.json"), "utf8")): Promise<string> {
+async function kubelet(pods = capturedText("pods.json")): Promise<string> {
   const server = createServer((request, response) => {
     if (request.url !== "/pods" || request.headers.authorization !== `Bearer ${TOKEN}`) response.writeHead(401).end();
     else response.writeHead(200, { "content-type": "application/json" }).end(pods);
@@ -169,7 +170,7 @@ test("beside a kubelet that has no API server the tiers are compared where the s
   const cgroups = plantCgroups();
   // more than its pods want, which others that were not listed might
   writeFileSync(join(cgroups, "cpu/kubepods/burstable/cpu.shares"), "9999\n");
-  const list = JSON.parse(readFileSync(realNode("pods.json"), "utf8"));
+  const list = captured("pods.json");
   for (const { metadata } of list.items) metadata.annotations = { "kubernetes.io/config.source": "file" };
   const podsUrl = await kubelet(JSON.stringify(list));
   const drifted = async (standaloneKubelet: boolean) => {

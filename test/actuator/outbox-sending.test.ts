@@ -1,16 +1,16 @@
-import { copyFileSync, readFileSync } from "node:fs";
+import { copyFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test, vi } from "vitest";
 import { ApiClient } from "../../actuator/client/client.ts";
 import { Outbox, type Pending } from "../../actuator/client/outbox.ts";
 import { Memory } from "../../actuator/core/facts-file.ts";
 import { serving } from "../api/serving.ts";
-import { realNode } from "../cli/run.ts";
+import { captured } from "../kit/real-node.ts";
 import { scratchFolder } from "../kit/scratch.ts";
 
 vi.setConfig({ testTimeout: 60_000 });
 
-const recorded = JSON.parse(readFileSync(realNode("snapshot.json"), "utf8"));
+const recorded = captured("snapshot.json");
 const at = (day: number): string => `2026-01-0${day}T00:00:00.000Z`;
 /** Each day has a decision of its own: the same again would be a count on the record of the last one. */
 const snapshotOf = (day: number) => ({

@@ -1,5 +1,4 @@
-import { closeSync, openSync, readFileSync, statSync, writeSync } from "node:fs";
-import { join } from "node:path";
+import { closeSync, openSync, statSync, writeSync } from "node:fs";
 import Database from "better-sqlite3";
 import { expect, test } from "vitest";
 import * as z from "zod";
@@ -12,7 +11,7 @@ import { openNode } from "../../db/sqlite/node/open.ts";
 import type { Store } from "../../db/store.ts";
 import { problemOf } from "../contract/api-subject.ts";
 import { decisionRow, noise, resultRow, snapshotRow, value } from "../contract/store-rows.ts";
-import { capturedNode } from "../ui/served.ts";
+import { captured, capturedNode } from "../kit/real-node.ts";
 import { appOver, dataDirectory, type Serving, serving } from "./serving.ts";
 
 const SNAPSHOT = "5".repeat(32);
@@ -72,7 +71,7 @@ test("a finding is counted over what can be read", async () => {
   expect(findings.filter(({ touched }) => touched !== null).map(({ touched }) => touched?.of)).toContain(1);
 });
 
-const CAPTURED = JSON.parse(readFileSync(join(import.meta.dirname, "../data/real-node/snapshot.json"), "utf8"));
+const CAPTURED = captured("snapshot.json");
 const KINDS_DECIDED = ["allocatable", "cgroups", "eviction"] as const;
 
 /** A server of which the history's file is changed beneath it, and the ids of its three decisions of node n1. */

@@ -1,4 +1,4 @@
-import { readFileSync, rmSync } from "node:fs";
+import { rmSync } from "node:fs";
 import Sqlite from "better-sqlite3";
 import { expect, test } from "vitest";
 import { createToken } from "../../api/http/auth/tokens.ts";
@@ -9,7 +9,7 @@ import type { Store } from "../../db/store.ts";
 import { exampleSnapshot, problemOf } from "../contract/api-subject.ts";
 import { value } from "../contract/store-rows.ts";
 import { smallDisk } from "../db/folder.ts";
-import { renamed } from "../ui/served.ts";
+import { capturedNode } from "../kit/real-node.ts";
 import { appOver, decisionRequest, serving } from "./serving.ts";
 
 const realStore = (): Store => value(openNode({ file: ":memory:" }));
@@ -196,9 +196,8 @@ test("while decisions are not recorded because the disk is full, the API is not 
   if (disk === null) return skip("mounting a small tmpfs needs root");
   const { folder, ballast } = disk;
   const { api } = await serving({ dataDir: folder });
-  const captured = JSON.parse(readFileSync(new URL("../data/real-node/snapshot.json", import.meta.url), "utf8"));
   const post = async (i: number): Promise<boolean> => {
-    const snapshot = renamed(structuredClone(captured), `n${i}`);
+    const snapshot = capturedNode(`n${i}`);
     const headers = { "content-type": "application/json" };
     const answer = await fetch(`${api.url}/v1/decisions/eviction`, {
       method: "POST",

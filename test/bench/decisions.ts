@@ -8,7 +8,7 @@ import { v1_36 } from "../../api/profiles/v1_36.ts";
 import { readCases, suiteFiles } from "../conformance/run.ts";
 import type { Suite } from "../conformance/suite.ts";
 import { SUITES } from "../conformance/suites.ts";
-import { realSnapshot } from "../decide/real-node.ts";
+import { realSnapshot } from "../kit/real-node.ts";
 
 export interface DecisionFigure {
   readonly name: string;

@@ -1,4 +1,4 @@
-import { realSnapshot } from "../decide/real-node.ts";
+import { realSnapshot } from "../kit/real-node.ts";
 
 /** Turns between two changes of a pod: one a minute, where a node has a turn each ten seconds. */
 const TURNS_A_CHANGE = 6;

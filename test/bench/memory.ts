@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { install, pack } from "../cli/packed.ts";
-import { realSnapshot } from "../decide/real-node.ts";
+import { realSnapshot } from "../kit/real-node.ts";
 import { changing } from "./api.ts";
 import { type ApiProcess, startApiProcess } from "./api-process.ts";
 import { load } from "./load.ts";

@@ -1,26 +1,14 @@
-import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import Sqlite from "better-sqlite3";
 import { startApi } from "../../api/server.ts";
+import { capturedText, renamed } from "../kit/real-node.ts";
 
-const CAPTURED = join(import.meta.dirname, "../data/real-node/snapshot.json");
 export const NODES = 500;
 /** The node that is looked at, with eviction passes of its own. */
 export const NODE = "node-0042";
 const PASSES = 200;
 const SPAN_MS = 7 * 24 * 3600 * 1000;
 const nameOf = (n: number): string => `node-${String(n).padStart(4, "0")}`;
-
-interface Captured {
-  readonly node: { readonly metadata: { name: string } };
-  readonly pods: readonly { readonly spec: { nodeName?: string } }[];
-  readonly stats: { readonly node: { nodeName?: string } };
-}
-function rename({ node, pods, stats }: Captured, name: string): void {
-  node.metadata.name = name;
-  for (const pod of pods) pod.spec.nodeName = name;
-  stats.node.nodeName = name;
-}
 
 /**
  * A history of so many decisions by 500 nodes over a week: those of the captured node are real and come through the API, as each
@@ -29,7 +17,7 @@ function rename({ node, pods, stats }: Captured, name: string): void {
 export async function fillHistory(dataDir: string, decisions: number): Promise<string> {
   const api = await startApi({ dataDir, port: 0, log: { info() {}, warn() {}, error() {}, debug() {} } as never });
   if (!api.ok) throw new Error(api.error.message);
-  const text = readFileSync(CAPTURED, "utf8");
+  const text = capturedText("snapshot.json");
   const post = async (kind: string, snapshot: object): Promise<string> => {
     const response = await fetch(`${api.value.url}/v1/decisions/${kind}`, {
       method: "POST",
@@ -43,12 +31,12 @@ export async function fillHistory(dataDir: string, decisions: number): Promise<s
   try {
     for (let n = 0; n < NODES; n++) {
       const snapshot = JSON.parse(text);
-      rename(snapshot, nameOf(n));
+      renamed(snapshot, nameOf(n));
       const id = await post("cgroups", snapshot);
       if (nameOf(n) === NODE) cgroups = id;
     }
     const snapshot = JSON.parse(text);
-    rename(snapshot, NODE);
+    renamed(snapshot, NODE);
     const from = Date.parse(snapshot.observedAt ?? snapshot.stats.node.memory.time);
     for (let pass = 0; pass < PASSES; pass++) {
       const at = new Date(from + pass * 10_000).toISOString();

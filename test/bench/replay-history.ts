@@ -7,8 +7,8 @@ import { sha256 } from "../../api/server/digest.ts";
 import { evaluator } from "../../api/service/evaluate.ts";
 import { once } from "../../db/sql/driver.ts";
 import type { Store } from "../../db/store.ts";
-import { captured, realSnapshot } from "../decide/real-node.ts";
 import { pod } from "../kit/pods.ts";
+import { captured, realSnapshot } from "../kit/real-node.ts";
 
 const START = Date.parse("2026-11-01T00:00:00Z");
 const STEP_MS = 10_000;

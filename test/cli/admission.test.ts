@@ -4,8 +4,9 @@ import { describe, expect, test } from "vitest";
 import { NEWEST } from "../../api/profiles/index.ts";
 import { v1_36 } from "../../api/profiles/v1_36.ts";
 import { realCases } from "../decide/admission/real-cases.ts";
+import { captured, realNode } from "../kit/real-node.ts";
 import { scratchFolder } from "../kit/scratch.ts";
-import { manifest, NO_VERSION, realNode, run } from "./run.ts";
+import { manifest, NO_VERSION, run } from "./run.ts";
 
 const scratch = scratchFolder();
 const file = (name: string, value: unknown): string => {
@@ -103,7 +104,7 @@ ADMITTED  default/guar-int (on the node already)
     const [, , , , , pod] = filesOf("real-preemption", "crit-150m");
     const wanted = JSON.parse(readFileSync(pod as string, "utf8"));
     wanted.spec.containers[0].securityContext = { appArmorProfile: { type: "RuntimeDefault" } };
-    const whole = JSON.parse(readFileSync(realNode("snapshot.json"), "utf8"));
+    const whole = captured("snapshot.json");
     const snapshot = file("no-app-armor.json", { ...whole, kubelet: { appArmor: false } });
     const ran = await run(["decide", "admission", "--snapshot", snapshot, "--pod", file("confined.json", wanted)]);
     expect(ran.code).toBe(1);
@@ -223,7 +224,7 @@ WHAT WOULD CHANGE IT
 
 /** `--node` of worker-1, and `--pods` of n1 and of both. */
 function ofTwoNodes() {
-  const read = (name: string) => JSON.parse(readFileSync(realNode(name), "utf8"));
+  const read = (name: string) => captured(name);
   const { metadata, ...node } = read("node.json");
   const { items, ...list } = read("pods.json");
   const [{ metadata: named, spec, ...first }] = items;

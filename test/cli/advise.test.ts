@@ -6,9 +6,10 @@ import { type RunningApi, startApi } from "../../api/server.ts";
 import { historyFile } from "../../db/open/node.ts";
 import { openNode } from "../../db/sqlite/node/open.ts";
 import { decisionRow, snapshotRow, value } from "../contract/store-rows.ts";
+import { realNode } from "../kit/real-node.ts";
 import { scratchFolder } from "../kit/scratch.ts";
 import { CONTAINERS, HOUR, measuredSnapshot, summary, WHOLE } from "../kit/summary.ts";
-import { realNode, run } from "./run.ts";
+import { run } from "./run.ts";
 
 /** Four a day for a month. */
 const COUNT = 120;

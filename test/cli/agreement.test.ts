@@ -4,8 +4,9 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { outcomeText } from "../../api/cli/agreement/agreement.ts";
 import type { ListedOutcome } from "../../api/http/agreement.ts";
 import { plainPaint } from "../../api/text/style.ts";
+import { captured } from "../kit/real-node.ts";
 import { scratchFolder } from "../kit/scratch.ts";
-import { ended, printed, realNode, run, start } from "./run.ts";
+import { ended, printed, run, start } from "./run.ts";
 
 const REPORT = readFileSync(new URL("../data/real-outcomes/report.json", import.meta.url), "utf8");
 const SINCE = ["--since", "2026-11-01"];
@@ -22,7 +23,7 @@ describe("nodewise agreement", () => {
   beforeAll(async () => {
     child = start(["api", "--port", "0"], { env });
     url = (await printed(child, /\n/)).trim();
-    const snapshot = JSON.parse(readFileSync(realNode("snapshot.json"), "utf8"));
+    const snapshot = captured("snapshot.json");
     const whole = { ...snapshot, observedAt: "2026-11-21T06:26:20Z" };
     // of a node of which one pod was not seen
     const pods = snapshot.pods.filter((pod: { metadata: { name: string } }) => pod.metadata.name !== "guar-frac");

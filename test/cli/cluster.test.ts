@@ -9,7 +9,8 @@ import { expectAsShown } from "../docs/shown.ts";
 import { authority } from "../kit/certificates.ts";
 import { DRIVER, putClaim } from "../kit/claims.ts";
 import { nodeAt, type TestCluster, testAuthority, testCluster } from "../kit/cluster.ts";
-import { ended, LAUNCHER, NODE, pluginIn, type Ran, realNode, run } from "./run.ts";
+import { realNode } from "../kit/real-node.ts";
+import { ended, LAUNCHER, NODE, pluginIn, type Ran, run } from "./run.ts";
 
 const pending = {
   metadata: { name: "pending", namespace: "shop" },

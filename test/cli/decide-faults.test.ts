@@ -1,9 +1,10 @@
 import { spawnSync } from "node:child_process";
-import { closeSync, existsSync, openSync, readFileSync, writeFileSync } from "node:fs";
+import { closeSync, existsSync, openSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
+import { captured, realNode } from "../kit/real-node.ts";
 import { scratchFolder } from "../kit/scratch.ts";
-import { LAUNCHER, manifest, NODE, realNode, run } from "./run.ts";
+import { LAUNCHER, manifest, NODE, run } from "./run.ts";
 
 const SMALL = ["--node", manifest("node.yaml"), "--config", manifest("config.yaml")];
 
@@ -39,7 +40,7 @@ describe.concurrent("decide that cannot answer", () => {
   });
 
   test("of stats that were given it is told what they lack, and not that they were to be given", async () => {
-    const { runtime: _, ...node } = JSON.parse(readFileSync(realNode("stats-summary.json"), "utf8")).node;
+    const { runtime: _, ...node } = captured("stats-summary.json").node;
     const stats = ["--stats", file("stats.json", JSON.stringify({ node, pods: [] }))];
     const eviction = await run([
       "decide",
@@ -282,8 +283,7 @@ describe.concurrent("decide that cannot answer", () => {
   });
 
   test("a list with one node is that node, whatever else it has; of two none is taken", async () => {
-    const object = (file: string): { readonly items?: readonly object[] } =>
-      JSON.parse(readFileSync(realNode(file), "utf8"));
+    const object = (file: string): { readonly items?: readonly object[] } => captured(file);
     const [node, { items = [] }] = [object("node.json"), object("pods.json")];
     const decide = (...all: readonly object[]) =>
       run(["decide", "allocatable", "--node", "-"], { input: JSON.stringify({ kind: "List", items: all }) });

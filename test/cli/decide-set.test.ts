@@ -1,9 +1,10 @@
-import { readFileSync, writeFileSync } from "node:fs";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { EXIT } from "../../api/cli/terminal.ts";
+import { captured, realNode } from "../kit/real-node.ts";
 import { scratchFolder } from "../kit/scratch.ts";
-import { manifest, realNode, run } from "./run.ts";
+import { manifest, run } from "./run.ts";
 
 const SNAPSHOT = ["--snapshot", realNode("snapshot.json")];
 const ALLOCATABLE = ["decide", "allocatable", ...SNAPSHOT];
@@ -110,7 +111,7 @@ describe.concurrent("nodewise decide with single fields changed", () => {
       after: { policyVersion: "kubelet-1.34+5" },
     });
     // a field that the kubelet of now does not know, and the one after it does
-    const { kubeletConfiguration: _, ...rest } = JSON.parse(readFileSync(realNode("snapshot.json"), "utf8"));
+    const { kubeletConfiguration: _, ...rest } = captured("snapshot.json");
     rest.node.status.nodeInfo.kubeletVersion = "v1.35.1";
     const asked = ["decide", "allocatable", "--snapshot", file("n1-35.json", JSON.stringify(rest))];
     const set = ["--set", "memoryReservationPolicy=TieredReservation"];

@@ -5,8 +5,9 @@ import { parse } from "yaml";
 import { NEWEST } from "../../api/profiles/index.ts";
 import { v1_36 } from "../../api/profiles/v1_36.ts";
 import { podManifest } from "../kit/manifests.ts";
+import { captured, realNode } from "../kit/real-node.ts";
 import { scratchFolder } from "../kit/scratch.ts";
-import { ended, manifest, NO_VERSION, realNode, run, start } from "./run.ts";
+import { ended, manifest, NO_VERSION, run, start } from "./run.ts";
 
 const CAPTURED = [
   ["--node", realNode("node.json")],
@@ -40,7 +41,7 @@ describe.concurrent("decide over a captured node", () => {
       verdict: "decided",
       needs: ["machine.hugetlb"],
     });
-    const real: Record<string, Record<string, string>> = JSON.parse(readFileSync(realNode("cgroups.json"), "utf8"));
+    const real: Record<string, Record<string, string>> = captured("cgroups.json");
     const differs: string[] = [];
     let same = 0;
     for (const { path, files } of answer.decision.cgroups as {
@@ -61,7 +62,7 @@ describe.concurrent("decide over a captured node", () => {
   test("allocatable is the node's own status, as YAML", async () => {
     const ran = await run(["decide", "allocatable", ...CAPTURED, "-o", "yaml", "--explain", "off"]);
     const answer = parse(ran.stdout, { version: "1.1" });
-    const node = JSON.parse(readFileSync(realNode("node.json"), "utf8"));
+    const node = captured("node.json");
     expect(answer.decision.allocatable).toEqual(node.status.allocatable);
     expect(answer.reasons).toEqual([]);
   });
@@ -183,7 +184,7 @@ test("a reader that goes away ends it quietly", async () => {
 });
 
 describe.concurrent("decide resize over pods of several nodes", () => {
-  const snapshot = JSON.parse(readFileSync(realNode("snapshot.json"), "utf8"));
+  const snapshot = captured("snapshot.json");
   /** The captured node under another name; pods of these names are `app: web`. */
   const nodeFile = (node: string, ...web: readonly string[]): string => {
     const pods = snapshot.pods.map((pod: { metadata: { name: string }; spec: object }) => ({
@@ -329,8 +330,8 @@ describe.concurrent("decide resize over pods of several nodes", () => {
 });
 
 test("--pods takes the pods of a List that holds other objects too, and says what was left out", async () => {
-  const pod = JSON.parse(readFileSync(realNode("pods.json"), "utf8")).items[0];
-  const node = JSON.parse(readFileSync(realNode("node.json"), "utf8"));
+  const pod = captured("pods.json").items[0];
+  const node = captured("node.json");
   const decide = (items: readonly unknown[]) =>
     run(["decide", "cgroups", "--node", realNode("node.json"), "--cgroup-version", "2", "--pods", "-", "-o", "json"], {
       input: JSON.stringify({ apiVersion: "v1", kind: "List", items }),

@@ -1,9 +1,10 @@
-import { readFileSync, writeFileSync } from "node:fs";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { NEWEST } from "../../api/profiles/index.ts";
+import { captured, capturedText, realNode } from "../kit/real-node.ts";
 import { scratchFolder } from "../kit/scratch.ts";
-import { manifest, NO_VERSION, realNode, run } from "./run.ts";
+import { manifest, NO_VERSION, run } from "./run.ts";
 
 const scratch = scratchFolder();
 const file = (name: string, value: unknown): string => {
@@ -20,9 +21,7 @@ const widest = (lines: readonly string[]): number => Math.max(...lines.map((line
 
 /** The captured summary as it would be some seconds later, with less of what there is. */
 function statsAfter(seconds: number, less: { readonly memory?: number; readonly fs?: number }): string {
-  const stats = JSON.parse(readFileSync(realNode("stats-summary.json"), "utf8"), (key, value) =>
-    key === "time" ? at(seconds) : value,
-  );
+  const stats = JSON.parse(capturedText("stats-summary.json"), (key, value) => (key === "time" ? at(seconds) : value));
   const { node } = stats;
   node.memory.availableBytes -= less.memory ?? 0;
   node.memory.workingSetBytes += less.memory ?? 0;
@@ -129,7 +128,7 @@ for allocatableMemory.available<23Gi (a kubelet may as well take memory.availabl
   });
 
   test("a pod over its own limit goes whatever the node has left", async () => {
-    const pods = JSON.parse(readFileSync(realNode("pods.json"), "utf8"));
+    const pods = captured("pods.json");
     const [pod] = pods.items.filter((p: { metadata: { name: string } }) => p.metadata.name === "burst-lim");
     pod.spec.containers[0].resources.limits["ephemeral-storage"] = "1";
     const args = ["--pods", file("pods.json", pods), ...FILES.slice(2)];

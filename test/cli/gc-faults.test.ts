@@ -1,8 +1,9 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
+import { realNode } from "../kit/real-node.ts";
 import { scratchFolder } from "../kit/scratch.ts";
-import { realNode, run } from "./run.ts";
+import { run } from "./run.ts";
 
 const scratch = scratchFolder();
 const file = (name: string, value: unknown): string => {

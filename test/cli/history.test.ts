@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import Sqlite from "better-sqlite3";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -7,12 +7,13 @@ import { historyFile } from "../../db/open/node.ts";
 import { openNode } from "../../db/sqlite/node/open.ts";
 import { exampleSnapshot } from "../contract/api-subject.ts";
 import { value } from "../contract/store-rows.ts";
+import { captured } from "../kit/real-node.ts";
 import { scratchFolder } from "../kit/scratch.ts";
-import { ended, printed, realNode, run, start } from "./run.ts";
+import { ended, printed, run, start } from "./run.ts";
 
 const scratch = scratchFolder();
 
-const SNAPSHOT = { node: JSON.parse(readFileSync(realNode("node.json"), "utf8")), pods: [], cgroup: { version: 2 } };
+const SNAPSHOT = { node: captured("node.json"), pods: [], cgroup: { version: 2 } };
 const post = (url: string, kind: string, snapshot: unknown, token?: string) =>
   fetch(`${url}/v1/decisions/${kind}`, {
     method: "POST",

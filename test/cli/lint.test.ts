@@ -1,9 +1,10 @@
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { NEWEST } from "../../api/profiles/index.ts";
+import { captured, realNode } from "../kit/real-node.ts";
 import { scratchFolder } from "../kit/scratch.ts";
-import { ended, NO_VERSION, printed, realNode, run, start } from "./run.ts";
+import { ended, NO_VERSION, printed, run, start } from "./run.ts";
 
 const scratch = scratchFolder();
 
@@ -73,7 +74,7 @@ describe("lint of files", () => {
     const real = await run(["lint", "-o", "json", ...about, realNode("configz.json")]);
     expect([real.code, real.stderr]).toEqual([1, ""]);
     expect(codesOf(real.stdout)[0]).toBe("eviction-defaults-dropped");
-    const { kubeletconfig } = JSON.parse(readFileSync(realNode("configz.json"), "utf8"));
+    const { kubeletconfig } = captured("configz.json");
     const greedy = { ...kubeletconfig, systemReserved: { memory: "900Ti" } };
     const file = written("greedy.json", JSON.stringify(greedy));
     const { code, stdout } = await run(["lint", "-o", "json", ...about, file]);
@@ -204,7 +205,7 @@ describe("lint against a history", () => {
     dataDir = join(scratch, "history");
     child = start(["api", "--port", "0", "--data-dir", dataDir]);
     url = (await printed(child, /\n/)).trim();
-    const node = JSON.parse(readFileSync(realNode("node.json"), "utf8"));
+    const node = captured("node.json");
     for (const name of ["n1", "n2"]) {
       const kubeletConfiguration = { evictionHard: { "memory.available": "100Mi" } };
       const snapshot = { node: { ...node, metadata: { name } }, kubeletConfiguration };

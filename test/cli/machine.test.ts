@@ -7,9 +7,10 @@ import { KINDS } from "../../api/model/decision.ts";
 import { decodeSnapshot } from "../../api/model/decode.ts";
 import { container } from "../kit/containers.ts";
 import { podManifest } from "../kit/manifests.ts";
+import { realNode } from "../kit/real-node.ts";
 import { scratchFolder } from "../kit/scratch.ts";
 import { expectPublished } from "./published.ts";
-import { manifest, realNode, run } from "./run.ts";
+import { manifest, run } from "./run.ts";
 
 /** As the kubelet of a node wrote it on which a plugin has registered. */
 const CHECKPOINT =

@@ -1,10 +1,11 @@
-import { readFileSync, writeFileSync } from "node:fs";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { NEWEST } from "../../api/profiles/index.ts";
 import { v1_36 } from "../../api/profiles/v1_36.ts";
+import { captured, realNode } from "../kit/real-node.ts";
 import { scratchFolder } from "../kit/scratch.ts";
-import { manifest, NO_VERSION, realNode, run } from "./run.ts";
+import { manifest, NO_VERSION, run } from "./run.ts";
 import { storyStep } from "./story.ts";
 
 const SNAPSHOT = ["--snapshot", realNode("snapshot.json")];
@@ -70,7 +71,7 @@ logs       0,4-32,36-63     58  0     shared pool
   });
 
   test("shows old and new of a cpuset that was observed", async () => {
-    const whole = JSON.parse(readFileSync(realNode("snapshot.json"), "utf8"));
+    const whole = captured("snapshot.json");
     const { decision } = JSON.parse((await run(["decide", "cpus", ...SNAPSHOT, "-o", "json"])).stdout);
     const { containerId } = decision.reconcile.at(-1);
     const cgroup = { version: 2, cpusets: { [containerId]: "0-1" } };

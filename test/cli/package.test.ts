@@ -5,9 +5,10 @@ import { beforeAll, describe, expect, test, vi } from "vitest";
 import { capturedSnapshot } from "../contract/captured.ts";
 import { CACHE } from "../kit/cache.ts";
 import { testCluster } from "../kit/cluster.ts";
+import { realNode } from "../kit/real-node.ts";
 import { scratchFolder } from "../kit/scratch.ts";
 import { install, pack } from "./packed.ts";
-import { ended, manifest, NODE, printed, type RunOptions, realNode, run, start } from "./run.ts";
+import { ended, manifest, NODE, printed, type RunOptions, run, start } from "./run.ts";
 
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 300_000 });
 

@@ -8,10 +8,11 @@ import { decodeSnapshot } from "../../api/model/decode.ts";
 import type { Reason } from "../../api/model/forms.ts";
 import { reasonText } from "../../api/text/tables/index.ts";
 import { realCases } from "../decide/admission/real-cases.ts";
-import { manifest, realNode } from "./run.ts";
+import { captured } from "../kit/real-node.ts";
+import { manifest } from "./run.ts";
 import { storyStep } from "./story.ts";
 
-const json = (file: string) => JSON.parse(readFileSync(realNode(file), "utf8"));
+const json = (file: string) => captured(file);
 const yaml = (file: string) => parse(readFileSync(manifest(file), "utf8"));
 
 function answerOf(kind: Kind, input: object, pod: unknown, facts: Facts) {

@@ -20,7 +20,6 @@ export const CHECKOUT = path("api/cli/nodewise.js");
 export const LAUNCHER = BUILT === undefined ? CHECKOUT : join(BUILT, "api/cli/nodewise.js");
 /** The Node that the launcher needs; whoever has a newer one runs the tests with it. */
 export const NODE = existsSync(BUNDLED) ? BUNDLED : process.execPath;
-export const realNode = (file: string): string => path(`test/data/real-node/${file}`);
 export const manifest = (file: string): string => path(`test/cli/manifests/${file}`);
 
 /** The launcher in a folder under the name by which kubectl finds it as a plugin. */

@@ -10,8 +10,9 @@ import { startApi } from "../../api/server.ts";
 import { historyFile } from "../../db/open/node.ts";
 import { openNode } from "../../db/sqlite/node/open.ts";
 import { decisionRow, value as stored } from "../contract/store-rows.ts";
+import { captured, realNode } from "../kit/real-node.ts";
 import { scratchFolder } from "../kit/scratch.ts";
-import { manifest, realNode, run } from "./run.ts";
+import { manifest, run } from "./run.ts";
 
 type Json = Record<string, unknown>;
 const printed = async (name: string): Promise<Json> => {
@@ -115,7 +116,7 @@ describe("nodewise schema, of what is recorded", () => {
       expect(response.ok).toBe(true);
       return (await response.json()) as { id: string };
     };
-    const snapshot = JSON.parse(readFileSync(realNode("snapshot.json"), "utf8")) as Json;
+    const snapshot = captured("snapshot.json") as Json;
     const at = { ...snapshot, observedAt: "2026-11-21T06:26:20Z" };
     for (const kind of ["allocatable", "cgroups", "eviction"])
       ({ id } = await post("POST", `/v1/decisions/${kind}`, JSON.stringify({ snapshot: at })));

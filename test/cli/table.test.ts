@@ -9,7 +9,8 @@ import { clip, clipStart, colorPaint, type Paint, plainPaint, printable, widthOf
 import { bar, table, treeLines } from "../../api/text/table.ts";
 import { cpuPicture } from "../../api/text/tables/cpus.ts";
 import { answerText } from "../../api/text/tables/index.ts";
-import { realNode, run } from "./run.ts";
+import { realNode } from "../kit/real-node.ts";
+import { run } from "./run.ts";
 
 const COLUMNS = [
   { title: "NAME", shrinkTo: 6 },

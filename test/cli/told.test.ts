@@ -3,15 +3,16 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { container } from "../kit/containers.ts";
 import { podManifest } from "../kit/manifests.ts";
+import { captured, realNode } from "../kit/real-node.ts";
 import { scratchFolder } from "../kit/scratch.ts";
-import { realNode, run } from "./run.ts";
+import { run } from "./run.ts";
 
 const scratch = scratchFolder();
 const file = (name: string, value: unknown): string => {
   writeFileSync(join(scratch, name), typeof value === "string" ? value : JSON.stringify(value));
   return join(scratch, name);
 };
-const real = (name: string) => JSON.parse(readFileSync(realNode(name), "utf8"));
+const real = (name: string) => captured(name);
 
 const PARTS = ["--config", realNode("configz.json"), "--stats", realNode("stats-summary.json")];
 /** The real node under another name. */

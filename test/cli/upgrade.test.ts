@@ -1,13 +1,14 @@
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type RunningApi, startApi } from "../../api/server.ts";
 import { exampleSnapshot } from "../contract/api-subject.ts";
 import { container } from "../kit/containers.ts";
 import { pod } from "../kit/pods.ts";
+import { captured, capturedText, realNode } from "../kit/real-node.ts";
 import { scratchFolder } from "../kit/scratch.ts";
 import { interrupted, interrupting } from "./interrupting.ts";
-import { ended, realNode, run, start } from "./run.ts";
+import { ended, run, start } from "./run.ts";
 
 const scratch = scratchFolder();
 let dataDir: string;
@@ -56,7 +57,7 @@ const parsed = (stdout: string) => JSON.parse(stdout) as Record<string, object>;
 
 describe("nodewise upgrade of files", () => {
   test("tells first what does not start, last what to do before, and exits with 5", async () => {
-    const snapshot = JSON.parse(readFileSync(realNode("snapshot.json"), "utf8"));
+    const snapshot = captured("snapshot.json");
     snapshot.node.status.nodeInfo.kubeletVersion = "v1.34.4";
     snapshot.kubeletConfiguration.memoryReservationPolicy = undefined;
     const args = ["--to", "1.35", "--snapshot", written("n1-34.json", JSON.stringify(snapshot))];
@@ -298,7 +299,7 @@ describe("nodewise upgrade of a history", () => {
   });
 
   test("a /configz of another kubelet is refused in the words of decide, of files and of nodes", async () => {
-    const nodes = JSON.parse(readFileSync(realNode("node.json"), "utf8"));
+    const nodes = captured("node.json");
     nodes.status.nodeInfo.kubeletVersion = "v1.35.1";
     const files = ["--node", written("node35.json", JSON.stringify(nodes)), "--config", realNode("configz.json")];
     const words = (name: string) =>
@@ -308,7 +309,7 @@ describe("nodewise upgrade of a history", () => {
     for (const source of [[], ["--api", api.url]]) {
       expect(await run(["lint", ...files, ...source])).toEqual({ ...decided, stdout: "" });
     }
-    const configz = JSON.parse(readFileSync(realNode("configz.json"), "utf8"));
+    const configz = captured("configz.json");
     for (const [node, more] of Object.entries({ n5: {}, n6: { kubeletConfiguration: configz } })) {
       const stored = await fetch(`${api.url}/v1/nodes/${node}/snapshot`, {
         method: "PUT",
@@ -330,7 +331,7 @@ describe("nodewise upgrade of a history", () => {
         expect([linted.code, linted.stderr]).toEqual([2, expect.stringContaining(words(node))]);
       }
     }
-    const change = readFileSync(realNode("configz.json"), "utf8");
+    const change = capturedText("configz.json");
     for (const [path, texts] of [
       ["lint", { node: "n5", change, kubelet: "", args: "" }],
       ["upgrade", { node: "n5", change, to: "1.37", from: "", dropIns: "", args: "" }],

@@ -6,8 +6,9 @@ import { libraryMachine, machineNames } from "../../api/cli/machines/machine-lib
 import { decideKind } from "../../api/decide/kinds/index.ts";
 import { NEWEST } from "../../api/profiles/index.ts";
 import { v1_36 } from "../../api/profiles/v1_36.ts";
+import { realNode } from "../kit/real-node.ts";
 import { scratchFolder } from "../kit/scratch.ts";
-import { manifest, NO_VERSION, realNode, run } from "./run.ts";
+import { manifest, NO_VERSION, run } from "./run.ts";
 
 const POD = ["--pod", manifest("trader.yaml")];
 

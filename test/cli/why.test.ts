@@ -4,9 +4,10 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import { stringify } from "yaml";
 import { storyForm, storyListForm } from "../../api/model/why.ts";
 import { startApi } from "../../api/server.ts";
+import { capturedText, realNode } from "../kit/real-node.ts";
 import { scratchFolder } from "../kit/scratch.ts";
 import { admissionStories, evictionStories, type RealStory } from "../why/real-documents.ts";
-import { type Ran, realNode, run } from "./run.ts";
+import { type Ran, run } from "./run.ts";
 
 const folder = scratchFolder();
 
@@ -74,7 +75,7 @@ describe("a story in a terminal", () => {
     const started = await startApi({ port: 0, dataDir, log: { info() {}, warn() {}, error() {} } });
     if (!started.ok) throw new Error(started.error.message);
     onTestFinished(() => started.value.close());
-    const snapshot = readFileSync(realNode("snapshot.json"), "utf8");
+    const snapshot = capturedText("snapshot.json");
     const headers = { "content-type": "application/json" };
     await fetch(`${started.value.url}/v1/nodes/n1/snapshot`, { method: "PUT", headers, body: snapshot });
     const { stats: _, ...without } = JSON.parse(snapshot);

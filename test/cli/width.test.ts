@@ -9,9 +9,10 @@ import { KINDS, type Kind } from "../../api/model/decision.ts";
 import { decodeSnapshot } from "../../api/model/decode.ts";
 import { colorPaint, widthOf } from "../../api/text/style.ts";
 import { decidedText } from "../../api/text/tables/index.ts";
+import { realNode } from "../kit/real-node.ts";
 import { recordedCases } from "../model/decision-cases.ts";
 import { oddCases } from "../model/odd-cases.ts";
-import { realNode, run } from "./run.ts";
+import { run } from "./run.ts";
 
 const COLUMNS = 80;
 const env = { COLUMNS: `${COLUMNS}` };

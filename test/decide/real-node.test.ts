@@ -3,8 +3,8 @@ import { DECIDERS } from "../../api/decide/kinds/index.ts";
 import type { CgroupPlan } from "../../api/model/cgroups.ts";
 import { decodeSnapshot } from "../../api/model/decode.ts";
 import { effectiveSnapshot } from "../../api/profiles/effective.ts";
+import { captured, realSnapshot } from "../kit/real-node.ts";
 import { reasonsOf } from "./ask.ts";
-import { captured, realSnapshot } from "./real-node.ts";
 
 const decoded = decodeSnapshot(realSnapshot());
 if (!decoded.ok) throw new Error(JSON.stringify(decoded.error));

@@ -1,4 +1,3 @@
-import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { ApiClient } from "../../actuator/client/client.ts";
@@ -6,7 +5,8 @@ import { Outbox } from "../../actuator/client/outbox.ts";
 import { Memory } from "../../actuator/core/facts-file.ts";
 import type { DecisionAnswer, Problem } from "../../actuator/core/ports.ts";
 import type { Kind } from "../../api/model/decision.ts";
-import { ended, printed, realNode, start } from "../cli/run.ts";
+import { ended, printed, start } from "../cli/run.ts";
+import { captured } from "../kit/real-node.ts";
 import { scratchFolder } from "../kit/scratch.ts";
 import { freePort } from "./pods/port.ts";
 
@@ -30,7 +30,7 @@ beforeEach(() => {
 });
 afterEach(() => stopApi("SIGKILL"));
 
-const recorded = JSON.parse(readFileSync(realNode("snapshot.json"), "utf8"));
+const recorded = captured("snapshot.json");
 const START = Date.parse(recorded.observedAt);
 /** The node a little later. Every pass decides something else, since the same again is a count on the last one's record. */
 const after = (seconds: number) => ({

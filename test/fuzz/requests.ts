@@ -2,7 +2,7 @@ import { gzipSync, zstdCompressSync } from "node:zlib";
 import { SNAPSHOT } from "../../api/documents/kind-examples.ts";
 import { LINT, REPLAY, REPLAY_HISTORY, results, UPGRADE, WHY } from "../../api/http/openapi/operation.ts";
 import { KINDS, type Kind } from "../../api/model/decision.ts";
-import { realSnapshot } from "../decide/real-node.ts";
+import { realSnapshot } from "../kit/real-node.ts";
 import { changed, drawn, type Path, places } from "../properties/changes.ts";
 import { type Draws, draws } from "../properties/draws.ts";
 

@@ -1,12 +1,13 @@
-import { readFileSync, writeFileSync } from "node:fs";
+import { writeFileSync } from "node:fs";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { createServer, type Server } from "node:https";
 import type { AddressInfo } from "node:net";
-import { join, resolve } from "node:path";
+import { join } from "node:path";
 import { onTestFinished } from "vitest";
 import { stringify } from "yaml";
 import { type Labels, parseLabelSelector, selects } from "../../api/service/label-selector.ts";
 import { type Authority, authority, type KeyPair } from "./certificates.ts";
+import { capturedText } from "./real-node.ts";
 import { scratchFolder } from "./scratch.ts";
 
 type Fields = Record<string, unknown>;
@@ -42,8 +43,7 @@ export type Users = Record<string, { readonly name: string; readonly may: readon
 export type Interruption = (request: IncomingMessage, response: ServerResponse, url: URL) => boolean;
 
 /** What was captured, as if the node were on loopback. */
-const real = (file: string): string =>
-  readFileSync(resolve(import.meta.dirname, "../data/real-node", file), "utf8").replaceAll("10.88.0.1", "127.0.0.1");
+const real = (file: string): string => capturedText(file).replaceAll("10.88.0.1", "127.0.0.1");
 
 let clusterAuthority: Authority | undefined;
 /** The authority of all test clusters; keys take a while to make, so each pair is made once. */

@@ -15,6 +15,7 @@ import { readCases } from "../conformance/run.ts";
 import type { Suite } from "../conformance/suite.ts";
 import { realCases } from "../decide/admission/real-cases.ts";
 import { node } from "../kit/nodes.ts";
+import { realLists } from "../kit/real-node.ts";
 import type { Json } from "../kit/snapshots.ts";
 import { randomNode } from "../properties/random-node.ts";
 
@@ -55,11 +56,7 @@ const plugins = () => ({
 const captured = (): Json => ({
   ...json("data/real-node/snapshot.json"),
   ...plugins(),
-  runtime: {
-    images: json("data/real-node/images.json")["images"],
-    containers: json("data/real-node/containers.json")["containers"],
-    sandboxes: json("data/real-node/sandboxes.json")["items"],
-  },
+  runtime: realLists(),
 });
 
 /** The node that was captured, in both cgroup versions and some configurations, and pods that come to it. */

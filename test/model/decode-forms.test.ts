@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
 import { readCpuManagerState } from "../../api/model/assignments.ts";
 import { decodeSnapshot } from "../../api/model/decode.ts";
-import { captured, realSnapshot } from "../decide/real-node.ts";
 import { container } from "../kit/containers.ts";
 import { pod } from "../kit/pods.ts";
+import { captured, realSnapshot } from "../kit/real-node.ts";
 import { decoded, fromJson, issuePaths, issues, type Json, stored } from "../kit/snapshots.ts";
 
 describe("forms that a caller has at hand", () => {

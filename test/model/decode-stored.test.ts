@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { realSnapshot } from "../decide/real-node.ts";
 import { container } from "../kit/containers.ts";
 import { pod } from "../kit/pods.ts";
+import { realSnapshot } from "../kit/real-node.ts";
 import { decoded, fromJson, type Json, stored } from "../kit/snapshots.ts";
 
 /** The same object with the members of every object in reverse order. */

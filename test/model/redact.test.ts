@@ -1,9 +1,8 @@
-import { readFileSync } from "node:fs";
-import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { decodeSnapshot } from "../../api/model/decode.ts";
 import type { Fields } from "../../api/model/own.ts";
 import { withoutManagers, withoutPodSecrets, withoutSecretSettings } from "../../api/model/redact.ts";
+import { captured } from "../kit/real-node.ts";
 
 const SECRET = "s3cr3t";
 const container = (name: string): Fields => ({
@@ -103,8 +102,7 @@ describe("a pod without its secrets", () => {
     expect(decodeSnapshot({ pods: [told] })).toEqual(decodeSnapshot({ pods: [pod] }));
   });
   test("of the captured node decide as they are", () => {
-    const file = join(import.meta.dirname, "../data/real-node/pods.json");
-    const { items } = JSON.parse(readFileSync(file, "utf8")) as { items: Fields[] };
+    const { items } = captured("pods.json") as { items: Fields[] };
     expect(decodeSnapshot({ pods: items.map(withoutPodSecrets) })).toEqual(decodeSnapshot({ pods: items }));
   });
   test.each([{}, { metadata: null }, { spec: { containers: null } }, { status: { containerStatuses: [null, 3] } }])(

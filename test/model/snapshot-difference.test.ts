@@ -1,9 +1,8 @@
 import { createHash } from "node:crypto";
-import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { changesBetween, digestingDifference } from "../../api/model/snapshot-difference.ts";
 import { CHANGED_BY_ENTRY, type ListChanges, type SnapshotChanges, snapshotChanges } from "../../api/model/turn.ts";
-import { realNode } from "../cli/run.ts";
+import { captured } from "../kit/real-node.ts";
 import { type Draws, draws, Met, shuffled } from "../properties/draws.ts";
 
 type Json = Readonly<Record<string, unknown>>;
@@ -206,7 +205,7 @@ const sorted = (value: unknown): unknown => {
 };
 
 describe("a captured node", () => {
-  const real = JSON.parse(readFileSync(realNode("snapshot.json"), "utf8")) as Json & { pods: { items: Json[] } };
+  const real = captured("snapshot.json") as Json & { pods: { items: Json[] } };
   const items: Json[] = real.pods.items ?? real.pods;
   const withPods = (pods: readonly unknown[]): Json => ({ ...real, pods });
   const before = withPods(items);

@@ -6,7 +6,7 @@ import { decodeSnapshot } from "../../api/model/decode.ts";
 import type { InputIssue } from "../../api/model/input-issue.ts";
 import { LIMITS } from "../../api/model/limits.ts";
 import type { Snapshot } from "../../api/model/snapshot.ts";
-import { realSnapshot } from "../decide/real-node.ts";
+import { realSnapshot } from "../kit/real-node.ts";
 import { fromJson, type Json, stored } from "../kit/snapshots.ts";
 import { changed, drawn, type Path, places } from "./changes.ts";
 import { draws, Met } from "./draws.ts";

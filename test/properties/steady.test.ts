@@ -6,7 +6,7 @@ import { KINDS } from "../../api/model/decision.ts";
 import type { Snapshot } from "../../api/model/snapshot.ts";
 import { effectiveSnapshot } from "../../api/profiles/effective.ts";
 import { canonical } from "../../api/service/canonical.ts";
-import { realSnapshot } from "../decide/real-node.ts";
+import { realSnapshot } from "../kit/real-node.ts";
 import { decoded, type Json } from "../kit/snapshots.ts";
 import { forNodes } from "./random-node.ts";
 

@@ -7,8 +7,8 @@ import { historyReplayer, replayer } from "../../api/service/replay/replay-one.t
 import { appOver, decisionRequest } from "../api/serving.ts";
 import { diskSnapshot, localImage, MI, START, timeAt } from "../contract/gc-snapshots.ts";
 import { value } from "../contract/store-rows.ts";
-import { realSnapshot } from "../decide/real-node.ts";
 import { pod } from "../kit/pods.ts";
+import { realSnapshot } from "../kit/real-node.ts";
 
 /** Numbers from a seed, so that a failure can be made again. */
 function random(seed: number): (below: number) => number {

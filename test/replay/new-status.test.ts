@@ -1,5 +1,3 @@
-import { readFileSync } from "node:fs";
-import { join } from "node:path";
 import { expect, test } from "vitest";
 import { decideKind } from "../../api/decide/kinds/index.ts";
 import type { Snapshot } from "../../api/model/snapshot.ts";
@@ -11,6 +9,7 @@ import { withNewStats, withNewStatus as withNewStatusOf } from "../../api/servic
 import { appOver } from "../api/serving.ts";
 import { podManifest } from "../kit/manifests.ts";
 import { requesting } from "../kit/pods.ts";
+import { captured } from "../kit/real-node.ts";
 import { decoded } from "../kit/snapshots.ts";
 
 interface Answer {
@@ -18,7 +17,7 @@ interface Answer {
   readonly decision: { readonly admit: boolean };
   readonly replayed: { readonly decision: unknown };
 }
-const CAPTURED = JSON.parse(readFileSync(join(import.meta.dirname, "../data/real-node/snapshot.json"), "utf8"));
+const CAPTURED = captured("snapshot.json");
 
 function snapshotWith(change: (raw: typeof CAPTURED) => void): Snapshot {
   const raw = structuredClone(CAPTURED);

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { ReplayAnswer } from "../../api/service/replay/replay-answer.ts";
 import { appOver } from "../api/serving.ts";
-import { realSnapshot } from "../decide/real-node.ts";
+import { realSnapshot } from "../kit/real-node.ts";
 
 /** A node of 1.34 on cgroup v1 whose /configz writes the default of 1.34 out, `failCgroupV1: false`. */
 function oldNode(): object {

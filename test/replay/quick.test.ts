@@ -15,8 +15,8 @@ import type { Store } from "../../db/store.ts";
 import { appOver, dataDirectory, decisionRequest } from "../api/serving.ts";
 import { postHistory } from "../bench/replay-history.ts";
 import { decisionRow, value } from "../contract/store-rows.ts";
-import { captured, realSnapshot } from "../decide/real-node.ts";
 import { claim, claiming, result } from "../kit/claims.ts";
+import { captured, realSnapshot } from "../kit/real-node.ts";
 
 const NEVER = Date.parse("2999-01-01T00:00:00Z");
 const AFTER = Date.parse("2026-11-02T00:00:00Z");

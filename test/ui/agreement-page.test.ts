@@ -5,6 +5,7 @@ import { kindPicture } from "../../api/ui/agreement/shares.ts";
 import { appOver } from "../api/serving.ts";
 import { outcomeRow } from "../contract/store-outcomes.ts";
 import { value } from "../contract/store-rows.ts";
+import { captured } from "../kit/real-node.ts";
 
 const JSON_HEADERS = { "content-type": "application/json" };
 const HOUR = 3_600_000;
@@ -56,7 +57,7 @@ describe("the picture of a kind", () => {
 describe("the page", () => {
   async function filled(now = T + 2 * HOUR) {
     const made = appOver({ now: () => epochMs(now) });
-    const snapshot = JSON.parse(readFileSync(new URL("../data/real-node/snapshot.json", import.meta.url), "utf8"));
+    const snapshot = captured("snapshot.json");
     const pods = snapshot.pods
       .slice(1)
       .filter((pod: { metadata: { name: string } }) => pod.metadata.name !== "guar-frac");

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
+import { capturedNode } from "../kit/real-node.ts";
 import { expectReadable, hasScripts, inBrowser, LOOKS_AND_WITHOUT_SCRIPTS } from "./in-browser.ts";
-import { capturedNode } from "./served.ts";
 
 const SHIFT = Date.now() - Date.parse("2026-11-21T06:30:00Z");
 /** As if it had been a moment ago. */

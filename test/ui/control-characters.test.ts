@@ -7,7 +7,8 @@ import { decisionRow, resultRow, snapshotRow, value } from "../contract/store-ro
 import { answer, claim, claiming, DRIVER, result } from "../kit/claims.ts";
 import { container } from "../kit/containers.ts";
 import { podOf } from "../kit/pods.ts";
-import { captured, runtime, type Subject, subject } from "./node-subject.ts";
+import { realRuntime } from "../kit/real-node.ts";
+import { capturedSnapshot, type Subject, subject } from "./node-subject.ts";
 import { postForm } from "./replay-forms.ts";
 
 /** Clears a screen, is that screen's C1 form, turns the writing direction, cannot be seen, and deletes. */
@@ -18,12 +19,12 @@ const PICTURE = "␛[2J";
 const readinessProbe = { httpGet: { path: "/", port: 80 } };
 const POD = podOf([container("c", { cpu: "500" }, undefined, { readinessProbe })]);
 const hostile = () => {
-  const snapshot = captured();
+  const snapshot = capturedSnapshot();
   snapshot.node.status.nodeInfo["kernelVersion"] = BAD;
   return {
     ...snapshot,
     kubeletConfiguration: { ...snapshot.kubeletConfiguration, cpuManagerPolicyOptions: { [BAD]: BAD } },
-    runtime: { ...runtime(), images: [{ id: BAD, repoTags: [BAD], size: "7" }] },
+    runtime: { ...realRuntime(), images: [{ id: BAD, repoTags: [BAD], size: "7" }] },
     devices: [{ resource: "example.com/gpu", id: BAD, health: BAD, numaNodes: [0] }],
     devicePlugins: [{ resource: "example.com/gpu" }],
     dra: {

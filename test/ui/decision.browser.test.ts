@@ -4,8 +4,9 @@ import { openNode } from "../../db/sqlite/node/open.ts";
 import { value } from "../contract/store-rows.ts";
 import { testFolder } from "../db/folder.ts";
 import { requesting } from "../kit/pods.ts";
+import { capturedNode } from "../kit/real-node.ts";
 import { expectReadable, inBrowser, LOOKS } from "./in-browser.ts";
-import { capturedNode, decided, served } from "./served.ts";
+import { decided, served } from "./served.ts";
 
 const POD = requesting("big", { cpu: "500" });
 

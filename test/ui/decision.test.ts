@@ -1,21 +1,19 @@
-import { readFileSync } from "node:fs";
-import { join } from "node:path";
 import { expect, test } from "vitest";
 import { results } from "../../api/http/openapi/operation.ts";
 import { NEWEST } from "../../api/profiles/index.ts";
 import { appOver } from "../api/serving.ts";
 import { decisionRow, resultRow, snapshotRow, value } from "../contract/store-rows.ts";
 import { requesting } from "../kit/pods.ts";
+import { captured } from "../kit/real-node.ts";
 import { postForm } from "./replay-forms.ts";
 
-const CAPTURED = readFileSync(join(import.meta.dirname, "../data/real-node/snapshot.json"), "utf8");
 type App = ReturnType<typeof appOver>["app"];
 
 async function decided(app: App, kind: string, more: object = {}): Promise<string> {
   const response = await app.request(`/v1/decisions/${kind}`, {
     method: "POST",
     headers: { "content-type": "application/json" },
-    body: JSON.stringify({ snapshot: JSON.parse(CAPTURED), ...more }),
+    body: JSON.stringify({ snapshot: captured("snapshot.json"), ...more }),
   });
   expect(response.status, await response.clone().text()).toBe(200);
   return ((await response.json()) as { id: string }).id;
@@ -63,7 +61,7 @@ test.each(["allocatable", "cgroups", "cpus", "memory", "topology", "devices", "e
 test("where the nearest kubelet answered, or nobody named one, the page says so; a node's own is not spoken of", async () => {
   const { app } = appOver({});
   const of = async (kubeletVersion: string | undefined) => {
-    const snapshot = JSON.parse(CAPTURED);
+    const snapshot = captured("snapshot.json");
     snapshot.node.status.nodeInfo = kubeletVersion === undefined ? {} : { kubeletVersion };
     return textOf(app, `/decisions/${await decided(app, "allocatable", { snapshot })}`);
   };
@@ -77,7 +75,7 @@ test("where the nearest kubelet answered, or nobody named one, the page says so;
 test("an eviction shows the ranking of what is short, and folds those of what is not", async () => {
   const { app } = appOver({});
   const of = async (evictionHard: object): Promise<readonly [shown: string, folded: string]> => {
-    const snapshot = JSON.parse(CAPTURED);
+    const snapshot = captured("snapshot.json");
     snapshot.kubeletConfiguration.evictionHard = evictionHard;
     const whole = await textOf(app, `/decisions/${await decided(app, "eviction", { snapshot })}`);
     const text = whole.replaceAll(/<div class="text-narrow">.*?<\/div>/gs, "");

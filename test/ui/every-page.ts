@@ -3,8 +3,9 @@ import type { Page } from "playwright-core";
 import { claim, DRIVER, result } from "../kit/claims.ts";
 import { container } from "../kit/containers.ts";
 import { pod, requesting } from "../kit/pods.ts";
+import { capturedNode, realRuntime } from "../kit/real-node.ts";
 import { type Json, many } from "../kit/snapshots.ts";
-import { capturedNode, decided } from "./served.ts";
+import { decided } from "./served.ts";
 
 /** A page of the dashboard, and what is done on it before one looks. */
 export interface OnePage {
@@ -14,12 +15,7 @@ export interface OnePage {
 }
 
 const json = (file: string): unknown => JSON.parse(readFileSync(new URL(`../data/${file}`, import.meta.url), "utf8"));
-const runtime = {
-  images: json("real-node/images.json"),
-  containers: json("real-node/containers.json"),
-  sandboxes: json("real-node/sandboxes.json"),
-  imageFilesystems: json("real-node/imagefs.json"),
-};
+const runtime = realRuntime();
 const Mi = 2 ** 20;
 /** A node of 110 pods with long names, which runs out of memory. */
 export const FULL = "worker-pool-eu-central-1a-04.compute.internal";

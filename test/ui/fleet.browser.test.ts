@@ -1,7 +1,8 @@
 import { expect, test } from "vitest";
 import { freePort } from "../e2e/pods/port.ts";
+import { capturedNode } from "../kit/real-node.ts";
 import { expectReadable, hasScripts, inBrowser, LOOKS_AND_WITHOUT_SCRIPTS } from "./in-browser.ts";
-import { capturedNode, decided, served } from "./served.ts";
+import { decided, served } from "./served.ts";
 
 const fill = async (url: string): Promise<void> => {
   for (const name of ["node-1", "node-2"]) await decided(url, "cgroups", { snapshot: capturedNode(name) });

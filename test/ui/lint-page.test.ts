@@ -3,8 +3,8 @@ import { describe, expect, test } from "vitest";
 import type { TouchedFinding } from "../../api/service/lint-touched.ts";
 import { appOver } from "../api/serving.ts";
 import { snapshotRow, value } from "../contract/store-rows.ts";
+import { capturedNode } from "../kit/real-node.ts";
 import { type App, openPage, postForm, unescaped, writtenIn } from "./replay-forms.ts";
-import { capturedNode } from "./served.ts";
 
 const BAD = `maxPods: 110
 evictionHard:

@@ -4,14 +4,14 @@ import { openNode } from "../../db/sqlite/node/open.ts";
 import { value } from "../contract/store-rows.ts";
 import { container } from "../kit/containers.ts";
 import { podOf } from "../kit/pods.ts";
-import { captured, partOf, plotData, readable, subject } from "./node-subject.ts";
+import { capturedSnapshot, partOf, plotData, readable, subject } from "./node-subject.ts";
 
 const START = Date.parse("2026-11-21T06:24:51Z");
 const MI = 2 ** 20;
 
 /** Pass number `i`, ten seconds after the one before, with so much memory left. */
 function passAt(i: number, availableMi: number) {
-  const snapshot = captured();
+  const snapshot = capturedSnapshot();
   const time = new Date(START + i * 10_000).toISOString();
   snapshot.observedAt = time;
   snapshot.stats.node.memory = { ...snapshot.stats.node.memory, time, availableBytes: availableMi * MI };

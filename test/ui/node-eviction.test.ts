@@ -2,14 +2,14 @@ import { expect, test } from "vitest";
 import { epochMs } from "../../api/model/units.ts";
 import { openNode } from "../../db/sqlite/node/open.ts";
 import { value } from "../contract/store-rows.ts";
-import { captured, partOf, plotData, subject } from "./node-subject.ts";
+import { capturedSnapshot, partOf, plotData, subject } from "./node-subject.ts";
 
 const START = Date.parse("2026-11-21T06:24:51Z");
 const MI = 2 ** 20;
 
 /** Pass number `i`, ten seconds after the one before, with so much memory left. */
 function passAt(i: number, availableMi: number) {
-  const snapshot = captured();
+  const snapshot = capturedSnapshot();
   const time = new Date(START + i * 10_000).toISOString();
   snapshot.observedAt = time;
   snapshot.stats.node.memory = { ...snapshot.stats.node.memory, time, availableBytes: availableMi * MI };
@@ -152,7 +152,7 @@ test("pressure: the conditions, who goes and why, and the ranking that is acted 
 
 test("without a recorded pass the snapshot's own is shown as a first one, and the plot is a point", async () => {
   const { decide, show } = subject();
-  await decide("allocatable", { snapshot: captured() });
+  await decide("allocatable", { snapshot: capturedSnapshot() });
   const { html, text } = await show("/nodes/n1");
   expect(text("eviction")).toContain("as a first pass over the newest snapshot would end: none was recorded");
   expect(text("plot-memory.available")).toContain("no forecast: 1 of the three observations that it takes");

@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { resultRow, value } from "../contract/store-rows.ts";
-import { captured, runtime, subject } from "./node-subject.ts";
+import { realRuntime } from "../kit/real-node.ts";
+import { capturedSnapshot, subject } from "./node-subject.ts";
 
 const EVIL = `</script><script>alert("1")</script><img src=x onerror='y' style="z">`;
 /** Every tag of a page as it stands. */
@@ -8,14 +9,14 @@ const tagsOf = (html: string): readonly string[] => [...html.matchAll(/<[a-zA-Z/
 
 test("names full of markup stay text in every part", async () => {
   const { decide, show, store } = subject();
-  const snapshot = captured();
+  const snapshot = capturedSnapshot();
   const [first] = snapshot.pods;
   if (first === undefined) throw new Error("no pod");
   snapshot.node.status.nodeInfo["kernelVersion"] = EVIL;
   const asked = {
     ...snapshot,
     kubeletConfiguration: { ...snapshot.kubeletConfiguration, cpuManagerPolicyOptions: { [EVIL]: EVIL } },
-    runtime: { ...runtime(), images: [{ id: EVIL, repoTags: [EVIL], size: "7" }] },
+    runtime: { ...realRuntime(), images: [{ id: EVIL, repoTags: [EVIL], size: "7" }] },
     devices: [{ resource: "example.com/gpu", id: EVIL, health: EVIL, numaNodes: [0] }],
     devicePlugins: [{ resource: "example.com/gpu" }],
   };
@@ -44,7 +45,7 @@ test("names full of markup stay text in every part", async () => {
 
 test("what a form sends comes back as text", async () => {
   const { decide, show } = subject();
-  await decide("allocatable", { snapshot: captured() });
+  await decide("allocatable", { snapshot: capturedSnapshot() });
   const page = await show(`/nodes/n1/decisions?pod=${encodeURIComponent(`"><script>alert(1)</script>`)}`);
   expect(page.status).toBe(200);
   expect(page.html).toContain('value="&quot;&gt;&lt;script&gt;alert(1)&lt;/script&gt;"');

@@ -3,7 +3,7 @@ import { beforeAll, describe, expect, test } from "vitest";
 import { diskSnapshot, manyImages } from "../contract/gc-snapshots.ts";
 import { resultRow, value } from "../contract/store-rows.ts";
 import { DEVICES, GPU, HOLDERS, IMAGES, largeNode, PODS } from "./large-node.ts";
-import { captured, partOf, readable, type Subject, subject } from "./node-subject.ts";
+import { capturedSnapshot, partOf, readable, type Subject, subject } from "./node-subject.ts";
 
 const WIRE = 150_000;
 const BURSTABLE = "/kubepods.slice/kubepods-burstable.slice";
@@ -114,7 +114,7 @@ describe("as large a node as there is", () => {
 
 test("cgroups beyond the newest snapshot that were reported have pages too", async () => {
   const own = subject();
-  const { id } = await own.decide("cgroups", { snapshot: captured() });
+  const { id } = await own.decide("cgroups", { snapshot: capturedSnapshot() });
   const steps = Array.from({ length: 250 }, (_, i) => ({
     op: "rmdir",
     path: `/kubepods/gone-${i}`,
@@ -134,7 +134,7 @@ test("CPUs of more than a map has are on its next page, and resources of many pl
   const devices = resources.flatMap((resource) =>
     Array.from({ length: 100 }, (_, i) => ({ resource, id: `d${i}`, health: "Healthy", numaNodes: [0] })),
   );
-  const { machine: _, ...rest } = captured() as { machine?: unknown };
+  const { machine: _, ...rest } = capturedSnapshot() as { machine?: unknown };
   const snapshot = {
     ...rest,
     machine: { cpus, numaNodes: [{ id: 0 }] },

@@ -4,7 +4,7 @@ import { diskSnapshot, localImage, MI } from "../contract/gc-snapshots.ts";
 import { claim, claiming, DRIVER, result } from "../kit/claims.ts";
 import { container } from "../kit/containers.ts";
 import { pod } from "../kit/pods.ts";
-import { captured, partOf, subject } from "./node-subject.ts";
+import { capturedSnapshot, partOf, subject } from "./node-subject.ts";
 
 const GPU = "example.com/gpu";
 
@@ -12,7 +12,7 @@ const device = (id: string, numa: number, health = "Healthy") => ({ resource: GP
 /** The captured node with those devices, gpu-1 held by its first pod. */
 async function withDevices(devices: readonly ReturnType<typeof device>[]) {
   const { decide, show } = subject();
-  const snapshot = captured();
+  const snapshot = capturedSnapshot();
   const [first] = snapshot.pods;
   if (first === undefined) throw new Error("no pod");
   const container = first.spec.containers[0]?.name ?? "";
@@ -47,7 +47,7 @@ test("devices by NUMA node: who holds each, and what is not healthy", async () =
 
 test("claims of pods with why one does not start, and drivers with the health of their devices", async () => {
   const { decide, show } = subject();
-  const snapshot = captured();
+  const snapshot = capturedSnapshot();
   await decide("allocatable", { snapshot });
   expect((await show("/nodes/n1")).html).not.toContain('"#claims"');
   const told = { PoolName: "n1", LastUpdated: snapshot.observedAt };
@@ -103,8 +103,8 @@ test("recorded dry runs of probes are lanes: the status, each attempt, and how o
   const containers = [container("app", undefined, undefined, { livenessProbe: { ...handler, periodSeconds: 5 } })];
   const probed = (name: string) => pod(name, { metadata: { namespace: "shop", uid: undefined }, spec: { containers } });
   const ask = { pod: probed("web"), outcomes: "ok,ok,fail*3,ok", seconds: 60 };
-  const { id } = await decide("probes", { snapshot: captured(), ask });
-  await decide("probes", { snapshot: captured(), ask: { ...ask, pod: probed("other") } });
+  const { id } = await decide("probes", { snapshot: capturedSnapshot(), ask });
+  await decide("probes", { snapshot: capturedSnapshot(), ask: { ...ask, pod: probed("other") } });
   const { html, text } = await show("/nodes/n1");
   expect(text("probes")).toMatch(/shop\/web restarts 1 probe in 1m: 1 restart, decided .* why app status liveness/);
   expect(text("probes")).toMatch(/httpGet: \d+ attempts, 3 failed/);

@@ -1,12 +1,10 @@
-import { createRequire } from "node:module";
 import type { Hono } from "hono";
 import type { Store } from "../../db/store.ts";
 import { appOver, decisionRequest } from "../api/serving.ts";
+import { captured } from "../kit/real-node.ts";
 
-const require = createRequire(import.meta.url);
 /** The captured node, anew each time; nothing of it is shared. */
-export const captured = (): Record<string, never> & CapturedSnapshot =>
-  structuredClone(require("../data/real-node/snapshot.json"));
+export const capturedSnapshot = (): Record<string, never> & CapturedSnapshot => captured("snapshot.json");
 /** The parts of it that tests change. */
 export interface CapturedSnapshot {
   observedAt: string;
@@ -15,14 +13,6 @@ export interface CapturedSnapshot {
   pods: { metadata: { name: string; uid: string }; spec: { containers: { name: string }[] } }[];
   stats: { node: { memory: Record<string, unknown> } };
 }
-const real = (file: string): unknown => require(`../data/real-node/${file}.json`);
-export const runtime = (): Record<string, unknown> => ({
-  images: real("images"),
-  containers: real("containers"),
-  sandboxes: real("sandboxes"),
-  imageFilesystems: real("imagefs"),
-});
-
 export interface Shown {
   readonly status: number;
   readonly html: string;

@@ -1,12 +1,12 @@
 import { expect, test } from "vitest";
 import { expectReadable, inBrowser, LOOKS } from "./in-browser.ts";
-import { captured } from "./node-subject.ts";
+import { capturedSnapshot } from "./node-subject.ts";
 import { decided } from "./served.ts";
 
 const START = Date.parse("2026-11-21T06:24:51Z");
 /** Pass number `i`, ten seconds after the one before. */
 function passAt(i: number) {
-  const snapshot = captured();
+  const snapshot = capturedSnapshot();
   snapshot.observedAt = new Date(START + i * 10_000).toISOString();
   const memory = {
     ...snapshot.stats.node.memory,
@@ -19,7 +19,7 @@ function passAt(i: number) {
 let passes = 0;
 const fill = async (url: string): Promise<void> => {
   while (passes < 10) await decided(url, "eviction", passAt(passes++));
-  await decided(url, "cgroups", { snapshot: captured() });
+  await decided(url, "cgroups", { snapshot: capturedSnapshot() });
 };
 inBrowser("a node in a browser", fill, (ground) => {
   test.each(LOOKS)("%s: it fits, is accessible, and is drawn by the policy", async (_name, options) => {
@@ -80,7 +80,7 @@ inBrowser("a node in a browser", fill, (ground) => {
   });
 
   test("what counts is above the fold, and 110 pods make no long page", async () => {
-    const { pods, ...rest } = captured() as { pods: { metadata: object; spec: object }[] };
+    const { pods, ...rest } = capturedSnapshot() as { pods: { metadata: object; spec: object }[] };
     const many = Array.from({ length: 10 }, (_, copy) =>
       pods.map((pod, i) => ({
         ...pod,

@@ -6,9 +6,9 @@ import type { CgroupsDecision } from "../../api/model/cgroups.ts";
 import { decisionRow, resultRow, value } from "../contract/store-rows.ts";
 import { container } from "../kit/containers.ts";
 import { pod } from "../kit/pods.ts";
+import { realRuntime, renamed } from "../kit/real-node.ts";
 import { many } from "../kit/snapshots.ts";
-import { captured, partOf, readable, runtime, subject } from "./node-subject.ts";
-import { renamed } from "./served.ts";
+import { capturedSnapshot, partOf, readable, subject } from "./node-subject.ts";
 
 const JSON_TYPE = { "content-type": "application/json" };
 
@@ -21,7 +21,7 @@ const report = (decisionId: string, seq: number, dryRun: boolean, steps: readonl
 describe("the captured node", () => {
   test("capacity to allocatable to requested, in the node's own numbers", async () => {
     const { decide, show } = subject();
-    await decide("allocatable", { snapshot: captured() });
+    await decide("allocatable", { snapshot: capturedSnapshot() });
     const { html, text, status } = await show("/nodes/n1");
     expect(status).toBe(200);
     const capacity = text("capacity");
@@ -36,7 +36,7 @@ describe("the captured node", () => {
 
   test("pods that have ended take nothing any more", async () => {
     const { decide, show } = subject();
-    const snapshot = captured();
+    const snapshot = capturedSnapshot();
     const pods = snapshot.pods.map((pod) => ({ ...pod, status: { phase: "Succeeded" } }));
     await decide("allocatable", { snapshot: { ...snapshot, pods } });
     expect((await show("/nodes/n1")).text("capacity")).toContain("pods 0 of 20 requested (0 %), 20 free");
@@ -44,7 +44,7 @@ describe("the captured node", () => {
 
   test("pods that the kubelet refused or evicted are told in its words, and by the tile of refusals", async () => {
     const { app, show } = subject();
-    const snapshot = captured();
+    const snapshot = capturedSnapshot();
     const ended = (name: string, status: object) => ({ ...pod(name, { status: { phase: "Failed", ...status } }) });
     const refused = {
       reason: "OutOfcpu",
@@ -68,7 +68,7 @@ describe("the captured node", () => {
 
   test("every file that the cgroups decision wants is there with its text", async () => {
     const { decide, show } = subject();
-    const { decision } = await decide("cgroups", { snapshot: captured() });
+    const { decision } = await decide("cgroups", { snapshot: capturedSnapshot() });
     const { html, text } = await show("/nodes/n1");
     const { cgroups } = decision as CgroupsDecision;
     expect(text("cgroups")).toContain(`${cgroups.length} cgroups of 11 pods`);
@@ -82,7 +82,7 @@ describe("the captured node", () => {
 
   test("what was reported is beside what is wanted, and counted where it is closed", async () => {
     const { decide, show, store } = subject();
-    const { id, decision } = await decide("cgroups", { snapshot: captured() });
+    const { id, decision } = await decide("cgroups", { snapshot: capturedSnapshot() });
     const pod = (decision as CgroupsDecision).cgroups.find(({ level }) => level === "pod");
     const [file] = pod?.files ?? [];
     if (pod === undefined || file === undefined) throw new Error("no pod");
@@ -110,7 +110,7 @@ describe("the captured node", () => {
 
   test("the newest report counts, as in the fleet, and of a cgroup that is not there nothing is as wanted", async () => {
     const { decide, show, store } = subject();
-    const { id, decision } = await decide("cgroups", { snapshot: captured() });
+    const { id, decision } = await decide("cgroups", { snapshot: capturedSnapshot() });
     const pod = (decision as CgroupsDecision).cgroups.find(({ level }) => level === "pod");
     if (pod === undefined) throw new Error("no pod");
     const failed = { op: "write", path: "/kubepods", file: "cpu.shares", to: "2", status: "failed", message: "no" };
@@ -126,7 +126,7 @@ describe("the captured node", () => {
 
   test("CPUs, memory and images by owner, as the decisions tell them", async () => {
     const { decide, show } = subject();
-    await decide("cpus", { snapshot: { ...captured(), runtime: runtime() } });
+    await decide("cpus", { snapshot: { ...capturedSnapshot(), runtime: realRuntime() } });
     const { html, text } = await show("/nodes/n1");
     expect(text("cpus")).toContain("2 CPUs; cpuManagerPolicy static: reserved 0, shared pool 0 (1 CPU).");
     expect(text("cpus")).toContain("A default/guar-int c 1 1 0");
@@ -170,13 +170,13 @@ describe("what is not known is said where the picture would be", () => {
     expect(never.text("decisions")).toContain("allocatable");
     expect(never.html).not.toContain('id="capacity"');
     const gone = subject({ store: { ...store, latestSnapshot: async () => ({ ok: true, value: null }) } });
-    await gone.decide("cgroups", { snapshot: captured() });
+    await gone.decide("cgroups", { snapshot: capturedSnapshot() });
     expect((await gone.show("/nodes/n1")).text("snapshot")).toContain("is no longer stored");
   });
 
   test("a snapshot, reports and passes that another version wrote", async () => {
     const { decide, show, store } = subject();
-    const { id } = await decide("cgroups", { snapshot: captured() });
+    const { id } = await decide("cgroups", { snapshot: capturedSnapshot() });
     value(await store.addResults(id, [{ ...report(id, 1, true, []), body: '{"steps":[null,1,{"path":7}]}' }]));
     value(
       await store.record({
@@ -222,7 +222,7 @@ describe("what is not known is said where the picture would be", () => {
 
 test("a name that there is not is answered with near ones", async () => {
   const { decide, show } = subject();
-  await decide("allocatable", { snapshot: captured() });
+  await decide("allocatable", { snapshot: capturedSnapshot() });
   const page = await show("/nodes/n2");
   expect(page.status).toBe(404);
   expect(page.html).toContain('<a href="/nodes/n1">n1</a>');
@@ -232,7 +232,7 @@ test("a name that there is not is answered with near ones", async () => {
 test("a node's token sees its own pages alone", async () => {
   const { app, decide, store } = subject();
   for (const name of ["n1", "n2"]) {
-    await decide("allocatable", { snapshot: renamed(captured(), name) });
+    await decide("allocatable", { snapshot: renamed(capturedSnapshot(), name) });
   }
   const { token } = value(await createToken(store, { name: "own", scopes: ["read"], node: "n1", now: Date.now() }));
   const headers = { accept: "text/html", authorization: `Bearer ${token}` };
@@ -265,7 +265,7 @@ test("256 CPUs and 512 pods stay a page of less than 150 KB", async () => {
 
 test("the table of pods has what each asks for, uses, and how it fares, those first that go first", async () => {
   const { decide, show } = subject();
-  const snapshot = captured();
+  const snapshot = capturedSnapshot();
   const [first, second] = (snapshot.pods as unknown as { metadata: { name: string; uid: string } }[]).slice(0, 2);
   const status = (restarts: readonly number[]) => ({
     phase: "Running",

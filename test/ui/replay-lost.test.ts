@@ -2,8 +2,8 @@ import { describe, expect, test } from "vitest";
 import type { Explain } from "../../api/model/decision.ts";
 import { appOver } from "../api/serving.ts";
 import { decisionRow, snapshotRow, T0, value } from "../contract/store-rows.ts";
+import { capturedNode } from "../kit/real-node.ts";
 import { goOnOf, openPage, postForm } from "./replay-forms.ts";
-import { capturedNode } from "./served.ts";
 
 const ID = "d".repeat(32);
 

@@ -7,8 +7,8 @@ import { NOTHING_COUNTED } from "../../api/ui/replay/counts.ts";
 import { replayedPages } from "../../api/ui/replay/question.ts";
 import { appOver } from "../api/serving.ts";
 import { decisionRow, snapshotRow, T0, value } from "../contract/store-rows.ts";
+import { capturedNode } from "../kit/real-node.ts";
 import { type App, goOnOf, openPage, postForm, type Shown, unescaped, writtenIn } from "./replay-forms.ts";
-import { capturedNode } from "./served.ts";
 
 const PATCH = "kubeReserved:\n  cpu: 1500m\n";
 const KINDS = ["allocatable", "cgroups", "memory"] as const;

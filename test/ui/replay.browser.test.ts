@@ -3,9 +3,10 @@ import { expect, test } from "vitest";
 import { historyFile } from "../../db/open/node.ts";
 import { openNode } from "../../db/sqlite/node/open.ts";
 import { T0, value } from "../contract/store-rows.ts";
+import { capturedNode } from "../kit/real-node.ts";
 import { expectAccessible } from "./browser.ts";
 import { expectReadable, type Ground, inBrowser, LOOKS } from "./in-browser.ts";
-import { capturedNode, decided } from "./served.ts";
+import { decided } from "./served.ts";
 
 const MANY = 2500;
 const PATCH = "kubeReserved:\n  cpu: 1500m\n";

@@ -1,32 +1,8 @@
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type RunningApi, type ServeOptions, startApi } from "../../api/server.ts";
 import { keptLog } from "../api/serving.ts";
-
-const CAPTURED = join(import.meta.dirname, "../data/real-node/snapshot.json");
-
-interface NodeAndPods {
-  node: { metadata: { name: string } };
-  pods?: { spec: object }[];
-  stats?: { node?: object };
-}
-/** The same snapshot under another node's name, its pods and stats included. */
-export function renamed<S extends NodeAndPods>(snapshot: S, name: string): S {
-  snapshot.node.metadata.name = name;
-  for (const pod of snapshot.pods ?? []) pod.spec = { ...pod.spec, nodeName: name };
-  if (snapshot.stats?.node !== undefined) snapshot.stats.node = { ...snapshot.stats.node, nodeName: name };
-  return snapshot;
-}
-/** The captured node as another of its kind; of another version without the field that not every kubelet knows. */
-export function capturedNode(name: string, kubeletVersion?: string): NodeAndPods & Record<string, unknown> {
-  const snapshot = JSON.parse(readFileSync(CAPTURED, "utf8"));
-  if (kubeletVersion !== undefined) {
-    snapshot.node.status.nodeInfo.kubeletVersion = kubeletVersion;
-    snapshot.kubeletConfiguration.memoryReservationPolicy = undefined;
-  }
-  return renamed(snapshot, name);
-}
 
 export interface Served extends RunningApi {
   /** The folder of its history. */

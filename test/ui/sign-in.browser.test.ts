@@ -3,8 +3,9 @@ import { createToken, revokeToken } from "../../api/http/auth/tokens.ts";
 import { historyFile } from "../../db/open/node.ts";
 import { openNode } from "../../db/sqlite/node/open.ts";
 import { value } from "../contract/store-rows.ts";
+import { capturedNode } from "../kit/real-node.ts";
 import { expectReadable, inBrowser } from "./in-browser.ts";
-import { capturedNode, decided } from "./served.ts";
+import { decided } from "./served.ts";
 
 let token = "";
 let revoke = async (): Promise<void> => {};

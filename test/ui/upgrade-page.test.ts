@@ -2,8 +2,8 @@ import { describe, expect, test } from "vitest";
 import { MAX_REPLAYED } from "../../api/service/replay/replay-page.ts";
 import { appOver } from "../api/serving.ts";
 import { decisionRow, value } from "../contract/store-rows.ts";
+import { capturedNode } from "../kit/real-node.ts";
 import { openPage, postForm, unescaped, writtenIn } from "./replay-forms.ts";
-import { capturedNode } from "./served.ts";
 
 async function withNode(kubeletVersion?: string) {
   const made = appOver();

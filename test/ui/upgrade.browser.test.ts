@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
+import { capturedNode } from "../kit/real-node.ts";
 import { expectReadable, hasScripts, inBrowser, LOOKS_AND_WITHOUT_SCRIPTS } from "./in-browser.ts";
-import { capturedNode, decided } from "./served.ts";
+import { decided } from "./served.ts";
 
 const fill = async (url: string): Promise<void> => {
   await decided(url, "allocatable", { snapshot: capturedNode("n1", "v1.34.4") });

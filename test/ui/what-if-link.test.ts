@@ -2,8 +2,8 @@ import { expect, test } from "vitest";
 import { createToken } from "../../api/http/auth/tokens.ts";
 import { MAX_LINKED, whatIfLink } from "../../api/ui/what-if/change.ts";
 import { decisionRow, value } from "../contract/store-rows.ts";
-import { captured, readable, subject } from "./node-subject.ts";
-import { renamed } from "./served.ts";
+import { renamed } from "../kit/real-node.ts";
+import { capturedSnapshot, readable, subject } from "./node-subject.ts";
 
 const resultIn = (html: string): string => readable(html.slice(html.indexOf('<section id="result"')));
 const query = (texts: Readonly<Record<string, string>>): string => `/what-if?${new URLSearchParams(texts)}`;
@@ -11,7 +11,7 @@ const PATCH = '{"maxPods":9}';
 
 test("a link that names a node and a change opens the form filled in, with the answer, and nothing is stored", async () => {
   const { decide, show, store } = subject();
-  const { id } = await decide("cgroups", { snapshot: captured() });
+  const { id } = await decide("cgroups", { snapshot: capturedSnapshot() });
   const snapshot = value(await store.latestSnapshot("n1"))?.id ?? "";
   for (const base of [{ node: "n1" }, { snapshot }, { decision: id }]) {
     const { html, status } = await show(query({ ...base, as: "patch", change: PATCH }));
@@ -25,7 +25,7 @@ test("a link that names a node and a change opens the form filled in, with the a
 
 test("the single fields, a pod and pods that go are of a link as well", async () => {
   const { decide, show } = subject();
-  await decide("cgroups", { snapshot: captured() });
+  await decide("cgroups", { snapshot: capturedSnapshot() });
   const { html } = await show(
     query({ node: "n1", kubeReserved: "cpu=300m", remove: "default/burst-lim", as: "patch" }),
   );
@@ -38,12 +38,12 @@ test("the single fields, a pod and pods that go are of a link as well", async ()
 
 test("the answer has a link to itself, which opens the same answer of the same snapshot", async () => {
   const { decide, show } = subject();
-  await decide("cgroups", { snapshot: captured() });
+  await decide("cgroups", { snapshot: capturedSnapshot() });
   const first = await show(query({ node: "n1", maxPods: "9" }));
   const link =
     /<a href="(\/what-if\?[^"]*)">Link to this question/.exec(first.html)?.[1]?.replaceAll("&amp;", "&") ?? "";
   expect(link).toMatch(/^\/what-if\?snapshot=[0-9a-f]{32}&maxPods=9#result$/);
-  const newer = captured();
+  const newer = capturedSnapshot();
   newer.kubeletConfiguration = { ...newer.kubeletConfiguration, maxPods: 33 };
   await decide("cgroups", { snapshot: { ...newer, observedAt: "2027-01-01T00:00:00Z" } });
   const again = await show(link.replace("#result", ""));
@@ -52,7 +52,7 @@ test("the answer has a link to itself, which opens the same answer of the same s
 
 test("what is not all of a question is only filled in", async () => {
   const { decide, show } = subject();
-  await decide("cgroups", { snapshot: captured() });
+  await decide("cgroups", { snapshot: capturedSnapshot() });
   for (const [texts, filled] of [
     [{ node: "n1" }, 'value="n1"'],
     [{ maxPods: "9" }, 'name="maxPods" value="9"'],
@@ -81,7 +81,7 @@ test.each([
   [{ node: "n1", pod: "kind: Deployment" }, "the pod: expected a v1.Pod"],
 ])("%o is a page of status 400 that says the place, and nothing is stored", async (texts, words) => {
   const { decide, show, store } = subject();
-  await decide("cgroups", { snapshot: captured() });
+  await decide("cgroups", { snapshot: capturedSnapshot() });
   const { html, status } = await show(query(texts as unknown as Record<string, string>));
   expect(status).toBe(400);
   expect(readable(html)).toContain(words);
@@ -90,7 +90,7 @@ test.each([
 
 test("what is not there is not found: node, snapshot, decision, and a decision without a snapshot", async () => {
   const { decide, show, store } = subject();
-  await decide("cgroups", { snapshot: captured() });
+  await decide("cgroups", { snapshot: capturedSnapshot() });
   const bare = decisionRow({ id: "b".repeat(32), node: "n1", snapshotId: null });
   value(await store.record({ decision: bare }));
   const cases = [
@@ -109,7 +109,7 @@ test("what is not there is not found: node, snapshot, decision, and a decision w
 
 test("what a link says stays text, in the form and in the answer", async () => {
   const { decide, show } = subject();
-  await decide("cgroups", { snapshot: captured() });
+  await decide("cgroups", { snapshot: capturedSnapshot() });
   const evil = `"><img src=x onerror=alert(1)>`;
   for (const texts of [
     { change: `"${evil}": 1` },
@@ -125,9 +125,9 @@ test("what a link says stays text, in the form and in the answer", async () => {
 
 test("a node's token opens links about its own node alone", async () => {
   const { app, decide, store } = subject();
-  const theirs = renamed(captured(), "n2");
+  const theirs = renamed(capturedSnapshot(), "n2");
   const { id } = await decide("cgroups", { snapshot: theirs });
-  await decide("cgroups", { snapshot: captured() });
+  await decide("cgroups", { snapshot: capturedSnapshot() });
   const { token } = value(await createToken(store, { name: "own", scopes: ["read"], node: "n1", now: Date.now() }));
   const headers = { accept: "text/html", authorization: `Bearer ${token}` };
   const statusOf = async (texts: Record<string, string>) =>

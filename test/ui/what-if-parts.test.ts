@@ -1,12 +1,10 @@
-import { readFileSync } from "node:fs";
-import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { libraryMachine, machineNames } from "../../api/cli/machines/machine-library.ts";
 import { lineDiff } from "../../api/ui/draw/text-diff.ts";
 import { MACHINES, machineNamed } from "../../api/ui/what-if/fields.ts";
 import { NO_POD, NOTHING, recognise } from "../../api/ui/what-if/posted-documents.ts";
+import { capturedText } from "../kit/real-node.ts";
 
-const DIR = join(import.meta.dirname, "../data/real-node");
 const partsOf = (name: string, text: string): readonly string[] => {
   const { parts, faults } = recognise({ name, text });
   expect(faults).toEqual([]);
@@ -28,10 +26,10 @@ describe("what a document is", () => {
     ["allocated_pods_state", "allocated-pods"],
     ["snapshot.json", "snapshot"],
   ])("%s of the captured node is known by its content alone", (file, part) => {
-    expect(partsOf("upload", readFileSync(join(DIR, file), "utf8"))).toEqual([part]);
+    expect(partsOf("upload", capturedText(file))).toEqual([part]);
   });
   test("lists of kubectl hold pods, a node, or both; an empty one is no pods, one of crictl no sandboxes", () => {
-    const pods = partsOf("x", readFileSync(join(DIR, "pods.json"), "utf8"));
+    const pods = partsOf("x", capturedText("pods.json"));
     expect(new Set(pods)).toEqual(new Set(["pods"]));
     expect(pods.length).toBeGreaterThan(5);
     expect(partsOf("x", '{"kind":"List","items":[{"kind":"Pod"},{"kind":"Node"},{"kind":"Pod"}]}')).toEqual([

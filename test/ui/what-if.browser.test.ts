@@ -1,15 +1,13 @@
-import { readFileSync } from "node:fs";
-import { join } from "node:path";
 import type { Page } from "playwright-core";
 import { expect, test } from "vitest";
+import { capturedNode, capturedText, realNode } from "../kit/real-node.ts";
 import type { Json } from "../kit/snapshots.ts";
 import { expectAccessible } from "./browser.ts";
 import { expectReadable, hasScripts, inBrowser, LOOKS_AND_WITHOUT_SCRIPTS } from "./in-browser.ts";
-import { capturedNode, decided } from "./served.ts";
+import { decided } from "./served.ts";
 
-const DIR = join(import.meta.dirname, "../data/real-node");
 const NAMES = ["node.json", "pods.json", "configz.json", "stats-summary.json", "machine.json", "cpu_manager_state"];
-const FILES = NAMES.map((name) => join(DIR, name));
+const FILES = NAMES.map(realNode);
 const compare = async (page: Page): Promise<void> => {
   await page.getByRole("button", { name: "Compare" }).click();
   await page.locator("#result h2").waitFor();
@@ -97,7 +95,7 @@ inBrowser("what if, in a browser", fill, (ground) => {
     await page.locator("#chosen", { hasText: "huge.json: 9.0 MiB together is more than 8.0 MiB" }).waitFor();
     await page.getByRole("button", { name: "Compare" }).click();
     expect(new URL(page.url()).hash).toBe("");
-    await drop(NAMES.map((name) => ({ name, text: readFileSync(join(DIR, name), "utf8") })));
+    await drop(NAMES.map((name) => ({ name, text: capturedText(name) })));
     await page.locator("#chosen", { hasText: "node.json" }).waitFor();
     await compare(page);
     await page.locator(".wi-known", { hasText: "n1" }).waitFor();

@@ -1,13 +1,9 @@
-import { readFileSync } from "node:fs";
-import { join } from "node:path";
 import { expect, test } from "vitest";
 import { newToken, webSha256 } from "../../api/http/auth/token.ts";
 import { appOver } from "../api/serving.ts";
 import { value } from "../contract/store-rows.ts";
-import { renamed } from "./served.ts";
+import { captured, capturedNode, capturedText } from "../kit/real-node.ts";
 
-const DIR = join(import.meta.dirname, "../data/real-node");
-const fileOf = (name: string): string => readFileSync(join(DIR, name), "utf8");
 const NAMES = [
   "node.json",
   "pods.json",
@@ -23,7 +19,7 @@ const NAMES = [
   "allocated_pods_state",
 ];
 type Named = readonly (readonly [name: string, text: string])[];
-const CAPTURED: Named = NAMES.map((name) => [name, fileOf(name)]);
+const CAPTURED: Named = NAMES.map((name) => [name, capturedText(name)]);
 const without = (...names: readonly string[]): Named => CAPTURED.filter(([name]) => !names.includes(name));
 
 type App = ReturnType<typeof appOver>["app"];
@@ -68,7 +64,7 @@ const cardOf = (page: string, kind: string): string =>
     ).exec(resultIn(page))?.[0] ?? "",
   );
 /** The single-node snapshot that `nodewise snapshot` printed. */
-const SNAPSHOT = JSON.parse(fileOf("snapshot.json")) as { readonly pods: readonly unknown[] };
+const SNAPSHOT = captured("snapshot.json") as { readonly pods: readonly unknown[] };
 const keptIn = (page: string): string => unescaped(/name="kept" value="([^"]*)"/.exec(page)?.[1] ?? "");
 
 test("what kubectl, crictl and the kubelet print, as files: every kind on both sides, and what differs", async () => {
@@ -185,7 +181,7 @@ test("a pod that has other requests: what the kubelet makes of them, beside the 
 
 test("what is known counts as decisions count: pods of other nodes apart; image file systems are told", async () => {
   const { app } = appOver({});
-  const pods = JSON.parse(fileOf("pods.json"));
+  const pods = captured("pods.json");
   for (const pod of pods.items.slice(0, 3)) pod.spec.nodeName = "n2";
   const count = pods.items.length - 3;
   const page = plain(await asked(app, { files: [...without("pods.json"), ["pods.json", JSON.stringify(pods)]] }));
@@ -281,7 +277,7 @@ test("a kind that is refused says why and what it needs, on either side", async 
 
 test("the whole configuration, a machine of the library, and pasted documents, YAML and JSON together", async () => {
   const { app } = appOver({});
-  const paste = `${fileOf("node.json")}\n---\n${fileOf("pods.json")}\n---\nkind: KubeletConfiguration\nmaxPods: 30\n`;
+  const paste = `${capturedText("node.json")}\n---\n${capturedText("pods.json")}\n---\nkind: KubeletConfiguration\nmaxPods: 30\n`;
   const page = await asked(app, {
     texts: {
       paste,
@@ -468,7 +464,7 @@ test.each([
   [{ kept: `{"a":${"[".repeat(200)}${"]".repeat(200)}}` }, "cannot be read: choose them again"],
 ] as const)("%o is told beside its field", async (texts, words) => {
   const { app } = appOver({});
-  const page = await asked(app, { files: [["node.json", fileOf("node.json")]], texts, status: 422 });
+  const page = await asked(app, { files: [["node.json", capturedText("node.json")]], texts, status: 422 });
   expect(plain(page)).toContain(words);
   expect(page).toContain(`id="told-${"kept" in texts ? "files" : Object.keys(texts)[0]}"`);
 });
@@ -483,7 +479,7 @@ test("nothing given at all, and a misspelt field", async () => {
 test("names and texts full of markup stay text", async () => {
   const { app } = appOver({});
   const evil = '"><img src=x onerror=alert(1)>';
-  const node = JSON.parse(fileOf("node.json"));
+  const node = captured("node.json");
   node.metadata.name = evil;
   const page = await asked(app, {
     files: [
@@ -505,7 +501,7 @@ test("names and texts full of markup stay text", async () => {
   const named = await asked(app, {
     files: [
       ...without("images.json", "node.json"),
-      [evil, fileOf("node.json")],
+      [evil, capturedText("node.json")],
       ["images.json", JSON.stringify(images)],
     ],
     texts: { change: `'${evil}': 1` },
@@ -566,7 +562,7 @@ test("a form of another site is refused, and so is what is no form", async () =>
 test("what there is not is a page with its status, and a node's token sees its own node only", async () => {
   const { app, store } = appOver({});
   for (const name of ["node-a", "node-b"]) {
-    const snapshot = renamed(JSON.parse(fileOf("snapshot.json")), name);
+    const snapshot = capturedNode(name);
     await app.request(`/v1/nodes/${name}/snapshot`, {
       method: "PUT",
       headers: { "content-type": "application/json" },

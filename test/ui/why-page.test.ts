@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { appOver } from "../api/serving.ts";
 import { requesting } from "../kit/pods.ts";
-import { capturedNode } from "./served.ts";
+import { capturedNode } from "../kit/real-node.ts";
 
 test("a refused pod's story is a page to which its decision leads; a pod that the history does not have is told", async () => {
   const { app } = appOver({});

@@ -3,9 +3,9 @@ import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { nodeAssets } from "../../api/server/assets.ts";
+import { capturedNode } from "../kit/real-node.ts";
 import { scratchFolder } from "../kit/scratch.ts";
 import { aBrowser, expectAccessible, expectToFit, hasBrowser } from "./browser.ts";
-import { capturedNode } from "./served.ts";
 import { type Dev, workerDev, wrangler } from "./worker-dev.ts";
 
 /** Time for wrangler to build and to start, several times in a row. */

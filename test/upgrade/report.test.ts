@@ -9,7 +9,7 @@ import { upgradeReport as formOfReport, type UpgradeReport } from "../../api/ser
 import { caveats, headline, sectionsOf } from "../../api/service/upgrade/sections.ts";
 import { upgradeReport } from "../../api/service/upgrade/upgrade-report.ts";
 import { readCases } from "../conformance/run.ts";
-import { realSnapshot } from "../decide/real-node.ts";
+import { realSnapshot } from "../kit/real-node.ts";
 
 const QOS = { MemoryQoS: true };
 const RESERVED_CPU = "CPU of kubeReserved and systemReserved";

@@ -5,9 +5,9 @@ import { writeClaims } from "../../../api/decide/dra/checkpoint.ts";
 import { ClaimInfoCache } from "../../../api/decide/dra/claim-info.ts";
 import { err, ok, type Result } from "../../../api/model/result.ts";
 import { NEWEST } from "../../../api/profiles/index.ts";
-import { realSnapshot } from "../../decide/real-node.ts";
 import { claiming, DRIVER } from "../../kit/claims.ts";
 import { pod } from "../../kit/pods.ts";
+import { realSnapshot } from "../../kit/real-node.ts";
 import { clientOf, serving } from "./served.ts";
 
 /** A node that a test changes; it counts how often it is looked at. */

@@ -10,8 +10,8 @@ import {
 } from "../../../actuator/podresources/server.ts";
 import { managedNode } from "../../../api/decide/managers/node.ts";
 import { effectiveSnapshot } from "../../../api/profiles/effective.ts";
-import { realSnapshot } from "../../decide/real-node.ts";
 import { pod } from "../../kit/pods.ts";
+import { realSnapshot } from "../../kit/real-node.ts";
 import { decoded } from "../../kit/snapshots.ts";
 
 function managedNodeOf(snapshot: unknown) {

@@ -1,5 +1,3 @@
-import { readFileSync } from "node:fs";
-import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { hashedV1, sharedCpus, writeCpuState } from "../../../api/decide/cpus/checkpoint.ts";
 import { cpuPolicy } from "../../../api/decide/cpus/policy.ts";
@@ -9,6 +7,7 @@ import { fnv1a } from "../../../api/decide/go/json.ts";
 import { fromNanos } from "../../../api/model/amount.ts";
 import { v1_36 } from "../../../api/profiles/v1_36.ts";
 import { ALL_OPTIONS } from "../../kit/profiles.ts";
+import { capturedText } from "../../kit/real-node.ts";
 import { evenMachine, linesOf, nonePolicyOf, policyOn } from "./kit.ts";
 
 /** The words below are those of that version; test/decide/state-files.test.ts has the others. */
@@ -49,7 +48,7 @@ describe("the file as it is written", () => {
     expect(startOf(written)).toEqual({ pool: "0-4", "a<b/z": "5", "b/x": "6", "b/y": "7" });
   });
   test("of a real node comes out to the byte", () => {
-    const real = readFileSync(join(import.meta.dirname, "../../data/real-node/cpu_manager_state"), "utf8");
+    const real = capturedText("cpu_manager_state");
     const node = policyOn(evenMachine({ cores: 2, threads: 1 }));
     const state = startState({ ...AS_1_36, policy: node, file: real });
     expect(state.ok && writeCpuState("static", state.value, AS_1_36)).toBe(real);

@@ -9,6 +9,7 @@ import { PROFILES } from "../../../api/profiles/index.ts";
 import { claiming, slice } from "../../kit/claims.ts";
 import { node } from "../../kit/nodes.ts";
 import { pod } from "../../kit/pods.ts";
+import { captured } from "../../kit/real-node.ts";
 import { decoded, type Json } from "../../kit/snapshots.ts";
 
 /** A device that tells where it sits. */
@@ -259,8 +260,7 @@ describe("findings of a configuration", () => {
   });
 
   test("a /configz that a kubelet printed has the fields of its version; one written by hand has misspelt ones", () => {
-    const captured = join(import.meta.dirname, "../../data/real-node/configz.json");
-    const { kubeletconfig } = JSON.parse(readFileSync(captured, "utf8")) as { readonly kubeletconfig: Json };
+    const { kubeletconfig } = captured("configz.json") as { readonly kubeletconfig: Json };
     const codes = (of: Json) => lintConfiguration({ kubeletconfig: of }).map(({ code, field }) => `${code} ${field}`);
     expect(codes({ ...kubeletconfig, ofAnotherVersion: 1 })).toEqual(codes(kubeletconfig));
     expect(codes({ maxPod: 9 })).toEqual(["unknown-field maxPod"]);

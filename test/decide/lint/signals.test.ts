@@ -1,12 +1,11 @@
-import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { lintConfiguration } from "../../../api/decide/lint/lint.ts";
 import { mergePatch } from "../../../api/model/merge-patch.ts";
 import { node } from "../../kit/nodes.ts";
+import { capturedText } from "../../kit/real-node.ts";
 import { decoded, fromJson } from "../../kit/snapshots.ts";
 
 const GIB = 1024 ** 3;
-const SNAPSHOT = new URL("../../data/real-node/snapshot.json", import.meta.url);
 const unknown = (configuration: object) =>
   lintConfiguration(configuration).filter(({ code }) => code === "unknown-signal");
 const hard = (entries: object) => ({ evictionHard: entries });
@@ -80,7 +79,7 @@ describe("a signal that there is not", () => {
     }
   });
   test("is renamed though the node's state files refuse, which the wrong name only hid", () => {
-    const snapshot = decoded(fromJson(readFileSync(SNAPSHOT, "utf8")));
+    const snapshot = decoded(fromJson(capturedText("snapshot.json")));
     const lint = (configuration: object) => lintConfiguration(configuration, snapshot);
     const fixOf = (text: string) => {
       const given = { ...hard({ "memory.avilable": text }), failCgroupV1: false };

@@ -5,8 +5,8 @@ import { decodeAsk } from "../../../api/model/asks.ts";
 import type { CpusDecision, DevicesDecision, MemoryDecision } from "../../../api/model/managers.ts";
 import { container } from "../../kit/containers.ts";
 import { bestEffort, namedPod } from "../../kit/pods.ts";
+import { realSnapshot } from "../../kit/real-node.ts";
 import { decoded } from "../../kit/snapshots.ts";
-import { realSnapshot } from "../real-node.ts";
 
 const RUNNING = { running: { startedAt: "2026-01-01T00:00:00Z" } };
 const OVER = { terminated: { exitCode: 137, reason: "Error" } };

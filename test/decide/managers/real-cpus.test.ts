@@ -5,8 +5,8 @@ import type { CpusDecision, MemoryDecision } from "../../../api/model/managers.t
 import runs from "../../data/real-cpus/runs.json" with { type: "json" };
 import { running } from "../../kit/containers.ts";
 import { pod } from "../../kit/pods.ts";
+import { captured } from "../../kit/real-node.ts";
 import { decoded } from "../../kit/snapshots.ts";
-import { captured } from "../real-node.ts";
 
 interface Moment {
   readonly cpuManagerState: object;

@@ -12,8 +12,8 @@ import { containersOf, type Pod, podUid } from "../../../api/model/pod.ts";
 import { effectiveSnapshot } from "../../../api/profiles/effective.ts";
 import { container } from "../../kit/containers.ts";
 import { decodedPod } from "../../kit/pods.ts";
+import { captured, realSnapshot } from "../../kit/real-node.ts";
 import { decoded, type Json } from "../../kit/snapshots.ts";
-import { captured, realSnapshot } from "../real-node.ts";
 import { add, podNamed } from "./setup.ts";
 
 type Entries = Record<string, Record<string, Block[]>>;

@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { createServer, type Server } from "node:https";
 import { type AddressInfo, createServer as createTcpServer, type Server as TcpServer } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
-import { realNode } from "../../cli/run.ts";
+import { capturedText, realNode } from "../../kit/real-node.ts";
 import type { ControlPlane } from "./control-plane.ts";
 
 /** As long as a kubelet of a node with some hundred containers takes for its statistics. */
@@ -24,9 +24,7 @@ export class KubeletServers {
     const answers: Readonly<Record<string, Buffer>> = {
       "/configz": readFileSync(realNode("configz.json")),
       // of no node by name, since all nodes get it
-      "/stats/summary": Buffer.from(
-        readFileSync(realNode("stats-summary.json"), "utf8").replace('"nodeName":"n1",', ""),
-      ),
+      "/stats/summary": Buffer.from(capturedText("stats-summary.json").replace('"nodeName":"n1",', "")),
     };
     this.#server = createServer({ cert: readFileSync(cert), key: readFileSync(key) }, async (request, response) => {
       this.asked++;
