@@ -7,12 +7,13 @@ import { plainMetrics } from "../../api/observe/plain-metrics.ts";
 import type { Ports } from "../../api/ports.ts";
 import { nodeAssets, nodeBodies } from "../../api/server/assets.ts";
 import { sha256 } from "../../api/server/digest.ts";
-import { type RunningApi, type ServeOptions, startApi } from "../../api/server.ts";
+import type { RunningApi, ServeOptions } from "../../api/server.ts";
 import { evaluator } from "../../api/service/evaluate.ts";
 import { historyFile } from "../../db/open/node.ts";
 import { openNode } from "../../db/sqlite/node/open.ts";
 import type { Store } from "../../db/store.ts";
 import { value } from "../contract/store-rows.ts";
+import { startedApi } from "../kit/api.ts";
 import { scratchFolder } from "../kit/scratch.ts";
 
 export interface LogLine {
@@ -30,8 +31,7 @@ export function keptLog(): Log & { readonly lines: LogLine[] } {
 
 /** A data directory of the running test. */
 export function dataDirectory(): string {
-  const dir = scratchFolder();
-  return dir;
+  return scratchFolder();
 }
 
 export interface Serving {
@@ -46,14 +46,13 @@ export async function serving(options: Partial<ServeOptions> & { readonly dataDi
   const dataDir = options.dataDir ?? dataDirectory();
   const log = keptLog();
   // rows of tests are of long ago: the first sweep may take its time, and would take them away
-  const api = await startApi({ port: 0, dataDir, log, retention: { maxAgeMs: 1e15 }, ...options });
-  if (!api.ok) throw new Error(api.error.message);
+  const api = await startedApi({ dataDir, log, retention: { maxAgeMs: 1e15 }, ...options });
   const store = value(openNode({ file: historyFile(dataDir) }));
   onTestFinished(async () => {
-    await api.value.close();
+    await api.close();
     await store.close();
   });
-  return { api: api.value, dataDir, log, store };
+  return { api, dataDir, log, store };
 }
 
 /** The app over ports of the test's own; those not given are real, the history in memory. */

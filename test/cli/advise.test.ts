@@ -1,11 +1,11 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import { EXIT } from "../../api/cli/terminal.ts";
-import { type RunningApi, startApi } from "../../api/server.ts";
 import { historyFile } from "../../db/open/node.ts";
 import { openNode } from "../../db/sqlite/node/open.ts";
 import { decisionRow, snapshotRow, value } from "../contract/store-rows.ts";
+import { sharedApi } from "../kit/api.ts";
 import { realNode } from "../kit/real-node.ts";
 import { scratchFolder } from "../kit/scratch.ts";
 import { CONTAINERS, HOUR, measuredSnapshot, summary, WHOLE } from "../kit/summary.ts";
@@ -14,19 +14,14 @@ import { run } from "./run.ts";
 /** Four a day for a month. */
 const COUNT = 120;
 const scratch = scratchFolder();
-let dataDir: string;
-let api: RunningApi;
+const dataDir = join(scratch, "history");
+const api = sharedApi({ dataDir, retention: { maxRowsPerNode: 1e6, maxAgeMs: 1e15 } });
 const file = (name: string, content: string | object): string => {
   writeFileSync(join(scratch, name), typeof content === "string" ? content : JSON.stringify(content));
   return join(scratch, name);
 };
-const silent = { info() {}, warn() {}, error() {} };
 
 beforeAll(async () => {
-  dataDir = join(scratch, "history");
-  const started = await startApi({ port: 0, dataDir, log: silent, retention: { maxRowsPerNode: 1e6, maxAgeMs: 1e15 } });
-  if (!started.ok) throw new Error(started.error.message);
-  api = started.value;
   const store = value(openNode({ file: historyFile(dataDir) }));
   const first = Date.now() - COUNT * 6 * HOUR;
   for (let i = 0; i < COUNT; i++) {
@@ -41,9 +36,6 @@ beforeAll(async () => {
     );
   }
   await store.close();
-});
-afterAll(async () => {
-  await api?.close();
 });
 
 const advise = (...args: readonly string[]) => run(["advise", "reserves", ...args]);

@@ -1,12 +1,13 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import { outcomeText } from "../../api/cli/agreement/agreement.ts";
 import type { ListedOutcome } from "../../api/http/agreement.ts";
 import { plainPaint } from "../../api/text/style.ts";
+import { sharedApi } from "../kit/api.ts";
 import { captured } from "../kit/real-node.ts";
 import { scratchFolder } from "../kit/scratch.ts";
-import { ended, printed, run, start } from "./run.ts";
+import { run } from "./run.ts";
 
 const REPORT = readFileSync(new URL("../data/real-outcomes/report.json", import.meta.url), "utf8");
 const SINCE = ["--since", "2026-11-01"];
@@ -14,15 +15,16 @@ const SINCE = ["--since", "2026-11-01"];
 describe("nodewise agreement", () => {
   const scratch = scratchFolder();
   const env = { NODEWISE_DATA_DIR: join(scratch, "history") };
-  let child: ReturnType<typeof start>;
-  let url: string;
+  const api = sharedApi({ dataDir: env.NODEWISE_DATA_DIR });
   const send = async (method: string, path: string, body: string): Promise<void> => {
-    const response = await fetch(`${url}${path}`, { method, headers: { "content-type": "application/json" }, body });
+    const response = await fetch(`${api.url}${path}`, {
+      method,
+      headers: { "content-type": "application/json" },
+      body,
+    });
     expect(response.status, await response.text()).toBe(201);
   };
   beforeAll(async () => {
-    child = start(["api", "--port", "0"], { env });
-    url = (await printed(child, /\n/)).trim();
     const snapshot = captured("snapshot.json");
     const whole = { ...snapshot, observedAt: "2026-11-21T06:26:20Z" };
     // of a node of which one pod was not seen
@@ -31,15 +33,10 @@ describe("nodewise agreement", () => {
     for (const body of [whole, lacking]) await send("PUT", "/v1/nodes/n1/snapshot", JSON.stringify(body));
     await send("POST", "/v1/nodes/n1/outcomes", REPORT);
   });
-  afterAll(async () => {
-    const end = ended(child);
-    child.kill("SIGTERM");
-    await end;
-  });
 
   test("the folder and the running API say the same: counts, a share, and what differs with both sides", async () => {
     const own = await run(["agreement", ...SINCE], { env });
-    const asked = await run(["agreement", ...SINCE, "--api", url]);
+    const asked = await run(["agreement", ...SINCE, "--api", api.url]);
     expect([own.code, own.stderr]).toEqual([1, ""]);
     expect(asked).toEqual(own);
     const lines = own.stdout.split("\n");
@@ -81,7 +78,7 @@ describe("nodewise agreement", () => {
     expect(lines).toEqual([
       expect.stringMatching(/,n1,admission,agrees,OutOfmemory,default,.*Node didn't have enough/),
     ]);
-    expect(await run([...asked, "-o", "csv", "--api", url])).toEqual(file);
+    expect(await run([...asked, "-o", "csv", "--api", api.url])).toEqual(file);
     // whatever comes of the comparison
     expect((await run(asked, { env })).stdout).toContain("  agrees\n");
     const none = await run([...asked, "--verdict", "differs"], { env });
@@ -106,8 +103,8 @@ describe("nodewise agreement", () => {
       "",
       hint(` --since 2026-11-01 --data-dir ${env.NODEWISE_DATA_DIR}`),
     ]);
-    const ofApi = await run([...asked, "--node", "n1", "--api", url]);
-    expect(ofApi.stderr).toBe(hint(` --node n1 --since 2026-11-01 --api ${url}`));
+    const ofApi = await run([...asked, "--node", "n1", "--api", api.url]);
+    expect(ofApi.stderr).toBe(hint(` --node n1 --since 2026-11-01 --api ${api.url}`));
     const command = own.stderr.split("nodewise ")[1]?.trim().split(" ") ?? [];
     expect((await run(command, { env })).stdout).toContain("OutOfcpu");
     expect((await run([...asked, "-o", "csv"], { env })).stderr).toContain("nodewise agreement --reason OutOfcpu");
@@ -129,7 +126,7 @@ describe("nodewise agreement", () => {
     expect(await fault("--kind", "cpus")).toEqual([2, expect.stringContaining("admission, preemption")]);
     expect(await fault("--data-dir", join(scratch, "nowhere"))).toEqual([4, expect.stringContaining("no history")]);
     expect(await fault("--node", "n11")).toEqual([2, expect.stringMatching(/no such node: did you mean n1/)]);
-    expect(await fault("--node", "n11", "--api", url)).toEqual([2, expect.stringContaining("404 unknown_node")]);
+    expect(await fault("--node", "n11", "--api", api.url)).toEqual([2, expect.stringContaining("404 unknown_node")]);
     expect(await fault("--api", "http://127.0.0.1:1")).toEqual([4, expect.stringContaining("does not answer")]);
   });
 });

@@ -7,14 +7,13 @@ import { beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { EXIT } from "../../api/cli/terminal.ts";
 import { newToken } from "../../api/http/auth/token.ts";
 import { sha256 } from "../../api/server/digest.ts";
-import { startApi } from "../../api/server.ts";
 import { openNode } from "../../db/sqlite/node/open.ts";
 import { exampleSnapshot } from "../contract/api-subject.ts";
 import { decisionRow, resultRow, snapshotRow, value } from "../contract/store-rows.ts";
+import { startedApi } from "../kit/api.ts";
 import { scratchFolder } from "../kit/scratch.ts";
 import { run, start } from "./run.ts";
 
-const QUIET = { info: () => {}, warn: () => {}, error: () => {} };
 /** Rows of a history that takes a while to move. */
 const MANY = 3000;
 const DAY_MS = 24 * 3600 * 1000;
@@ -30,20 +29,19 @@ describe("history export and import", () => {
 
   beforeAll(async () => {
     lived = at("lived");
-    const api = await startApi({ dataDir: lived, port: 0, threads: 0, log: QUIET });
-    if (!api.ok) throw new Error(api.error.message);
+    const api = await startedApi({ dataDir: lived, threads: 0 });
     const found: string[] = [];
     for (const node of ["n1", "n2"])
       for (const kind of ["cgroups", "allocatable"])
         for (const sequence of [1, 2]) {
-          const response = await fetch(`${api.value.url}/v1/decisions/${kind}`, {
+          const response = await fetch(`${api.url}/v1/decisions/${kind}`, {
             method: "POST",
             headers: { "content-type": "application/json" },
             body: JSON.stringify({ snapshot: exampleSnapshot(node, { sequence }) }),
           });
           found.push(((await response.json()) as { id: string }).id);
         }
-    await api.value.close();
+    await api.close();
     ids = [...new Set(found)];
     file = at("history.ndjson.gz");
     const ran = await run(["history", "export", file, ...into(lived)]);
@@ -86,10 +84,9 @@ describe("history export and import", () => {
   test("into a running API", async () => {
     const token = newToken().text;
     const dataDir = at("served");
-    const api = await startApi({ dataDir, port: 0, threads: 1, adminTokenHash: sha256(token), log: QUIET });
-    if (!api.ok) throw new Error(api.error.message);
-    onTestFinished(() => api.value.close());
-    const to = ["--api", api.value.url];
+    const api = await startedApi({ dataDir, threads: 1, adminTokenHash: sha256(token) });
+    onTestFinished(() => api.close());
+    const to = ["--api", api.url];
     const env = { NODEWISE_TOKEN: token };
     const ran = await run(["history", "import", file, ...to], { env });
     expect([ran.code, ran.stdout]).toEqual([0, expect.stringMatching(/^imported: decisions 4, /)]);
@@ -193,27 +190,23 @@ describe("history export and import", () => {
       ),
     ).toBeGreaterThan(8 * 1024 * 1024);
     const start = (maxBodyBytes?: number) =>
-      startApi({
+      startedApi({
         dataDir: to,
-        port: 0,
         threads: 0,
-        log: QUIET,
         ...(maxBodyBytes === undefined ? {} : { limits: { bodyBytes: maxBodyBytes } }),
       });
     const small = await start(64 * 1024);
-    if (!small.ok) throw new Error(small.error.message);
-    const refused = await run(["history", "import", out, "--api", small.value.url]);
+    const refused = await run(["history", "import", out, "--api", small.url]);
     expect([refused.code, refused.stderr]).toEqual([
       EXIT.failed,
       expect.stringMatching(/lines 2 to 3: .* 413 body_too_large: .*--max-body-bytes/),
     ]);
-    await small.value.close();
+    await small.close();
     const api = await start();
-    if (!api.ok) throw new Error(api.error.message);
-    expect((await run(["history", "import", out, "--api", api.value.url])).stdout).toMatch(
+    expect((await run(["history", "import", out, "--api", api.url])).stdout).toMatch(
       /^imported: decisions 1, snapshots 1, /,
     );
-    await api.value.close();
+    await api.close();
     expect(await held(to)).toEqual(await held(from));
   });
 
@@ -292,17 +285,14 @@ describe("history export and import", () => {
     expect(kills).toBeGreaterThan(0);
     expect(stderr).toMatch(/the oldest decision is of 20[^\n]*start it with 4\d days before you import/);
     expect(await held(to)).toEqual(await held(from));
-    const api = await startApi({
+    const api = await startedApi({
       dataDir: from,
-      port: 0,
       threads: 1,
-      log: QUIET,
       retention: { maxAgeMs: 100 * DAY_MS },
     });
-    if (!api.ok) throw new Error(api.error.message);
-    onTestFinished(() => api.value.close());
+    onTestFinished(() => api.close());
     const [overHttp, toOther] = [at("http.ndjson.gz"), at("http-moved")];
-    expect((await again(["history", "export", overHttp, "--api", api.value.url])).kills).toBeGreaterThan(0);
+    expect((await again(["history", "export", overHttp, "--api", api.url])).kills).toBeGreaterThan(0);
     expect((await run(["history", "import", overHttp, ...into(toOther)])).code).toBe(0);
     expect(await held(toOther)).toEqual(await held(to));
     // an export that was cut off behind its first part goes on there

@@ -2,14 +2,15 @@ import { createHash } from "node:crypto";
 import { existsSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import Sqlite from "better-sqlite3";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import { historyFile } from "../../db/open/node.ts";
 import { openNode } from "../../db/sqlite/node/open.ts";
 import { exampleSnapshot } from "../contract/api-subject.ts";
 import { value } from "../contract/store-rows.ts";
+import { sharedApi } from "../kit/api.ts";
 import { captured } from "../kit/real-node.ts";
 import { scratchFolder } from "../kit/scratch.ts";
-import { ended, printed, run, start } from "./run.ts";
+import { run } from "./run.ts";
 
 const scratch = scratchFolder();
 
@@ -25,29 +26,20 @@ const post = (url: string, kind: string, snapshot: unknown, token?: string) =>
   });
 
 describe("history and tokens", () => {
-  let child: ReturnType<typeof start>;
-  let url: string;
-  let env: Record<string, string>;
+  const env = { NODEWISE_DATA_DIR: join(scratch, "history") };
+  const api = sharedApi({ dataDir: env.NODEWISE_DATA_DIR });
   beforeAll(async () => {
-    env = { NODEWISE_DATA_DIR: join(scratch, "history") };
-    child = start(["api", "--port", "0"], { env });
-    url = (await printed(child, /\n/)).trim();
     for (const name of ["n1", "n2"]) {
       const snapshot = exampleSnapshot(name);
-      for (const kind of ["allocatable", "cgroups"]) expect((await post(url, kind, snapshot)).status).toBe(200);
+      for (const kind of ["allocatable", "cgroups"]) expect((await post(api.url, kind, snapshot)).status).toBe(200);
     }
     const refused = { ...SNAPSHOT, kubeletConfiguration: { enforceNodeAllocatable: ["kube-reserved"] } };
-    expect((await post(url, "allocatable", refused)).status).toBe(200);
-  });
-  afterAll(async () => {
-    const end = ended(child);
-    child.kill("SIGTERM");
-    await end;
+    expect((await post(api.url, "allocatable", refused)).status).toBe(200);
   });
 
   test("the folder and the running API list the same decisions, newest first", async () => {
     const own = await run(["history", "-o", "json"], { env });
-    const asked = await run(["history", "--api", url, "-o", "json"]);
+    const asked = await run(["history", "--api", api.url, "-o", "json"]);
     expect([own.code, own.stderr, asked.code, asked.stderr]).toEqual([0, "", 0, ""]);
     const decisions = JSON.parse(own.stdout);
     expect(decisions).toHaveLength(5);
@@ -62,7 +54,7 @@ describe("history and tokens", () => {
       const { stdout, stderr } = await run(["history", "-o", "json", ...args], { env });
       return [JSON.parse(stdout).map(({ policyVersion }: { policyVersion: string }) => policyVersion), stderr];
     };
-    for (const source of [[], ["--api", url]]) {
+    for (const source of [[], ["--api", api.url]]) {
       const [newest] = await policies("--kubelet", "1.37", ...source);
       expect(newest).toHaveLength(4);
       expect(new Set(newest.map((policy: string) => policy.split("+")[0]))).toEqual(new Set(["kubelet-1.37"]));
@@ -79,7 +71,7 @@ describe("history and tokens", () => {
   test("one decision is shown alike from the folder and from the API, with its reasons", async () => {
     const [first] = JSON.parse((await run(["history", "--kind", "cgroups", "-o", "json"], { env })).stdout);
     const own = await run(["history", "show", first.id], { env });
-    const asked = await run(["history", "show", first.id, "--api", url]);
+    const asked = await run(["history", "show", first.id, "--api", api.url]);
     expect([own.code, own.stderr, asked.code, asked.stderr]).toEqual([0, "", 0, ""]);
     expect(own.stdout).toBe(asked.stdout);
     expect(own.stdout).toContain(first.id);
@@ -88,7 +80,7 @@ describe("history and tokens", () => {
     expect(json).toMatchObject({ id: first.id, kind: "cgroups", results: [] });
     const full = await run(["history", "show", first.id, "--explain", "full"], { env });
     expect(full.stdout.length).toBeGreaterThan(own.stdout.length);
-    for (const args of [[], ["--api", url]]) {
+    for (const args of [[], ["--api", api.url]]) {
       const none = await run(["history", "show", "none", ...args], { env });
       expect([none.code, none.stdout]).toEqual([2, ""]);
       expect(none.stderr).toContain("there is no decision `none`");
@@ -100,7 +92,7 @@ describe("history and tokens", () => {
     const lines = stdout.trimEnd().split("\n");
     expect(lines.every((line) => line.length <= 80)).toBe(true);
     const [, short = ""] = / {2}([0-9a-f]{12})$/.exec(lines[1] ?? "") ?? [];
-    for (const args of [[], ["--api", url]]) {
+    for (const args of [[], ["--api", api.url]]) {
       const shown = await run(["history", "show", short, ...args, "-o", "json"], { env });
       expect([shown.code, JSON.parse(shown.stdout).id.slice(0, 12)]).toEqual([0, short]);
       const few = await run(["history", "show", short.slice(0, 7), ...args], { env });
@@ -111,7 +103,7 @@ describe("history and tokens", () => {
   test("filters hold in both places, and pages are joined up to the limit", async () => {
     const list = async (...args: string[]) =>
       JSON.parse((await run(["history", "-o", "json", ...args], { env })).stdout);
-    for (const where of [[], ["--api", url]]) {
+    for (const where of [[], ["--api", api.url]]) {
       const [ofNode, refused, few, recent, old] = await Promise.all([
         list(...where, "--node", "n2"),
         list(...where, "--kind", "allocatable", "--verdict", "kubelet-refuses"),
@@ -136,11 +128,11 @@ describe("history and tokens", () => {
       const snapshot = structuredClone(SNAPSHOT);
       snapshot.node.metadata.name = "old";
       snapshot.node.status.nodeInfo.kubeletVersion = kubeletVersion;
-      const answer = await post(url, "allocatable", snapshot);
+      const answer = await post(api.url, "allocatable", snapshot);
       return ((await answer.json()) as { id: string }).id;
     };
     const [id, own] = [await idOf("v1.33.13"), await idOf("v1.36.3")];
-    for (const source of [[], ["--api", url]]) {
+    for (const source of [[], ["--api", api.url]]) {
       const shown = await run(["history", "show", id, ...source], { env });
       expect(shown.stdout).toContain(
         "\nanswered as kubelet 1.34: kubelet 1.33 is not known here: 1.34 is the nearest that is\ndecided ",
@@ -154,7 +146,7 @@ describe("history and tokens", () => {
       [["--since", "yesterday"], 2, /^nodewise: --since: `yesterday` is neither a time/],
       [["--api", "ftp://x"], 2, /^nodewise: --api: `ftp:\/\/x` is not an address/],
       [["--api", "http://127.0.0.1:1"], 4, /^nodewise: http:\/\/127\.0\.0\.1:1 does not answer/],
-      [["--api", url, "--node", "n9"], 2, /answered 404 unknown_node: /],
+      [["--api", api.url, "--node", "n9"], 2, /answered 404 unknown_node: /],
       [
         ["--data-dir", join(scratch, "history"), "--node", "n9"],
         2,
@@ -209,7 +201,7 @@ describe("history and tokens", () => {
 
   test("why of a pod that is not there is bad input, wherever it is asked", async () => {
     const own = ["--data-dir", env["NODEWISE_DATA_DIR"] ?? ""];
-    for (const where of [own, ["--api", url]]) {
+    for (const where of [own, ["--api", api.url]]) {
       const { code, stderr } = await run(["why", "nobody", ...where]);
       expect([code, stderr]).toEqual([2, expect.stringContaining("no pod `nobody`")]);
     }
@@ -224,7 +216,7 @@ describe("history and tokens", () => {
     const id = token.split("_")[1] as string;
     expect(made.stderr).toBe(`token ${id} for node n1 may: read. It is shown only now; keep it secret.\n`);
 
-    const without = await run(["history", "--api", url]);
+    const without = await run(["history", "--api", api.url]);
     expect(without).toMatchObject({ code: 4, stdout: "" });
     expect(without.stderr).toContain("answered 401 unauthorized");
     const file = join(scratch, "token");
@@ -233,10 +225,10 @@ describe("history and tokens", () => {
       [[], { NODEWISE_TOKEN: token }],
       [["--token-file", file], {}],
     ] as const) {
-      const { stdout } = await run(["history", "--api", url, "-o", "json", ...args], { env });
+      const { stdout } = await run(["history", "--api", api.url, "-o", "json", ...args], { env });
       expect(JSON.parse(stdout)).toHaveLength(3);
     }
-    expect((await post(url, "allocatable", SNAPSHOT, token)).status).toBe(403);
+    expect((await post(api.url, "allocatable", SNAPSHOT, token)).status).toBe(403);
 
     const listed = JSON.parse((await run(["token", "list", "-o", "json"], { env })).stdout);
     expect(listed).toMatchObject([{ id, name: "reader of n1", scopes: ["read"], node: "n1", revokedAt: null }]);
@@ -244,7 +236,7 @@ describe("history and tokens", () => {
     expect(await run(["token", "revoke", id], { env })).toMatchObject({ code: 0, stdout: "" });
     expect((await run(["token", "revoke", id], { env })).code).toBe(2);
     expect((await run(["token", "list"], { env })).stdout).toMatch(new RegExp(`^${id} .*Z\\n$`, "m"));
-    const revoked = await run(["history", "--api", url, "--token-file", file]);
+    const revoked = await run(["history", "--api", api.url, "--token-file", file]);
     expect(revoked.code).toBe(4);
     expect(revoked.stderr).toMatch(/answered 401 unauthorized: .*revoked/);
   });

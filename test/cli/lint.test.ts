@@ -1,10 +1,11 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import { NEWEST } from "../../api/profiles/index.ts";
+import { sharedApi } from "../kit/api.ts";
 import { captured, realNode } from "../kit/real-node.ts";
 import { scratchFolder } from "../kit/scratch.ts";
-import { ended, NO_VERSION, printed, run, start } from "./run.ts";
+import { NO_VERSION, run } from "./run.ts";
 
 const scratch = scratchFolder();
 
@@ -198,27 +199,18 @@ test("the help tells what --node-name does: without --data-dir or --api there is
 });
 
 describe("lint against a history", () => {
-  let child: ReturnType<typeof start>;
-  let url: string;
-  let dataDir: string;
+  const dataDir = join(scratch, "history");
+  const api = sharedApi({ dataDir });
   beforeAll(async () => {
-    dataDir = join(scratch, "history");
-    child = start(["api", "--port", "0", "--data-dir", dataDir]);
-    url = (await printed(child, /\n/)).trim();
     const node = captured("node.json");
     for (const name of ["n1", "n2"]) {
       const kubeletConfiguration = { evictionHard: { "memory.available": "100Mi" } };
       const snapshot = { node: { ...node, metadata: { name } }, kubeletConfiguration };
       const body = JSON.stringify({ snapshot });
       const headers = { "content-type": "application/json" };
-      const posted = await fetch(`${url}/v1/decisions/allocatable`, { method: "POST", headers, body });
+      const posted = await fetch(`${api.url}/v1/decisions/allocatable`, { method: "POST", headers, body });
       expect(posted.status).toBe(200);
     }
-  });
-  afterAll(async () => {
-    const end = ended(child);
-    child.kill("SIGTERM");
-    await end;
   });
   const found = async (args: readonly string[]) => {
     const { code, stdout, stderr } = await run(["lint", "--json", ...args]);
@@ -232,7 +224,7 @@ describe("lint against a history", () => {
     const config = written("partial.yaml", "evictionHard: {memory.available: 100Mi}\n");
     for (const history of [
       ["--data-dir", dataDir],
-      ["--api", url],
+      ["--api", api.url],
     ]) {
       expect(await found([...history, "--config", config])).toEqual({ decisions: 2, of: 2 });
       expect(await found([...history, "--config", config, "--node-name", "n1"])).toEqual({ decisions: 1, of: 1 });
@@ -253,7 +245,7 @@ describe("lint against a history", () => {
     const here = await run(["lint", "--data-dir", dataDir, "--node-name", "n11"]);
     expect([here.code, here.stdout]).toEqual([2, ""]);
     expect(here.stderr).toMatch(/no such node: did you mean n1/);
-    const there = await run(["lint", "--api", url, "--node-name", "n11"]);
+    const there = await run(["lint", "--api", api.url, "--node-name", "n11"]);
     expect([there.code, there.stdout]).toEqual([2, ""]);
     expect(there.stderr).toMatch(/unknown_node/);
   });

@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import { historyFile } from "../../db/open/node.ts";
 import { openNode } from "../../db/sqlite/node/open.ts";
 import {
@@ -13,9 +13,10 @@ import {
 } from "../contract/removal-rows.ts";
 import { value } from "../contract/store-rows.ts";
 import { expectAsShown } from "../docs/shown.ts";
+import { sharedApi } from "../kit/api.ts";
 import { scratchFolder } from "../kit/scratch.ts";
 import { expectPublished } from "./published.ts";
-import { ended, printed, run, start } from "./run.ts";
+import { run } from "./run.ts";
 
 const NOW = Date.now();
 const ago = (minutes: number): number => NOW - minutes * MINUTE;
@@ -23,12 +24,10 @@ const textOf = (ms: number): string => new Date(ms).toISOString();
 
 describe("history removals", () => {
   const scratch = scratchFolder();
-  let env: Record<string, string>;
-  let child: ReturnType<typeof start>;
-  let url: string;
+  const dataDir = join(scratch, "history");
+  const env = { NODEWISE_DATA_DIR: dataDir };
   beforeAll(async () => {
-    env = { NODEWISE_DATA_DIR: join(scratch, "history") };
-    const store = value(openNode({ file: historyFile(join(scratch, "history")) }));
+    const store = value(openNode({ file: historyFile(dataDir) }));
     const app = imageRemoval("sha256:a1", {
       names: ["registry.example/app:1", "registry.example/app:latest"],
       sizeBytes: 700 * 2 ** 20,
@@ -53,14 +52,8 @@ describe("history removals", () => {
     await recordPass(store, "guide", pass(ago(90), gone));
     await recordPass(store, "guide", pass(ago(49), [], { returns: [cameBack(idOf("a"), ago(49))] }));
     await store.close();
-    child = start(["api", "--port", "0"], { env });
-    url = (await printed(child, /\n/)).trim();
   });
-  afterAll(async () => {
-    const end = ended(child);
-    child.kill("SIGTERM");
-    await end;
-  });
+  const api = sharedApi({ dataDir });
   const list = async (...args: string[]) => {
     const { stdout, stderr, code } = await run(["history", "removals", "--node", "n1", "-o", "json", ...args], { env });
     expect([code, stderr]).toEqual([0, ""]);
@@ -70,7 +63,7 @@ describe("history removals", () => {
   };
 
   test("the folder and the running API tell the same, over more than a page", async () => {
-    const [own, asked] = await Promise.all([list("--limit", "1000"), list("--limit", "1000", "--api", url)]);
+    const [own, asked] = await Promise.all([list("--limit", "1000"), list("--limit", "1000", "--api", api.url)]);
     expect(own).toHaveLength(602);
     expect(asked).toEqual(own);
     expect(own.at(-1)).toMatchObject({
@@ -79,13 +72,13 @@ describe("history removals", () => {
       againAt: textOf(ago(110)),
       why: "space",
     });
-    const [summary, summaryAsked] = await Promise.all([list("--summary"), list("--summary", "--api", url)]);
+    const [summary, summaryAsked] = await Promise.all([list("--summary"), list("--summary", "--api", api.url)]);
     expect(summaryAsked).toEqual(summary);
     expect(summary).toMatchObject({ totals: { removed: 1, failed: 1, pulledAgain: 1, medianAwayMs: 90 * MINUTE } });
   });
 
   test("filters hold in both places", async () => {
-    for (const where of [[], ["--api", url]]) {
+    for (const where of [[], ["--api", api.url]]) {
       const ids = async (...args: string[]) => (await list(...where, ...args)).map(({ id }: { id: string }) => id);
       expect(await ids("--image", "APP")).toEqual(["sha256:a1"]);
       expect(await ids("--image", "c1")).toEqual([]);
@@ -132,7 +125,7 @@ describe("history removals", () => {
       [["--node", "n1", "--since", "yesterday"], 2, /^nodewise: --since: `yesterday` is neither a time/],
       [["--node", "n1", "--summary", "--image", "x"], 2, /cannot be used with option/],
       [["--node", "n9"], 2, /^nodewise: --node n9: the history has no such node: did you mean n1 or n2\?\n$/],
-      [["--node", "n9", "--api", url], 2, /answered 404 unknown_node: /],
+      [["--node", "n9", "--api", api.url], 2, /answered 404 unknown_node: /],
       [["--node", "n1", "--api", "ftp://x"], 2, /^nodewise: --api: `ftp:\/\/x` is not an address/],
     ] as const;
     for (const [args, code, pattern] of faults) {

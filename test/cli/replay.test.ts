@@ -1,13 +1,13 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import Database from "better-sqlite3";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import { SNAPSHOT } from "../../api/documents/kind-examples.ts";
-import { type RunningApi, startApi } from "../../api/server.ts";
 import { historyFile } from "../../db/open/node.ts";
 import { openNode } from "../../db/sqlite/node/open.ts";
 import { exampleSnapshot } from "../contract/api-subject.ts";
 import { decisionRow, snapshotRow, T0, value } from "../contract/store-rows.ts";
+import { sharedApi } from "../kit/api.ts";
 import { scratchFolder } from "../kit/scratch.ts";
 import { interrupted, interrupting } from "./interrupting.ts";
 import { ended, run, start } from "./run.ts";
@@ -15,19 +15,14 @@ import { ended, run, start } from "./run.ts";
 /** Decisions without a snapshot, behind those that can be made again: three pages of them. */
 const GONE = 2500;
 const scratch = scratchFolder();
-let dataDir: string;
-let api: RunningApi;
+const dataDir = join(scratch, "history");
+const api = sharedApi({ dataDir, retention: { maxRowsPerNode: 1e6, maxAgeMs: 1e15 } });
 const file = (name: string, text: string): string => {
   writeFileSync(join(scratch, name), text);
   return join(scratch, name);
 };
-const silent = { info() {}, warn() {}, error() {} };
 
 beforeAll(async () => {
-  dataDir = join(scratch, "history");
-  const started = await startApi({ port: 0, dataDir, log: silent, retention: { maxRowsPerNode: 1e6, maxAgeMs: 1e15 } });
-  if (!started.ok) throw new Error(started.error.message);
-  api = started.value;
   for (const name of ["n1", "n2"]) {
     for (const kind of ["allocatable", "cgroups"]) {
       const snapshot = exampleSnapshot(name);
@@ -42,9 +37,6 @@ beforeAll(async () => {
   const rows = Array.from({ length: GONE }, (_, i) => decisionRow({ node: "n3", decidedAtMs: late + i }));
   for (const row of await Promise.all(rows.map((decision) => store.record({ decision })))) value(row);
   await store.close();
-});
-afterAll(async () => {
-  await api?.close();
 });
 
 const until = ["--until", "2999-01-01T00:00:00Z"];

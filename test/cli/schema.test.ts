@@ -6,10 +6,10 @@ import { parse } from "yaml";
 import { SCHEMAS } from "../../api/cli/schema/command.ts";
 import { PUBLISHED } from "../../api/cli/schema/output-schemas.ts";
 import { KINDS } from "../../api/model/decision.ts";
-import { startApi } from "../../api/server.ts";
 import { historyFile } from "../../db/open/node.ts";
 import { openNode } from "../../db/sqlite/node/open.ts";
 import { decisionRow, value as stored } from "../contract/store-rows.ts";
+import { startedApi } from "../kit/api.ts";
 import { captured, realNode } from "../kit/real-node.ts";
 import { scratchFolder } from "../kit/scratch.ts";
 import { manifest, run } from "./run.ts";
@@ -107,9 +107,7 @@ describe("nodewise schema, of what is recorded", () => {
   let id: string;
   beforeAll(async () => {
     writeFileSync(config, "kubeReserved:\n  cpu: 200m\nmaxPod: 20\nevictionHard:\n  memory.available: 10Gi\n");
-    const started = await startApi({ port: 0, dataDir, log: { info() {}, warn() {}, error() {} } });
-    if (!started.ok) throw new Error(started.error.message);
-    const api = started.value;
+    const api = await startedApi({ dataDir });
     const post = async (method: string, path: string, body: string): Promise<{ readonly id: string }> => {
       const headers = { "content-type": "application/json" };
       const response = await fetch(`${api.url}${path}`, { method, headers, body });

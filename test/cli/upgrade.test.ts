@@ -1,8 +1,8 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type RunningApi, startApi } from "../../api/server.ts";
+import { beforeAll, describe, expect, test } from "vitest";
 import { exampleSnapshot } from "../contract/api-subject.ts";
+import { sharedApi } from "../kit/api.ts";
 import { container } from "../kit/containers.ts";
 import { pod } from "../kit/pods.ts";
 import { captured, capturedText, realNode } from "../kit/real-node.ts";
@@ -11,9 +11,8 @@ import { interrupted, interrupting } from "./interrupting.ts";
 import { ended, run, start } from "./run.ts";
 
 const scratch = scratchFolder();
-let dataDir: string;
-let api: RunningApi;
-const silent = { info() {}, warn() {}, error() {} };
+const dataDir = join(scratch, "history");
+const api = sharedApi({ dataDir });
 
 /** Two nodes of 1.36 whose pod MemoryQoS throttles, and one of 1.37. */
 const snapshotOf = (name: string, kubeletVersion: string) => {
@@ -27,10 +26,6 @@ const snapshotOf = (name: string, kubeletVersion: string) => {
   });
 };
 beforeAll(async () => {
-  dataDir = join(scratch, "history");
-  const started = await startApi({ port: 0, dataDir, log: silent });
-  if (!started.ok) throw new Error(started.error.message);
-  api = started.value;
   for (const [name, version] of [
     ["n1", "v1.36.3"],
     ["n2", "v1.36.3"],
@@ -43,9 +38,6 @@ beforeAll(async () => {
       expect(response.status).toBe(200);
     }
   }
-});
-afterAll(async () => {
-  await api?.close();
 });
 
 const upgrade = (...args: string[]) => run(["upgrade", ...args]);

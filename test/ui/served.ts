@@ -1,8 +1,9 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type RunningApi, type ServeOptions, startApi } from "../../api/server.ts";
+import type { RunningApi, ServeOptions } from "../../api/server.ts";
 import { keptLog } from "../api/serving.ts";
+import { startedApi } from "../kit/api.ts";
 
 export interface Served extends RunningApi {
   /** The folder of its history. */
@@ -12,13 +13,12 @@ export interface Served extends RunningApi {
 export async function served(options: Partial<ServeOptions> & { readonly dataDir?: string } = {}): Promise<Served> {
   const own = options.dataDir === undefined ? mkdtempSync(join(tmpdir(), "nodewise-ui-")) : null;
   const dataDir = options.dataDir ?? own ?? "";
-  const api = await startApi({ port: 0, threads: 0, log: keptLog(), ...options, dataDir });
-  if (!api.ok) throw new Error(api.error.message);
+  const api = await startedApi({ threads: 0, log: keptLog(), ...options, dataDir });
   const close = async (): Promise<void> => {
-    await api.value.close();
+    await api.close();
     if (own !== null) rmSync(own, { recursive: true, force: true });
   };
-  return { ...api.value, dataDir, close };
+  return { ...api, dataDir, close };
 }
 
 /** Decides over HTTP, and answers the decision. */
