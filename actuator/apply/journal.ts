@@ -15,7 +15,7 @@ import type { StepResult } from "./steps.ts";
 const COMPACT_ABOVE_BYTES = 1 << 20;
 
 /** The last write of ours to a file. */
-export interface Written {
+interface Written {
   readonly value: string;
   readonly decisionId: string;
 }

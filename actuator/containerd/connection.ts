@@ -4,7 +4,7 @@ import { type MethodDefinition as LoadedMethod, loadSync } from "@grpc/proto-loa
 import { err, ok, type Result } from "../../api/model/result.ts";
 import { NEWEST } from "../../api/profiles/index.ts";
 import { millisIn } from "../../api/profiles/profile.ts";
-import { socketPathOf } from "../core/socket-path.ts";
+import { socketPathOf } from "../core/addresses.ts";
 import { faultOf, isOwnDeadline } from "./fault.ts";
 import type { Blob, CriAnswer, CriMethod, CriRequest } from "./messages.ts";
 import type { Answered, RuntimeFault } from "./port.ts";

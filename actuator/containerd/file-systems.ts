@@ -8,7 +8,7 @@ interface FileSystemStats extends FileSystem {
   /** RFC 3339 */
   readonly time: string;
 }
-export interface MountPoint {
+interface MountPoint {
   readonly mountpoint: string;
   readonly usedBytes?: number;
   readonly inodesUsed?: number;

@@ -11,7 +11,7 @@ import { isObject } from "../../api/model/own.ts";
 import { err, ok, type Result } from "../../api/model/result.ts";
 import { knownVersion, NEWEST, PROFILES } from "../../api/profiles/index.ts";
 import { millisIn } from "../../api/profiles/profile.ts";
-import { parseListen } from "./listen.ts";
+import { parseListen, socketPathFault, socketPathOf, USUAL_ENDPOINT } from "./addresses.ts";
 import { readText } from "./read-text.ts";
 import {
   dangerFaults,
@@ -21,7 +21,6 @@ import {
   NODE_NAME_FORM,
   type SettingFault,
 } from "./setting-faults.ts";
-import { socketPathFault, socketPathOf, USUAL_ENDPOINT } from "./socket-path.ts";
 
 /** The content of a settings file. */
 export interface SettingsFile {

@@ -2,9 +2,9 @@ import { hostname } from "node:os";
 import { join } from "node:path";
 import type * as z from "zod";
 import { nearName } from "../../api/model/near-name.ts";
-import { isLoopback, parseListen } from "./listen.ts";
+import { isLoopback, parseListen } from "./addresses.ts";
+import { redacted } from "./error-text.ts";
 import type { Problem } from "./ports.ts";
-import { redacted } from "./redact.ts";
 
 /** Where a kubelet keeps its files unless it is told otherwise. */
 export const KUBELET_DIRECTORY = "/var/lib/kubelet";

@@ -1,5 +1,5 @@
+import { DEFAULT_STATUS_LISTEN, parseListen } from "../core/addresses.ts";
 import type { ActuatorConfig } from "../core/config.ts";
-import { DEFAULT_STATUS_LISTEN, parseListen } from "../core/listen.ts";
 import type { InterruptibleSleep, Notices } from "../core/pace.ts";
 import { type Counters, noCounters } from "../status/counters.ts";
 import type { NodeStatus } from "../status/node-status.ts";

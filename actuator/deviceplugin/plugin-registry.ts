@@ -1,7 +1,7 @@
 import { STOP_GRACE_MS } from "../../api/decide/devices/inventory.ts";
 import { err, ok } from "../../api/model/result.ts";
 import type { EpochMs } from "../../api/model/units.ts";
-import { socketIdentity } from "../core/socket-path.ts";
+import { socketIdentity } from "../core/addresses.ts";
 import { ListThrottle } from "./device-list.ts";
 import { type Endpoint, ListAndWatchStream, openEndpoint, type PluginTimeouts } from "./endpoint.ts";
 import type { Answered, PluginFault } from "./fault.ts";

@@ -1,7 +1,7 @@
 import { mkdirSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { err, map } from "../../api/model/result.ts";
-import { isSocketPath, socketIdentity } from "../core/socket-path.ts";
+import { isSocketPath, socketIdentity } from "../core/addresses.ts";
 import { CoalescedTimer, WatchedDirectory } from "../grpc/watched-directory.ts";
 import type { Answered, PluginCall, PluginFault } from "./fault.ts";
 import { type PluginInfo, quoted, reportedEndpoint, resourceFault, SUPPORTED_VERSIONS } from "./names.ts";

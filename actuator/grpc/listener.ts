@@ -4,7 +4,7 @@ import { connect, createServer, type Server, type Socket } from "node:net";
 import { basename, dirname, join } from "node:path";
 import { type Disk, makeFolder } from "../../api/model/make-folder.ts";
 import { err, ok, type Result } from "../../api/model/result.ts";
-import { socketIdentity, socketPathFault } from "../core/socket-path.ts";
+import { socketIdentity, socketPathFault } from "../core/addresses.ts";
 import { CoalescedTimer, WatchedDirectory } from "./watched-directory.ts";
 
 interface ConnectionsOptions {
@@ -174,7 +174,7 @@ class RebindingSocketListener {
 
 const DISK: Disk = { exists: existsSync, parentOf: dirname, make: (path) => mkdirSync(path, { mode: 0o750 }) };
 
-export interface Listening {
+interface Listening {
   readonly path: string;
   /** At a time; more are closed at once. */
   readonly mostConnections: number;

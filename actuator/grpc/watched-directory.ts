@@ -1,5 +1,5 @@
 import { type FSWatcher, lstatSync, watch } from "node:fs";
-import { fileIdentity } from "../core/socket-path.ts";
+import { fileIdentity } from "../core/addresses.ts";
 
 /**
  * One timer that rings at the soonest of the moments that were asked for since it last rang, so that nobody who asks

@@ -3,7 +3,7 @@ import { basename, join } from "node:path";
 import { parseDocuments } from "../../api/documents/parse.ts";
 import { err, ok, type Result } from "../../api/model/result.ts";
 import { NEWEST } from "../../api/profiles/index.ts";
-import { socketPathOf } from "../core/socket-path.ts";
+import { socketPathOf } from "../core/addresses.ts";
 import { machineFiles } from "./files.ts";
 import { listeningPorts } from "./listening-ports.ts";
 

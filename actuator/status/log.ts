@@ -1,6 +1,6 @@
 import { createRequire } from "node:module";
 import type { pino as Pino } from "pino";
-import { redacted } from "../core/redact.ts";
+import { redacted } from "../core/error-text.ts";
 
 /** Least first. */
 export const LOG_LEVELS = ["silent", "error", "warn", "info", "debug"] as const;

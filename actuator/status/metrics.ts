@@ -1,7 +1,6 @@
 import { POD_STATES, STATE_WORDS } from "../lifecycle/record.ts";
-import type { Counters } from "./counters.ts";
+import { Counter, type Counters, Gauge, Histogram, probeCountersIn, Registry } from "./counters.ts";
 import type { DeviceRow, NodeStatus, PodRow } from "./node-status.ts";
-import { Counter, Gauge, Histogram, probeCountersIn, Registry } from "./probe-counters.ts";
 
 /** Resources with series of their own; those whose plugins are there come first. */
 const MAX_RESOURCES = 256;

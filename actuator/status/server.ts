@@ -1,8 +1,8 @@
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { err, ok, type Result } from "../../api/model/result.ts";
+import { hostText, isOwnHost, type ListenAddress } from "../core/addresses.ts";
 import { http } from "../core/http.ts";
-import { hostText, isOwnHost, type ListenAddress } from "../core/listen.ts";
 import type { DaemonMetrics } from "./metrics.ts";
 import type { NodeStatus } from "./node-status.ts";
 

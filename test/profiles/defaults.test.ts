@@ -114,7 +114,7 @@ const NONE: readonly (readonly [file: string, part: string, what: string])[] = [
   ["actuator/cgroupfs/open.ts", "const DEFAULT_MOUNT_ROOT", "a machine's"],
   ["actuator/client/outbox.ts", "const DEFAULT_BOUNDS", "the outbox's"],
   ["actuator/core/config.ts", "const DEFAULT_EXEC_LIMIT", "a setting of the daemon's alone"],
-  ["actuator/core/listen.ts", "const DEFAULT_STATUS_LISTEN", "the daemon's own server"],
+  ["actuator/core/addresses.ts", "const DEFAULT_STATUS_LISTEN", "the daemon's own server"],
   ["api/cli/pods/top.ts", "const HIGH = 0.9;", "from when on a bar is red"],
   ["api/decide/admission/prepare.ts", "const DEFAULT_TOLERATIONS", "the API server's plugin DefaultTolerationSeconds"],
   ["api/decide/cgroups/context.ts", "const DEFAULT_PAGE_SIZE", "a machine's"],

@@ -1,12 +1,21 @@
+import type { SandboxValues } from "../../../api/decide/cgroups/container-config.ts";
 import type { CgroupValues } from "../../../api/model/cgroups.ts";
 import type { DeviceOptions } from "../../../api/model/managers.ts";
-import { err, ok, type Result } from "../../../api/model/result.ts";
+import { err, map, ok, type Result } from "../../../api/model/result.ts";
 import { type Bytes, NO_PAGE_LIMIT } from "../../../api/model/units.ts";
-import type { ContainerConfig, LinuxContainerResources, MountConfig } from "../../containerd/messages.ts";
+import type {
+  ContainerConfig,
+  ContainerSecurityContext,
+  LinuxContainerResources,
+  MountConfig,
+  NamespaceOptions,
+  SandboxConfig,
+  SecurityProfile,
+} from "../../containerd/messages.ts";
 import { type EnvPair, expandAll } from "../env.ts";
-import type { PodContainer, RunnablePod } from "../pod.ts";
-import { containerAnnotations, containerLabels, logPathOf } from "./labels.ts";
-import { containerSecurity, type NodeSecurity } from "./security.ts";
+import type { ContainerPort, PodContainer, Profile, RunnablePod } from "../pod.ts";
+import { isIPv6 } from "../spec/names.ts";
+import { containerAnnotations, containerLabels, kernelHostName, logPathOf, sandboxLabels } from "./labels.ts";
 
 type Writable<T> = { -readonly [K in keyof T]: T[K] };
 type Pages = NonNullable<LinuxContainerResources["hugepageLimits"]>;
@@ -197,3 +206,165 @@ export function withDeviceEnv(options: DeviceOptions | null, own: readonly EnvPa
   return [...new Map(all)].map(([key, value]) => ({ key, value }));
 }
 const pairOf = ({ key, value }: EnvPair) => [key, value] as const;
+
+export interface SandboxConfigRequest {
+  /** The daemon's own name. */
+  readonly owner: string;
+  readonly attempt: number;
+  /** The pod's own, absolute. */
+  readonly logDirectory: string;
+  /** The pod's cgroup, absolute. */
+  readonly cgroupParent: string;
+  readonly dns: NonNullable<SandboxConfig["dnsConfig"]>;
+  /** Suffix of the names of pods in a subdomain. */
+  readonly clusterDomain: string;
+  /** Undefined: nothing was decided about it. */
+  readonly values: SandboxValues | undefined;
+  /** The version of the cgroups. */
+  readonly version: 1 | 2;
+}
+
+/**
+ * The request of RunPodSandbox. On the host's network the runtime uses the host's name. Errors: the kubelet's words. kubelet
+ * 1.36: generatePodSandboxConfig.
+ */
+export function sandboxConfigOf(pod: RunnablePod, asked: SandboxConfigRequest): Result<SandboxConfig, string> {
+  const { hostNetwork } = pod.spec;
+  return map(kernelHostName(pod, asked.clusterDomain), (hostname): SandboxConfig => {
+    const portMappings = hostNetwork ? [] : portMappingsOf(pod);
+    return {
+      metadata: { name: pod.name, uid: pod.uid, namespace: pod.namespace, attempt: asked.attempt },
+      ...(hostNetwork ? {} : { hostname }),
+      logDirectory: asked.logDirectory,
+      dnsConfig: asked.dns,
+      ...(portMappings.length === 0 ? {} : { portMappings }),
+      labels: sandboxLabels(pod, asked.owner),
+      annotations: pod.annotations,
+      linux: linuxOf(pod, asked),
+    };
+  });
+}
+
+/** kubelet 1.36: generatePodSandboxLinuxConfig, applySandboxResources. */
+function linuxOf(
+  pod: RunnablePod,
+  { cgroupParent, values, version }: SandboxConfigRequest,
+): NonNullable<SandboxConfig["linux"]> {
+  const { runAsUser, runAsGroup, sysctls } = pod.spec.securityContext;
+  const all = [...pod.spec.initContainers, ...pod.spec.containers];
+  return {
+    cgroupParent,
+    sysctls,
+    securityContext: {
+      namespaceOptions: namespacesOf(pod),
+      ...(runAsUser === null ? {} : { runAsUser: { value: runAsUser } }),
+      ...(runAsGroup === null ? {} : { runAsGroup: { value: runAsGroup } }),
+      supplementalGroups: groupsOf(pod),
+      privileged: all.some((c) => c.security.privileged),
+      seccomp: { profileType: "RuntimeDefault" },
+    },
+    ...(values && {
+      overhead: containerResources(values.overhead, version),
+      resources: containerResources(values.resources, version),
+    }),
+  };
+}
+
+type PortMappings = NonNullable<SandboxConfig["portMappings"]>;
+
+/** Port mappings of the regular containers; a port's name counts once per container. kubelet 1.36: MakePortMappings. */
+const portMappingsOf = (pod: RunnablePod): PortMappings =>
+  pod.spec.containers.flatMap(({ ports }) => {
+    const names = new Set<string>();
+    return ports
+      .filter((port) => {
+        const name = nameOf(port);
+        const isFirst = !names.has(name);
+        names.add(name);
+        return isFirst;
+      })
+      .map(({ protocol, containerPort, hostPort, hostIP }) => ({ protocol, containerPort, hostPort, hostIp: hostIP }));
+  });
+
+function nameOf({ name, protocol, hostIP, containerPort, hostPort }: ContainerPort): string {
+  if (name !== "") return name;
+  const family = hostIP === "" ? "any" : isIPv6(hostIP) ? "v6" : "v4";
+  return `${family}-${protocol}-${hostIP}:${containerPort}:${hostPort}`;
+}
+
+/** The node's additions to a pod's security settings. */
+export interface NodeSecurity {
+  /** Containers without a seccomp profile get the runtime's. kubelet: seccompDefault. */
+  readonly seccompDefault: boolean;
+  /** Where `Localhost` profiles of seccomp lie. */
+  readonly seccompDirectory: string;
+  /** Paths of this machine beyond those of every machine: /sys/devices/system/cpu/cpuN/thermal_throttle where it exists. */
+  readonly maskedPaths: readonly string[];
+}
+
+/** As every runtime of containers hides them. kubernetes 1.36: securitycontext.defaultMaskedPaths. */
+const MASKED_PATHS = [
+  ..."asound acpi interrupts kcore keys latency_stats timer_list timer_stats sched_debug scsi"
+    .split(" ")
+    .map((name) => `/proc/${name}`),
+  "/sys/firmware",
+  "/sys/devices/virtual/powercap",
+];
+const READONLY_PATHS = ["/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger"];
+
+/** kubelet 1.36: NamespacesForPod. */
+const namespacesOf = ({ spec }: RunnablePod): Required<NamespaceOptions> => ({
+  network: spec.hostNetwork ? "NODE" : "POD",
+  pid: spec.hostPID ? "NODE" : spec.shareProcessNamespace ? "POD" : "CONTAINER",
+  ipc: spec.hostIPC ? "NODE" : "POD",
+});
+
+const groupsOf = ({ spec: { securityContext: s } }: RunnablePod): readonly number[] => [
+  ...(s.fsGroup === null ? [] : [s.fsGroup]),
+  ...s.supplementalGroups,
+];
+
+const int64 = (value: number | null) => (value === null ? undefined : { value });
+
+/**
+ * The container's over the pod's; `imageUser`: the number of the image's user, null where that is a name.
+ * kubelet 1.36: determineEffectiveSecurityContext.
+ */
+function containerSecurity(
+  pod: RunnablePod,
+  { security: own }: PodContainer,
+  imageUser: number | null,
+  node: NodeSecurity,
+): ContainerSecurityContext {
+  const ofPod = pod.spec.securityContext;
+  const runAsUser = int64(own.runAsUser ?? ofPod.runAsUser ?? imageUser);
+  const runAsGroup = int64(own.runAsGroup ?? ofPod.runAsGroup);
+  const appArmor = own.appArmor ?? ofPod.appArmor;
+  const { addCapabilities, dropCapabilities } = own;
+  const hasCapabilities = addCapabilities.length + dropCapabilities.length > 0;
+  return {
+    namespaceOptions: namespacesOf(pod),
+    ...(runAsUser === undefined ? {} : { runAsUser }),
+    ...(runAsGroup === undefined ? {} : { runAsGroup }),
+    privileged: own.privileged,
+    readonlyRootfs: own.readOnlyRootFilesystem,
+    supplementalGroups: groupsOf(pod),
+    ...(hasCapabilities ? { capabilities: { addCapabilities, dropCapabilities } } : {}),
+    noNewPrivs: own.allowPrivilegeEscalation === false,
+    maskedPaths: [...MASKED_PATHS, ...node.maskedPaths],
+    readonlyPaths: READONLY_PATHS,
+    seccomp: seccompOf(own.seccomp ?? ofPod.seccomp, node),
+    ...(appArmor === null ? {} : { apparmor: profileOf(appArmor) }),
+  };
+}
+
+/** kubelet 1.36: getSeccompProfile. */
+function seccompOf(profile: Profile | null, node: NodeSecurity): SecurityProfile {
+  if (profile === null) return { profileType: node.seccompDefault ? "RuntimeDefault" : "Unconfined" };
+  if (profile.type !== "Localhost") return profileOf(profile);
+  return { profileType: "Localhost", localhostRef: `${node.seccompDirectory.replace(/\/+$/, "")}/${profile.ref}` };
+}
+const profileOf = (profile: Profile): SecurityProfile =>
+  profile.type === "Localhost"
+    ? { profileType: "Localhost", localhostRef: profile.ref }
+    : { profileType: profile.type };

@@ -184,7 +184,7 @@ function isRepository(name: string): boolean {
 }
 
 /** The part of a pod that its containers depend on. */
-export interface PodContext {
+interface PodContext {
   readonly volumes: ReadonlySet<string>;
   readonly hostNetwork: boolean;
   /** Null: it is wrong itself. */

@@ -5,7 +5,7 @@ import { checkFields } from "./rule.ts";
 import { RULES } from "./rules.ts";
 
 /** The probes of a container; null: it has none. */
-export interface Probes {
+interface Probes {
   readonly startup: ProbeSpec | null;
   readonly liveness: ProbeSpec | null;
   readonly readiness: ProbeSpec | null;

@@ -91,7 +91,7 @@ export interface ContainerState {
   readonly running?: { readonly startedAt: string };
   readonly terminated?: Terminated;
 }
-export interface Terminated {
+interface Terminated {
   readonly exitCode: number;
   readonly reason?: string;
   readonly message?: string;

@@ -6,7 +6,7 @@ import type { PodRecord } from "../record.ts";
 import { type ContainerStatus, isOverPhase, type Phase, type PodStatus } from "./status.ts";
 
 /** Phase, reason and message of a pod. */
-export interface Verdict {
+interface Verdict {
   readonly phase: Phase;
   readonly reason?: string | undefined;
   readonly message?: string | undefined;

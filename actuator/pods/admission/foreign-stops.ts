@@ -8,7 +8,7 @@ import {
   type RuntimePod,
   type RuntimePods,
 } from "../../containerd/port.ts";
-import { socketPathOf } from "../../core/socket-path.ts";
+import { socketPathOf } from "../../core/addresses.ts";
 
 /**
  * A stop by somebody else. `sandbox`: stopped or removed, with the containers that were in it; `removed`: a container that ran

@@ -181,11 +181,11 @@ export function withoutResponses(checkpoint: DeviceCheckpoint): DeviceCheckpoint
 }
 
 /** As decisions are told of it: who holds what, and nothing of what plugins answered, which may be secret. */
-const withEmptyResponses = perObject((checkpoint: DeviceCheckpoint): DeviceCheckpoint => {
+function withEmptyResponses(checkpoint: DeviceCheckpoint): DeviceCheckpoint {
   if ((checkpoint.entries ?? []).every(({ allocResp }) => allocResp === null || allocResp === "")) return checkpoint;
   const entries = (checkpoint.entries ?? []).map((e) => (e.allocResp === null ? e : { ...e, allocResp: "" }));
   return withEntries(checkpoint, entries);
-});
+}
 
 /**
  * `next` was made from an older file, and from one that tells no answers (`withEmptyResponses`): each entry has the answer

@@ -64,10 +64,6 @@ export function shareFault(entries: Entries, entry: PodDevicesEntry): string | u
 /** A list, with its name and a comma. */
 const listBytes = (name: string, ids: readonly string[] | null): number =>
   Buffer.byteLength(jsonText(name)) + (ids ?? []).reduce((sum, id) => sum + Buffer.byteLength(jsonText(id)) + 1, 0) + 6;
-const registeredBytes = perObject((registered: NonNullable<DeviceCheckpoint["registered"]>): number =>
-  [...registered].reduce((sum, of) => sum + listBytes(...of), 0),
-);
-
 /**
  * With so many ids of registered resources as there is room for, the shortest lists first; the others' are left out, since
  * whoever reads the file takes the names only. The same object where all fit. kubelet 1.36: readCheckpoint.
@@ -77,8 +73,8 @@ export function withinShare(checkpoint: DeviceCheckpoint): DeviceCheckpoint {
   if (registered === null) return checkpoint;
   const entries = (checkpoint.entries ?? []).reduce((sum, entry) => sum + bytesOf(entry), 0);
   const room = Math.min(REGISTERED_BYTES, LIMITS.stateText - AROUND - entries);
-  if (registeredBytes(registered) <= room) return checkpoint;
   const lists = [...registered].map(([name, ids]) => ({ name, bare: listBytes(name, []), full: listBytes(name, ids) }));
+  if (lists.reduce((sum, { full }) => sum + full, 0) <= room) return checkpoint;
   let left = room - lists.reduce((sum, { bare }) => sum + bare, 0);
   const whole = new Set<string>();
   for (const { name, bare, full } of lists.toSorted((a, b) => a.full - b.full)) {

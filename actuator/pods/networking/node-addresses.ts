@@ -5,7 +5,7 @@ import type { QuantityList } from "../../../api/model/allocatable.ts";
 import { effectiveDocument } from "../../../api/profiles/effective.ts";
 import { profileOf } from "../../../api/profiles/index.ts";
 import type { ActuatorConfig } from "../../core/config.ts";
-import type { NodeSecurity } from "../../lifecycle/config/security.ts";
+import type { NodeSecurity } from "../../lifecycle/config/container-config.ts";
 import { type NodeDns, parseResolvConf } from "./dns.ts";
 
 const CPUS = "/sys/devices/system/cpu";

@@ -20,15 +20,15 @@ import { type Guarded, GuardMemory } from "../../probes/engine/liveness-storm-gu
 import { ProbeManager } from "../../probes/engine/probe-manager.ts";
 import { systemProbeClock } from "../../probes/engine/probe-time.ts";
 import type { ProbedContainer, ProbedPod } from "../../probes/engine/probed.ts";
+import type { ProbeCounters } from "../../status/counters.ts";
 import { decodeStatus } from "../../status/decode-status.ts";
 import type { ContainerRow } from "../../status/node-status.ts";
-import type { ProbeCounters } from "../../status/probe-counters.ts";
 import { type ProbeRow, probeRows } from "../../status/probe-row.ts";
 import { statusFile } from "../../status/status-file.ts";
 import { systemClock } from "../ports.ts";
 import type { KnownPod, PodProbes } from "../records/pod-set.ts";
 import { PodEvents } from "../records/records.ts";
-import { listOf, textOf } from "../status/pod-row.ts";
+import { listOf, textOf } from "../status/node-view.ts";
 
 /** From here on what V8's optimizing compilers save is more than the 12 MB that they take. */
 const MANY_PER_SECOND = 100;
@@ -110,7 +110,7 @@ class LiveProbes implements PodProbes {
   }
 }
 
-export interface ProbesOptions {
+interface ProbesOptions {
   readonly config: Pick<
     ActuatorConfig,
     "nodeName" | "stateDir" | "strictProbes" | "probeSpread" | "maxExecProbes" | "probeGuard" | "kubeletVersion"

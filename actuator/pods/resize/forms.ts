@@ -2,10 +2,10 @@ import { type Amount, compare } from "../../../api/model/amount.ts";
 import { type Fields, fieldsOf } from "../../../api/model/own.ts";
 import { parseQuantity } from "../../../api/model/quantity.ts";
 import type { Actuation } from "../../lifecycle/record.ts";
-import { listOf } from "../status/pod-row.ts";
+import { listOf } from "../status/node-view.ts";
 
 /** `resources` by container's name; the pod's own under the empty name. */
-export type ResourcesByName = Actuation["former"];
+type ResourcesByName = Actuation["former"];
 const LISTS = ["initContainers", "containers"] as const;
 const POD = "";
 
@@ -63,13 +63,6 @@ export function sameResources(one: Fields, other: Fields): boolean {
     const [a, b] = [amountsOf(one[part]), amountsOf(other[part])];
     return a.size === b.size && [...a].every(([name, amount]) => sameAmount(amount, b.get(name)));
   });
-}
-
-/** Checks that the two ask for different amounts of one resource. */
-export function differsIn(resource: string, one: Fields, other: Fields): boolean {
-  return (["requests", "limits"] as const).some(
-    (part) => !sameAmount(amountsOf(one[part]).get(resource), amountsOf(other[part]).get(resource)),
-  );
 }
 
 const sameAmount = (a: Amount | undefined, b: Amount | undefined): boolean =>

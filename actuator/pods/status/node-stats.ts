@@ -7,7 +7,6 @@ import { containerLayers } from "../../containerd/pods.ts";
 import type { Problem } from "../../core/ports.ts";
 import type { MachineFacts } from "../../machine/facts.ts";
 import { plain } from "../../pass/snapshot.ts";
-import { readUsages } from "../../stats/cgroup-usage.ts";
 import { DiskFill, type DiskPlace, DiskUsage } from "../../stats/disk-usage.ts";
 import {
   cgroupStatsTargets,
@@ -20,7 +19,7 @@ import {
   summaryOf,
   UsageHistory,
 } from "../../stats/summary.ts";
-import type { PodUsage } from "../../stats/usage.ts";
+import { type PodUsage, readUsages } from "../../stats/usage.ts";
 import type { CgroupView } from "../cgroups/cgroup-view.ts";
 import type { KnownPod } from "../records/pod-set.ts";
 import { emptyDirAt, etcHostsAt, type PodRoots, placesOf } from "../volumes/places.ts";

@@ -4,8 +4,7 @@ import { isOver, isStopped } from "../../lifecycle/pod-state.ts";
 import type { KnownPod, PodSet } from "../records/pod-set.ts";
 import type { LeftOver } from "../volumes/clean-up.ts";
 import type { PodWorkQueue } from "./pod-work-queue.ts";
-import type { PodWorker } from "./pod-worker.ts";
-import type { CleanUpPodResult } from "./terminated-pod.ts";
+import type { CleanUpPodResult, PodWorker } from "./pod-worker.ts";
 
 const ORPHAN_GRACE_SECONDS = 30;
 

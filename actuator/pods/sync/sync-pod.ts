@@ -7,8 +7,12 @@ import { removeContainerLog } from "../../containerd/logs.ts";
 import type { ContainerConfig, SandboxConfig } from "../../containerd/messages.ts";
 import type { LocalImage, RuntimePod } from "../../containerd/port.ts";
 import type { StartContainer } from "../../lifecycle/actions.ts";
-import { containerConfigOf, withClaimedDevices, withDeviceEnv } from "../../lifecycle/config/container-config.ts";
-import { sandboxConfigOf } from "../../lifecycle/config/sandbox-config.ts";
+import {
+  containerConfigOf,
+  sandboxConfigOf,
+  withClaimedDevices,
+  withDeviceEnv,
+} from "../../lifecycle/config/container-config.ts";
 import { containersToKill, restartGracePeriod, type StopContainer } from "../../lifecycle/container-termination.ts";
 import { podAddresses, resolveEnv } from "../../lifecycle/env.ts";
 import { emptyRuntimePod } from "../../lifecycle/instances.ts";

@@ -5,7 +5,7 @@ import { err, map, ok, type Result } from "../../../api/model/result.ts";
 import { withoutEscapes } from "../../cgroupfs/files.ts";
 import { codeOf, goErrorText } from "../../core/error-text.ts";
 
-export interface MountPoint {
+interface MountPoint {
   readonly point: string;
   /** `tmpfs`, `ext4` */
   readonly type: string;

@@ -1,6 +1,13 @@
+import { readdirSync } from "node:fs";
+import { readdir, rmdir, unlink } from "node:fs/promises";
+import { join } from "node:path";
+import { removePodLogs } from "../../containerd/logs.ts";
+import { codeOf, goErrorText } from "../../core/error-text.ts";
 import type { Problem } from "../../core/ports.ts";
-import type { PodClock } from "../ports.ts";
-import type { OrphanedDirectoryResult } from "./orphaned-directory.ts";
+import type { PodClock, PodPlaces } from "../ports.ts";
+import { type LeftOver, removePodDirectory } from "./clean-up.ts";
+import type { Mounter } from "./mounter.ts";
+import { isOfPod, isUnfinished, MARK, makeMarked, markIn } from "./pod-mark.ts";
 
 interface Ports {
   readonly clock: PodClock;
@@ -65,4 +72,128 @@ function problemsOf({ stays, foreign }: OrphanedDirectoryResult): readonly Probl
   const more = foreign.length > MAX_NAMED ? ` and ${foreign.length - MAX_NAMED} more` : "";
   const alien = `${foreign.slice(0, MAX_NAMED).join(", ")}${more} in podsDirectory: not made by this daemon, so never touched: podsDirectory is to be one of its own`;
   return [...left, ...(foreign.length > 0 ? [alien] : [])].map((message) => ({ from: "pods", message }));
+}
+
+interface OrphanedDirectoryRequest {
+  readonly podsDirectory: string;
+  readonly podLogsDirectory: string;
+  /** Label OWNER. */
+  readonly owner: string;
+  /** Uids of pods that the runtime holds something of, whoever made it, and of those with records. */
+  readonly known: ReadonlySet<string>;
+  /** Those of them that have a record. */
+  readonly recorded: ReadonlySet<string>;
+  /** Absent: nobody links logs. */
+  readonly logLinks?: { prune(staying: ReadonlyMap<string, readonly never[]>): void } | undefined;
+}
+export interface OrphanedDirectoryResult {
+  /** Paths that are gone. */
+  readonly removed: readonly string[];
+  /** The daemon's own paths that stay. */
+  readonly stays: readonly LeftOver[];
+  /** Somebody else's paths, which are never touched. */
+  readonly foreign: readonly string[];
+}
+
+/**
+ * Looks through the directories of pods. Those that this daemon made, of pods that nobody knows, are removed, unless a
+ * volume holds something. One of a pod with a record that has no mark gets one. kubelet 1.36: cleanupOrphanedPodDirs.
+ */
+export async function sweepOrphanedDirectory(
+  asked: OrphanedDirectoryRequest,
+  mounter: Mounter,
+): Promise<OrphanedDirectoryResult> {
+  const { podsDirectory, owner, known, recorded } = asked;
+  const [removed, stays, foreign]: [string[], LeftOver[], string[]] = [[], [], []];
+  for (const { path, name, isDirectory } of entriesOf(podsDirectory)) {
+    if (known.has(name)) {
+      // a version before this one made no marks
+      if (isDirectory && recorded.has(name) && markIn(path) === null && isOfPod(path)) makeMarked(path, owner);
+      continue;
+    }
+    const isUnmade = isDirectory && isUnfinished(name);
+    if (!isUnmade && !(isDirectory && markIn(path)?.owner === owner)) foreign.push(path);
+    else {
+      const left = isUnmade
+        ? await removeUnfinished(path)
+        : await removeOrphanedDirectory(path, mounter, () => removeLogsOf(name, asked));
+      stays.push(...left);
+      if (left.length === 0) removed.push(path);
+    }
+  }
+  return { removed, stays, foreign };
+}
+
+/** `lost+found` is the file system's. */
+function entriesOf(directory: string) {
+  try {
+    return readdirSync(directory, { withFileTypes: true })
+      .filter(({ name }) => name !== "lost+found")
+      .map((entry) => ({ name: entry.name, path: join(directory, entry.name), isDirectory: entry.isDirectory() }))
+      .sort((a, b) => (a.name < b.name ? -1 : 1));
+  } catch (error) {
+    if (codeOf(error) === "ENOENT") return [];
+    throw error;
+  }
+}
+
+/**
+ * The directory of a pod without a record: as a whole, or not at all where a volume holds something. `first`: what else goes
+ * with it, before it, so that after a crash it is found again.
+ */
+export async function removeOrphanedDirectory(
+  podDirectory: string,
+  mounter: Mounter,
+  first: () => readonly LeftOver[] = () => [],
+): Promise<readonly LeftOver[]> {
+  const full = await fullVolumes(podDirectory);
+  if (full.length > 0) return full.map((path) => ({ path, why: FULL }));
+  const left = first();
+  if (left.length > 0) return left;
+  const places: PodPlaces = { podDirectory, logDirectory: "" };
+  return removePodDirectory(places, mounter);
+}
+const FULL = "it holds data, and nothing is recorded of its pod: remove it by hand if it may go";
+
+/** The directories of a pod's logs, by its uid. kubelet 1.36: evictPodLogsDirectories. */
+function removeLogsOf(uid: string, { podLogsDirectory, logLinks }: OrphanedDirectoryRequest): readonly LeftOver[] {
+  const names = entriesOf(podLogsDirectory).map(({ name }) => name);
+  return names.flatMap((name) => {
+    if (!/^[^_]+_[^_]+_/.test(name) || name.split("_").slice(2).join("_") !== uid) return [];
+    logLinks?.prune(new Map([[join(podLogsDirectory, name), []]]));
+    const removed = removePodLogs(podLogsDirectory, name);
+    return removed.ok ? [] : [{ path: join(podLogsDirectory, name), why: removed.error }];
+  });
+}
+
+/** Lists the entries of `volumes/PLUGIN/`, without empty directories. */
+async function fullVolumes(podDirectory: string): Promise<readonly string[]> {
+  const full: string[] = [];
+  const volumes = join(podDirectory, "volumes");
+  for (const plugin of await namesIn(volumes)) {
+    for (const volume of await namesIn(join(volumes, plugin))) {
+      const path = join(volumes, plugin, volume);
+      if ((await namesIn(path)).length > 0) full.push(path);
+    }
+  }
+  return full;
+}
+/** Lists the names in a directory; for a path that is no directory, one name that stands for it. */
+async function namesIn(path: string): Promise<readonly string[]> {
+  try {
+    return await readdir(path);
+  } catch (error) {
+    return codeOf(error) === "ENOENT" ? [] : ["."];
+  }
+}
+
+/** Never more than the one file that was made there. */
+async function removeUnfinished(path: string): Promise<readonly LeftOver[]> {
+  try {
+    for (const name of await readdir(path)) if (name === MARK || name === `${MARK}.new`) await unlink(join(path, name));
+    await rmdir(path);
+    return [];
+  } catch (error) {
+    return [{ path, why: goErrorText(error) }];
+  }
 }

@@ -10,7 +10,7 @@ import type {
 import type { StoredResult } from "../../../api/model/probe.ts";
 import type { FailedContainer, GuardSettings } from "../../../api/model/probe-guard.ts";
 import type { Profile } from "../../../api/profiles/profile.ts";
-import type { ProbeCounters } from "../../status/probe-counters.ts";
+import type { ProbeCounters } from "../../status/counters.ts";
 import type { Attempt, ExecLimit, ProbePorts } from "./attempt.ts";
 import type { ProbeEventRecorder, ProbeHistory } from "./history.ts";
 import type { Guarded, GuardMemory, LivenessStormGuard } from "./liveness-storm-guard.ts";

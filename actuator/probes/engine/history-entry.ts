@@ -38,7 +38,7 @@ const ofProbe = {
 const named = z.array(z.string());
 
 /** A line of a node's history of probes. */
-export const historyEntry = z.discriminatedUnion("kind", [
+const historyEntry = z.discriminatedUnion("kind", [
   /** The stored result of a container became another. */
   z.object({
     ...ofProbe,

@@ -8,8 +8,7 @@ import { hostPort } from "../../../api/decide/probes/http-request.ts";
 import type { ProbeHandler, ProbeOutcome } from "../../../api/model/probe.ts";
 import { err, ok, type Result } from "../../../api/model/result.ts";
 import { http } from "../../core/http.ts";
-import { bounded, dial, type Opened, type ProbeTarget } from "../net/dial.ts";
-import { ERRORS } from "../net/messages.ts";
+import { bounded, dial, ERRORS, type Opened, type ProbeTarget } from "../net/dial.ts";
 
 /** The status of a call that was no success. */
 interface GrpcStatus {

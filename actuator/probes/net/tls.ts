@@ -2,8 +2,7 @@ import { isIP, type Socket } from "node:net";
 import { Duplex } from "node:stream";
 import { connect, createSecureContext, type SecureContext, type TLSSocket } from "node:tls";
 import { err, ok, type Result } from "../../../api/model/result.ts";
-import { addressesOf, type Opened } from "./dial.ts";
-import { tlsWords } from "./messages.ts";
+import { addressesOf, type Opened, tlsWords } from "./dial.ts";
 
 /** Length of a TLS record's header. */
 const MAX_BYTES = 5;

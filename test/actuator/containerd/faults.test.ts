@@ -5,7 +5,7 @@ import { describe, expect, test } from "vitest";
 import { faultOf, faultText } from "../../../actuator/containerd/fault.ts";
 import type { RuntimeFault } from "../../../actuator/containerd/port.ts";
 import { openRuntime } from "../../../actuator/containerd/runtime.ts";
-import { socketPathOf } from "../../../actuator/core/socket-path.ts";
+import { socketPathOf } from "../../../actuator/core/addresses.ts";
 import { startMeddler } from "../../e2e/containerd/meddler.ts";
 import { criContainer, EMPTY, fakeConnection, sockets } from "./fake-runtime.ts";
 

@@ -3,8 +3,8 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { describe, expect, test, vi } from "vitest";
 import { parse, parseAllDocuments } from "yaml";
+import { socketPathOf } from "../../../actuator/core/addresses.ts";
 import { type ActuatorConfig, checkSettings, SETTINGS } from "../../../actuator/core/config.ts";
-import { socketPathOf } from "../../../actuator/core/socket-path.ts";
 import { scratch } from "../manifests/scratch.ts";
 
 vi.setConfig({ testTimeout: 120_000 });

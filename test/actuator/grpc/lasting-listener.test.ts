@@ -3,7 +3,7 @@ import { connect, createServer, type Server } from "node:net";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { socketIdentity } from "../../../actuator/core/socket-path.ts";
+import { socketIdentity } from "../../../actuator/core/addresses.ts";
 import { listenRebinding, type RebindingListener } from "../../../actuator/grpc/listener.ts";
 import { scratchFolder } from "../../kit/scratch.ts";
 

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { containerRows } from "../../../actuator/pods/status/pod-row.ts";
+import { containerRows } from "../../../actuator/pods/status/node-view.ts";
 import { appPod, PodsWorld } from "./node/pods-world.ts";
 
 const lastOf = (state: unknown) => {

@@ -7,7 +7,7 @@ import { ProbeHistory, readProbeHistory } from "../../../actuator/probes/engine/
 import { ProbeManager } from "../../../actuator/probes/engine/probe-manager.ts";
 import { systemProbeClock } from "../../../actuator/probes/engine/probe-time.ts";
 import type { ProbeChange, ProbeWarning } from "../../../actuator/probes/engine/probed.ts";
-import { noProbeCounters } from "../../../actuator/status/probe-counters.ts";
+import { noProbeCounters } from "../../../actuator/status/counters.ts";
 import { recordedOutcomes } from "../../../api/cli/probes/outcomes.ts";
 import type { ProbeHandler } from "../../../api/model/probe.ts";
 import { v1_36 } from "../../../api/profiles/v1_36.ts";

@@ -1,7 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { Hierarchy } from "../../../actuator/cgroupfs/hierarchy.ts";
-import { readUsages } from "../../../actuator/stats/cgroup-usage.ts";
-import type { CgroupStatsTarget, CgroupUsage } from "../../../actuator/stats/usage.ts";
+import { type CgroupStatsTarget, type CgroupUsage, readUsages } from "../../../actuator/stats/usage.ts";
 import { FACTS, filesOf, textTree } from "./text-tree.ts";
 
 const PATH = "/kubepods/burstable/pod1";

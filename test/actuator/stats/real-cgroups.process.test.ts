@@ -3,9 +3,8 @@ import { once } from "node:events";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { readUsages } from "../../../actuator/stats/cgroup-usage.ts";
 import { podUsageOf, UsageHistory } from "../../../actuator/stats/summary.ts";
-import type { CgroupStatsTarget, CgroupUsage } from "../../../actuator/stats/usage.ts";
+import { type CgroupStatsTarget, type CgroupUsage, readUsages } from "../../../actuator/stats/usage.ts";
 import { openOwn } from "../../e2e/own-cgroups.ts";
 
 const CONTROLLERS = ["cpu", "cpuacct", "memory", "pids"];

@@ -1,7 +1,6 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { readUsages } from "../../../actuator/stats/cgroup-usage.ts";
 import { DiskUsage } from "../../../actuator/stats/disk-usage.ts";
 import {
   cgroupStatsTargets,
@@ -14,6 +13,7 @@ import {
   type StatsObservation,
   UsageHistory,
 } from "../../../actuator/stats/summary.ts";
+import { readUsages } from "../../../actuator/stats/usage.ts";
 import { answer, Mi, START } from "../../decide/eviction/asking.ts";
 import { requesting as asked } from "../../kit/pods.ts";
 import { du, mountedBelow, scratch } from "./scratch.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { isOwnHost, parseListen } from "../../../actuator/core/listen.ts";
+import { isOwnHost, parseListen } from "../../../actuator/core/addresses.ts";
 
 test.each([
   ["off", null],

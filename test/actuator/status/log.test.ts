@@ -1,7 +1,7 @@
 import { closeSync, openSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { redacted } from "../../../actuator/core/redact.ts";
+import { redacted } from "../../../actuator/core/error-text.ts";
 import type { PassReport } from "../../../actuator/pass/loop.ts";
 import { jsonLog, type LogEntry, type LogLevel } from "../../../actuator/status/log.ts";
 import {

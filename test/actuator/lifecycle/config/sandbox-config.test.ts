@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
+import { type SandboxConfigRequest, sandboxConfigOf } from "../../../../actuator/lifecycle/config/container-config.ts";
 import { hostNameOf, kernelHostName } from "../../../../actuator/lifecycle/config/labels.ts";
-import { type SandboxConfigRequest, sandboxConfigOf } from "../../../../actuator/lifecycle/config/sandbox-config.ts";
 import { bytes, cpuShares } from "../../../../api/model/units.ts";
 import { type Fields, podObject, readPod, withContainer } from "../spec/sample.ts";
 

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { PodEnd } from "../../../../actuator/lifecycle/record.ts";
 import { drained } from "../../../../actuator/pods/daemon.ts";
-import { podRow } from "../../../../actuator/pods/status/pod-row.ts";
+import { podRow } from "../../../../actuator/pods/status/node-view.ts";
 import { appPod, type PodParts, PodsWorld } from "./pods-world.ts";
 
 const STATIC = { annotations: { "kubernetes.io/config.source": "file" } };

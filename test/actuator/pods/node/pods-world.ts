@@ -15,15 +15,16 @@ import { CurrentCgroups } from "../../../../actuator/pods/cgroups/cgroup-view.ts
 import { ManagerFiles } from "../../../../actuator/pods/devices/manager-files.ts";
 import type { ContainerDevices, NodeDevices } from "../../../../actuator/pods/devices/port.ts";
 import type { EvictionPorts } from "../../../../actuator/pods/eviction/evictor.ts";
-import { PodManager, type SyncView } from "../../../../actuator/pods/manager.ts";
-import type {
-  DecisionPorts,
-  ManagerSettings,
-  NodePorts,
-  PodEventPorts,
-  PodPorts,
-  RuntimePorts,
-} from "../../../../actuator/pods/manager-ports.ts";
+import {
+  type DecisionPorts,
+  type ManagerSettings,
+  type NodePorts,
+  type PodEventPorts,
+  PodManager,
+  type PodPorts,
+  type RuntimePorts,
+  type SyncView,
+} from "../../../../actuator/pods/manager.ts";
 import type { KnownPod } from "../../../../actuator/pods/records/pod-set.ts";
 import { PodRecords } from "../../../../actuator/pods/records/records.ts";
 import { Images } from "../../../../actuator/pods/sync/images.ts";

@@ -1,4 +1,4 @@
-import type { ManagerSettings } from "../../../../actuator/pods/manager-ports.ts";
+import type { ManagerSettings } from "../../../../actuator/pods/manager.ts";
 import { USUAL_BACK_OFF } from "../../../../api/decide/probes/back-off.ts";
 import { v1_36 } from "../../../../api/profiles/v1_36.ts";
 import { ROOT } from "../../cgroups/grounds.ts";
