@@ -3,7 +3,7 @@ import { corruptRow, failure, type StoreFailure } from "./failure.ts";
 
 export const ENCODINGS = ["json", "gzip"] as const;
 
-export type Encoding = (typeof ENCODINGS)[number];
+type Encoding = (typeof ENCODINGS)[number];
 
 /** Which bodies are stored compressed, and how; a platform that can compress at once does it for more of them. */
 export interface Packing {

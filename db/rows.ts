@@ -255,7 +255,7 @@ export interface NodeRow {
 }
 
 /** A decision that was made again, the same as before: one row, as a series of a Kubernetes event. */
-export interface Series {
+interface Series {
   /** How often it was made, the first time included: 2 or more. */
   readonly times: number;
   readonly lastAtMs: number;

@@ -136,7 +136,7 @@ export interface DecisionQuery extends DecisionFilter {
 }
 export const MAX_PAGE = 500;
 
-export interface DecisionPage {
+interface DecisionPage {
   /** Newest first, by the first time that they were made. */
   readonly items: readonly DecisionHead[];
   readonly nextPageToken: string | null;

@@ -33,7 +33,7 @@ export interface StoreLocation {
   /** Puts such a copy in its place. `kept`: the name that a history which is there gets; null: none may be there. */
   restore(from: string, kept: string | null): Promise<Result<null, StoreFailure>>;
 }
-export interface OpenOptions {
+interface OpenOptions {
   /** False: where it is known only now that there is none, that is an error. Default: it is made. */
   readonly create?: boolean;
   /** How long decisions will be kept. */

@@ -2,8 +2,8 @@ import type { D1Database, DurableObjectNamespace } from "@cloudflare/workers-typ
 import { attempting } from "../failure.ts";
 import { CONFIRM_SWEEP, STATEMENTS_A_SLICE, STATEMENTS_BESIDE } from "../sql/prune.ts";
 import { openD1 } from "../sqlite/d1/open.ts";
+import { failureOf } from "../sqlite/dialect.ts";
 import { type HistoryObject, openRouted } from "../sqlite/durable/routed.ts";
-import { failureOf } from "../sqlite/failure.ts";
 import type { Store } from "../store.ts";
 
 export { isEmpty, openDurable } from "../sqlite/durable/open.ts";

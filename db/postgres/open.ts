@@ -60,7 +60,7 @@ const PACKING: Packing = {
 };
 const digest = (text: string): string => hash("sha256", text, "hex");
 
-export interface PostgresOptions {
+interface PostgresOptions {
   /** False: a database without a history stays as it is, which is an error. Default: its tables are made. */
   readonly create?: boolean;
   /** At most, of this store. Default: 10. */

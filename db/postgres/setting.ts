@@ -11,7 +11,7 @@ export interface PostgresSetting {
   readonly password?: string;
 }
 
-export const SSL_MODES = ["disable", "require", "verify-ca", "verify-full"] as const;
+const SSL_MODES = ["disable", "require", "verify-ca", "verify-full"] as const;
 const PARAMETERS = ["host", "user", "sslmode", "sslrootcert", "sslcert", "sslkey"];
 /** libpq has more, which promise nothing. */
 const EXAMPLE = "postgres://user@host:5432/database";

@@ -104,7 +104,7 @@ export function insertInto<T extends SQLiteTable>(
 }
 
 /** A query of drizzle's. */
-export interface Preparable<Row> {
+interface Preparable<Row> {
   prepare(name?: string): { all(values?: Record<string, unknown>): Promise<Row[]> };
 }
 /** The query is made at its first use, and prepared only where it is needed. */

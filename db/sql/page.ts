@@ -21,7 +21,7 @@ interface Reading<Row, Item> {
 }
 
 /** The order of a list, newest first; rows of one time by their number. */
-export interface NewestFirst {
+interface NewestFirst {
   readonly atMs: AnyColumn;
   readonly seq: AnyColumn;
 }

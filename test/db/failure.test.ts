@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { ok } from "../../api/model/result.ts";
 import { attempting } from "../../db/failure.ts";
 import { decodePageToken, encodePageToken } from "../../db/rows.ts";
-import { failureOf } from "../../db/sqlite/failure.ts";
+import { failureOf } from "../../db/sqlite/dialect.ts";
 
 const attempt = attempting(failureOf);
 const coded = (code: string, message: string): Error => Object.assign(new Error(message), { code });

@@ -10,7 +10,7 @@ import type { Place, SnapshotRow, StreamedDecision, StreamFailure } from "../../
 import { texts } from "../../sql/schema.ts";
 import type { DecisionFilter, ExportedRows, ExportFilter, ImportedRows, ResultRow, Store } from "../../store.ts";
 import { openD1 } from "../d1/open.ts";
-import { failureOf } from "../failure.ts";
+import { failureOf } from "../dialect.ts";
 
 /** The methods of a store that are called from without its object. */
 export type ObjectMethod = Exclude<

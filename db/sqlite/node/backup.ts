@@ -14,7 +14,7 @@ import Sqlite from "better-sqlite3";
 import { makeFolder } from "../../../api/model/make-folder.ts";
 import { ok, type Result } from "../../../api/model/result.ts";
 import { failure, type StoreFailure } from "../../failure.ts";
-import { failureOf } from "../failure.ts";
+import { failureOf } from "../dialect.ts";
 import { DISK, openNode } from "./open.ts";
 
 /** Pages that one step copies: some milliseconds, so that a writer beside it waits no longer. */

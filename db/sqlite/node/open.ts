@@ -14,8 +14,7 @@ import type { Database, Driver, Outcome, Statement } from "../../sql/driver.ts";
 import { createStore } from "../../sql/history.ts";
 import * as schema from "../../sql/schema.ts";
 import type { Store, Vacuumed } from "../../store.ts";
-import { CREATE_TABLE, sqlite } from "../dialect.ts";
-import { failureOf } from "../failure.ts";
+import { CREATE_TABLE, failureOf, sqlite } from "../dialect.ts";
 
 /** Pages that one transaction moves to where others were removed: a few milliseconds. */
 const SLICE_PAGES = 128;
@@ -34,7 +33,7 @@ const canShrink = (client: Sqlite.Database): boolean => number(client, "auto_vac
  * Gives back what is free in the file, beyond what is likely to be taken again, in slices between which others work. Ends early
  * where another process writes.
  */
-export async function vacuum(client: Sqlite.Database): Promise<Vacuumed> {
+async function vacuum(client: Sqlite.Database): Promise<Vacuumed> {
   const pageBytes = number(client, "page_size");
   const free = (): number => number(client, "freelist_count");
   const surplus = (): number => free() - Math.max(FEW_PAGES, number(client, "page_count") * FREE_SHARE);
@@ -188,7 +187,7 @@ export function groupCommit(client: Sqlite.Database): {
   };
 }
 
-export interface NodeOptions {
+interface NodeOptions {
   /** The database file, or `:memory:`. A missing file is made (0600), and so is its folder (0700). */
   readonly file: string;
   readonly migrationsDir?: string;
