@@ -1,5 +1,5 @@
 import { type Command, InvalidArgumentError, Option } from "commander";
-import { DEFAULT_STATUS_LISTEN } from "../../actuator/core/listen.ts";
+import { DEFAULT_STATUS_LISTEN } from "../../actuator/core/addresses.ts";
 import { LOG_LEVELS, type LogLevel } from "../../actuator/status/log.ts";
 import { reasonFault } from "../model/end-reasons.ts";
 import { isVersion, VERSION_FORM } from "../model/fields.ts";

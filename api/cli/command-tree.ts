@@ -1,7 +1,7 @@
 import type { Command, Help, Option } from "commander";
 import { END_REASONS } from "../model/end-reasons.ts";
 import { PROFILES } from "../profiles/index.ts";
-import { machineNames } from "./machines/machine-library.ts";
+import { machineNames } from "./inputs/machine-library.ts";
 
 /** A command of the tree that commander has, with what completions and man pages need of it. */
 export interface TreeCommand {

@@ -1,12 +1,13 @@
 import { fstatSync } from "node:fs";
 import { basename } from "node:path";
 import { Command, CommanderError, InvalidArgumentError } from "commander";
+import packageJson from "../../package.json" with { type: "json" };
 import { isKind } from "../model/decision.ts";
 import { meantNames, meantText, nearName } from "../model/near-name.ts";
+import { PROFILES } from "../profiles/index.ts";
 import { fitLines } from "../text/style.ts";
 import { type Cli, reportCrash } from "./cli.ts";
 import { EXIT, processTerminal } from "./terminal.ts";
-import { VERSION_LINE } from "./version-line.ts";
 
 const EXIT_CODES = `
 Exit codes:
@@ -22,7 +23,7 @@ Run \`nodewise help COMMAND\` for the options and examples of a command.`;
 /** Under this name on PATH kubectl finds it as the command `kubectl nodewise`. */
 const PLUGIN = "kubectl-nodewise";
 
-export type AddCommand = (program: Command, cli: Cli) => void;
+type AddCommand = (program: Command, cli: Cli) => void;
 
 /** The arguments, the environment and the end of this process. */
 const processCli = (): Cli => ({
@@ -192,3 +193,10 @@ export function programOf(cli: Cli, commands: readonly AddCommand[]): Command {
   }
   return program;
 }
+
+export const policyVersions = PROFILES.map(({ policyVersion }) => policyVersion);
+
+const VERSION = packageJson.version;
+
+/** One line: the program's version, the policies that it knows, and the Node that it runs on. */
+export const VERSION_LINE = `nodewise ${VERSION} (policies ${policyVersions.join(", ")}, Node ${process.versions.node})`;

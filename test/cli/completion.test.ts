@@ -3,7 +3,7 @@ import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, describe, expect, test } from "vitest";
 import { commandTree } from "../../api/cli/command-tree.ts";
-import { machineNames } from "../../api/cli/machines/machine-library.ts";
+import { machineNames } from "../../api/cli/inputs/machine-library.ts";
 import { COMMANDS } from "../../api/cli/main.ts";
 import { programOf } from "../../api/cli/program.ts";
 import { EXIT, terminalOn } from "../../api/cli/terminal.ts";

@@ -5,7 +5,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { gunzipSync, gzipSync } from "node:zlib";
 import { beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { EXIT } from "../../api/cli/terminal.ts";
-import { newToken } from "../../api/http/auth/token.ts";
+import { newToken } from "../../api/http/auth/tokens.ts";
 import { sha256 } from "../../api/server/digest.ts";
 import { openNode } from "../../db/sqlite/node/open.ts";
 import { exampleSnapshot } from "../contract/api-subject.ts";

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 import type { NodeStatus } from "../../actuator/status/node-status.ts";
+import { headText } from "../../api/cli/inputs/daemon-status.ts";
 import { podText } from "../../api/cli/pods/pods.ts";
 import { podsText } from "../../api/cli/pods/pods-table.ts";
-import { headText } from "../../api/cli/pods/read-status.ts";
 import type { Terminal } from "../../api/cli/terminal.ts";
 import { containerRow, earlier, nodeStatus, podRow } from "../kit/node-status.ts";
 

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 import type { PodRow, SeenEvent } from "../../actuator/status/node-status.ts";
+import { headText } from "../../api/cli/inputs/daemon-status.ts";
 import { meantText, podText } from "../../api/cli/pods/pods.ts";
 import { podsText } from "../../api/cli/pods/pods-table.ts";
-import { headText } from "../../api/cli/pods/read-status.ts";
 import { topText } from "../../api/cli/pods/top.ts";
 import type { Terminal } from "../../api/cli/terminal.ts";
 import { containerRow, earlier, nodeStatus, podRow, seenEvent, WEB } from "../kit/node-status.ts";

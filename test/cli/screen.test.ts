@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
+import { screenOf } from "../../api/cli/inputs/daemon-status.ts";
 import { usageBar } from "../../api/cli/pods/top.ts";
-import { screenOf } from "../../api/cli/pods/watch.ts";
 import { plainPaint } from "../../api/text/style.ts";
 
 test("a picture takes the place of the last one, line by line, and is cut to the terminal's height", () => {

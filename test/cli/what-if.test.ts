@@ -2,7 +2,6 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { whatIf } from "../../api/cli/inputs/what-if.ts";
-import { libraryMachine, machineNames } from "../../api/cli/machines/machine-library.ts";
 import { decideKind } from "../../api/decide/kinds/index.ts";
 import { NEWEST } from "../../api/profiles/index.ts";
 import { v1_36 } from "../../api/profiles/v1_36.ts";

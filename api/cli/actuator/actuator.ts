@@ -1,7 +1,7 @@
 import type { Recovery } from "../../../actuator/apply/journal.ts";
 import type { Reloaded, SettingChange } from "../../../actuator/core/config.ts";
+import { redacted } from "../../../actuator/core/error-text.ts";
 import type { DecisionAnswer, Problem } from "../../../actuator/core/ports.ts";
-import { redacted } from "../../../actuator/core/redact.ts";
 import { settingWarnings } from "../../../actuator/core/setting-faults.ts";
 import type { ActuatorOptions } from "../../../actuator/daemon/client-of.ts";
 import type { GcReport } from "../../../actuator/gc/ports.ts";

@@ -21,8 +21,7 @@ export interface ActuatorFlags extends LogFlags, Readonly<Record<string, unknown
 }
 
 /** The settings file and flags; whatever else a command has beside settings is left out. */
-export type SettingsFlags = Pick<ActuatorFlags, "settings" | "dryRun" | "removeOrphans"> &
-  Readonly<Record<string, unknown>>;
+type SettingsFlags = Pick<ActuatorFlags, "settings" | "dryRun" | "removeOrphans"> & Readonly<Record<string, unknown>>;
 
 const NO_FILE: SettingsFile = { settings: {}, faultText: ({ setting, message }) => `${setting}: ${message}` };
 

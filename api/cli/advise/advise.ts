@@ -1,4 +1,4 @@
-import type { ReservesAdvice } from "../../model/advice.ts";
+import type { ReserveAdvice, ReservesAdvice } from "../../model/advice.ts";
 import type { InputIssue } from "../../model/input-issue.ts";
 import { ok, type Result } from "../../model/result.ts";
 import {
@@ -10,12 +10,17 @@ import {
   USUAL_SPAN_MS,
 } from "../../service/advise/advise-node.ts";
 import { adviseReserves } from "../../service/advise/reserves.ts";
+import { many, ordinal } from "../../text/sentences/words.ts";
+import { quantityText } from "../../text/size.ts";
+import { type Color, printable, type Screen } from "../../text/style.ts";
+import { type Column, type Row, table } from "../../text/table.ts";
+import { sections, sentenceList } from "../../text/tables/shown.ts";
+import { durationText, timeText } from "../../text/time-text.ts";
 import { storeSetting } from "../api-options.ts";
 import type { Cli } from "../cli.ts";
 import { asksCluster, type ClusterFlags, withoutEnv } from "../cluster-options.ts";
-import { timesOf, tokenOf } from "../history/source.ts";
+import { timesOf, tokenOf } from "../inputs/history-source.ts";
 import { EXIT, type Fault, type Form, fault, type Outcome, printData, printText, warnAll } from "../terminal.ts";
-import { adviceText } from "./advice-text.ts";
 import { measuredNow, readMeasured } from "./measured-files.ts";
 
 export interface AdviseFlags extends ClusterFlags {
@@ -58,7 +63,7 @@ export async function adviseOnReserves(files: readonly string[], given: AdviseFl
     const advice = await adviceOfApi(api, node, given, request.value, cli);
     return advice.ok ? print(advice.value, given, cli) : advice;
   }
-  const { checkNode, storeFault, withHistory } = await import("../history/open-history.ts");
+  const { checkNode, storeFault, withHistory } = await import("../inputs/open-history.ts");
   return withHistory(storeSetting(given, cli), false, async (store) => {
     const known = await checkNode(store, node);
     if (!known.ok) return known;
@@ -110,7 +115,7 @@ async function adviceOfApi(
   const token = await tokenOf(given, cli);
   if (!token.ok) return token;
   // without the history's drivers, as a client needs none
-  const { apiOf, timeText } = await import("../history/history-api.ts");
+  const { apiOf, timeText } = await import("../inputs/history-api.ts");
   const get = apiOf(url, token.value);
   if (!get.ok) return get;
   const { percentile, margin } = given;
@@ -133,4 +138,103 @@ function print(advice: ReservesAdvice, { output }: AdviseFlags, { terminal }: Cl
   if (measurements.count === 0)
     return fault(EXIT.cannotRun, "nothing was measured: no snapshot has statistics of its node");
   return ok(findings.some(({ severity }) => severity === "refuses-start") ? EXIT.refusesStart : EXIT.ok);
+}
+
+/** An advice for a person: what was measured, what to reserve, what that frees or costs, and what is not known. */
+function adviceText(advice: ReservesAdvice, screen: Screen): string {
+  const { node, policyVersion, percentile, marginPercent, measurements, reserves, allocatable, findings, notes } =
+    advice;
+  const { paint } = screen;
+  const title = `${paint("bold", printable(node ?? "(no node given)"))} · reserves · ${policyVersion}\n`;
+  const what = `${ordinal(percentile)} percentile and ${marginPercent} % of ${many(measurements.count, "measurement")}${spanText(measurements)}\n`;
+  return sections(
+    title + what,
+    reserves.length === 0 ? "" : reservesTable(reserves, percentile, screen),
+    allocatable.length === 0 ? "" : effectTable(allocatable, screen),
+    sentenceList(
+      paint,
+      "WHAT `nodewise lint` SAYS OF IT",
+      findings.map(({ severity, field, message, advice: advised }) => {
+        const color: Color = severity === "warning" ? "yellow" : severity === "note" ? "cyan" : "red";
+        return `${paint(color, severity)} ${printable(`${field}: ${message}; ${advised}`)}`;
+      }),
+    ),
+    sentenceList(
+      paint,
+      "WHAT TO KNOW",
+      notes.map(({ message, advice: advised }) => printable(advised === null ? message : `${message}; ${advised}`)),
+    ),
+  );
+}
+
+function spanText({ from, to }: ReservesAdvice["measurements"]): string {
+  if (from === null || to === null) return "";
+  const [first, last] = [Date.parse(from), Date.parse(to)];
+  return first === last
+    ? `, of ${timeText(last)}`
+    : `, ${timeText(first)} to ${timeText(last)} (${durationText(last - first)})`;
+}
+
+function reservesTable(reserves: readonly ReserveAdvice[], percentile: number, { paint, columns }: Screen): string {
+  const right = (title: string, giveUp?: number): Column => ({
+    title,
+    align: "right",
+    ...(giveUp === undefined ? {} : { giveUp }),
+  });
+  const rows = reserves.map((one): Row => {
+    const { field, resource, median, atPercentile, peak, now, recommended } = one;
+    return {
+      cells: [
+        field,
+        resource,
+        String(one.measurements),
+        quantityText(resource, median),
+        quantityText(resource, atPercentile),
+        quantityText(resource, peak),
+        now === null ? "–" : now,
+        recommended === null ? "–" : { text: recommended, color: recommended === now ? "green" : "yellow" },
+      ],
+    };
+  });
+  return table(
+    [
+      { title: "RESERVATION" },
+      { title: "RESOURCE" },
+      right("MEASURED", 1),
+      right("MEDIAN", 2),
+      right(`P${percentile}`),
+      right("PEAK", 3),
+      right("NOW"),
+      right("RECOMMENDED"),
+    ],
+    rows,
+    columns,
+    paint,
+  );
+}
+
+function effectTable(allocatable: ReservesAdvice["allocatable"], { paint, columns }: Screen): string {
+  const rows = allocatable.map(({ resource, from, to, change }): Row => {
+    const color: Color = change.startsWith("-") ? "red" : change === "0" ? "dim" : "green";
+    const eye = quantityText(resource, change);
+    return {
+      cells: [
+        resource,
+        quantityText(resource, from),
+        quantityText(resource, to),
+        { text: change === "0" ? "the same" : change.startsWith("-") ? eye : `+${eye}`, color },
+      ],
+    };
+  });
+  return table(
+    [
+      { title: "ALLOCATABLE" },
+      { title: "NOW", align: "right" },
+      { title: "WITH IT", align: "right" },
+      { title: "PODS GET", align: "right" },
+    ],
+    rows,
+    columns,
+    paint,
+  );
 }

@@ -13,7 +13,7 @@ import { leftOutOf, readDocuments } from "../inputs/read.ts";
 import { READ_ONCE, readsOnce } from "../inputs/snapshot.ts";
 import { EXIT, type Fault, fault } from "../terminal.ts";
 
-export interface MeasuredFiles {
+interface MeasuredFiles {
   readonly measurements: readonly Measurement[];
   readonly withoutStats: number;
   readonly everyMs: null;

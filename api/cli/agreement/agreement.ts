@@ -9,7 +9,7 @@ import { table } from "../../text/table.ts";
 import { durationText } from "../../text/time-text.ts";
 import { storeSetting } from "../api-options.ts";
 import type { Cli } from "../cli.ts";
-import { firstOf, type Times, timesOf, tokenOf } from "../history/source.ts";
+import { firstOf, type Times, timesOf, tokenOf } from "../inputs/history-source.ts";
 import { EXIT, type Fault, type Form, type Outcome, printData, printText, type Terminal } from "../terminal.ts";
 
 export interface AgreementFlags {
@@ -42,7 +42,7 @@ export async function agreement(given: AgreementFlags, cli: Cli): Promise<Outcom
   const { api } = given;
   const filter = filterOf(given, times.value);
   if (api === undefined) {
-    const { checkNode, storeFault, withHistory } = await import("../history/open-history.ts");
+    const { checkNode, storeFault, withHistory } = await import("../inputs/open-history.ts");
     const { agreementPage } = await import("../../http/agreement.ts");
     return withHistory(storeSetting(given, cli), false, (store) => {
       const ask: Ask = async (query) => {
@@ -54,7 +54,7 @@ export async function agreement(given: AgreementFlags, cli: Cli): Promise<Outcom
   }
   const token = await tokenOf(given, cli);
   if (!token.ok) return token;
-  const { apiOf, timeText } = await import("../history/history-api.ts");
+  const { apiOf, timeText } = await import("../inputs/history-api.ts");
   const get = apiOf(api, token.value);
   if (!get.ok) return get;
   const { sinceMs, untilMs, ...rest } = filter;

@@ -1,4 +1,4 @@
-import { parseListen } from "../../../actuator/core/listen.ts";
+import { parseListen } from "../../../actuator/core/addresses.ts";
 import { type Cluster, openCluster } from "../../cluster/cluster.ts";
 import { clusterFaultText } from "../../cluster/fault.ts";
 import { apiClient } from "../../collector/api-client.ts";
@@ -13,9 +13,9 @@ import { startServing } from "../api/serve.ts";
 import type { ApiFlags } from "../api-options.ts";
 import type { Cli, LogFlags } from "../cli.ts";
 import { type ClusterFlags, clusterOptions } from "../cluster-options.ts";
-import { addressOf } from "../history/history-api.ts";
-import { tokenOf } from "../history/source.ts";
 import { missingRights, warnRights } from "../inputs/cluster-node.ts";
+import { addressOf } from "../inputs/history-api.ts";
+import { tokenOf } from "../inputs/history-source.ts";
 import { EXIT, type Fault, fault, type Outcome, redrawnLine, stopSignal } from "../terminal.ts";
 
 export interface CollectFlags extends ApiFlags, ClusterFlags, Pick<LogFlags, "logFormat"> {
@@ -130,7 +130,7 @@ const placeText = (place: FaultPlace): string =>
       : `the cluster's ${place}`
     : `node ${printable(place.node)}`;
 
-export function countsText({
+function countsText({
   nodes,
   faultyNodes,
   snapshots,

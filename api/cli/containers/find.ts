@@ -4,13 +4,13 @@ import { faultText } from "../../../actuator/containerd/fault.ts";
 import type { CriAnswer, CriMethod, CriRequest } from "../../../actuator/containerd/messages.ts";
 import { podSandboxOf, podsOf, unreadableContainerOf } from "../../../actuator/containerd/pod-parts.ts";
 import type { RuntimeContainer, RuntimePod, RuntimePods } from "../../../actuator/containerd/port.ts";
-import { socketPathOf, USUAL_ENDPOINT } from "../../../actuator/core/socket-path.ts";
+import { socketPathOf, USUAL_ENDPOINT } from "../../../actuator/core/addresses.ts";
 import { nearNames } from "../../model/near-name.ts";
 import { ok, type Result } from "../../model/result.ts";
 import { printable } from "../../text/style.ts";
 import { configOf } from "../actuator/settings.ts";
 import { type Cli, DEFAULT_STATUS_URL } from "../cli.ts";
-import { type SourceFlags, statusSource } from "../pods/read-status.ts";
+import { type SourceFlags, statusSource } from "../inputs/daemon-status.ts";
 import { EXIT, type Fault, fault, type Outcome } from "../terminal.ts";
 
 /** Runs work over a connection to the runtime of the options. Errors: what is wrong with the endpoint, or with what names it. */

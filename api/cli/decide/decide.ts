@@ -2,15 +2,27 @@ import { isExtended, tellsDevices } from "../../decide/allocatable/capacity.ts";
 import { decideKind } from "../../decide/kinds/index.ts";
 import { podOfAsk } from "../../decide/managers/node.ts";
 import { looksAtPods, podsLeftOut, podsOfAnother } from "../../decide/pods/whose-pods.ts";
+import { stepsOf } from "../../documents/inputs/origin.ts";
 import { adviceFor } from "../../documents/inputs/parts.ts";
 import type { AllocatableDecision } from "../../model/allocatable.ts";
 import { milliValue } from "../../model/amount.ts";
-import { askedPodRef } from "../../model/asks.ts";
-import type { AskOf, Explain, Kind, Refusal } from "../../model/decision.ts";
+import { askedPodRef, assumedIn } from "../../model/asks.ts";
+import type { AskOf, Decided, DecisionOf, Explain, Kind, Refusal } from "../../model/decision.ts";
 import { traitsOf } from "../../model/kinds.ts";
+import type { Assumed } from "../../model/pod-defaults.ts";
+import { PROBE_TYPES } from "../../model/probe.ts";
 import { ok, type Result } from "../../model/result.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
-import { type ChosenProfile, chooseProfileFor, knownVersion, minorOf } from "../../profiles/index.ts";
+import {
+  type ChosenProfile,
+  chooseProfileFor,
+  knownVersion,
+  minorOf,
+  type ProfileNote,
+  whyAnother,
+} from "../../profiles/index.ts";
+import type { Profile } from "../../profiles/profile.ts";
+import { leftOutText } from "../../service/upgrade/sections.ts";
 import { listed } from "../../text/sentences/words.ts";
 import { answerText } from "../../text/tables/index.ts";
 import { type CapacityOptions, capacityOf } from "../inputs/capacity.ts";
@@ -31,9 +43,7 @@ import {
   type Terminal,
   warnAll,
 } from "../terminal.ts";
-import { assumedData, assumedLeftOut, assumedText, assumptionsOf, firstOf } from "./assumptions.ts";
 import { type Compared, comparison, comparisonData, comparisonText } from "./comparison.ts";
-import { karpenterShape } from "./karpenter.ts";
 
 /** A machine of a file or of the library, beside a node that has another: a line for a person. */
 function otherMachine(file: string, { node, machine }: Snapshot): readonly string[] {
@@ -237,3 +247,97 @@ function refusalFault(kind: Kind, { code, message, needs }: Refusal, snapshot: S
   const line = `${kind} refused (${code}): ${message}${advice === "" ? "" : `; here: ${advice}`}`;
   return fault(code === "no_such_pod" ? EXIT.badInput : EXIT.negative, line);
 }
+
+interface Asked extends WhatIf {
+  readonly chosen: ChosenProfile;
+  readonly madeStatic: readonly MadeStatic[];
+}
+
+/** All that an answer assumes since nobody gave it. */
+function assumptionsOf(
+  kind: Kind,
+  { snapshot, chosen: { note }, assumed, madeStatic }: Asked,
+  ask: Question["ask"],
+  answer: Result<Decided<DecisionOf[Kind]>, Refusal>,
+): readonly Assumption[] {
+  const ofInput = [
+    assumedRequestsOf(kind, snapshot, ask),
+    assumedKubelet(note),
+    looksAtPods(kind) ? assumedStaticPods(madeStatic) : undefined,
+    answer.ok ? assumedOutcomesOf(ask, answer.value) : undefined,
+  ];
+  return [...assumed, ...ofInput.filter((one) => one !== undefined)];
+}
+
+/** For a person; undefined: nothing is assumed. */
+const assumedText = (assumptions: readonly Assumption[]): string | undefined =>
+  assumptions.length === 0 ? undefined : assumptions.map(({ text }) => text).join("; ");
+/** The same as a member of the answer, or none. */
+const assumedData = (assumptions: readonly Assumption[]): { readonly assumed?: object } =>
+  assumptions.length === 0 ? {} : { assumed: Object.assign({}, ...assumptions.map(({ data }) => data)) as object };
+
+/** The note that another kubelet takes defaults of the one of now, whose `profile` is given, as left out. */
+const assumedLeftOut = (fields: readonly string[], { version }: Profile): readonly Assumption[] =>
+  fields.length === 0 ? [] : [{ text: leftOutText(fields, version), data: { leftOut: fields } }];
+
+const NAMED = 4;
+/** A list that may be long: its first, and how many more. */
+const firstOf = (names: readonly string[]): readonly string[] =>
+  names.length > NAMED ? [...names.slice(0, NAMED), `${names.length - NAMED} more`] : names;
+
+/** `cpu 2`. */
+const requestText = ({ path, value }: Assumed): string => `${stepsOf(path).at(-1)} ${value}`;
+
+/** Lists the requests that the decision fills in for objects that no API server has stored. */
+function assumedRequestsOf(kind: Kind, { pods = [] }: Snapshot, ask: Question["ask"]): Assumption | undefined {
+  const requests = assumedIn(kind, pods, ask);
+  if (requests.length === 0) return undefined;
+  const places = Map.groupBy(requests, ({ path }) => path.replace(/\.resources\.requests\b.*$/, ""));
+  const named = Array.from(places, ([place, of]) => `${place} (${of.map(requestText).join(", ")})`);
+  return { text: `requests from limits, as the API server does: ${listed(firstOf(named))}`, data: { requests } };
+}
+
+/** The note that another kubelet answers than that which the node or the caller named. */
+function assumedKubelet(note: ProfileNote): Assumption | undefined {
+  const why = whyAnother(note);
+  return why === null ? undefined : { text: why, data: {} };
+}
+
+/** The note that pods of files were taken as static pods, which a kubelet counts as critical. */
+function assumedStaticPods(made: readonly MadeStatic[]): Assumption | undefined {
+  if (made.length === 0) return undefined;
+  const named = firstOf(made.map(({ written, name }) => `${written} as ${name}`));
+  const text = `manifests in --pods are static pods, which are critical: ${listed(named)}; pods with a uid are taken as they are`;
+  return { text, data: { staticPods: made.map(({ index, name }) => ({ path: `snapshot.pods[${index}]`, name })) } };
+}
+
+/** The types of probes that were run and whose outcomes nobody gave. */
+function assumedOutcomesOf(
+  ask: Question["ask"],
+  { decision }: { readonly decision: DecisionOf[Kind] },
+): Assumption | undefined {
+  if (ask === undefined || !("outcomes" in ask) || !("containers" in decision)) return undefined;
+  const { outcomes } = ask;
+  const run = new Set(
+    (decision as DecisionOf["probes"]).containers.flatMap(({ probes }) => probes.map(({ type }) => type)),
+  );
+  const open = PROBE_TYPES.filter((type) => run.has(type) && outcomes[type] === undefined);
+  if (open.length === 0) return undefined;
+  const options = listed(open.map((type) => `--${type}`));
+  const text = `each attempt of ${listed(open)} succeeds; --outcomes, or ${options}, take others`;
+  return { text, data: { outcomes: Object.fromEntries(open.map((type) => [type, ["ok"]])) } };
+}
+
+/**
+ * A node's resources in the terms of Karpenter's InstanceType (sigs.k8s.io/karpenter, pkg/cloudprovider): the capacity, and the overhead in its
+ * three parts. As there, allocatable is the capacity less all of the overhead, and its memory less the huge pages too.
+ */
+const karpenterShape = ({ capacity, allocatable, reserved }: AllocatableDecision): object => ({
+  capacity,
+  overhead: {
+    kubeReserved: reserved["kubeReserved"],
+    systemReserved: reserved["systemReserved"],
+    evictionThreshold: reserved["evictionHard"],
+  },
+  allocatable,
+});

@@ -24,7 +24,7 @@ export function addKindOptions(command: Command, kind: Kind): void {
 }
 type KindOption = readonly [isFor: boolean, option: Option];
 
-export const readsNode = (kind: Kind): boolean => KIND_EXAMPLES[kind].parts.length > 0;
+const readsNode = (kind: Kind): boolean => KIND_EXAMPLES[kind].parts.length > 0;
 
 function nodeOptions(kind: Kind): readonly KindOption[] {
   const { parts } = KIND_EXAMPLES[kind];

@@ -131,7 +131,7 @@ class Waiting {
 }
 
 /** One allocation. */
-export interface Allocating {
+interface Allocating {
   readonly asked: AskedPod;
   readonly place: DevicePlace;
   readonly manager: DeviceManager;

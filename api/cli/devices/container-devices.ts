@@ -2,7 +2,7 @@ import { containerOptions, readAllocateResponse } from "../../decide/devices/all
 import type { DeviceCheckpoint, PodDevicesEntry } from "../../decide/devices/checkpoint.ts";
 import { naturalOrder } from "../../decide/devices/natural-order.ts";
 import type { DeviceOptions } from "../../model/managers.ts";
-import type { SourceFlags } from "../pods/read-status.ts";
+import type { SourceFlags } from "../inputs/daemon-status.ts";
 import type { Form } from "../terminal.ts";
 
 export interface DevicesFlags extends SourceFlags {

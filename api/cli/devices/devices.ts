@@ -6,8 +6,7 @@ import { legendText, table } from "../../text/table.ts";
 import { DEVICE_GLYPHS, deviceBar, PLUGIN_COLOR } from "../../text/tables/devices.ts";
 import { listText } from "../../text/tables/shown.ts";
 import type { Cli } from "../cli.ts";
-import { headText, statusSource } from "../pods/read-status.ts";
-import { showOften } from "../pods/watch.ts";
+import { headText, showOften, statusSource } from "../inputs/daemon-status.ts";
 import { type Outcome, printData, printText, type Terminal } from "../terminal.ts";
 import type { DevicesFlags } from "./container-devices.ts";
 

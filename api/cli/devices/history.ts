@@ -3,7 +3,7 @@ import { ok } from "../../model/result.ts";
 import { type Color, printable } from "../../text/style.ts";
 import { table } from "../../text/table.ts";
 import type { Cli } from "../cli.ts";
-import { printHistory, stateDirectory } from "../pods/read-status.ts";
+import { printHistory, stateDirectory } from "../inputs/daemon-status.ts";
 import type { Outcome, Terminal } from "../terminal.ts";
 import type { DeviceHistoryFlags } from "./container-devices.ts";
 

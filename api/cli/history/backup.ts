@@ -8,8 +8,8 @@ import { printable } from "../../text/style.ts";
 import { shareBar } from "../../text/table.ts";
 import { storeSetting } from "../api-options.ts";
 import type { Cli } from "../cli.ts";
+import { missingHistory } from "../inputs/open-history.ts";
 import { EXIT, fault, type Outcome, redrawnLine } from "../terminal.ts";
-import { missingHistory } from "./open-history.ts";
 
 export interface BackupFlags {
   readonly dataDir?: string;

@@ -10,6 +10,7 @@ import { type Color, printable } from "../../text/style.ts";
 import { type Column, table } from "../../text/table.ts";
 import { storeSetting } from "../api-options.ts";
 import type { Cli } from "../cli.ts";
+import { type Listed, timesOf, tokenOf } from "../inputs/history-source.ts";
 import {
   EXIT,
   type Fault,
@@ -21,7 +22,6 @@ import {
   printText,
   type Terminal,
 } from "../terminal.ts";
-import { type Listed, timesOf, tokenOf } from "./source.ts";
 
 export interface HistoryFlags {
   readonly dataDir?: string;
@@ -52,7 +52,7 @@ export async function history(given: HistoryFlags, cli: Cli): Promise<Outcome> {
     return ok(EXIT.ok);
   };
   if (api === undefined) {
-    const { checkNode, withHistory, decisionsOfStore, storeHasOutcomes } = await import("./open-history.ts");
+    const { checkNode, withHistory, decisionsOfStore, storeHasOutcomes } = await import("../inputs/open-history.ts");
     return withHistory(storeSetting(given, cli), false, async (store) => {
       const known = await checkNode(store, filter.value.node);
       if (!known.ok) return known;
@@ -62,7 +62,7 @@ export async function history(given: HistoryFlags, cli: Cli): Promise<Outcome> {
   const token = await tokenOf(given, cli);
   if (!token.ok) return token;
   // Without the history's drivers, of which a client has no need and which take half a second to load.
-  const { decisionsOfApi, apiHasOutcomes } = await import("./history-api.ts");
+  const { decisionsOfApi, apiHasOutcomes } = await import("../inputs/history-api.ts");
   return print(await decisionsOfApi(api, token.value, filter.value, limit), (of) =>
     apiHasOutcomes(api, token.value, of),
   );

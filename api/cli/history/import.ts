@@ -13,10 +13,10 @@ import { printable } from "../../text/style.ts";
 import { type HistoryPlace, storeSetting } from "../api-options.ts";
 import type { Cli } from "../cli.ts";
 import { withoutEnv } from "../cluster-options.ts";
+import { linesPoster } from "../inputs/history-api.ts";
+import { tokenOf } from "../inputs/history-source.ts";
+import { storeFault, withHistory } from "../inputs/open-history.ts";
 import { barLine, EXIT, type Fault, fault, type Outcome, redrawnLine, stopFlag } from "../terminal.ts";
-import { linesPoster } from "./history-api.ts";
-import { storeFault, withHistory } from "./open-history.ts";
-import { tokenOf } from "./source.ts";
 
 export interface ImportFlags extends HistoryPlace {
   readonly api?: string;

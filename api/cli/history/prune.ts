@@ -8,8 +8,8 @@ import { humanBytes } from "../../text/size.ts";
 import { printable } from "../../text/style.ts";
 import { storeSetting } from "../api-options.ts";
 import type { Cli } from "../cli.ts";
+import { storeFault, withHistory } from "../inputs/open-history.ts";
 import { EXIT, fault, type Outcome } from "../terminal.ts";
-import { storeFault, withHistory } from "./open-history.ts";
 
 export interface PruneFlags {
   readonly dataDir?: string;

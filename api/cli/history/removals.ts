@@ -6,8 +6,15 @@ import { table } from "../../text/table.ts";
 import { durationText } from "../../text/time-text.ts";
 import { storeSetting } from "../api-options.ts";
 import type { Cli } from "../cli.ts";
+import {
+  type ListedRemoval,
+  type RemovalSource,
+  type Summary,
+  type Times,
+  timesOf,
+  tokenOf,
+} from "../inputs/history-source.ts";
 import { EXIT, type Form, type Outcome, printData, printText, type Terminal } from "../terminal.ts";
-import { type ListedRemoval, type RemovalSource, type Summary, type Times, timesOf, tokenOf } from "./source.ts";
 
 export interface RemovalsFlags {
   readonly dataDir?: string;
@@ -33,12 +40,12 @@ export async function removals(given: RemovalsFlags, cli: Cli): Promise<Outcome>
       ? printSummary(source, given, times.value, cli)
       : printRemovals(source, given, times.value, cli);
   if (api === undefined) {
-    const { removalsOfStore, withHistory } = await import("./open-history.ts");
+    const { removalsOfStore, withHistory } = await import("../inputs/open-history.ts");
     return withHistory(storeSetting(given, cli), false, (store) => print(removalsOfStore(store)));
   }
   const token = await tokenOf(given, cli);
   if (!token.ok) return token;
-  const { removalsOfApi } = await import("./history-api.ts");
+  const { removalsOfApi } = await import("../inputs/history-api.ts");
   const source = removalsOfApi(api, token.value);
   return source.ok ? print(source.value) : source;
 }
@@ -96,7 +103,7 @@ function whatText({ id, names, target, pod, container }: ListedRemoval): string 
 }
 const awayText = (from: string, to: string): string => durationText(Date.parse(to) - Date.parse(from));
 
-export function removalsTable(removals: readonly ListedRemoval[], { columns: width, paint }: Terminal): string {
+function removalsTable(removals: readonly ListedRemoval[], { columns: width, paint }: Terminal): string {
   const columns = [
     { title: "AT" },
     { title: "TARGET" },
@@ -125,7 +132,7 @@ export function removalsTable(removals: readonly ListedRemoval[], { columns: wid
   return table(columns, rows, width, paint);
 }
 
-export function summaryText({ totals, images, others }: Summary, terminal: Terminal): string {
+function summaryText({ totals, images, others }: Summary, terminal: Terminal): string {
   const { removed, failed, stopped, bytes, pulledAgain, pulledAgainBytes, medianAwayMs } = totals;
   const lines = [`images: ${removed} removed (${humanBytes(bytes)}), ${failed} failed, ${stopped} stopped`];
   if (removed > 0) {

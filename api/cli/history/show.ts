@@ -7,8 +7,8 @@ import { printable } from "../../text/style.ts";
 import { answeredAsText, answerText } from "../../text/tables/index.ts";
 import { storeSetting } from "../api-options.ts";
 import type { Cli } from "../cli.ts";
+import { type Listed, tokenOf } from "../inputs/history-source.ts";
 import { EXIT, type Fault, type Form, fault, type Outcome, printData, printText, type Terminal } from "../terminal.ts";
-import { type Listed, tokenOf } from "./source.ts";
 
 export interface ShowFlags {
   readonly dataDir?: string;
@@ -42,7 +42,7 @@ export async function showDecision(id: string, given: ShowFlags, cli: Cli): Prom
     return ok(EXIT.ok);
   };
   if (given.api !== undefined) return print(await ofApi(id, given.api, given, cli));
-  const { withHistory } = await import("./open-history.ts");
+  const { withHistory } = await import("../inputs/open-history.ts");
   return withHistory(storeSetting(given, cli), false, async (store) => {
     const { decisionNamed, notFoundText } = await import("../../service/decision-named.ts");
     const { recordText } = await import("../../http/decisions.ts");
@@ -68,7 +68,7 @@ export async function showDecision(id: string, given: ShowFlags, cli: Cli): Prom
 async function ofApi(id: string, url: string, given: ShowFlags, cli: Cli): Promise<Result<Found, Fault>> {
   const token = await tokenOf(given, cli);
   if (!token.ok) return token;
-  const { apiOf } = await import("./history-api.ts");
+  const { apiOf } = await import("../inputs/history-api.ts");
   const get = apiOf(url, token.value);
   if (!get.ok) return get;
   const record = await get.value<Shown>(`v1/decisions/${encodeURIComponent(id)}`, {});

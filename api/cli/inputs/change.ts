@@ -29,13 +29,13 @@ export interface ChangeFlags extends PatchFlags {
   readonly config?: string;
 }
 
-export interface GivenChange {
+interface GivenChange {
   readonly change: Change;
   /** The notices that a person should know, one line each. */
   readonly notices: readonly string[];
 }
 /** The changes as one merge patch; undefined: none was given. */
-export interface GivenPatch extends Pick<GivenChange, "notices"> {
+interface GivenPatch extends Pick<GivenChange, "notices"> {
   readonly patch: Fields | undefined;
 }
 

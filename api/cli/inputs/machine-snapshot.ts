@@ -28,7 +28,7 @@ export interface MachineSnapshotOptions {
   /** CRI v1 over a unix socket; absent: nothing of the runtime is known. */
   readonly runtimeEndpoint?: string;
 }
-export interface MachineSnapshot {
+interface MachineSnapshot {
   readonly snapshot: Readonly<Record<string, unknown>>;
   /**
    * The parts that were not given, or could not be read of the machine, the configuration or a manifest; the snapshot lacks

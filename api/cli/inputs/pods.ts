@@ -15,7 +15,7 @@ export interface MadeStatic {
   readonly written: string;
   readonly name: string;
 }
-export interface ReadPods {
+interface ReadPods {
   readonly pods: readonly unknown[];
   /** The same as they are written: a manifest is no static pod yet. */
   readonly written: readonly unknown[];

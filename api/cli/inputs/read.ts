@@ -14,8 +14,8 @@ import { err, ok, type Result } from "../../model/result.ts";
 import type { Profile } from "../../profiles/profile.ts";
 import { unknownFields } from "../../profiles/unknown-fields.ts";
 import { isNodeName } from "../cluster-options.ts";
-import { libraryMachine, meantMachine } from "../machines/machine-library.ts";
 import { EXIT, type Fault, fault } from "../terminal.ts";
+import { libraryMachine, meantMachine } from "./machine-library.ts";
 
 export interface ReadPart {
   /** As the snapshot takes it. */
@@ -217,7 +217,7 @@ function onlyDocument(input: InputText): Result<InputDocument, Fault> {
  * what the kubelet would find wrong with it; what was written by hand in YAML is posted as its value. `document`: null
  * where it holds none.
  */
-export async function readStateFile(
+async function readStateFile(
   path: string,
 ): Promise<Result<{ readonly posted: unknown; readonly document: InputDocument | null }, Fault>> {
   if (partIn(path) !== undefined) {

@@ -38,7 +38,7 @@ const UNKNOWN_NODE = "node";
 export const READ_ONCE = "standard input can be read once: give `-` to one option and files to the others";
 export const readsOnce = (paths: readonly unknown[]): boolean => paths.filter((path) => path === "-").length <= 1;
 
-export interface ReadSnapshot {
+interface ReadSnapshot {
   readonly snapshot: Snapshot;
   readonly chosen: ChosenProfile;
   /** Fields of the configuration in `--snapshot` that the one given beside it does not set. */

@@ -1,3 +1,6 @@
+import { readdirSync } from "node:fs";
+import { join } from "node:path";
+import { reasonOf } from "../../../actuator/core/read-text.ts";
 import type { DropIn } from "../../decide/lint/drop-ins.ts";
 import { isOfCommandLine } from "../../decide/lint/finding.ts";
 import { readFlags } from "../../decide/lint/flags.ts";
@@ -14,6 +17,7 @@ import {
   stepsOf,
 } from "../../documents/inputs/origin.ts";
 import { PARTS } from "../../documents/inputs/parts.ts";
+import { problemText } from "../../documents/problem.ts";
 import type { Fields } from "../../model/own.ts";
 import { ok, type Result } from "../../model/result.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
@@ -22,7 +26,6 @@ import { configurationOfAnother } from "../../profiles/unknown-fields.ts";
 import { partOf, type ReadPart, readDocuments, readInput, valueAt } from "../inputs/read.ts";
 import { READ_ONCE, readSnapshot, readsOnce } from "../inputs/snapshot.ts";
 import { EXIT, type Fault, fault } from "../terminal.ts";
-import { type ReadDropIn, readDropIns } from "./drop-ins.ts";
 
 const OPTIONS = [
   ...["node", "pods", "stats", "machine", "cpu-manager-state", "memory-manager-state", "devices"],
@@ -51,12 +54,12 @@ export interface LintFiles {
   readonly kubeletArgs?: string;
 }
 /** The kubelet's command line. */
-export interface LintArgs {
+interface LintArgs {
   readonly args: readonly string[];
   /** `10-kubeadm.conf:4` of an argument, by its index. */
   readonly placeOf: (index: number) => string;
 }
-export interface LintFile {
+interface LintFile {
   /** Not checked: what is wrong with it is what is asked. */
   readonly configuration: unknown;
   /** Null: no folder of them was given. */
@@ -257,3 +260,44 @@ function lintFile(
 
 const placeIn = (document: InputDocument, steps: Path): string | null =>
   document.hasPlaces ? `${document.file}:${document.place(steps).line}` : null;
+
+const SUFFIX = ".conf";
+
+interface ReadDropIn extends DropIn {
+  readonly source: InputDocument;
+}
+
+/** Reads a `--config-dir`: of each file the first document, as the kubelet does. Errors: those of the folder and its files. */
+async function readDropIns(dir: string): Promise<Result<readonly ReadDropIn[], Fault>> {
+  const files = dropInFiles(dir);
+  if (!files.ok) return files;
+  const read: ReadDropIn[] = [];
+  for (const file of files.value) {
+    const documents = await readDocuments(file);
+    if (!documents.ok) return documents;
+    const [source] = documents.value;
+    if (source !== undefined) read.push({ file, document: source.value, source });
+  }
+  return ok(read);
+}
+
+/**
+ * The files of a folder and of those in it, each in the order of the names; links to folders are not followed. Go: filepath.WalkDir.
+ */
+function dropInFiles(dir: string): Result<readonly string[], Fault> {
+  try {
+    return ok(walked(dir));
+  } catch (e) {
+    const [code, message] = reasonOf(e as NodeJS.ErrnoException);
+    const why = code === "not-found" ? "no such directory: check the path" : message;
+    return fault(EXIT.badInput, problemText({ code, file: `--config-dir ${dir}`, message: why }));
+  }
+}
+const walked = (dir: string): readonly string[] =>
+  readdirSync(dir, { withFileTypes: true })
+    .sort((a, b) => (a.name < b.name ? -1 : 1))
+    .flatMap((entry) => {
+      const path = join(dir, entry.name);
+      if (entry.isDirectory()) return walked(path);
+      return entry.name.endsWith(SUFFIX) ? [path] : [];
+    });

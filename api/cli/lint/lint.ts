@@ -16,8 +16,8 @@ import { table } from "../../text/table.ts";
 import { storeSetting } from "../api-options.ts";
 import type { Cli } from "../cli.ts";
 import type { ClusterFlags } from "../cluster-options.ts";
-import { posterOf } from "../history/history-api.ts";
-import { tokenOf } from "../history/source.ts";
+import { posterOf } from "../inputs/history-api.ts";
+import { tokenOf } from "../inputs/history-source.ts";
 import { READ_ONCE, readsOnce } from "../inputs/snapshot.ts";
 import {
   EXIT,
@@ -97,7 +97,7 @@ function countsText(findings: readonly TouchedFinding[]): string {
 }
 
 /** How findings are printed: for people, as data, or as tools of continuous integration read them. */
-export type LintForm = Form | "sarif" | "junit" | "github";
+type LintForm = Form | "sarif" | "junit" | "github";
 
 export interface LintFlags extends LintFiles, ClusterFlags {
   /** Configurations, each of which is looked over by itself, as with `config`. */
@@ -188,7 +188,7 @@ async function lintOne(node: LintNode, given: LintFlags, cli: Cli, take: Take): 
   if (api !== undefined) return take(await askApi(api, given, node, cli), node);
   const alone = (): Outcome => take(ok(untouched(findingsIn(localInput(node), given.kubelet))), node);
   if (dataDir === undefined && database === undefined) return alone();
-  const { hasHistory, withHistory } = await import("../history/open-history.ts");
+  const { hasHistory, withHistory } = await import("../inputs/open-history.ts");
   if (nodeName === undefined && given.usesEnvironment === true) {
     if (dataDir === undefined || !hasHistory({ dataDir })) return alone();
   }
@@ -248,7 +248,7 @@ async function askStore(store: Store, { nodeName, kubelet }: LintFlags, node: Li
 }
 
 async function latestOf(store: Store, name: string, node: LintNode): Promise<Result<LintAsked, Fault>> {
-  const { checkNode } = await import("../history/open-history.ts");
+  const { checkNode } = await import("../inputs/open-history.ts");
   const known = await checkNode(store, name, "--node-name");
   if (!known.ok) return known;
   const latest = await store.latestSnapshot(name);
@@ -267,7 +267,7 @@ async function latestOf(store: Store, name: string, node: LintNode): Promise<Res
 }
 
 /** The findings of one configuration, and where they are. */
-export interface LintedFile extends Linted<TouchedFinding> {
+interface LintedFile extends Linted<TouchedFinding> {
   /** Where a finding is that has no place: a file, or a node. */
   readonly name: string;
   readonly placeOf: (field: string) => string | null;
@@ -336,7 +336,7 @@ function casesOf(linted: LintedFile): readonly JUnitCase[] {
 }
 
 /** The least severity of a finding that is told in the exit code. */
-export const FAIL_ON = ["error", "warning"] as const;
+const FAIL_ON = ["error", "warning"] as const;
 
 export function exitOf(findings: readonly LintFinding[], failOn: (typeof FAIL_ON)[number] = "warning"): ExitCode {
   const severities = new Set(findings.map(({ severity }) => severity));

@@ -3,8 +3,8 @@ import { humanBytes } from "../../text/size.ts";
 import { clip } from "../../text/style.ts";
 import { table } from "../../text/table.ts";
 import { cpuPicture } from "../../text/tables/cpus.ts";
+import { type LibraryMachine, libraryMachine, machineNames, meantMachine } from "../inputs/machine-library.ts";
 import { EXIT, type Form, fault, type Outcome, printData, printText, type Terminal } from "../terminal.ts";
-import { type LibraryMachine, libraryMachine, machineNames, meantMachine } from "./machine-library.ts";
 
 /** The library as a list; of one machine its picture, or in a data form what `--machine` takes. */
 export function showMachines(name: string | undefined, output: Form, terminal: Terminal): Outcome {

@@ -55,7 +55,7 @@ function writeAll(tree: readonly TreeCommand[], dir: string, terminal: Cli["term
 const pageName = ({ path }: Pick<TreeCommand, "path">): string => ["nodewise", ...path].join("-");
 
 /** The page of a command in roff (man(7)), of the texts that its help shows. */
-export function manPage(one: TreeCommand): string {
+function manPage(one: TreeCommand): string {
   const { command, help, summary, commands, path } = one;
   const name = pageName(one);
   const [first = ""] = summary.split(/\.(?:\s|$)/);

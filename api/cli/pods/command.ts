@@ -1,6 +1,6 @@
 import { type Command, Option } from "commander";
 import { type Cli, examples, finish, outputOption, sourceOptions, watchOption } from "../cli.ts";
-import { type PodsFlags, SORTS, type TopFlags } from "./read-status.ts";
+import { type PodsFlags, SORTS, type TopFlags } from "./options.ts";
 
 const EXIT_CODES = `
 Exit codes:

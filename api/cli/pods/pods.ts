@@ -17,11 +17,11 @@ import { healthTexts } from "../../text/tables/devices.ts";
 import { durationText } from "../../text/time-text.ts";
 import { driftTable } from "../actuator/pass-text.ts";
 import type { Cli } from "../cli.ts";
+import { headText, type StatusRead, showOften, statusSource } from "../inputs/daemon-status.ts";
 import { EXIT, type Fault, type Form, fault, type Outcome, printData, printText, type Terminal } from "../terminal.ts";
+import type { PodsFlags } from "./options.ts";
 import { ageText, endText, noteOf, phaseColor, phaseText, podsText } from "./pods-table.ts";
-import { headText, type PodsFlags, type StatusRead, statusSource } from "./read-status.ts";
 import { milliText, pressureText, throttledText } from "./top.ts";
-import { showOften } from "./watch.ts";
 
 /** Everything of one pod. */
 export function podText(pod: PodRow, { at, events }: NodeStatus, terminal: Terminal): string {

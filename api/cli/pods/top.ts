@@ -6,10 +6,10 @@ import { amountText, humanBytes } from "../../text/size.ts";
 import { type Color, type Paint, printable } from "../../text/style.ts";
 import { type Cell, table } from "../../text/table.ts";
 import type { Cli } from "../cli.ts";
+import { headText, showOften, statusSource } from "../inputs/daemon-status.ts";
 import { type Outcome, printData, printText, type Terminal } from "../terminal.ts";
+import type { Sort, TopFlags } from "./options.ts";
 import { byName, phaseColor, phaseText } from "./pods-table.ts";
-import { headText, type Sort, statusSource, type TopFlags } from "./read-status.ts";
-import { showOften } from "./watch.ts";
 
 const WIDTH = 16;
 const [USED, FREE, REQUEST] = ["█", "·", "╎"] as const;

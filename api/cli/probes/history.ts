@@ -4,7 +4,7 @@ import { many } from "../../text/sentences/words.ts";
 import { type Color, clip, printable } from "../../text/style.ts";
 import { type Row, table } from "../../text/table.ts";
 import type { Cli } from "../cli.ts";
-import { printHistory, stateDirectory } from "../pods/read-status.ts";
+import { printHistory, stateDirectory } from "../inputs/daemon-status.ts";
 import type { Outcome, Terminal } from "../terminal.ts";
 import type { ProbeHistoryFlags } from "./probes.ts";
 

@@ -6,7 +6,7 @@ import { ok } from "../../model/result.ts";
 import { listed } from "../../text/sentences/words.ts";
 import { printable } from "../../text/style.ts";
 import type { Cli } from "../cli.ts";
-import { stateDirectory } from "../pods/read-status.ts";
+import { stateDirectory } from "../inputs/daemon-status.ts";
 import { EXIT, fault, type Outcome } from "../terminal.ts";
 import type { ProbeOutcomesFlags } from "./probes.ts";
 

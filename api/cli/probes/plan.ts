@@ -17,7 +17,7 @@ import { ok, type Result } from "../../model/result.ts";
 import { many } from "../../text/sentences/words.ts";
 import { table } from "../../text/table.ts";
 import type { Cli } from "../cli.ts";
-import { statusSource } from "../pods/read-status.ts";
+import { statusSource } from "../inputs/daemon-status.ts";
 import { EXIT, type Fault, fault, type Outcome, printData, printText, type Terminal } from "../terminal.ts";
 import type { ProbePlanFlags } from "./probes.ts";
 import { NOTHING_PROBED } from "./probes.ts";

@@ -5,8 +5,7 @@ import { type Color, clip, printable } from "../../text/style.ts";
 import { type Cell, table } from "../../text/table.ts";
 import { durationText } from "../../text/time-text.ts";
 import type { Cli } from "../cli.ts";
-import { headText, type SourceFlags, statusSource } from "../pods/read-status.ts";
-import { showOften } from "../pods/watch.ts";
+import { headText, type SourceFlags, showOften, statusSource } from "../inputs/daemon-status.ts";
 import { type Form, type Outcome, printData, printText, type Terminal } from "../terminal.ts";
 
 const COLOR: Readonly<Record<NonNullable<ProbeRow["result"]>, Color>> = {

@@ -3,7 +3,7 @@ import { ok, type Result } from "../../model/result.ts";
 import type { Change } from "../../service/replay/parsed.ts";
 import type { ReplayAnswer } from "../../service/replay/replay-answer.ts";
 import { MAX_REPLAYED } from "../../service/replay/replay-page.ts";
-import { posterOf, timeText } from "../history/history-api.ts";
+import { posterOf, timeText } from "../inputs/history-api.ts";
 import type { Fault } from "../terminal.ts";
 
 export interface ReplayRequest {

@@ -4,7 +4,7 @@ import { sha256 } from "../../server/digest.ts";
 import { replayAnswer } from "../../service/replay/replay-answer.ts";
 import { historyReplayer, LONG_RUN_LENGTH } from "../../service/replay/replay-one.ts";
 import { MAX_REPLAYED } from "../../service/replay/replay-page.ts";
-import { checkNode, storeFault } from "../history/open-history.ts";
+import { checkNode, storeFault } from "../inputs/open-history.ts";
 import { EXIT, type Fault, fault } from "../terminal.ts";
 import type { ReplayPages, ReplayRequest } from "./replay-api.ts";
 

@@ -1,7 +1,7 @@
 import { openPodRuntime } from "../../../actuator/containerd/pods.ts";
 import type { PodRuntime } from "../../../actuator/containerd/port.ts";
+import { DEFAULT_STATUS_LISTEN, hostText, parseListen } from "../../../actuator/core/addresses.ts";
 import type { ActuatorConfig } from "../../../actuator/core/config.ts";
-import { DEFAULT_STATUS_LISTEN, hostText, parseListen } from "../../../actuator/core/listen.ts";
 import { type ForeignSandbox, foreignSandboxes, runningIn } from "../../../actuator/lifecycle/foreign-sandbox.ts";
 import { machineFiles } from "../../../actuator/machine/files.ts";
 import { type KubeletProcess, type KubeletTraces, kubeletsOn } from "../../../actuator/machine/kubelets.ts";
@@ -28,7 +28,7 @@ import { table } from "../../text/table.ts";
 import { durationText } from "../../text/time-text.ts";
 import { configOf } from "../actuator/settings.ts";
 import type { Cli } from "../cli.ts";
-import { statusSource } from "../pods/read-status.ts";
+import { statusSource } from "../inputs/daemon-status.ts";
 import {
   EXIT,
   type Fault,

@@ -100,7 +100,7 @@ export interface CaseFileFault {
   readonly name: string | null;
 }
 /** The cases that were read, and what is wrong with the others. */
-export interface ReadCases {
+interface ReadCases {
   readonly cases: readonly Case[];
   readonly faults: readonly CaseFileFault[];
   /** Files of folders that hold no case, and that no case is given. */

@@ -1,5 +1,5 @@
 import { type Command, InvalidArgumentError, Option } from "commander";
-import { isScope } from "../../http/auth/token.ts";
+import { isScope } from "../../http/auth/tokens.ts";
 import { nodeName } from "../../model/fields.ts";
 import { SCOPES, type Scope } from "../../ports.ts";
 import { databaseOption, dataDirOption, passwordFileOption } from "../api-options.ts";

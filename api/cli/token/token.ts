@@ -1,13 +1,14 @@
 import type { TokenRow } from "../../../db/rows.ts";
 import { tokenSql } from "../../../db/sql/tokens.ts";
-import { newToken, webSha256 } from "../../http/auth/token.ts";
 import {
   type CreatedToken,
   createToken,
   freshToken,
   listTokens,
+  newToken,
   openToEveryone,
   revokeToken,
+  webSha256,
 } from "../../http/auth/tokens.ts";
 import { ok } from "../../model/result.ts";
 import type { Scope } from "../../ports.ts";
@@ -16,7 +17,7 @@ import { printable } from "../../text/style.ts";
 import { table } from "../../text/table.ts";
 import { storeSetting } from "../api-options.ts";
 import type { Cli } from "../cli.ts";
-import { storeFault, withHistory } from "../history/open-history.ts";
+import { storeFault, withHistory } from "../inputs/open-history.ts";
 import { EXIT, type Form, fault, type Outcome, printData, printText } from "../terminal.ts";
 
 export interface TokenFlags {

@@ -7,7 +7,7 @@ import { MAX_REPLAYED } from "../../service/replay/replay-page.ts";
 import { subjectOf, versionBefore } from "../../service/upgrade/asked.ts";
 import { upgradePages } from "../../service/upgrade/upgrade-page.ts";
 import { upgradeReport } from "../../service/upgrade/upgrade-report.ts";
-import { checkNode, storeFault } from "../history/open-history.ts";
+import { checkNode, storeFault } from "../inputs/open-history.ts";
 import { EXIT, fault } from "../terminal.ts";
 import { isOfConfiguration, MAX_NODES, type UpgradeRequest, type UpgradeSource } from "./upgrade-source.ts";
 

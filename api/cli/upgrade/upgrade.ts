@@ -10,7 +10,7 @@ import { placed, upgradeReport } from "../../service/upgrade/upgrade-report.ts";
 import { storeSetting } from "../api-options.ts";
 import type { Cli } from "../cli.ts";
 import { asksCluster, type ClusterFlags, withoutEnv } from "../cluster-options.ts";
-import { timesOf, tokenOf } from "../history/source.ts";
+import { timesOf, tokenOf } from "../inputs/history-source.ts";
 import { besideOf, type LintFiles, type LintNode, placesOf, readLintFiles } from "../lint/lint-input.ts";
 import { progressOn } from "../replay/progress.ts";
 import { EXIT, type Fault, fault, type Outcome, stopFlag, warnAll } from "../terminal.ts";
@@ -137,7 +137,7 @@ async function withSource(
   const { api } = given;
   if (api === undefined) {
     const [{ withHistory }, { sourceOfStore }] = await Promise.all([
-      import("../history/open-history.ts"),
+      import("../inputs/open-history.ts"),
       import("./upgrade-store.ts"),
     ]);
     return withHistory(storeSetting(given, cli), false, (store) => work(sourceOfStore(store, request)));

@@ -3,8 +3,8 @@ import packageJson from "../../../package.json" with { type: "json" };
 import { ok } from "../../model/result.ts";
 import { PROFILES } from "../../profiles/index.ts";
 import { type Cli, examples, finish, outputOption } from "../cli.ts";
+import { policyVersions, VERSION_LINE } from "../program.ts";
 import { EXIT, type Form, type Outcome, printData } from "../terminal.ts";
-import { policyVersions, VERSION_LINE } from "../version-line.ts";
 
 export function addVersion(program: Command, cli: Cli): void {
   const command = program

@@ -12,7 +12,7 @@ import { EXIT, type Fault, fault } from "../terminal.ts";
 export interface ClusterWhyFlags extends ClusterFlags {
   readonly allNamespaces?: boolean;
 }
-export interface ClusterEvidence {
+interface ClusterEvidence {
   readonly documents: readonly WhyDocument[];
   /** `NAMESPACE/NAME`; null: every pod is asked about. */
   readonly pod: string | null;

@@ -3,8 +3,8 @@ import { namespacedName } from "../../model/forms.ts";
 import { ok, type Result } from "../../model/result.ts";
 import { isCalm, type Story } from "../../model/why.ts";
 import type { WhyDocument } from "../../service/why/evidence.ts";
+import { WORKLOADS, type Workload } from "../../service/why/find-pod.ts";
 import { type WhyAnswer, type WhyAsked, type WhyFailure, whyOf, whyOfHistory } from "../../service/why/history.ts";
-import type { Workload } from "../../service/why/workload.ts";
 import { many, namesText } from "../../text/sentences/words.ts";
 import { shellWord } from "../../text/shell-word.ts";
 import { printable } from "../../text/style.ts";
@@ -12,11 +12,10 @@ import { storyListText, storyText } from "../../text/why.ts";
 import { storeSetting } from "../api-options.ts";
 import type { Cli } from "../cli.ts";
 import { asksCluster } from "../cluster-options.ts";
-import { tokenOf } from "../history/source.ts";
+import { tokenOf } from "../inputs/history-source.ts";
 import { readDocuments } from "../inputs/read.ts";
 import { READ_ONCE, readsOnce } from "../inputs/snapshot.ts";
 import { EXIT, type Fault, type Form, fault, type Outcome, printData, printText } from "../terminal.ts";
-import { type Asked, askedIn } from "./asked.ts";
 import type { ClusterWhyFlags } from "./why-cluster.ts";
 
 export interface WhyFlags extends ClusterWhyFlags {
@@ -75,7 +74,7 @@ export async function why(
       `a history does not keep of which ${workload.kind} a pod is: name the pod; \`nodewise why\` without one lists those that have a story`,
     );
   if (given.api !== undefined) return ofApi(given.api, asked, documents.value, given, cli);
-  const { checkNode, hasHistory, withHistory } = await import("../history/open-history.ts");
+  const { checkNode, hasHistory, withHistory } = await import("../inputs/open-history.ts");
   const setting = storeSetting(given, cli);
   if (!setting.ok) return setting;
   if (!isOfHistory && given.dataDir === undefined && !hasHistory(setting.value))
@@ -160,7 +159,7 @@ async function ofApi(
   const token = await tokenOf(given, cli);
   if (!token.ok) return token;
   // without the history's drivers, as a client needs none
-  const { posterOf } = await import("../history/history-api.ts");
+  const { posterOf } = await import("../inputs/history-api.ts");
   const post = posterOf(url, token.value);
   if (!post.ok) return post;
   const answer = await post.value<WhyAnswer>("v1/why", { ...asked, ...(documents.length === 0 ? {} : { documents }) });
@@ -219,4 +218,48 @@ function print(answer: Result<WhyAnswer, WhyFailure>, given: WhyFlags, cli: Cli)
   else if (list !== null) printText(terminal, storyListText(list, terminal));
   const isWell = story === null ? list?.stories.length === 0 : story.findings.every(isCalm);
   return ok(isWell ? EXIT.ok : EXIT.negative);
+}
+
+/** Whom a story is asked of; both null: of all pods. */
+interface Asked {
+  /** NAME, NAMESPACE/NAME or a uid. */
+  readonly pod: string | null;
+  readonly workload: Workload | null;
+}
+
+const POD: readonly string[] = ["po", "pod", "pods"];
+/** Types of which users ask, and what answers instead. */
+const OTHERS: Readonly<Record<string, string>> = {
+  no: "`nodewise decide eviction --node NAME` tells of a node, `nodewise why -A` of all pods",
+  svc: "`kubectl get pods -l SELECTOR` lists those behind a service",
+};
+const SAME: Readonly<Record<string, string>> = { node: "no", nodes: "no", service: "svc", services: "svc" };
+
+/** As kubectl takes it: `POD`, `pod POD`, `pod/POD`, `deploy/NAME`, `deployment.apps/NAME`. Errors: more than one, or of another type. */
+function askedIn(words: readonly string[]): Result<Asked, Fault> {
+  const [first = "", second] = words;
+  if (words.length === 0 || (words.length === 1 && POD.includes(first))) return ok({ pod: null, workload: null });
+  const isTyped = second !== undefined && !first.includes("/") && typeOf(first) !== undefined;
+  const text = isTyped ? `${first}/${second}` : first;
+  if (words.length > (isTyped ? 2 : 1))
+    return fault(EXIT.badInput, `${words.join(" ")}: ask for one pod, or give none for all that have a story`);
+  const parts = text.split("/");
+  const [type = "", name = ""] = parts;
+  const known = parts.length > 1 ? typeOf(type) : undefined;
+  if (parts.length > 2 || parts.includes("")) {
+    const form = known === undefined ? "NAME or NAMESPACE/NAME" : `${type}/NAME`;
+    return fault(EXIT.badInput, `\`${text}\` is no pod's name: give it as ${form}`);
+  }
+  if (known === undefined) return ok({ pod: text, workload: null });
+  if (known === "pod") return ok({ pod: name, workload: null });
+  if (known in OTHERS) return fault(EXIT.badInput, `${text}: stories are of pods: ${OTHERS[known]}`);
+  return ok({ pod: null, workload: { kind: known as Workload["kind"], name } });
+}
+
+/** `pod`, a kind of workload or one of `OTHERS`; undefined: a word that is no type, such as a namespace. */
+function typeOf(word: string): string | undefined {
+  const short = word.toLowerCase().replace(/\.(?:v1\.)?(?:apps|batch)$/, "");
+  if (POD.includes(short)) return "pod";
+  const kind = Object.entries(WORKLOADS).find(([, names]) => (names as readonly string[]).includes(short))?.[0];
+  return kind ?? (short in OTHERS ? short : SAME[short]);
 }

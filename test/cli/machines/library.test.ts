@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { libraryMachine, machineNames } from "../../../api/cli/machines/machine-library.ts";
+import { libraryMachine, machineNames } from "../../../api/cli/inputs/machine-library.ts";
 import { startMemory } from "../../../api/decide/memory/start.ts";
 import { topologyPolicy } from "../../../api/decide/topology/policy.ts";
 import { expandLayout, type MachineLayout } from "../../../api/machines/layout.ts";

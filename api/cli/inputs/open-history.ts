@@ -7,7 +7,7 @@ import { removalOf, summaryOf } from "../../http/removals.ts";
 import { ok, type Result } from "../../model/result.ts";
 import { headOf } from "../../service/decision-head.ts";
 import { EXIT, type Fault, fault, type Outcome } from "../terminal.ts";
-import { firstOf, type Listed, type RemovalSource } from "./source.ts";
+import { firstOf, type Listed, type RemovalSource } from "./history-source.ts";
 
 /** Connections that a command needs: it reads one thing after the other. */
 const FEW = 2;

@@ -5,7 +5,7 @@ import { apiCertificateFault } from "../../model/certificate-fault.ts";
 import { err, ok, type Result } from "../../model/result.ts";
 import type { ProblemCode } from "../../service/problem.ts";
 import { EXIT, type Fault, fault } from "../terminal.ts";
-import { firstOf, type Listed, type RemovalSource, type Summary } from "./source.ts";
+import { firstOf, type Listed, type RemovalSource, type Summary } from "./history-source.ts";
 
 const TIMEOUT_MS = 30_000;
 
@@ -63,8 +63,8 @@ export function addressOf(url: string): Result<URL, Fault> {
 }
 
 type Query = Readonly<Record<string, string | undefined>>;
-export type Get = <T>(path: string, query: Query) => Promise<Result<T, Fault>>;
-export type Post = <T>(path: string, body: object) => Promise<Result<T, Fault>>;
+type Get = <T>(path: string, query: Query) => Promise<Result<T, Fault>>;
+type Post = <T>(path: string, body: object) => Promise<Result<T, Fault>>;
 
 const pathOf = (node: string): string => `v1/nodes/${encodeURIComponent(node)}`;
 
