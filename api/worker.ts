@@ -8,7 +8,7 @@ import {
   slicesWithin,
 } from "../db/open/worker.ts";
 import { createApp } from "./app.ts";
-import { webSha256 } from "./http/auth/token.ts";
+import { webSha256 } from "./http/auth/tokens.ts";
 import { webBytes } from "./http/body.ts";
 import { perObject } from "./model/cache.ts";
 import { LIMITS } from "./model/limits.ts";

@@ -213,6 +213,15 @@ describe("who may import whom", () => {
   test("no circle of files, type imports included", () => {
     expect(circles(sources, importsOf)).toEqual([]);
   });
+  test("no circle of folders; one that holds another may join it with what it needs", () => {
+    const isWithin = (one: string, other: string): boolean => `${one}/`.startsWith(`${other}/`);
+    const imports = Map.groupBy(sources, (file) => dirname(file));
+    const foldersOf = (folder: string): string[] =>
+      [...new Set((imports.get(folder) ?? []).flatMap(importsOf).filter(isPath).map(dirname))].filter(
+        (other) => !isWithin(folder, other) && !isWithin(other, folder),
+      );
+    expect(circles([...imports.keys()], foldersOf)).toEqual([]);
+  });
   test("a circle is found, and what leads to it or away from it is not of it", () => {
     const imports: Readonly<Record<string, readonly string[]>> = { a: ["b"], b: ["c"], c: ["d"], d: ["b", "e"], e: [] };
     expect(circles(Object.keys(imports), (file) => imports[file] ?? [])).toEqual(["b", "c", "d"]);

@@ -9,7 +9,7 @@ const BEGINNING = /^[0-9a-f]{8,31}$/;
 const FEW = 4;
 
 /** One decision, or why there is not one: no id begins so, or several do. */
-export type FoundDecision =
+type FoundDecision =
   | { readonly row: DecisionRow }
   | { readonly row: null /** Empty: there is none. */; readonly ids: readonly string[] };
 

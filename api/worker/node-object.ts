@@ -12,7 +12,7 @@ import {
 } from "../../db/open/worker.ts";
 import type { Place, StreamedDecision, StreamFailure } from "../../db/rows.ts";
 import type { DecisionFilter, ExportedRows, ExportFilter, Store } from "../../db/store.ts";
-import { webSha256 } from "../http/auth/token.ts";
+import { webSha256 } from "../http/auth/tokens.ts";
 import { nodeTurns, takeTurn } from "../http/turns.ts";
 import type { Result } from "../model/result.ts";
 import { epochMs } from "../model/units.ts";

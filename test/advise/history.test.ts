@@ -1,6 +1,5 @@
 import { expect, onTestFinished, test } from "vitest";
-import { adviseNode } from "../../api/service/advise/advise-node.ts";
-import { measuredHistory } from "../../api/service/advise/history.ts";
+import { adviseNode, measuredHistory } from "../../api/service/advise/advise-node.ts";
 import { openNode } from "../../db/sqlite/node/open.ts";
 import { decisionRow, snapshotRow, T0, value } from "../contract/store-rows.ts";
 import { HOUR, measuredSnapshot, START } from "../kit/summary.ts";

@@ -3,7 +3,7 @@ import { hash } from "node:crypto";
 import { once } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, onTestFinished, test, vi } from "vitest";
-import { newToken } from "../../api/http/auth/token.ts";
+import { newToken } from "../../api/http/auth/tokens.ts";
 import { LAUNCHER } from "../cli/run.ts";
 import { exampleSnapshot } from "../contract/api-subject.ts";
 import { noPostgres, PASSWORD, PostgresServer } from "../kit/postgres.ts";

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test } from "vitest";
-import { libraryMachine } from "../../api/cli/machines/machine-library.ts";
+import { libraryMachine } from "../../api/cli/inputs/machine-library.ts";
 import { decideKind } from "../../api/decide/kinds/index.ts";
 import type { LintFinding } from "../../api/decide/lint/finding.ts";
 import { lintConfiguration } from "../../api/decide/lint/lint.ts";

@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { hash } from "node:crypto";
 import { once } from "node:events";
 import { expect, onTestFinished } from "vitest";
-import { newToken } from "../../api/http/auth/token.ts";
+import { newToken } from "../../api/http/auth/tokens.ts";
 import { openPostgres } from "../../db/postgres/open.ts";
 import type { Store } from "../../db/store.ts";
 import { LAUNCHER } from "../cli/run.ts";

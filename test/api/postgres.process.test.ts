@@ -1,5 +1,5 @@
 import { describe, expect, onTestFinished, test } from "vitest";
-import { newToken } from "../../api/http/auth/token.ts";
+import { newToken } from "../../api/http/auth/tokens.ts";
 import { exampleSnapshot } from "../contract/api-subject.ts";
 import { value } from "../contract/store-rows.ts";
 import { noPostgres, PostgresServer } from "../kit/postgres.ts";

@@ -5,7 +5,7 @@ import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout } from "node:timers/promises";
-import { newToken, webSha256 } from "../../api/http/auth/token.ts";
+import { newToken, webSha256 } from "../../api/http/auth/tokens.ts";
 import { freePort } from "../e2e/pods/port.ts";
 import { realSnapshot } from "../kit/real-node.ts";
 import { wrangler } from "../ui/worker-dev.ts";

@@ -213,7 +213,7 @@ test("a node's token sees its own decisions only", async () => {
   const { app, store } = appOver({});
   const mine = decisionRow({ node: "mine", kind: "cpus" });
   value(await store.record({ decision: mine }));
-  const { newToken, webSha256 } = await import("../../api/http/auth/token.ts");
+  const { newToken, webSha256 } = await import("../../api/http/auth/tokens.ts");
   const token = newToken();
   value(
     await store.createToken({

@@ -1,8 +1,7 @@
 import { expect, test } from "vitest";
+import { lane, stackBar } from "../../api/ui/draw/bars.ts";
 import { cellGrid, ownerMark } from "../../api/ui/draw/cell-grid.ts";
-import { lane } from "../../api/ui/draw/lane.ts";
 import { jsonBlock, plot } from "../../api/ui/draw/plot.ts";
-import { stackBar } from "../../api/ui/draw/stack-bar.ts";
 
 const numbers = (html: unknown, attribute: string): readonly number[] =>
   [...String(html).matchAll(new RegExp(`\\s${attribute}="(-?[\\d.]+)"`, "g"))].map((m) => Number(m[1]));

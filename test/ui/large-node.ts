@@ -1,4 +1,4 @@
-import { libraryMachine } from "../../api/cli/machines/machine-library.ts";
+import { libraryMachine } from "../../api/cli/inputs/machine-library.ts";
 import { writeCpuState } from "../../api/decide/cpus/checkpoint.ts";
 import { writeCheckpoint } from "../../api/decide/devices/checkpoint.ts";
 import { EMPTY_STATE, machineMemory } from "../../api/decide/memory/machine-memory.ts";

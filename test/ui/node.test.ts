@@ -1,6 +1,6 @@
 import { gzipSync } from "node:zlib";
 import { describe, expect, test } from "vitest";
-import { libraryMachine } from "../../api/cli/machines/machine-library.ts";
+import { libraryMachine } from "../../api/cli/inputs/machine-library.ts";
 import { createToken } from "../../api/http/auth/tokens.ts";
 import type { CgroupsDecision } from "../../api/model/cgroups.ts";
 import { decisionRow, resultRow, value } from "../contract/store-rows.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { libraryMachine, machineNames } from "../../api/cli/machines/machine-library.ts";
+import { libraryMachine, machineNames } from "../../api/cli/inputs/machine-library.ts";
 import { lineDiff } from "../../api/ui/draw/text-diff.ts";
 import { MACHINES, machineNamed } from "../../api/ui/what-if/fields.ts";
 import { NO_POD, NOTHING, recognise } from "../../api/ui/what-if/posted-documents.ts";

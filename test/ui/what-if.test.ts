@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { newToken, webSha256 } from "../../api/http/auth/token.ts";
+import { newToken, webSha256 } from "../../api/http/auth/tokens.ts";
 import { appOver } from "../api/serving.ts";
 import { value } from "../contract/store-rows.ts";
 import { captured, capturedNode, capturedText } from "../kit/real-node.ts";

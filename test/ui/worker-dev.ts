@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
-import { newToken, webSha256 } from "../../api/http/auth/token.ts";
+import { newToken, webSha256 } from "../../api/http/auth/tokens.ts";
 
 const ROOT = resolve(import.meta.dirname, "../..");
 const WRANGLER = join(createRequire(import.meta.url).resolve("wrangler/package.json"), "../bin/wrangler.js");

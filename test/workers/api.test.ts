@@ -1,7 +1,7 @@
 import { applyD1Migrations, env, SELF } from "cloudflare:test";
 import type { D1PreparedStatement } from "@cloudflare/workers-types";
 import { beforeAll, expect, test, vi } from "vitest";
-import { newToken, webSha256 } from "../../api/http/auth/token.ts";
+import { newToken, webSha256 } from "../../api/http/auth/tokens.ts";
 import { DEFAULT_RETENTION } from "../../api/retention.ts";
 import worker from "../../api/worker.ts";
 import { openD1 } from "../../db/sqlite/d1/open.ts";

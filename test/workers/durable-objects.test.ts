@@ -1,13 +1,13 @@
 import { applyD1Migrations, env, evictDurableObject, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import type { D1PreparedStatement } from "@cloudflare/workers-types";
 import { beforeAll, expect, test } from "vitest";
-import { newToken, webSha256 } from "../../api/http/auth/token.ts";
+import { newToken, webSha256 } from "../../api/http/auth/tokens.ts";
 import { placeOf } from "../../api/service/canonical.ts";
 import { NodeObject } from "../../api/worker/node-object.ts";
 import worker from "../../api/worker.ts";
 import { openStore, rollUp } from "../../db/open/worker.ts";
 import { openD1 } from "../../db/sqlite/d1/open.ts";
-import { MIGRATIONS } from "../../db/sqlite/durable/migrations.ts";
+import { MIGRATIONS } from "../../db/sqlite/durable/open.ts";
 import type { ExportedRows } from "../../db/store.ts";
 import { type ApiSubject, exampleSnapshot, problemOf } from "../contract/api-subject.ts";
 import { decisionRow, snapshotRow, value } from "../contract/store-rows.ts";

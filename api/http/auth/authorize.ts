@@ -5,7 +5,7 @@ import type { EpochMs } from "../../model/units.ts";
 import { type AuthSettings, type Caller, SCOPES, type Scope } from "../../ports.ts";
 import { historyProblem, type Problem, problem } from "../../service/problem.ts";
 import { isOpen, renewed, type Session, type SessionCookie, sessionsIn } from "./session.ts";
-import { parseToken, sameDigest } from "./token.ts";
+import { parseToken, sameDigest } from "./tokens.ts";
 
 export const ANONYMOUS: Caller = { id: "anonymous", scopes: SCOPES, node: null };
 /** The program that the app runs in. */

@@ -1,13 +1,17 @@
 import type { StoreFailure } from "../../../db/failure.ts";
+import type { DecisionHead } from "../../../db/rows.ts";
 import type { Store } from "../../../db/store.ts";
 import type { ReservesAdvice } from "../../model/advice.ts";
 import { decodeSnapshot } from "../../model/decode.ts";
 import { DAY_MS } from "../../model/duration.ts";
 import type { InputIssue } from "../../model/input-issue.ts";
 import { ok, type Result } from "../../model/result.ts";
+import type { Snapshot } from "../../model/snapshot.ts";
 import { profileIn } from "../../profiles/index.ts";
 import { postedSnapshot } from "../replay/parsed.ts";
-import { type MeasuredStore, measuredHistory, type Span } from "./history.ts";
+import { partsReader } from "../replay/snapshot-parts.ts";
+import { nextTurn } from "../turns.ts";
+import { type Measurement, measurementIn } from "./measurement.ts";
 import { adviseReserves, USUAL_MARGIN_PERCENT, USUAL_PERCENTILE } from "./reserves.ts";
 
 /** The question about a node of the history. */
@@ -71,4 +75,156 @@ export async function adviseNode(
   const profile = profileIn(snapshot.value);
   const question = { ...measured.value, snapshot: snapshot.value, profile, percentile, marginPercent };
   return ok(adviseReserves(question));
+}
+
+/** Times of decisions, half-open, in milliseconds since the epoch. */
+interface Span {
+  readonly sinceMs: number;
+  readonly untilMs: number;
+}
+interface MeasuredHistory {
+  readonly measurements: readonly Measurement[];
+  /** Snapshots that were read and have no stats of their node. */
+  readonly withoutStats: number;
+  /** Milliseconds that the measurements are apart at least, though there are more; null: all there are were read. */
+  readonly everyMs: number | null;
+}
+type MeasuredStore = Pick<Store, "listDecisions" | "streamDecisions" | "getSnapshot" | "getSnapshotPieces">;
+
+/** Characters of what a node's snapshots share that are kept decoded. */
+const KEPT_LENGTH = 2 * 1024 * 1024;
+/** Reading holds up everyone else on the thread, so it pauses this often. */
+const TURN_MS = 5;
+
+/**
+ * What the snapshots behind a node's decisions measured, newest first and evenly over the time, at most `most`: a percentile is one of the
+ * time then, and not of the moments at which something was decided. Errors: those of the history.
+ */
+export async function measuredHistory(
+  store: MeasuredStore,
+  node: string,
+  span: Span,
+  most: number,
+): Promise<Result<MeasuredHistory, StoreFailure>> {
+  const oldest = await oldestIn(store, { node, ...span });
+  if (!oldest.ok) return oldest;
+  const measurements: Measurement[] = [];
+  if (oldest.value === null) return ok({ measurements, withoutStats: 0, everyMs: null });
+  const read = snapshotReader(store);
+  const walk = new EvenWalk(store, node, span);
+  let withoutStats = 0;
+  let turn = performance.now();
+  for (let count = 0; count < most; count++) {
+    const id = await walk.next(oldest.value, most);
+    if (!id.ok) return id;
+    if (id.value === null) break;
+    const snapshot = await read(id.value);
+    if (!snapshot.ok) return snapshot;
+    const measured = snapshot.value === null ? null : measurementIn(snapshot.value);
+    if (measured !== null) measurements.push(measured);
+    else withoutStats++;
+    if (performance.now() - turn < TURN_MS) continue;
+    await nextTurn();
+    turn = performance.now();
+  }
+  return ok({ measurements, withoutStats, everyMs: walk.skipped ? walk.everyMs : null });
+}
+
+/** Decisions that are looked at together: those of one pass on one snapshot, and more. */
+const HEADS = 32;
+
+/** A time at which a node was decided about, and the snapshot of then. */
+interface Made {
+  readonly atMs: number;
+  readonly snapshotId: string | null;
+}
+/** When a decision was made: the last time and the first, whose snapshots are kept. */
+const madeAt = ({ decidedAtMs, snapshotId, series }: DecisionHead): readonly Made[] => [
+  ...(series === undefined ? [] : [{ atMs: series.lastAtMs, snapshotId: series.lastSnapshotId }]),
+  { atMs: decidedAtMs, snapshotId },
+];
+
+/** From decision to decision, back in time, each at least so long before the last that the walk ends within a number of steps. */
+class EvenWalk {
+  readonly #store: MeasuredStore;
+  readonly #node: string;
+  readonly #span: Span;
+  #last: Made | null = null;
+  everyMs = 1;
+  /** A snapshot between two steps was passed over. */
+  skipped = false;
+
+  constructor(store: MeasuredStore, node: string, span: Span) {
+    this.#store = store;
+    this.#node = node;
+    this.#span = span;
+  }
+
+  /** The id of the next snapshot; null: there is none any more. */
+  async next(oldestMs: number, most: number): Promise<Result<string | null, StoreFailure>> {
+    while (true) {
+      const last = this.#last;
+      const made = await this.#madeBefore(last?.atMs ?? this.#span.untilMs);
+      if (!made.ok) return made;
+      let [next] = made.value;
+      if (last === null) this.everyMs = Math.max(1, Math.ceil(((next?.atMs ?? oldestMs) - oldestMs) / most));
+      else {
+        const farMs = last.atMs - this.everyMs;
+        const near = made.value.filter(({ atMs }) => atMs > farMs);
+        this.skipped ||= near.some(({ snapshotId }) => snapshotId !== last.snapshotId);
+        next = made.value[near.length];
+        if (next === undefined && near.length > 0) {
+          const far = await this.#madeBefore(farMs + 1);
+          if (!far.ok) return far;
+          [next] = far.value;
+        }
+      }
+      if (next === undefined) return ok(null);
+      const { snapshotId } = next;
+      this.#last = next;
+      if (snapshotId !== null && snapshotId !== last?.snapshotId) return ok(snapshotId);
+    }
+  }
+
+  /** When the newest decisions before a time were made, newest first. */
+  async #madeBefore(untilMs: number): Promise<Result<readonly Made[], StoreFailure>> {
+    const page = await this.#store.listDecisions({ node: this.#node, ...this.#span, untilMs, limit: HEADS });
+    if (!page.ok) return page;
+    const isWithin = ({ atMs }: Made): boolean => atMs >= this.#span.sinceMs && atMs < untilMs;
+    const within = page.value.items.flatMap(madeAt).filter(isWithin);
+    return ok(within.toSorted((a, b) => b.atMs - a.atMs));
+  }
+}
+
+/** When the first decision was made within a span; null: there is none. */
+async function oldestIn(
+  store: MeasuredStore,
+  filter: Span & { readonly node: string },
+): Promise<Result<number | null, StoreFailure>> {
+  for await (const row of store.streamDecisions(filter)) {
+    const head = row.ok ? row.value : row.error.row;
+    if (head !== undefined) return ok(Math.max(head.decidedAtMs, filter.sinceMs));
+    if (!row.ok) return row;
+  }
+  return ok(null);
+}
+
+/** Reads one snapshot after the other; what they share is decoded once. Null: it is no longer stored, or this version cannot read it. */
+function snapshotReader(store: MeasuredStore): (id: string) => Promise<Result<Snapshot | null, StoreFailure>> {
+  const partsOf = partsReader(KEPT_LENGTH);
+  return async (id) => {
+    const pieces = await store.getSnapshotPieces(id);
+    if (!pieces.ok) return pieces;
+    if (pieces.value === null) return ok(null);
+    const parts = await partsOf(pieces.value.pieces);
+    if (!parts.ok) return parts;
+    if (parts.value !== null) return ok(parts.value.decoded);
+    const stored = await store.getSnapshot(id);
+    if (!stored.ok) return stored;
+    const posted = stored.value === null ? null : postedSnapshot(stored.value);
+    if (posted === null) return ok(null);
+    if (!posted.ok) return posted;
+    const decoded = decodeSnapshot(posted.value);
+    return ok(decoded.ok ? decoded.value : null);
+  };
 }

@@ -7,7 +7,7 @@ import { fieldsOf, isObject } from "../../model/own.ts";
 import { ok, type Result } from "../../model/result.ts";
 import { type ProfileNote, profileOf, recordedNote } from "../../profiles/index.ts";
 import type { Profile } from "../../profiles/profile.ts";
-import { membersOf, ownConfiguration } from "../upgrade/configuration.ts";
+import { membersOf, ownConfiguration } from "../own-configuration.ts";
 
 /** JSON text of the history -> value. Errors: what is none is `corrupt`; `what` names its row. */
 export function parsed(what: string, text: string): Result<unknown, StoreFailure> {

@@ -5,7 +5,7 @@ import { err, ok, type Result } from "../../model/result.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
 import { type ChosenProfile, chooseProfileFor } from "../../profiles/index.ts";
 import { configurationOfAnother } from "../../profiles/unknown-fields.ts";
-import { isWrapped } from "./configuration.ts";
+import { isWrapped } from "../own-configuration.ts";
 
 /** The version that a node comes from: its own, else as named; the nearest where that is not known here. Errors: nobody tells one. */
 export function versionBefore(

@@ -1,20 +1,23 @@
 import { mergedConfiguration } from "../../decide/lint/drop-ins.ts";
 import type { LintFinding } from "../../decide/lint/finding.ts";
 import { readFlags } from "../../decide/lint/flags.ts";
+import { lintConfiguration } from "../../decide/lint/lint.ts";
 import { type BesideFile, lintStart, withFlags } from "../../decide/lint/start.ts";
 import { decodeSnapshot } from "../../model/decode.ts";
+import { mergePatch } from "../../model/merge-patch.ts";
+import { isObject } from "../../model/own.ts";
 import { MIRROR_ANNOTATION, type Pod } from "../../model/pod.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
 import { directionOf, notesBetween } from "../../profiles/between.ts";
 import { effectiveDocument } from "../../profiles/effective.ts";
 import type { ChosenProfile } from "../../profiles/index.ts";
-import { isGateOn, type Profile } from "../../profiles/profile.ts";
+import { type GateSpec, isGateOn, type Profile } from "../../profiles/profile.ts";
+import { listed, many } from "../../text/sentences/words.ts";
+import { differences } from "../difference.ts";
+import { type Members, membersOf, ownConfiguration } from "../own-configuration.ts";
 import type { Subject } from "./asked.ts";
-import { type ConfiguredKubelet, defaultChanges, type Members, membersOf, ownConfiguration } from "./configuration.ts";
-import { gateChanges, namedGates } from "./gates.ts";
-import type { NowFinding, ReportedNote, UpgradeReport } from "./report.ts";
+import type { DefaultChange, GateChange, NowFinding, ReportedNote, Step, UpgradeReport } from "./report.ts";
 import { snapshotDecisions } from "./snapshot-decisions.ts";
-import { isRefusal, stepsOf } from "./steps.ts";
 
 export interface UpgradeInput extends Subject, BesideFile {
   readonly from: ChosenProfile;
@@ -168,3 +171,214 @@ function reportedNotes(
     return [{ version, topic, name, ...told, patch: begins ? patch : null }];
   });
 }
+
+type ReportParts = Pick<UpgradeReport, "starts" | "startsNow" | "gates" | "notes" | "staticPods" | "decisions">;
+
+/** The steps before the other kubelet starts: first those without which it does not start, last those that only watch it. */
+function stepsOf(told: ReportParts, configuration: unknown, to: Profile): readonly Step[] {
+  const { starts, startsNow, gates, notes, staticPods, decisions } = told;
+  const topics = (...wanted: readonly ReportedNote["topic"][]) =>
+    notes.filter(({ topic }) => wanted.includes(topic)).flatMap(ofNote);
+  return [
+    ...starts.filter(isRefusal).map(ofFinding),
+    ...topics("flag"),
+    ...starts.filter((finding) => !isRefusal(finding)).map(ofFinding),
+    ...startsNow.map(ofFinding),
+    ...topics("behaviour"),
+    ...ofGates(gates, configuration, to),
+    ...ofDecisions(decisions),
+    ...topics("file"),
+    ...ofStaticPods(staticPods),
+    ...topics("event", "metric"),
+  ];
+}
+
+const isRefusal = ({ severity }: Pick<NowFinding, "severity">): boolean => severity === "refuses-start";
+
+const ofFinding = ({ field, message, advice, fix }: NowFinding): Step => ({
+  what: `${field}: ${advice}`,
+  why: message,
+  patch: fix,
+});
+
+const ofNote = ({ name, what, before, patch }: ReportedNote): readonly Step[] =>
+  before === null ? [] : [{ what: `${name}: ${before}`, why: what, patch }];
+
+function ofGates(gates: readonly GateChange[], configuration: unknown, to: Profile): readonly Step[] {
+  const flips = gates.filter(({ changes }) => changes === "value");
+  if (flips.length === 0) return [];
+  const kept = flips.flatMap(({ keep }) => (keep === null ? [] : [keep]));
+  const all = kept.reduce<unknown>((patch, keep) => mergePatch(patch, keep), {});
+  const isTaken = kept.length > 0 && isStarted(mergePatch(configuration, all), to);
+  const which = listed(flips.map(({ name, to: after }) => `${name} (${after?.isOn === true ? "on" : "off"})`));
+  return [
+    {
+      what: `see whether the gates that flip may do so${isTaken ? "; the patch keeps those as they are that can be kept" : ""}`,
+      why: which,
+      patch: isTaken ? all : null,
+    },
+  ];
+}
+
+const isStarted = (configuration: unknown, to: Profile): boolean =>
+  lintConfiguration(configuration, undefined, to).every(({ severity }) => severity !== "refuses-start");
+
+function ofDecisions(decisions: ReportParts["decisions"]): readonly Step[] {
+  const changed = (decisions?.kinds ?? []).filter(({ changed }) => changed > 0);
+  if (changed.length === 0) return [];
+  const why = changed.map(({ kind, changed }) => `${changed} of ${kind}`);
+  return [{ what: "look through what is decided otherwise on this node", why: listed(why), patch: null }];
+}
+
+function ofStaticPods(pods: readonly string[]): readonly Step[] {
+  if (pods.length === 0) return [];
+  return [
+    {
+      what: "go node by node, and wait until the static pods run again: with those of a control plane its API server and etcd go down",
+      why: `${many(pods.length, "static pod")} of this node: the other kubelet ends and starts each under another uid, and its folder in podLogsDir is another one`,
+      patch: null,
+    },
+  ];
+}
+
+type Named = Readonly<Record<string, boolean>>;
+
+/** The gates that a configuration sets; what is no boolean counts as not set, since lint refuses it. */
+function namedGates({ featureGates }: Members): Named {
+  if (!isObject(featureGates)) return {};
+  const named = Object.entries(featureGates).filter(
+    (entry): entry is [string, boolean] => typeof entry[1] === "boolean",
+  );
+  return Object.fromEntries(named);
+}
+
+/** The kubelet's gates that are on and were off, or off and were on, and those that can no longer be set, or can be now. */
+function gateChanges(configuration: Members, from: Profile, to: Profile): readonly GateChange[] {
+  const named = namedGates(configuration);
+  const kubelets = [from, to].flatMap(({ gates }) =>
+    [...gates].flatMap(([name, spec]) => (spec.isKubelets ? name : [])),
+  );
+  const names = [...kubelets, ...Object.keys(named)];
+  const all = [...new Set(names)].flatMap((name) => changeOf(name, { named, from, to }));
+  const flips = all.filter(({ changes }) => changes === "value");
+  const before = new Map(flips.map(({ name, from: state }) => [name, state?.isOn === true]));
+  const told = all.map((change): GateChange => {
+    const kept = change.changes === "value" ? keeping(change.name, before, configuration, to) : STAYS;
+    return { ...change, ...kept };
+  });
+  return told.sort((a, b) => rank(a) - rank(b) || (a.name < b.name ? -1 : 1));
+}
+/** Values first, then what the configuration names. */
+const rank = ({ changes, named }: GateChange): number => (changes === "value" ? 0 : named === null ? 2 : 1);
+
+interface GateContext {
+  readonly named: Named;
+  readonly from: Profile;
+  readonly to: Profile;
+}
+
+function changeOf(name: string, { named, from, to }: GateContext): readonly Omit<GateChange, "keep" | "notKept">[] {
+  const [before, after] = [from.gates.get(name), to.gates.get(name)];
+  const isWayBack = directionOf(from.version, to.version) === "downgrade";
+  const [was, is] = [isOnIn(from, named, name), isOnIn(to, named, name)];
+  const isValue = was !== is && isFlip(isWayBack ? [after, before] : [before, after], was || is);
+  if (!isValue && !isOtherToSet(before, after, named[name] !== undefined)) return [];
+  return [
+    {
+      name,
+      from: before === undefined ? null : stateOf(before, was),
+      to: after === undefined ? null : stateOf(after, is),
+      changes: isValue ? "value" : "settability",
+      named: named[name] ?? null,
+      why: whyOf(before, after, isWayBack),
+    },
+  ];
+}
+
+type Settability = "unknown" | "locked" | "free";
+const settabilityOf = (spec: GateSpec | undefined): Settability =>
+  spec === undefined ? "unknown" : spec.locked ? "locked" : "free";
+
+/** One that the configuration does not name is of interest where it was free, and both versions have it. */
+function isOtherToSet(before: GateSpec | undefined, after: GateSpec | undefined, isNamed: boolean): boolean {
+  const [was, is] = [settabilityOf(before), settabilityOf(after)];
+  return was !== is && (isNamed || (was !== "unknown" && is !== "unknown"));
+}
+
+/** A locked gate is what it is: a configuration that says otherwise is refused. */
+function isOnIn(profile: Profile, named: Named, name: string): boolean {
+  const spec = profile.gates.get(name);
+  return spec?.locked === true ? spec.isOn : isGateOn(profile, named, name);
+}
+
+/**
+ * A gate that only the older version has does nothing else once it is gone; what one guards that only the newer version has is
+ * not there before.
+ */
+const isFlip = ([older, newer]: readonly [GateSpec | undefined, GateSpec | undefined], isOn: boolean): boolean =>
+  newer !== undefined && (older !== undefined || isOn);
+
+const stateOf = ({ stage, locked }: GateSpec, isOn: boolean): NonNullable<GateChange["to"]> => ({
+  isOn,
+  stage,
+  locked,
+});
+
+function whyOf(before: GateSpec | undefined, after: GateSpec | undefined, isWayBack: boolean): string {
+  if (after === undefined) return isWayBack ? "not there yet" : "removed";
+  if (before === undefined) {
+    const byDefault = `${after.stage}, ${onOff(after.isOn)} by default`;
+    return isWayBack ? `there again: ${byDefault}` : `new: ${byDefault}`;
+  }
+  const moved = before.stage === after.stage ? "" : `${before.stage} -> ${after.stage}`;
+  const byDefault = before.isOn === after.isOn ? "" : `${onOff(after.isOn)} by default`;
+  const locked = after.locked === before.locked ? "" : after.locked ? "locked" : "no longer locked";
+  return [moved, byDefault, locked].filter((part) => part !== "").join(", ");
+}
+const onOff = (isOn: boolean): string => (isOn ? "on" : "off");
+
+type Keeping = Pick<GateChange, "keep" | "notKept">;
+const notKept = (why: string): Keeping => ({ keep: null, notKept: why });
+const STAYS = notKept("no patch is needed to keep it: what it guards stays as it is");
+
+/**
+ * The patch that keeps a gate as it was, with the gates that flip and hang on it, or why the kubelet of `to` takes none. `before`: what
+ * was on of the gates that flip.
+ */
+function keeping(name: string, before: ReadonlyMap<string, boolean>, configuration: Members, to: Profile): Keeping {
+  const settability = settabilityOf(to.gates.get(name));
+  if (settability === "unknown") return notKept(`kubelet ${to.version} does not know it`);
+  if (settability === "locked") return notKept(`it is locked in kubelet ${to.version}`);
+  const names = hangingOn(name, before, to);
+  const keep = { featureGates: Object.fromEntries(names.map((one) => [one, before.get(one)])) };
+  const refusals = (given: unknown): readonly string[] =>
+    lintConfiguration(given, undefined, to).flatMap(({ severity, message }) =>
+      severity === "refuses-start" ? [message] : [],
+    );
+  const known = new Set(refusals(configuration));
+  const refusal = refusals(mergePatch(configuration, keep)).find((message) => !known.has(message));
+  return refusal === undefined ? { keep, notKept: null } : notKept(`the kubelet would not start with it: ${refusal}`);
+}
+
+/** The gate and those of `before` without which it cannot be on again, or that cannot be on without it. */
+function hangingOn(name: string, before: ReadonlyMap<string, boolean>, { gates }: Profile): readonly string[] {
+  const wants = (a: string, b: string): boolean => gates.get(a)?.wants.includes(b) === true;
+  const found = new Set([name]);
+  for (const one of found) {
+    for (const other of before.keys()) if (before.get(name) ? wants(one, other) : wants(other, one)) found.add(other);
+  }
+  return [...found].sort();
+}
+
+/** The configuration that a kubelet has once it has read all it is started with, and its version. */
+type ConfiguredKubelet = readonly [Members, Profile];
+
+/** The fields that the configuration leaves out, and that another version fills in otherwise. */
+const defaultChanges = (from: ConfiguredKubelet, to: ConfiguredKubelet): readonly DefaultChange[] => {
+  const [before, after] = [from, to].map(([configuration, profile]) => effectiveDocument(profile, configuration));
+  return differences(before, after).map(({ path, recorded, replayed }) => ({
+    field: path,
+    ...(recorded === undefined ? {} : { from: recorded }),
+    ...(replayed === undefined ? {} : { to: replayed }),
+  }));
+};

@@ -13,10 +13,9 @@ import { headOf } from "../decision-head.ts";
 import { postedSnapshot, recordedAnswer } from "../replay/parsed.ts";
 import { rfc3339 } from "../timestamp.ts";
 import { type Beside, refOf, snapshotOrigin, type WhyDocument } from "./evidence.ts";
-import type { PodName } from "./find-pod.ts";
+import type { PodName, Workload } from "./find-pod.ts";
 import { isNews, type SeenOutcome } from "./outcomes.ts";
 import { type NoStory, storiesIn, storyOf } from "./story.ts";
-import type { Workload } from "./workload.ts";
 
 /** The parts of a history that a story is made of. */
 type WhyStore = Pick<

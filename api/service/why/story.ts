@@ -43,14 +43,23 @@ import {
   observedNode,
   type WhyDocument,
 } from "./evidence.ts";
-import { findPod, NO_PODS, type NoSubject, type PodName, podsIn, type Subject, subjectOf } from "./find-pod.ts";
+import {
+  findPod,
+  NO_PODS,
+  type NoSubject,
+  type PodName,
+  podsIn,
+  podsOfWorkload,
+  type Subject,
+  subjectOf,
+  type Workload,
+} from "./find-pod.ts";
 import { probingOf } from "./probing.ts";
 import { refused } from "./refused.ts";
 import { resizeOf } from "./resized.ts";
 import { startOf } from "./starting.ts";
 import { notLookedAt, readingsOf, throttledOf } from "./throttled.ts";
 import { asOfMs, contradictionIn, notesOf, othersOf } from "./together.ts";
-import { podsOfWorkload, type Workload } from "./workload.ts";
 
 export type NoStory = NoSubject | (Contradiction & { readonly near?: readonly string[] });
 

@@ -3,7 +3,6 @@ import type { Numbers, PodRef, Reason } from "../../model/forms.ts";
 import type { Machine } from "../../model/machine.ts";
 import { own } from "../../model/own.ts";
 import type { ProfileNote } from "../../profiles/index.ts";
-import { CLAIMS_SENTENCES } from "../sentences/claims.ts";
 import { EVICTION_SENTENCES } from "../sentences/eviction.ts";
 import { CONTAINER_GC_SENTENCES, IMAGE_GC_SENTENCES } from "../sentences/garbage-collection.ts";
 import { PROBE_GUARD_SENTENCES, PROBES_SENTENCES } from "../sentences/probes.ts";
@@ -14,7 +13,7 @@ import { assumedLine, escapeControls, fitLines, printable, type Screen } from ".
 import { admissionTable } from "./admission.ts";
 import { allocatableTable } from "./allocatable.ts";
 import { cgroupsTable } from "./cgroups.ts";
-import { claimsTable } from "./claims.ts";
+import { CLAIMS_SENTENCES, claimsTable } from "./claims.ts";
 import { containerGcTable } from "./container-gc.ts";
 import { cpusTable } from "./cpus.ts";
 import { devicesTable } from "./devices.ts";

@@ -3,11 +3,10 @@ import { podRequests, unitsOf } from "../../decide/resources/pod-resources.ts";
 import type { AllocatableDecision } from "../../model/allocatable.ts";
 import { isActive, type Pod } from "../../model/pod.ts";
 import { humanBytes, isBytes, magnitude } from "../../text/size.ts";
-import { type Segment, stackBar } from "../draw/stack-bar.ts";
+import { type Segment, stackBar } from "../draw/bars.ts";
 import { bytesShown, html, quantityShown } from "../html.ts";
 import type { Html } from "../page.ts";
-import type { Known } from "./node-decisions.ts";
-import { refusedText, scrolling, section } from "./view.ts";
+import { type Known, refusedText, scrolling, section } from "./view.ts";
 
 const TAKEN = [
   ["kubeReserved", "kubeReserved", "c5"],

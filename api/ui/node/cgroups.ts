@@ -4,8 +4,7 @@ import { humanBytes } from "../../text/size.ts";
 import { html, moment, raw } from "../html.ts";
 import type { Html } from "../page.ts";
 import { LISTS, type Lists } from "./lists.ts";
-import type { Known } from "./node-decisions.ts";
-import { folded, isOpen, type Reported, type Reports, scrolling, undecided } from "./view.ts";
+import { folded, isOpen, type Known, type Reported, type Reports, scrolling, undecided } from "./view.ts";
 
 /** The files of a cgroup and of those below it, a row each: what it should hold and, where results were reported, what was found. */
 function fileTable(plans: readonly CgroupPlan[], reports: Reports | null): Html {

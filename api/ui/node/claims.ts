@@ -8,8 +8,7 @@ import { profileIn } from "../../profiles/index.ts";
 import { html } from "../html.ts";
 import type { Html } from "../page.ts";
 import type { Lists } from "./lists.ts";
-import type { Known } from "./node-decisions.ts";
-import { folded, notKnown, podName, scrolling, undecided } from "./view.ts";
+import { folded, type Known, notKnown, podName, scrolling, undecided } from "./view.ts";
 
 /** Whether anything of the snapshot has to do with ResourceClaims: a node without drivers has no such part. */
 export function usesClaims({ snapshot: { dra, assignments }, decided: { claims } }: Known): boolean {

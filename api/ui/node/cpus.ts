@@ -6,8 +6,7 @@ import { type Cell, cellGrid, ownerMark } from "../draw/cell-grid.ts";
 import { html } from "../html.ts";
 import type { Html } from "../page.ts";
 import type { Lists } from "./lists.ts";
-import type { Known } from "./node-decisions.ts";
-import { folded, managedNotes, notKnown, podName, scrolling, undecided } from "./view.ts";
+import { folded, type Known, managedNotes, notKnown, podName, scrolling, undecided } from "./view.ts";
 
 type Cpu = NonNullable<Machine["cpus"]>[number];
 interface Owner {

@@ -3,13 +3,22 @@ import type { Device } from "../../model/machine.ts";
 import type { DeviceResourceState, DevicesDecision, MemoryDecision, MemoryTable } from "../../model/managers.ts";
 import { many } from "../../text/sentences/words.ts";
 import { humanBytes } from "../../text/size.ts";
+import { stackBar } from "../draw/bars.ts";
 import { type Cell, cellGrid, ownerMark } from "../draw/cell-grid.ts";
-import { stackBar } from "../draw/stack-bar.ts";
 import { html } from "../html.ts";
 import type { Html } from "../page.ts";
 import type { Lists } from "./lists.ts";
-import type { Known } from "./node-decisions.ts";
-import { folded, managedNotes, NOT_KNOWN, notKnown, podName, scrolling, toldOfCpus, undecided } from "./view.ts";
+import {
+  folded,
+  type Known,
+  managedNotes,
+  NOT_KNOWN,
+  notKnown,
+  podName,
+  scrolling,
+  toldOfCpus,
+  undecided,
+} from "./view.ts";
 
 const LEGEND = [
   ["c4", "reserved for the system"],

@@ -5,13 +5,11 @@ import { many } from "../../text/sentences/words.ts";
 import { humanBytes } from "../../text/size.ts";
 import { imageName, nextAt, usageText } from "../../text/tables/image-gc.ts";
 import { agoText, durationText, mayGoText } from "../../text/time-text.ts";
-import { stackBar } from "../draw/stack-bar.ts";
+import { stackBar } from "../draw/bars.ts";
 import { html } from "../html.ts";
 import type { Html } from "../page.ts";
 import { LISTS, type Lists } from "./lists.ts";
-import type { Known } from "./node-decisions.ts";
-import type { NodeView } from "./view.ts";
-import { folded, notKnown, scrolling, undecided } from "./view.ts";
+import { folded, type Known, type NodeView, notKnown, scrolling, undecided } from "./view.ts";
 
 /** Images in the order in which they would go, with the line between those that go and those that stay. */
 export function imagesSection({ snapshot }: Known, answer: NodeView["imageGc"], lists: Lists): Html {

@@ -13,9 +13,8 @@ import { devicesSection, memorySection } from "./devices.ts";
 import { evictionSection } from "./eviction.ts";
 import { imagesSection } from "./images.ts";
 import { type AskedList, LISTS, Lists } from "./lists.ts";
-import { decideOn, type Known, knowSnapshot } from "./node-decisions.ts";
 import { podsSection } from "./pods.ts";
-import type { NodeView } from "./view.ts";
+import { decideOn, type Known, knowSnapshot, type NodeView } from "./view.ts";
 
 /** The part of a node's page that a list is in, with that page of the list. Errors: the node has no such list now; the history's. */
 export async function listPage({ ports }: Exchange, view: NodeView, asked: AskedList): Promise<Result<Reply, Problem>> {

@@ -12,7 +12,7 @@ import type { Problem } from "../../service/problem.ts";
 import { many } from "../../text/sentences/words.ts";
 import { durationText } from "../../text/time-text.ts";
 import { agreementLink } from "../agreement/agreement-page.ts";
-import { lane, type Stretch } from "../draw/lane.ts";
+import { lane, type Stretch } from "../draw/bars.ts";
 import { ago, html, moment } from "../html.ts";
 import { type Html, page, prose } from "../page.ts";
 import { recordPart, undrawnIn } from "../record-part.ts";
@@ -27,9 +27,8 @@ import { glance } from "./glance.ts";
 import { imagesSection } from "./images.ts";
 import { listPage } from "./list-page.ts";
 import { askedPart, Lists } from "./lists.ts";
-import type { Known } from "./node-decisions.ts";
 import { podsSection } from "./pods.ts";
-import { folded, type NodeView, nodeView, type ProbedPod } from "./view.ts";
+import { folded, type Known, type NodeView, nodeView, type ProbedPod } from "./view.ts";
 
 /** The dry runs of probes that were recorded, as lanes of time. */
 function probesSection({ probed, row: { name, lastSnapshotId }, undrawn }: NodeView): Html {

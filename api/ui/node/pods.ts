@@ -13,8 +13,7 @@ import { html, podLink } from "../html.ts";
 import type { Html } from "../page.ts";
 import { whatIfLink } from "../what-if/change.ts";
 import type { Lists } from "./lists.ts";
-import type { Known } from "./node-decisions.ts";
-import { type NodeView, passOf, scrolling, section } from "./view.ts";
+import { type Known, type NodeView, passOf, scrolling, section } from "./view.ts";
 
 /** A pod as its row tells of it. */
 interface Row {

@@ -13,7 +13,7 @@ import {
   type Tally,
   type UnreadableDecision,
 } from "../../service/replay/tally.ts";
-import { type Segment, stackBar } from "../draw/stack-bar.ts";
+import { type Segment, stackBar } from "../draw/bars.ts";
 import { html } from "../html.ts";
 import type { Html } from "../page.ts";
 import { verdictTag } from "../verdict-tag.ts";

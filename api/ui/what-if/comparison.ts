@@ -14,10 +14,10 @@ import { chooseProfileFor, profileIn, profileOf } from "../../profiles/index.ts"
 import type { Profile } from "../../profiles/profile.ts";
 import { differences } from "../../service/difference.ts";
 import { parseJson } from "../../service/json.ts";
+import { membersOf, ownConfiguration } from "../../service/own-configuration.ts";
 import type { Problem } from "../../service/problem.ts";
 import { asReported } from "../../service/replay/new-status.ts";
 import { changed } from "../../service/replay/parsed.ts";
-import { membersOf, ownConfiguration } from "../../service/upgrade/configuration.ts";
 import { leftOutText } from "../../service/upgrade/sections.ts";
 import { newFindings } from "../../service/what-if.ts";
 import { html } from "../html.ts";

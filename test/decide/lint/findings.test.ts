@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { libraryMachine } from "../../../api/cli/machines/machine-library.ts";
+import { libraryMachine } from "../../../api/cli/inputs/machine-library.ts";
 import { LINT_SEVERITIES, type LintFinding } from "../../../api/decide/lint/finding.ts";
 import { lintConfiguration } from "../../../api/decide/lint/lint.ts";
 import { mergePatch } from "../../../api/model/merge-patch.ts";

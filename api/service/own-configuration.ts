@@ -1,9 +1,7 @@
-import { isObject } from "../../model/own.ts";
-import { effectiveDocument } from "../../profiles/effective.ts";
-import type { Profile } from "../../profiles/profile.ts";
-import { namesEveryField } from "../../profiles/unknown-fields.ts";
-import { differences } from "../difference.ts";
-import type { DefaultChange } from "./report.ts";
+import { isObject } from "../model/own.ts";
+import type { Profile } from "../profiles/profile.ts";
+import { namesEveryField } from "../profiles/unknown-fields.ts";
+import { differences } from "./difference.ts";
 
 export type Members = Readonly<Record<string, unknown>>;
 
@@ -35,16 +33,3 @@ export function ownConfiguration(given: Members, from: Profile, to: Profile): Ow
 }
 
 const isSame = (a: unknown, b: unknown): boolean => differences(a, b).length === 0;
-
-/** The configuration that a kubelet has once it has read all it is started with, and its version. */
-export type ConfiguredKubelet = readonly [Members, Profile];
-
-/** The fields that the configuration leaves out, and that another version fills in otherwise. */
-export const defaultChanges = (from: ConfiguredKubelet, to: ConfiguredKubelet): readonly DefaultChange[] => {
-  const [before, after] = [from, to].map(([configuration, profile]) => effectiveDocument(profile, configuration));
-  return differences(before, after).map(({ path, recorded, replayed }) => ({
-    field: path,
-    ...(recorded === undefined ? {} : { from: recorded }),
-    ...(replayed === undefined ? {} : { to: replayed }),
-  }));
-};
