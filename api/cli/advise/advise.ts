@@ -115,11 +115,11 @@ async function adviceOfApi(
   const token = await tokenOf(given, cli);
   if (!token.ok) return token;
   // without the history's drivers, as a client needs none
-  const { apiOf, timeText } = await import("../inputs/history-api.ts");
-  const get = apiOf(url, token.value);
+  const api = await import("../inputs/history-api.ts");
+  const get = api.apiOf(url, token.value);
   if (!get.ok) return get;
   const { percentile, margin } = given;
-  const times = { since: timeText(span.sinceMs), until: timeText(span.untilMs) };
+  const times = { since: api.timeText(span.sinceMs), until: api.timeText(span.untilMs) };
   const query = { ...times, percentile, margin, limit: String(limit) };
   return get.value<ReservesAdvice>(`v1/nodes/${encodeURIComponent(node)}/advice/reserves`, query);
 }
