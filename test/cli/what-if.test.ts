@@ -1,6 +1,7 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
+import { libraryMachine, machineNames } from "../../api/cli/inputs/machine-library.ts";
 import { whatIf } from "../../api/cli/inputs/what-if.ts";
 import { decideKind } from "../../api/decide/kinds/index.ts";
 import { NEWEST } from "../../api/profiles/index.ts";
