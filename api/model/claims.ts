@@ -93,6 +93,8 @@ const ALLOCATION_FAULTS = [
   "tainted",
   "given-twice",
   "counter-overdrawn",
+  "capacity-overdrawn",
+  "not-shareable",
   "twice-in-pool",
   "no-request",
   "no-class",

@@ -32,6 +32,8 @@ const allocatedDevice = z.object({
   device: optional(text),
   adminAccess: optional(z.boolean()),
   shareID: optional(text),
+  /** What this share takes of the device's capacities. */
+  consumedCapacity: optional(sortedRecord(text, quantity, LIMITS.resourcesPerList)),
   tolerations: optional(tolerations),
   skipNodeOperations: optional(few(text)),
 });
@@ -86,6 +88,9 @@ const sliceDevice = z.object({
   /** What the device takes of counter sets of its pool, which other devices take of as well. */
   consumesCounters: optional(few(z.object({ counterSet: text, ...counterSet }))),
   taints: optional(taints),
+  /** Whether shares of it may be given, to several claims. */
+  allowMultipleAllocations: optional(z.boolean()),
+  capacity: optional(sortedRecord(text, z.object({ value: quantity }), LIMITS.resourcesPerList)),
   /** By name, with or without a domain: `{ string: ... }`, `{ int: ... }` and the like. */
   attributes: optional(sortedRecord(text, z.unknown(), LIMITS.resourcesPerList)),
   /** The node's own resources that the device takes. */

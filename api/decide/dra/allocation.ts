@@ -14,7 +14,13 @@ export function allocationFaults(
 ): readonly AllocationFault[] {
   const held = resourceClaims.flatMap(holdings);
   const holders = Map.groupBy(held, ({ result }) => deviceKey(result));
-  const overdrawn = resourceSlices === undefined ? [] : overdrawnCounters(held, resourceSlices);
+  const overdrawn =
+    resourceSlices === undefined
+      ? []
+      : [
+          ...overdrawnBy("counter-overdrawn", counters(held, resourceSlices)),
+          ...overdrawnBy("capacity-overdrawn", capacities(held, resourceSlices)),
+        ];
   return claims.flatMap((claim) => {
     const results = claim.status?.allocation?.devices?.results ?? [];
     const name = claimText(claim);
@@ -26,9 +32,7 @@ export function allocationFaults(
         ...(whose.length > 0 && result.adminAccess !== true
           ? [fault(result, "given-twice", `it is given to ${whose.join(", ")} as well`)]
           : []),
-        ...overdrawn
-          .filter(({ by }) => by.has(deviceKey(result)))
-          .map((one) => fault(result, "counter-overdrawn", one.message)),
+        ...overdrawn.filter(({ by }) => by.has(deviceKey(result))).map((one) => fault(result, one.code, one.message)),
       ];
     });
     const elsewhere = claim.status?.allocation?.nodeSelector;
@@ -96,6 +100,14 @@ function sliceFault(
     const message = `generation ${newest} of pool ${pool} has it more than once, in ResourceSlice ${where}: nothing is given from such a pool`;
     faults.push(fault(result, "twice-in-pool", message));
   }
+  if (result.shareID !== undefined && found.device.allowMultipleAllocations !== true)
+    faults.push(
+      fault(
+        result,
+        "not-shareable",
+        "a share of it is given, and its driver does not allow shares (allowMultipleAllocations)",
+      ),
+    );
   const where = found.slice.spec.perDeviceNodeSelection === true ? found.device : found.slice.spec;
   const elsewhere = elsewhereText(where, node);
   if (elsewhere !== undefined) faults.push(fault(result, "other-node", elsewhere));
@@ -117,17 +129,34 @@ function poolOf({ driver, pool = "" }: AllocatedDevice, slices: readonly Resourc
 }
 
 interface Overdrawn {
+  readonly code: Fault["fault"];
   /** Keys of the devices that take of it. */
   readonly by: ReadonlySet<string>;
   readonly message: string;
 }
-/**
- * The counters of which all given devices together take more than there is. A device counts once, in however many shares it is given.
- * kubernetes 1.37: checkAvailableCounters.
- */
-function overdrawnCounters(held: readonly Holding[], slices: readonly ResourceSlice[]): readonly Overdrawn[] {
+/** What devices, or shares of one, take together. */
+interface Drawn {
+  readonly name: string;
+  readonly has: Quantity;
+  readonly draws: Draw[];
+}
+interface Draw {
+  readonly key: string;
+  readonly value: Quantity;
+  /** The device and its holder. */
+  readonly text: string;
+}
+/** A thing that is drawn from, by its key; made when it is drawn from for the first time. */
+const drawnIn = (all: Map<string, Drawn>, at: string, name: string, has: Quantity): Drawn => {
+  const one = all.get(at) ?? { name, has, draws: [] };
+  all.set(at, one);
+  return one;
+};
+
+/** The counters that given devices take of. A device counts once, in however many shares it is given. kubernetes 1.37: checkAvailableCounters. */
+function counters(held: readonly Holding[], slices: readonly ResourceSlice[]): readonly Drawn[] {
   const given = new Map(held.map((one) => [deviceKey(one.result), one]));
-  const drawn = new Map<string, { readonly name: string; readonly has: Quantity; readonly draws: Draw[] }>();
+  const all = new Map<string, Drawn>();
   for (const [key, { result, holder }] of given) {
     const { current } = poolOf(result, slices);
     const found = deviceIn(current, result.device ?? "");
@@ -139,25 +168,41 @@ function overdrawnCounters(held: readonly Holding[], slices: readonly ResourceSl
         const has = set?.counters?.[counter]?.value;
         if (has === undefined) continue;
         const at = `${result.driver}/${result.pool}/${counterSet}/${counter}`;
-        const one = drawn.get(at) ?? { name: `counter ${counter} of ${counterSet}`, has, draws: [] };
-        one.draws.push({ key, value, text: `${result.device} of ${holder}` });
-        drawn.set(at, one);
+        const { draws } = drawnIn(all, at, `counter ${counter} of ${counterSet}`, has);
+        draws.push({ key, value, text: `${result.device} of ${holder}` });
       }
     }
   }
-  return [...drawn.values()].flatMap(({ name, has, draws }) => {
+  return [...all.values()];
+}
+
+/** The capacities that shares of devices take of. kubernetes 1.37: CmpRequestOverCapacity. */
+function capacities(held: readonly Holding[], slices: readonly ResourceSlice[]): readonly Drawn[] {
+  const all = new Map<string, Drawn>();
+  for (const { result, holder } of held) {
+    const key = deviceKey(result);
+    const consumed = Object.entries(result.consumedCapacity ?? {});
+    const found = consumed.length === 0 ? undefined : deviceIn(poolOf(result, slices).current, result.device ?? "");
+    for (const [capacity, value] of consumed) {
+      const has = found?.device.capacity?.[capacity]?.value;
+      if (has === undefined) continue;
+      const { draws } = drawnIn(all, `${key}/${capacity}`, `capacity ${capacity} of ${result.device}`, has);
+      draws.push({ key, value, text: `a share of ${holder}` });
+    }
+  }
+  return [...all.values()];
+}
+
+/** Those of which more is taken than there is. */
+function overdrawnBy(code: Overdrawn["code"], drawn: readonly Drawn[]): readonly Overdrawn[] {
+  return drawn.flatMap(({ name, has, draws }) => {
     const sum = draws.reduce<Amount>((all, { value }) => add(all, value.amount), ZERO);
     if (compare(sum, has.amount) <= 0) return [];
     const each = draws.map(({ text, value }) => `${text} takes ${value.text}`).join(", ");
-    const message = `${name} has ${has.text}, and the devices that are given take ${quantityOf(sum, has.format).text}: ${each}`;
-    return [{ by: new Set(draws.map(({ key }) => key)), message }];
+    const what = code === "counter-overdrawn" ? "the devices that are given" : "the shares that are given";
+    const message = `${name} has ${has.text}, and ${what} take ${quantityOf(sum, has.format).text}: ${each}`;
+    return [{ code, by: new Set(draws.map(({ key }) => key)), message }];
   });
-}
-interface Draw {
-  readonly key: string;
-  readonly value: Quantity;
-  /** The device and its holder. */
-  readonly text: string;
 }
 
 function deviceIn(slices: readonly ResourceSlice[], name: string) {

@@ -190,6 +190,21 @@ describe("what the scheduler gave", () => {
       "counter-overdrawn: counter memory of gpu-0 has 40Gi, and the devices that are given take 50Gi: a of default/gpu takes 20Gi, b of default/other takes 30Gi",
     ]);
   });
+  test("is given in shares that take more than it has, or that its driver does not allow", () => {
+    const device = { name: "0", capacity: { memory: { value: "80Gi" } } };
+    const share = (shareID: string, memory: string) => result("0", { shareID, consumedCapacity: { memory } });
+    const other = (of: Json) => ({
+      resourceClaims: [claim("gpu", [share("s", "60Gi")], ["p"]), claim("other", [of], ["q"])],
+    });
+    const shared = [slice([{ ...device, allowMultipleAllocations: true }])];
+    expect(faultsOf(share("s", "60Gi"), shared, other(share("t", "20Gi")))).toEqual([]);
+    expect(faultsOf(share("s", "60Gi"), shared, other(share("t", "60Gi")))).toEqual([
+      "capacity-overdrawn: capacity memory of 0 has 80Gi, and the shares that are given take 120Gi: a share of default/gpu takes 60Gi, a share of default/other takes 60Gi",
+    ]);
+    expect(faultsOf(share("s", "60Gi"), [slice([device])], other(share("t", "20Gi")))).toEqual([
+      "not-shareable: a share of it is given, and its driver does not allow shares (allowMultipleAllocations)",
+    ]);
+  });
   test("is another claim's as well", () => {
     const claims = [gpu, claim("other", [result("0")], ["q"])];
     const { allocationFaults } = decided({ resourceClaims: claims, drivers }, claiming("p", ["gpu"]));
