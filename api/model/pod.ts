@@ -40,7 +40,7 @@ export type ResourceRequirements = z.output<typeof resourceRequirements>;
 /** A claim of the pod that a container uses, and the one request of it that it is for; without a request all of them. */
 const containerClaims = z.array(z.object({ name: text, request: optional(text) })).max(LIMITS.resourcesPerList);
 /** Whether a container has to start again for another amount of a resource. */
-export const resizePolicy = optional(
+const resizePolicy = optional(
   z.array(z.object({ resourceName: text, restartPolicy: optional(text) })).max(LIMITS.resourcesPerList),
 );
 export const container = z.object({

@@ -8,7 +8,7 @@ import { type InputIssue, joinPath } from "./input-issue.ts";
 import { type KindSpec, PLAIN, type PodPart } from "./kind-spec.ts";
 import { LIMITS } from "./limits.ts";
 import { fieldsOf } from "./own.ts";
-import { resizePolicy, resourceRequirements } from "./pod.ts";
+import { resourceRequirements } from "./pod.ts";
 import { resourceAmounts, testedResource, victim, wouldRefuse } from "./preemption.ts";
 import { err, ok, type Result } from "./result.ts";
 
@@ -19,8 +19,14 @@ const onlyResized = (fields: string) => ({
       ? `a resize changes ${fields} alone: leave ${(issue["keys"] as readonly string[]).map((key) => `\`${key}\``).join(", ")} out`
       : undefined,
 });
+const resizePolicy = z.array(
+  z.object({
+    resourceName: z.enum(["cpu", "memory"]),
+    restartPolicy: z.enum(["NotRequired", "RestartContainer"]),
+  }),
+);
 const containerPatch = z.strictObject(
-  { name: pathPart, resources: optional(resourceRequirements), resizePolicy },
+  { name: pathPart, resources: optional(resourceRequirements), resizePolicy: optional(resizePolicy) },
   onlyResized("resources and resizePolicy of a container"),
 );
 /** As a strategic merge patch names a volume of the pod; one that it does not have is added. */

@@ -217,6 +217,8 @@ export interface Behaviour {
   readonly resizeFeatures: readonly string[];
   /** Whether the API server takes resizes of pods whose claims give them CPU or memory of the node. */
   readonly resizesWithNodeClaims: boolean;
+  /** Whether the API server takes resizes of pods whose containers have resource claims. */
+  readonly resizesWithClaims: boolean;
 }
 
 /** The gates of a manager's options that are not stable (CPUManagerPolicyAlphaOptions and the like), and the version's rules. */

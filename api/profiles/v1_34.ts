@@ -411,6 +411,7 @@ export const v1_34 = profileOfData({
     resizesBeyondNode: false,
     resizeFeatures: [],
     resizesWithNodeClaims: true,
+    resizesWithClaims: false,
     countsAllocatedOnly: false,
     podLevelResizesFirst: true,
     addsToNone: true,

@@ -248,6 +248,7 @@ export const v1_37 = profileAfter(v1_36, {
     declaredFeatures: new Map([...v1_36.behaviour.declaredFeatures, ["VolumeBindMountOptions", "runtime"]]),
     resizeFeatures: [...v1_36.behaviour.resizeFeatures, "InPlacePodVerticalScalingMemoryBackedVolumes"],
     resizesWithNodeClaims: true,
+    resizesWithClaims: true,
     // kubelet 1.37.2: ResourceConfigForPod, getEffectiveContainerMemoryRequest
     nodeClaims: "parts",
     sidecarStorageLimits: true,

@@ -93,14 +93,27 @@ describe("what is thought of", () => {
       });
     });
   });
-  test("a patch brings a resizePolicy along, and other fields are told", () => {
+  test("a patch has resources and the resizePolicy that there is, and other fields are told", () => {
     const resizePolicy = [{ resourceName: "cpu", restartPolicy: "RestartContainer" }];
+    const message = "only cpu and memory resources are mutable";
     const patch = (more: Json): Json => ({ ...WEB, spec: { containers: [{ name: "app", ...more }] } });
     const resources = { requests: { cpu: "1500m" } };
-    const restarts = (ask: Json) => one(on([web]), ask).actuation?.restarts;
-    expect(restarts(patch({ resources, resizePolicy }))).toEqual([{ container: "app", resources: ["cpu"] }]);
+    const restarts = (ask: Json, of = web) => one(on([of]), ask).actuation?.restarts;
+    const restarting = pod("web", { cpu: "1" }, {}, {}, { resizePolicy });
+    const restart = [{ container: "app", resources: ["cpu"] }];
+    expect(restarts(patch({ resources, resizePolicy }), restarting)).toEqual(restart);
+    expect(restarts(patch({ resources }), restarting)).toEqual(restart);
     expect(restarts(patch({ resources }))).toEqual([]);
-    expect(one(on([web]), patch({ resizePolicy }))).toMatchObject({ status: "Unchanged", message: "" });
+    for (const changed of [{ resources, resizePolicy }, { resizePolicy }])
+      expect(one(on([web]), patch(changed))).toMatchObject({ status: "Rejected", message });
+    expect(
+      decodeAsk("resize", patch({ resizePolicy: [{ resourceName: "gpu", restartPolicy: "Never" }] })),
+    ).toMatchObject({
+      error: [
+        { path: "ask.spec.containers[0].resizePolicy[0].resourceName" },
+        { path: "ask.spec.containers[0].resizePolicy[0].restartPolicy" },
+      ],
+    });
     expect(decodeAsk("resize", patch({ resources, image: "web:2" }))).toMatchObject({
       error: [
         {
@@ -200,6 +213,38 @@ describe("what is thought of", () => {
       expect(names(more("4", [ending, up]))).toEqual({ terminating: ["ending"], shrinks: [], leave: [] });
     });
   });
+  test("a pod frees what it counts with: its overhead, and requests of its containers beside its own", () => {
+    const whole = {
+      ...pod("whole", { memory: "5Gi" }),
+      spec: { ...(podOf([container("app", { memory: "5Gi" })]).spec as Json), resources: { requests: { cpu: "1" } } },
+    };
+    const light = {
+      ...pod("light", {}),
+      spec: { ...(podOf([container("app", {})]).spec as Json), overhead: { cpu: "2" } },
+    };
+    const leave = (ask: Json) => one(on([web, whole, light]), { ...WEB, to: ask }).leave?.map(({ name }) => name);
+    expect(leave({ memory: "6Gi" })).toEqual(["whole"]);
+    expect(leave({ cpu: "2500m" })).toEqual(["light"]);
+  });
+  test("room goes to those that are tried first", () => {
+    const waits = (name: string, to: string, priority: number): Json => ({
+      ...pod(name, { cpu: to }, {}, { priority }),
+      status: {
+        phase: "Running",
+        conditions: [{ type: "PodResizePending", status: "True", reason: "Deferred" }],
+        containerStatuses: [{ ...running("app", `id-${name}`), allocatedResources: { cpu: "1" } }],
+      },
+    });
+    const ending = pod("ending", { cpu: "1" });
+    const deletionTimestamp = "2026-11-20T00:00:00Z";
+    const going = { ...ending, metadata: { ...(ending["metadata"] as Json), deletionTimestamp } };
+    const low = pod("low", { cpu: "1" }, {}, { priority: -1 });
+    const { resizes } = decide(on([waits("first", "1500m", 9), waits("second", "2", 0), going, low]), {});
+    expect(resizes.map(({ pod, leave }) => [pod.name, leave?.map(({ name }) => name)])).toEqual([
+      ["first", []],
+      ["second", ["low"]],
+    ]);
+  });
   test("the verdict is that of the pods that are asked about", () => {
     const waits = pod("waits", { cpu: "9" });
     const has = {
@@ -253,6 +298,22 @@ describe("what is thought of", () => {
         { resource: "memory", message },
       ],
     });
+  });
+  test("a pod with claims in a container is not resized before 1.37, in none of its containers", () => {
+    const claiming = { name: "side", resources: { claims: [{ name: "gpu" }] } };
+    const spec = {
+      ...(podOf([container("app", { cpu: "1" }), claiming]).spec as Json),
+      resourceClaims: [{ name: "gpu" }],
+    };
+    const asked = (kubelet: string) =>
+      one(on([{ ...web, spec }], kubelet), { ...WEB, container: "app", to: { cpu: "2" } });
+    const message = "only cpu and memory resources are mutable";
+    for (const kubelet of ["v1.34.4", "v1.35.4", "v1.36.3"])
+      expect(asked(kubelet)).toMatchObject({
+        ...{ status: "Rejected", check: "other_resource", message, largest: [] },
+        notRequested: [{ resource: "cpu" }, { resource: "memory" }],
+      });
+    expect(asked("v1.37.2")).toMatchObject({ status: "InProgress", notRequested: [] });
   });
   test("no size is told of what no resize changes, nor while something else than room keeps it waiting", () => {
     const sizes = ({ largest, notRequested }: PodResize) => ({

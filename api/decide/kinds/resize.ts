@@ -26,7 +26,7 @@ import { allocatedPod, podsOfNode, statusesByName } from "../pods/node-pods.ts";
 import { Reasons } from "../reasons.ts";
 import { type Actuation, actuationOf, MEMORY_IN_USE, type Write } from "../resize/actuation.ts";
 import { changesOf, patchedPod } from "../resize/desired.ts";
-import { type MadeRoom, roomFor } from "../resize/leaving.ts";
+import { type MadeRoom, roomFor, type Waiting, waitingOf } from "../resize/leaving.ts";
 import { inTurn, pendingOf, type Resize } from "../resize/queue.ts";
 import {
   type Infeasible,
@@ -54,6 +54,8 @@ interface Node {
   readonly runtime: RuntimeContext;
   /** Of huge pages, in bytes. */
   readonly pageSizes: readonly number[];
+  /** Those that were tried before, and wait. */
+  readonly ahead: readonly Waiting[];
 }
 
 /**
@@ -79,7 +81,7 @@ export function decideResize(asked: EffectiveAsked<ResizeAsk>): Result<DecidedOf
   const allocated = pods.map((pod) => allocatedIn(snapshot, pod));
   const pushed = pendingOf(pods, allocated, ask, facts);
   if (!pushed.ok) return pushed;
-  let node: Node = { snapshot: asAllocated(snapshot, allocated), facts, ...runtime.value };
+  let node: Node = { snapshot: asAllocated(snapshot, allocated), facts, ...runtime.value, ahead: [] };
   const resizes: PodResize[] = [];
   const reasons: PlaceReasons<ReasonCode<"resize">>[] = [];
   for (const one of inTurn(pushed.value)) {
@@ -92,6 +94,7 @@ export function decideResize(asked: EffectiveAsked<ResizeAsk>): Result<DecidedOf
     const isNamed = namespacedPodName(one.desired) === ask.pod;
     if (isNamed || pushed.value.length === 1) reasons.push(...tried.value.reasons);
     if (isTaken(tried.value.resize)) node = withTaken(node, one, tried.value.resize.preempt);
+    else if (tried.value.resize.status === "Deferred") node = { ...node, ahead: [...node.ahead, tried.value.waits] };
   }
   const { inError, deferred, infeasible } = counted(askedAbout(resizes));
   const verdict = inError + deferred + infeasible === 0 ? "decided" : "refused";
@@ -173,6 +176,7 @@ function asAllocated(snapshot: EffectiveSnapshot, pods: readonly Pod[]): Effecti
 
 interface Tried {
   readonly resize: PodResize;
+  readonly waits: Waiting;
   readonly reasons: readonly PlaceReasons<ReasonCode<"resize">>[];
   readonly needs: readonly string[];
 }
@@ -202,6 +206,7 @@ function tryResize(
   const usage: string[] = [];
   const actuation = isWritten ? actuate(node, one, usage) : null;
   const verdict = actuation === null ? taken : writing(actuation);
+  const waits = waitingOf(allocated, decision, config);
   const resize: PodResize = {
     pod: podRef(desired),
     ...verdict,
@@ -213,10 +218,10 @@ function tryResize(
     wouldRefuse: wanted.length === 0 ? [] : decision.wouldRefuse,
     resources: decision.resources,
     ...largest.value,
-    ...(verdict.status === "Deferred" ? roomFor(desired, snapshot.pods ?? [], decision, config) : NO_ROOM),
+    ...(verdict.status === "Deferred" ? roomFor(desired, snapshot.pods ?? [], waits, node.ahead, config) : NO_ROOM),
     actuation,
   };
-  return ok({ resize, reasons: wanted.length === 0 ? [] : ofRoom(reasons), needs: [...needs, ...usage] });
+  return ok({ resize, reasons: wanted.length === 0 ? [] : ofRoom(reasons), needs: [...needs, ...usage], waits });
 }
 
 /** Of admission's reasons those about room: all else is in the resize itself. */

@@ -5,7 +5,7 @@ import { type Pod, podRef, podUid } from "../../model/pod.ts";
 import type { AdmissionDecision, Victim } from "../../model/preemption.ts";
 import type { EffectiveConfiguration } from "../../profiles/effective.ts";
 import { countedRequests } from "../admission/counted.ts";
-import { type Requirement, requestsOf, requirementsOf, subtract, victimOf } from "../preemption/candidate.ts";
+import { type Requirement, subtract, victimOf } from "../preemption/candidate.ts";
 import { nodeClaimsOf } from "../resources/node-claims.ts";
 import { podRequests, unitsOf } from "../resources/pod-resources.ts";
 import { isCriticalPod, qosClass } from "../resources/qos.ts";
@@ -19,6 +19,40 @@ export interface MadeRoom {
   readonly leave: readonly Victim[] | null;
 }
 
+/** A resize that waits: what it is short of, and what more it takes once it comes in, each in the units of its resource. */
+export interface Waiting {
+  readonly short: ReadonlyMap<string, number>;
+  readonly takes: ReadonlyMap<string, number>;
+}
+export function waitingOf(allocated: Pod, { resources }: AdmissionDecision, config: EffectiveConfiguration): Waiting {
+  const has = podRequests(allocated, nodeClaimsOf(config));
+  const short = resources.filter(({ insufficient }) => insufficient > 0);
+  return {
+    short: new Map(short.map(({ resource, insufficient }) => [resource, insufficient])),
+    takes: new Map(
+      resources.map(({ resource, requested }) => [
+        resource,
+        Math.max(0, requested - unitsOf(resource, has.get(resource) ?? ZERO)),
+      ]),
+    ),
+  };
+}
+
+/** What has to be free until it comes in: those ahead of it that find room in that take theirs first. */
+function shortBehind(short: Waiting["short"], ahead: readonly Waiting[]): Waiting["short"] {
+  let need = short;
+  for (const _each of ahead) {
+    const taken = new Map<string, number>();
+    const takenOf = (resource: string): number => taken.get(resource) ?? 0;
+    for (const one of ahead) {
+      const fits = [...one.short].every(([name, amount]) => amount + takenOf(name) <= (need.get(name) ?? 0));
+      for (const [name, amount] of fits ? one.takes : []) taken.set(name, takenOf(name) + amount);
+    }
+    need = new Map([...short].map(([name, amount]) => [name, amount + takenOf(name)]));
+  }
+  return need;
+}
+
 /**
  * Where the room comes from that a resize waits for. kubelet 1.36: retryPendingResizes, after a pod's status tells of less, and
  * HandlePodCleanups, after one is gone.
@@ -26,24 +60,27 @@ export interface MadeRoom {
 export function roomFor(
   desired: Pod,
   pods: readonly Pod[],
-  { resources }: AdmissionDecision,
+  { short }: Waiting,
+  ahead: readonly Waiting[],
   config: EffectiveConfiguration,
 ): MadeRoom {
-  const need = requirementsOf(resources.filter(({ insufficient }) => insufficient > 0));
+  const need = [...shortBehind(short, ahead)].map(([resource, quantity], index) => ({ resource, quantity, index }));
   if (need.length === 0) return { terminating: [], shrinks: [], leave: null };
   const others = pods.filter((pod) => podUid(pod) !== podUid(desired));
   const claims = nodeClaimsOf(config);
   const isTerminating = (pod: Pod): boolean => pod.metadata.deletionTimestamp !== undefined;
+  const unitsIn = (amounts: Amounts): readonly number[] =>
+    need.map(({ resource }) => unitsOf(resource, amounts.get(resource) ?? ZERO));
   const freeing = others.flatMap((pod) => {
-    const held = countedRequests(pod, config);
-    const kept: Amounts = isTerminating(pod) ? new Map() : podRequests(pod, claims);
-    const unitsIn = (amounts: Amounts, resource: string): number => unitsOf(resource, amounts.get(resource) ?? ZERO);
-    const frees = need.map(({ resource }) => Math.max(0, unitsIn(held, resource) - unitsIn(kept, resource)));
+    const kept = unitsIn(isTerminating(pod) ? new Map() : podRequests(pod, claims));
+    const frees = unitsIn(countedRequests(pod, config)).map((held, i) => Math.max(0, held - (kept[i] as number)));
     return frees.some((amount) => amount > 0) ? [{ pod, frees }] : [];
   });
   const refs = (ends: boolean): readonly PodRef[] =>
     freeing.flatMap(({ pod }) => (isTerminating(pod) === ends ? [podRef(pod)] : []));
-  const staying = others.filter((pod) => !isTerminating(pod));
+  const staying = others
+    .filter((pod) => !isTerminating(pod))
+    .map((pod) => ({ pod, frees: unitsIn(podRequests(pod, claims)) }));
   return { terminating: refs(true), shrinks: refs(false), leave: leavingFor(desired, staying, need, freeing) };
 }
 
@@ -54,7 +91,7 @@ export function roomFor(
  */
 function leavingFor(
   desired: Pod,
-  pods: readonly Pod[],
+  pods: readonly { readonly pod: Pod; readonly frees: readonly number[] }[],
   all: readonly Requirement[],
   freeing: readonly { readonly frees: readonly number[] }[],
 ): readonly Victim[] | null {
@@ -63,12 +100,8 @@ function leavingFor(
   if (most === undefined) return [];
   const priority = (pod: Pod): number => pod.spec.priority ?? 0;
   const others = pods
-    .filter((p) => !isCriticalPod(p) && priority(p) <= priority(desired))
-    .map((pod) => {
-      const request = requestsOf(pod);
-      const frees = all.map(({ resource }) => request(resource));
-      return { pod, ref: podRef(pod), qos: qosClass(pod), frees };
-    })
+    .filter(({ pod }) => !isCriticalPod(pod) && priority(pod) <= priority(desired))
+    .map(({ pod, frees }) => ({ pod, ref: podRef(pod), qos: qosClass(pod), frees }))
     .filter(({ frees }) => need.some(({ index }) => (frees[index] as number) > 0))
     .sort(
       (a, b) => priority(a.pod) - priority(b.pod) || (b.frees[most.index] as number) - (a.frees[most.index] as number),

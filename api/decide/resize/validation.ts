@@ -124,8 +124,11 @@ function whyNotPodLevel(desired: Pod, before: Pod, config: EffectiveConfiguratio
 }
 
 function whyNotContainers(desired: Pod, before: Pod, config: EffectiveConfiguration): Refusal {
-  const { addsToNone } = config.profile.behaviour;
+  const { addsToNone, resizesWithClaims } = config.profile.behaviour;
   const pairs = pairsOf(desired, before);
+  // older API servers take a container's claims for a change
+  const isFixed = ([now, then]: (typeof pairs)[number]): boolean =>
+    otherPolicies(now, then) || (!resizesWithClaims && (now.resources?.claims ?? []).length > 0);
   for (const [now, then] of pairs) {
     if (!isResizable(then, desired, config)) continue;
     if (isTaken(now.resources?.requests, then.resources?.requests))
@@ -134,16 +137,24 @@ function whyNotContainers(desired: Pod, before: Pod, config: EffectiveConfigurat
       return because("removed", "resource limits cannot be removed");
   }
   const isMain = ([, then]: (typeof pairs)[number]): boolean => desired.spec.containers.includes(then);
-  if (pairs.filter(isMain).some(([now, then]) => isOther(now.resources, then.resources, addsToNone)))
+  if (pairs.filter(isMain).some((pair) => isFixed(pair) || isOther(pair[0].resources, pair[1].resources, addsToNone)))
     return because("other_resource", "only cpu and memory resources are mutable");
-  for (const [now, then] of pairs.filter((pair) => !isMain(pair))) {
-    const why = whyNotInit(now, then, isResizable(then, desired, config), config);
+  for (const pair of pairs.filter((one) => !isMain(one))) {
+    const [now, then] = pair;
+    const isOpen = isResizable(then, desired, config);
+    if (isOpen && isFixed(pair)) return because("other_resource", config.profile.words.initNotResized);
+    const why = whyNotInit(now, then, isOpen, config);
     if (why !== null) return why;
   }
   return null;
 }
+/** The subresource carries a patch's policies on to the check that finds them different. */
+const otherPolicies = ({ resizePolicy: now = [] }: Container, { resizePolicy: then = [] }: Container): boolean =>
+  now.length !== then.length ||
+  now.some((one, i) => one.resourceName !== then[i]?.resourceName || one.restartPolicy !== then[i]?.restartPolicy);
+
 function whyNotInit(now: Container, then: Container, resizable: boolean, config: EffectiveConfiguration): Refusal {
-  const other = isOther(now.resources, then.resources);
+  const other = isOther(now.resources, then.resources) || otherPolicies(now, then);
   if (!other && sameAmounts(now.resources, then.resources)) return null;
   if (!resizable) return because("init_container", "resources for non-sidecar init containers are immutable");
   if (other && isOther(now.resources, then.resources, config.profile.behaviour.addsToNone))
