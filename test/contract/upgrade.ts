@@ -19,10 +19,15 @@ import {
 } from "./api-subject.ts";
 
 type Answered = z.output<typeof upgradeAnswer>;
-const upgrade = (api: ApiSubject, body: object, headers = {}): Promise<Answered> =>
+const upgrade = (
+  api: ApiSubject,
+  body: { readonly limit?: number; readonly [name: string]: unknown },
+  headers = {},
+): Promise<Answered> =>
   untilWhole(
     async () => answer(await post(api, "/v1/upgrade", body, headers), upgradeAnswer),
-    ({ history }) => "limit" in body || (history?.nextPageToken ?? null) === null,
+    ({ history }) =>
+      (history?.nextPageToken ?? null) === null || (history?.counts.replayed ?? 0) >= (body.limit ?? Infinity),
   );
 
 const SINCE = "2000-01-01T00:00:00Z";
