@@ -219,6 +219,8 @@ export interface Behaviour {
   readonly resizesWithNodeClaims: boolean;
   /** Whether the API server takes resizes of pods whose containers have resource claims. */
   readonly resizesWithClaims: boolean;
+  /** Whether the API server refuses resizePolicy RestartContainer of init containers that are no sidecars. */
+  readonly refusesRestartingInits: boolean;
 }
 
 /** The gates of a manager's options that are not stable (CPUManagerPolicyAlphaOptions and the like), and the version's rules. */

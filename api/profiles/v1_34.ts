@@ -412,6 +412,7 @@ export const v1_34 = profileOfData({
     resizeFeatures: [],
     resizesWithNodeClaims: true,
     resizesWithClaims: false,
+    refusesRestartingInits: false,
     countsAllocatedOnly: false,
     podLevelResizesFirst: true,
     addsToNone: true,

@@ -163,6 +163,7 @@ export const v1_36 = profileAfter(v1_35, {
     resizeFeatures: ["InPlacePodLevelResourcesVerticalScaling", "InPlacePodVerticalScalingInitContainers"],
     // kubernetes 1.36.3: ValidatePodResize, part 3
     resizesWithNodeClaims: false,
+    refusesRestartingInits: true,
   },
   words: {
     ...v1_35.words,

@@ -220,5 +220,6 @@ export const RESIZE_SUITES: Readonly<Record<string, Suite>> = {
   "resize-mounts": actuation,
   "resize-inits": actuation,
   "resize-validation": validation,
+  "resize-claimed": validation,
   "resize-refusals": validation,
 };

@@ -46,7 +46,7 @@ export function whyInvalid(desired: Pod, before: Pod, node: ResizeNode): Refusal
       : because("static_pod", "static pods cannot be resized")) ??
     (before.spec.os?.name === "windows" ? because("platform", "windows pods cannot be resized") : null) ??
     (mayMount ? whyNoVolume(desired, before) : null) ??
-    whyContradictory(desired, config) ??
+    whyContradictory(desired, before, config) ??
     (computeQosClass(desired) === qosClass(before)
       ? null
       : because("qos_class", "Pod QOS Class may not change as a result of resizing")) ??
@@ -72,11 +72,14 @@ function runsWithoutResize({ status }: Pod, config: EffectiveConfiguration): boo
 }
 
 /** Requests above limits, and containers that are more than their pod. kubernetes 1.36: validateResourceRequirements, validatePodResourceConsistency. */
-function whyContradictory(desired: Pod, config: EffectiveConfiguration): Refusal {
+function whyContradictory(desired: Pod, before: Pod, config: EffectiveConfiguration): Refusal {
   const { containers, initContainers = [], resources } = desired.spec;
+  const mayRestart = !config.profile.behaviour.refusesRestartingInits || initRestarts(before);
   for (const c of [...containers, ...initContainers]) {
     const above = requestAboveLimit(c.resources);
     if (above !== null) return above;
+    if (!mayRestart && initContainers.includes(c) && !isSidecar(c) && restarts(c))
+      return because("init_container", "must not be set to 'RestartContainer' for non-sidecar initContainers");
   }
   if (resources === undefined || resources === null || !gateOn(config, "PodLevelResources")) return null;
   const other = Object.keys({ ...resources.limits, ...resources.requests }).some((name) => !isPodLevelResource(name));
@@ -148,6 +151,11 @@ function whyNotContainers(desired: Pod, before: Pod, config: EffectiveConfigurat
   }
   return null;
 }
+const restarts = ({ resizePolicy = [] }: Container): boolean =>
+  resizePolicy.some(({ restartPolicy }) => restartPolicy === "RestartContainer");
+/** A pod that has it already keeps it. */
+const initRestarts = ({ spec }: Pod): boolean => (spec.initContainers ?? []).some((c) => !isSidecar(c) && restarts(c));
+
 /** The subresource carries a patch's policies on to the check that finds them different. */
 const otherPolicies = ({ resizePolicy: now = [] }: Container, { resizePolicy: then = [] }: Container): boolean =>
   now.length !== then.length ||
@@ -159,8 +167,7 @@ function whyNotInit(now: Container, then: Container, resizable: boolean, config:
   if (!resizable) return because("init_container", "resources for non-sidecar init containers are immutable");
   if (other && isOther(now.resources, then.resources, config.profile.behaviour.addsToNone))
     return because("other_resource", config.profile.words.initNotResized);
-  const restarts = then.resizePolicy?.some(({ restartPolicy }) => restartPolicy === "RestartContainer") ?? false;
-  return restarts && !isSidecar(then)
+  return restarts(then) && !isSidecar(then)
     ? because(
         "init_container",
         "non-sidecar init containers with a resize policy of RestartContainer cannot be resized",

@@ -6,6 +6,7 @@
 //	resize crowd SEED COUNT       the same with more of them than Go sorts by insertion, and pods that are not admitted yet
 //	resize volumes SEED COUNT     queue with volumes in memory, whose size changes
 //	resize validation SEED COUNT  what the API server's strategy of the subresource resize finds wrong with a patch
+//	resize claimed SEED COUNT     the same with claims of containers, and policies in the patch
 //	resize refusals SEED COUNT    the same, and its admission plugins, with pods and nodes that are others than Linux's, claims, volumes and features
 //	resize actuation SEED COUNT   lets the runtime manager sync a pod whose allocation changed, and tells what it writes and stops
 //	resize unified SEED COUNT     the same as on cgroup v2, with Memory QoS, swap and containers that have CPUs of their own
@@ -241,7 +242,7 @@ func main() {
 	seed, _ := strconv.ParseInt(os.Args[2], 10, 64)
 	count, _ := strconv.Atoi(os.Args[3])
 	s := map[string]suite{"queue": {genQueue, askQueue, 5}, "crowd": {genCrowd, askQueue, 5}, "volumes": {genVolumes, askQueue, 5}, "actuation": {genActuation, askActuation, 5}, "unified": {genUnified, askActuation, 5}, "hugepages": {genHugePages, askActuation, 5}, "mounts": {genMounts, askActuation, 5}, "inits": {genInits, askActuation, 5},
-		"validation": {genValidation, askValidation, 40}, "refusals": {genRefusals, askValidation, 40}}[os.Args[1]]
+		"validation": {genValidation, askValidation, 40}, "refusals": {genRefusals, askValidation, 40}, "claimed": {genClaimed, askValidation, 40}}[os.Args[1]]
 	out := json.NewEncoder(os.Stdout)
 	out.SetEscapeHTML(false)
 	for i, kept := 0, 0; kept < count; i++ {

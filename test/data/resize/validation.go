@@ -28,14 +28,48 @@ type fieldError struct {
 }
 
 type named struct {
-	Name      string                  `json:"name"`
-	Resources v1.ResourceRequirements `json:"resources"`
+	Name         string                     `json:"name"`
+	Resources    v1.ResourceRequirements    `json:"resources"`
+	ResizePolicy []v1.ContainerResizePolicy `json:"resizePolicy,omitempty"`
 }
 type patchSpec struct {
 	Containers     []named                  `json:"containers,omitempty"`
 	InitContainers []named                  `json:"initContainers,omitempty"`
 	Resources      *v1.ResourceRequirements `json:"resources,omitempty"`
 	Volumes        []v1.Volume              `json:"volumes,omitempty"`
+}
+
+// genClaimed makes pods whose containers have claims, and patches with policies.
+func genClaimed(r *rand.Rand, i int) any {
+	x := genValidation(r, i).(validationIn)
+	claim := "gpu"
+	var patch patchSpec
+	if err := json.Unmarshal(x.Patch, &patch); err != nil {
+		panic(err)
+	}
+	policiesOf := map[string][]v1.ContainerResizePolicy{}
+	x.Pod.Spec.ResourceClaims = []v1.PodResourceClaim{{Name: claim, ResourceClaimName: &claim}}
+	for _, list := range [][]v1.Container{x.Pod.Spec.InitContainers, x.Pod.Spec.Containers} {
+		for n := range list {
+			policiesOf[list[n].Name] = list[n].ResizePolicy
+			if r.Intn(4) == 0 {
+				list[n].Resources.Claims = []v1.ResourceClaim{{Name: claim}}
+			}
+		}
+	}
+	for _, list := range [][]named{patch.InitContainers, patch.Containers} {
+		for n := range list {
+			if r.Intn(3) == 0 {
+				list[n].ResizePolicy = pick(r, policiesOf[list[n].Name], policies(r))
+			}
+		}
+	}
+	b, err := json.Marshal(patch)
+	if err != nil {
+		panic(err)
+	}
+	x.Patch = b
+	return x
 }
 
 func genValidation(r *rand.Rand, i int) any {
@@ -94,12 +128,12 @@ func genValidation(r *rand.Rand, i int) any {
 	patch := patchSpec{}
 	for _, c := range pod.Spec.Containers {
 		if r.Intn(3) > 0 {
-			patch.Containers = append(patch.Containers, named{c.Name, change(c.Resources)})
+			patch.Containers = append(patch.Containers, named{c.Name, change(c.Resources), nil})
 		}
 	}
 	for _, c := range pod.Spec.InitContainers {
 		if r.Intn(3) > 0 {
-			patch.InitContainers = append(patch.InitContainers, named{c.Name, change(c.Resources)})
+			patch.InitContainers = append(patch.InitContainers, named{c.Name, change(c.Resources), nil})
 		}
 	}
 	if q := pod.Spec.Resources; podLevelIsResized && r.Intn(2) == 0 && (q != nil || r.Intn(8) == 0) {
