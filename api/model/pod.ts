@@ -231,6 +231,8 @@ export const pod = z.object({
 });
 export type Pod = z.output<typeof pod>;
 
+/** It is being deleted. */
+export const isTerminating = ({ metadata }: Pod): boolean => metadata.deletionTimestamp !== undefined;
 export const isSidecar = (c: Container): boolean => c.restartPolicy === "Always";
 /** Before a refusal's words in the status of its pod; the event has them without it. kubelet 1.36: rejectPod. */
 export const REJECTED = "Pod was rejected: ";

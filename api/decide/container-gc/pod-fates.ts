@@ -1,5 +1,5 @@
 import type { ReasonCode } from "../../model/decision.ts";
-import { isTerminal, type Pod, podUid } from "../../model/pod.ts";
+import { isTerminal, isTerminating, type Pod, podUid } from "../../model/pod.ts";
 import type { RuntimeContainer, RuntimeSandbox } from "../../model/runtime.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
 import { isAfter, nanosOf } from "./unix-nanos.ts";
@@ -62,7 +62,7 @@ const isDisrupted = ({ status }: Pod): boolean =>
   ) ?? false;
 
 function stateOf(pod: Pod, runs: boolean): PodState {
-  const isDeleted = pod.metadata.deletionTimestamp !== undefined;
+  const isDeleted = isTerminating(pod);
   if (runs || !(isDeleted || isTerminal(pod))) return POSTED;
   return isDeleted ? DELETED : ENDED;
 }

@@ -1,5 +1,12 @@
 import type { ClaimWarning } from "../../model/claims.ts";
-import { type Container, isTerminal, namespacedPodName, type Pod, podNamespace } from "../../model/pod.ts";
+import {
+  type Container,
+  isTerminal,
+  isTerminating,
+  namespacedPodName,
+  type Pod,
+  podNamespace,
+} from "../../model/pod.ts";
 import type { Dra, DraDriver, ResourceClaim } from "../../model/resource-claim.ts";
 import type { ClaimInfo, ClaimInfoCache } from "./claim-info.ts";
 import { claimName, podClaims } from "./claim-name.ts";
@@ -7,7 +14,7 @@ import { isForRequest, usedRequests } from "./container-devices.ts";
 import { registeredService } from "./registration.ts";
 
 /** Whether a kubelet that hears of the pod ends it, so that nothing is prepared for it. kubelet 1.37: podWorkers.UpdatePod. */
-export const isLeaving = (pod: Pod): boolean => isTerminal(pod) || pod.metadata.deletionTimestamp !== undefined;
+export const isLeaving = (pod: Pod): boolean => isTerminal(pod) || isTerminating(pod);
 
 /** Why nothing is prepared for a pod that was asked about; undefined: it has claims to prepare. `served`: the kubelet prepares claims at all; `holds` null: not known. */
 export function nothingPrepared(

@@ -94,7 +94,7 @@ export function decideResize(asked: EffectiveAsked<ResizeAsk>): Result<DecidedOf
     const isNamed = namespacedPodName(one.desired) === ask.pod;
     if (isNamed || pushed.value.length === 1) reasons.push(...tried.value.reasons);
     if (isTaken(tried.value.resize)) node = withTaken(node, one, tried.value.resize.preempt);
-    else if (tried.value.resize.status === "Deferred") node = { ...node, ahead: [...node.ahead, tried.value.waits] };
+    else if (tried.value.waits !== null) node = { ...node, ahead: [...node.ahead, tried.value.waits] };
   }
   const { inError, deferred, infeasible } = counted(askedAbout(resizes));
   const verdict = inError + deferred + infeasible === 0 ? "decided" : "refused";
@@ -176,7 +176,8 @@ function asAllocated(snapshot: EffectiveSnapshot, pods: readonly Pod[]): Effecti
 
 interface Tried {
   readonly resize: PodResize;
-  readonly waits: Waiting;
+  /** Null: it does not wait. */
+  readonly waits: Waiting | null;
   readonly reasons: readonly PlaceReasons<ReasonCode<"resize">>[];
   readonly needs: readonly string[];
 }
@@ -206,7 +207,7 @@ function tryResize(
   const usage: string[] = [];
   const actuation = isWritten ? actuate(node, one, usage) : null;
   const verdict = actuation === null ? taken : writing(actuation);
-  const waits = waitingOf(allocated, decision, config);
+  const waits = verdict.status === "Deferred" ? waitingOf(allocated, decision, config) : null;
   const resize: PodResize = {
     pod: podRef(desired),
     ...verdict,
@@ -218,7 +219,7 @@ function tryResize(
     wouldRefuse: wanted.length === 0 ? [] : decision.wouldRefuse,
     resources: decision.resources,
     ...largest.value,
-    ...(verdict.status === "Deferred" ? roomFor(desired, snapshot.pods ?? [], waits, node.ahead, config) : NO_ROOM),
+    ...(waits === null ? NO_ROOM : roomFor(desired, snapshot.pods ?? [], waits, node.ahead, config)),
     actuation,
   };
   return ok({ resize, reasons: wanted.length === 0 ? [] : ofRoom(reasons), needs: [...needs, ...usage], waits });

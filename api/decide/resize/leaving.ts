@@ -1,7 +1,7 @@
 import type { Amounts } from "../../model/aggregate.ts";
 import { ZERO } from "../../model/amount.ts";
 import type { PodRef } from "../../model/forms.ts";
-import { type Pod, podRef, podUid } from "../../model/pod.ts";
+import { isTerminating, type Pod, podRef, podUid } from "../../model/pod.ts";
 import type { AdmissionDecision, Victim } from "../../model/preemption.ts";
 import type { EffectiveConfiguration } from "../../profiles/effective.ts";
 import { countedRequests } from "../admission/counted.ts";
@@ -48,7 +48,9 @@ function shortBehind(short: Waiting["short"], ahead: readonly Waiting[]): Waitin
       const fits = [...one.short].every(([name, amount]) => amount + takenOf(name) <= (need.get(name) ?? 0));
       for (const [name, amount] of fits ? one.takes : []) taken.set(name, takenOf(name) + amount);
     }
+    const before = need;
     need = new Map([...short].map(([name, amount]) => [name, amount + takenOf(name)]));
+    if ([...need].every(([name, amount]) => amount === before.get(name))) break;
   }
   return need;
 }
@@ -66,22 +68,23 @@ export function roomFor(
 ): MadeRoom {
   const need = [...shortBehind(short, ahead)].map(([resource, quantity], index) => ({ resource, quantity, index }));
   if (need.length === 0) return { terminating: [], shrinks: [], leave: null };
-  const others = pods.filter((pod) => podUid(pod) !== podUid(desired));
   const claims = nodeClaimsOf(config);
-  const isTerminating = (pod: Pod): boolean => pod.metadata.deletionTimestamp !== undefined;
   const unitsIn = (amounts: Amounts): readonly number[] =>
     need.map(({ resource }) => unitsOf(resource, amounts.get(resource) ?? ZERO));
-  const freeing = others.flatMap((pod) => {
-    const kept = unitsIn(isTerminating(pod) ? new Map() : podRequests(pod, claims));
-    const frees = unitsIn(countedRequests(pod, config)).map((held, i) => Math.max(0, held - (kept[i] as number)));
-    return frees.some((amount) => amount > 0) ? [{ pod, frees }] : [];
-  });
-  const refs = (ends: boolean): readonly PodRef[] =>
-    freeing.flatMap(({ pod }) => (isTerminating(pod) === ends ? [podRef(pod)] : []));
-  const staying = others
-    .filter((pod) => !isTerminating(pod))
-    .map((pod) => ({ pod, frees: unitsIn(podRequests(pod, claims)) }));
-  return { terminating: refs(true), shrinks: refs(false), leave: leavingFor(desired, staying, need, freeing) };
+  const others = pods
+    .filter((pod) => podUid(pod) !== podUid(desired))
+    .map((pod) => {
+      const keeps = unitsIn(isTerminating(pod) ? new Map() : podRequests(pod, claims));
+      const frees = unitsIn(countedRequests(pod, config)).map((held, i) => Math.max(0, held - (keeps[i] as number)));
+      return { pod, keeps, frees };
+    });
+  const freeing = others.filter(({ frees }) => frees.some((amount) => amount > 0));
+  const refs = (list: typeof others): readonly PodRef[] => list.map(({ pod }) => podRef(pod));
+  return {
+    terminating: refs(freeing.filter(({ pod }) => isTerminating(pod))),
+    shrinks: refs(freeing.filter(({ pod }) => !isTerminating(pod))),
+    leave: leavingFor(desired, others, subtract(need, freeing)),
+  };
 }
 
 /**
@@ -91,17 +94,15 @@ export function roomFor(
  */
 function leavingFor(
   desired: Pod,
-  pods: readonly { readonly pod: Pod; readonly frees: readonly number[] }[],
-  all: readonly Requirement[],
-  freeing: readonly { readonly frees: readonly number[] }[],
+  pods: readonly { readonly pod: Pod; readonly keeps: readonly number[] }[],
+  need: readonly Requirement[],
 ): readonly Victim[] | null {
-  const need = subtract(all, freeing);
   const [most] = need;
   if (most === undefined) return [];
   const priority = (pod: Pod): number => pod.spec.priority ?? 0;
   const others = pods
     .filter(({ pod }) => !isCriticalPod(pod) && priority(pod) <= priority(desired))
-    .map(({ pod, frees }) => ({ pod, ref: podRef(pod), qos: qosClass(pod), frees }))
+    .map(({ pod, keeps }) => ({ pod, ref: podRef(pod), qos: qosClass(pod), frees: keeps }))
     .filter(({ frees }) => need.some(({ index }) => (frees[index] as number) > 0))
     .sort(
       (a, b) => priority(a.pod) - priority(b.pod) || (b.frees[most.index] as number) - (a.frees[most.index] as number),
