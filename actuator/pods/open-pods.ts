@@ -1,5 +1,4 @@
 import { join } from "node:path";
-import type { BackOffLimits } from "../../api/decide/probes/back-off.ts";
 import type { NodeReclaimFunction } from "../../api/model/eviction.ts";
 import { err, ok, type Result } from "../../api/model/result.ts";
 import { effectiveDocument, gateOn } from "../../api/profiles/effective.ts";
@@ -292,25 +291,14 @@ function imagesOf(runtime: PodRuntime, configuration: unknown, profile: Profile)
   });
 }
 
-/** Reads the limits once a configuration, as each pod asks in each sync. */
-function backOffReader(profile: Profile): (configuration: unknown) => BackOffLimits {
-  let read: unknown;
-  let limits = backOffLimits(profile, read);
-  return (configuration) => {
-    if (read !== configuration) limits = backOffLimits(profile, configuration);
-    read = configuration;
-    return limits;
-  };
-}
-
 /** Settings that may change while the daemon runs are read when they are used. */
 const settingsOf = (
   config: ActuatorConfig,
   configuration: { readonly last: unknown },
-  backOff = backOffReader(profileOf(config.kubeletVersion)),
+  profile = profileOf(config.kubeletVersion),
 ): ManagerSettings => ({
   nodeName: config.nodeName,
-  profile: profileOf(config.kubeletVersion),
+  profile,
   serves: { draDrivers: config.draDrivers === "serve" },
   owner: config.cgroupRoot,
   hostIPs: hostAddresses(),
@@ -329,7 +317,7 @@ const settingsOf = (
     return config.retrySeconds * 1000;
   },
   get backOff() {
-    return backOff(configuration.last);
+    return backOffLimits(profile, configuration.last);
   },
   maxAtOnce: 8,
 });

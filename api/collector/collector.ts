@@ -3,7 +3,8 @@ import type { Cluster } from "../cluster/cluster.ts";
 import { type ClusterFault, clusterFaultText } from "../cluster/fault.ts";
 import { type ClusterChange, type FollowedResource, followCluster } from "../cluster/follow.ts";
 import { type NodeDocuments, snapshotOf } from "../cluster/read.ts";
-import type { Kind } from "../model/decision.ts";
+import { KINDS } from "../model/decision.ts";
+import { traitsOf } from "../model/kinds.ts";
 import { CLAIM_PARTS } from "../model/resource-claim.ts";
 import type { ApiClient, ApiFault } from "./api-client.ts";
 import { type NodeFault, NodeFaults } from "./node-faults.ts";
@@ -41,11 +42,6 @@ export interface CollectorCounts {
   readonly waitingOutcomes: number;
 }
 
-/** Asked of each snapshot: all that its parts are enough for. */
-const KINDS: readonly { readonly kind: Kind; readonly needs: readonly (keyof NodeDocuments)[] }[] = [
-  { kind: "allocatable", needs: ["configz"] },
-  { kind: "eviction", needs: ["configz", "stats", "pods"] },
-];
 /** Two sightings of an outcome, its event and the pod's status, are one where they come within this time. */
 const GATHER_MS = 2000;
 /** What happened before an outcome may be seen after it, by another watch: it is sent so long after it was seen. */
@@ -112,12 +108,8 @@ export class Collector {
 
   async onSnapshot(documents: NodeDocuments): Promise<void> {
     const { name, missing } = documents;
-    const kinds = KINDS.filter(({ needs }) => needs.every((part) => documents[part] !== undefined));
-    const taken = await this.#sender.send(
-      name,
-      snapshotOf(documents),
-      kinds.map(({ kind }) => kind),
-    );
+    const kinds = KINDS.filter((kind) => traitsOf(kind).collected?.every((part) => documents[part] !== undefined));
+    const taken = await this.#sender.send(name, snapshotOf(documents), kinds);
     if (!taken.ok && taken.error.code === "away") return;
     const faults = missing.map(
       ({ part, code, why, how }): NodeFault => ({ part, code, text: clusterFaultText({ message: why, next: how }) }),

@@ -1,6 +1,6 @@
 import { claimsOf } from "../cluster/claims.ts";
 import type { ClusterChange, FollowedResource } from "../cluster/follow.ts";
-import type { Outcome } from "../model/outcome.ts";
+import { endsPod, type Outcome } from "../model/outcome.ts";
 import { type Fields, fieldsOf } from "../model/own.ts";
 import { type ResourceClaim, resourceClaim, usesClaims } from "../model/resource-claim.ts";
 import {
@@ -32,9 +32,6 @@ interface LeftPod {
   readonly uid: string;
   readonly atMs: number;
 }
-/** A refused pod never was one of the node's. */
-const isEnd = (outcome: Outcome): boolean =>
-  outcome.kind === "admission" ? !outcome.admitted : outcome.kind === "eviction" || outcome.kind === "preemption";
 const isTerminal = (pod: Fields): boolean => /^(?:Succeeded|Failed)$/.test(text(fieldsOf(pod["status"])["phase"]));
 
 /** Finds what kubelets did in the changes of a cluster. What was there when it began is not among them: nobody watched it. */
@@ -83,7 +80,7 @@ export class Outcomes {
   in(change: ClusterChange): readonly NodeOutcome[] {
     this.#claims.see(change, this.#listed.has("pods"));
     const found = this.#found(change);
-    for (const { outcome } of found) if ("pod" in outcome && isEnd(outcome)) this.#ended.add(outcome.pod.uid);
+    for (const { outcome } of found) if ("pod" in outcome && endsPod(outcome)) this.#ended.add(outcome.pod.uid);
     if (change.resource === "pods") this.#leaves(change);
     if (change.resource === "nodes" && change.change === "deleted") this.#left.delete(nameOf(change.object));
     return found;

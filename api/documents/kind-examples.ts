@@ -128,10 +128,15 @@ const CLAIM_PARTS = [
   "dra-health",
 ] as const;
 
-/** The parts of a node that a kind reads, and examples of how it is asked for. */
+/** The parts of a node that a kind reads, and how it is asked for. */
 interface KindExamples {
   /** The parts of a snapshot that its answer depends on, by the options that bring them. */
   readonly parts: readonly PartOption[];
+  /**
+   * What the command line takes for it and not for each kind: `--capacity` with resources of a node, `--cgroup-driver`, and
+   * `-o karpenter`, which is what a node has and can give.
+   */
+  readonly takes: readonly ("node-capacity" | "cgroup-driver" | "karpenter")[];
   readonly commands: readonly [string, string, ...string[]];
   /** Of a request, small and whole: it may be posted as it is, which a test does. */
   readonly body: { readonly snapshot?: object; readonly ask?: object };
@@ -140,6 +145,7 @@ interface KindExamples {
 export const KIND_EXAMPLES: Readonly<Record<Kind, KindExamples>> = {
   allocatable: {
     parts: ["node", "config", "stats", "machine", "device-checkpoint", "devices", "device-plugins"],
+    takes: ["node-capacity", "karpenter"],
     commands: [
       "nodewise decide allocatable --node node.json --config configz.json --stats summary.json",
       "nodewise decide allocatable --capacity cpu=4,memory=16Gi,pods=110 --set kubeReserved.memory=1Gi",
@@ -148,6 +154,7 @@ export const KIND_EXAMPLES: Readonly<Record<Kind, KindExamples>> = {
   },
   cgroups: {
     parts: ["node", "pods", "config", "stats", "machine", ...STATE_FILES, "allocated-pods"],
+    takes: ["cgroup-driver"],
     commands: [
       "nodewise decide cgroups --node node.json --pods pods.json --config configz.json --cgroup-version 2",
       "nodewise decide cgroups --snapshot snapshot.json --set memoryThrottlingFactor=0.8 --explain full",
@@ -156,6 +163,7 @@ export const KIND_EXAMPLES: Readonly<Record<Kind, KindExamples>> = {
   },
   cpus: {
     parts: MANAGER_PARTS,
+    takes: [],
     commands: [
       "nodewise decide cpus --snapshot snapshot.json --pod pod.yaml",
       "nodewise decide cpus --machine xeon-2s --policy static --pod pod.yaml",
@@ -164,6 +172,7 @@ export const KIND_EXAMPLES: Readonly<Record<Kind, KindExamples>> = {
   },
   memory: {
     parts: MANAGER_PARTS,
+    takes: [],
     commands: [
       "nodewise decide memory --snapshot snapshot.json --pod pod.yaml",
       "nodewise decide memory --machine xeon-2s --policy Static --pod pod.yaml",
@@ -172,6 +181,7 @@ export const KIND_EXAMPLES: Readonly<Record<Kind, KindExamples>> = {
   },
   topology: {
     parts: MANAGER_PARTS,
+    takes: [],
     commands: [
       "nodewise decide topology --machine epyc-2s-nps4 --policy restricted --pod pod.yaml",
       "nodewise decide topology --snapshot snapshot.json --policy single-numa-node --scope pod --pod pod.yaml",
@@ -180,6 +190,7 @@ export const KIND_EXAMPLES: Readonly<Record<Kind, KindExamples>> = {
   },
   devices: {
     parts: MANAGER_PARTS,
+    takes: [],
     commands: [
       "nodewise decide devices --snapshot snapshot.json --devices devices.yaml --pod pod.yaml",
       "nodewise decide devices --node node.json --pods pods.json --device-checkpoint kubelet_internal_checkpoint",
@@ -194,6 +205,7 @@ export const KIND_EXAMPLES: Readonly<Record<Kind, KindExamples>> = {
   },
   claims: {
     parts: ["node", "pods", "config", ...CLAIM_PARTS, "devices", "device-plugins"],
+    takes: [],
     commands: [
       "nodewise decide claims --pod shop/train-0 --pods pods.json --resource-claims claims.json --dra-drivers drivers.yaml",
       "nodewise decide claims --node node.json --pods pods.json --dra-state dra_manager_state --resource-slices slices.json",
@@ -202,6 +214,7 @@ export const KIND_EXAMPLES: Readonly<Record<Kind, KindExamples>> = {
   },
   admission: {
     parts: MANAGER_PARTS,
+    takes: [],
     commands: [
       "nodewise decide admission --pod pod.yaml --node node.json --pods pods.json",
       "nodewise decide admission --context prod -n shop --pod web-0 --node worker-2",
@@ -210,6 +223,7 @@ export const KIND_EXAMPLES: Readonly<Record<Kind, KindExamples>> = {
   },
   preemption: {
     parts: ["node", "pods", "allocated-pods"],
+    takes: [],
     commands: [
       "nodewise decide preemption --pod critical.yaml --node node.json --pods pods.json --explain reasons",
       "nodewise decide preemption --context prod -n kube-system --pod dns-7 --node worker-2",
@@ -218,6 +232,7 @@ export const KIND_EXAMPLES: Readonly<Record<Kind, KindExamples>> = {
   },
   resize: {
     parts: [...MANAGER_PARTS, "stats"],
+    takes: [],
     commands: [
       "nodewise decide resize --context prod --node worker-2 --pod shop/web-0 --to cpu=2,memory=1Gi",
       "nodewise decide resize --snapshot snapshot.json # the resizes that wait",
@@ -232,6 +247,7 @@ export const KIND_EXAMPLES: Readonly<Record<Kind, KindExamples>> = {
   },
   eviction: {
     parts: ["node", "pods", "config", "stats", ...RUNTIME_PARTS],
+    takes: [],
     commands: [
       "nodewise decide eviction --context prod --node worker-1",
       "nodewise decide eviction --pods pods.json --config configz.json --stats summary.json --facts last-answer.json",
@@ -240,6 +256,7 @@ export const KIND_EXAMPLES: Readonly<Record<Kind, KindExamples>> = {
   },
   "image-gc": {
     parts: ["node", "pods", "config", "stats", ...RUNTIME_PARTS],
+    takes: [],
     commands: [
       "nodewise decide image-gc --images images.json --containers containers.json --capacity 252Gi --available 40Gi",
       "crictl images -o json | nodewise decide image-gc --images - --snapshot snapshot.json --set imageGCHighThresholdPercent=70",
@@ -248,6 +265,7 @@ export const KIND_EXAMPLES: Readonly<Record<Kind, KindExamples>> = {
   },
   "container-gc": {
     parts: ["node", "pods", "containers", "sandboxes"],
+    takes: [],
     commands: [
       "nodewise decide container-gc --containers containers.json --sandboxes sandboxes.json --pods pods.json",
       "nodewise decide container-gc --snapshot snapshot.json --operation delete-unused",
@@ -256,6 +274,7 @@ export const KIND_EXAMPLES: Readonly<Record<Kind, KindExamples>> = {
   },
   probes: {
     parts: ["node", "pods", "config"],
+    takes: [],
     commands: [
       "nodewise decide probes --pod pod.yaml --startup 'fail*20,ok' --readiness 'ok*5,timeout*3,ok' --seconds 300",
       "nodewise probes outcomes --pod shop/web-0 | nodewise decide probes --pod web.yaml --outcomes @- --strict",
@@ -264,6 +283,7 @@ export const KIND_EXAMPLES: Readonly<Record<Kind, KindExamples>> = {
   },
   "probe-guard": {
     parts: [],
+    takes: [],
     commands: [
       "nodewise decide probe-guard --ask ask.json --explain reasons",
       "nodewise probes history -o json | jq '[.entries[] | select(.ask)][0].ask' | nodewise decide probe-guard --ask -",
@@ -278,6 +298,10 @@ export const KIND_EXAMPLES: Readonly<Record<Kind, KindExamples>> = {
     },
   },
 };
+
+/** Whether the command line takes that for the kind. */
+export const takes = (kind: Kind, what: KindExamples["takes"][number]): boolean =>
+  KIND_EXAMPLES[kind].takes.includes(what);
 
 function withDevice(): object {
   const [container] = POD.spec.containers;

@@ -40,5 +40,14 @@ export const allocatable = {
   decision: allocatableDecision,
   reasons: ALLOCATABLE_REASONS,
   facts: null,
-  traits: { ...PLAIN, pods: "nothing", cacheable: true, defaultsConfiguration: true },
+  traits: {
+    ...PLAIN,
+    pods: "nothing",
+    cacheable: true,
+    defaultsConfiguration: true,
+    whatIf: "node",
+    nodePage: "snapshot",
+    up: "printed",
+    collected: ["configz"],
+  },
 } as const satisfies KindSpec;

@@ -62,13 +62,18 @@ export function memo<V>(max: number, make: (text: string) => V): (text: string) 
   };
 }
 
-/** Remembers what a pure function made of an object, for as long as the object lives. INVARIANT: nobody changes the object. */
-export function perObject<K extends object, V>(make: (object: K) => V): (object: K) => V {
+/**
+ * Remembers what a pure function made of an object, for as long as the object lives. `rest`: what else it takes to make it, which one
+ * object always comes with. INVARIANT: nobody changes the object.
+ */
+export function perObject<K extends object, V, R extends readonly unknown[]>(
+  make: (object: K, ...rest: R) => V,
+): (object: K, ...rest: R) => V {
   const known = new WeakMap<K, V>();
-  return (object) => {
+  return (object, ...rest) => {
     const found = known.get(object);
     if (found !== undefined) return found;
-    const made = make(object);
+    const made = make(object, ...rest);
     known.set(object, made);
     return made;
   };

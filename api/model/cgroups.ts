@@ -170,5 +170,14 @@ export const cgroups = {
   podPartsOf: ({ cgroups: plans }: CgroupsDecision) => plans,
   hasNoEffect: isKernelDefault,
   facts: null,
-  traits: { ...PLAIN, pods: "overhead", cacheable: true, defaultsConfiguration: true },
+  traits: {
+    ...PLAIN,
+    pods: "overhead",
+    cacheable: true,
+    defaultsConfiguration: true,
+    whatIf: "node-with-pod",
+    nodePage: "snapshot",
+    up: "printed",
+    collected: null,
+  },
 } as const satisfies KindSpec;

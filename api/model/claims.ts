@@ -253,5 +253,12 @@ export const claims = {
     refusal?.reason ?? pods.map(startFault).find((reason) => reason !== null) ?? null,
   podPartsOf: ({ pods, givenBack }: ClaimsDecision) => [...pods, ...givenBack],
   facts: null,
-  traits: { ...PLAIN, defaultsConfiguration: true },
+  traits: {
+    ...PLAIN,
+    defaultsConfiguration: true,
+    whatIf: "not-asked",
+    nodePage: "snapshot",
+    up: "not-asked",
+    collected: null,
+  },
 } as const satisfies KindSpec;

@@ -198,5 +198,13 @@ export const containerGc = {
   reasonOf: reasonOfEvents,
   podPartsOf: ({ remove }: ContainerGcDecision) => remove.map(({ pod, target, id, why }) => ({ pod, target, id, why })),
   facts: null,
-  traits: { ...PLAIN, needsTime: true, removes: true },
+  traits: {
+    ...PLAIN,
+    needsTime: true,
+    removes: true,
+    whatIf: "node",
+    nodePage: "not-drawn",
+    up: "recorded",
+    collected: null,
+  },
 } as const satisfies KindSpec;

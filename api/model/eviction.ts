@@ -359,5 +359,14 @@ export const eviction = {
   summaryOf,
   podPartsOf,
   facts: { form: evictionFacts, decode: decodeEvictionFacts, forgottenAtBoot: true, readsImages: true },
-  traits: { ...PLAIN, pods: "overhead", needsTime: true, defaultsConfiguration: true },
+  traits: {
+    ...PLAIN,
+    pods: "overhead",
+    needsTime: true,
+    defaultsConfiguration: true,
+    whatIf: "node",
+    nodePage: "history",
+    up: "recorded",
+    collected: ["configz", "stats", "pods"],
+  },
 } as const satisfies KindSpec;

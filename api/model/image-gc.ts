@@ -299,5 +299,14 @@ export const imageGc = {
   reasons: IMAGE_GC_REASONS,
   reasonOf: reasonOfEvents,
   facts: { form: imageGcFacts, decode: decodeImageGcFacts, forgottenAtBoot: false, knowsLess, readsImages: false },
-  traits: { ...PLAIN, needsTime: true, defaultsConfiguration: true, removes: true },
+  traits: {
+    ...PLAIN,
+    needsTime: true,
+    defaultsConfiguration: true,
+    removes: true,
+    whatIf: "node",
+    nodePage: "history",
+    up: "recorded",
+    collected: null,
+  },
 } as const satisfies KindSpec;

@@ -31,7 +31,7 @@ interface FactsSpec {
 }
 
 /** The ways in which kinds differ for those who ask, serve and record. */
-interface KindTraits {
+export interface KindTraits {
   /**
    * The parts of pods that it looks at, each word with all before it. `nothing`: it is all the same whose pods are posted;
    * `requests`: those that decoding filled in are told; `overhead`: one of a RuntimeClass that is not known is among the answer's needs.
@@ -59,6 +59,18 @@ interface KindTraits {
   readonly assumesNoDevices: "never" | "always" | "unlisted";
   /** True: its decision lists removals, each of which has a row of its own in the history. */
   readonly removes: boolean;
+  /**
+   * What a what-if asks it, before and after the change. `admission`: whether a pod comes in, before all others; `placement`: which
+   * CPUs, memory and devices a pod would get; `resize`: the resize that is the change; `node`: the node; `node-with-pod`: the node
+   * once an admitted pod runs.
+   */
+  readonly whatIf: "admission" | "placement" | "resize" | "node" | "node-with-pod" | "not-asked";
+  /** What a node's page draws of it: a decision on the newest snapshot alone, or what the history has of it. */
+  readonly nodePage: "snapshot" | "history" | "not-drawn";
+  /** Whether `nodewise up` asks it about a node's snapshot: for the terminal and the dashboard, or for the dashboard alone. */
+  readonly up: "printed" | "recorded" | "not-asked";
+  /** The kubelet's endpoints, and the pods, that a collector must have read before it asks it of a node; null: it does not ask it. */
+  readonly collected: readonly ("configz" | "stats" | "pods")[] | null;
 }
 
 /** A decision's effect on one pod, in whatever form; null: it is no pod's. */
@@ -111,7 +123,7 @@ const decodeNothing: Decode<undefined> = (input, at) =>
 /** The ask of a kind that is asked nothing. */
 export const nothingAsked = { decode: decodeNothing, schema: null, pod: "none" } as const satisfies AskSpec;
 
-/** The traits that most kinds have; a spec names those in which it differs. */
+/** The traits that most kinds have; a spec names those in which it differs, and who asks it unasked, which each has to say. */
 export const PLAIN = {
   pods: "identity",
   cacheable: false,
@@ -122,4 +134,4 @@ export const PLAIN = {
   policy: null,
   assumesNoDevices: "never",
   removes: false,
-} as const satisfies KindTraits;
+} as const satisfies Partial<KindTraits>;

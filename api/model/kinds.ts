@@ -4,7 +4,7 @@ import { claims } from "./claims.ts";
 import { containerGc } from "./container-gc.ts";
 import { eviction } from "./eviction.ts";
 import { imageGc } from "./image-gc.ts";
-import type { KindSpec } from "./kind-spec.ts";
+import type { KindSpec, KindTraits } from "./kind-spec.ts";
 import { cpus, devices, memory, topology } from "./managers.ts";
 import { admission, preemption } from "./preemption.ts";
 import { probeGuard } from "./probe-guard.ts";
@@ -36,7 +36,14 @@ export const specOf = (kind: Kind): KindSpec => KIND_SPECS[kind];
 /** Whether the ask of a kind has a member of that name. */
 export const asksFor = (kind: Kind, member: string): boolean =>
   Object.hasOwn(KIND_SPECS[kind].ask.schema?.form.shape ?? {}, member);
-export const traitsOf = (kind: Kind): KindSpec["traits"] => KIND_SPECS[kind].traits;
+export const traitsOf = (kind: Kind): KindTraits => KIND_SPECS[kind].traits;
+
+export type KindWith<T extends keyof KindTraits, V extends KindTraits[T]> = {
+  [K in Kind]: (typeof KIND_SPECS)[K]["traits"][T] extends V ? K : never;
+}[Kind];
+/** The kinds whose trait is one of the values, in the order of the register. */
+export const kindsWith = <T extends keyof KindTraits, const V extends KindTraits[T]>(trait: T, ...values: V[]) =>
+  KIND_NAMES.filter((kind): kind is KindWith<T, V> => values.some((value) => traitsOf(kind)[trait] === value));
 
 /**
  * How a decision ended, in a word for people: that a pod comes in, `admitted`, and not that it was decided. `pod` is absent where it is
@@ -86,8 +93,6 @@ export const REMEMBERING: ReadonlySet<Kind> = new Set(KIND_NAMES.filter((kind) =
 export const IMAGE_RECORDS: Kind = "image-gc";
 
 /** Kinds whose decisions remove things, which the history keeps in rows of their own. */
-export type RemovingKind = {
-  [K in Kind]: (typeof KIND_SPECS)[K]["traits"]["removes"] extends true ? K : never;
-}[Kind];
+export type RemovingKind = KindWith<"removes", true>;
 export const isRemoving = (kind: Kind): kind is RemovingKind => traitsOf(kind).removes;
-export const REMOVING_KINDS = KIND_NAMES.filter(isRemoving);
+export const REMOVING_KINDS = kindsWith("removes", true);

@@ -299,7 +299,16 @@ const devicesDecision = z.lazy(() =>
 export type DevicesDecision = Form<typeof devicesDecision>;
 
 /** The traits that the four managers have alike. */
-const MANAGER = { ...PLAIN, pods: "requests", defaultsConfiguration: true, managers: "itself" } as const;
+const MANAGER = {
+  ...PLAIN,
+  pods: "requests",
+  defaultsConfiguration: true,
+  managers: "itself",
+  whatIf: "placement",
+  collected: null,
+} as const;
+/** Of those whose own decision tells who holds what. */
+const HOLDERS = { ...MANAGER, nodePage: "snapshot", up: "recorded" } as const;
 
 export const cpus = {
   decides: "who has which CPUs, which a pod would get or why not, and which cpusets must change now",
@@ -309,7 +318,7 @@ export const cpus = {
   reasonOf: reasonOfRefusal,
   podPartsOf: ({ assignments, reconcile }: CpusDecision) => [...assignments, ...reconcile],
   facts: null,
-  traits: { ...MANAGER, policy: { field: "cpuManagerPolicy", values: ["none", "static"] } },
+  traits: { ...HOLDERS, policy: { field: "cpuManagerPolicy", values: ["none", "static"] } },
 } as const satisfies KindSpec;
 
 export const memory = {
@@ -320,7 +329,7 @@ export const memory = {
   reasonOf: reasonOfRefusal,
   podPartsOf: ({ assignments }: MemoryDecision) => assignments,
   facts: null,
-  traits: { ...MANAGER, policy: { field: "memoryManagerPolicy", values: ["None", "Static"] } },
+  traits: { ...HOLDERS, policy: { field: "memoryManagerPolicy", values: ["None", "Static"] } },
 } as const satisfies KindSpec;
 
 export const topology = {
@@ -334,6 +343,8 @@ export const topology = {
     ...MANAGER,
     policy: { field: "topologyManagerPolicy", values: ["none", "best-effort", "restricted", "single-numa-node"] },
     assumesNoDevices: "always",
+    nodePage: "not-drawn",
+    up: "not-asked",
   },
 } as const satisfies KindSpec;
 
@@ -345,5 +356,5 @@ export const devices = {
   reasonOf: reasonOfRefusal,
   podPartsOf: ({ assignments }: DevicesDecision) => assignments,
   facts: null,
-  traits: MANAGER,
+  traits: HOLDERS,
 } as const satisfies KindSpec;

@@ -25,6 +25,68 @@ export const OUTCOME_KINDS = [
 export type OutcomeKind = (typeof OUTCOME_KINDS)[number];
 export const isOutcomeKind = (s: string): s is OutcomeKind => (OUTCOME_KINDS as readonly string[]).includes(s);
 
+/** The ways in which they differ for those who compare, record and tell of them. */
+interface OutcomeTraits {
+  /**
+   * How old the last snapshot before it may be, in milliseconds. A pass of the eviction manager looks at usage, which changes by the
+   * second; who is on the node changes with every pod. Images change when one is pulled.
+   */
+  readonly snapshotAgeMs: number;
+  /** True: the kubelet decided it by the other pods of the node. */
+  readonly readsPods: boolean;
+  /** True: the kubelet admits a pod, which the pressure conditions of the node may forbid. */
+  readonly admits: boolean;
+  /** False: the kubelet's configuration has no say in it. */
+  readonly readsConfiguration: boolean;
+  /** The kind whose facts of the node's earlier passes it was decided by; null: by those of none. */
+  readonly facts: "eviction" | "image-gc" | null;
+  /** True: it is compared when it is recorded first, and its facts, which may be thousands of records, are not kept beside it. */
+  readonly comparedOnce: boolean;
+  /** Its effect on the node that later decisions see: a pod came in or was refused, a pod was ended, a pressure condition turned. */
+  readonly changes: "admitted-pods" | "ended-pods" | "conditions" | "nothing";
+  /** True: the story of a pod tells of it. */
+  readonly inStory: boolean;
+  /** The number of the fleet that it is counted in. */
+  readonly countedAs: "refused" | "evicted" | null;
+}
+const MINUTE_MS = 60_000;
+/** A pod is admitted, or not, by what the node has and who is there. */
+const ADMITTING = {
+  snapshotAgeMs: MINUTE_MS,
+  readsPods: true,
+  admits: true,
+  readsConfiguration: true,
+  facts: null,
+  comparedOnce: false,
+  inStory: true,
+} as const;
+/** A pass of the eviction manager. */
+const EVICTION_PASS = {
+  ...ADMITTING,
+  snapshotAgeMs: 20_000,
+  admits: false,
+  facts: "eviction",
+} as const;
+export const OUTCOME_TRAITS: Readonly<Record<OutcomeKind, OutcomeTraits>> = {
+  admission: { ...ADMITTING, changes: "admitted-pods", countedAs: "refused" },
+  preemption: { ...ADMITTING, changes: "ended-pods", countedAs: null },
+  eviction: { ...EVICTION_PASS, changes: "ended-pods", countedAs: "evicted" },
+  conditions: { ...EVICTION_PASS, readsPods: false, changes: "conditions", inStory: false, countedAs: null },
+  resize: { ...ADMITTING, changes: "nothing", countedAs: null },
+  claims: { ...ADMITTING, readsPods: false, admits: false, changes: "nothing", inStory: false, countedAs: null },
+  probes: {
+    ...{ snapshotAgeMs: Number.POSITIVE_INFINITY, readsPods: false, admits: false, readsConfiguration: false },
+    ...{ facts: null, comparedOnce: false, changes: "nothing", inStory: true, countedAs: null },
+  },
+  "image-gc": {
+    ...{ snapshotAgeMs: 5 * MINUTE_MS, readsPods: false, admits: false, readsConfiguration: true },
+    ...{ facts: "image-gc", comparedOnce: true, changes: "nothing", inStory: false, countedAs: null },
+  },
+};
+/** Whether a pod is gone from the node by it; a refused pod never was one of the node's. */
+export const endsPod = (one: Outcome): boolean =>
+  one.kind === "admission" ? !one.admitted : OUTCOME_TRAITS[one.kind].changes === "ended-pods";
+
 /** Where an outcome was seen. */
 const SEEN_IN = ["pod-status", "event", "node-status", "image-list", "log"] as const;
 

@@ -306,7 +306,17 @@ export const admission = {
   reasonOf: ({ reason, preempt }: AdmissionDecision) => (reason === "" ? roomMade(preempt) : reason),
   podPartsOf,
   facts: null,
-  traits: { ...PLAIN, pods: "overhead", defaultsConfiguration: true, managers: "asked", assumesNoDevices: "unlisted" },
+  traits: {
+    ...PLAIN,
+    pods: "overhead",
+    defaultsConfiguration: true,
+    managers: "asked",
+    assumesNoDevices: "unlisted",
+    whatIf: "admission",
+    nodePage: "not-drawn",
+    up: "not-asked",
+    collected: null,
+  },
 } as const satisfies KindSpec;
 
 export const preemption = {
@@ -322,5 +332,5 @@ export const preemption = {
     admit ? roomMade(preempt) : first,
   podPartsOf,
   facts: null,
-  traits: { ...PLAIN, pods: "overhead" },
+  traits: { ...PLAIN, pods: "overhead", whatIf: "not-asked", nodePage: "not-drawn", up: "not-asked", collected: null },
 } as const satisfies KindSpec;

@@ -113,5 +113,13 @@ export const probeGuard = {
   decision: probeGuardDecision,
   reasons: PROBE_GUARD_REASONS,
   facts: null,
-  traits: { ...PLAIN, pods: "nothing", needsSnapshot: false },
+  traits: {
+    ...PLAIN,
+    pods: "nothing",
+    needsSnapshot: false,
+    whatIf: "not-asked",
+    nodePage: "not-drawn",
+    up: "not-asked",
+    collected: null,
+  },
 } as const satisfies KindSpec;

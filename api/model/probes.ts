@@ -156,5 +156,13 @@ export const probes = {
   decision: probesDecision,
   reasons: PROBES_REASONS,
   facts: null,
-  traits: { ...PLAIN, pods: "nothing", needsSnapshot: false },
+  traits: {
+    ...PLAIN,
+    pods: "nothing",
+    needsSnapshot: false,
+    whatIf: "not-asked",
+    nodePage: "history",
+    up: "not-asked",
+    collected: null,
+  },
 } as const satisfies KindSpec;

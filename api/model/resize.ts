@@ -281,5 +281,14 @@ export const resize = {
     askedAbout(resizes).find(({ status }) => status !== "InProgress" && status !== "Unchanged")?.status ?? null,
   podPartsOf,
   facts: null,
-  traits: { ...PLAIN, pods: "overhead", defaultsConfiguration: true, assumesNoDevices: "unlisted" },
+  traits: {
+    ...PLAIN,
+    pods: "overhead",
+    defaultsConfiguration: true,
+    assumesNoDevices: "unlisted",
+    whatIf: "resize",
+    nodePage: "not-drawn",
+    up: "not-asked",
+    collected: null,
+  },
 } as const satisfies KindSpec;

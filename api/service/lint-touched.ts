@@ -35,7 +35,6 @@ const KEPT_LENGTH = 2 * 1024 * 1024;
 
 /** Looks each node over once for as long as it is as it was, and decodes once what its snapshots share. */
 export function recordedFindings(store: Snapshots): RecordedFindings {
-  const bySnapshot = new Lru<string, { readonly recorded: Recorded | null }>(MAX_KEPT);
   const byNode = new Lru<string, Recorded>(MAX_KEPT, KEPT_LENGTH);
   const partsOf = partsReader(KEPT_LENGTH);
   const ofParts = ({ decoded, kubeletConfiguration, cacheKey }: Parts): Recorded => {
@@ -47,15 +46,11 @@ export function recordedFindings(store: Snapshots): RecordedFindings {
   };
   return async (id) => {
     if (id === null) return ok(null);
-    const known = bySnapshot.get(id);
-    if (known !== undefined) return ok(known.recorded);
     const stored = await store.getSnapshotPieces(id);
     if (!stored.ok) return stored;
     const parts = stored.value === null ? ok(null) : await partsOf(stored.value.pieces);
     if (!parts.ok) return parts;
-    const recorded = parts.value === null ? await ofWhole(store, id) : ok(ofParts(parts.value));
-    if (recorded.ok) bySnapshot.set(id, { recorded: recorded.value }, 1);
-    return recorded;
+    return parts.value === null ? ofWhole(store, id) : ok(ofParts(parts.value));
   };
 }
 
@@ -170,10 +165,11 @@ class Today {
 }
 
 function lastKept<R extends Compared>(replay: Replayer<R>): Replayer<R> {
-  let last: { readonly id: string; readonly found: Result<R, StoreFailure> } | null = null;
+  const last = new Lru<string, Result<R, StoreFailure>>(1);
   return async (row) => {
-    if (last?.id !== row.id) last = { id: row.id, found: await replay(row) };
-    return last.found;
+    const found = last.get(row.id) ?? (await replay(row));
+    last.set(row.id, found);
+    return found;
   };
 }
 

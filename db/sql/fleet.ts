@@ -1,6 +1,7 @@
 import { and, asc, eq, gte, type SQL, sql } from "drizzle-orm";
 import { isKind, type Kind } from "../../api/model/decision.ts";
 import { HOUR_MS } from "../../api/model/duration.ts";
+import { OUTCOME_KINDS, OUTCOME_TRAITS, type OutcomeKind } from "../../api/model/outcome.ts";
 import { ok } from "../../api/model/result.ts";
 import type { Counted, FleetRow, KubeletCounts, LatestRow, RefusalCount, Tally } from "../rows.ts";
 import type { Store } from "../store.ts";
@@ -34,15 +35,21 @@ async function refused(
   return byNode;
 }
 
+const COUNTED_OUTCOMES = sql.raw(
+  `(${OUTCOME_KINDS.filter((kind) => OUTCOME_TRAITS[kind].countedAs !== null)
+    .map((kind) => `'${kind}'`)
+    .join(", ")})`,
+);
+
 /** The acts of kubelets, as far as the fleet tells them. */
 async function ofKubelets(
   { all }: Driver,
   sinceMs: number,
   node: string | undefined,
 ): Promise<Map<string, KubeletCounts>> {
-  const rows = await all<RefusalCount & { readonly node: string; readonly kind: string }>(sql`SELECT node, kind,
+  const rows = await all<RefusalCount & { readonly node: string; readonly kind: OutcomeKind }>(sql`SELECT node, kind,
     reason, sum(count) AS count FROM outcome_hours WHERE hour_ms >= ${hourOf(sinceMs)} ${only(node)}
-    AND kind IN ('admission', 'eviction') GROUP BY node, kind, reason ORDER BY count DESC, reason`);
+    AND kind IN ${COUNTED_OUTCOMES} GROUP BY node, kind, reason ORDER BY count DESC, reason`);
   const told = await all<{ readonly node: string }>(
     sql`SELECT node FROM row_counts WHERE what = 'outcomes' AND rows > 0 ${only(node)}`,
   );
@@ -54,7 +61,7 @@ async function ofKubelets(
     const { kubeletRefused, kubeletRefusals, kubeletEvicted } = known;
     const refusals = [...kubeletRefusals, { reason, count }];
     const more =
-      kind === "eviction"
+      OUTCOME_TRAITS[kind].countedAs === "evicted"
         ? { kubeletEvicted: kubeletEvicted + count }
         : { kubeletRefused: kubeletRefused + count, kubeletRefusals: refusals };
     byNode.set(name, { ...known, ...more });

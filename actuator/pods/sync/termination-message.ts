@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import { perObject } from "../../../api/model/cache.ts";
 import {
   type RuntimeContainer,
   type RuntimePod,
@@ -52,16 +53,11 @@ function leftIn({ name, attempt }: RuntimeContainer, places: PodPlaces): string 
 
 /** Containers with what they left behind when they ended, read once each. */
 export function terminationMessages(roots: PodRoots): CompleteContainer {
-  const known = new WeakMap<RuntimeContainer, RuntimeContainer>();
-  return (pod: RuntimePod, container: RuntimeContainer): RuntimeContainer => {
-    if (container.state !== "exited") return container;
-    const before = known.get(container);
-    if (before !== undefined) return before;
+  const complete = perObject((container: RuntimeContainer, pod: RuntimePod): RuntimeContainer => {
     const places = placesOf(roots, pod);
-    const complete = places.ok ? withTerminationMessage(container, places.value) : container;
-    known.set(container, complete);
-    return complete;
-  };
+    return places.ok ? withTerminationMessage(container, places.value) : container;
+  });
+  return (pod, container) => (container.state === "exited" ? complete(container, pod) : container);
 }
 
 /** Lines of a log that the kubelet shows in a termination message. */

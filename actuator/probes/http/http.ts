@@ -19,9 +19,10 @@ import {
   type WireRequest,
   wireRequest,
 } from "../../../api/decide/probes/http-wire.ts";
-import { perObject } from "../../../api/model/cache.ts";
+import { memo, perObject } from "../../../api/model/cache.ts";
 import type { ProbeHttpGet, ProbeOutcome } from "../../../api/model/probe.ts";
 import { err, ok, type Result } from "../../../api/model/result.ts";
+import type { Profile } from "../../../api/profiles/profile.ts";
 import {
   addressesOf,
   bounded,
@@ -136,8 +137,8 @@ interface SecureRequest extends Omit<PlainRequest, "isSecure"> {
   /** For HTTP/2. */
   readonly wire: WireRequest;
 }
-/** The same for the same request, which a probe sends again and again. Error: Go's words for one that is not sent. */
-const preparedRequest = perObject((request: HttpRequest): Result<PreparedRequest, string> => {
+/** Error: Go's words for a request that is not sent. */
+function preparedRequest(request: HttpRequest): Result<PreparedRequest, string> {
   const wire = wireRequest(request);
   if (!wire.ok) return wire;
   const { hostname: host, port } = hostAndPort(request.url);
@@ -145,7 +146,7 @@ const preparedRequest = perObject((request: HttpRequest): Result<PreparedRequest
   return request.url.scheme === "https"
     ? ok({ isSecure: true, host, port: port === "" ? 443 : Number(port), wire: wire.value, text })
     : ok({ isSecure: false, host, port: port === "" ? 80 : Number(port), text });
-});
+}
 
 /** Connects, asks, and closes; by HTTP/2 where a server over TLS takes it, as the kubelet's client does. */
 function exchange(request: PreparedRequest, listening: Listening, opened: Opened): Promise<Exchanged> {
@@ -211,6 +212,8 @@ const MAX_REQUESTS = 10;
 interface Progress {
   /** The one whose answer is waited for. */
   request: HttpRequest;
+  /** How it is sent; absent: that is not known yet. */
+  sent?: Result<PreparedRequest, string>;
   /** Its last answer has come, but for the body. */
   isInBody: boolean;
   /** Undefined: an answer is waited for. */
@@ -239,8 +242,7 @@ export async function follow(
     progress.stage = stage;
   };
   for (let asked = 1; ; asked++) {
-    const { request } = progress;
-    const sent = preparedRequest(request);
+    const { request, sent = preparedRequest(request) } = progress;
     if (!sent.ok) return err(inGet(request, sent.error));
     let next: ReturnType<typeof redirected> = ok(null);
     const wanted = ({ status, location, length }: HttpHead): number => {
@@ -250,6 +252,7 @@ export async function follow(
       if (next.value === null) return mostBytes;
       // whatever comes of this body, it is the next answer that is waited for
       progress.request = next.value;
+      delete progress.sent;
       progress.stage = "answer";
       return length <= MAX_PASSED_BYTES ? MAX_PASSED_BYTES : 0;
     };
@@ -266,19 +269,15 @@ export async function follow(
 /** An error of a request, as Go's client says it. */
 const inGet = ({ url }: HttpRequest, words: string): string => `Get ${quote(shownUrl(url))}: ${words}`;
 
-interface Prepared extends Pick<ProbeTarget, "podIP" | "ports"> {
-  readonly request: HttpRequest;
-}
-const preparedProbes = new WeakMap<ProbeHttpGet, Prepared>();
-
 /** The request of a probe, which is the same each time as long as its pod is. Error: the kubelet's words. */
-function prepared(get: ProbeHttpGet, { podIP, ports, profile }: ProbeTarget): Result<HttpRequest, string> {
-  const before = preparedProbes.get(get);
-  if (before !== undefined && before.podIP === podIP && before.ports === ports) return ok(before.request);
-  const request = httpRequest(get, ports, podIP, "probe", profile);
-  if (request.ok) preparedProbes.set(get, { podIP, ports, request: request.value });
-  return request;
-}
+const probeRequests = perObject((get: ProbeHttpGet) =>
+  perObject((ports: ProbeTarget["ports"], profile: Profile) =>
+    memo(1, (podIP) => {
+      const request = httpRequest(get, ports, podIP, "probe", profile);
+      return request.ok ? ok({ request: request.value, sent: preparedRequest(request.value) }) : request;
+    }),
+  ),
+);
 
 /** kubelet 1.36: pkg/probe/http, maxRespBodyLength. */
 const MAX_BODY_BYTES = 10 * 1024;
@@ -287,13 +286,17 @@ const MAX_BODY_BYTES = 10 * 1024;
  * Asks for a page: 200 to 399 is a success, one that ends with a redirect a warning, everything else a failure; an answer
  * whose body breaks off is an error. No proxy, no check of certificates. kubelet 1.36: pkg/probe/http, DoHTTPProbe.
  */
-export function httpProbe(get: ProbeHttpGet, target: ProbeTarget, timeoutMs: number): Promise<ProbeOutcome> {
-  const request = prepared(get, target);
-  return request.ok ? ask(request.value, timeoutMs) : Promise.resolve({ error: request.error });
+export function httpProbe(
+  get: ProbeHttpGet,
+  { podIP, ports, profile }: ProbeTarget,
+  timeoutMs: number,
+): Promise<ProbeOutcome> {
+  const prepared = probeRequests(get)(ports, profile)(podIP);
+  return prepared.ok ? ask(prepared.value, timeoutMs) : Promise.resolve({ error: prepared.error });
 }
 
-function ask(request: HttpRequest, timeoutMs: number): Promise<ProbeOutcome> {
-  const progress: Progress = { request, isInBody: false };
+function ask(first: Pick<Progress, "request" | "sent">, timeoutMs: number): Promise<ProbeOutcome> {
+  const progress: Progress = { ...first, isInBody: false };
   const work = (opened: Opened): Promise<ProbeOutcome> => follow(progress, MAX_BODY_BYTES, opened).then(outcomeOf);
   const late = (): ProbeOutcome =>
     progress.isInBody

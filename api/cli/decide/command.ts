@@ -101,7 +101,11 @@ async function decideOn(kind: Kind, given: Given, cli: Cli): Promise<Outcome> {
   }
   if (snapshot !== undefined) return fault(EXIT.badInput, "--snapshot is a whole node: give it without a cluster");
   const { readClusterNode } = await import("../inputs/cluster-node.ts");
-  const read = await readClusterNode(given, { node, pod: ofCluster, claims: kind === "claims" }, cli);
+  const read = await readClusterNode(
+    given,
+    { node, pod: ofCluster, claims: KIND_EXAMPLES[kind].parts.includes("resource-claims") },
+    cli,
+  );
   if (!read.ok) return read;
   const { snapshot: live, pod: bound, podObject } = read.value;
   const { pod: _, ...rest } = given;

@@ -4,6 +4,7 @@ import { podOfAsk } from "../../decide/managers/node.ts";
 import { looksAtPods, podsLeftOut, podsOfAnother } from "../../decide/pods/whose-pods.ts";
 import { stepsOf } from "../../documents/inputs/origin.ts";
 import { adviceFor } from "../../documents/inputs/parts.ts";
+import { takes } from "../../documents/kind-examples.ts";
 import type { AllocatableDecision } from "../../model/allocatable.ts";
 import { milliValue } from "../../model/amount.ts";
 import { askedPodRef, assumedIn } from "../../model/asks.ts";
@@ -86,7 +87,7 @@ export async function decide(
 ): Promise<Outcome> {
   const { pod, ask, facts, patch, output } = options;
   if (!readsOnce([...Object.values(files), pod, ask, facts, patch])) return fault(EXIT.badInput, READ_ONCE);
-  if (output === "karpenter" && kind !== "allocatable") return fault(EXIT.badInput, NOT_KARPENTER);
+  if (output === "karpenter" && !takes(kind, "karpenter")) return fault(EXIT.badInput, NOT_KARPENTER);
   const capacity = capacityOf(kind, options);
   if (!capacity.ok) return capacity;
   const isAlone = !traitsOf(kind).needsSnapshot && Object.keys(files).every((option) => option === "kubelet");

@@ -1,6 +1,6 @@
 import { type Command, Option } from "commander";
 import { PARTS } from "../../documents/inputs/parts.ts";
-import { KIND_EXAMPLES } from "../../documents/kind-examples.ts";
+import { KIND_EXAMPLES, takes } from "../../documents/kind-examples.ts";
 import { GC_OPERATIONS } from "../../model/container-gc.ts";
 import { EXPLAIN, type Kind } from "../../model/decision.ts";
 import { asksFor, specOf, traitsOf } from "../../model/kinds.ts";
@@ -36,14 +36,17 @@ function nodeOptions(kind: Kind): readonly KindOption[] {
   return [
     [readsNode(kind), new Option("--snapshot <file>", "a whole NodeSnapshot; the others replace parts of it")],
     ...PARTS.map(({ option, what }) => [parts.includes(option), new Option(`--${option} <file>`, what)] as const),
-    [ofImages || kind === "allocatable", new Option("--capacity <amount>", capacity)],
+    [ofImages || takes(kind, "node-capacity"), new Option("--capacity <amount>", capacity)],
     [ofImages, new Option("--available <size>", "what is left of the image file system")],
     [isTimed, new Option("--observed-at <time>", "when it was so, such as 2026-01-31T12:00:00Z")],
     [
       parts.includes("config"),
       new Option("--cgroup-version <version>", "cgroup version of the node").choices(["1", "2"]),
     ],
-    [kind === "cgroups", new Option("--cgroup-driver <driver>", "cgroup driver").choices(["cgroupfs", "systemd"])],
+    [
+      takes(kind, "cgroup-driver"),
+      new Option("--cgroup-driver <driver>", "cgroup driver").choices(["cgroupfs", "systemd"]),
+    ],
   ];
 }
 
@@ -103,7 +106,7 @@ function whatIfOptions(kind: Kind): readonly KindOption[] {
 }
 
 const answerOptions = (kind: Kind): readonly KindOption[] => [
-  [true, outputOption(["table", "json", "yaml", ...(kind === "allocatable" ? ["karpenter"] : [])])],
+  [true, outputOption(["table", "json", "yaml", ...(takes(kind, "karpenter") ? ["karpenter"] : [])])],
   [
     true,
     new Option("--explain <detail>", "why each value is what it is (default: off in tables, else reasons)").choices(

@@ -1,3 +1,4 @@
+import { takes } from "../../documents/kind-examples.ts";
 import { value } from "../../model/amount.ts";
 import type { Kind } from "../../model/decision.ts";
 import { asksFor } from "../../model/kinds.ts";
@@ -32,13 +33,13 @@ export function capacityOf(kind: Kind, options: CapacityOptions): Result<GivenCa
   const { capacity, available } = options;
   if (capacity === undefined && available === undefined) return ok({});
   if (asksFor(kind, "fileSystem")) return imageFsOf(options);
-  if (kind !== "allocatable") {
+  if (!takes(kind, "node-capacity")) {
     const other =
       capacity?.includes("=") === true ? ["capacity of a node", "allocatable"] : ["image file system", "image-gc"];
     return fault(EXIT.badInput, `--capacity and --available: ${kind} reads no ${other[0]}; ${other[1]} does`);
   }
   if (available !== undefined)
-    return fault(EXIT.badInput, "--available: allocatable reads no image file system; image-gc does");
+    return fault(EXIT.badInput, `--available: ${kind} reads no image file system; image-gc does`);
   const resources = resourcesIn(capacity ?? "");
   return resources.ok ? ok({ nodeCapacity: resources.value }) : resources;
 }

@@ -6,10 +6,9 @@ import type { PassReport } from "../../../actuator/pass/loop.ts";
 import { storeAt } from "../../../db/open/node.ts";
 import { openCluster } from "../../cluster/cluster.ts";
 import { clusterFaultText } from "../../cluster/fault.ts";
-import type { AllocatableDecision } from "../../model/allocatable.ts";
-import type { CgroupsDecision } from "../../model/cgroups.ts";
-import type { Kind } from "../../model/decision.ts";
+import type { DecisionOf, Kind } from "../../model/decision.ts";
 import type { PlaceReasons } from "../../model/forms.ts";
+import { kindsWith } from "../../model/kinds.ts";
 import { ok, type Result } from "../../model/result.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
 import type { Log } from "../../observe/log.ts";
@@ -27,8 +26,8 @@ import { follow, ownClient } from "../collect/collect.ts";
 import { readSnapshot } from "../inputs/snapshot.ts";
 import { EXIT, type Fault, fault, type Outcome, printText, stopSignal, type Terminal, warnAll } from "../terminal.ts";
 
-interface Answer<D> {
-  readonly decision: D;
+interface Answer<K extends Kind> {
+  readonly decision: DecisionOf[K];
   readonly reasons: readonly PlaceReasons[];
   readonly needs: readonly string[];
 }
@@ -55,22 +54,21 @@ async function showKnownNode(files: KnownNodeFiles, api: RunningApi, terminal: T
   warnAll(terminal, leftOut);
   const node = snapshot.node?.metadata.name ?? "(no node given)";
   const shown = { node, explain: "off", policyVersion: profileIn(snapshot).policyVersion } as const;
-  const allocatable = await ask<AllocatableDecision>("allocatable", snapshot, api);
-  if (!allocatable.ok) return allocatable;
-  const cgroups = await ask<CgroupsDecision>("cgroups", snapshot, api);
-  if (!cgroups.ok) return cgroups;
+  const texts: string[] = [];
+  for (const kind of kindsWith("up", "printed")) {
+    const answer = await ask(kind, snapshot, api);
+    if (!answer.ok) return answer;
+    // the dashboard has the reasons
+    texts.push(answerText({ ...shown, kind, decided: { ...answer.value, reasons: [] } }, terminal));
+  }
   printText(terminal, `${terminal.paint("bold", `Node ${node}`)}, as ${file} has it\n\n`);
-  terminal.write(`${answerText({ ...shown, kind: "allocatable", decided: plain(allocatable.value) }, terminal)}\n`);
-  terminal.write(`${answerText({ ...shown, kind: "cgroups", decided: plain(cgroups.value) }, terminal)}\n`);
-  // for the dashboard alone: what the snapshot does not suffice for is said there
-  for (const kind of ALSO) await ask(kind, snapshot, api);
+  for (const text of texts) terminal.write(`${text}\n`);
+  // what the snapshot does not suffice for is said in the dashboard
+  for (const kind of kindsWith("up", "recorded")) await ask(kind, snapshot, api);
   return ok(undefined);
 }
-/** The dashboard has the reasons. */
-const plain = <D>(answer: Answer<D>): Answer<D> => ({ ...answer, reasons: [] });
-const ALSO = ["cpus", "memory", "devices", "eviction", "image-gc", "container-gc"] as const satisfies readonly Kind[];
 
-async function ask<D>(kind: Kind, snapshot: Snapshot, api: RunningApi): Promise<Result<Answer<D>, Fault>> {
+async function ask<K extends Kind>(kind: K, snapshot: Snapshot, api: RunningApi): Promise<Result<Answer<K>, Fault>> {
   const reply = await api.fetch(
     new Request(`${api.url}/v1/decisions/${kind}`, {
       method: "POST",
@@ -78,7 +76,7 @@ async function ask<D>(kind: Kind, snapshot: Snapshot, api: RunningApi): Promise<
       body: JSON.stringify({ snapshot, explain: "reasons" }),
     }),
   );
-  const body = (await reply.json()) as Answer<D> & { detail?: string };
+  const body = (await reply.json()) as Answer<K> & { detail?: string };
   return reply.ok ? ok(body) : fault(EXIT.failed, `${kind}: ${body.detail ?? `the API answered ${reply.status}`}`);
 }
 

@@ -2,8 +2,8 @@ import {
   type Comparison,
   NOT_COMPARABLE,
   type NotComparable,
+  OUTCOME_TRAITS,
   type Outcome,
-  type OutcomeKind,
   type Side,
   type SideValue,
 } from "../../model/outcome.ts";
@@ -16,27 +16,6 @@ import { compareImageGc, compareProbes } from "./containers-and-images.ts";
 import { asToldSoon, statesBefore, timeOf } from "./node-state.ts";
 import { compareAdmission, comparePreemption, compareResize, preemptedTogether } from "./pods.ts";
 import { compareConditions, compareEviction } from "./pressure.ts";
-
-/**
- * How old the last snapshot before an outcome may be, in milliseconds. A pass of the eviction manager looks at usage, which
- * changes by the second; who is on the node changes with every pod. Images change when one is pulled.
- */
-const MAX_AGE_MS: Readonly<Record<OutcomeKind, number>> = {
-  admission: 60_000,
-  preemption: 60_000,
-  resize: 60_000,
-  claims: 60_000,
-  eviction: 20_000,
-  conditions: 20_000,
-  probes: Number.POSITIVE_INFINITY,
-  "image-gc": 300_000,
-};
-
-/** Kinds whose answer depends on the other pods of the node. */
-const ASKS_PODS: ReadonlySet<OutcomeKind> = new Set<OutcomeKind>(["admission", "preemption", "resize", "eviction"]);
-
-/** Kinds that admit a pod, which the conditions of the node may forbid. */
-const ASKS_PRESSURE: ReadonlySet<OutcomeKind> = new Set<OutcomeKind>(["admission", "preemption", "resize"]);
 
 /** When an outcome had not happened yet: only a snapshot of then, or of before, can tell what it was decided on. */
 export const notYetMs = (outcome: Outcome): number => Date.parse(outcome.after ?? outcome.at);
@@ -61,10 +40,11 @@ function whyNotAtAll(
   { snapshot, observedAtMs }: Basis,
   ageMs: number,
 ): NotComparable | null {
-  if (ageMs > MAX_AGE_MS[kind]) return "snapshot_too_old";
-  if (podLeftAt !== undefined && Date.parse(podLeftAt) >= observedAtMs && ASKS_PODS.has(kind)) return "pods_left";
+  const { snapshotAgeMs, readsPods, readsConfiguration } = OUTCOME_TRAITS[kind];
+  if (ageMs > snapshotAgeMs) return "snapshot_too_old";
+  if (podLeftAt !== undefined && Date.parse(podLeftAt) >= observedAtMs && readsPods) return "pods_left";
   const isGiven = Object.keys(snapshot.kubeletConfiguration.given).length > 0;
-  return isGiven || kind === "probes" ? null : "configuration_not_known";
+  return isGiven || !readsConfiguration ? null : "configuration_not_known";
 }
 
 /** Where the order within a second, or what a kubelet held of pressure, is not known, the answer must be the same each way. */
@@ -75,7 +55,7 @@ function comparedInEach(outcome: Outcome, basis: Basis): Compared {
     JSON.stringify(comparedOn(outcome, other, basis)) !== JSON.stringify(first);
   const unless = (why: NotComparable) => notComparable(why, first.kubelet, { nodewise: first.nodewise });
   if (inOtherOrder.some(isOther)) return unless("order_not_known");
-  const soon = ASKS_PRESSURE.has(outcome.kind) ? asToldSoon(state, basis.others, timeOf(outcome)) : null;
+  const soon = OUTCOME_TRAITS[outcome.kind].admits ? asToldSoon(state, basis.others, timeOf(outcome)) : null;
   return soon !== null && isOther(soon) ? unless("pressure_not_told") : first;
 }
 

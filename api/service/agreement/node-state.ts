@@ -1,5 +1,5 @@
 import { PRESSURE_CONDITIONS } from "../../model/eviction.ts";
-import type { Outcome, OutcomeOf } from "../../model/outcome.ts";
+import { endsPod, OUTCOME_TRAITS, type Outcome, type OutcomeOf } from "../../model/outcome.ts";
 import { type Pod, podUid } from "../../model/pod.ts";
 import type { EffectiveSnapshot } from "../../profiles/effective.ts";
 
@@ -30,8 +30,7 @@ export function statesBefore(
   const isUncertain = others.some((one) => timeOf(one) === atMs && changesNode(one));
   return isUncertain ? [state(false), state(true)] : [state(false)];
 }
-const changesNode = ({ kind }: Outcome): boolean =>
-  kind === "admission" || kind === "eviction" || kind === "preemption" || kind === "conditions";
+const changesNode = ({ kind }: Outcome): boolean => OUTCOME_TRAITS[kind].changes !== "nothing";
 
 function stateAt(snapshot: EffectiveSnapshot, others: readonly Outcome[], at: At): EffectiveSnapshot {
   const pods = new Map((snapshot.pods ?? []).map((pod) => [podUid(pod) ?? "", pod]));
@@ -40,9 +39,9 @@ function stateAt(snapshot: EffectiveSnapshot, others: readonly Outcome[], at: At
     const hasHappened = timeOf(one) < at.atMs || (timeOf(one) === at.atMs && at.isSameSecondBefore);
     const isSince = timeOf(one) >= Math.floor(at.sinceMs / SECOND_MS) * SECOND_MS;
     if (one.kind === "admission") applyAdmission(pods, one, hasHappened, isSince);
-    else if (one.kind === "eviction" || one.kind === "preemption") {
-      if (hasHappened && isSince) pods.delete(one.pod.uid);
-    } else if (one.kind === "conditions" && hasHappened && isSince) turned.set(one.condition, one.status);
+    else if (!hasHappened || !isSince) continue;
+    else if ("pod" in one && endsPod(one)) pods.delete(one.pod.uid);
+    else if (one.kind === "conditions") turned.set(one.condition, one.status);
   }
   return { ...snapshot, pods: [...pods.values()], ...withConditions(snapshot, turned) };
 }

@@ -7,6 +7,8 @@ import {
   decodeOutcomes,
   mergedOutcome,
   type NotComparable,
+  OUTCOME_KINDS,
+  OUTCOME_TRAITS,
   type Outcome,
   outcomeKey,
   reasonOfOutcome,
@@ -60,10 +62,6 @@ const NEAR_MS = LONGEST_PREEMPTION_MS;
 /** Outcomes of a node that are compared together. */
 const MAX_NEAR = 2_000;
 const PAGE = 500;
-
-/** Whether others' acts on the node change what it is compared on. */
-const hangsOnOthers = ({ kind }: Outcome): boolean =>
-  kind === "admission" || kind === "preemption" || kind === "eviction" || kind === "resize";
 
 /**
  * Compares outcomes of a node with what would have been decided on the last snapshot before each, and records both; those near
@@ -198,12 +196,14 @@ async function comparedAgain(work: Work): Promise<Result<ReadonlyMap<string, Kep
   let began = performance.now();
   for (const [id, outcome] of all) {
     const at = timeOf(outcome);
-    const isNear = hangsOnOthers(outcome) && changedTimes.some((time) => Math.abs(time - at) <= NEAR_MS);
+    const { readsPods, comparedOnce } = OUTCOME_TRAITS[outcome.kind];
+    // others' acts on the node change what it is compared on
+    const isNear = readsPods && changedTimes.some((time) => Math.abs(time - at) <= NEAR_MS);
     if (!changed.has(id) && !isNear) continue;
     const others = all.filter(([other, one]) => other !== id && Math.abs(timeOf(one) - at) <= NEAR_MS);
     const own = known.get(id);
     const recordedAtMs = own?.recordedAtMs ?? nowMs;
-    if (own !== undefined && outcome.kind === "image-gc") {
+    if (own !== undefined && comparedOnce) {
       compared.set(id, { ...own, outcome });
       continue;
     }
@@ -217,7 +217,7 @@ async function comparedAgain(work: Work): Promise<Result<ReadonlyMap<string, Kep
       recordedAtMs,
       outcome,
       comparison: compareOutcome(outcome, basis),
-      remembered: outcome.kind === "image-gc" ? {} : remembered,
+      remembered: comparedOnce ? {} : remembered,
     });
     if (performance.now() - began > TURN_MS) {
       await nextTurn();
@@ -260,7 +260,7 @@ class Bases {
   }
 
   async #remembering({ kind }: Outcome): Promise<Result<Remembering, Problem>> {
-    const of = kind === "image-gc" ? "image-gc" : kind === "eviction" || kind === "conditions" ? "eviction" : null;
+    const of = OUTCOME_TRAITS[kind].facts;
     if (of === null) return ok({});
     this.#remembered ??= this.#readFacts();
     const all = await this.#remembered;
@@ -268,12 +268,15 @@ class Bases {
   }
   async #readFacts(): Promise<Result<Remembering, Problem>> {
     const { store, node } = this.#work;
-    const kinds = ["eviction", "image-gc"] as const;
-    const facts = await store.readFacts(node, [...kinds, ...kinds.map(beforeKey)]);
+    const kinds = new Set(OUTCOME_KINDS.flatMap((kind) => OUTCOME_TRAITS[kind].facts ?? []));
+    const facts = await store.readFacts(
+      node,
+      [...kinds].flatMap((kind) => [kind, beforeKey(kind)]),
+    );
     if (!facts.ok) return historyProblem(facts.error);
     return ok(
       Object.fromEntries(
-        kinds.map((kind) => {
+        [...kinds].map((kind) => {
           const { next } = fieldsOf(facts.value[kind]);
           return [kind, [next, facts.value[beforeKey(kind)]].filter(isObject).map(withoutSamples)];
         }),

@@ -125,9 +125,7 @@ export interface Contradiction {
 
 /** The pod as it is told; null: it has not the form of one. */
 export const observed = perObject((pod: HeldPod): Result<ObservedPod, readonly InputIssue[]> => readPod(pod.value));
-export const observedNode = perObject(
-  (node: Held): Result<ObservedNode, readonly InputIssue[]> => readNode(node.value),
-);
+export const observedNode = (node: Held): Result<ObservedNode, readonly InputIssue[]> => readNode(node.value);
 /** The stats of a part as far as people are told of them. */
 export const observedSummary = perObject((stats: object): ObservedSummary | null => {
   const read = readSummary(stats);

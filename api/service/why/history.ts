@@ -3,6 +3,7 @@ import type { DecisionRow, OutcomeFilter, OutcomeRow, RemovalRow } from "../../.
 import { type DecisionQuery, MAX_PAGE, type Store } from "../../../db/store.ts";
 import { namespacedName, type PodRef } from "../../model/forms.ts";
 import { LONGEST } from "../../model/near-name.ts";
+import { OUTCOME_KINDS, OUTCOME_TRAITS, type Outcome } from "../../model/outcome.ts";
 import { fieldsOf, isObject } from "../../model/own.ts";
 import { err, ok, type Result } from "../../model/result.ts";
 import type { Story, StoryList } from "../../model/why.ts";
@@ -169,7 +170,7 @@ async function ofNode(
   if (!removals.ok) return removals;
   const found: WhyDocument[] = [];
   const decidedOn = own.map(({ kind, snapshotId }) => (kind === "eviction" ? snapshotId : null));
-  const comparedOn = done.map(({ outcome, comparison }) => (ENDS.has(outcome.kind) ? comparison.snapshotId : null));
+  const comparedOn = done.map(({ outcome, comparison }) => (changesPods(outcome) ? comparison.snapshotId : null));
   const ids = new Set([...decidedOn, ...comparedOn].filter((id) => id !== null));
   for (const id of [...ids].slice(-MAX_SNAPSHOTS)) {
     const row = await store.getSnapshot(id);
@@ -184,10 +185,11 @@ async function ofNode(
 }
 const MAX_SNAPSHOTS = 5;
 /** Outcomes that a decision on the node of then explains. */
-const ENDS: ReadonlySet<string> = new Set(["admission", "preemption", "eviction"]);
+function changesPods({ kind }: Outcome): boolean {
+  const { changes } = OUTCOME_TRAITS[kind];
+  return changes === "admitted-pods" || changes === "ended-pods";
+}
 
-/** Kinds of outcomes that a story tells of. */
-const KINDS = ["admission", "preemption", "eviction", "resize", "probes"] as const;
 /** Pages of outcomes of a kind that are looked at: the newest. */
 const MAX_PAGES = 10;
 
@@ -198,7 +200,7 @@ async function outcomesOf(
   isWanted: (pod: PodRef, found: number) => boolean = () => true,
 ): Answer<readonly SeenOutcome[]> {
   const all: SeenOutcome[] = [];
-  for (const kind of KINDS) {
+  for (const kind of OUTCOME_KINDS.filter((one) => OUTCOME_TRAITS[one].inStory)) {
     let pageToken: string | null | undefined;
     let found = 0;
     for (let pages = 0; pages < MAX_PAGES && pageToken !== null; pages++) {

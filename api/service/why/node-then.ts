@@ -4,6 +4,7 @@ import type { Decided, DecisionOf, Kind } from "../../model/decision.ts";
 import { decodeSnapshot } from "../../model/decode.ts";
 import { PRESSURE_CONDITIONS } from "../../model/eviction.ts";
 import type { PodRef } from "../../model/forms.ts";
+import { traitsOf } from "../../model/kinds.ts";
 import { type Fields, fieldsOf } from "../../model/own.ts";
 import { err, ok, type Result } from "../../model/result.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
@@ -242,7 +243,9 @@ export function ask<K extends Kind>(
   const decided = decideKind(kind, { snapshot: then.snapshot, facts: {}, ask: decoded.value, explain: "off" }, profile);
   if (!decided.ok) return err(decided.error);
   const defaults =
-    then.lacks.has("kubeletConfiguration") && kind !== "probes" ? ["the kubelet's default configuration"] : [];
+    then.lacks.has("kubeletConfiguration") && traitsOf(kind).defaultsConfiguration
+      ? ["the kubelet's default configuration"]
+      : [];
   return ok({
     decided: decided.value as Decided<DecisionOf[K]>,
     head: {

@@ -1,9 +1,22 @@
 import type { AllocatableDecision, QuantityList } from "../../model/allocatable.ts";
 import type { CgroupValues } from "../../model/cgroups.ts";
-import { amountText, magnitude, quantityText } from "../size.ts";
+import { amountText, humanBytes, isBytes, magnitude, quantityText } from "../size.ts";
 import { type Color, printable } from "../style.ts";
 import { type BarPart, bar, type Column, type Glyph, legendText, type Row, table } from "../table.ts";
 import type { Shown } from "./shown.ts";
+
+/** The resources that a person asks for first. */
+const NAMES = ["cpu", "memory", "pods"] as const;
+
+export function allocatableVerdict({ capacity, allocatable, errors }: AllocatableDecision): string {
+  if (errors.length > 0) return "The kubelet does not start with this configuration.";
+  const told = NAMES.filter((name) => allocatable[name] !== undefined && capacity[name] !== undefined).map(
+    (name) => `${name} ${amount(name, allocatable[name])} of ${amount(name, capacity[name])}`,
+  );
+  return told.length === 0 ? "No capacity is known, so nothing is allocatable." : `Allocatable: ${told.join(", ")}.`;
+}
+
+const amount = (name: string, quantity = ""): string => (isBytes(name) ? humanBytes(magnitude(quantity)) : quantity);
 
 const BAR_WIDTH = 24;
 const EMPTY = "–";

@@ -1,10 +1,16 @@
 import type { CgroupPlan, CgroupsDecision, CgroupValues } from "../../model/cgroups.ts";
 import { pageSizeName } from "../../model/machine.ts";
 import { KERNEL_CFS_PERIOD } from "../../model/units.ts";
+import { many } from "../sentences/words.ts";
 import { amountText, humanBytes } from "../size.ts";
 import { type Color, printable } from "../style.ts";
 import { type Cell, type Column, table, treeLines } from "../table.ts";
 import type { Shown } from "./shown.ts";
+
+export function cgroupsVerdict({ cgroups, version, driver }: CgroupsDecision): string {
+  const pods = new Set(cgroups.flatMap(({ pod }) => (pod === null ? [] : [pod.uid]))).size;
+  return `${many(cgroups.length, "cgroup")} for ${many(pods, "pod")}: cgroup v${version}, ${driver} driver.`;
+}
 
 interface ValueColumn extends Column {
   /** Empty where the cgroup sets no such value; a column without any is not shown. */

@@ -11,8 +11,8 @@ import { ADMISSION_SENTENCES, type Sentences } from "../sentences/words.ts";
 import { amountText, isBytes, magnitude, quantityText, resourceOfSignal } from "../size.ts";
 import { assumedLine, escapeControls, fitLines, printable, type Screen } from "../style.ts";
 import { admissionTable } from "./admission.ts";
-import { allocatableTable } from "./allocatable.ts";
-import { cgroupsTable } from "./cgroups.ts";
+import { allocatableTable, allocatableVerdict } from "./allocatable.ts";
+import { cgroupsTable, cgroupsVerdict } from "./cgroups.ts";
 import { CLAIMS_SENTENCES, claimsTable } from "./claims.ts";
 import { containerGcTable } from "./container-gc.ts";
 import { cpusTable } from "./cpus.ts";
@@ -26,24 +26,33 @@ import { resizeTable } from "./resize.ts";
 import type { Shown } from "./shown.ts";
 import { topologyTable } from "./topology.ts";
 
-/** How each kind looks to a person. */
-const TABLES: { readonly [K in Kind]: (shown: Shown<DecisionOf[K]>) => string } = {
-  allocatable: allocatableTable,
-  cgroups: cgroupsTable,
-  cpus: cpusTable,
-  memory: memoryTable,
-  topology: topologyTable,
-  devices: devicesTable,
-  claims: claimsTable,
-  admission: admissionTable,
-  preemption: preemptionTable,
-  resize: resizeTable,
-  eviction: evictionTable,
-  "image-gc": imageGcTable,
-  "container-gc": containerGcTable,
-  probes: probesTable,
-  "probe-guard": probeGuardTable,
+/** How a kind looks to a person. */
+interface KindTable<D> {
+  readonly draw: (shown: Shown<D>) => string;
+  /** The verdict in a sentence, where the text begins with a table; null: the text says it itself. */
+  readonly verdict: ((decision: D) => string) | null;
+}
+const TABLES: { readonly [K in Kind]: KindTable<DecisionOf[K]> } = {
+  allocatable: { draw: allocatableTable, verdict: allocatableVerdict },
+  cgroups: { draw: cgroupsTable, verdict: cgroupsVerdict },
+  cpus: { draw: cpusTable, verdict: null },
+  memory: { draw: memoryTable, verdict: null },
+  topology: { draw: topologyTable, verdict: null },
+  devices: { draw: devicesTable, verdict: null },
+  claims: { draw: claimsTable, verdict: null },
+  admission: { draw: admissionTable, verdict: null },
+  preemption: { draw: preemptionTable, verdict: null },
+  resize: { draw: resizeTable, verdict: null },
+  eviction: { draw: evictionTable, verdict: null },
+  "image-gc": { draw: imageGcTable, verdict: null },
+  "container-gc": { draw: containerGcTable, verdict: null },
+  probes: { draw: probesTable, verdict: null },
+  "probe-guard": { draw: probeGuardTable, verdict: null },
 };
+
+/** The verdict in a sentence, of the kinds whose text begins with a table; null: the text says it itself. */
+export const verdictSentence = <K extends Kind>(kind: K, decision: DecisionOf[K]): string | null =>
+  TABLES[kind].verdict?.(decision) ?? null;
 
 /** The sentence of each reason; a code without one shows as it is, with its numbers. */
 const SENTENCES: Sentences = {
@@ -148,7 +157,7 @@ export function decidedText<K extends Kind>(answer: Answer<K>, { paint, columns 
   };
   const { decision, verdict } = decided;
   const given = { machine, asked, observedAtMs, explain, isExact, rankings: answer.rankings };
-  const body = TABLES[kind]({ decision, verdict, columns, paint, notesAt, ...given });
+  const body = TABLES[kind].draw({ decision, verdict, columns, paint, notesAt, ...given });
   // the reasons of a place that has no row in the table
   const others = [...reasons.keys()].filter((at) => !told.has(at));
   const rest = others.map(

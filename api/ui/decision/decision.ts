@@ -3,8 +3,6 @@ import { type DecisionRow, type SnapshotRow, seriesOf } from "../../../db/rows.t
 import type { ResultRow } from "../../../db/store.ts";
 import { findDecision } from "../../http/decisions.ts";
 import type { Exchange } from "../../http/route.ts";
-import type { AllocatableDecision } from "../../model/allocatable.ts";
-import type { CgroupsDecision } from "../../model/cgroups.ts";
 import type { Decided, DecisionOf, Explain, Kind } from "../../model/decision.ts";
 import { decodeStored } from "../../model/decode.ts";
 import type { EvictionDecision } from "../../model/eviction.ts";
@@ -17,11 +15,9 @@ import type { Reply } from "../../ports.ts";
 import type { ProfileNote } from "../../profiles/index.ts";
 import { historyProblem, type Problem } from "../../service/problem.ts";
 import { knownKind, parsed, parsedObject, recordedAnswer, recordedProfile } from "../../service/replay/parsed.ts";
-import { many } from "../../text/sentences/words.ts";
-import { humanBytes, isBytes, magnitude } from "../../text/size.ts";
 import { colorPaint } from "../../text/style.ts";
 import { idleRankings } from "../../text/tables/eviction.ts";
-import { answeredAsText, decidedText, reasonText } from "../../text/tables/index.ts";
+import { answeredAsText, decidedText, reasonText, verdictSentence } from "../../text/tables/index.ts";
 import { ago, html, moment, podLink, utcText } from "../html.ts";
 import { all, type Html, page, prose } from "../page.ts";
 import {
@@ -123,32 +119,6 @@ function reasonItem(reason: Reason, at: string): Html | Promise<Html> {
   const told = numbers.map(([name, value]) => `${name} ${numberText(value)}`).join(", ");
   return html`<li>${reasonText(reason, false, at)} <span class="numbers small"${told === "" ? "" : html` title="${told}"`}><code>${reason.code}</code></span></li>`;
 }
-
-/** The verdict in a sentence, of the kinds whose text begins with a table; null: the text says it itself. */
-const verdictSentence = (kind: Kind, decision: unknown): string | null =>
-  (VERDICT_SENTENCES[kind] as ((decision: unknown) => string) | undefined)?.(decision) ?? null;
-const VERDICT_SENTENCES: { readonly [K in Kind]?: (decision: DecisionOf[K]) => string } = {
-  cgroups: ofCgroups,
-  allocatable: ofAllocatable,
-};
-
-function ofCgroups({ cgroups, version, driver }: CgroupsDecision): string {
-  const pods = new Set(cgroups.flatMap(({ pod }) => (pod === null ? [] : [pod.uid]))).size;
-  return `${many(cgroups.length, "cgroup")} for ${many(pods, "pod")}: cgroup v${version}, ${driver} driver.`;
-}
-
-/** The resources that a person asks for first. */
-const NAMES = ["cpu", "memory", "pods"] as const;
-
-function ofAllocatable({ capacity, allocatable, errors }: AllocatableDecision): string {
-  if (errors.length > 0) return "The kubelet does not start with this configuration.";
-  const told = NAMES.filter((name) => allocatable[name] !== undefined && capacity[name] !== undefined).map(
-    (name) => `${name} ${amount(name, allocatable[name])} of ${amount(name, capacity[name])}`,
-  );
-  return told.length === 0 ? "No capacity is known, so nothing is allocatable." : `Allocatable: ${told.join(", ")}.`;
-}
-
-const amount = (name: string, quantity = ""): string => (isBytes(name) ? humanBytes(magnitude(quantity)) : quantity);
 
 type Answer = Omit<Decided<DecisionOf[Kind]>, "verdict">;
 

@@ -3,7 +3,7 @@ import { podsOfNode } from "../../decide/pods/node-pods.ts";
 import { findNode } from "../../http/nodes.ts";
 import type { Exchange } from "../../http/route.ts";
 import { KINDS } from "../../model/decision.ts";
-import { endWord } from "../../model/kinds.ts";
+import { endWord, type KindWith } from "../../model/kinds.ts";
 import { isActive } from "../../model/pod.ts";
 import type { OutcomeWord, ProbedContainer, ProbeRun, ProbesDecision } from "../../model/probes-decision.ts";
 import type { Result } from "../../model/result.ts";
@@ -142,26 +142,30 @@ export async function getNodePage(exchange: Exchange): Promise<Result<Reply, Pro
   });
 }
 
-const PARTS = [
-  ["capacity", "Capacity"],
-  ["eviction", "Eviction"],
-  ["pods", "Pods"],
-  ["cgroups", "Cgroups"],
-  ["cpus", "CPUs"],
-  ["memory", "NUMA memory"],
-  ["devices", "Devices"],
-  ["claims", "Claims"],
-  ["images", "Images"],
-  ["probes", "Probes"],
-  ["decisions", "Decisions"],
-] as const;
+/** A part of the page: its place, its title, and whether it is there. `known`: null where no snapshot is. */
+type PagePart = readonly [id: string, title: string, isThere: (known: Known | null) => boolean];
+const always = () => true;
+const isKnown = (known: Known | null): boolean => known !== null;
+/** In the order of the page. */
+const PARTS: Readonly<Record<KindWith<"nodePage", "snapshot" | "history"> | "pods" | "decisions", PagePart>> = {
+  allocatable: ["capacity", "Capacity", isKnown],
+  eviction: ["eviction", "Eviction", always],
+  pods: ["pods", "Pods", isKnown],
+  cgroups: ["cgroups", "Cgroups", isKnown],
+  cpus: ["cpus", "CPUs", isKnown],
+  memory: ["memory", "NUMA memory", isKnown],
+  devices: ["devices", "Devices", isKnown],
+  claims: ["claims", "Claims", (known) => known !== null && usesClaims(known)],
+  "image-gc": ["images", "Images", isKnown],
+  probes: ["probes", "Probes", always],
+  decisions: ["decisions", "Decisions", always],
+};
 
 function contentOf(view: NodeView, nowMs: number): Html {
   const { seen } = view;
   const lists = new Lists(view.row.name);
   const known = seen.state === "known" ? seen.known : null;
-  const hasClaims = known !== null && usesClaims(known);
-  const parts = PARTS.filter(([id]) => (id === "claims" ? hasClaims : known !== null || !FROM_SNAPSHOT.has(id)));
+  const parts = Object.values(PARTS).filter(([, , isThere]) => isThere(known));
   return html`${headOf(view, nowMs)}
 <nav class="parts" aria-label="On this page">${parts.map(([id, title]) => html`<a href="#${id}">${title}</a>`)}</nav>
 ${known === null ? noSnapshot(view) : html`${capacitySection(known)}`}
@@ -170,15 +174,6 @@ ${known === null ? "" : fromSnapshot(known, view, lists)}
 ${probesSection(view)}
 ${newestSection(view)}`;
 }
-const FROM_SNAPSHOT: ReadonlySet<string> = new Set([
-  "capacity",
-  "pods",
-  "cgroups",
-  "cpus",
-  "memory",
-  "devices",
-  "images",
-]);
 
 /** With at most this many CPUs, their map leaves room beside it. */
 const FEW_CPUS = 32;

@@ -9,6 +9,7 @@ import { decodeStored } from "../../model/decode.ts";
 import { DAY_MS } from "../../model/duration.ts";
 import type { PodRef } from "../../model/forms.ts";
 import type { InputIssue } from "../../model/input-issue.ts";
+import { kindsWith } from "../../model/kinds.ts";
 import type { Managed } from "../../model/managers.ts";
 import { passTimeOf } from "../../model/pass-time.ts";
 import type { ProbesDecision } from "../../model/probes-decision.ts";
@@ -179,7 +180,7 @@ export async function nodeView(
     seen: seen.value,
     reports: reportsOf(results.value, cgroups),
     eviction: eviction.value,
-    pass: snapshot === null || eviction.value.newest !== null ? null : decideOn("eviction", snapshot),
+    pass: snapshot === null || eviction.value.newest !== null ? null : decideOn("eviction", snapshot, null, "reasons"),
     imageGc: snapshot === null ? null : await imagePass(store, row.name, snapshot),
     probed: probed.value,
     newest: newest.value.items,
@@ -290,7 +291,7 @@ export const toldOfCpus = ({ decided: { cpus } }: Pick<Known, "decided">): Notes
 type Answer<K extends Kind> = Result<Decided<DecisionOf[K]>, Refusal>;
 
 /** Kinds of the page whose answer depends on the snapshot alone. */
-const FROM_SNAPSHOT = ["allocatable", "cgroups", "cpus", "memory", "devices", "claims"] as const;
+const FROM_SNAPSHOT = kindsWith("nodePage", "snapshot");
 
 /** A snapshot with what the page tells of it. */
 export interface Known {
@@ -306,15 +307,12 @@ type Seen =
   | { readonly state: "damaged"; readonly fault: string }
   | { readonly state: "unreadable"; readonly row: SnapshotRow; readonly issues: readonly InputIssue[] };
 
-/** Kinds whose part of the page prints reasons. */
-const REASONED: ReadonlySet<Kind> = new Set(["eviction"]);
-
 /** A decision of a kind on the snapshot; `remembered` is what the history has of the node for it. */
 export function decideOn<K extends Kind>(
   kind: K,
   snapshot: Snapshot,
   remembered: unknown = null,
-  explain: Explain = REASONED.has(kind) ? "reasons" : "off",
+  explain: Explain = "off",
 ): Answer<K> {
   const ask = decodeAsk(kind, undefined);
   const facts = decodeFacts(kind, remembered, "facts");

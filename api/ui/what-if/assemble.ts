@@ -9,7 +9,7 @@ import { askedPodRef, decodeAsk } from "../../model/asks.ts";
 import type { AskOf, Decided, DecisionOf, Facts, Kind, Refusal } from "../../model/decision.ts";
 import { decodeSnapshot } from "../../model/decode.ts";
 import type { InputIssue } from "../../model/input-issue.ts";
-import { REMEMBERING, specOf } from "../../model/kinds.ts";
+import { kindsWith, REMEMBERING, specOf, traitsOf } from "../../model/kinds.ts";
 import { LIMITS } from "../../model/limits.ts";
 import { type Fields, fieldsOf } from "../../model/own.ts";
 import { passTimeOf } from "../../model/pass-time.ts";
@@ -30,19 +30,14 @@ import { decidedText } from "../../text/tables/index.ts";
 import { NARROW_COLUMNS, WIDE_COLUMNS } from "../record-part.ts";
 import { NOTHING, type Part, type PartName } from "./posted-documents.ts";
 
-/** Asked about the pod that comes in, where there is one, and else about what is there. */
-const OF_A_POD = ["cpus", "memory", "topology", "devices"] as const satisfies readonly Kind[];
-const OF_THE_NODE = [
-  "resize",
-  "allocatable",
-  "cgroups",
-  "eviction",
-  "image-gc",
-  "container-gc",
-] as const satisfies readonly Kind[];
-/** Decided as if the pod were there already, once it is admitted: its cgroups are made then. */
-const WITH_THE_POD: ReadonlySet<Kind> = new Set(["cgroups"]);
-type PlannedKind = "admission" | (typeof OF_A_POD)[number] | (typeof OF_THE_NODE)[number];
+/** Asked about the pod that comes in alone: whether it does. */
+const ADMISSION = kindsWith("whatIf", "admission");
+/** The placement is asked about that pod too, where there is one, and else about what is there. */
+const OTHERS = [
+  ...kindsWith("whatIf", "placement"),
+  ...kindsWith("whatIf", "resize"),
+  ...kindsWith("whatIf", "node", "node-with-pod"),
+];
 export type PodAsk = AskOf["admission"];
 
 /** A kind's answer on one side. */
@@ -55,7 +50,7 @@ export interface Side {
   readonly narrowText: string;
 }
 export interface Plan {
-  readonly kind: PlannedKind;
+  readonly kind: Kind;
   readonly before: Side;
   readonly after: Side;
   /** `undecided`: refused on both sides for the same reason. */
@@ -81,14 +76,14 @@ interface Question {
 /** Every kind on both sides, that of a pod first. */
 export async function plansOf({ pod, resize, remembered, before, after }: Question): Promise<readonly Plan[]> {
   const plans: Plan[] = [];
-  const ofPod: readonly PlannedKind[] = pod === null ? OF_A_POD : ["admission", ...OF_A_POD];
   let grown = after;
-  for (const kind of [...ofPod, ...OF_THE_NODE]) {
+  for (const kind of pod === null ? OTHERS : [...ADMISSION, ...OTHERS]) {
+    const { whatIf } = traitsOf(kind);
     const asked = remembered.get(kind) ?? { ask: askOf(kind, pod), facts: {} };
     const first = answeredBy(kind, before, asked);
     await nextTurn();
-    const then = kind === "resize" && resize !== null ? { ask: resize, facts: {} } : asked;
-    const second = answeredBy(kind, WITH_THE_POD.has(kind) ? grown : after, then);
+    const then = whatIf === "resize" && resize !== null ? { ask: resize, facts: {} } : asked;
+    const second = answeredBy(kind, whatIf === "node-with-pod" ? grown : after, then);
     await nextTurn();
     if (isAdmitted(second) && typeof pod === "object" && pod !== null) grown = withPod(after, pod);
     plans.push(planOf(kind, ...sidesOf([first, second])));
@@ -97,7 +92,7 @@ export async function plansOf({ pod, resize, remembered, before, after }: Questi
   return plans;
 }
 
-function askOf(kind: PlannedKind, pod: PodAsk["pod"]): AskOf[Kind] {
+function askOf(kind: Kind, pod: PodAsk["pod"]): AskOf[Kind] {
   if (specOf(kind).ask.pod === "object") return { pod };
   const ask = decodeAsk(kind, null);
   if (!ask.ok) throw new Error(`${kind} takes no empty ask`);
@@ -117,7 +112,7 @@ const withPod = (snapshot: EffectiveSnapshot, pod: Pod): EffectiveSnapshot => ({
 interface Answered extends Pick<Side, "decided" | "refusal"> {
   readonly textAt: (columns: number) => string;
 }
-function answeredBy(kind: PlannedKind, snapshot: Snapshot, { ask, facts }: Remembered): Answered {
+function answeredBy(kind: Kind, snapshot: Snapshot, { ask, facts }: Remembered): Answered {
   const answer = decideKind(kind, { snapshot, facts, ask, explain: "off" });
   if (!answer.ok) return { decided: null, refusal: answer.error, textAt: () => answer.error.message };
   const asked = askedPodRef(ask);
@@ -153,7 +148,7 @@ function sidesOf(answers: readonly [before: Answered, after: Answered]): readonl
   return [side(0), side(1)];
 }
 
-function planOf(kind: PlannedKind, before: Side, after: Side): Plan {
+function planOf(kind: Kind, before: Side, after: Side): Plan {
   const plan = { kind, before, after };
   if (before.refusal !== null && after.refusal !== null) {
     const isSame = before.refusal.code === after.refusal.code && before.text === after.text;
