@@ -1,5 +1,4 @@
 import type { StoreFailure } from "../../db/failure.ts";
-import type { REFUSAL_CODES } from "../model/decision.ts";
 import type { InputIssue } from "../model/input-issue.ts";
 import { err, type Result } from "../model/result.ts";
 
@@ -60,9 +59,6 @@ export type ProblemCode =
   | "internal"
   | "overloaded"
   | "history_unavailable";
-/** Breaks the build when a refusal of a decision is no code of a problem. */
-type EveryRefusal = (typeof REFUSAL_CODES)[number] extends ProblemCode ? true : never;
-export const everyRefusalIsAProblem: EveryRefusal = true;
 
 /** Why there is no answer: an expected failure of any route. */
 export interface Problem {

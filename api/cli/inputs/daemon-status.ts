@@ -34,7 +34,7 @@ export interface StatusRead {
   readonly file: string | null;
 }
 /** Errors: it does not answer, or what came is no status; with what to do next. */
-export type ReadStatus = () => Promise<Result<StatusRead, Fault>>;
+type ReadStatus = () => Promise<Result<StatusRead, Fault>>;
 
 const TIMEOUT_MS = 10_000;
 
