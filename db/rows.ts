@@ -181,7 +181,7 @@ export interface StreamedHead extends DecisionHead {
 
 export type StreamedDecision = DecisionRow & StreamedHead;
 
-export interface PodRef {
+interface PodRef {
   readonly namespace: string;
   readonly name: string;
   readonly uid: string;

@@ -5,11 +5,11 @@ import { scratchFolder } from "./kit/scratch.ts";
 import { PROJECTS } from "./projects.ts";
 
 const ROOT = resolve(import.meta.dirname, "..");
-const sources = ["api", "db", "actuator"].flatMap(filesBelow);
+const sources = ["api", "db", "actuator"].flatMap((dir) => filesBelow(dir));
 
-function filesBelow(dir: string): string[] {
+function filesBelow(dir: string, ending = ".ts"): string[] {
   return readdirSync(join(ROOT, dir), { recursive: true, encoding: "utf8" })
-    .filter((f) => f.endsWith(".ts"))
+    .filter((f) => f.endsWith(ending))
     .map((f) => join(dir, f));
 }
 const read = (file: string): string => readFileSync(join(ROOT, file), "utf8");
@@ -331,17 +331,102 @@ describe("the pure rooms", () => {
   });
 });
 
+/** Entries, by what loads them otherwise than by an import. */
+const LOADED: Readonly<Record<string, string>> = {
+  "api/worker.ts": "wrangler.toml: main, and the class of its Durable Objects",
+  "api/cli/start.ts": "api/cli/nodewise.js, from where it finds it",
+  "db/postgres/schema.ts": "drizzle.postgres.config.ts",
+};
+
+/** The names in `{ type A, b as c, d: e }`: A, b and d, or as they are called here. */
+const namesIn = (list: string, isHere = false): string[] =>
+  list.split(",").flatMap((one) => {
+    const names = one
+      .trim()
+      .replace(/^type /, "")
+      .split(/ as |: /);
+    return names[0] === "" ? [] : [names.at(isHere ? -1 : 0) as string];
+  });
+
+function exportsIn(text: string): string[] {
+  const declared = /^export (?:async |abstract )*(?:const|let|function\*?|class|interface|type|enum) (\w+)/gm;
+  return [
+    ...[...text.matchAll(declared)].map((m) => m[1] as string),
+    ...[...text.matchAll(/^export (?:type )?\{([^}]*)\}/gm)].flatMap((m) => namesIn(m[1] as string, true)),
+    ...(/^export default /m.test(text) ? ["default"] : []),
+  ];
+}
+
+/** What a file takes of others, as `file name`; `file *`: all of it, or who knows what. Pages load scripts from /assets. */
+function takenBy(file: string, text: string): string[] {
+  const of = (from: string, names: readonly string[]): string[] => {
+    const target = from.startsWith("/assets/") ? from.replace("/assets", "api/ui/client") : pathOf(file, from);
+    return names.map((name) => `${target} ${name}`);
+  };
+  const stated = /^(?:import|export)\b(?: type\b(?! from))?([^"';]*?)\bfrom\s+"([./][^"]+)"/gm;
+  const loaded = /(?:\{([^{}]*)\} = await )?\bimport\(\s*"(\.[^"]+)"\)(?:\)\.(\w+))?/g;
+  return [
+    ...[...text.matchAll(stated)].flatMap(([, clause = "", from = ""]) => {
+      if (clause.includes("*")) return of(from, ["*"]);
+      const isDefault = /^\s*\w/.test(clause);
+      return of(from, [...namesIn(/\{([^}]*)\}/.exec(clause)?.[1] ?? ""), ...(isDefault ? ["default"] : [])]);
+    }),
+    ...[...text.matchAll(loaded)].flatMap(([, braces, from = "", member]) =>
+      of(from, member !== undefined ? [member] : braces === undefined ? ["*"] : namesIn(braces)),
+    ),
+  ];
+}
+
 describe("every file", () => {
   const LONGEST = 450;
   test(`has at most ${LONGEST} lines`, () => {
     expect(sources.filter((f) => read(f).split("\n").length > LONGEST)).toEqual([]);
   });
   test("is imported by another, or is an entry", () => {
-    const entries = ["api/worker.ts", "api/cli/start.ts", "db/postgres/schema.ts"];
     const all = [...sources, ...filesBelow("test")];
     const imported = new Set(all.flatMap(importsOf));
     const modules = sources.filter((f) => !f.endsWith(".d.ts"));
-    expect(modules.filter((f) => !imported.has(f) && !entries.includes(f))).toEqual([]);
+    expect(modules.filter((f) => !imported.has(f) && !(f in LOADED))).toEqual([]);
+  });
+  test("exports only what another file uses, or what stands in use in it and a test reaches", () => {
+    const modules = [...sources, ...filesBelow("api/ui/client", ".js")];
+    const byOthers = new Set(["build.ts", ...modules].flatMap((file) => takenBy(file, read(file))));
+    const byTests = new Set(filesBelow("test").flatMap((file) => takenBy(file, read(file))));
+    const unused = modules.flatMap((file) => {
+      if (file in LOADED || byOthers.has(`${file} *`)) return [];
+      const text = read(file);
+      const isTested = (name: string): boolean =>
+        byTests.has(`${file} ${name}`) && [...text.matchAll(new RegExp(`\\b${name}\\b`, "g"))].length > 1;
+      const exported = exportsIn(text).map((name) => `${file} ${name}`);
+      return exported.filter((one) => !byOthers.has(one) && !isTested(one.slice(file.length + 1)));
+    });
+    expect(unused).toEqual([]);
+  });
+  test("what it exports and takes is read from its text", () => {
+    const text = [
+      'import it, { type A, b as c } from "./one";',
+      'import type * as all from "./two";',
+      'const { d: e, f } = await import("./three");',
+      'run((await import("./four")).g, import("./five"));',
+      "export async function* h() {}",
+      "export type I = A;",
+      'export { type J, k as l } from "./six";',
+      "export default h;",
+    ].join("\n");
+    expect(exportsIn(text)).toEqual(["h", "I", "J", "l", "default"]);
+    const taken = [
+      "one A",
+      "one b",
+      "one default",
+      "two *",
+      "six J",
+      "six k",
+      "three d",
+      "three f",
+      "four g",
+      "five *",
+    ];
+    expect(takenBy("a/b.ts", text)).toEqual(taken.map((one) => `a/${one}`));
   });
   test("carries no leftover marker", () => {
     const marker = new RegExp(["TO", "DO|FIX", "ME|X", "XX"].join(""));

@@ -2,7 +2,7 @@ import { fixedRules, ruleOf } from "../plan/cgroup-files.ts";
 import type { CgroupState, ObservedCgroup } from "../plan/state.ts";
 import type { Hierarchy, Support } from "./hierarchy.ts";
 
-export interface MachineFacts {
+interface MachineFacts {
   readonly bootId: string;
   /** Bytes. */
   readonly pageSize: number;

@@ -79,7 +79,7 @@ interface ContainerStats {
   readonly writableLayer: FileSystemUsage | null;
 }
 /** `RuntimeReady`, `NetworkReady`, and what else a runtime tells of itself. */
-export interface RuntimeCondition {
+interface RuntimeCondition {
   readonly type: string;
   readonly status: boolean;
   readonly reason: string;

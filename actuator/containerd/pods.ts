@@ -1,15 +1,7 @@
 import { err, map, ok, type Result } from "../../api/model/result.ts";
 import { type Connection, type ConnectionOptions, openConnection } from "./connection.ts";
 import { askEach, faultText, isUnanswered, nullIfGone } from "./fault.ts";
-import type {
-  Container,
-  ContainerConfig,
-  CriMethod,
-  CriRequest,
-  RuntimeCondition,
-  Sandbox,
-  TextMap,
-} from "./messages.ts";
+import type { Container, ContainerConfig, CriMethod, CriRequest, Sandbox, TextMap } from "./messages.ts";
 import {
   containerOf,
   type PodSandbox,
@@ -25,48 +17,20 @@ import type { Answered, Exec, LocalImage, PodRuntime, RuntimeContainer, RuntimeF
 interface RuntimeVersion {
   readonly name: string;
   readonly version: string;
-  readonly apiVersion: string;
-}
-/** And whether it says that it can run pods. */
-interface RuntimeReadiness extends RuntimeVersion {
-  readonly runtime: Readiness;
-  /** Pods on the machine's own network need none. */
-  readonly network: Readiness;
-}
-interface Readiness {
-  readonly isReady: boolean;
-  readonly reason: string;
-  readonly message: string;
 }
 type Asking = Pick<Connection, "call">;
 
 export async function runtimeVersion(connection: Asking): Answered<RuntimeVersion> {
   const answer = await connection.call("Version", {});
   if (!answer.ok) return answer;
-  const { runtimeName: name, runtimeVersion: version, runtimeApiVersion: apiVersion } = answer.value;
-  return ok({ name, version, apiVersion });
-}
-
-export async function runtimeReadiness(connection: Asking): Answered<RuntimeReadiness> {
-  const [version, status] = await Promise.all([
-    runtimeVersion(connection),
-    connection.call("Status", { verbose: false }),
-  ]);
-  if (!version.ok) return version;
-  if (!status.ok) return status;
-  const conditions = status.value.status?.conditions ?? [];
-  return ok({
-    ...version.value,
-    runtime: readinessOf(conditions, "RuntimeReady"),
-    network: readinessOf(conditions, "NetworkReady"),
-  });
+  return ok({ name: answer.value.runtimeName, version: answer.value.runtimeVersion });
 }
 
 /** Asks once for as long as the runtime answers: one that was away may come back as another. */
 export class KnownVersion {
   readonly #connection: Asking;
   /** Null: it does not answer. */
-  current: Pick<RuntimeVersion, "name" | "version"> | null = null;
+  current: RuntimeVersion | null = null;
 
   constructor(connection: Asking) {
     this.#connection = connection;
@@ -113,12 +77,6 @@ export class KnownReadiness {
       return [`${words}: ${type}=false reason:${reason} message:${message}; ${advice}`];
     });
   }
-}
-
-function readinessOf(conditions: readonly RuntimeCondition[], type: string): Readiness {
-  const told = conditions.find((condition) => condition.type === type);
-  if (told === undefined) return { isReady: false, reason: "Untold", message: `the runtime does not tell ${type}` };
-  return { isReady: told.status, reason: told.reason, message: told.message };
 }
 
 /** Large images over slow lines: the kubelet waits without an end, and the runtime gives up where nothing comes. */

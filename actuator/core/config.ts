@@ -247,7 +247,6 @@ const schema = z.strictObject({
   maximumDeadContainers: limit.optional(),
 });
 export type ActuatorConfig = z.output<typeof schema>;
-export type ActuatorSettings = z.input<typeof schema>;
 
 /** Names of all settings. */
 export const SETTINGS = Object.keys(schema.shape) as readonly (keyof ActuatorConfig)[];

@@ -1,5 +1,4 @@
 import type { RefusedItem } from "../../api/documents/problem.ts";
-import type { CgroupsDecision } from "../../api/model/cgroups.ts";
 import type { Kind, Verdict } from "../../api/model/decision.ts";
 import type { PlaceReasons } from "../../api/model/forms.ts";
 import type { DeviceClass, ResourceClaim, ResourceSlice } from "../../api/model/resource-claim.ts";
@@ -100,5 +99,3 @@ export interface DecisionClient {
   /** Never loses a report: what cannot be sent now is kept and sent later. */
   report(report: Omit<ResultsReport, "decisionId" | "seq">, answer: DecisionAnswer): Promise<void>;
 }
-
-export type { CgroupsDecision };

@@ -112,7 +112,7 @@ export function whyHeld(pod: RunnablePod, foreign: readonly ForeignSandbox[]): s
   return null;
 }
 
-export const whatToDo = ({ otherOwner }: ForeignSandbox): string =>
+const whatToDo = ({ otherOwner }: ForeignSandbox): string =>
   otherOwner === null
     ? "see `nodewise takeover`, which stops it when asked to"
     : `let the Nodewise daemon of cgroup root ${otherOwner} end it`;

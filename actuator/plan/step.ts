@@ -63,8 +63,7 @@ export function parentsFirst(paths: Iterable<string>): string[] {
  * bottom; `set` has no order; a cpuset first gives up (`release`), then takes (`claim`), then lets go of what it only
  * held for its children (`settle`).
  */
-export const WHY = ["orphan", "create", "complete", "release", "set", "widen", "claim", "narrow", "settle"] as const;
-export type Why = (typeof WHY)[number];
+export type Why = "orphan" | "create" | "complete" | "release" | "set" | "widen" | "claim" | "narrow" | "settle";
 
 interface StepOf<Op extends string> {
   /** Place in the plan, from 0. */

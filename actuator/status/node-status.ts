@@ -1,206 +1,285 @@
-import type { ClaimHealth } from "../../api/decide/dra/health.ts";
-import type { PendingResize, PodEnd, PodEvent, PodState, Refusal } from "../lifecycle/record.ts";
-import type { DriftCause, HarmlessCause } from "../plan/drift.ts";
-import type { PodUsage } from "../stats/usage.ts";
-import type { ProbeRow } from "./probe-row.ts";
+import * as z from "zod";
+import { HEALTHS } from "../../api/decide/dra/health.ts";
+import { err, ok, type Result } from "../../api/model/result.ts";
+import { POD_STATES, type PodState, podStateOf } from "../lifecycle/record.ts";
+import { DRIFT_CAUSES, HARMLESS_CAUSES } from "../plan/drift.ts";
+import { probeRow, type Told } from "./probe-row.ts";
 
-/** The daemon's state as a person sees it: answered on its own address, and kept in a file for when it does not run. */
-export interface NodeStatus {
-  readonly at: string;
-  readonly nodeName: string;
-  readonly pid: number;
-  /** `observe`: nothing is started, stopped or written. */
-  readonly mode: "observe" | "enforce";
-  /** False: it only compares the cgroups of pods that others run. Absent: it runs them. */
-  readonly runsPods?: false | undefined;
-  /** Its setting of that name, the socket of the runtime that its pods are in. Absent: an older daemon. */
-  readonly runtimeEndpoint?: string | undefined;
-  readonly runtime: {
-    readonly name: string;
-    readonly version: string;
-    /** The conditions that keep it from running pods, or those with a network of their own. Absent: none. */
-    readonly notReady?: readonly string[] | undefined;
-  } | null;
-  /** The figures of the last pass. */
-  readonly pass: {
-    readonly sequence: number;
-    readonly at: string;
-    readonly cpuMs: number;
-    readonly tookMs: number;
-    readonly wrote: number;
-    /** Files with another value than wanted, for which no rounding or formula accounts. */
-    readonly drift: number;
-    /** The first of those files, as the pass found them, at most 100. Absent: there are none, or an older daemon. */
-    readonly drifted?: readonly DriftRow[] | undefined;
-    readonly decidedBy: "api" | "here" | null;
-    /** False: nothing was decided, or no file was looked at, so that `drift` says nothing. Absent: they were compared. */
-    readonly compared?: false | undefined;
-    /** When the pass over the cgroups was of which these tell. Absent: there was none, or an older daemon. */
-    readonly cgroupsAt?: string | undefined;
-  } | null;
-  readonly pods: readonly PodRow[];
-  /** Another kubelet uses this runtime, so nobody is let in. Absent: none is known to. */
-  readonly otherKubelet?: OtherKubeletView | undefined;
-  /** Devices by resource. Absent: this daemon takes no device plugins. */
-  readonly devices?: readonly DeviceRow[] | undefined;
-  /** By pod, container and type. Absent: this daemon probes nothing. */
-  readonly probes?: readonly ProbeRow[] | undefined;
-  /** The daemon's own files that cannot be written now, in one line each. Absent: an older daemon. */
-  readonly unwritable?: readonly string[] | undefined;
-  /** Faults and notices that hold now, in one line each. */
-  readonly problems: readonly string[];
-  /** Manifests that are not run, with the fields that keep them from it. */
-  readonly refusedManifests: readonly {
-    readonly pod: string;
-    /** Absent: its source is no file. */
-    readonly file?: string | undefined;
-    /** Lines and columns of that file, from 1. */
-    readonly faults: readonly {
-      readonly path: string;
-      readonly message: string;
-      readonly line?: number | undefined;
-      readonly column?: number | undefined;
-    }[];
-  }[];
-  /** The newest last. */
-  readonly events: readonly SeenEvent[];
-}
+const text = z.string();
+const number = z.number();
+const count = number.int().nonnegative();
+const time = z.string().refine((value) => !Number.isNaN(Date.parse(value)), "must be a time");
+const pod = z.looseObject({ namespace: text, name: text, uid: text });
 
-/** A file of a cgroup with another value than wanted. */
-export interface DriftRow {
+const seenEvent = z.looseObject({
+  at: time,
+  firstAt: time,
+  count: number,
+  type: z.enum(["Normal", "Warning"]),
+  reason: text,
+  message: text,
+  pod,
+  container: text.nullable(),
+});
+/** Equal events are one: `at` is when it was seen last. */
+export type SeenEvent = Told<typeof seenEvent>;
+
+const containerEnd = z.looseObject({
+  exitCode: number,
+  /** `Error`, `OOMKilled`, `Completed`; empty: the runtime gave none. */
+  reason: text,
+  /** The container's termination message, or why nobody knows how it ended. */
+  message: text,
+  finishedAt: time.nullable(),
+});
+/** The end of a container, from v1.ContainerStateTerminated. */
+export type ContainerEnd = Told<typeof containerEnd>;
+
+const containerRow = z.looseObject({
+  name: text,
+  kind: z.enum(["init", "sidecar", "container"]),
+  id: text.nullable(),
+  /** `unknown`: nobody has looked at it, only its name, kind, image and CPUs are known. */
+  state: z.enum(["waiting", "running", "terminated", "unknown"]),
+  reason: text,
+  message: text,
+  exitCode: number.nullable(),
+  /** The end of the instance before this one; null: there was none. Absent: told by an older daemon. */
+  lastState: containerEnd.nullish(),
+  restarts: number,
+  ready: z.boolean(),
+  /** Its startup probe has succeeded, or it has none. Absent: told by an older daemon. */
+  started: z.boolean().optional(),
+  image: text,
+  cpuset: text.nullable(),
+  /** The health of the devices that it holds, by claims and of plugins. Absent: nobody tells of any. */
+  allocatedResourcesStatus: z
+    .array(
+      z.looseObject({
+        name: text,
+        resources: z.array(z.looseObject({ resourceID: text, health: z.enum(HEALTHS), message: text.exactOptional() })),
+      }),
+    )
+    .optional(),
+});
+export type ContainerRow = Told<typeof containerRow>;
+
+const cgroupRow = z.looseObject({
+  path: text,
+  files: z.array(
+    z.looseObject({
+      file: text,
+      wanted: text,
+      /** Null: it is not there, or cannot be read. */
+      actual: text.nullable(),
+      /** Why `actual` stays another one. Absent: it is as wanted, or is to be put right. */
+      harmless: z.enum(HARMLESS_CAUSES).optional(),
+      /** Why it could not be written. Absent: it was, or needed not to be. */
+      fault: text.optional(),
+    }),
+  ),
+});
+export type CgroupRow = Told<typeof cgroupRow>;
+export type FileRow = CgroupRow["files"][number];
+
+const podResources = z.looseObject({
+  cpuRequestMilli: number.nullable(),
+  cpuLimitMilli: number.nullable(),
+  memoryRequestBytes: number.nullable(),
+  memoryLimitBytes: number.nullable(),
+});
+/** Resources of the pod as a whole, as its cgroup has them; null: none. */
+export type PodResources = Told<typeof podResources>;
+
+/** PodUsage */
+const usage = z.looseObject({
+  cpuMilli: number.nullable(),
+  memoryWorkingSetBytes: number.nullable(),
+  pids: number.nullable(),
+  throttledPermille: number.nullable(),
+  pressure: z.looseObject({ cpu: number, memory: number, io: number }).nullable(),
+});
+/** PodEnd */
+const end = z.looseObject({
+  cause: z.enum(["deleted", "preempted", "evicted", "deadline", "drained"]),
+  reason: text,
+  message: text,
+  sinceMs: number,
+  graceSeconds: number.nullable(),
+  decisionId: text.nullable(),
+});
+/** By its name, or by the word that a status of an earlier daemon has for it. */
+const podState = text.transform((word, ctx): PodState => {
+  const state = podStateOf(word);
+  if (state !== undefined) return state;
+  ctx.addIssue({ code: "custom", message: `must be ${POD_STATES.join(", ")}` });
+  return z.NEVER;
+});
+export const podRow = z.looseObject({
+  ...pod.shape,
+  state: podState,
+  phase: z.enum(["Pending", "Running", "Succeeded", "Failed", "Unknown"]),
+  /** The first that tells why it is not as it should be: of the status, of a waiting container, of a refusal; or empty. */
+  reason: text,
+  message: text,
+  qos: z.enum(["Guaranteed", "Burstable", "BestEffort"]),
+  priority: number.nullable(),
+  isStatic: z.boolean(),
+  ip: text,
+  /** Null: nobody has told when it came. */
+  seenAt: time.nullable(),
+  startedAt: time.nullable(),
+  containers: z.array(containerRow),
+  /** Files of the pod's cgroup and those of its running containers; those with the wanted value have `actual` equal to it. */
+  cgroups: z.array(cgroupRow),
+  resources: podResources,
+  usage: usage.nullable(),
+  /** As in PodRecord. */
+  refusal: z.looseObject({ reason: text, message: text, sinceMs: number, tries: number }).nullable(),
+  end: end.nullable(),
+  resize: z
+    .looseObject({ reason: z.enum(["Deferred", "Infeasible", "InProgress"]), message: text, sinceMs: number })
+    .nullable(),
+  /** The number of times that a container of it was stopped by somebody else, not by this daemon. Absent: none. */
+  stoppedByOthers: number.optional(),
+});
+export type PodRow = Told<typeof podRow>;
+
+const deviceHolder = z.looseObject({
+  /** NAMESPACE/NAME, or the uid of a pod that nobody knows. */
+  pod: text,
+  uid: text,
+  container: text,
+  /** In natural order. */
+  ids: z.array(text),
+  /** The NUMA nodes that they are on; none: the plugin does not say. */
+  numa: z.array(number),
+  /** The plugin has not said yet what comes with them. */
+  isPending: z.boolean(),
+});
+export type DeviceHolder = Told<typeof deviceHolder>;
+
+export const deviceRow = z.looseObject({
+  resource: text,
+  /** `stopped`: its stream ended; `unregistered`: it has not come back since the start; `removed`: stopped longer than the grace. */
+  plugin: z.enum(["registered", "stopped", "unregistered", "removed"]),
+  /** Its socket, a path; null: it has not registered since the start. */
+  endpoint: text.nullable(),
+  capacity: count,
+  /** Those that are healthy. */
+  allocatable: count,
+  /** Held by containers, those that the plugin no longer lists with them. */
+  allocated: count,
+  /** Changes of health since the start. */
+  flips: count,
+  /** The listed devices by NUMA node; -1: the plugin does not say where. A device of several nodes counts at each. */
+  numa: z.array(z.looseObject({ node: number, devices: count, allocated: count })),
+  holders: z.array(deviceHolder),
+  /** Containers that have ids, and no answer of the plugin to them yet. */
+  pending: count,
+});
+/** A resource of a device plugin, in whole devices. */
+export type DeviceRow = Told<typeof deviceRow>;
+
+const driftRow = z.looseObject({
   /** The cgroup's path, below the daemon's root. */
-  readonly path: string;
-  readonly file: string;
+  path: text,
+  file: text,
   /** As the pass found it. */
-  readonly actual: string;
-  readonly wanted: string;
-  readonly cause: DriftCause;
-}
-/** By which signs, and since when. */
-export interface OtherKubeletView {
-  readonly since: string;
+  actual: text,
+  wanted: text,
+  cause: z.enum(DRIFT_CAUSES),
+});
+/** A file of a cgroup with another value than wanted. */
+export type DriftRow = Told<typeof driftRow>;
+
+const otherKubelet = z.looseObject({
+  since: time,
   /**
    * `process`: a kubelet's, that uses or may use this runtime; `sandboxes`: of a kubelet, in this runtime; `stops`: this daemon's
    * own pods were stopped by somebody else; `listener`: a kubelet's port or socket is in use.
    */
-  readonly signs: readonly ("process" | "sandboxes" | "stops" | "listener")[];
-  readonly message: string;
-}
+  signs: z.array(z.enum(["process", "sandboxes", "stops", "listener"])),
+  message: text,
+});
+/** By which signs, and since when. */
+export type OtherKubeletView = Told<typeof otherKubelet>;
 
-/** Equal events are one: `at` is when it was seen last. */
-export interface SeenEvent extends PodEvent {
-  readonly count: number;
-  readonly firstAt: string;
-}
+/** What a daemon tells of its node. */
+export const nodeStatus = z.looseObject({
+  at: time,
+  nodeName: text,
+  pid: number,
+  /** `observe`: nothing is started, stopped or written. */
+  mode: z.enum(["observe", "enforce"]),
+  /** False: it only compares the cgroups of pods that others run. Absent: it runs them. */
+  runsPods: z.literal(false).optional(),
+  /** Its setting of that name, the socket of the runtime that its pods are in. Absent: an older daemon. */
+  runtimeEndpoint: text.optional(),
+  runtime: z
+    .looseObject({
+      name: text,
+      version: text,
+      /** The conditions that keep it from running pods, or those with a network of their own. Absent: none. */
+      notReady: z.array(text).optional(),
+    })
+    .nullable(),
+  /** The figures of the last pass. */
+  pass: z
+    .looseObject({
+      sequence: number,
+      at: time,
+      cpuMs: number,
+      tookMs: number,
+      wrote: number,
+      /** Files with another value than wanted, for which no rounding or formula accounts. */
+      drift: number,
+      /** The first of those files, as the pass found them, at most 100. Absent: there are none, or an older daemon. */
+      drifted: z.array(driftRow).optional(),
+      decidedBy: z.enum(["api", "here"]).nullable(),
+      /** False: nothing was decided, or no file was looked at, so that `drift` says nothing. Absent: they were compared. */
+      compared: z.literal(false).optional(),
+      /** When the pass over the cgroups was of which these tell. Absent: there was none, or an older daemon. */
+      cgroupsAt: time.optional(),
+    })
+    .nullable(),
+  pods: z.array(podRow),
+  /** Another kubelet uses this runtime, so nobody is let in. Absent: none is known to. */
+  otherKubelet: otherKubelet.optional(),
+  /** Devices by resource. Absent: this daemon takes no device plugins. */
+  devices: z.array(deviceRow).optional(),
+  /** By pod, container and type. Absent: this daemon probes nothing. */
+  probes: z.array(probeRow).optional(),
+  /** The daemon's own files that cannot be written now, in one line each. Absent: an older daemon. */
+  unwritable: z.array(text).optional(),
+  /** Faults and notices that hold now, in one line each. */
+  problems: z.array(text),
+  /** Manifests that are not run, with the fields that keep them from it. */
+  refusedManifests: z.array(
+    z.looseObject({
+      pod: text,
+      /** Absent: its source is no file. */
+      file: text.optional(),
+      /** Lines and columns of that file, from 1. */
+      faults: z.array(z.looseObject({ path: text, message: text, line: number.optional(), column: number.optional() })),
+    }),
+  ),
+  /** The newest last. */
+  events: z.array(seenEvent),
+});
+/** The daemon's state as a person sees it: answered on its own address, and kept in a file for when it does not run. */
+export type NodeStatus = Told<typeof nodeStatus>;
 
-/** A resource of a device plugin, in whole devices. */
-export interface DeviceRow {
-  readonly resource: string;
-  /** `stopped`: its stream ended; `unregistered`: it has not come back since the start; `removed`: stopped longer than the grace. */
-  readonly plugin: "registered" | "stopped" | "unregistered" | "removed";
-  /** Its socket, a path; null: it has not registered since the start. */
-  readonly endpoint: string | null;
-  readonly capacity: number;
-  /** Those that are healthy. */
-  readonly allocatable: number;
-  /** Held by containers, those that the plugin no longer lists with them. */
-  readonly allocated: number;
-  /** Changes of health since the start. */
-  readonly flips: number;
-  /** The listed devices by NUMA node; -1: the plugin does not say where. A device of several nodes counts at each. */
-  readonly numa: readonly { readonly node: number; readonly devices: number; readonly allocated: number }[];
-  readonly holders: readonly DeviceHolder[];
-  /** Containers that have ids, and no answer of the plugin to them yet. */
-  readonly pending: number;
-}
-export interface DeviceHolder {
-  /** NAMESPACE/NAME, or the uid of a pod that nobody knows. */
-  readonly pod: string;
-  readonly uid: string;
-  readonly container: string;
-  /** In natural order. */
-  readonly ids: readonly string[];
-  /** The NUMA nodes that they are on; none: the plugin does not say. */
-  readonly numa: readonly number[];
-  /** The plugin has not said yet what comes with them. */
-  readonly isPending: boolean;
-}
-
-export interface PodRow {
-  readonly namespace: string;
-  readonly name: string;
-  readonly uid: string;
-  readonly state: PodState;
-  readonly phase: "Pending" | "Running" | "Succeeded" | "Failed" | "Unknown";
-  /** The first that tells why it is not as it should be: of the status, of a waiting container, of a refusal; or empty. */
-  readonly reason: string;
-  readonly message: string;
-  readonly qos: "Guaranteed" | "Burstable" | "BestEffort";
-  readonly priority: number | null;
-  readonly isStatic: boolean;
-  readonly ip: string;
-  /** Null: nobody has told when it came. */
-  readonly seenAt: string | null;
-  readonly startedAt: string | null;
-  readonly containers: readonly ContainerRow[];
-  /** Files of the pod's cgroup and those of its running containers; those with the wanted value have `actual` equal to it. */
-  readonly cgroups: readonly CgroupRow[];
-  readonly resources: PodResources;
-  readonly usage: PodUsage | null;
-  /** As in PodRecord. */
-  readonly refusal: Refusal | null;
-  readonly end: PodEnd | null;
-  readonly resize: PendingResize | null;
-  /** The number of times that a container of it was stopped by somebody else, not by this daemon. Absent: none. */
-  readonly stoppedByOthers?: number | undefined;
-}
-/** Resources of the pod as a whole, as its cgroup has them; null: none. */
-export interface PodResources {
-  readonly cpuRequestMilli: number | null;
-  readonly cpuLimitMilli: number | null;
-  readonly memoryRequestBytes: number | null;
-  readonly memoryLimitBytes: number | null;
-}
-export interface ContainerRow {
-  readonly name: string;
-  readonly kind: "init" | "sidecar" | "container";
-  readonly id: string | null;
-  /** `unknown`: nobody has looked at it, only its name, kind, image and CPUs are known. */
-  readonly state: "waiting" | "running" | "terminated" | "unknown";
-  readonly reason: string;
-  readonly message: string;
-  readonly exitCode: number | null;
-  /** The end of the instance before this one; null: there was none. Absent: told by an older daemon. */
-  readonly lastState?: ContainerEnd | null | undefined;
-  readonly restarts: number;
-  readonly ready: boolean;
-  /** Its startup probe has succeeded, or it has none. Absent: told by an older daemon. */
-  readonly started?: boolean | undefined;
-  readonly image: string;
-  readonly cpuset: string | null;
-  /** The health of the devices that it holds, by claims and of plugins. Absent: nobody tells of any. */
-  readonly allocatedResourcesStatus?: readonly ClaimHealth[] | undefined;
-}
-/** The end of a container, from v1.ContainerStateTerminated. */
-export interface ContainerEnd {
-  readonly exitCode: number;
-  /** `Error`, `OOMKilled`, `Completed`; empty: the runtime gave none. */
-  readonly reason: string;
-  /** The container's termination message, or why nobody knows how it ended. */
-  readonly message: string;
-  readonly finishedAt: string | null;
-}
-export interface CgroupRow {
-  readonly path: string;
-  readonly files: readonly FileRow[];
-}
-export interface FileRow {
-  readonly file: string;
-  readonly wanted: string;
-  /** Null: it is not there, or cannot be read. */
-  readonly actual: string | null;
-  /** Why `actual` stays another one. Absent: it is as wanted, or is to be put right. */
-  readonly harmless?: HarmlessCause | undefined;
-  /** Why it could not be written. Absent: it was, or needed not to be. */
-  readonly fault?: string | undefined;
+/** A NodeStatus that came over the network or from a file. Errors: the first field that is not as it should be. */
+export function decodeStatus(json: string): Result<NodeStatus, string> {
+  let value: unknown;
+  try {
+    value = JSON.parse(json);
+  } catch {
+    return err("not JSON");
+  }
+  const parsed = nodeStatus.safeParse(value);
+  if (parsed.success) return ok(parsed.data);
+  const [issue] = parsed.error.issues;
+  return err(`no node status: ${issue?.path.join(".") || "the whole"}: ${issue?.message ?? ""}`);
 }

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { HANDLERS, type HandlerKind } from "../../api/decide/probes/plan.ts";
+import { HANDLERS } from "../../api/decide/probes/plan.ts";
 import { PROBE_TYPES, type ProbeType, type StoredResult } from "../../api/model/probe.ts";
 
 /** The name of a probe: its pod, its container, its type. */
@@ -11,45 +11,19 @@ export interface ProbeName {
   readonly type: ProbeType;
 }
 
-const ACTIVITIES = ["spread", "waiting", "queued", "probing", "held", "done"] as const;
-
-/** One probe of a container that the daemon runs. */
-export interface ProbeRow {
-  readonly namespace: string;
-  readonly pod: string;
-  readonly uid: string;
-  readonly container: string;
-  readonly type: ProbeType;
-  readonly handler: HandlerKind;
-  readonly periodSeconds: number;
-  readonly timeoutSeconds: number;
-  /** Null: nothing is stored; with a readiness probe, what it was before the daemon started holds. */
-  readonly result: StoredResult | null;
-  /** When that came to be. */
-  readonly since: string | null;
-  /**
-   * `spread`: its first turn has not come; `queued`: for one of the places of execs; `held`: it failed, and the guard holds
-   * the kill; `done`: until there is a new container.
-   */
-  readonly activity: (typeof ACTIVITIES)[number];
-  /** Since the daemon started, or the pod. */
-  readonly attempts: number;
-  /** Failed ones in a row; what could not be asked counts neither way. */
-  readonly failures: number;
-  /** The duration of its attempts, the newer the more; null: there was none. */
-  readonly tookMs: number | null;
-  /** Output of the last attempt, 1 KiB at most; empty where it succeeded. */
-  readonly output: string;
-  readonly lastAt: string | null;
-  /** Null: an attempt is under way, or none will come. */
-  readonly nextAt: string | null;
-}
+/** What a form tells: of what is beyond it nothing is known, and nothing is written to. */
+export type Told<S extends z.ZodType> = Known<z.output<S>>;
+type Known<T> = T extends readonly (infer One)[]
+  ? readonly Known<One>[]
+  : T extends object
+    ? { readonly [Name in keyof T as string extends Name ? never : Name]: Known<T[Name]> }
+    : T;
 
 const text = z.string();
 const time = text.refine((value) => !Number.isNaN(Date.parse(value)), "must be a time").nullable();
 const count = z.number().int().nonnegative();
 /** One that came over the network or from a file. */
-export const probeRow: z.ZodType<ProbeRow> = z.looseObject({
+export const probeRow = z.looseObject({
   namespace: text,
   pod: text,
   uid: text,
@@ -58,16 +32,29 @@ export const probeRow: z.ZodType<ProbeRow> = z.looseObject({
   handler: z.enum(HANDLERS),
   periodSeconds: z.number().positive(),
   timeoutSeconds: z.number().positive(),
+  /** Null: nothing is stored; with a readiness probe, what it was before the daemon started holds. */
   result: z.enum(["Unknown", "Success", "Failure"]).nullable(),
+  /** When that came to be. */
   since: time,
-  activity: z.enum(ACTIVITIES),
+  /**
+   * `spread`: its first turn has not come; `queued`: for one of the places of execs; `held`: it failed, and the guard holds
+   * the kill; `done`: until there is a new container.
+   */
+  activity: z.enum(["spread", "waiting", "queued", "probing", "held", "done"]),
+  /** Since the daemon started, or the pod. */
   attempts: count,
+  /** Failed ones in a row; what could not be asked counts neither way. */
   failures: count,
+  /** The duration of its attempts, the newer the more; null: there was none. */
   tookMs: z.number().nonnegative().nullable(),
+  /** Output of the last attempt, 1 KiB at most; empty where it succeeded. */
   output: text,
   lastAt: time,
+  /** Null: an attempt is under way, or none will come. */
   nextAt: time,
 });
+/** One probe of a container that the daemon runs. */
+export type ProbeRow = Told<typeof probeRow>;
 
 /** The daemon's knowledge of one probe; times are of the wall clock, null: there was none. */
 export interface ProbeFacts

@@ -11,11 +11,10 @@ import {
   isAgreementVerdict,
   isOutcomeKind,
   OUTCOME_KINDS,
-  type Outcome,
 } from "../model/outcome.ts";
 import { err, ok, type Result } from "../model/result.ts";
 import type { Reply } from "../ports.ts";
-import { agreementOf, recordOutcomes } from "../service/agreement/record.ts";
+import { type Agreement, agreementOf, recordOutcomes } from "../service/agreement/record.ts";
 import { historyProblem, inputProblem, type Problem } from "../service/problem.ts";
 import { rfc3339 } from "../service/timestamp.ts";
 import { csvText, OUTCOME_COLUMNS, outcomeCells } from "../text/csv.ts";
@@ -149,15 +148,8 @@ export function countsOf(tally: readonly OutcomeTally[]): readonly KindAgreement
   });
 }
 
-interface Answered {
-  readonly id: string;
-  readonly node: string;
-  readonly recordedAtMs: number;
-  readonly outcome: Outcome;
-  readonly comparison: Comparison;
-}
 /** The pod's object is left out: what was decided on it is among the fields of both sides. */
-function answerOf({ id, node, recordedAtMs, outcome, comparison }: Answered) {
+function answerOf({ id, node, recordedAtMs, outcome, comparison }: Agreement) {
   const { object: _, ...shown } = { object: undefined, ...outcome };
   return { id, node, recordedAt: rfc3339(recordedAtMs), outcome: shown, comparison };
 }

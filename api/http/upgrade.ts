@@ -1,6 +1,7 @@
 import * as z from "zod";
 import type { BesideFile } from "../decide/lint/start.ts";
 import { optional } from "../model/fields.ts";
+import type { Form } from "../model/forms.ts";
 import { isObject } from "../model/own.ts";
 import { err, ok, type Result } from "../model/result.ts";
 import type { Reply } from "../ports.ts";
@@ -8,8 +9,8 @@ import { type ChosenProfile, chooseProfile, PROFILES } from "../profiles/index.t
 import { knownVersionText, readBody, versionText } from "../service/body-form.ts";
 import { historyProblem, inputProblem, invalid, type Problem, problem } from "../service/problem.ts";
 import { configured, type Subject, subjectOf, versionBefore } from "../service/upgrade/asked.ts";
-import type { UpgradeReport } from "../service/upgrade/report.ts";
-import { type UpgradePage, upgradePages } from "../service/upgrade/upgrade-page.ts";
+import { upgradeReport as reportForm, type UpgradeReport } from "../service/upgrade/report.ts";
+import { type UpgradePage, upgradePage, upgradePages } from "../service/upgrade/upgrade-page.ts";
 import { upgradeReport } from "../service/upgrade/upgrade-report.ts";
 import { postedValue } from "./body.ts";
 import { aboutNode, besideOf, type LintSubject, nodeMembers, startMembers } from "./lint.ts";
@@ -33,14 +34,19 @@ const GIVEN_OF_NODE: readonly (keyof Asked)[] = ["kubeletConfiguration", "kubele
 const OF_HISTORY: readonly (keyof Asked)[] = ["since", "until", "pageToken"];
 
 /** The answer of POST /v1/upgrade. */
-export interface UpgradeAnswer {
-  /** Null: neither a configuration nor a snapshot is known, the page is not the first, or `unreported` tells why. */
-  readonly report: UpgradeReport | null;
-  /** Why nothing can be said of a stored node beside its history; null: something is, or nobody asked. */
-  readonly unreported: string | null;
-  /** Null: no time was named. */
-  readonly history: UpgradePage | null;
-}
+export const upgradeAnswer = z.strictObject({
+  report: reportForm
+    .nullable()
+    .describe(
+      "of the configuration and the snapshot; null: there is neither, a page after the first was asked for, or `unreported` tells why",
+    ),
+  unreported: z
+    .string()
+    .nullable()
+    .describe("why nothing can be said of a stored node beside its history; null: something is, or nobody asked"),
+  history: upgradePage.nullable().describe("a page, oldest first; null: neither since, until nor pageToken is given"),
+});
+export type UpgradeAnswer = Form<typeof upgradeAnswer>;
 
 /** POST /v1/upgrade: what another kubelet does to a node, and a page of the history as it decides it; records nothing. */
 export async function postUpgrade(exchange: Exchange): Promise<Result<Reply, Problem>> {

@@ -78,7 +78,6 @@ const allocatedPods = z.object({
     ),
   ),
 });
-export type AllocatedPodsState = z.output<typeof allocatedPods>;
 /** It may be posted as the file's text or as its JSON. */
 const allocatedPodsState = z.preprocess((v, ctx) => {
   if (typeof v !== "string") return unwrapData(v);

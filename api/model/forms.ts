@@ -60,6 +60,10 @@ export const reasonForm = <Code extends string>(code: z.ZodType<Code, Code>): z.
       numbers: numbers.exactOptional(),
     })
     .describe("one step of the reasoning, with the numbers it used");
+/** A reason as the history has it. */
+export const recordedReason = reasonForm(
+  z.string().describe("one of the kind's codes, unless another version wrote it"),
+);
 export const placeReasonsForm = <Code extends string>(reason: z.ZodType<Reason<Code>>): z.ZodType<PlaceReasons<Code>> =>
   z
     .strictObject({ at: z.string().describe("the cgroup's path or the resource's name"), because: z.array(reason) })

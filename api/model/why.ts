@@ -289,7 +289,7 @@ export const storyDecisionForm = z.lazy(() => {
   );
   return z.discriminatedUnion("kind", excerpts as [(typeof excerpts)[0], ...typeof excerpts]);
 });
-export const storyForm = z.lazy(() => {
+const story = z.lazy(() => {
   const common = { ...FINDING(), decisions: z.array(storyDecisionForm) };
   const findings = FINDING_CODES.map((code) =>
     z.strictObject({ code: z.literal(code), ...common, numbers: z.strictObject(NUMBERS[code]()) }),
@@ -297,4 +297,6 @@ export const storyForm = z.lazy(() => {
   const finding = z.discriminatedUnion("code", findings as [(typeof findings)[0], ...typeof findings]);
   return z.strictObject({ ...storyHead().shape, findings: z.array(finding).min(1) });
 });
+/** Which numbers a finding has goes by its code: zod cannot tell. */
+export const storyForm = story as unknown as z.ZodType<Story>;
 export const storyListForm = z.lazy(storyList);

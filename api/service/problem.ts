@@ -1,5 +1,4 @@
 import type { StoreFailure } from "../../db/failure.ts";
-import type { REFUSAL_CODES } from "../model/decision.ts";
 import type { InputIssue } from "../model/input-issue.ts";
 import { err, type Result } from "../model/result.ts";
 
@@ -23,46 +22,45 @@ export function storeProblem({ code, message, isRow }: StoreFailure): Problem {
 export const historyProblem = (failure: StoreFailure): Result<never, Problem> => err(storeProblem(failure));
 
 /** Every code that a failure of the API can have; http/problem.ts has the HTTP status, the title and the advice of each. */
-export type ProblemCode =
-  | "bad_request"
-  | "malformed_body"
-  | "malformed_json"
-  | "invalid_input"
-  | "invalid_query"
-  | "too_many_bad_lines"
-  | "unauthorized"
-  | "forbidden"
-  | "forbidden_node"
-  | "forbidden_host"
-  | "forbidden_site"
-  | "not_found"
-  | "unknown_kind"
-  | "unknown_snapshot"
-  | "unknown_decision"
-  | "unknown_node"
-  | "unknown_base"
-  | "method_not_allowed"
-  | "request_timeout"
-  | "idempotency_conflict"
-  | "body_too_large"
-  | "unsupported_media_type"
-  | "unsupported_encoding"
-  | "expectation_failed"
-  | "needs_input"
-  | "invalid_configuration"
-  | "invalid_state"
-  | "too_large"
-  | "no_such_pod"
-  | "unknown_policy_version"
-  | "snapshot_gone"
-  | "too_many_requests"
-  | "headers_too_large"
-  | "internal"
-  | "overloaded"
-  | "history_unavailable";
-/** Breaks the build when a refusal of a decision is no code of a problem. */
-type EveryRefusal = (typeof REFUSAL_CODES)[number] extends ProblemCode ? true : never;
-export const everyRefusalIsAProblem: EveryRefusal = true;
+export const PROBLEM_CODES = [
+  "bad_request",
+  "malformed_body",
+  "malformed_json",
+  "invalid_input",
+  "invalid_query",
+  "too_many_bad_lines",
+  "unauthorized",
+  "forbidden",
+  "forbidden_node",
+  "forbidden_host",
+  "forbidden_site",
+  "not_found",
+  "unknown_kind",
+  "unknown_snapshot",
+  "unknown_decision",
+  "unknown_node",
+  "method_not_allowed",
+  "request_timeout",
+  "idempotency_conflict",
+  "unknown_base",
+  "body_too_large",
+  "unsupported_media_type",
+  "unsupported_encoding",
+  "expectation_failed",
+  "needs_input",
+  "invalid_configuration",
+  "invalid_state",
+  "too_large",
+  "no_such_pod",
+  "unknown_policy_version",
+  "snapshot_gone",
+  "too_many_requests",
+  "headers_too_large",
+  "internal",
+  "overloaded",
+  "history_unavailable",
+] as const;
+export type ProblemCode = (typeof PROBLEM_CODES)[number];
 
 /** Why there is no answer: an expected failure of any route. */
 export interface Problem {

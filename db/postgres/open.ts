@@ -1,10 +1,12 @@
 import { hash } from "node:crypto";
+import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { gunzip, gzip } from "node:zlib";
 import { type SQL, sql } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/node-postgres";
 import { PgDialect } from "drizzle-orm/pg-core";
+import type { Pool } from "pg";
 import pg from "pg";
 import { ok, type Result } from "../../api/model/result.ts";
 import type { Packing } from "../body.ts";
@@ -14,10 +16,10 @@ import { type Database, type Dialect, once } from "../sql/driver.ts";
 import { createStore } from "../sql/history.ts";
 import type { Store } from "../store.ts";
 import { failureOf } from "./failure.ts";
+import { WRITING } from "./locks.ts";
 import { migrate, SCHEMA } from "./migrate.ts";
 import { dropPartitions, makePartitions } from "./partitions.ts";
 import { connectionOf, labelOf, type PostgresSetting, UnusableFile } from "./setting.ts";
-import { settling } from "./settled.ts";
 import { inPostgres } from "./translate.ts";
 import { groupedWrites, named, READ_ONLY } from "./writes.ts";
 
@@ -194,4 +196,38 @@ export async function openPostgres(
     if (known !== null) return failure(known.code, `cannot use ${label}: ${known.message}`);
     throw error;
   }
+}
+
+/** From look to look at who is still writing: a transaction takes some milliseconds. */
+const LOOK_MS = 10;
+/** Then the last answer is given again: somebody writes for long, or has gone with a transaction open. */
+const PATIENCE_MS = 500;
+
+/** A sequence that gave no number yet has none; its own row would name its first all the same. */
+const LAST = "SELECT coalesce(pg_sequence_last_value('decisions_seq_seq'), 0) AS seq";
+/** Each write shares the lock from its beginning to its end, and takes its numbers in between. */
+const WRITERS = `SELECT virtualtransaction AS writer FROM pg_locks WHERE locktype = 'advisory' AND granted AND mode = 'ShareLock'
+  AND classid = 0 AND objid = ${WRITING} AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`;
+
+/**
+ * Answers the highest number that a decision has got when all transactions that may have got a lower one have ended. Numbers are given
+ * before a commit, so a reader may see a higher one first. Nobody waits for this.
+ */
+function settling(pool: Pool): () => Promise<number> {
+  let settled = 0;
+  const writers = async (): Promise<ReadonlySet<string>> =>
+    new Set((await pool.query<{ writer: string }>(WRITERS)).rows.map(({ writer }) => writer));
+  return async () => {
+    const seq = Number((await pool.query<{ seq: number }>(LAST)).rows[0]?.seq ?? 0);
+    if (seq === settled) return settled;
+    let left = await writers();
+    for (let waited = 0; left.size > 0; waited += LOOK_MS) {
+      if (waited >= PATIENCE_MS) return settled;
+      await sleep(LOOK_MS);
+      const now = await writers();
+      left = new Set([...left].filter((one) => now.has(one)));
+    }
+    settled = Math.max(settled, seq);
+    return settled;
+  };
 }

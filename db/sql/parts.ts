@@ -12,7 +12,7 @@ interface Whole extends StoredBody {
 
 export const DAMAGED = "the places of its texts are damaged; restore the database from a backup";
 /** With a range: that part of the text alone. */
-export type Place = readonly [at: number, id: string] | readonly [at: number, id: string, from: number, to: number];
+type Place = readonly [at: number, id: string] | readonly [at: number, id: string, from: number, to: number];
 /** Where which texts belong. Null: nobody wrote that. */
 export function placesIn(parts: string | null): readonly Place[] | null {
   try {

@@ -6,7 +6,7 @@ import { expect, onTestFinished, test } from "vitest";
 import { Journal } from "../../actuator/apply/journal.ts";
 import { openHierarchy } from "../../actuator/cgroupfs/open.ts";
 import { localClient } from "../../actuator/client/local-client.ts";
-import { type ActuatorConfig, type ActuatorSettings, actuatorConfig } from "../../actuator/core/config.ts";
+import { type ActuatorConfig, actuatorConfig } from "../../actuator/core/config.ts";
 import { Memory } from "../../actuator/core/facts-file.ts";
 import { InterruptibleSleep, Notices } from "../../actuator/core/pace.ts";
 import type { Problem } from "../../actuator/core/ports.ts";
@@ -70,7 +70,7 @@ async function kubelet(pods = capturedText("pods.json")): Promise<string> {
 async function portsOver(
   cgroups: string,
   onProblem: (problem: Problem) => void,
-  settings: Partial<ActuatorSettings> = {},
+  settings: Parameters<typeof actuatorConfig>[0] = {},
 ) {
   const files = scratch({ token: TOKEN });
   const checked = actuatorConfig({

@@ -5,14 +5,16 @@ import { createServer as createTlsServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { type ActuatorSettings, actuatorConfig } from "../../actuator/core/config.ts";
+import { actuatorConfig } from "../../actuator/core/config.ts";
 import type { PodsRead } from "../../actuator/core/ports.ts";
 import { podsSource } from "../../actuator/manifests/pods-source.ts";
 import { podYaml } from "../kit/manifests.ts";
 import { pod } from "../kit/pods.ts";
 import { scratch } from "./manifests/scratch.ts";
 
-function sourceOf(settings: Partial<ActuatorSettings>): () => Promise<PodsRead> {
+type Settings = Parameters<typeof actuatorConfig>[0];
+
+function sourceOf(settings: Settings): () => Promise<PodsRead> {
   const config = actuatorConfig({ ...settings, nodeName: "n", stateDir: "unused" });
   if (!config.ok) throw new Error(config.error);
   return podsSource(config.value);
@@ -60,7 +62,7 @@ describe("a directory of manifests that is read again and again", () => {
   });
 });
 
-async function answered(answer: unknown, status = 200, more: Partial<ActuatorSettings> = {}): Promise<PodsRead> {
+async function answered(answer: unknown, status = 200, more: Settings = {}): Promise<PodsRead> {
   const server = createServer((_request, response) => void response.writeHead(status).end(JSON.stringify(answer)));
   onTestFinished(() => void server.close());
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
@@ -210,8 +212,7 @@ describe("a kubelet with a certificate of its own making", () => {
       onTestFinished(() => void server.close());
       await new Promise<void>((resolve) => server.listen(0, "localhost", resolve));
       const { port } = server.address() as AddressInfo;
-      const told = async (settings: Partial<ActuatorSettings>) =>
-        (await sourceOf(settings)()).problems.map(({ message }) => message);
+      const told = async (settings: Settings) => (await sourceOf(settings)()).problems.map(({ message }) => message);
       const podsUrl = `https://localhost:${port}/pods`;
       expect(await told({ podsUrl })).toEqual([
         expect.stringMatching(

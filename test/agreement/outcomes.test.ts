@@ -1,14 +1,8 @@
 import { describe, expect, test } from "vitest";
-import {
-  eventOutcomes,
-  imageOutcomes,
-  mergedOutcomes,
-  nodeOutcomes,
-  podOutcomes,
-  probeFailures,
-} from "../../api/service/agreement/outcomes.ts";
+import { eventOutcomes, nodeOutcomes, podOutcomes, probeFailures } from "../../api/service/agreement/outcomes.ts";
 import { pod } from "../kit/pods.ts";
 import type { Json } from "../kit/snapshots.ts";
+import { mergedOutcomes } from "./merged.ts";
 
 const T = "2026-01-31T12:00:05Z";
 const LATER = "2026-01-31T12:00:09Z";
@@ -245,22 +239,6 @@ describe("a node, and lists of images", () => {
     const many = Array.from({ length: 50 }, (_, i) => image(`i${i}`));
     expect(nodeOutcomes(node("False", many), node("False", many.slice(1)))).toEqual([]);
     expect(nodeOutcomes(node("False", [image("a")]), node("False", []))).toEqual([]);
-  });
-  test("of the runtime's lists all that went is one outcome", () => {
-    const listed = (...ids: string[]) => ids.map((id) => ({ id, repoTags: [`${id}:1`], size: "100" }));
-    expect(imageOutcomes({ at: T, images: listed("b", "a", "c") }, { at: LATER, images: listed("c", "d") })).toEqual([
-      {
-        kind: "image-gc",
-        at: LATER,
-        after: T,
-        seenIn: ["image-list"],
-        images: [
-          { id: "a", names: ["a:1"], sizeBytes: 100 },
-          { id: "b", names: ["b:1"], sizeBytes: 100 },
-        ],
-      },
-    ]);
-    expect(imageOutcomes({ at: T, images: listed("a") }, { at: LATER, images: listed("a") })).toEqual([]);
   });
 });
 

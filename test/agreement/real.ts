@@ -1,11 +1,5 @@
 import type { Comparison, Outcome } from "../../api/model/outcome.ts";
-import {
-  eventOutcomes,
-  imageOutcomes,
-  mergedOutcomes,
-  nodeOutcomes,
-  podOutcomes,
-} from "../../api/service/agreement/outcomes.ts";
+import { eventOutcomes, nodeOutcomes, podOutcomes } from "../../api/service/agreement/outcomes.ts";
 import realDisk from "../data/real-eviction/disk.json" with { type: "json" };
 import realMemory from "../data/real-eviction/memory.json" with { type: "json" };
 import configz from "../data/real-node/configz.json" with { type: "json" };
@@ -20,6 +14,7 @@ import { answer as collected } from "../decide/image-gc/asking.ts";
 import { realSnapshots, run } from "../decide/image-gc/real-run.ts";
 import type { Json } from "../kit/snapshots.ts";
 import { comparedOn, secondsBefore } from "./compared.ts";
+import { mergedOutcomes } from "./merged.ts";
 
 /** Snapshots and outcomes of a kubelet 1.36.3, both as they were captured from outside: objects, events, /stats/summary. */
 interface Captured {
@@ -210,10 +205,11 @@ const nodeOfCase = (): Json => realCases("real-admission")[0]?.snapshot["node"] 
 export function collectedImages(): Run {
   const [atStart, later, last] = realSnapshots();
   const facts = JSON.parse(JSON.stringify(collected(later, collected(atStart).next).next));
-  const outcomes = imageOutcomes(
-    { at: run.at, images: run.images },
-    { at: "2026-11-21T06:49:24.643Z", images: run.images.filter(({ id }) => run.left.includes(id)) },
-  );
+  const images = run.images
+    .filter(({ id }) => !run.left.includes(id))
+    .map(({ id, repoTags }) => ({ id, names: [...repoTags] }));
+  const at = "2026-11-21T06:49:24.643Z";
+  const outcomes: readonly Outcome[] = [{ kind: "image-gc", at, after: run.at, seenIn: ["image-list"], images }];
   const before = withVersion({ ...last, node: nodeOfCase() });
   return { name: "images", outcomes, compared: comparedOn(before, outcomes, { "image-gc": facts }) };
 }

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { decodeStatus } from "../../actuator/status/decode-status.ts";
 import type { ContainerEnd, PodRow } from "../../actuator/status/node-status.ts";
+import { decodeStatus } from "../../actuator/status/node-status.ts";
 import { podText } from "../../api/cli/pods/pods.ts";
 import { podsText } from "../../api/cli/pods/pods-table.ts";
 import type { Terminal } from "../../api/cli/terminal.ts";

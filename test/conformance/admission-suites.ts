@@ -3,7 +3,6 @@ import { decideCgroups } from "../../api/decide/kinds/cgroups.ts";
 import { decideCpus } from "../../api/decide/kinds/cpus.ts";
 import { preemptFor } from "../../api/decide/preemption/handler.ts";
 import { isCriticalPod } from "../../api/decide/resources/qos.ts";
-import type { AllocatedPodsState } from "../../api/model/assignments.ts";
 import type { CgroupValues } from "../../api/model/cgroups.ts";
 import { node as nodeSchema } from "../../api/model/placement.ts";
 import { containersOf, type Pod, podUid } from "../../api/model/pod.ts";
@@ -55,7 +54,7 @@ interface AdmissionInput {
   readonly featureGates?: Readonly<Record<string, boolean>>;
 }
 /** The pods that the functions get have what is allocated to them in their spec. */
-const asAllocated = (pods: readonly Pod[]): AllocatedPodsState => ({
+const asAllocated = (pods: readonly Pod[]) => ({
   entries: Object.fromEntries(
     pods.map((pod) => {
       const resources = containersOf(pod).map((c) => [c.name, c.resources ?? {}] as const);

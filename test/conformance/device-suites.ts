@@ -1,9 +1,10 @@
-import { type DeviceCheckpoint, hashedText, writeCheckpoint } from "../../api/decide/devices/checkpoint.ts";
+import { type DeviceCheckpoint, writeCheckpoint } from "../../api/decide/devices/checkpoint.ts";
 import { readCheckpoint } from "../../api/decide/devices/checkpoint-read.ts";
 import { type Inventory, inventoriesOf } from "../../api/decide/devices/inventory.ts";
 import { deviceHints } from "../../api/decide/devices/manager.ts";
 import { idsOf, numaNodes } from "../../api/decide/topology/hint.ts";
 import { epochMs } from "../../api/model/units.ts";
+import { hashedText } from "../decide/devices/hashed-text.ts";
 import { type Suite, suite } from "./suite.ts";
 
 interface CheckpointInput {

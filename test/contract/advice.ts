@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 import type * as z from "zod";
-import { historyReplay } from "../../api/http/openapi/answers.ts";
 import { decisionAnswer } from "../../api/http/openapi/decision-answers.ts";
 import { reservesAdvice } from "../../api/model/advice.ts";
+import { historyReplay } from "../../api/service/replay/replay-answer.ts";
 import { measuredSnapshot } from "../kit/summary.ts";
 import {
   type ApiSubject,

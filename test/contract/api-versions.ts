@@ -1,8 +1,10 @@
 import { expect, test } from "vitest";
-import { historyReplay, lintAnswer, upgradeAnswer } from "../../api/http/openapi/answers.ts";
+import { lintAnswer } from "../../api/http/openapi/answers.ts";
 import { decisionAnswer, fullDecision, replayAnswer } from "../../api/http/openapi/decision-answers.ts";
 import { decisionList } from "../../api/http/openapi/list-answers.ts";
+import { upgradeAnswer } from "../../api/http/upgrade.ts";
 import { NEWEST, PROFILES } from "../../api/profiles/index.ts";
+import { historyReplay } from "../../api/service/replay/replay-answer.ts";
 import { container } from "../kit/containers.ts";
 import { podOf } from "../kit/pods.ts";
 import { answer, exampleSnapshot, fresh, get, type Of, post, problemOf, send } from "./api-subject.ts";

@@ -1,9 +1,8 @@
 import { expect, test } from "vitest";
 import type * as z from "zod";
-import { historyReplay } from "../../api/http/openapi/answers.ts";
 import { decisionAnswer, replayAnswer } from "../../api/http/openapi/decision-answers.ts";
 import { NEWEST } from "../../api/profiles/index.ts";
-import { encodeResume } from "../../api/service/replay/replay-answer.ts";
+import { encodeResume, historyReplay } from "../../api/service/replay/replay-answer.ts";
 import { container } from "../kit/containers.ts";
 import { pod } from "../kit/pods.ts";
 import {

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type * as z from "zod";
-import { upgradeAnswer } from "../../api/http/openapi/answers.ts";
 import { decisionAnswer } from "../../api/http/openapi/decision-answers.ts";
+import { upgradeAnswer } from "../../api/http/upgrade.ts";
 import { profileOf } from "../../api/profiles/index.ts";
 import { container } from "../kit/containers.ts";
 import { pod } from "../kit/pods.ts";

@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import type * as z from "zod";
-import { outcomesRecorded, snapshotStored, whyAnswer } from "../../api/http/openapi/answers.ts";
+import { outcomesRecorded, snapshotStored } from "../../api/http/openapi/answers.ts";
+import { whyAnswer } from "../../api/service/why/history.ts";
 import { node as nodeOf } from "../kit/nodes.ts";
 import { requesting } from "../kit/pods.ts";
 import type { Json } from "../kit/snapshots.ts";

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type * as z from "zod";
-import { whyAnswer } from "../../api/http/openapi/answers.ts";
 import { decisionAnswer } from "../../api/http/openapi/decision-answers.ts";
+import { whyAnswer } from "../../api/service/why/history.ts";
 import { container } from "../kit/containers.ts";
 import { pod, requesting } from "../kit/pods.ts";
 import type { Json } from "../kit/snapshots.ts";

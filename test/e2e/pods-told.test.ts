@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { runtimeReadiness } from "../../actuator/containerd/pods.ts";
+import { runtimeVersion } from "../../actuator/containerd/pods.ts";
 import { must } from "./containerd/pods.ts";
 import { podOf } from "./pods/manifest.ts";
 import { PodNode } from "./pods/node.ts";
@@ -32,7 +32,7 @@ describe.skipIf(why !== undefined)("a daemon over a real containerd", { timeout:
   });
 
   test("counts what happens, and shows the runtime's own version", async () => {
-    const { name, version } = await must(runtimeReadiness(node.containerd.connection));
+    const { name, version } = await must(runtimeVersion(node.containerd.connection));
     const metrics = async () => (await (await fetch(`${node.statusUrl}/metrics`)).text()).split("\n");
     const counted = await until("a restart and a refusal", async () => {
       const lines = await metrics();

@@ -1,11 +1,11 @@
 import { hash } from "node:crypto";
 import { describe, expect, test } from "vitest";
 import { decodeOutcomes, type Outcome } from "../../api/model/outcome.ts";
-import { mergedOutcomes } from "../../api/service/agreement/outcomes.ts";
 import { recordOutcomes } from "../../api/service/agreement/record.ts";
 import type { OutcomeRow } from "../../db/rows.ts";
 import { openNode } from "../../db/sqlite/node/open.ts";
 import type { Store } from "../../db/store.ts";
+import { mergedOutcomes } from "../agreement/merged.ts";
 import { snapshotRow, value } from "../contract/store-rows.ts";
 import { node } from "../kit/nodes.ts";
 import { requesting } from "../kit/pods.ts";

@@ -233,7 +233,7 @@ export function podRow({ known, status, cgroups, cpusets, usage }: RowParts): Po
 }
 
 /** Reads the resources of a pod's object. */
-export function resourcesIn(object: Readonly<Record<string, unknown>>): PodResources {
+function resourcesIn(object: Readonly<Record<string, unknown>>): PodResources {
   const decoded = decodedPod(object);
   const none = { cpuRequestMilli: null, cpuLimitMilli: null, memoryRequestBytes: null, memoryLimitBytes: null };
   if (decoded === null) return none;

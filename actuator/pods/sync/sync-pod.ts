@@ -329,7 +329,7 @@ export interface StartContainerRequest {
 }
 
 /** The sync was cut short between two steps. */
-export type Started = ContainerFault | "started" | "cut" | "undecided";
+type Started = ContainerFault | "started" | "cut" | "undecided";
 
 /**
  * Starts a container: image, devices, configuration, create, start, postStart hook. Tells the kubelet's events. What comes back is

@@ -119,7 +119,7 @@ const ownMount = (containerPath: string, hostPath: string): MountConfig => ({
   propagation: PROPAGATION.None,
 });
 
-export interface SubPath {
+interface SubPath {
   /** The volume's path on the machine. */
   readonly volumePath: string;
   /** Below it. */

@@ -106,7 +106,7 @@ export async function actuator(given: ActuatorFlags, { terminal, env }: Cli): Pr
   }
 }
 
-export async function once(options: ActuatorOptions, failOnDrift: boolean): Promise<Outcome> {
+async function once(options: ActuatorOptions, failOnDrift: boolean): Promise<Outcome> {
   const reports: GcReport[] = [];
   const onGcReport = (report: GcReport): void => {
     options.onGcReport?.(report);

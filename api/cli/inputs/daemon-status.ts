@@ -3,8 +3,8 @@ import { open } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { answerText, MAX_ANSWER_BYTES } from "../../../actuator/client/api-access.ts";
-import { decodeStatus } from "../../../actuator/status/decode-status.ts";
 import type { NodeStatus } from "../../../actuator/status/node-status.ts";
+import { decodeStatus } from "../../../actuator/status/node-status.ts";
 import { type Refused, refusalFile, statusFile } from "../../../actuator/status/status-file.ts";
 import { ok, type Result } from "../../model/result.ts";
 import { printable } from "../../text/style.ts";
@@ -34,7 +34,7 @@ export interface StatusRead {
   readonly file: string | null;
 }
 /** Errors: it does not answer, or what came is no status; with what to do next. */
-export type ReadStatus = () => Promise<Result<StatusRead, Fault>>;
+type ReadStatus = () => Promise<Result<StatusRead, Fault>>;
 
 const TIMEOUT_MS = 10_000;
 

@@ -1,15 +1,9 @@
-import type { DecisionFilter } from "../../../db/store.ts";
 import { ok, type Result } from "../../model/result.ts";
-import type { Change } from "../../service/replay/parsed.ts";
-import type { ReplayAnswer } from "../../service/replay/replay-answer.ts";
+import type { ReplayAnswer, ReplayQuestion } from "../../service/replay/replay-answer.ts";
 import { MAX_REPLAYED } from "../../service/replay/replay-page.ts";
 import { posterOf, timeText } from "../inputs/history-api.ts";
 import type { Fault } from "../terminal.ts";
 
-export interface ReplayRequest {
-  readonly filter: Pick<DecisionFilter, "node" | "kind" | "sinceMs" | "untilMs">;
-  readonly change: Change;
-}
 /** A page of the replay; without a token the first. */
 export type ReplayPages = (pageToken: string | undefined) => Promise<Result<ReplayAnswer, Fault>>;
 
@@ -17,7 +11,7 @@ export type ReplayPages = (pageToken: string | undefined) => Promise<Result<Repl
 export function pagesOfApi(
   url: string,
   token: string | undefined,
-  { filter, change }: ReplayRequest,
+  { filter, change }: ReplayQuestion,
 ): Result<ReplayPages, Fault> {
   const api = posterOf(url, token);
   if (!api.ok) return api;

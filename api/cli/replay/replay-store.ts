@@ -1,17 +1,17 @@
 import type { Store } from "../../../db/store.ts";
 import { ok, type Result } from "../../model/result.ts";
 import { sha256 } from "../../server/digest.ts";
-import { replayAnswer } from "../../service/replay/replay-answer.ts";
+import { type ReplayQuestion, replayAnswer } from "../../service/replay/replay-answer.ts";
 import { historyReplayer, LONG_RUN_LENGTH } from "../../service/replay/replay-one.ts";
 import { MAX_REPLAYED } from "../../service/replay/replay-page.ts";
 import { checkNode, storeFault } from "../inputs/open-history.ts";
 import { EXIT, type Fault, fault } from "../terminal.ts";
-import type { ReplayPages, ReplayRequest } from "./replay-api.ts";
+import type { ReplayPages } from "./replay-api.ts";
 
 /** Replays a history that is here. Errors: there is no such node. */
 export async function pagesOfStore(
   store: Store,
-  { filter, change }: ReplayRequest,
+  { filter, change }: ReplayQuestion,
 ): Promise<Result<ReplayPages, Fault>> {
   const known = await checkNode(store, filter.node);
   if (!known.ok) return known;

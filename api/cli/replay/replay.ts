@@ -2,7 +2,7 @@ import { isVerdict, type Kind } from "../../model/decision.ts";
 import { endWord } from "../../model/kinds.ts";
 import { err, ok, type Result } from "../../model/result.ts";
 import { LEFT_OUT } from "../../service/replay/parsed.ts";
-import type { ReplayAnswer } from "../../service/replay/replay-answer.ts";
+import type { ReplayAnswer, ReplayQuestion } from "../../service/replay/replay-answer.ts";
 import type { Versions } from "../../service/replay/replay-one.ts";
 import {
   type ChangedDecision,
@@ -35,7 +35,7 @@ import {
   warnAll,
 } from "../terminal.ts";
 import { progressOn } from "./progress.ts";
-import type { ReplayPages, ReplayRequest } from "./replay-api.ts";
+import type { ReplayPages } from "./replay-api.ts";
 
 interface ReportFlags {
   /** Changed decisions that are listed, and as many that cannot be read, unless `all` of them are. */
@@ -171,7 +171,7 @@ export async function replay(given: ReplayFlags, cli: Cli): Promise<Outcome> {
   return pages.ok ? run(pages.value, given, cli) : pages;
 }
 
-async function wantedOf(given: ReplayFlags, nowMs: number, { terminal }: Cli): Promise<Result<ReplayRequest, Fault>> {
+async function wantedOf(given: ReplayFlags, nowMs: number, { terminal }: Cli): Promise<Result<ReplayQuestion, Fault>> {
   const { node, kind, since, until } = given;
   const times = timesOf(given, nowMs);
   if (!times.ok) return times;

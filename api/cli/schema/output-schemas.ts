@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { STEP_STATUSES } from "../../../actuator/apply/steps.ts";
 import { DRIFT_CAUSES } from "../../../actuator/plan/drift.ts";
-import { deviceRow, nodeStatus, podRow } from "../../../actuator/status/decode-status.ts";
+import { deviceRow, nodeStatus, podRow } from "../../../actuator/status/node-status.ts";
 import { probeRow } from "../../../actuator/status/probe-row.ts";
 import { HANDLERS } from "../../decide/probes/plan.ts";
 import { ROUTES } from "../../http/index.ts";

@@ -2,7 +2,12 @@ import { openPodRuntime } from "../../../actuator/containerd/pods.ts";
 import type { PodRuntime } from "../../../actuator/containerd/port.ts";
 import { DEFAULT_STATUS_LISTEN, hostText, parseListen } from "../../../actuator/core/addresses.ts";
 import type { ActuatorConfig } from "../../../actuator/core/config.ts";
-import { type ForeignSandbox, foreignSandboxes, runningIn } from "../../../actuator/lifecycle/foreign-sandbox.ts";
+import {
+  type ForeignSandbox,
+  foreignSandboxes,
+  runningIn,
+  SHORT_ID,
+} from "../../../actuator/lifecycle/foreign-sandbox.ts";
 import { machineFiles } from "../../../actuator/machine/files.ts";
 import { type KubeletProcess, type KubeletTraces, kubeletsOn } from "../../../actuator/machine/kubelets.ts";
 import { podsSource } from "../../../actuator/manifests/pods-source.ts";
@@ -41,7 +46,6 @@ import {
   type Terminal,
 } from "../terminal.ts";
 
-const SHORT_ID = 13;
 type Place = Pick<ActuatorConfig, "runtimeEndpoint" | "nodeName">;
 
 /** Describes what is (or would be) stopped in which order, and what stays and why. */

@@ -82,7 +82,7 @@ function mapText(map: ReadonlyMap<string | number, readonly string[] | null> | n
   return `{${keyed.map(([key, ids]) => `${jsonText(key)}:${list(ids)}`).join(",")}}`;
 }
 
-/** The checksum in the file: FNV-1a of 32 bits over `hashedText`. kubelet 1.36: checksum.New. */
+/** The checksum in the file: FNV-1a of 32 bits over `hashedPieces`. kubelet 1.36: checksum.New. */
 export function checksumOf(checkpoint: DeviceCheckpoint): number {
   const hash = new Fnv1a();
   for (const piece of hashedPieces(checkpoint)) {
@@ -93,15 +93,10 @@ export function checksumOf(checkpoint: DeviceCheckpoint): number {
 }
 
 /**
- * Returns the text that the checksum is taken of: the Go value as spew prints it for hashing, maps in the order of their keys.
+ * Returns the pieces of the text that the checksum is taken of: the Go value as spew prints it for hashing, maps in the order of
+ * their keys. What plugins answered has four characters a byte, and is never one text with the rest.
  */
-export function hashedText(checkpoint: DeviceCheckpoint): string {
-  const decoder = new TextDecoder();
-  return [...hashedPieces(checkpoint)].map((p) => (typeof p === "string" ? p : decoder.decode(p))).join("");
-}
-
-/** One after the other: what plugins answered has four characters a byte, and is never one text with the rest. */
-function* hashedPieces({ entries, registered }: DeviceCheckpoint): Generator<string | Uint8Array> {
+export function* hashedPieces({ entries, registered }: DeviceCheckpoint): Generator<string | Uint8Array> {
   yield "(checkpoint.checkpointData){PodDeviceEntries:([]checkpoint.PodDevicesEntry)";
   if (entries === null) yield NIL;
   else {

@@ -18,11 +18,11 @@ import { type ContainerOptions, containerValues, killsAsGroup } from "../cgroups
 import { type RuntimeContext, type TreeContext, treeContext } from "../cgroups/context.ts";
 import { filesOf } from "../cgroups/files.ts";
 import { containerMemoryQos, podMemoryQos, tierMemoryQos } from "../cgroups/memory-qos.ts";
-import { dropPages, keepNodePages, limitAllPages } from "../cgroups/page-sizes.ts";
 import { containerIdOf, containerLeaf } from "../cgroups/paths.ts";
 import { containerSwap, podCgroupValues, type Writable } from "../cgroups/pod-config.ts";
 import { tierRequests, tierValues } from "../cgroups/qos-config.ts";
 import { wantsWholeCpus } from "../cpus/request.ts";
+import { limitEach, pageSizeUnit } from "../hugepages.ts";
 import { type NodePod, statusesByName } from "../pods/node-pods.ts";
 import { type ReasonRecorder, Reasons } from "../reasons.ts";
 import { curveWeight, linearWeight } from "../resources/cpu-convert.ts";
@@ -364,3 +364,40 @@ function tellTierParts({ pods, claims, paths, reasons }: TreeContext, kubepods: 
   tell(paths.kubepods, kubepods, all);
   tell(paths.burstable, burstable, memory);
 }
+
+/** A cgroup of the kubelet's own limits every page size of the node; those without a limit get `unnamed` (bytes). */
+function limitAllPages(values: Values, context: TreeContext, at: string, unnamed: Bytes): void {
+  keepNodePages(values, context, at);
+  const { pageSizes, reasons } = context;
+  if (pageSizes.length === 0) return;
+  const every = limitEach(pageSizes, unnamed);
+  values.hugePageLimit = values.hugePageLimit === undefined ? every : { ...every, ...values.hugePageLimit };
+  reasons.add("page_sizes_of_node", at, "hugePageLimit", { unnamed: unnamed === 0 ? "0" : "unlimited" });
+}
+
+/**
+ * Takes out the limits of page sizes that the node does not have: its kernel has no file for them, and a kubelet would not
+ * have let the pod in. Where the capacity is not known, it is what the answer lacks.
+ */
+function keepNodePages(values: Values, context: TreeContext, at: string): void {
+  const { pageSizes, reasons, needs, snapshot } = context;
+  const absent = dropPages(values, pageSizes);
+  if (absent.length === 0) return;
+  const names = absent.map((size) => pageSizeUnit(Number(size)));
+  const hasController = snapshot.machine?.hugetlb !== false;
+  const because = hasController ? "the node has no pages of that size" : "the machine has no hugetlb controller";
+  reasons.add("pages_left_out", at, "hugePageLimit", { sizes: names.join(", "), because });
+  const isUnknown = hasController && snapshot.node?.status?.capacity === undefined;
+  if (isUnknown && !needs.includes(CAPACITY)) needs.push(CAPACITY);
+}
+/** Takes out the limits of all sizes but these (bytes), and answers which those were. */
+function dropPages(values: Values, pageSizes: readonly number[]): readonly string[] {
+  const limits = values.hugePageLimit ?? {};
+  const absent = Object.keys(limits).filter((size) => !pageSizes.includes(Number(size)));
+  if (absent.length === 0) return absent;
+  const kept = Object.entries(limits).filter(([size]) => !absent.includes(size));
+  delete values.hugePageLimit;
+  if (kept.length > 0) values.hugePageLimit = Object.fromEntries(kept);
+  return absent;
+}
+const CAPACITY = "node.status.capacity";

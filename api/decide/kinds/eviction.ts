@@ -13,6 +13,7 @@ import {
   type Ranking,
   type ReclaimTakes,
   SAMPLES_PER_SIGNAL,
+  type ThresholdState,
 } from "../../model/eviction.ts";
 import { namespacedName } from "../../model/forms.ts";
 import { type PassTime, passTimeOf } from "../../model/pass-time.ts";
@@ -24,11 +25,11 @@ import type { EffectiveAsked } from "../../profiles/effective.ts";
 import { evictionThresholds } from "../eviction/configuration.ts";
 import { counterfactuals } from "../eviction/counterfactual.ts";
 import { doubts } from "../eviction/doubts.ts";
-import type { Observation, Observations } from "../eviction/observe.ts";
+import { type Observation, type Observations, reclaimGoal } from "../eviction/observe.ts";
+import { hasNewerStats } from "../eviction/pressure.ts";
 import { type Candidate, measureOf, rank, rankedPods } from "../eviction/rank.ts";
 import { type Pass, synchronise } from "../eviction/synchronise.ts";
 import { refOf, SIGNALS, type Threshold, thresholdQuantity } from "../eviction/threshold.ts";
-import { thresholdStates } from "../eviction/threshold-states.ts";
 import { diskParts } from "../eviction/usage.ts";
 import { missingUid, podLevelByGate, podsHere } from "../pods/node-pods.ts";
 import { Reasons } from "../reasons.ts";
@@ -353,3 +354,59 @@ export function samplesWith(before: EvictionFacts | undefined, seen: Observation
 }
 const storedSamples = (samples: Samples): EvictionFacts["samples"] =>
   [...samples].flatMap(([signal, points]) => points.map(({ atMs, available }) => ({ atMs, signal, available })));
+
+/** Every threshold in force as data, with the reason of its state. */
+function thresholdStates(
+  pass: Pass,
+  before: EvictionFacts | undefined,
+  now: EpochMs,
+  reasons: Reasons<ReasonCode<"eviction">>,
+): readonly ThresholdState[] {
+  return pass.watched.all.map((t) => {
+    const state = stateOf(t, pass, before, now);
+    explainThreshold(t, state, pass, reasons);
+    return state;
+  });
+}
+
+function stateOf(t: Threshold, pass: Pass, before: EvictionFacts | undefined, now: EpochMs): ThresholdState {
+  const { seen, pressure, watched, isFirst } = pass;
+  const observed = seen.get(t.signal);
+  const open = pressure.open.find((o) => o.threshold === t);
+  const isWatched = !isFirst || watched.first.includes(t);
+  const unmet = observed === undefined ? "unobserved" : isWatched ? "above" : "unwatched";
+  const quantity = observed && value(thresholdQuantity(t.value, fromUnits(observed.capacity)).amount);
+  return {
+    ...refOf(t),
+    ...(t.derivedFrom === undefined ? {} : { derivedFrom: t.derivedFrom }),
+    quantity: quantity ?? null,
+    available: observed?.available ?? null,
+    capacity: observed?.capacity ?? null,
+    statsAtMs: observed?.atMs ?? null,
+    state: open?.state ?? unmet,
+    firstObservedAtMs: open?.firstObservedAt ?? null,
+    graceLeftMs: open === undefined ? null : Math.max(0, t.graceMs - (now - open.firstObservedAt)),
+    newerStats: hasNewerStats(t, seen, before),
+  };
+}
+
+function explainThreshold(
+  t: Threshold,
+  s: ThresholdState,
+  { seen }: Pass,
+  reasons: Reasons<ReasonCode<"eviction">>,
+): void {
+  if (s.state !== "below" && s.state !== "unreclaimed") return;
+  const observed = seen.get(t.signal);
+  const numbers = { available: s.available ?? undefined, quantity: s.quantity ?? undefined };
+  if (s.state === "below") reasons.add("below_threshold", t.signal, t.text, numbers);
+  else if (observed !== undefined) {
+    const goal = value(reclaimGoal(t, observed));
+    reasons.add("min_reclaim_not_reached", t.signal, t.text, { ...numbers, goal, minReclaim: t.minReclaimText });
+  }
+  if ((s.graceLeftMs ?? 0) > 0) {
+    reasons.add("in_grace_period", t.signal, t.text, { graceMs: t.graceMs, graceLeftMs: s.graceLeftMs ?? 0 });
+  } else if (!s.newerStats) {
+    reasons.add("stats_not_newer", t.signal, t.text, { statsAtMs: s.statsAtMs ?? undefined });
+  }
+}

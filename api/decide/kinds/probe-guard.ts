@@ -32,7 +32,6 @@ interface Failure {
 }
 /** By container. */
 export type GuardState = ReadonlyMap<string, Failure>;
-export const CALM: GuardState = new Map();
 
 interface GuardStep {
   readonly next: GuardState;

@@ -33,8 +33,7 @@ import { thresholdFindings } from "./thresholds.ts";
 import { imageFindings } from "./validate-images.ts";
 import { loggingFindings } from "./validate-logging.ts";
 import { numberFindings, spanFindings } from "./validate-numbers.ts";
-import { otherFindings, taintFindings } from "./validate-others.ts";
-import { sysctlFindings } from "./validate-sysctls.ts";
+import { otherFindings, sysctlFindings, taintFindings } from "./validate-others.ts";
 import { tlsFindings, wordFindings } from "./validate-words.ts";
 
 /** Metrics and traces. kubelet 1.36: ValidateShowHiddenMetricsVersion, ValidateTracingConfiguration. */

@@ -5,22 +5,22 @@ import type { Numbers, PodRef } from "../../model/forms.ts";
 import type { ManagerReason, Placement, PodRefusal } from "../../model/managers.ts";
 import { type Container, containersOf, type Pod } from "../../model/pod.ts";
 import { err, ok, type Result } from "../../model/result.ts";
-import type { EffectiveAsked } from "../../profiles/effective.ts";
-import { type CpuState, sharedCpus, writeCpuState } from "../cpus/checkpoint.ts";
+import type { EffectiveAsked, EffectiveSnapshot } from "../../profiles/effective.ts";
+import { type CheckpointV2, type CpuState, hashedV2, sharedCpus, writeCpuState } from "../cpus/checkpoint.ts";
 import { exclusiveCpus } from "../cpus/request.ts";
 import { common, cpuText } from "../cpus/sets.ts";
 import { startState } from "../cpus/start.ts";
 import { writeCheckpoint } from "../devices/checkpoint.ts";
 import { sharedDevices } from "../devices/inventory.ts";
+import { fnv1a } from "../go/json.ts";
 import type { StateForm } from "../go/state-data.ts";
 import { memoryStateFile } from "../memory/start.ts";
 import { type ReasonRecorder, Reasons } from "../reasons.ts";
 import type { Admission, HintMerge } from "../topology/admit.ts";
+import { placementOf } from "../topology/admit.ts";
 import { mergeHints } from "../topology/merge.ts";
-import { placementOf } from "../topology/placement.ts";
 import type { AligningPolicy } from "../topology/policy.ts";
 import { asManagersCount } from "./allocated-view.ts";
-import { fileWarnings } from "./file-warnings.ts";
 import {
   admit,
   type ManagedNode,
@@ -257,3 +257,54 @@ function restartWarnings({ cpuPolicy, settings }: ManagedNode, { cpus }: Manager
   if (!again.ok) warnings.push(`cpu_manager_state: with the next one the kubelet does not start again: ${again.error}`);
   return warnings;
 }
+
+type Loose = Readonly<Record<string, unknown>>;
+const parsed = (text: string | undefined): Loose | undefined => {
+  try {
+    const value = JSON.parse(text ?? "") as unknown;
+    return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Loose) : undefined;
+  } catch {
+    return undefined;
+  }
+};
+
+/**
+ * Old versions, and checksums that are missing or wrong, whatever the kubelet says of them. A file whose `data` the kubelet reads
+ * gives no warning: what is wrong with that keeps the kubelet from starting, and the rest it does not look at.
+ */
+function fileWarnings({ assignments = {}, kubeletConfiguration }: EffectiveSnapshot): readonly string[] {
+  const { stateFiles } = kubeletConfiguration.profile.behaviour;
+  const warnings: string[] = [];
+  const olderForm = (text: string | undefined): Loose | undefined => {
+    const state = parsed(text);
+    return stateFiles === "data" && (state?.["data"] || state?.["dataChecksum"]) ? undefined : state;
+  };
+  const cpus = olderForm(assignments.cpu_manager_state);
+  const memory = stateFiles === "containers" ? undefined : olderForm(assignments.memory_manager_state);
+  for (const [file, state] of Object.entries({ cpu_manager_state: cpus, memory_manager_state: memory })) {
+    if (state !== undefined && (state["checksum"] ?? 0) === 0) {
+      warnings.push(`${file}: it has no checksum, and the kubelet takes it as it is`);
+    }
+  }
+  const entries = Object.entries((cpus?.["entries"] ?? {}) as Loose);
+  const isV1 = entries.some(([, of]) => typeof of === "string");
+  if (isV1 && stateFiles !== "data") {
+    warnings.push(
+      "cpu_manager_state: version 1, which knows containers by their ids; the kubelet writes it anew as version 2",
+    );
+  } else if (!isV1 && cpus !== undefined && typeof cpus["checksum"] === "number" && cpus["checksum"] !== 0) {
+    const actual = fnv1a(hashedV2(fieldsOf(cpus, entries)));
+    if (actual !== cpus["checksum"] && cpus["podEntries"] === undefined) {
+      warnings.push(`cpu_manager_state: its checksum is ${cpus["checksum"]}, its content gives ${actual}`);
+    }
+  }
+  return warnings;
+}
+
+const fieldsOf = (file: Loose, entries: readonly (readonly [string, unknown])[]): CheckpointV2 => ({
+  policyName: String(file["policyName"] ?? ""),
+  defaultCpuSet: String(file["defaultCpuSet"] ?? ""),
+  entries: new Map(
+    entries.map(([uid, of]) => [uid, new Map(Object.entries((of ?? {}) as Loose).map(([c, v]) => [c, String(v)]))]),
+  ),
+});

@@ -1,8 +1,16 @@
-import type { PodRefusal } from "../../model/managers.ts";
+import type { Hint, Placement, PodRefusal } from "../../model/managers.ts";
 import { type Container, containersOf, type Pod } from "../../model/pod.ts";
 import { ok, type Result } from "../../model/result.ts";
 import { isPodLevelResourcesSet } from "../resources/pod-resources.ts";
-import { type AllocateError, ANY_NODE, type HintProvider, type ResourceHints, type TopologyHint } from "./hint.ts";
+import {
+  type AllocateError,
+  ANY_NODE,
+  type HintProvider,
+  idsOf,
+  type NumaNodes,
+  type ResourceHints,
+  type TopologyHint,
+} from "./hint.ts";
 import { type Merged, type MergeRefusal, mergeHints } from "./merge.ts";
 import type { AligningPolicy, TopologyPolicy } from "./policy.ts";
 
@@ -160,4 +168,29 @@ const AFFINITY_OF_POD = affinityError(
 function admissionError({ reason, message }: AllocateError): RefusalText {
   if (reason !== undefined) return { reason, message };
   return { reason: "UnexpectedAdmissionError", message: `Allocate failed due to ${message}, which is unexpected` };
+}
+
+/** Hints that are told of one resource: all the sets of eight nodes. */
+const MAX_LISTED = 255;
+/** Shortens a longer list, the preferred hints first. */
+const told = (list: readonly TopologyHint[]): readonly TopologyHint[] =>
+  list.length <= MAX_LISTED
+    ? list
+    : [...list.filter((h) => h.preferred), ...list.filter((h) => !h.preferred)].slice(0, MAX_LISTED);
+
+/** A turn as a decision shows it: masks become lists of node ids. */
+export function placementOf(numa: NumaNodes, { container, hints, merged, admitted }: HintMerge): Placement {
+  const show = (hint: TopologyHint): Hint => ({
+    numaNodes: hint.nodes === null ? null : idsOf(numa, hint.nodes),
+    preferred: hint.preferred,
+  });
+  const lists = hints.flatMap((provider) => [...provider]);
+  const long = lists.flatMap(([resource, list]) => (list !== null && list.length > MAX_LISTED ? [resource] : []));
+  return {
+    container,
+    hints: Object.fromEntries(lists.map(([resource, list]) => [resource, list === null ? null : told(list).map(show)])),
+    cutShort: long,
+    merged: show(merged),
+    admitted,
+  };
 }

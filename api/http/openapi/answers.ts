@@ -2,13 +2,16 @@ import * as z from "zod";
 import { LINT_SEVERITIES } from "../../decide/lint/finding.ts";
 import { reservesAdvice } from "../../model/advice.ts";
 import { cgroupValues } from "../../model/cgroups.ts";
-import { placeReasonsForm, podRef, shortDifference } from "../../model/forms.ts";
+import { podRef } from "../../model/forms.ts";
 import { KIND_SPECS } from "../../model/kinds.ts";
 import { MOVED_TYPES, movedHeader, movedRow } from "../../model/moved-row.ts";
 import { comparison, OUTCOME_KINDS } from "../../model/outcome.ts";
 import { storyDecisionForm, storyForm, storyListForm } from "../../model/why.ts";
+import { historyReplay } from "../../service/replay/replay-answer.ts";
+import { changedDecision, replayCounts, unreadableDecision } from "../../service/replay/tally.ts";
 import { upgradeReport } from "../../service/upgrade/report.ts";
-import { PROBLEMS } from "../problem.ts";
+import { whyAnswer } from "../../service/why/history.ts";
+import { upgradeAnswer } from "../upgrade.ts";
 import {
   batchLine,
   decisionAnswer,
@@ -20,7 +23,6 @@ import {
   profile,
   reason,
   reasonCodes,
-  recordedReason,
   replayAnswer,
   turnAnswer,
 } from "./decision-answers.ts";
@@ -31,7 +33,6 @@ import {
   decisionList,
   id,
   integer,
-  kind,
   nodeAnswer,
   nodeDeleted,
   nodeList,
@@ -90,125 +91,6 @@ export const resultsStored = z.strictObject({
   okCount: integer.describe("steps that changed something, or with `dryRun` would"),
   failedCount: integer,
   fresh: z.boolean(),
-});
-
-/** A page of the history decided again. */
-const replayCounts = z
-  .strictObject({
-    replayed: integer.describe("`same`, `differs` and `refused` together: what could be decided again"),
-    same: integer,
-    differs: integer,
-    refused: integer.describe("cannot be decided with what is asked about"),
-    gone: integer.describe("not replayed: their snapshot is no longer stored"),
-    unreadable: integer.describe("not replayed: they, or what they were decided on, are damaged"),
-    decisions: integer.describe(
-      "how many decisions all of these records stand for: each as many as it was made `times`",
-    ),
-  })
-  .describe("decisions");
-
-const versions = {
-  recordedUnder: z.string().describe("the kubelet version as which it was decided when it was recorded"),
-  replayedUnder: z.string().describe("the one as which it is decided again"),
-};
-
-const changedDecision = z.strictObject({
-  id: z.string().describe("POST /v1/decisions/ID/replay tells all of it"),
-  kind,
-  node: z.string(),
-  decidedAt: time,
-  pod: podRef.nullable(),
-  ...versions,
-  recordedVerdict: z.string(),
-  verdict: z.string().nullable().describe("null: it is refused"),
-  recordedReason: z.string().nullable().describe("the kubelet's word for why; null: none"),
-  reason: z.string().nullable().describe("the same of the new answer"),
-  differences: z.array(shortDifference).describe("the first few"),
-  differenceCount: integer.describe("1000: or more"),
-  pods: z
-    .array(z.string())
-    .describe(
-      "NAMESPACE/NAME of the first few pods of which it decides otherwise: the one that was asked about, and those of the node that are evicted, ranked, preempted, throttled or the like otherwise",
-    ),
-  podCount: integer,
-  problem: z
-    .strictObject({ code: z.enum(Object.keys(PROBLEMS) as [keyof typeof PROBLEMS]), detail: z.string() })
-    .nullable()
-    .describe("why it is refused"),
-});
-
-const unreadableDecision = z.strictObject({
-  id: z.string(),
-  kind: z.string().describe("may be one that this version does not know"),
-  node: z.string(),
-  decidedAt: time,
-  unreadable: z.string().describe("what cannot be read, and what to do about it"),
-});
-
-export const historyReplay = z.strictObject({
-  counts: replayCounts,
-  byKind: z.record(z.string(), replayCounts),
-  byNode: z.record(z.string(), replayCounts),
-  byVersion: z
-    .array(z.strictObject({ ...versions, ...replayCounts.shape }))
-    .describe(
-      "by the kubelet version under which they were recorded and made again; without those that are unreadable",
-    ),
-  verdicts: z
-    .array(
-      z.strictObject({
-        kind,
-        recorded: z.string(),
-        replayed: z.string().nullable().describe("as `recorded`: it differs below the verdict; null: it is refused"),
-        count: integer,
-      }),
-    )
-    .describe("of those that differ or are refused, the most frequent first"),
-  changed: z.array(changedDecision).describe("all that differ or are refused, oldest first"),
-  unreadable: z.array(unreadableDecision).describe("all that were passed because they are damaged, oldest first"),
-  until: time.describe("the end, which stays the same from page to page"),
-  reachedAt: time.nullable().describe("when the last decision that was looked at was decided"),
-  progress: z.number().describe("0 to 1, by the time between the oldest decision and the newest"),
-  nextPageToken: z.string().nullable().describe("null: this was the last page"),
-});
-
-export const upgradeAnswer = z.strictObject({
-  report: upgradeReport
-    .nullable()
-    .describe(
-      "of the configuration and the snapshot; null: there is neither, a page after the first was asked for, or `unreported` tells why",
-    ),
-  unreported: z
-    .string()
-    .nullable()
-    .describe("why nothing can be said of a stored node beside its history; null: something is, or nobody asked"),
-  history: z
-    .strictObject({
-      ...historyReplay.shape,
-      kernelDefaults: integer.describe("of `same`: they differ only in writing what the kernel has by itself"),
-      pods: z
-        .array(
-          z.strictObject({
-            node: z.string(),
-            pod: z.string().describe("NAMESPACE/NAME"),
-            count: integer,
-            byKind: z.record(z.string(), integer),
-          }),
-        )
-        .describe("all pods of which decisions of this page are others, with how many; the most first"),
-      examples: z
-        .array(
-          z.strictObject({
-            ...changedDecision.shape,
-            reasons: z
-              .array(placeReasonsForm(recordedReason))
-              .describe("the first few that the recorded answer does not have"),
-          }),
-        )
-        .describe("the first changed decisions of each kind, with why"),
-    })
-    .nullable()
-    .describe("a page, oldest first; null: neither since, until nor pageToken is given"),
 });
 
 const outcomeAnswered = z
@@ -277,11 +159,6 @@ export const historyExported = z.strictObject({
   reachedAt: time.nullable().describe("when the last decision of the page was made; null: it ends with something else"),
   progress: z.number().min(0).max(1),
   nextPageToken: z.string().nullable(),
-});
-
-export const whyAnswer = z.strictObject({
-  story: storyForm.nullable().describe("null: no pod was named"),
-  list: storyListForm.nullable().describe("null: a pod was named"),
 });
 
 const policies = {

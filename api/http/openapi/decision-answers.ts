@@ -1,10 +1,10 @@
 import * as z from "zod";
 import { type Kind, VERDICTS } from "../../model/decision.ts";
-import { placeDifference, placeReasonsForm, reasonForm } from "../../model/forms.ts";
+import { placeDifference, placeReasonsForm, reasonForm, recordedReason } from "../../model/forms.ts";
 import { jsonPatch } from "../../model/json-patch.ts";
 import { KIND_SPECS } from "../../model/kinds.ts";
+import { PROBLEM_CODES } from "../../service/problem.ts";
 import { NOT_RECORDED } from "../../service/recording.ts";
-import { PROBLEMS } from "../problem.ts";
 import { componentName } from "./input-schemas.ts";
 import { again, decisionHead, id, identity, integer, kind, time } from "./list-answers.ts";
 
@@ -37,9 +37,6 @@ function ofEachKind<S extends z.ZodRawShape>(name: string, shapeOf: (decision: D
 }
 const needed = z.array(z.string()).describe("inputs that would have made the answer fuller");
 const explained = { reasons: z.array(placeReasons), needs: needed };
-export const recordedReason = reasonForm(
-  z.string().describe("one of the kind's codes, unless another version wrote it"),
-);
 const explainedThen = { reasons: z.array(placeReasonsForm(recordedReason)), needs: needed };
 
 const namedVersion = z.string().optional().describe("as the request named it; absent: it named none");
@@ -128,7 +125,7 @@ export const problemAnswer = z.strictObject({
   title: z.string(),
   status: integer,
   detail: z.string(),
-  code: z.enum(Object.keys(PROBLEMS) as [keyof typeof PROBLEMS]),
+  code: z.enum(PROBLEM_CODES),
   advice: z.string(),
   issues: z.array(issue).optional(),
   needs: z.array(z.string()).optional(),

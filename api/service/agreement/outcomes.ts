@@ -5,7 +5,7 @@ import { PRESSURE_CONDITIONS } from "../../model/eviction.ts";
 import { isTimestamp } from "../../model/fields.ts";
 import type { PodRef } from "../../model/forms.ts";
 import { withoutNulls } from "../../model/nulls.ts";
-import { mergedOutcome, type Outcome, type OutcomeOf, outcomeKey } from "../../model/outcome.ts";
+import type { Outcome, OutcomeOf } from "../../model/outcome.ts";
 import { fieldsOf } from "../../model/own.ts";
 import { MIRROR_ANNOTATION, type Pod, pod as podForm, REJECTED } from "../../model/pod.ts";
 import { withDefaultRequests } from "../../model/pod-defaults.ts";
@@ -345,43 +345,4 @@ function imagesGoneIn(then: WatchedNode, now: WatchedNode): readonly OutcomeOf<"
     .map(({ names, sizeBytes }) => ({ names: names ?? [], ...(typeof sizeBytes === "number" && { sizeBytes }) }));
   if (images.length === 0 || after === undefined || at === undefined) return [];
   return [{ kind: "image-gc", at, after, seenIn: ["node-status"], images }];
-}
-
-/** The runtime's images at one time. */
-interface ImagesAt {
-  readonly at: string;
-  /** As crictl lists them. */
-  readonly images: readonly {
-    readonly id: string;
-    readonly repoTags?: readonly string[] | null;
-    readonly repoDigests?: readonly string[] | null;
-    readonly size?: string | number | null;
-  }[];
-}
-/** The images that went between two lists; both must be whole. */
-export function imageOutcomes(before: ImagesAt, after: ImagesAt): readonly OutcomeOf<"image-gc">[] {
-  const left = new Set(after.images.map(({ id }) => id));
-  const images = before.images
-    .filter(({ id }) => !left.has(id))
-    .map(({ id, repoTags, repoDigests, size }) => ({
-      id,
-      names: [...((repoTags ?? []).length > 0 ? (repoTags ?? []) : (repoDigests ?? []))],
-      ...(Number.isSafeInteger(Number(size ?? Number.NaN)) && { sizeBytes: Number(size) }),
-    }))
-    .sort((a, b) => (a.id < b.id ? -1 : 1));
-  if (images.length === 0) return [];
-  return [{ kind: "image-gc", at: after.at, after: before.at, seenIn: ["image-list"], images }];
-}
-
-/** Each outcome once, in the order of their times and keys: the same whatever the order in which they were seen. */
-export function mergedOutcomes(found: readonly Outcome[]): readonly Outcome[] {
-  const merged = new Map<string, Outcome>();
-  for (const one of found) {
-    const key = JSON.stringify(outcomeKey(one));
-    const known = merged.get(key);
-    merged.set(key, known === undefined ? one : mergedOutcome(known, one));
-  }
-  return [...merged]
-    .sort(([k, a], [l, b]) => Date.parse(a.at) - Date.parse(b.at) || (k < l ? -1 : 1))
-    .map(([, one]) => one);
 }

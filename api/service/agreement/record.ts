@@ -34,7 +34,7 @@ interface Recorder {
 }
 
 /** An outcome with what its comparison came to, as it is answered and kept. */
-interface Agreement {
+export interface Agreement {
   readonly id: string;
   readonly node: string;
   readonly recordedAtMs: number;

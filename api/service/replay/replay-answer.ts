@@ -1,13 +1,15 @@
+import * as z from "zod";
 import { failure, type StoreFailure } from "../../../db/failure.ts";
 import type { Place } from "../../../db/rows.ts";
 import type { DecisionFilter, Store } from "../../../db/store.ts";
+import type { Form } from "../../model/forms.ts";
 import { decodeToken, encodeToken } from "../../model/page-token.ts";
 import { ok, type Result } from "../../model/result.ts";
 import { rfc3339 } from "../timestamp.ts";
 import type { Change } from "./parsed.ts";
 import type { Compared, Replayer } from "./replay-one.ts";
 import { replayPage } from "./replay-page.ts";
-import type { ChangedDecision, Tally, UnreadableDecision } from "./tally.ts";
+import { changedDecision, tallyForm, unreadableDecision } from "./tally.ts";
 
 /** Where a replay goes on, and what it is a replay of. */
 interface Resume extends Place {
@@ -48,29 +50,30 @@ function decodeResume(token: string): Resume | null {
   return encodeResume(resume) === token ? resume : null;
 }
 
-export interface HistoryRequest {
+/** The decisions that are to be decided again, and with what. */
+export interface ReplayQuestion {
   /** Without an end: until now. With a page token its times do not count, but those of the first page. */
   readonly filter: Pick<DecisionFilter, "node" | "kind" | "sinceMs" | "untilMs">;
   readonly change: Change;
+}
+export interface HistoryRequest extends ReplayQuestion {
   /** 1 to `MAX_REPLAYED`. */
   readonly limit: number;
   readonly pageToken?: string;
 }
 
+const time = z.iso.datetime();
 /** The answer of POST /v1/replay. */
-export interface ReplayAnswer extends Tally {
-  /** All changed decisions of this page. */
-  readonly changed: readonly ChangedDecision[];
-  /** Likewise: what was passed because it cannot be read. */
-  readonly unreadable: readonly UnreadableDecision[];
-  /** Times in RFC 3339; the end is the same for all pages. */
-  readonly until: string;
-  /** When the last decision that was looked at was decided; null: there was none. */
-  readonly reachedAt: string | null;
-  /** 0 to 1, by the time between the oldest decision and the newest. */
-  readonly progress: number;
-  readonly nextPageToken: string | null;
-}
+export const historyReplay = z.strictObject({
+  ...tallyForm.shape,
+  changed: z.array(changedDecision).describe("all that differ or are refused, oldest first"),
+  unreadable: z.array(unreadableDecision).describe("all that were passed because they are damaged, oldest first"),
+  until: time.describe("the end, which stays the same from page to page"),
+  reachedAt: time.nullable().describe("when the last decision that was looked at was decided"),
+  progress: z.number().describe("0 to 1, by the time between the oldest decision and the newest"),
+  nextPageToken: z.string().nullable().describe("null: this was the last page"),
+});
+export type ReplayAnswer = Form<typeof historyReplay>;
 
 interface ReplayContext {
   readonly store: Pick<Store, "streamDecisions" | "listDecisions">;

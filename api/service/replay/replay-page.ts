@@ -7,11 +7,11 @@ import type { Compared, Replayer } from "./replay-one.ts";
 import {
   type ChangedDecision,
   Counter,
-  changedDecision,
+  changedOf,
   passedOf,
   type Tally,
   type UnreadableDecision,
-  unreadableDecision,
+  unreadableOf,
 } from "./tally.ts";
 
 /** Decisions of one page. */
@@ -76,12 +76,12 @@ export async function replayPage(
     const again = row.ok ? await onBothSnapshots(replay, row.value) : row;
     if (again.ok) {
       counter.count(head, again.value);
-      const listed = changedDecision(head, again.value);
+      const listed = changedOf(head, again.value);
       if (listed !== null) changed.push(listed);
     } else {
       if (again.error.isRow !== true) return again;
       counter.count(head, { state: "unreadable" });
-      unreadable.push(unreadableDecision(head, again.error.message));
+      unreadable.push(unreadableOf(head, again.error.message));
     }
     const { decidedAtMs, seq } = head;
     const beganMs = Math.max(decidedAtMs, filter.sinceMs ?? decidedAtMs);

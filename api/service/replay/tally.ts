@@ -1,7 +1,10 @@
-import type { DecisionHead, PodRef } from "../../../db/rows.ts";
+import * as z from "zod";
+import type { DecisionHead } from "../../../db/rows.ts";
+import { KINDS } from "../../model/decision.ts";
+import { type Form, podRef, shortDifference } from "../../model/forms.ts";
 import { many } from "../../text/sentences/words.ts";
 import type { Difference } from "../difference.ts";
-import type { ProblemCode } from "../problem.ts";
+import { PROBLEM_CODES } from "../problem.ts";
 import { rfc3339 } from "../timestamp.ts";
 import type { Compared, Versions } from "./replay-one.ts";
 
@@ -12,48 +15,61 @@ const FEW_PODS = 5;
 /** Characters of JSON of one value. */
 const LONG = 256;
 
-/** A place where both decisions differ. */
-export interface ShortDifference extends Difference {
-  /** The values that are too long to be listed here. */
-  readonly omitted?: readonly ("recorded" | "replayed")[];
-}
+const integer = z.number();
+const time = z.iso.datetime();
+const kind: z.ZodType<string> = z.enum(KINDS);
+const versions = {
+  recordedUnder: z.string().describe("the kubelet version as which it was decided when it was recorded"),
+  replayedUnder: z.string().describe("the one as which it is decided again"),
+};
 
-/** A decision that would be another one, for lists. */
-export interface ChangedDecision extends Versions {
-  readonly id: string;
-  readonly kind: string;
-  readonly node: string;
-  readonly decidedAt: string;
-  readonly pod: PodRef | null;
-  readonly recordedVerdict: string;
-  /** Null: it is refused now. */
-  readonly verdict: string | null;
-  /** The kubelet's words for why, where it has one; absent in the answers of an older API. */
-  readonly recordedReason?: string | null;
-  readonly reason?: string | null;
-  /** At most `FEW_DIFFERENCES`. */
-  readonly differences: readonly ShortDifference[];
-  readonly differenceCount: number;
-  /** The pods of which it decides otherwise, NAMESPACE/NAME; at most `FEW_PODS`. */
-  readonly pods: readonly string[];
-  readonly podCount: number;
-  /** Why it is refused. */
-  readonly problem: { readonly code: ProblemCode; readonly detail: string } | null;
-}
+/** A place where both decisions differ. */
+export type ShortDifference = Form<typeof shortDifference>;
+
+/** A decision that would be another one, for lists: at most `FEW_DIFFERENCES` and `FEW_PODS`. An older API tells no reasons. */
+export const changedDecision = z.strictObject({
+  id: z.string().describe("POST /v1/decisions/ID/replay tells all of it"),
+  kind,
+  node: z.string(),
+  decidedAt: time,
+  pod: podRef.nullable(),
+  ...versions,
+  recordedVerdict: z.string(),
+  verdict: z.string().nullable().describe("null: it is refused"),
+  recordedReason: z.string().nullable().describe("the kubelet's word for why; null: none"),
+  reason: z.string().nullable().describe("the same of the new answer"),
+  differences: z.array(shortDifference).describe("the first few"),
+  differenceCount: integer.describe("1000: or more"),
+  pods: z
+    .array(z.string())
+    .describe(
+      "NAMESPACE/NAME of the first few pods of which it decides otherwise: the one that was asked about, and those of the node that are evicted, ranked, preempted, throttled or the like otherwise",
+    ),
+  podCount: integer,
+  problem: z
+    .strictObject({ code: z.enum(PROBLEM_CODES), detail: z.string() })
+    .nullable()
+    .describe("why it is refused"),
+});
+export type ChangedDecision = Form<typeof changedDecision>;
 
 /** A decision of which nothing can be said, since it, or what it was decided on, is damaged. */
-export interface UnreadableDecision extends Pick<ChangedDecision, "id" | "kind" | "node" | "decidedAt"> {
-  /** Says what cannot be read, and what to do about it. */
-  readonly unreadable: string;
-}
+export const unreadableDecision = z.strictObject({
+  id: z.string(),
+  kind: z.string().describe("may be one that this version does not know"),
+  node: z.string(),
+  decidedAt: time,
+  unreadable: z.string().describe("what cannot be read, and what to do about it"),
+});
+export type UnreadableDecision = Form<typeof unreadableDecision>;
 
-export const unreadableDecision = (
+export const unreadableOf = (
   { id, kind, node, decidedAtMs }: DecisionHead,
   unreadable: string,
 ): UnreadableDecision => ({ id, kind, node, decidedAt: rfc3339(decidedAtMs), unreadable });
 
 /** Null: it is the same, or nobody can tell. */
-export function changedDecision(row: DecisionHead, again: Compared): ChangedDecision | null {
+export function changedOf(row: DecisionHead, again: Compared): ChangedDecision | null {
   if (again.state !== "differs" && again.state !== "refused") return null;
   const { id, kind, node, decidedAtMs, pod, verdict, reason } = row;
   return {
@@ -100,15 +116,21 @@ function short(difference: Difference): ShortDifference {
   return { path, ...sides, omitted };
 }
 
-/** The outcome of a decision; `unreadable`: it, or what it was decided on, is damaged. */
-type ReplayOutcome = Compared["state"] | "unreadable";
-/**
- * How many records were decided again, and what became of all. `replayed` is `same`, `differs` and `refused` together. `decisions`: how
- * many decisions all of these records stand for.
- */
-export type Counts = { readonly replayed: number; readonly decisions: number } & {
-  readonly [State in ReplayOutcome]: number;
-};
+/** How many records were decided again, and what became of all. */
+export const replayCounts = z
+  .strictObject({
+    replayed: integer.describe("`same`, `differs` and `refused` together: what could be decided again"),
+    same: integer,
+    differs: integer,
+    refused: integer.describe("cannot be decided with what is asked about"),
+    gone: integer.describe("not replayed: their snapshot is no longer stored"),
+    unreadable: integer.describe("not replayed: they, or what they were decided on, are damaged"),
+    decisions: integer.describe(
+      "how many decisions all of these records stand for: each as many as it was made `times`",
+    ),
+  })
+  .describe("decisions");
+export type Counts = Form<typeof replayCounts>;
 
 /** Those of which nothing can be said. */
 export const lostOf = ({ gone, unreadable }: Counts): number => gone + unreadable;
@@ -123,28 +145,31 @@ export function standForText(counts: Counts): string {
     : "";
 }
 
-/** Decisions that are others now: of which kind, and from which verdict to which. */
-export interface VerdictChange {
-  readonly kind: string;
-  readonly recorded: string;
-  /** The same as `recorded`: the decision differs below it. Null: it is refused now. */
-  readonly replayed: string | null;
-  readonly count: number;
-}
-
-/** Decisions that were recorded under one kubelet version and made again under one; none that are unreadable. */
-type VersionCounts = Versions & Counts;
-
 /** Everything that was counted. Grows with the nodes and kinds of a history, not with its decisions. */
-export interface Tally {
-  readonly counts: Counts;
-  readonly byKind: Readonly<Record<string, Counts>>;
-  readonly byNode: Readonly<Record<string, Counts>>;
-  /** The oldest first. */
-  readonly byVersion: readonly VersionCounts[];
-  /** The most frequent first. */
-  readonly verdicts: readonly VerdictChange[];
-}
+export const tallyForm = z.strictObject({
+  counts: replayCounts,
+  byKind: z.record(z.string(), replayCounts),
+  byNode: z.record(z.string(), replayCounts),
+  byVersion: z
+    .array(z.strictObject({ ...versions, ...replayCounts.shape }))
+    .describe(
+      "by the kubelet version under which they were recorded and made again; without those that are unreadable",
+    ),
+  verdicts: z
+    .array(
+      z.strictObject({
+        kind,
+        recorded: z.string(),
+        replayed: z.string().nullable().describe("as `recorded`: it differs below the verdict; null: it is refused"),
+        count: integer,
+      }),
+    )
+    .describe("of those that differ or are refused, the most frequent first"),
+});
+export type Tally = Form<typeof tallyForm>;
+/** Decisions that are others now: of which kind, and from which verdict to which. */
+export type VerdictChange = Tally["verdicts"][number];
+type VersionCounts = Tally["byVersion"][number];
 
 type Counting = { -readonly [Name in keyof Counts]: number };
 const nothing = (): Counting => ({

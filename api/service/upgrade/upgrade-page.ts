@@ -1,44 +1,49 @@
+import * as z from "zod";
 import type { StoreFailure } from "../../../db/failure.ts";
 import type { DecisionRow } from "../../../db/rows.ts";
 import type { Store } from "../../../db/store.ts";
 import { isKind, type Verdict } from "../../model/decision.ts";
-import type { PlaceReasons } from "../../model/forms.ts";
+import { type Form, placeReasonsForm, recordedReason } from "../../model/forms.ts";
 import { specOf } from "../../model/kinds.ts";
 import { ok, type Result } from "../../model/result.ts";
 import { profileOfPolicy } from "../../profiles/index.ts";
 import type { Profile } from "../../profiles/profile.ts";
 import { isOther, reasonsOfEffect } from "../changed-pods.ts";
 import { type Change, recordedAnswer } from "../replay/parsed.ts";
-import { type HistoryRequest, type ReplayAnswer, replayAnswer } from "../replay/replay-answer.ts";
+import { type HistoryRequest, historyReplay, replayAnswer } from "../replay/replay-answer.ts";
 import { type Compared, historyReplayer, type Replayer, replayer } from "../replay/replay-one.ts";
-import type { ChangedDecision } from "../replay/tally.ts";
+import { type ChangedDecision, changedDecision } from "../replay/tally.ts";
 import { newReasons } from "./snapshot-decisions.ts";
 
-/** A changed decision with why it is another one now. */
-export interface Example extends ChangedDecision {
-  /** Those that the recorded answer does not have, the first few; a decision that was recorded without reasons has all of them. */
-  readonly reasons: readonly PlaceReasons[];
-}
-
-/** A pod of which decisions are others. */
-export interface ChangedPod {
-  readonly node: string;
-  /** NAMESPACE/NAME. */
-  readonly pod: string;
-  /** So many decisions, of all kinds. */
-  readonly count: number;
-  readonly byKind: Readonly<Record<string, number>>;
-}
-
+const integer = z.number();
 /** A page of the history as a kubelet of another version decides it; decisions of that version are counted as the same, unasked. */
-export interface UpgradePage extends ReplayAnswer {
-  /** The number of those that count as the same: they differ, without an effect. */
-  readonly kernelDefaults: number;
-  /** Those with the most changed decisions first. */
-  readonly pods: readonly ChangedPod[];
-  /** The first changed ones of each kind. */
-  readonly examples: readonly Example[];
-}
+export const upgradePage = z.strictObject({
+  ...historyReplay.shape,
+  kernelDefaults: integer.describe("of `same`: they differ only in writing what the kernel has by itself"),
+  pods: z
+    .array(
+      z.strictObject({
+        node: z.string(),
+        pod: z.string().describe("NAMESPACE/NAME"),
+        count: integer,
+        byKind: z.record(z.string(), integer),
+      }),
+    )
+    .describe("all pods of which decisions of this page are others, with how many; the most first"),
+  examples: z
+    .array(
+      z.strictObject({
+        ...changedDecision.shape,
+        reasons: z
+          .array(placeReasonsForm(recordedReason))
+          .describe("the first few that the recorded answer does not have"),
+      }),
+    )
+    .describe("the first changed decisions of each kind, with why"),
+});
+export type UpgradePage = Form<typeof upgradePage>;
+export type ChangedPod = UpgradePage["pods"][number];
+export type Example = UpgradePage["examples"][number];
 
 /** Examples of one kind on one page. */
 const MAX_EXAMPLES = 3;

@@ -1,12 +1,13 @@
+import * as z from "zod";
 import type { StoreFailure } from "../../../db/failure.ts";
 import type { DecisionRow, OutcomeFilter, OutcomeRow, RemovalRow } from "../../../db/rows.ts";
 import { type DecisionQuery, MAX_PAGE, type Store } from "../../../db/store.ts";
-import { namespacedName, type PodRef } from "../../model/forms.ts";
+import { type Form, namespacedName, type PodRef } from "../../model/forms.ts";
 import { LONGEST } from "../../model/near-name.ts";
 import { OUTCOME_KINDS, OUTCOME_TRAITS, type Outcome } from "../../model/outcome.ts";
 import { fieldsOf, isObject } from "../../model/own.ts";
 import { err, ok, type Result } from "../../model/result.ts";
-import type { Story, StoryList } from "../../model/why.ts";
+import { storyForm, storyListForm } from "../../model/why.ts";
 import { timeOf } from "../agreement/node-state.ts";
 import { LONGEST_PREEMPTION_MS } from "../agreement/pods.ts";
 import { agreementOf } from "../agreement/record.ts";
@@ -33,10 +34,11 @@ export interface WhyAsked {
   readonly node: string | null;
 }
 /** One of the two is there: a pod's story, or the pods that have one. */
-export interface WhyAnswer {
-  readonly story: Story | null;
-  readonly list: StoryList | null;
-}
+export const whyAnswer = z.strictObject({
+  story: storyForm.nullable().describe("null: no pod was named"),
+  list: storyListForm.nullable().describe("null: a pod was named"),
+});
+export type WhyAnswer = Form<typeof whyAnswer>;
 export type WhyFailure =
   | { readonly code: "no_story"; readonly why: NoStory }
   | { readonly code: "history"; readonly failure: StoreFailure };

@@ -1,7 +1,9 @@
 import { SIGNALS } from "../../decide/eviction/threshold.ts";
+import { prepareWords } from "../../model/claims.ts";
 import { PRESSURE_CONDITIONS } from "../../model/eviction.ts";
 import { FINDING_CODES, type FindingCode } from "../../model/finding-numbers.ts";
 import type { ObservedPod } from "../../model/observed.ts";
+import type { OutcomeKind, PodOutcome } from "../../model/outcome.ts";
 import { err, ok, type Result } from "../../model/result.ts";
 import {
   type Finding,
@@ -10,6 +12,7 @@ import {
   type Missing,
   type Piece,
   type Story,
+  type StoryDecision,
   type StoryList,
   type StoryPod,
   type Unused,
@@ -24,6 +27,7 @@ import {
   conditionOf,
   containersNow,
   finding,
+  isSubject,
   missing,
   summaryOf,
   timeOf,
@@ -31,7 +35,6 @@ import {
   wordOfCondition,
   wordOfEvent,
 } from "./case.ts";
-import { withComparison } from "./compared.ts";
 import { endsOfContainers } from "./containers.ts";
 import { ended, preempted } from "./disrupted.ts";
 import { evicted, type Ranking, RESOURCE_OF, rankingNow } from "./evicted.ts";
@@ -54,6 +57,7 @@ import {
   subjectOf,
   type Workload,
 } from "./find-pod.ts";
+import { isNews } from "./outcomes.ts";
 import { probingOf } from "./probing.ts";
 import { refused } from "./refused.ts";
 import { resizeOf } from "./resized.ts";
@@ -326,3 +330,41 @@ function withUnread(of: Case, lacks: readonly Missing[]): readonly Missing[] {
 
 const unique = (all: readonly Missing[]): readonly Missing[] =>
   all.filter(({ command }, i) => all.findIndex((other) => other.command === command) === i);
+
+/** The outcomes that findings are about. */
+const KIND_OF: Partial<Readonly<Record<FindingCode, OutcomeKind>>> = {
+  evicted: "eviction",
+  preempted: "preemption",
+  refused: "admission",
+  "resize-deferred": "resize",
+  "resize-infeasible": "resize",
+  "claims-not-prepared": "claims",
+  "restarted-by-probe": "probes",
+};
+
+/**
+ * The finding with the comparison that was recorded when it happened. It knew more than is asked again: where a decision that is
+ * made now comes to another end than it did, nothing is said of whether that one agrees.
+ */
+function withComparison(of: Case, finding: Finding): Finding {
+  const kind = KIND_OF[finding.code];
+  if (kind === undefined) return finding;
+  const seen = of.evidence.outcomes.findLast(
+    ({ outcome }) => outcome.kind === kind && isNews(outcome) && isOf(finding, outcome) && isSubject(of, outcome.pod),
+  );
+  if (seen === undefined) return finding;
+  const { comparison: compared } = seen;
+  const isSame = ({ agrees }: StoryDecision): boolean =>
+    compared.verdict !== "not-comparable" && agrees === (compared.verdict === "agrees");
+  const decisions = finding.decisions.map((one) => (isSame(one) ? one : { ...one, agrees: null, differs: null }));
+  return { ...finding, compared, decisions } as Finding;
+}
+
+function isOf({ code, container, words }: Finding, outcome: PodOutcome): boolean {
+  if (outcome.kind === "claims") {
+    const { own } = prepareWords(outcome.message);
+    return words.some(({ message }) => prepareWords(message).own === own);
+  }
+  if (outcome.kind === "resize") return code === `resize-${outcome.reason.toLowerCase()}`;
+  return outcome.kind !== "probes" || outcome.container === container;
+}

@@ -29,7 +29,7 @@ import { html, nodeName, raw, utcText } from "../html.ts";
 import { all, type Html, page } from "../page.ts";
 
 /** The style sheet's words for verdicts. */
-export const TONE: { readonly [V in AgreementVerdict]: "good" | "bad" | "rest" } = {
+const TONE: { readonly [V in AgreementVerdict]: "good" | "bad" | "rest" } = {
   agrees: "good",
   differs: "bad",
   "not-comparable": "rest",

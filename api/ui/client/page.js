@@ -8,7 +8,7 @@ const STEPS = [
 ];
 
 /** `3 min ago`, `in 2 h`. */
-export function ageText(seconds) {
+function ageText(seconds) {
   const [size, unit] = STEPS.find(([step]) => Math.abs(seconds) >= step) ?? STEPS.at(-1);
   const count = Math.floor(Math.abs(seconds) / size);
   return seconds < 0 ? `in ${count} ${unit}` : `${count} ${unit} ago`;

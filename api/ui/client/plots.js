@@ -6,7 +6,7 @@ const UNITS = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
 const HEIGHT = 170;
 
 /** As the page writes amounts: `23.5 GiB`, or a number. */
-export function amountText(value, bytes) {
+function amountText(value, bytes) {
   if (value === null || value === undefined) return "–";
   if (!bytes) return String(Math.round(value));
   let size = value;

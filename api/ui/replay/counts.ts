@@ -1,7 +1,6 @@
 import * as z from "zod";
-import { PROBLEMS } from "../../http/problem.ts";
 import { endWord } from "../../model/kinds.ts";
-import type { ProblemCode } from "../../service/problem.ts";
+import { PROBLEM_CODES } from "../../service/problem.ts";
 import type { ReplayAnswer } from "../../service/replay/replay-answer.ts";
 import type { Versions } from "../../service/replay/replay-one.ts";
 import {
@@ -169,7 +168,6 @@ const name = text(253);
 const counts = z.tuple([count, count, count, count, count, count]);
 /** Kind of a decision. For one that cannot be read it may be any text that stands there. */
 const kind = text(4096);
-const CODES = Object.keys(PROBLEMS) as [ProblemCode, ...ProblemCode[]];
 const value = z.unknown().optional();
 const id = z.string().regex(/^[\w-]{1,64}$/);
 const decidedAt = z.iso.datetime();
@@ -198,7 +196,7 @@ const changedDecision = z.object({
   differenceCount: count,
   pods: z.array(text(507)).max(MAX_SHOWN),
   podCount: count,
-  problem: z.object({ code: z.enum(CODES), detail: text(65_536) }).nullable(),
+  problem: z.object({ code: z.enum(PROBLEM_CODES), detail: text(65_536) }).nullable(),
 });
 const carried = z.object({
   all: counts,

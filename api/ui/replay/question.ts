@@ -1,6 +1,5 @@
 import type { StoreFailure } from "../../../db/failure.ts";
 import type { DecisionRow } from "../../../db/rows.ts";
-import type { DecisionFilter } from "../../../db/store.ts";
 import { issueText } from "../../documents/inputs/origin.ts";
 import { isKind, KINDS } from "../../model/decision.ts";
 import { decodeSnapshot } from "../../model/decode.ts";
@@ -11,7 +10,7 @@ import { notAmongIssue } from "../../model/near-name.ts";
 import { ok, type Result } from "../../model/result.ts";
 import { profileOf } from "../../profiles/index.ts";
 import { type Change, changed, LEFT_OUT } from "../../service/replay/parsed.ts";
-import type { ReplayAnswer } from "../../service/replay/replay-answer.ts";
+import type { ReplayAnswer, ReplayQuestion } from "../../service/replay/replay-answer.ts";
 import { configurationField, misspelt, readConfigurationText } from "../configuration-text.ts";
 import { described, type FormFault, faultsOf, kubeletOptions } from "../form-fields.ts";
 import { html, moment, raw } from "../html.ts";
@@ -141,11 +140,6 @@ export type ReplayTexts = Readonly<Record<(typeof LINK_FIELDS)[number], string>>
 export const linkTexts = (given: Partial<ReplayTexts>): ReplayTexts =>
   Object.fromEntries(LINK_FIELDS.map((name) => [name, given[name] ?? ""])) as ReplayTexts;
 
-/** The decisions that are to be decided again, and with what. */
-export interface ReplayQuestion {
-  readonly filter: Pick<DecisionFilter, "node" | "kind" | "sinceMs" | "untilMs">;
-  readonly change: Change;
-}
 interface ReadQuestion {
   /** Null: something is wrong. */
   readonly question: ReplayQuestion | null;

@@ -7,7 +7,7 @@ import type { Reply } from "../../ports.ts";
 import { isId } from "../../service/body-form.ts";
 import { historyProblem, type Problem } from "../../service/problem.ts";
 import { type Recorded, recordedAnswer } from "../../service/replay/parsed.ts";
-import { type ReplayAnswer, replayAnswer } from "../../service/replay/replay-answer.ts";
+import { type ReplayAnswer, type ReplayQuestion, replayAnswer } from "../../service/replay/replay-answer.ts";
 import { historyReplayer, type Replayed, replayer } from "../../service/replay/replay-one.ts";
 import { MAX_REPLAYED } from "../../service/replay/replay-page.ts";
 import { type ChangedDecision, lostOf, passedOf, podsText, type ShortDifference } from "../../service/replay/tally.ts";
@@ -37,7 +37,6 @@ import {
   LONG_SECONDS,
   linkTexts,
   questionForm,
-  type ReplayQuestion,
   type ReplayTexts,
   readQuestion,
   replayedPages,

@@ -25,8 +25,7 @@ const FEW_PAGES = 256;
 const SMALL_BYTES = 32 * 1024 * 1024;
 const INCREMENTAL = 2;
 
-export const number = (client: Sqlite.Database, pragma: string): number =>
-  Number(client.pragma(pragma, { simple: true }));
+const number = (client: Sqlite.Database, pragma: string): number => Number(client.pragma(pragma, { simple: true }));
 const canShrink = (client: Sqlite.Database): boolean => number(client, "auto_vacuum") === INCREMENTAL;
 
 /**

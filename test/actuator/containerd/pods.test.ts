@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { Connection } from "../../../actuator/containerd/connection.ts";
 import type { CriMethod } from "../../../actuator/containerd/messages.ts";
-import { containerLayers, podRuntimeOver, runtimeReadiness } from "../../../actuator/containerd/pods.ts";
+import { containerLayers, podRuntimeOver } from "../../../actuator/containerd/pods.ts";
 import { err, ok } from "../../../api/model/result.ts";
 import { must } from "../../e2e/containerd/pods.ts";
 import { PodsOfFake } from "./fake-pods.ts";
@@ -306,20 +306,4 @@ test("layers of containers, as far as they were measured", async () => {
   expect(await must(containerLayers(fakeConnection({ ListContainerStats: { stats } })))).toEqual(
     new Map([["a", { usedBytes: 4096, inodesUsed: 2, measuredAtMs: 1_700_000_000_123 }]]),
   );
-});
-
-test("what runs there, and whether it can run pods", async () => {
-  const Version = { runtimeName: "containerd", runtimeVersion: "2.1.4", runtimeApiVersion: "v1" };
-  const told = (conditions: unknown[]) =>
-    must(runtimeReadiness(fakeConnection({ Version, Status: { status: { conditions } } })));
-  const ready = { type: "RuntimeReady", status: true, reason: "", message: "" };
-  const network = { type: "NetworkReady", status: false, reason: "NetworkPluginNotReady", message: "no cni" };
-  expect(await told([ready, network])).toEqual({
-    name: "containerd",
-    version: "2.1.4",
-    apiVersion: "v1",
-    runtime: { isReady: true, reason: "", message: "" },
-    network: { isReady: false, reason: "NetworkPluginNotReady", message: "no cni" },
-  });
-  expect((await told([])).runtime).toMatchObject({ isReady: false, message: "the runtime does not tell RuntimeReady" });
 });

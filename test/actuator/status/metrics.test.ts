@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { decodeStatus } from "../../../actuator/status/decode-status.ts";
 import { daemonMetrics } from "../../../actuator/status/metrics.ts";
+import { decodeStatus } from "../../../actuator/status/node-status.ts";
 import { deviceRow, nodeStatus, podRow, WEB } from "../../kit/node-status.ts";
 
 const lines = async (metrics: ReturnType<typeof daemonMetrics>, status = nodeStatus()): Promise<readonly string[]> =>

@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from "node:fs";
 import { expect, test, vi } from "vitest";
-import { decodeStatus } from "../../../actuator/status/decode-status.ts";
+import { decodeStatus } from "../../../actuator/status/node-status.ts";
 import { type ProbeFacts, probeRows } from "../../../actuator/status/probe-row.ts";
 import { StatusFile, statusFile } from "../../../actuator/status/status-file.ts";
 import { nodeStatus } from "../../kit/node-status.ts";

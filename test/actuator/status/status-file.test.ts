@@ -1,8 +1,8 @@
 import { chmodSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeEach, expect, test, vi } from "vitest";
-import { decodeStatus } from "../../../actuator/status/decode-status.ts";
 import type { NodeStatus } from "../../../actuator/status/node-status.ts";
+import { decodeStatus } from "../../../actuator/status/node-status.ts";
 import { StatusFile, statusFile } from "../../../actuator/status/status-file.ts";
 import { deviceRow, nodeStatus } from "../../kit/node-status.ts";
 import { scratchFolder } from "../../kit/scratch.ts";

@@ -1,15 +1,10 @@
 import { expect, test } from "vitest";
-import {
-  CALM,
-  type GuardEvents,
-  type GuardState,
-  guardStep,
-  leastGroups,
-} from "../../../api/decide/kinds/probe-guard.ts";
+import { type GuardEvents, type GuardState, guardStep, leastGroups } from "../../../api/decide/kinds/probe-guard.ts";
 import type { GuardSettings } from "../../../api/model/probe-guard.ts";
 
 const SETTINGS: GuardSettings = { windowSeconds: 10, least: { groups: 3 }, holdSeconds: 30 };
 const failure = (name: string) => ({ containerId: name, group: `group-${name}` });
+const CALM: GuardState = new Map();
 
 /** Steps one after another; times are seconds. */
 function play(settings: GuardSettings = SETTINGS) {

@@ -1,7 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { type Admission, admitPod, type NamedProvider } from "../../../api/decide/topology/admit.ts";
+import { type Admission, admitPod, type NamedProvider, placementOf } from "../../../api/decide/topology/admit.ts";
 import { type AllocateError, numaNodes } from "../../../api/decide/topology/hint.ts";
-import { placementOf } from "../../../api/decide/topology/placement.ts";
 import type { AligningPolicy, TopologyPolicy } from "../../../api/decide/topology/policy.ts";
 import type { Pod } from "../../../api/model/pod.ts";
 import { err, ok } from "../../../api/model/result.ts";

@@ -1,7 +1,6 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { runtimeReadiness } from "../../../actuator/containerd/pods.ts";
 import { must } from "./pods.ts";
 import type { Containerd } from "./start.ts";
 
@@ -24,8 +23,9 @@ esac
   const network = { cniVersion: "1.0.0", name: "test", plugins: [{ type: "addresses" }] };
   writeFileSync(join(conf, "10-test.conflist"), JSON.stringify(network));
   for (const deadline = Date.now() + READY_MS; ; await sleep(50)) {
-    const { network } = await must(runtimeReadiness(containerd.connection));
-    if (network.isReady) return;
-    if (Date.now() > deadline) throw new Error(`the network does not get ready: ${network.message}`);
+    const { status } = await must(containerd.connection.call("Status", { verbose: false }));
+    const network = status?.conditions.find(({ type }) => type === "NetworkReady");
+    if (network?.status === true) return;
+    if (Date.now() > deadline) throw new Error(`the network does not get ready: ${network?.message}`);
   }
 }

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 import { cgroupRows } from "../../../../actuator/pods/status/node-view.ts";
 import { PassCounter, passFigures } from "../../../../actuator/status/counters.ts";
-import { decodeStatus } from "../../../../actuator/status/decode-status.ts";
 import { daemonMetrics } from "../../../../actuator/status/metrics.ts";
+import { decodeStatus } from "../../../../actuator/status/node-status.ts";
 import { podText } from "../../../../api/cli/pods/pods.ts";
 import { plainPaint } from "../../../../api/text/style.ts";
 import { nodeStatus, podRow } from "../../../kit/node-status.ts";

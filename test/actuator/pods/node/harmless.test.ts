@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { cgroupRows } from "../../../../actuator/pods/status/node-view.ts";
 import { passFigures } from "../../../../actuator/status/counters.ts";
-import { decodeStatus } from "../../../../actuator/status/decode-status.ts";
+import { decodeStatus } from "../../../../actuator/status/node-status.ts";
 import { nodeStatus, podRow } from "../../../kit/node-status.ts";
 import { ROOT } from "../../cgroups/grounds.ts";
 import { appPod, PodsWorld } from "./pods-world.ts";
