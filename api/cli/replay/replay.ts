@@ -1,5 +1,6 @@
 import { isVerdict, type Kind } from "../../model/decision.ts";
 import { endWord } from "../../model/kinds.ts";
+import { byText } from "../../model/order.ts";
 import { err, ok, type Result } from "../../model/result.ts";
 import { LEFT_OUT } from "../../service/replay/parsed.ts";
 import type { ReplayAnswer } from "../../service/replay/replay-answer.ts";
@@ -319,7 +320,7 @@ function tallyText(tally: Tally, terminal: Terminal): string {
 
 function nodesText(tally: Tally, { columns: width, paint }: Terminal): string {
   const nodes = Object.entries(tally.byNode).sort(
-    ([a, x], [b, y]) => changedCount(y) - changedCount(x) || (a < b ? -1 : 1),
+    ([a, x], [b, y]) => changedCount(y) - changedCount(x) || byText(a, b),
   );
   const rows = nodes.slice(0, NODES).map(([node, counts]) => ({ cells: [printable(node), ...cellsOf(counts, tally)] }));
   const others = nodes.length - rows.length;

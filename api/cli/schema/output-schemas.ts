@@ -11,6 +11,7 @@ import { removal, removalSummary } from "../../http/openapi/list-answers.ts";
 import { KINDS, REFUSAL_CODES, VERDICTS } from "../../model/decision.ts";
 import { type JsonSchema, type JsonSchemas, NULL, ref, strictObject } from "../../model/json-schema.ts";
 import { specOf } from "../../model/kinds.ts";
+import { byKey } from "../../model/order.ts";
 import { SCOPES } from "../../ports.ts";
 import { caseFileForm } from "../test/case-file.ts";
 
@@ -381,6 +382,6 @@ export async function publishedSchema(name: string, { what, schema }: Published)
     title: name,
     description: what,
     ...root,
-    $defs: Object.fromEntries([...used].sort(([a], [b]) => (a < b ? -1 : 1))),
+    $defs: Object.fromEntries([...used].sort(byKey)),
   };
 }

@@ -2,9 +2,10 @@ import { value } from "../../model/amount.ts";
 import { EVICTION_SIGNALS, type EvictionSignal } from "../../model/eviction.ts";
 import { mergePatch } from "../../model/merge-patch.ts";
 import { nearName } from "../../model/near-name.ts";
+import type { Fields } from "../../model/own.ts";
 import { err, ok, type Result } from "../../model/result.ts";
 import { goQuantity, isSignal } from "../eviction/threshold.ts";
-import { entryField, type Given, type LintFinding, type Members } from "./finding.ts";
+import { entryField, type Given, type LintFinding } from "./finding.ts";
 
 /** Those that a configuration names with sense. */
 export const NAMED_SIGNALS: readonly EvictionSignal[] = EVICTION_SIGNALS.filter(
@@ -62,7 +63,7 @@ export const UNKNOWN_SIGNAL = "unknown-signal";
 
 /** The signals that were meant by names that are no signals, in any of the four fields. */
 export class Renames {
-  readonly #maps: readonly (readonly [string, Members])[];
+  readonly #maps: readonly (readonly [string, Fields])[];
   readonly #meant = new Map<string, EvictionSignal | null>();
   /** By how many wrong names each was meant. */
   readonly #names = new Map<EvictionSignal, number>();
@@ -117,8 +118,8 @@ function isOf(field: string, signal: EvictionSignal, text: string): boolean {
  */
 export function standingRenames(
   found: readonly LintFinding[],
-  configuration: Members,
-  findingsOf: (mended: Members) => readonly LintFinding[],
+  configuration: Fields,
+  findingsOf: (mended: Fields) => readonly LintFinding[],
 ): readonly LintFinding[] {
   if (!found.some(isRename)) return found;
   const before = new Set([...found, ...findingsOf(withoutWrongNames(configuration)).filter(isRefusal)].map(keyOf));
@@ -128,7 +129,7 @@ export function standingRenames(
     const text = JSON.stringify(finding.fix);
     let harm = known.get(text);
     if (harm === undefined) {
-      const after = findingsOf(mergePatch(configuration, finding.fix) as Members);
+      const after = findingsOf(mergePatch(configuration, finding.fix) as Fields);
       harm = harmIn(after, before);
       known.set(text, harm);
     }
@@ -139,7 +140,7 @@ export function standingRenames(
 const isRename = ({ code, fix }: LintFinding): boolean => code === UNKNOWN_SIGNAL && fix !== null;
 const isRefusal = ({ severity }: LintFinding): boolean => severity === "refuses-start";
 
-function withoutWrongNames(configuration: Members): Members {
+function withoutWrongNames(configuration: Fields): Fields {
   const maps = FIELDS.flatMap((field) => {
     const map = configuration[field];
     if (typeof map !== "object" || map === null) return [];

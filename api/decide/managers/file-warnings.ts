@@ -1,12 +1,12 @@
+import { type Fields, isObject } from "../../model/own.ts";
 import type { EffectiveSnapshot } from "../../profiles/effective.ts";
 import { type CheckpointV2, hashedV2 } from "../cpus/checkpoint.ts";
-import { fnv1a } from "../go/json.ts";
+import { fnv1a } from "../go/fnv1a.ts";
 
-type Loose = Readonly<Record<string, unknown>>;
-const parsed = (text: string | undefined): Loose | undefined => {
+const parsed = (text: string | undefined): Fields | undefined => {
   try {
     const value = JSON.parse(text ?? "") as unknown;
-    return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Loose) : undefined;
+    return isObject(value) ? value : undefined;
   } catch {
     return undefined;
   }
@@ -19,7 +19,7 @@ const parsed = (text: string | undefined): Loose | undefined => {
 export function fileWarnings({ assignments = {}, kubeletConfiguration }: EffectiveSnapshot): readonly string[] {
   const { stateFiles } = kubeletConfiguration.profile.behaviour;
   const warnings: string[] = [];
-  const olderForm = (text: string | undefined): Loose | undefined => {
+  const olderForm = (text: string | undefined): Fields | undefined => {
     const state = parsed(text);
     return stateFiles === "data" && (state?.["data"] || state?.["dataChecksum"]) ? undefined : state;
   };
@@ -30,7 +30,7 @@ export function fileWarnings({ assignments = {}, kubeletConfiguration }: Effecti
       warnings.push(`${file}: it has no checksum, and the kubelet takes it as it is`);
     }
   }
-  const entries = Object.entries((cpus?.["entries"] ?? {}) as Loose);
+  const entries = Object.entries((cpus?.["entries"] ?? {}) as Fields);
   const isV1 = entries.some(([, of]) => typeof of === "string");
   if (isV1 && stateFiles !== "data") {
     warnings.push(
@@ -45,10 +45,10 @@ export function fileWarnings({ assignments = {}, kubeletConfiguration }: Effecti
   return warnings;
 }
 
-const fieldsOf = (file: Loose, entries: readonly (readonly [string, unknown])[]): CheckpointV2 => ({
+const fieldsOf = (file: Fields, entries: readonly (readonly [string, unknown])[]): CheckpointV2 => ({
   policyName: String(file["policyName"] ?? ""),
   defaultCpuSet: String(file["defaultCpuSet"] ?? ""),
   entries: new Map(
-    entries.map(([uid, of]) => [uid, new Map(Object.entries((of ?? {}) as Loose).map(([c, v]) => [c, String(v)]))]),
+    entries.map(([uid, of]) => [uid, new Map(Object.entries((of ?? {}) as Fields).map(([c, v]) => [c, String(v)]))]),
   ),
 });

@@ -5,6 +5,7 @@ import { PRESSURE_CONDITIONS } from "../../model/eviction.ts";
 import { isTimestamp } from "../../model/fields.ts";
 import type { PodRef } from "../../model/forms.ts";
 import { withoutNulls } from "../../model/nulls.ts";
+import { byText } from "../../model/order.ts";
 import { mergedOutcome, type Outcome, type OutcomeOf, outcomeKey } from "../../model/outcome.ts";
 import { fieldsOf } from "../../model/own.ts";
 import { MIRROR_ANNOTATION, type Pod, pod as podForm, REJECTED } from "../../model/pod.ts";
@@ -368,7 +369,7 @@ export function imageOutcomes(before: ImagesAt, after: ImagesAt): readonly Outco
       names: [...((repoTags ?? []).length > 0 ? (repoTags ?? []) : (repoDigests ?? []))],
       ...(Number.isSafeInteger(Number(size ?? Number.NaN)) && { sizeBytes: Number(size) }),
     }))
-    .sort((a, b) => (a.id < b.id ? -1 : 1));
+    .sort((a, b) => byText(a.id, b.id));
   if (images.length === 0) return [];
   return [{ kind: "image-gc", at: after.at, after: before.at, seenIn: ["image-list"], images }];
 }
@@ -382,6 +383,6 @@ export function mergedOutcomes(found: readonly Outcome[]): readonly Outcome[] {
     merged.set(key, known === undefined ? one : mergedOutcome(known, one));
   }
   return [...merged]
-    .sort(([k, a], [l, b]) => Date.parse(a.at) - Date.parse(b.at) || (k < l ? -1 : 1))
+    .sort(([k, a], [l, b]) => Date.parse(a.at) - Date.parse(b.at) || byText(k, l))
     .map(([, one]) => one);
 }

@@ -1,4 +1,5 @@
 import type { DecisionHead, PodRef } from "../../../db/rows.ts";
+import { byKey, byText } from "../../model/order.ts";
 import { many } from "../../text/sentences/words.ts";
 import type { Difference } from "../difference.ts";
 import type { ProblemCode } from "../problem.ts";
@@ -216,8 +217,8 @@ export class Counter {
       counts: { ...this.#counts },
       byKind: fromEntries(this.#byKind),
       byNode: fromEntries(this.#byNode),
-      byVersion: [...this.#byVersion].sort(([a], [b]) => (a < b ? -1 : 1)).map(ofVersions),
-      verdicts: [...this.#verdicts.values()].sort((a, b) => b.count - a.count || (nameOf(a) < nameOf(b) ? -1 : 1)),
+      byVersion: [...this.#byVersion].sort(byKey).map(ofVersions),
+      verdicts: [...this.#verdicts.values()].sort((a, b) => b.count - a.count || byText(nameOf(a), nameOf(b))),
     };
   }
 }

@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { PROBLEMS } from "../../http/problem.ts";
 import { endWord } from "../../model/kinds.ts";
+import { byText } from "../../model/order.ts";
 import type { ProblemCode } from "../../service/problem.ts";
 import type { ReplayAnswer } from "../../service/replay/replay-answer.ts";
 import type { Versions } from "../../service/replay/replay-one.ts";
@@ -82,7 +83,7 @@ export function kindsTable({ byKind, counts }: Tally): Html | "" {
 
 /** With links, those with the most changes first. */
 export function nodesTable({ byNode, counts }: Tally): Html | "" {
-  const nodes = Object.entries(byNode).sort(([a, x], [b, y]) => others(y) - others(x) || (a < b ? -1 : 1));
+  const nodes = Object.entries(byNode).sort(([a, x], [b, y]) => others(y) - others(x) || byText(a, b));
   if (nodes.length < 2) return "";
   const more = nodes.length - NODES;
   return html`<details class="by-node" id="by-node"><summary>By node: ${number(nodes.length)}</summary>

@@ -9,7 +9,7 @@ import {
 } from "../../../api/decide/devices/checkpoint.ts";
 import { checkCheckpoint, readCheckpoint } from "../../../api/decide/devices/checkpoint-read.ts";
 import { sharedDevices } from "../../../api/decide/devices/inventory.ts";
-import { fnv1a } from "../../../api/decide/go/json.ts";
+import { fnv1a } from "../../../api/decide/go/fnv1a.ts";
 
 const fileOf = (entries: string, registered: string, checksum: number | string): string =>
   `{"Data":{"PodDeviceEntries":${entries},"RegisteredDevices":${registered}},"Checksum":${checksum}}`;
