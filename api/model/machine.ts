@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { CPU_LIST, formatCpuSet, gapsIn } from "./cpu-set.ts";
+import { CPU_LIST, formatCpuSet, gapsIn, parseCpuSet } from "./cpu-set.ts";
 import { count, knownFields, optional, sortedRecord, text, timestamp, wholeNumber } from "./fields.ts";
 import type { InputIssue } from "./input-issue.ts";
 import { LIMITS } from "./limits.ts";
@@ -29,6 +29,13 @@ const ownForm = z.object({
 });
 export type Machine = z.output<typeof ownForm>;
 export const machine = z.preprocess(fromMachineInfo, ownForm);
+
+/** The NUMA nodes of a list of CPUs: `0+1`. */
+export function numaText(list: string, cpus: readonly Pick<z.output<typeof cpu>, "cpu" | "numa">[] = []): string {
+  const own = new Set(parseCpuSet(list));
+  const nodes = cpus.filter(({ cpu }) => own.has(cpu)).map(({ numa }) => numa);
+  return [...new Set(nodes)].sort((a, b) => a - b).join("+");
+}
 
 /** Whether it tells the memory of its NUMA nodes; what lscpu prints does not. */
 export const knowsMemory = ({ numaNodes }: Machine): boolean =>

@@ -5,7 +5,7 @@ import { perObject } from "../model/cache.ts";
 import type { Fields } from "../model/own.ts";
 import type { Result } from "../model/result.ts";
 import type { Reply } from "../ports.ts";
-import { breakable, html } from "./html.ts";
+import { breakable, html, titled } from "./html.ts";
 import { all, type Html, page, prose } from "./page.ts";
 
 interface Content {
@@ -96,7 +96,6 @@ function contents(document: OpenApiDocument): Html | Promise<Html> {
     ),
   ])}</nav>`;
 }
-const titled = (words: string): string => `${words.slice(0, 1).toUpperCase()}${words.slice(1)}`;
 
 const operations = (document: OpenApiDocument): Promise<Html> =>
   all(

@@ -4,6 +4,7 @@ import { mergePatch } from "../../model/merge-patch.ts";
 import { nearName } from "../../model/near-name.ts";
 import type { Fields } from "../../model/own.ts";
 import { err, ok, type Result } from "../../model/result.ts";
+import { THRESHOLD_FIELDS } from "../eviction/configuration.ts";
 import { goQuantity, isSignal } from "../eviction/threshold.ts";
 import { entryField, type Given, type LintFinding } from "./finding.ts";
 
@@ -58,7 +59,6 @@ function isOneOff(text: string, name: string): boolean {
   return isSwap || a.slice(1) === b.slice(1) || a.slice(1) === b || a === b.slice(1);
 }
 
-const FIELDS = ["evictionHard", "evictionSoft", "evictionSoftGracePeriod", "evictionMinimumReclaim"] as const;
 export const UNKNOWN_SIGNAL = "unknown-signal";
 
 /** The signals that were meant by names that are no signals, in any of the four fields. */
@@ -69,7 +69,7 @@ export class Renames {
   readonly #names = new Map<EvictionSignal, number>();
 
   constructor(given: Given) {
-    this.#maps = FIELDS.map((field) => [field, given.inside(field).raw] as const);
+    this.#maps = THRESHOLD_FIELDS.map((field) => [field, given.inside(field).raw] as const);
     for (const name of new Set(this.#maps.flatMap(([, map]) => Object.keys(map)))) {
       if (isSignal(name)) continue;
       const meant = meantSignal(name);
@@ -141,7 +141,7 @@ const isRename = ({ code, fix }: LintFinding): boolean => code === UNKNOWN_SIGNA
 const isRefusal = ({ severity }: LintFinding): boolean => severity === "refuses-start";
 
 function withoutWrongNames(configuration: Fields): Fields {
-  const maps = FIELDS.flatMap((field) => {
+  const maps = THRESHOLD_FIELDS.flatMap((field) => {
     const map = configuration[field];
     if (typeof map !== "object" || map === null) return [];
     return [[field, Object.fromEntries(Object.entries(map).filter(([name]) => isSignal(name)))] as const];
@@ -157,7 +157,7 @@ const SUM = "reserved-memory";
 const keyOf = ({ code, field, message }: LintFinding): string =>
   code === SUM ? `${code} ${message}` : `${code} ${field}`;
 const PLACES: ReadonlySet<string> = new Set(
-  FIELDS.flatMap((field) => [field, ...NAMED_SIGNALS.map((signal) => entryField(field, signal))]),
+  THRESHOLD_FIELDS.flatMap((field) => [field, ...NAMED_SIGNALS.map((signal) => entryField(field, signal))]),
 );
 /** An entry that goes with it is missing, or the sum is wrong: any value has that. */
 const OF_ANY_VALUE: ReadonlySet<string> = new Set([

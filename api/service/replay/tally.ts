@@ -112,6 +112,7 @@ export type Counts = { readonly replayed: number; readonly decisions: number } &
 };
 
 /** Those of which nothing can be said. */
+export const changedOf = ({ differs, refused }: Counts): number => differs + refused;
 export const lostOf = ({ gone, unreadable }: Counts): number => gone + unreadable;
 /** All that were looked at. */
 export const passedOf = (counts: Counts): number => counts.replayed + lostOf(counts);

@@ -1,6 +1,6 @@
 import { byText } from "../../model/order.ts";
 import { many } from "../../text/sentences/words.ts";
-import { Counter, type Counts, podsText, standForText, type Tally } from "../replay/tally.ts";
+import { Counter, type Counts, changedOf, podsText, standForText, type Tally } from "../replay/tally.ts";
 import { answerNotes, KERNEL_DEFAULTS, type Section } from "./sections.ts";
 import { type ChangedPod, type Example, PodCounter, type UpgradePage } from "./upgrade-page.ts";
 
@@ -43,7 +43,6 @@ export class HistoryCounter {
 }
 
 const number = (n: number): string => n.toLocaleString("en");
-const changedOf = ({ differs, refused }: Counts): number => differs + refused;
 /** Rows of one table; the others are counted. */
 const MAX_ROWS = 20;
 

@@ -22,7 +22,7 @@ import { humanBytes, isBytes, magnitude } from "../../text/size.ts";
 import { colorPaint } from "../../text/style.ts";
 import { idleRankings } from "../../text/tables/eviction.ts";
 import { answeredAsText, decidedText, reasonText } from "../../text/tables/index.ts";
-import { ago, html, moment, podLink, utcText } from "../html.ts";
+import { ago, html, moment, podLink, titled, utcText } from "../html.ts";
 import { all, type Html, page, prose } from "../page.ts";
 import {
   notDrawn,
@@ -247,7 +247,7 @@ function storedText(decision: unknown): Html {
   const text = JSON.stringify(decision, null, 2);
   return html`<details open><summary>As it is stored</summary><pre tabindex="0">${text.slice(0, MAX_STORED)}${text.length > MAX_STORED ? "…" : ""}</pre></details>`;
 }
-const sentenceOf = (message: string): string => `${message.slice(0, 1).toUpperCase()}${message.slice(1)}.`;
+const sentenceOf = (message: string): string => `${titled(message)}.`;
 
 /** The terminal's text of the decision; its first paragraph is apart where that is the verdict in short. */
 function answerParts(
