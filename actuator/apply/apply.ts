@@ -1,10 +1,11 @@
 import { randomUUID } from "node:crypto";
+import type { StepStatus } from "../../api/model/cgroups.ts";
 import type { Hierarchy } from "../cgroupfs/hierarchy.ts";
 import type { JournalError } from "../core/record-file.ts";
 import { guardPlan } from "../plan/guard.ts";
 import { describeStep, type Step, type WritePlan } from "../plan/step.ts";
 import type { Journal } from "./journal.ts";
-import { type Context, doStep, putBack, type StepResult, type StepStatus } from "./steps.ts";
+import { type Context, doStep, putBack, type StepResult } from "./steps.ts";
 
 interface ApplyRequest {
   readonly plan: WritePlan;

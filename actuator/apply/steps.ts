@@ -1,3 +1,4 @@
+import type { StepStatus } from "../../api/model/cgroups.ts";
 import type { CgroupFsCode, CgroupFsError } from "../cgroupfs/errors.ts";
 import type { Hierarchy } from "../cgroupfs/hierarchy.ts";
 import type { Problem } from "../core/ports.ts";
@@ -38,9 +39,6 @@ function lineOf({ step, errno, message }: StepResult): string {
   const tried = step.op === "write" ? `write ${step.path} ${step.file}: tried \`${step.to}\`, got ${errno}` : message;
   return advice === undefined ? tried : `${tried}; ${advice}`;
 }
-
-export const STEP_STATUSES = ["planned", "applied", "unchanged", "skipped", "failed", "rolled_back"] as const;
-export type StepStatus = (typeof STEP_STATUSES)[number];
 
 export interface StepResult {
   readonly step: Step;

@@ -5,7 +5,8 @@ import { err, ok, type Result } from "../../api/model/result.ts";
 import { NEWEST } from "../../api/profiles/index.ts";
 import { millisIn } from "../../api/profiles/profile.ts";
 import { socketPathOf } from "../core/addresses.ts";
-import { faultOf, isOwnDeadline } from "./fault.ts";
+import { isOwnDeadline } from "../grpc/fault.ts";
+import { faultOf } from "./fault.ts";
 import type { Blob, CriAnswer, CriMethod, CriRequest } from "./messages.ts";
 import type { Answered, RuntimeFault } from "./port.ts";
 

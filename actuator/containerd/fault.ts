@@ -1,5 +1,6 @@
 import { type ServiceError, status } from "@grpc/grpc-js";
 import type { Result } from "../../api/model/result.ts";
+import { codeName, isOwnDeadline, plainDetails } from "../grpc/fault.ts";
 import type { RuntimeFault } from "./port.ts";
 
 /** A runtime answers no sooner when it is asked more at a time. */
@@ -71,29 +72,18 @@ const OF_THE_TRANSPORT =
 
 /** gRPC's code by name, the runtime's words and, where there is something to do about it, what. */
 export function faultOf(failed: FailedCall, error: Pick<ServiceError, "code" | "details">): RuntimeFault {
-  const code = status[error.code] ?? `CODE_${error.code}`;
+  const code = codeName(error.code);
   const words = wordsOf(error.details);
   const advice = adviceOn(failed, error.code, words);
   return { call: failed.call, code, message: advice === undefined ? words : `${words}; ${advice}` };
 }
 
-/** True: a call ended at this client's deadline. A runtime returns the same code for a process that took too long. */
-export const isOwnDeadline = ({ code, details }: Pick<ServiceError, "code" | "details">): boolean =>
-  code === status.DEADLINE_EXCEEDED && details.startsWith("Deadline exceeded");
-
 /** The suffix by which the client library tells where the time of its deadline went. */
 const WHERE_IT_WENT =
   /(?:, ?(?:(?:name resolution|metadata filters|LB pick|time to current attempt start|previous attempts): ?[\d.]+s?|waiting for (?:name resolution|metadata filters)|wait_for_ready|Waiting for LB pick|remote_addr=[^,;]*))+/gi;
 
-/** One line; the client library's own frame around an errno says nothing more. */
 const wordsOf = (details: string): string =>
-  details === ""
-    ? "the runtime gave no reason"
-    : details
-        .replace(/\s+/g, " ")
-        .replace(WHERE_IT_WENT, "")
-        .replace(/^No connection established\. Last error: (?:Error: )?/, "")
-        .replace(/\.? ?Resolution note: ?$/, "");
+  details === "" ? "the runtime gave no reason" : plainDetails(details.replace(/\s+/g, " ").replace(WHERE_IT_WENT, ""));
 
 function adviceOn({ socketPath, timeoutMs }: FailedCall, code: status, words: string): string | undefined {
   switch (code) {

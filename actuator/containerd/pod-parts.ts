@@ -1,3 +1,4 @@
+import { byText } from "../../api/model/order.ts";
 import type { Container, ContainerStatus, Sandbox, SandboxStatus } from "./messages.ts";
 import {
   POD_NAME,
@@ -132,4 +133,4 @@ interface Aged {
   readonly createdAtMs: number;
 }
 const newestFirst = (a: Aged, b: Aged): number =>
-  b.createdAtMs - a.createdAtMs || b.attempt - a.attempt || (a.id < b.id ? -1 : 1);
+  b.createdAtMs - a.createdAtMs || b.attempt - a.attempt || byText(a.id, b.id);

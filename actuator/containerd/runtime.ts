@@ -1,3 +1,4 @@
+import { byText } from "../../api/model/order.ts";
 import { map, ok, type Result } from "../../api/model/result.ts";
 import { type Connection, type ConnectionOptions, openConnection } from "./connection.ts";
 import { askEach, nullIfGone } from "./fault.ts";
@@ -32,7 +33,7 @@ const REFERENCE = /^containerd\.io\/gc\.ref\.content(?:\.(.*))?$/;
 function layersOf(imageIds: ReadonlySet<string>, blobs: readonly Blob[]): ReadonlyMap<string, readonly Layer[]> {
   const sizes = new Map(blobs.map(({ digest, size }) => [digest, Number(size)]));
   const layers = new Map<string, readonly Layer[]>();
-  for (const manifest of blobs.toSorted((a, b) => (a.digest < b.digest ? -1 : 1))) {
+  for (const manifest of blobs.toSorted((a, b) => byText(a.digest, b.digest))) {
     const references = referencesOf(manifest);
     const config = references.find((digest) => imageIds.has(digest));
     if (config === undefined || layers.has(config)) continue;

@@ -7,7 +7,7 @@ import type { SourceDocument } from "../../api/documents/problem.ts";
 import { problemText } from "../../api/documents/problem.ts";
 import { parseDuration } from "../../api/model/duration.ts";
 import { absolutePath, wholeNumber } from "../../api/model/fields.ts";
-import { isObject } from "../../api/model/own.ts";
+import { type Fields, isObject } from "../../api/model/own.ts";
 import { err, ok, type Result } from "../../api/model/result.ts";
 import { knownVersion, NEWEST, PROFILES } from "../../api/profiles/index.ts";
 import { millisIn } from "../../api/profiles/profile.ts";
@@ -24,7 +24,7 @@ import {
 
 /** The content of a settings file. */
 export interface SettingsFile {
-  readonly settings: Readonly<Record<string, unknown>>;
+  readonly settings: Fields;
   /** The fault with the place of its setting in the file: `actuator.yaml:3:7: mode: ...`. */
   faultText(fault: SettingFault): string;
 }
@@ -47,7 +47,7 @@ export async function readSettingsFile(file: string): Promise<Result<SettingsFil
 
 /** YAML 1.1, which is what Kubernetes reads, takes `off` without quotes for false. */
 const OFF = ["pods", "devicePlugins", "draDrivers", "garbageCollection", "statusListen"];
-const withOff = (settings: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> =>
+const withOff = (settings: Fields): Fields =>
   Object.fromEntries(
     Object.entries(settings).map(([name, value]) => [name, value === false && OFF.includes(name) ? "off" : value]),
   );
@@ -67,13 +67,11 @@ const DEVICE_DIRECTORIES = {
 } as const;
 const REGISTRY = "plugins_registry";
 
-type Settings = Readonly<Record<string, unknown>>;
-
 /**
  * With the directory of plugins that wait to be found beside the one of the others, where only that is another than the
  * kubelet's: in the kubelet's, drivers of its volumes would be told that they are not registered.
  */
-function withRegistry(settings: Settings): Settings {
+function withRegistry(settings: Fields): Fields {
   const { devicePluginsDirectory: directory, pluginsRegistryDirectory } = settings;
   const isOther = typeof directory === "string" && directory !== DEVICE_DIRECTORIES.devicePluginsDirectory;
   if (!isOther || !directory.startsWith("/") || pluginsRegistryDirectory !== undefined) return settings;
@@ -81,7 +79,7 @@ function withRegistry(settings: Settings): Settings {
 }
 
 /** Two sockets of one name, or plugins of both forms, in one directory; a kubelet's that nobody named. */
-function directoryFaults(given: Settings): readonly SettingFault[] {
+function directoryFaults(given: Fields): readonly SettingFault[] {
   if (given["devicePlugins"] !== "serve" && given["draDrivers"] !== "serve") return [];
   const settings = withRegistry(given);
   const faults: SettingFault[] = [];
@@ -277,9 +275,7 @@ export const LIVE_SETTINGS = [
 ] as const satisfies readonly (keyof ActuatorConfig)[];
 
 /** Errors: everything that is wrong. */
-export function checkSettings(
-  given: Readonly<Record<string, unknown>>,
-): Result<ActuatorConfig, readonly SettingFault[]> {
+export function checkSettings(given: Fields): Result<ActuatorConfig, readonly SettingFault[]> {
   const settings = withRegistry(given);
   const parsed = schema.safeParse(settings);
   const single = parsed.success ? [] : faultsOf(parsed.error.issues, settings, SETTINGS);
@@ -288,13 +284,13 @@ export function checkSettings(
 }
 
 /** Errors: every setting that is wrong, by name, in one line. */
-export function actuatorConfig(settings: Readonly<Record<string, unknown>>): Result<ActuatorConfig, string> {
+export function actuatorConfig(settings: Fields): Result<ActuatorConfig, string> {
   const checked = checkSettings(settings);
   return checked.ok ? checked : err(checked.error.map(({ setting, message }) => `${setting}: ${message}`).join("; "));
 }
 
 /** Settings that are well by themselves and do not go together. */
-function faultsTogether(settings: Readonly<Record<string, unknown>>): readonly SettingFault[] {
+function faultsTogether(settings: Fields): readonly SettingFault[] {
   const { manifests, podsUrl, cgroupRoot, mode, pods, containers, standaloneKubelet } = settings;
   const faults: SettingFault[] = [];
   if (cgroupRoot === "/" && mode === "enforce") {

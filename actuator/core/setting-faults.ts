@@ -2,14 +2,13 @@ import { hostname } from "node:os";
 import { join } from "node:path";
 import type * as z from "zod";
 import { nearName } from "../../api/model/near-name.ts";
+import type { Fields } from "../../api/model/own.ts";
 import { isLoopback, parseListen } from "./addresses.ts";
 import { redacted } from "./error-text.ts";
 import type { Problem } from "./ports.ts";
 
 /** Where a kubelet keeps its files unless it is told otherwise. */
 export const KUBELET_DIRECTORY = "/var/lib/kubelet";
-
-type Settings = Readonly<Record<string, unknown>>;
 
 /** A name as an API server takes a node's: the kubelet's static pods bear it in theirs. Kubernetes: NameIsDNSSubdomain. */
 export const NODE_NAME = /^(?=.{1,253}$)[a-z0-9](?:[a-z0-9-]*[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]*[a-z0-9])?)*$/;
@@ -18,8 +17,8 @@ export const NODE_NAME_FORM =
 /** The cgroups that a kubelet makes below its root, by the cgroupfs and the systemd driver; the latter's has that root's name before its own. */
 const KUBELETS_CGROUP = /^(?:kubepods(?:-[^/]*)?(?:\.slice)?|[^/]+-kubepods(?:-[^/]*)?\.slice)$/;
 
-/** Settings with which this daemon and a kubelet would work at the same things, whatever the mode. */
-export function dangerFaults(settings: Settings): readonly SettingFault[] {
+/** Fields with which this daemon and a kubelet would work at the same things, whatever the mode. */
+export function dangerFaults(settings: Fields): readonly SettingFault[] {
   const { cgroupRoot, podsDirectory, nodeName, pods, kubeletDir = KUBELET_DIRECTORY } = settings;
   const faults: SettingFault[] = [];
   const theirs = String(cgroupRoot ?? "")
@@ -43,7 +42,7 @@ export function dangerFaults(settings: Settings): readonly SettingFault[] {
 }
 
 /** Warns of settings that are allowed and seldom meant. */
-export function settingWarnings(config: Settings): readonly Problem[] {
+export function settingWarnings(config: Fields): readonly Problem[] {
   const { statusListen, podsUrl, api } = config;
   const warnings: string[] = [];
   const listen = typeof statusListen === "string" ? parseListen(statusListen) : null;
@@ -79,7 +78,7 @@ const LONGEST_VALUE = 60;
 /** The setting, the allowed values and the given value of each issue. `names`: the settings that exist. */
 export const faultsOf = (
   issues: readonly z.core.$ZodIssue[],
-  settings: Readonly<Record<string, unknown>>,
+  settings: Fields,
   names: readonly string[],
 ): readonly SettingFault[] =>
   issues.flatMap((issue) => {

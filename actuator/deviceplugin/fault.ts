@@ -1,5 +1,6 @@
 import { type ServiceError, status } from "@grpc/grpc-js";
 import type { Result } from "../../api/model/result.ts";
+import { codeName, isOwnDeadline, plainDetails } from "../grpc/fault.ts";
 import { MAX_MESSAGE_BYTES } from "./names.ts";
 
 /** A failure between a plugin and this node: gRPC's code by name, or a code of this folder. */
@@ -35,27 +36,24 @@ export function faultOf(of: PluginCall, error: Pick<ServiceError, "code" | "deta
   const words = wordsOf(error.details);
   return {
     ...of,
-    code: status[error.code] ?? `CODE_${error.code}`,
+    code: codeName(error.code),
     message: `${words}${adviceOn(error, words, timeoutMs)}`,
   };
 }
 
-/** One line; the client library's own frame around an errno says nothing more. */
 const wordsOf = (details: string): string =>
   details === ""
     ? "the plugin gave no reason"
-    : details
-        .replace(/\s+/g, " ")
-        .replace(/^No connection established\. Last error: (?:Error: )?/, "")
-        .replace(/\.? ?Resolution note: ?$/, "")
+    : plainDetails(details)
         // how long each part of the client library took
         .replace(/^Deadline exceeded after [\d.]+s(?:,.*)?$/, "Deadline exceeded")
         .slice(0, LONGEST_WORDS);
 /** A plugin's own words are its to choose, and are kept in histories. */
 const LONGEST_WORDS = 2048;
 
-function adviceOn({ code, details }: Pick<ServiceError, "code" | "details">, words: string, timeoutMs: number): string {
-  if (code === status.DEADLINE_EXCEEDED && details.startsWith("Deadline exceeded")) {
+function adviceOn(error: Pick<ServiceError, "code" | "details">, words: string, timeoutMs: number): string {
+  const { code } = error;
+  if (isOwnDeadline(error)) {
     return `; the plugin gave no answer within ${timeoutMs} ms: it hangs, or something else listens there`;
   }
   if (code === status.RESOURCE_EXHAUSTED && words.includes("larger than max")) {

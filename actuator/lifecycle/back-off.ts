@@ -1,4 +1,4 @@
-import { type BackOffLimits, restartBackOff } from "../../api/decide/probes/back-off.ts";
+import { type BackOff, type BackOffLimits, isOver, raised, restartBackOff } from "../../api/decide/probes/back-off.ts";
 import { parseDuration } from "../../api/model/duration.ts";
 import { isObject } from "../../api/model/own.ts";
 import { effectiveDocument } from "../../api/profiles/effective.ts";
@@ -7,7 +7,7 @@ import { CONTAINER_HASH, type RuntimeContainer, type RuntimePod } from "../conta
 import type { ContainerBackOff } from "./actions.ts";
 import { latestExitedOf } from "./instances.ts";
 import type { PodContainer, RunnablePod } from "./pod.ts";
-import type { BackOff, PodRecord } from "./record.ts";
+import type { PodRecord } from "./record.ts";
 
 /** The limits that a KubeletConfiguration sets, as a file or /configz has it. */
 export function backOffLimits(profile: Profile, configuration: unknown): BackOffLimits {
@@ -24,10 +24,6 @@ interface BackOffOptions {
   readonly hashOf: HashOf;
   readonly limits: BackOffLimits;
 }
-
-/** A container that lived for twice the longest back-off since its own was last raised starts from the first delay again. */
-const isOver = (backOff: BackOff, finishedAtMs: number, { longestMs }: BackOffLimits): boolean =>
-  finishedAtMs - backOff.updatedAtMs > 2 * longestMs;
 
 /**
  * Until when a container may not be started again; null: it may now. Counted from the end of its newest dead instance;
@@ -48,17 +44,6 @@ export function inBackOff(
   return nowMs < untilMs ? { name: container.name, untilMs, delayMs: entry.delayMs } : null;
 }
 
-/** The delay after one more start: twice as long each time, up to the limit. kubelet 1.36: flowcontrol.Backoff.Next. */
-export function nextBackOff(
-  backOff: BackOff | undefined,
-  finishedAtMs: number,
-  { nowMs, limits }: Pick<BackOffOptions, "nowMs" | "limits">,
-): BackOff {
-  const isFirst = backOff === undefined || isOver(backOff, finishedAtMs, limits);
-  const delayMs = isFirst ? limits.firstMs : Math.min(backOff.delayMs * 2, limits.longestMs);
-  return { delayMs, updatedAtMs: nowMs };
-}
-
 /**
  * The back-offs to record before containers of these names are started; `runtimePod` is what the actions were computed from.
  * Nothing changes for one that never ended.
@@ -75,7 +60,7 @@ export function backOffOfStarts(
     const dead = names.includes(container.name) ? latestExitedOf(runtimePod, container.name) : undefined;
     if (dead === undefined) continue;
     const known = isChanged(container, dead, hashOf) ? undefined : backOff[container.name];
-    next[container.name] = nextBackOff(known, dead.finishedAtMs ?? 0, { nowMs, limits });
+    next[container.name] = raised(known, dead.finishedAtMs ?? 0, { nowMs, limits });
   }
   return next;
 }

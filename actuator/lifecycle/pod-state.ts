@@ -1,3 +1,4 @@
+import { PREEMPTING } from "../../api/model/end-reasons.ts";
 import { unreachable } from "../../api/model/result.ts";
 import type { RuntimePod } from "../containerd/port.ts";
 import { mayRun } from "./instances.ts";
@@ -128,7 +129,7 @@ export const endOf = (reason: string, message: string, sinceMs: number, more: Pa
 });
 
 /** kubelet 1.36: evictPodsToFreeRequests. */
-export const PREEMPTED = { reason: "Preempting", message: "Preempted in order to admit critical pod" } as const;
+export const PREEMPTED = { reason: "Preempting", message: PREEMPTING } as const;
 /** kubelet 1.36: active_deadline.go. */
 export const DEADLINE = {
   reason: "DeadlineExceeded",

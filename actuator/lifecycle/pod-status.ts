@@ -1,3 +1,5 @@
+import { PREEMPTED } from "../../api/model/end-reasons.ts";
+import { BY_KUBELET } from "../../api/model/eviction.ts";
 import type { RuntimePod } from "../containerd/port.ts";
 import { type ContainerBackOff, NO_POD_RESULTS, type PodProbeResults } from "./actions.ts";
 import { backOffMessage } from "./back-off.ts";
@@ -233,13 +235,11 @@ function initialized({ spec }: RunnablePod, statuses: readonly ContainerStatus[]
   return { status: "False", reason: "ContainersNotInitialized", message };
 }
 
-const PREEMPTED = "Pod was preempted by Kubelet to accommodate a critical pod.";
-
 /** The condition of a pod that was ended for the node's sake; null: it was not. */
 function disruption(end: PodEnd | null): PodCondition | null {
   if (end === null || end.cause === "deleted" || end.cause === "deadline" || end.isDisruption === false) return null;
   const message = end.cause === "preempted" ? PREEMPTED : end.message;
-  return { type: "DisruptionTarget", ...TRUE, reason: "TerminationByKubelet", message };
+  return { type: "DisruptionTarget", ...TRUE, reason: BY_KUBELET, message };
 }
 
 /**

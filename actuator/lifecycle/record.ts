@@ -1,3 +1,4 @@
+import type { BackOff } from "../../api/decide/probes/back-off.ts";
 /**
  * Where a pod is in its life on this node: it waits to be admitted; it was; its containers are being stopped; nothing of it runs
  * any more. kubelet 1.36: the last three are podSyncStatus of the pod workers; a kubelet has no pod that waits.
@@ -66,10 +67,6 @@ export interface Refusal {
   readonly sinceMs: number;
   /** The number of refusals; 0: it waits for something else. */
   readonly tries: number;
-}
-export interface BackOff {
-  readonly delayMs: number;
-  readonly updatedAtMs: number;
 }
 /** `Deferred` and `Infeasible`: what is asked for is not let in; `InProgress`: what was let in is being carried out. */
 export interface PendingResize {

@@ -1,4 +1,5 @@
 import type { PodIdentity, RefusedItem } from "../../api/documents/problem.ts";
+import { fieldsOf } from "../../api/model/own.ts";
 
 export function refusedItemOf(object: unknown): RefusedItem {
   const metadata = fieldsOf(fieldsOf(object)["metadata"]);
@@ -23,5 +24,3 @@ export function refusedItemFinder(items: readonly RefusedItem[]): (pod: PodIdent
 const keyOf = ({ namespace, name }: Pick<RefusedItem, "namespace" | "name">): string => `${namespace ?? ""}/${name}`;
 const isSeconds = (value: unknown): value is number => Number.isSafeInteger(value) && Number(value) >= 0;
 const textOf = (value: unknown): string | null => (typeof value === "string" && value !== "" ? value : null);
-const fieldsOf = (value: unknown): Readonly<Record<string, unknown>> =>
-  typeof value === "object" && value !== null ? (value as Readonly<Record<string, unknown>>) : {};

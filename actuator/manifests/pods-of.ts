@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import { podItems } from "../../api/documents/document-form.ts";
 import type { ProblemCode, ReadProblem, RefusedItem, SourceDocument } from "../../api/documents/problem.ts";
 import { decodeSnapshot } from "../../api/model/decode.ts";
+import { byKey } from "../../api/model/order.ts";
 import { type Fields, fieldsOf, isObject } from "../../api/model/own.ts";
 import { err, ok, type Result } from "../../api/model/result.ts";
 import { refusedItemOf } from "../lifecycle/refused-item.ts";
@@ -54,8 +55,7 @@ function uidOf(pod: PodObject, nodeName: string, file: string): string {
   return createHash("md5").update(`${canonical}host:${nodeName}file:${file}`).digest("hex");
 }
 
-const sortedFields = (fields: Fields): Fields =>
-  Object.fromEntries(Object.entries(fields).sort(([a], [b]) => (a < b ? -1 : 1)));
+const sortedFields = (fields: Fields): Fields => Object.fromEntries(Object.entries(fields).sort(byKey));
 const textOf = (value: unknown): string | undefined => (typeof value === "string" && value !== "" ? value : undefined);
 
 /** On the host's network a port of a container is one of the host. kubernetes 1.36: SetDefaults_PodSpec, defaultHostNetworkPorts. */

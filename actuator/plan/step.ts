@@ -45,7 +45,6 @@ export function nearestAncestor(path: string, has: (ancestor: string) => boolean
 export const isBelow = (path: string, ancestor: string): boolean =>
   ancestor === "/" ? path !== "/" : path.startsWith(`${ancestor}/`);
 
-export const lastSegment = (path: string): string => path.slice(path.lastIndexOf("/") + 1);
 const depthOf = (path: string): number => (path === "/" ? 0 : path.split("/").length - 1);
 
 /** Every path with its missing ancestors, parents before children; the given order is kept among cgroups of one depth. */

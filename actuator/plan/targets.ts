@@ -1,7 +1,7 @@
-import type { CgroupPlan, CgroupsDecision } from "../../api/model/cgroups.ts";
+import { type CgroupPlan, type CgroupsDecision, lastSegment } from "../../api/model/cgroups.ts";
 import { controllerOf, type FileRule, ruleOf } from "./cgroup-files.ts";
 import type { CgroupState, ObservedCgroup } from "./state.ts";
-import { isBelow, isCgroupPath, lastSegment, parentOf, parentsFirst, type Skip } from "./step.ts";
+import { isBelow, isCgroupPath, parentOf, parentsFirst, type Skip } from "./step.ts";
 import { isValue } from "./values.ts";
 
 /** A pod's directory: `pod<uid>` (cgroupfs) or `kubepods-burstable-pod<uid with _>.slice` (systemd). */

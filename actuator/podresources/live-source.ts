@@ -9,6 +9,7 @@ import { containerClaims } from "../../api/decide/dra/container-devices.ts";
 import { type ManagedNode, managedNode, withUid } from "../../api/decide/managers/node.ts";
 import type { Block, MemoryState } from "../../api/decide/memory/machine-memory.ts";
 import { decodeSnapshot } from "../../api/model/decode.ts";
+import { byKey } from "../../api/model/order.ts";
 import { type Container, type Pod, podUid } from "../../api/model/pod.ts";
 import { err, ok, type Result } from "../../api/model/result.ts";
 import { effectiveSnapshot, gateOn } from "../../api/profiles/effective.ts";
@@ -111,7 +112,7 @@ const allocatableMemory = ({ machineState }: MemoryState): readonly Block[] =>
     .sort(([a], [b]) => a - b)
     .flatMap(([node, { memoryMap }]) =>
       [...memoryMap]
-        .sort(([a], [b]) => (a < b ? -1 : 1))
+        .sort(byKey)
         .flatMap(([type, { allocatable }]) =>
           allocatable === 0 ? [] : [{ numaAffinity: [node], type, size: allocatable }],
         ),

@@ -6,6 +6,7 @@ import { naturalOrder } from "../../api/decide/devices/natural-order.ts";
 import { type ClaimInfo, driversOf } from "../../api/decide/dra/claim-info.ts";
 import type { Block } from "../../api/decide/memory/machine-memory.ts";
 import { perObject } from "../../api/model/cache.ts";
+import { byText } from "../../api/model/order.ts";
 import { type Container, isSidecar, type Pod, podNamespace, podUid } from "../../api/model/pod.ts";
 import { err, ok, type Result } from "../../api/model/result.ts";
 import { authorityFixSocket } from "../grpc/authority-fix-socket.ts";
@@ -24,8 +25,7 @@ export const podResources = (source: PodResourcesSource): ListPodResourcesRespon
   podResources: source.activePods.toSorted(byName).map((pod) => resourcesOf(source, pod)),
 });
 const byName = (a: Pod, b: Pod): number =>
-  compare(podNamespace(a), podNamespace(b)) || compare(a.metadata.name, b.metadata.name) || compare(uidOf(a), uidOf(b));
-const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
+  byText(podNamespace(a), podNamespace(b)) || byText(a.metadata.name, b.metadata.name) || byText(uidOf(a), uidOf(b));
 const uidOf = (pod: Pod): string => podUid(pod) ?? "";
 
 /**
@@ -59,7 +59,7 @@ export function podResourcesOf(
 /** Resources that the node could give if nothing of it were held. kubelet 1.36: v1PodResourcesServer.GetAllocatableResources. */
 export const allocatableResources = ({ allocatable }: PodResourcesSource): AllocatableResourcesResponse => ({
   devices: allocatable.devices
-    .toSorted((a, b) => compare(a.resource, b.resource))
+    .toSorted((a, b) => byText(a.resource, b.resource))
     .flatMap(({ resource, devices }) =>
       devices
         .toSorted((a, b) => naturalOrder(a.id, b.id))
@@ -108,7 +108,7 @@ function claimOf(info: ClaimInfo): DynamicResource {
 const devicesOf = (source: PodResourcesSource, podUid: string, name: string): readonly ContainerDevices[] =>
   source
     .devices(podUid, name)
-    .toSorted((a, b) => compare(a.resource, b.resource))
+    .toSorted((a, b) => byText(a.resource, b.resource))
     .flatMap(heldRows);
 const ascending = (a: number, b: number): number => a - b;
 

@@ -1,3 +1,4 @@
+import { SHUTDOWN } from "../../api/model/end-reasons.ts";
 import type { NodeReclaimFunction } from "../../api/model/eviction.ts";
 import { err, ok, type Result } from "../../api/model/result.ts";
 import type { ActuatorConfig } from "../core/config.ts";
@@ -22,7 +23,6 @@ import { nodeView } from "./status/node-view.ts";
 
 /** kubelet 1.36: nodeshutdown, of its pods' statuses. */
 const REASON = "Terminated";
-const MESSAGE = "Pod was terminated in response to imminent node shutdown.";
 const LOOK_MS = 250;
 /** The longest wait for the last pass over the cgroups, and for the claims of pods that have stopped. */
 const CGROUPS_MS = 10_000;
@@ -37,7 +37,7 @@ export async function drained(manager: PodManager, sync: () => Promise<void>, cl
   manager.drain();
   for (const [, group] of [...groups].sort(([a], [b]) => a - b)) {
     const inState = (state: PodState) => group.filter(({ uid }) => manager.set.get(uid)?.record.state === state);
-    const end = endOf(REASON, MESSAGE, clock.nowMs());
+    const end = endOf(REASON, SHUTDOWN, clock.nowMs());
     // an end, which the disk does not refuse: it answers no fault
     for (const { uid } of group) manager.lifecycle.handle(uid, { kind: "Drained", end });
     let untilMs = Number.POSITIVE_INFINITY;

@@ -1,6 +1,7 @@
-import type { DeviceCheckpoint, PodDevicesEntry } from "../../api/decide/devices/checkpoint.ts";
+import { type DeviceCheckpoint, idsOf, numaOf, type PodDevicesEntry } from "../../api/decide/devices/checkpoint.ts";
 import { naturalOrder } from "../../api/decide/devices/natural-order.ts";
 import type { Device } from "../../api/model/machine.ts";
+import { byText } from "../../api/model/order.ts";
 import { HEALTHY } from "../deviceplugin/names.ts";
 import type { PluginState } from "../deviceplugin/plugins.ts";
 import type { DeviceHolder, DeviceRow } from "./node-status.ts";
@@ -45,29 +46,24 @@ function rowOf(
     allocatable: healthy.length,
     allocated: held.size,
     flips: state?.flips ?? 0,
-    numa: numaOf(devices, held),
+    numa: countsByNuma(devices, held),
     holders: entries
       .map((entry) => holderOf(entry, nameOf))
-      .sort((a, b) => order(a.pod, b.pod) || order(a.container, b.container) || order(a.uid, b.uid)),
+      .sort((a, b) => byText(a.pod, b.pod) || byText(a.container, b.container) || byText(a.uid, b.uid)),
     pending: entries.filter(({ allocResp }) => allocResp === null).length,
   };
 }
-const order = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
 
 const holderOf = (entry: PodDevicesEntry, nameOf: (uid: string) => string): DeviceHolder => ({
   pod: nameOf(entry.podUid),
   uid: entry.podUid,
   container: entry.containerName,
-  ids: idsOf(entry),
-  numa: [...(entry.deviceIds?.keys() ?? [])].filter((node) => node !== NOWHERE).sort((a, b) => a - b),
+  ids: idsOf(entry).toSorted(naturalOrder),
+  numa: numaOf(entry),
   isPending: entry.allocResp === null,
 });
 
-/** Once each: a device of two nodes stands below both. */
-const idsOf = ({ deviceIds }: PodDevicesEntry): readonly string[] =>
-  [...new Set([...(deviceIds?.values() ?? [])].flatMap((ids) => ids ?? []))].sort(naturalOrder);
-
-function numaOf(devices: readonly Device[], held: ReadonlySet<string>): DeviceRow["numa"] {
+function countsByNuma(devices: readonly Device[], held: ReadonlySet<string>): DeviceRow["numa"] {
   const nodes = new Map<number, { devices: number; allocated: number }>();
   for (const { id, numaNodes = [] } of devices) {
     for (const node of numaNodes.length === 0 ? [NOWHERE] : new Set(numaNodes)) {

@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { HANDLERS } from "../../api/decide/probes/plan.ts";
+import { byText } from "../../api/model/order.ts";
 import { PROBE_TYPES, type ProbeType, type StoredResult } from "../../api/model/probe.ts";
 
 /** The name of a probe: its pod, its container, its type. */
@@ -97,9 +98,8 @@ const timeOf = (atMs: number | null): string | null =>
   atMs === null ? null : new Date(Math.round(atMs)).toISOString();
 
 const order = (a: ProbeFacts, b: ProbeFacts): number =>
-  compare(a.namespace, b.namespace) ||
-  compare(a.pod, b.pod) ||
-  compare(a.podUid, b.podUid) ||
-  compare(a.container, b.container) ||
+  byText(a.namespace, b.namespace) ||
+  byText(a.pod, b.pod) ||
+  byText(a.podUid, b.podUid) ||
+  byText(a.container, b.container) ||
   PROBE_TYPES.indexOf(a.type) - PROBE_TYPES.indexOf(b.type);
-const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);

@@ -1,3 +1,4 @@
+import { byText } from "../../api/model/order.ts";
 import { err, ok } from "../../api/model/result.ts";
 import type { Profile } from "../../api/profiles/profile.ts";
 import type { Answered, Exec, PodRuntime } from "../containerd/port.ts";
@@ -257,8 +258,7 @@ function whyNobodys(sandbox: ForeignSandbox, pods: PodsWanted["pods"]): string {
 
 const inOrder = (a: TakeoverStop, b: TakeoverStop): number =>
   priorityOf(a) - priorityOf(b) ||
-  compare(fullName(a.pod), fullName(b.pod)) ||
+  byText(fullName(a.pod), fullName(b.pod)) ||
   a.sandbox.createdAtMs - b.sandbox.createdAtMs ||
-  compare(a.sandbox.id, b.sandbox.id);
-const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
+  byText(a.sandbox.id, b.sandbox.id);
 export const priorityOf = ({ pod }: TakeoverStop): number => pod.spec.priority ?? 0;

@@ -51,6 +51,17 @@ export const passwordFileOption = (): Option =>
     "NODEWISE_DATABASE_PASSWORD_FILE",
   );
 
+/** The place of a history, for a command that reads or writes it. */
+export const withHistory = (command: Command): Command =>
+  command.addOption(dataDirOption()).addOption(databaseOption()).addOption(passwordFileOption());
+/** An API that is asked in the place of a history. */
+export const withAskedApi = (command: Command): Command =>
+  command
+    .option("--api <url>", "ask this API instead")
+    .option("--token-file <file>", "holds the token for it (or set NODEWISE_TOKEN)");
+/** A history, or an API that is asked in its place. */
+export const withHistoryOrApi = (command: Command): Command => withAskedApi(withHistory(command));
+
 /** As the Host header has it without its port: what holds a scheme, a port or a path is never equal to one. */
 function hosts(text: string, before: readonly string[] = []): readonly string[] {
   if (/^(?:[\w-]+(?:\.[\w-]+)*|\[[\da-f:.]+\])$/i.test(text)) return [...before, text];

@@ -1,4 +1,5 @@
-import { apiCertificateFault } from "../model/certificate-fault.ts";
+import { unansweredText } from "../model/certificate-fault.ts";
+import { type Fields, fieldsOf } from "../model/own.ts";
 import { err, ok, type Result } from "../model/result.ts";
 
 /** Why the API did not take something. */
@@ -44,10 +45,7 @@ export function apiClient({ url, token, fetch: ask = fetch }: ApiClientOptions):
         const text = await response.text();
         return response.ok ? ok(text) : err(faultOf(url, response.status, text));
       } catch (error) {
-        const { cause, message } = error as { cause?: { code?: string; message?: string }; message: string };
-        const certificate = apiCertificateFault(cause);
-        if (certificate !== undefined) return err({ code: "away", message: `${url}: ${certificate}` });
-        return err({ code: "away", message: `${url} does not answer (${cause?.code ?? cause?.message ?? message})` });
+        return err({ code: "away", message: unansweredText(url, error) });
       }
     },
   };
@@ -62,10 +60,9 @@ function faultOf(url: string, status: number, text: string): ApiFault {
 }
 
 /** A JSON object's members; none for any other text. */
-export function objectIn(text: string): Readonly<Record<string, unknown>> {
+export function objectIn(text: string): Fields {
   try {
-    const value: unknown = JSON.parse(text);
-    return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : {};
+    return fieldsOf(JSON.parse(text));
   } catch {
     return {};
   }

@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { STEP_STATUSES, type StepStatus } from "../model/cgroups.ts";
 import { issuesOf } from "../model/decode.ts";
 import { count, text, timestamp } from "../model/fields.ts";
 import { err, ok, type Result } from "../model/result.ts";
@@ -10,11 +11,9 @@ import { historyProblem, inputProblem, type Problem, problem } from "../service/
 import { readJsonBody } from "./body.ts";
 import { decisionSeen, type Exchange, json, queryOf } from "./route.ts";
 
-/** How a step of a plan ended. */
-const STEP_STATUSES = ["planned", "applied", "unchanged", "skipped", "failed", "rolled_back"] as const;
 /** Results that did something: a file that was as wanted already needed nothing. */
-const DONE: readonly string[] = ["planned", "applied"] satisfies (typeof STEP_STATUSES)[number][];
-const NOT_DONE: readonly string[] = ["failed", "rolled_back"] satisfies (typeof STEP_STATUSES)[number][];
+const DONE: readonly string[] = ["planned", "applied"] satisfies StepStatus[];
+const NOT_DONE: readonly string[] = ["failed", "rolled_back"] satisfies StepStatus[];
 const MAX_STEPS = 50_000;
 
 /** One step: its status, and whatever the actuator tells of it. */

@@ -44,6 +44,9 @@ export function compare(a: Amount, b: Amount): number {
   if (typeof a === "number" && typeof b === "number") return a < b ? -1 : 1;
   return nanos(a) < nanos(b) ? -1 : 1;
 }
+/** Whether two are equal, or neither is there. */
+export const isSame = (a: Amount | undefined, b: Amount | undefined): boolean =>
+  a === undefined || b === undefined ? a === b : compare(a, b) === 0;
 export const max = (a: Amount, b: Amount): Amount => (compare(a, b) < 0 ? b : a);
 export const isZero = (a: Amount): boolean => a === 0;
 export const isNegative = (a: Amount): boolean => a < 0;

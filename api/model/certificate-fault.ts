@@ -25,3 +25,11 @@ export function certificateFault(fault: unknown, authority: string): string | un
 /** The fault of an API's certificate to one of its own clients, and what to do; undefined: the fault is another one. */
 export const apiCertificateFault = (fault: unknown): string | undefined =>
   certificateFault(fault, "name the authority's certificate in the environment, NODE_EXTRA_CA_CERTS=FILE");
+
+/** Why an API gave no answer: the error of a `fetch`, and what else there is to do about it. */
+export function unansweredText(api: string, error: unknown, advice = ""): string {
+  const { cause, message } = error as { cause?: { code?: string; message?: string }; message: string };
+  const certificate = apiCertificateFault(cause);
+  if (certificate !== undefined) return `${api}: ${certificate}`;
+  return `${api} does not answer (${cause?.code ?? cause?.message ?? message})${advice}`;
+}

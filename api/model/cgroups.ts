@@ -8,6 +8,13 @@ import type { Bytes, CpuShares, CpuWeight, Micros } from "./units.ts";
 const CGROUP_LEVELS = ["node", "qos", "pod", "container"] as const;
 export type CgroupLevel = (typeof CGROUP_LEVELS)[number];
 
+/** How a step of a plan ended. */
+export const STEP_STATUSES = ["planned", "applied", "unchanged", "skipped", "failed", "rolled_back"] as const;
+export type StepStatus = (typeof STEP_STATUSES)[number];
+
+/** The name of a cgroup alone: `pod1` of `/kubepods/pod1`. */
+export const lastSegment = (path: string): string => path.slice(path.lastIndexOf("/") + 1);
+
 const cpuList = () =>
   z.string().regex(/^(?:\d{1,5}(?:-\d{1,5})?(?:,\d{1,5}(?:-\d{1,5})?)*)?$/, "must be a list such as 0-3,6");
 

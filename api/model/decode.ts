@@ -8,6 +8,7 @@ import { LIMITS } from "./limits.ts";
 import { deviceIssues, type Machine } from "./machine.ts";
 import { nearNames } from "./near-name.ts";
 import { withoutNulls } from "./nulls.ts";
+import { type Fields, fieldsOf, isObject } from "./own.ts";
 import {
   type ContainerStatus,
   MIRROR_ANNOTATION,
@@ -20,10 +21,6 @@ import { withDefaultRequests } from "./pod-defaults.ts";
 import { parseQuantity } from "./quantity.ts";
 import { err, ok, type Result } from "./result.ts";
 import { isPodList, pageField, type Snapshot, snapshot as snapshotSchema } from "./snapshot.ts";
-
-type Members = Readonly<Record<string, unknown>>;
-
-const isObject = (value: unknown): value is object => typeof value === "object" && value !== null;
 
 /** Whole units and thousandths of a CPU; beyond the limits they need not be exact, only large. */
 type Total = { units: number; milliCpu: number };
@@ -140,19 +137,17 @@ export const togetherIssues = (snapshot: Snapshot, at: string, podsAt: string): 
  * A snapshot of the history in the form that is taken now. Earlier versions took any text for a kubelet's version, and answered as the
  * newest kubelet where it was none, as where a node tells none.
  */
-export function inFormOfNow(stored: Members): Members {
-  const node = membersOf(stored["node"]);
-  const status = membersOf(node["status"]);
-  const nodeInfo = membersOf(status["nodeInfo"]);
+export function inFormOfNow(stored: Fields): Fields {
+  const node = fieldsOf(stored["node"]);
+  const status = fieldsOf(node["status"]);
+  const nodeInfo = fieldsOf(status["nodeInfo"]);
   const version = nodeInfo["kubeletVersion"];
   if (typeof version !== "string" || version === "" || isVersion(version)) return stored;
   return { ...stored, node: { ...node, status: { ...status, nodeInfo: { ...nodeInfo, kubeletVersion: "" } } } };
 }
 /** `decodeSnapshot` of one of the history. */
 export const decodeStored = (stored: unknown): ReturnType<typeof decodeSnapshot> =>
-  decodeSnapshot(isObject(stored) ? inFormOfNow(stored as Members) : stored);
-
-const membersOf = (value: unknown): Members => (typeof value === "object" && value !== null ? (value as Members) : {});
+  decodeSnapshot(isObject(stored) ? inFormOfNow(stored) : stored);
 
 /**
  * A posted snapshot whose `/stats/summary` is another node's: a decision on it would be that of the other node's memory and
@@ -160,10 +155,10 @@ const membersOf = (value: unknown): Members => (typeof value === "object" && val
  * this node's, or nobody says whose they are.
  */
 export function othersStats(input: unknown, at: string): InputIssue | undefined {
-  const { stats, node, pods } = membersOf(input);
-  const named = nameIn(membersOf(membersOf(stats)["node"])["nodeName"]);
+  const { stats, node, pods } = fieldsOf(input);
+  const named = nameIn(fieldsOf(fieldsOf(stats)["node"])["nodeName"]);
   if (named === undefined) return undefined;
-  const own = nameIn(membersOf(membersOf(node)["metadata"])["name"]) ?? nodeOfAll(pods);
+  const own = nameIn(fieldsOf(fieldsOf(node)["metadata"])["name"]) ?? nodeOfAll(pods);
   if (own === undefined || own === named) return undefined;
   const [its, name] = [named, own].map((text) => text.slice(0, LONGEST_NAME));
   const message = `the stats are of node ${its}, the snapshot is of node ${name}: post the /stats/summary of ${name}'s kubelet`;
@@ -175,10 +170,10 @@ const nameIn = (value: unknown): string | undefined => (typeof value === "string
 
 /** The node that all pods name. */
 function nodeOfAll(posted: unknown): string | undefined {
-  const items = Array.isArray(posted) ? posted : membersOf(posted)["items"];
+  const items = Array.isArray(posted) ? posted : fieldsOf(posted)["items"];
   if (!Array.isArray(items)) return undefined;
-  const name = nameIn(membersOf(membersOf(items[0])["spec"])["nodeName"]);
-  return items.every((pod) => membersOf(membersOf(pod)["spec"])["nodeName"] === name) ? name : undefined;
+  const name = nameIn(fieldsOf(fieldsOf(items[0])["spec"])["nodeName"]);
+  return items.every((pod) => fieldsOf(fieldsOf(pod)["spec"])["nodeName"] === name) ? name : undefined;
 }
 
 /** Decided on, one page of a list would be a node with some of its pods. */
@@ -243,7 +238,7 @@ function missingText(issue: z.core.$ZodIssue, input: unknown): string | undefine
   const name = path.at(-1);
   if (code !== "invalid_type" || !message.endsWith(", received undefined") || typeof name !== "string")
     return undefined;
-  const beside = Object.keys(membersOf(postedAt(input, path.slice(0, -1)))).filter((one) => one !== name);
+  const beside = Object.keys(fieldsOf(postedAt(input, path.slice(0, -1)))).filter((one) => one !== name);
   const [near] = nearNames(name, beside, 1);
   const meant = near === undefined ? "" : `; there is \`${near}\`: did you mean \`${name}\`?`;
   return `is missing: expected ${issue.expected}${meant}`;
@@ -252,7 +247,7 @@ function missingText(issue: z.core.$ZodIssue, input: unknown): string | undefine
 function postedAt(input: unknown, path: readonly PropertyKey[]): unknown {
   let at = input;
   for (const step of path) {
-    const members = Array.isArray(at) ? at : membersOf(at);
+    const members = Array.isArray(at) ? at : fieldsOf(at);
     if (typeof step !== "number" || Array.isArray(at)) at = (members as Readonly<Record<PropertyKey, unknown>>)[step];
     else if ("items" in members) at = (members["items"] as readonly unknown[])[step];
   }

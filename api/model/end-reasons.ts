@@ -24,6 +24,13 @@ export const POD_REFUSALS: readonly string[] = [
   "VolumeAttachmentLimitExceeded",
 ];
 
+/** What the condition DisruptionTarget says of a preempted pod. kubelet 1.36: CriticalPodAdmissionHandler. */
+export const PREEMPTED = "Pod was preempted by Kubelet to accommodate a critical pod.";
+/** What its status and its event say. kubelet 1.36: preemption's `message`, evictPodsToFreeRequests. */
+export const PREEMPTING = "Preempted in order to admit critical pod";
+/** The message of a pod that a shutdown of its node ended. kubelet 1.36: nodeshutdown. */
+export const SHUTDOWN = "Pod was terminated in response to imminent node shutdown.";
+
 /** The words that decisions and outcomes end with, as kubelets write them; resources of other names make more of the form `OutOf...`. */
 export const END_REASONS: readonly string[] = [
   ...["OutOfcpu", "OutOfmemory", "OutOfephemeral-storage", "OutOfpods"],

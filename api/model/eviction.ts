@@ -23,6 +23,8 @@ export const EVICTION_SIGNALS = [
 ] as const;
 export type EvictionSignal = (typeof EVICTION_SIGNALS)[number];
 export const PRESSURE_CONDITIONS = ["MemoryPressure", "DiskPressure", "PIDPressure"] as const;
+/** The reason of the condition DisruptionTarget of every pod that a kubelet ends. */
+export const BY_KUBELET = "TerminationByKubelet";
 /** Why a pod goes: for what the node lacks, or above a limit of its own. */
 export const EVICTION_CAUSES = [
   "threshold",
@@ -191,7 +193,7 @@ const evictedPod = () =>
       .strictObject({
         type: z.literal("DisruptionTarget"),
         status: z.literal("True"),
-        reason: z.literal("TerminationByKubelet"),
+        reason: z.literal(BY_KUBELET),
         message: z.string(),
       })
       .nullable(),

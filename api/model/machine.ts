@@ -1,8 +1,9 @@
 import * as z from "zod";
-import { CPU_LIST, formatCpuSet, gapsIn } from "./cpu-set.ts";
+import { CPU_LIST, formatCpuSet, gapsIn, parseCpuSet } from "./cpu-set.ts";
 import { count, knownFields, optional, sortedRecord, text, timestamp, wholeNumber } from "./fields.ts";
 import type { InputIssue } from "./input-issue.ts";
 import { LIMITS } from "./limits.ts";
+import { type Fields, isObject } from "./own.ts";
 
 const id = wholeNumber(0, 1_000_000);
 const cpu = z.object({ cpu: id, core: id, socket: id, numa: id, uncoreCache: optional(id) });
@@ -29,17 +30,23 @@ const ownForm = z.object({
 export type Machine = z.output<typeof ownForm>;
 export const machine = z.preprocess(fromMachineInfo, ownForm);
 
+/** The NUMA nodes of a list of CPUs: `0+1`. */
+export function numaText(list: string, cpus: readonly Pick<z.output<typeof cpu>, "cpu" | "numa">[] = []): string {
+  const own = new Set(parseCpuSet(list));
+  const nodes = cpus.filter(({ cpu }) => own.has(cpu)).map(({ numa }) => numa);
+  return [...new Set(nodes)].sort((a, b) => a - b).join("+");
+}
+
 /** Whether it tells the memory of its NUMA nodes; what lscpu prints does not. */
 export const knowsMemory = ({ numaNodes }: Machine): boolean =>
   (numaNodes ?? []).some(({ memoryBytes }) => memoryBytes !== undefined);
 
-type Loose = Readonly<Record<string, unknown>>;
-const list = (v: unknown): readonly Loose[] =>
-  Array.isArray(v) ? (v.filter((x) => typeof x === "object" && x) as Loose[]) : [];
+const list = (v: unknown): readonly Fields[] =>
+  Array.isArray(v) ? (v.filter((x) => typeof x === "object" && x) as Fields[]) : [];
 
 /** cAdvisor `MachineInfo` (its `topology` array tells it apart) in our form; anything else passes unchanged to be checked. */
 function fromMachineInfo(v: unknown, ctx: z.RefinementCtx): unknown {
-  const info = v as Loose | null;
+  const info = v as Fields | null;
   if (typeof v !== "object" || info === null || !Array.isArray(info["topology"])) return v;
   const faults = misshapen(info["topology"]);
   for (const { path, message } of faults) ctx.addIssue({ code: "custom", message, path: [...path] });
@@ -72,11 +79,11 @@ function misshapen(topology: readonly unknown[]): readonly Misshapen[] {
   const eachOf = (
     v: unknown,
     path: Misshapen["path"],
-    look: (member: Loose, path: Misshapen["path"]) => void,
+    look: (member: Fields, path: Misshapen["path"]) => void,
   ): void => {
     if (!isArray(v, path)) return;
     for (const [i, member] of v.entries()) {
-      if (typeof member === "object" && member !== null && !Array.isArray(member)) look(member as Loose, [...path, i]);
+      if (isObject(member)) look(member, [...path, i]);
       else faults.push({ path: [...path, i], message: "expected an object" });
     }
   };
@@ -95,7 +102,7 @@ function offlineAmong(cpus: readonly { readonly cpu: unknown }[]): string | unde
   return formatCpuSet(gapsIn(online)) || undefined;
 }
 /** A core goes by its lowest thread, since cAdvisor counts cores anew in each socket. kubelet 1.36: getUniqueCoreID. */
-function threadsOf(of: Loose, numa: unknown): { readonly cpu: unknown }[] {
+function threadsOf(of: Fields, numa: unknown): { readonly cpu: unknown }[] {
   const threads: unknown[] = Array.isArray(of["thread_ids"]) ? of["thread_ids"] : [];
   const uncoreCache = list(of["uncore_caches"])[0]?.["id"];
   const core = threads.every(Number.isInteger) ? Math.min(...threads.map(Number)) : of["core_id"];

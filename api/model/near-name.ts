@@ -1,4 +1,5 @@
 import type { InputIssue } from "./input-issue.ts";
+import { byText } from "./order.ts";
 
 /**
  * Finds the name that somebody may have meant: the one that is the fewest changed letters away, if those are few; null: none is
@@ -82,13 +83,13 @@ export function nearNames(given: string, names: readonly string[], limit = 3): r
     .filter((name) => Math.abs(name.length - given.length) <= most)
     .map((name) => ({ name, distance: distanceOf(lower, name.toLowerCase(), most) }))
     .filter(({ distance }) => distance <= most)
-    .sort((a, b) => a.distance - b.distance || (a.name < b.name ? -1 : 1))
+    .sort((a, b) => a.distance - b.distance || byText(a.name, b.name))
     .slice(0, limit)
     .map(({ name }) => name);
 }
 
 /** Letters to add, to take away, to change, or to swap with their neighbour; more than `most` are not counted on. */
-function distanceOf(a: string, b: string, most: number): number {
+export function distanceOf(a: string, b: string, most: number): number {
   let from = 0;
   while (from < a.length && from < b.length && a[from] === b[from]) from++;
   let [aEnd, bEnd] = [a.length, b.length];

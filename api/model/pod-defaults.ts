@@ -2,6 +2,7 @@ import { aggregateContainers } from "./aggregate.ts";
 import { max, ZERO } from "./amount.ts";
 import type { ResourceList } from "./fields.ts";
 import { joinPath } from "./input-issue.ts";
+import { byKey } from "./order.ts";
 import { type Container, isPodLevelResource, type Pod, type ResourceRequirements } from "./pod.ts";
 import { quantityOf } from "./quantity.ts";
 
@@ -110,7 +111,7 @@ function lacksRequest(resources: ResourceRequirements | undefined): boolean {
 }
 /** In the order of the schema, so that it is stored as it will come back. */
 const withRequests = ({ limits }: ResourceRequirements, requests: ResourceList): ResourceRequirements => ({
-  requests: Object.fromEntries(Object.entries(requests).sort(([a], [b]) => (a < b ? -1 : 1))),
+  requests: Object.fromEntries(Object.entries(requests).sort(byKey)),
   ...(limits === undefined ? {} : { limits }),
 });
 

@@ -5,6 +5,7 @@ import { absolutePath, count, optional, sortedRecord, text, timestamp, wholeNumb
 import { kubeletConfiguration } from "./kubelet-configuration.ts";
 import { LIMITS } from "./limits.ts";
 import { devicePlugins, devices, machine } from "./machine.ts";
+import { fieldsOf } from "./own.ts";
 import { node } from "./placement.ts";
 import { pod } from "./pod.ts";
 import { dra } from "./resource-claim.ts";
@@ -44,8 +45,6 @@ const podItems = (v: unknown): unknown => (isPodList(v) ? (v.items ?? []) : v);
 export const isPodList = (v: unknown): v is { items: unknown } =>
   typeof v === "object" && v !== null && !Array.isArray(v) && "items" in v;
 
-type Fields = Readonly<Record<string, unknown>>;
-const fieldsOf = (value: unknown): Fields => (typeof value === "object" && value !== null ? (value as Fields) : {});
 /** The field of a list's metadata by which it is one page of several; null: it is whole, or no list. kubernetes 1.36: ListMeta. */
 export function pageField(list: unknown): "continue" | "remainingItemCount" | null {
   const { continue: next, remainingItemCount: left } = fieldsOf(fieldsOf(list)["metadata"]);

@@ -1,5 +1,6 @@
 import type { OutcomeTally, RefusalCount } from "../../db/rows.ts";
 import { PRESSURE_CONDITIONS } from "../model/eviction.ts";
+import { byText } from "../model/order.ts";
 import { AGREEMENT_VERDICTS, OUTCOME_KINDS } from "../model/outcome.ts";
 import { quoted } from "../observe/plain-metrics.ts";
 import { type FleetNode, type Headroom, isOld, ordered, SEVERITIES } from "./fleet.ts";
@@ -144,7 +145,7 @@ function summed(all: readonly (readonly RefusalCount[])[]): readonly RefusalCoun
   for (const { reason, count } of all.flat()) counts.set(reason, (counts.get(reason) ?? 0) + count);
   return [...counts]
     .map(([reason, count]) => ({ reason, count }))
-    .sort((a, b) => b.count - a.count || (a.reason < b.reason ? -1 : 1));
+    .sort((a, b) => b.count - a.count || byText(a.reason, b.reason));
 }
 
 function reasonSamples(refusals: readonly RefusalCount[], labels: Labels): readonly Sample[] {

@@ -2,12 +2,12 @@ import type { OpenApi } from "../http/openapi/contract.ts";
 import type { OpenApiDocument } from "../http/openapi/document.ts";
 import { PROBLEMS } from "../http/problem.ts";
 import { perObject } from "../model/cache.ts";
+import type { Fields } from "../model/own.ts";
 import type { Result } from "../model/result.ts";
 import type { Reply } from "../ports.ts";
-import { breakable, html } from "./html.ts";
+import { breakable, html, titled } from "./html.ts";
 import { all, type Html, page, prose } from "./page.ts";
 
-type Loose = Readonly<Record<string, unknown>>;
 interface Content {
   readonly example?: unknown;
   readonly examples?: Readonly<Record<string, { readonly value: unknown }>>;
@@ -17,7 +17,13 @@ interface Described {
   readonly description?: string;
   readonly operationId: string;
   readonly tags?: readonly string[];
-  readonly parameters?: readonly { in: string; name: string; description: string; required?: boolean; schema: Loose }[];
+  readonly parameters?: readonly {
+    in: string;
+    name: string;
+    description: string;
+    required?: boolean;
+    schema: Fields;
+  }[];
   readonly requestBody?: { readonly content: Readonly<Record<string, Content>> };
   readonly responses: Readonly<Record<string, { description: string }>>;
   readonly "x-scope"?: string;
@@ -90,7 +96,6 @@ function contents(document: OpenApiDocument): Html | Promise<Html> {
     ),
   ])}</nav>`;
 }
-const titled = (words: string): string => `${words.slice(0, 1).toUpperCase()}${words.slice(1)}`;
 
 const operations = (document: OpenApiDocument): Promise<Html> =>
   all(
@@ -115,9 +120,9 @@ function parameters({ operationId, parameters: list = [] }: Described): Html | P
   return html`<dl class="pairs parameters card" aria-label="Parameters of ${operationId}">${all(rows)}</dl>`;
 }
 /** `integer, 1 to 500, else 100`. */
-function typeOf(schema: Loose): string {
+function typeOf(schema: Fields): string {
   const { enum: words, anyOf, minimum, maximum, default: usual, type, format } = schema;
-  if (Array.isArray(anyOf)) return anyOf.map((one) => typeOf(one as Loose)).join(", or ");
+  if (Array.isArray(anyOf)) return anyOf.map((one) => typeOf(one as Fields)).join(", or ");
   const form = Array.isArray(words) ? words.join(", ") : String(format ?? type);
   const range = minimum === undefined && maximum === undefined ? "" : `, ${minimum ?? ""} to ${maximum ?? ""}`;
   return `${form}${range}${usual === undefined ? "" : `, else ${String(usual)}`}`;

@@ -3,7 +3,7 @@ import type { Exchange } from "../http/route.ts";
 import { END_REASONS } from "../model/end-reasons.ts";
 import { ok, type Result } from "../model/result.ts";
 import { PROFILES } from "../profiles/index.ts";
-import { type Problem, problem } from "../service/problem.ts";
+import { historyProblem, type Problem, problem } from "../service/problem.ts";
 import { html, raw } from "./html.ts";
 import { type Html, prose } from "./page.ts";
 import type { GivenText } from "./what-if/posted-documents.ts";
@@ -149,3 +149,16 @@ export const kubeletOptions = (chosen: string, unset: string, versions = KNOWN):
 /** A field for a kubelet's word for why, which offers those that there are. */
 export const reasonField = (reason: string): Html =>
   html`<label>Reason<input type="text" name="reason" value="${reason}" placeholder="OutOfcpu" size="16" list="reasons"></label><datalist id="reasons">${END_REASONS.map((one) => html`<option value="${one}">`)}</datalist>`;
+
+/** Nodes of a fleet that a form offers; any other may be written into its field. */
+const MAX_OFFERED = 500;
+/** The names of nodes that a form offers to its caller. */
+export async function offeredNodes({ ports, caller }: Exchange): Promise<Result<readonly string[], Problem>> {
+  if (caller.node !== null) return ok([caller.node]);
+  const rows = await ports.store.listNodes({ limit: MAX_OFFERED });
+  if (!rows.ok) return historyProblem(rows.error);
+  return ok(rows.value.map(({ name }) => name));
+}
+/** They stand behind the field that has `list="nodes"`. */
+export const nodeChoices = (nodes: readonly string[]): Html | Promise<Html> =>
+  html`<datalist id="nodes">${nodes.map((name) => html`<option value="${name}">`)}</datalist>`;

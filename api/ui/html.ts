@@ -64,5 +64,5 @@ const MAX_UNCUT = 28;
 /** A pod's own part of a name that its owner made, and a bit of its owner's. */
 const KEPT_END = 8;
 
-/** Nodes of a fleet that a form offers; any other may be written into its field. */
-export const MAX_OFFERED = 500;
+/** With a capital letter. */
+export const titled = (words: string): string => `${words.slice(0, 1).toUpperCase()}${words.slice(1)}`;

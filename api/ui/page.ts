@@ -3,7 +3,7 @@ import { SIGNED_IN } from "../http/respond.ts";
 import { ok, type Result } from "../model/result.ts";
 import type { AssetName, Reply } from "../ports.ts";
 import type { Problem } from "../service/problem.ts";
-import { type Html, html, raw } from "./html.ts";
+import { type Html, html, raw, titled } from "./html.ts";
 
 export type { Html };
 
@@ -98,7 +98,7 @@ const BY_HAND: Readonly<Record<string, string>> = {
 export function problemPage(problem: Problem, requestId: string, path = "/"): Promise<Result<Reply, never>> {
   const title = titleOf(problem);
   return page(
-    `${title.slice(0, 1).toUpperCase()}${title.slice(1)}`,
+    titled(title),
     html`<p>${prose(problem.detail)}</p>
 ${near(problem)}${issues(problem)}${otherQueries(problem, path)}${problem.code === "unauthorized" ? signInForm(path) : ""}
 <p class="soft">${prose(BY_HAND[problem.code] ?? adviceOf(problem))}</p>

@@ -1,6 +1,7 @@
 import { and, asc, eq, gte, type SQL, sql } from "drizzle-orm";
 import { isKind, type Kind } from "../../api/model/decision.ts";
 import { HOUR_MS } from "../../api/model/duration.ts";
+import { byText } from "../../api/model/order.ts";
 import { OUTCOME_KINDS, OUTCOME_TRAITS, type OutcomeKind } from "../../api/model/outcome.ts";
 import { ok } from "../../api/model/result.ts";
 import type { Counted, FleetRow, KubeletCounts, LatestRow, RefusalCount, Tally } from "../rows.ts";
@@ -31,7 +32,7 @@ async function refused(
     FROM refusals WHERE hour_ms >= ${hourOf(sinceMs)} ${only(node)} GROUP BY node, reason`);
   const byNode = new Map<string, RefusalCount[]>();
   for (const { node: name, ...one } of rows) byNode.set(name, [...(byNode.get(name) ?? []), one]);
-  for (const counts of byNode.values()) counts.sort((a, b) => b.count - a.count || (a.reason < b.reason ? -1 : 1));
+  for (const counts of byNode.values()) counts.sort((a, b) => b.count - a.count || byText(a.reason, b.reason));
   return byNode;
 }
 

@@ -14,10 +14,10 @@ import { DECISION_IS_NEW } from "./record.ts";
 import { insertResult } from "./results.ts";
 import { decisions, outcomes, removals, snapshots, texts, tokens } from "./schema.ts";
 import { either, insertSnapshot, nodeSeen } from "./snapshots.ts";
-import { placeSlices, TEXTS_ARE_STORED } from "./texts.ts";
+import { placeSlices, TEXTS_ARE_STORED, TOUCH } from "./texts.ts";
+import { REVOKE } from "./tokens.ts";
 
 const insertText = insertInto(texts);
-const USE_TEXT = "UPDATE texts SET used_at_ms = ? WHERE id = ? AND used_at_ms < ?";
 const insertDecision = insertInto(decisions, `${DECISION_IS_NEW} AND ${TEXTS_ARE_STORED}`);
 const insertRemoval = insertInto(removals);
 const insertToken = insertInto(tokens);
@@ -59,7 +59,6 @@ ON CONFLICT (node, kind) DO UPDATE SET decision_id = excluded.decision_id, verdi
   ${either("decided_at_ms", ">", "latest")}, policy_version = excluded.policy_version, reason = excluded.reason, summary = excluded.summary
 WHERE excluded.decided_at_ms > latest.decided_at_ms OR (excluded.decision_id = latest.decision_id AND latest.summary IS NULL)`;
 const FIRST_SEEN = `UPDATE nodes SET first_seen_ms = ? WHERE name = ? AND first_seen_ms > ?`;
-const REVOKED = "UPDATE tokens SET revoked_at_ms = ? WHERE id = ? AND revoked_at_ms IS NULL";
 const DELETED = "UPDATE nodes SET deleted_ms = ? WHERE name = ? AND last_seen_ms <= ?";
 
 type Statements = Promise<Result<readonly Statement[], StoreFailure>>;
@@ -102,7 +101,7 @@ class Placing {
         return ok(hourStatements(row));
       case "token":
         // a token that was revoked there is revoked here as well, once its row is known
-        return ok([insertToken(row), { sql: REVOKED, params: [row.revokedAtMs, row.id] }]);
+        return ok([insertToken(row), { sql: REVOKE, params: [row.revokedAtMs, row.id] }]);
     }
   }
 
@@ -111,7 +110,7 @@ class Placing {
     const what = `text \`${row.id}\``;
     if ((await digest(row.text)).slice(0, 32) !== row.id)
       return failure("corrupt", `${what} is not what its id says: the file was changed on its way; copy it again`);
-    if (this.isKnown(row)) return ok([{ sql: USE_TEXT, params: [this.#nowMs, row.id, this.#nowMs] }]);
+    if (this.isKnown(row)) return ok([{ sql: TOUCH, params: [this.#nowMs, row.id, this.#nowMs] }]);
     const body = await encodeBody(what, row.text, packing);
     return body.ok ? ok([insertText({ id: row.id, usedAtMs: this.#nowMs, ...body.value })]) : body;
   }

@@ -48,7 +48,7 @@ const KNOWN_IDS = 32 * 1024;
 export const USE_MS = 30 * 60 * 1000;
 
 const insert = insertInto(texts);
-const TOUCH = "UPDATE texts SET used_at_ms = ? WHERE id = ? AND used_at_ms < ?";
+export const TOUCH = "UPDATE texts SET used_at_ms = ? WHERE id = ? AND used_at_ms < ?";
 
 interface Known {
   readonly text: string;

@@ -14,7 +14,7 @@ export function tokenSql(token: TokenRow): string {
   );
   return text.replace(/\?/g, () => values.shift() ?? "NULL");
 }
-const REVOKE = "UPDATE tokens SET revoked_at_ms = ? WHERE id = ? AND revoked_at_ms IS NULL";
+export const REVOKE = "UPDATE tokens SET revoked_at_ms = ? WHERE id = ? AND revoked_at_ms IS NULL";
 /** In one statement, so that no token which is made meanwhile is passed over. */
 const FORGET = "DELETE FROM tokens WHERE NOT EXISTS (SELECT 1 FROM tokens WHERE revoked_at_ms IS NULL)";
 

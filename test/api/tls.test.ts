@@ -9,8 +9,9 @@ import { ok } from "../../api/model/result.ts";
 import { listen } from "../../api/server/listen.ts";
 import { keepRenewed, readKeyPair } from "../../api/server/tls.ts";
 import { startApi } from "../../api/server.ts";
-import { noPrograms, selfSigned } from "../actuator/probes/certificate.ts";
 import { run } from "../cli/run.ts";
+import { selfSigned } from "../kit/certificates.ts";
+import { noPrograms } from "../kit/programs.ts";
 import { appOver, dataDirectory, keptLog, raw, serving } from "./serving.ts";
 
 const skip = noPrograms("the API over TLS", "openssl") !== undefined;
@@ -24,7 +25,7 @@ function filesIn(dir: string) {
   return { files, write };
 }
 /** The status of a GET by a client that trusts `ca` alone. */
-const get = async (port: number, path: string, ca: Buffer): Promise<number | undefined> => {
+const get = async (port: number, path: string, ca: string): Promise<number | undefined> => {
   const sent = request({ host: "127.0.0.1", port, path, ca, servername: "nobody.invalid", agent: false }).end();
   const [response] = await once(sent, "response");
   response.resume();

@@ -1,10 +1,11 @@
-import type { LintFinding, Members } from "../../api/decide/lint/finding.ts";
+import type { LintFinding } from "../../api/decide/lint/finding.ts";
 import { lintConfiguration } from "../../api/decide/lint/lint.ts";
 import { decodeSnapshot } from "../../api/model/decode.ts";
+import type { Fields } from "../../api/model/own.ts";
 import { type Suite, suite } from "./suite.ts";
 
 interface Asked {
-  readonly configuration: Members;
+  readonly configuration: Fields;
   /** The names of its feature gates in the order in which the kubelet comes to them, which Go leaves to chance. */
   readonly gates: readonly string[];
 }
@@ -62,9 +63,9 @@ const orders = (names: readonly string[]): readonly (readonly string[])[] =>
 
 export const CONFIGURATION_SUITES: Readonly<Record<string, Suite>> = {
   "config-validation": suite({
-    read: (configuration: Members): Asked => ({
+    read: (configuration: Fields): Asked => ({
       configuration,
-      gates: Object.keys((configuration["featureGates"] ?? {}) as Members),
+      gates: Object.keys((configuration["featureGates"] ?? {}) as Fields),
     }),
     decide,
     show,

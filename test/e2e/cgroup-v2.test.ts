@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, describe, expect, type TestContext, test } from "vitest";
+import { skip } from "../kit/programs.ts";
 import { prepareGuest } from "./vm/build.ts";
 import { bundle } from "./vm/bundle.ts";
 import { type GuestResult, runInGuest } from "./vm/run.ts";
@@ -9,13 +10,6 @@ import { type GuestResult, runInGuest } from "./vm/run.ts";
 const BUILD_TIMEOUT_MS = 240_000;
 const GUEST_TIMEOUT_MS = 1_200_000;
 const TEST_TIMEOUT_MS = GUEST_TIMEOUT_MS + 10_000;
-
-/** A test that cannot run here is skipped with its reason printed; in CI it fails, so that nothing is skipped unseen. */
-function skip(context: TestContext, reason: string): never {
-  if (process.env["CI"] === "true") throw new Error(`CI must run this test: ${reason}`);
-  console.warn(`skipped \`${context.task.name}\`: ${reason}`);
-  return context.skip(reason);
-}
 
 async function runJob(context: TestContext, file: string): Promise<GuestResult> {
   const guest = await prepareGuest();

@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { beforeAll, expect, type TestContext, test } from "vitest";
+import { beforeAll, expect, test } from "vitest";
+import { skip } from "../kit/programs.ts";
 import { containerPrograms } from "./containerd/programs.ts";
 import { prepareGuest } from "./vm/build.ts";
 import { bundle } from "./vm/bundle.ts";
@@ -10,13 +11,6 @@ import { runInGuest } from "./vm/run.ts";
 const BUILD_TIMEOUT_MS = 240_000;
 const GUEST_TIMEOUT_MS = 1_200_000;
 const PROTO = join(import.meta.dirname, "../../actuator/containerd");
-
-/** A test that cannot run here is skipped with its reason printed; in CI it fails, so that nothing is skipped unseen. */
-function skip(context: TestContext, reason: string): never {
-  if (process.env["CI"] === "true") throw new Error(`CI must run this test: ${reason}`);
-  console.warn(`skipped \`${context.task.name}\`: ${reason}`);
-  return context.skip(reason);
-}
 
 beforeAll(async () => {
   await prepareGuest();

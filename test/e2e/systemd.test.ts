@@ -1,4 +1,5 @@
-import { beforeAll, expect, type TestContext, test } from "vitest";
+import { beforeAll, expect, test } from "vitest";
+import { skip } from "../kit/programs.ts";
 import { containerPrograms } from "./containerd/programs.ts";
 import { prepareGuest } from "./vm/build.ts";
 import { runInGuest } from "./vm/run.ts";
@@ -7,13 +8,6 @@ import { systemdFiles } from "./vm/systemd-files.ts";
 /** Generous: the guest is emulated, and other work may share the processors. An idle machine needs a sixth of it. */
 const BUILD_TIMEOUT_MS = 240_000;
 const GUEST_TIMEOUT_MS = 1_200_000;
-
-/** A test that cannot run here is skipped with its reason printed; in CI it fails, so that nothing is skipped unseen. */
-function skip(context: TestContext, reason: string): never {
-  if (process.env["CI"] === "true") throw new Error(`CI must run this test: ${reason}`);
-  console.warn(`skipped \`${context.task.name}\`: ${reason}`);
-  return context.skip(reason);
-}
 
 beforeAll(async () => {
   await prepareGuest("systemd");

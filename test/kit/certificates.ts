@@ -32,6 +32,14 @@ export function authority(name: string): Authority {
   return { ...own, issue };
 }
 
+/** Signed by itself, with a key of so many bits, of a name that nobody has. */
+export const selfSigned = (bits: number): KeyPair =>
+  inFolder((folder) => {
+    const key = ["-nodes", "-newkey", `rsa:${bits}`, "-keyout", "key.pem"];
+    openssl(folder, ["req", "-x509", ...key, "-days", "1", "-subj", "/CN=nobody.invalid", "-out", "cert.pem"]);
+    return read(folder);
+  });
+
 const NEW_KEY = ["-nodes", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-keyout", "key.pem"];
 const openssl = (cwd: string, args: readonly string[]): void => {
   execFileSync("openssl", args, { cwd, stdio: ["ignore", "ignore", "pipe"] });

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { Difference } from "../../api/service/difference.ts";
 import type { Replayed } from "../../api/service/replay/replay-one.ts";
-import { changedOf } from "../../api/service/replay/tally.ts";
+import { changedDecisionOf } from "../../api/service/replay/tally.ts";
 import { decisionRow, T0 } from "../contract/store-rows.ts";
 
 const versions = { recordedUnder: "1.36", replayedUnder: "1.37" };
@@ -26,7 +26,7 @@ test("the first five of many differences and of many pods are listed, and what i
     { path: "b", recorded: { deep: long } },
     ...Array.from({ length: 20 }, (_, i) => ({ path: `c${i}`, recorded: i, replayed: "x".repeat(254) })),
   ];
-  const listed = changedOf(decisionRow({ id: "one", verdict: "decided" }), differing(differences));
+  const listed = changedDecisionOf(decisionRow({ id: "one", verdict: "decided" }), differing(differences));
   expect(listed).toMatchObject({ id: "one", decidedAt: new Date(T0).toISOString(), differenceCount: 22 });
   expect(listed).toMatchObject({ recordedVerdict: "decided", verdict: "refused", problem: null });
   expect(listed).toMatchObject({ ...versions, pods: PODS.slice(0, 5), podCount: 7 });
@@ -39,8 +39,8 @@ test("the first five of many differences and of many pods are listed, and what i
 
 test("a refusal is listed with its reason; what is the same or gone is not", () => {
   const problem = { code: "invalid_configuration", detail: "no", needs: ["x"] } as const;
-  const listed = changedOf(decisionRow(), { ...lost, state: "refused", problem });
+  const listed = changedDecisionOf(decisionRow(), { ...lost, state: "refused", problem });
   expect(listed).toMatchObject({ verdict: null, differences: [], problem: { code: problem.code, detail: "no" } });
-  expect(changedOf(decisionRow(), { ...lost, state: "gone", problem })).toBeNull();
-  expect(changedOf(decisionRow(), { ...differing([]), state: "same" } as Replayed)).toBeNull();
+  expect(changedDecisionOf(decisionRow(), { ...lost, state: "gone", problem })).toBeNull();
+  expect(changedDecisionOf(decisionRow(), { ...differing([]), state: "same" } as Replayed)).toBeNull();
 });

@@ -1,4 +1,5 @@
 import type { SandboxValues } from "../../../api/decide/cgroups/container-config.ts";
+import { pageSizeUnit } from "../../../api/decide/hugepages.ts";
 import type { CgroupValues } from "../../../api/model/cgroups.ts";
 import type { DeviceOptions } from "../../../api/model/managers.ts";
 import { err, map, ok, type Result } from "../../../api/model/result.ts";
@@ -20,7 +21,6 @@ import { containerAnnotations, containerLabels, kernelHostName, logPathOf, sandb
 type Writable<T> = { -readonly [K in keyof T]: T[K] };
 type Pages = NonNullable<LinuxContainerResources["hugepageLimits"]>;
 
-const UNITS = ["B", "KB", "MB", "GB", "TB", "PB"];
 /** The kubelet's value for "no limit": 1 << 62. */
 const NO_PAGES = 2 ** 62;
 
@@ -64,20 +64,9 @@ function unifiedOf(v: CgroupValues): Readonly<Record<string, string>> {
 
 const pagesOf = (limits: Readonly<Record<string, Bytes>>): Pages =>
   Object.entries(limits).map(([size, bytes]) => ({
-    pageSize: pageSizeText(Number(size)),
+    pageSize: pageSizeUnit(Number(size)),
     limit: bytes === NO_PAGE_LIMIT ? NO_PAGES : bytes,
   }));
-
-/** 2097152 -> `2MB`, as the kernel names its files. kubernetes 1.36: HugePageUnitSizeFromByteSize. */
-function pageSizeText(bytes: number): string {
-  let size = bytes;
-  let unit = 0;
-  while (size % 1024 === 0 && unit < UNITS.length - 1) {
-    size /= 1024;
-    unit++;
-  }
-  return `${size}${UNITS[unit]}`;
-}
 
 const MAX_ID = 2_147_483_647;
 

@@ -1,4 +1,5 @@
 import type { ProbeHandler, ProbeHttpGet, ProbePort, ProbeSpec } from "../../../api/model/probe.ts";
+import { PROBE_HANDLERS } from "../../../api/model/probes-decision.ts";
 import type { At } from "./at.ts";
 import { headerName, portName } from "./names.ts";
 import { checkFields } from "./rule.ts";
@@ -64,10 +65,9 @@ function graceOf(at: At): number | null {
   return seconds;
 }
 
-const KINDS = ["exec", "httpGet", "tcpSocket", "grpc"] as const;
 /** kubernetes 1.36: validateHandler. */
 function handlerOf(at: At): ProbeHandler | null {
-  const [kind, ...others] = KINDS.filter((name) => !at.field(name).isAbsent);
+  const [kind, ...others] = PROBE_HANDLERS.filter((name) => !at.field(name).isAbsent);
   if (kind === undefined) {
     at.required("must specify a handler type");
     return null;

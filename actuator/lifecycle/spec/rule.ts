@@ -1,3 +1,4 @@
+import { distanceOf } from "../../../api/model/near-name.ts";
 import type { At, Served } from "./at.ts";
 
 const LONGEST = 64;
@@ -10,33 +11,13 @@ export function nearName(name: string, known: readonly string[]): string | undef
   let fewest = most + 1;
   for (const candidate of known) {
     if (Math.abs(candidate.length - name.length) >= fewest) continue;
-    const changes = distance(name.toLowerCase(), candidate.toLowerCase());
+    const changes = distanceOf(name.toLowerCase(), candidate.toLowerCase(), fewest - 1);
     if (changes < fewest) {
       best = candidate;
       fewest = changes;
     }
   }
   return best;
-}
-
-/** The number of letters that are put in, left out, changed, or swapped with their neighbour. */
-function distance(a: string, b: string): number {
-  let before: number[] = [];
-  let last = Array.from({ length: b.length + 1 }, (_, j) => j);
-  for (let i = 1; i <= a.length; i++) {
-    const row = [i];
-    for (let j = 1; j <= b.length; j++) {
-      const change = (last[j - 1] as number) + (a[i - 1] === b[j - 1] ? 0 : 1);
-      let least = Math.min(change, (last[j] as number) + 1, (row[j - 1] as number) + 1);
-      if (i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1]) {
-        least = Math.min(least, (before[j - 2] as number) + 1);
-      }
-      row.push(least);
-    }
-    before = last;
-    last = row;
-  }
-  return last[b.length] as number;
 }
 
 /** The treatment of a field of v1: it is supported, it needs nothing here, or the pod is refused because of it. */

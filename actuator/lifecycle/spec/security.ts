@@ -1,16 +1,16 @@
+import { APP_ARMOR_ANNOTATION } from "../../../api/model/placement.ts";
 import type { ContainerSecurity, PodSecurity, PodSpec, Profile, TextMap } from "../pod.ts";
 import type { At } from "./at.ts";
 import { checkDescending } from "./names.ts";
 import { checkFields, type FieldRules, nearName } from "./rule.ts";
 import { RULES } from "./rules.ts";
 
-const ANNOTATION_PREFIX = "container.apparmor.security.beta.kubernetes.io/";
 const LOCALHOST = "localhost/";
 
 /** A container's profile as older manifests say it; null: they say nothing. kubelet 1.36: getProfileFromPodAnnotations. */
 export function annotatedProfile(annotations: TextMap, container: string): Profile | null {
-  const text = Object.hasOwn(annotations, ANNOTATION_PREFIX + container)
-    ? annotations[ANNOTATION_PREFIX + container]
+  const text = Object.hasOwn(annotations, APP_ARMOR_ANNOTATION + container)
+    ? annotations[APP_ARMOR_ANNOTATION + container]
     : undefined;
   if (text === "runtime/default") return { type: "RuntimeDefault" };
   if (text === "unconfined") return { type: "Unconfined" };
@@ -21,9 +21,9 @@ export function annotatedProfile(annotations: TextMap, container: string): Profi
 /** Annotations that name no container, or no profile: each is told at its place. */
 export function checkAppArmor(annotations: At, containers: ReadonlySet<string>): void {
   for (const key of annotations.keys) {
-    if (!key.startsWith(ANNOTATION_PREFIX)) continue;
+    if (!key.startsWith(APP_ARMOR_ANNOTATION)) continue;
     const at = annotations.field(key);
-    if (!containers.has(key.slice(ANNOTATION_PREFIX.length))) at.invalid("container not found");
+    if (!containers.has(key.slice(APP_ARMOR_ANNOTATION.length))) at.invalid("container not found");
     else if (!/^(?:runtime\/default|unconfined|localhost\/.+)$/.test(at.text()))
       at.invalid("invalid AppArmor profile name");
   }

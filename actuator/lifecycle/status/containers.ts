@@ -1,3 +1,4 @@
+import { byText } from "../../../api/model/order.ts";
 import type { RuntimeContainer, RuntimePod } from "../../containerd/port.ts";
 import type { PodProbeResults } from "../actions.ts";
 import { hasRegularContainer, latestOf, shouldStart } from "../instances.ts";
@@ -134,7 +135,7 @@ export function containerStatuses(
       withStart(input, container, isInit, seenStatus(input, container, old)),
     );
   });
-  return isInit ? statuses : statuses.sort((a, b) => (a.name < b.name ? -1 : 1));
+  return isInit ? statuses : statuses.sort((a, b) => byText(a.name, b.name));
 }
 
 /** As the runtime tells it; where it holds no instance, as it was told before, or as one that waits for its first start. */

@@ -1,4 +1,5 @@
 import { namespacedName } from "../../../api/model/forms.ts";
+import { byText } from "../../../api/model/order.ts";
 import type { AdmissionDecision, Victim } from "../../../api/model/preemption.ts";
 import { err, ok, type Result } from "../../../api/model/result.ts";
 import type { DecisionAnswer, DecisionClient, Problem } from "../../core/ports.ts";
@@ -27,7 +28,7 @@ export function inAdmissionOrder(pods: readonly KnownPod[]): readonly KnownPod[]
       priority(b) - priority(a) ||
       a.record.seenAtMs - b.record.seenAtMs ||
       createdAtMs(a) - createdAtMs(b) ||
-      compare(a.record.file ?? "", b.record.file ?? ""),
+      byText(a.record.file ?? "", b.record.file ?? ""),
   );
 }
 /** A manifest does not say. */
@@ -36,7 +37,6 @@ function createdAtMs({ pod }: KnownPod): number {
   const atMs = typeof creationTimestamp === "string" ? Date.parse(creationTimestamp) : 0;
   return Number.isNaN(atMs) ? 0 : atMs;
 }
-const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
 
 /** Another pod of its name that still holds what it needs: the former version of a manifest. Null: there is none. */
 export const formerVersionOf = ({ uid, pod }: KnownPod, living: readonly KnownPod[]): KnownPod | null =>

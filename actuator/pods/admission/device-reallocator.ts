@@ -1,5 +1,6 @@
 import type { PreferredAllocationRequest } from "../../../api/decide/devices/preferred.ts";
 import type { DevicesDecision } from "../../../api/model/managers.ts";
+import type { Fields } from "../../../api/model/own.ts";
 import { isExtendedResource } from "../../../api/model/resource-name.ts";
 import type { Result } from "../../../api/model/result.ts";
 import type { DecisionClient, Problem } from "../../core/ports.ts";
@@ -111,8 +112,6 @@ export class DeviceReallocator {
   }
 }
 const keyOf = ({ podUid, message }: VanishedDevices): string => `${podUid} ${message}`;
-
-type Fields = Readonly<Record<string, unknown>>;
 
 /** A v1.Pod that wants devices for these containers only: what the others hold, or held once, is not given again. */
 function withDevicesOf(pod: Fields, names: ReadonlySet<string>): Fields {

@@ -1,5 +1,5 @@
 import type { AllocatableDecision, QuantityList } from "../../../api/model/allocatable.ts";
-import type { ConditionState } from "../../../api/model/eviction.ts";
+import { type ConditionState, PRESSURE_CONDITIONS } from "../../../api/model/eviction.ts";
 import type { Managed } from "../../../api/model/managers.ts";
 import { err, ok, type Result } from "../../../api/model/result.ts";
 import type { Profile } from "../../../api/profiles/profile.ts";
@@ -30,7 +30,6 @@ interface NodeParts {
   /** Amounts of devices, by resource: newer than `allocatable`. */
   readonly amounts?: ReadonlyMap<string, ResourceAmount>;
 }
-const PRESSURES = ["MemoryPressure", "DiskPressure", "PIDPressure"] as const;
 
 /** The node as a decision about its pods sees it: with the conditions that its last eviction pass found. */
 export function nodeSnapshot(parts: NodeParts): Readonly<Record<string, unknown>> {
@@ -49,7 +48,7 @@ export function nodeSnapshot(parts: NodeParts): Readonly<Record<string, unknown>
   });
   const node = snapshot["node"] as { readonly status?: object } | undefined;
   const held = new Set<string>(conditions.map(({ type }) => type));
-  const pressures = PRESSURES.map((type) => ({ type, status: held.has(type) ? "True" : "False" }));
+  const pressures = PRESSURE_CONDITIONS.map((type) => ({ type, status: held.has(type) ? "True" : "False" }));
   const given = [...(parts.amounts ?? [])].map(([resource, amount]) => [resource, String(amount.allocatable)]);
   const allocatable =
     parts.allocatable === null ? {} : { allocatable: { ...parts.allocatable, ...Object.fromEntries(given) } };

@@ -1,6 +1,7 @@
 import {
   type DeviceCheckpoint,
   type DevicesPerNuma,
+  idsOf,
   type PodDevicesEntry,
   writeCheckpoint,
 } from "../../../api/decide/devices/checkpoint.ts";
@@ -130,10 +131,6 @@ export type Named = Pick<PodDevicesEntry, "podUid" | "containerName" | "resource
 export const keyOf = ({ podUid, containerName, resourceName }: Named): string =>
   JSON.stringify([podUid, containerName, resourceName]);
 
-/** Ids of an entry, each once: a device of two NUMA nodes stands below both. */
-export const idsOf = ({ deviceIds }: PodDevicesEntry): readonly string[] => [
-  ...new Set([...(deviceIds?.values() ?? [])].flatMap((ids) => ids ?? [])),
-];
 export const isSameDevices = (a: PodDevicesEntry, b: PodDevicesEntry): boolean =>
   idsOf(a).toSorted().join("\0") === idsOf(b).toSorted().join("\0");
 

@@ -1,11 +1,11 @@
-import type { DeviceCheckpoint, PodDevicesEntry } from "../../../api/decide/devices/checkpoint.ts";
+import { type DeviceCheckpoint, idsOf, type PodDevicesEntry } from "../../../api/decide/devices/checkpoint.ts";
 import type { PluginFault } from "../../deviceplugin/fault.ts";
 import type { DevicePluginHost } from "../../deviceplugin/host.ts";
 import type { HealthFlip, PluginState } from "../../deviceplugin/plugins.ts";
 import type { RunnablePod } from "../../lifecycle/pod.ts";
 import type { Counters } from "../../status/counters.ts";
 import type { PodClock } from "../ports.ts";
-import { changesBetween, idsOf, withEntriesOf, withoutPending } from "./checkpoint-entries.ts";
+import { changesBetween, withEntriesOf, withoutPending } from "./checkpoint-entries.ts";
 import type { DeviceAssignments } from "./device-assignments.ts";
 import { type DeviceEvent, type DeviceHistory, MAX_NAMED } from "./history.ts";
 import type { DeviceFault } from "./port.ts";

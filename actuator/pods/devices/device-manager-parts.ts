@@ -1,4 +1,4 @@
-import type { PodDevicesEntry } from "../../../api/decide/devices/checkpoint.ts";
+import { idsOf, type PodDevicesEntry } from "../../../api/decide/devices/checkpoint.ts";
 import type { AnsweredRequest, PreferredAllocationRequest } from "../../../api/decide/devices/preferred.ts";
 import type { DevicePlugin } from "../../../api/model/machine.ts";
 import type { DeviceConflict } from "../../../api/model/managers.ts";
@@ -8,7 +8,7 @@ import type { DevicePluginHost } from "../../deviceplugin/host.ts";
 import type { RunnablePod } from "../../lifecycle/pod.ts";
 import type { Counters } from "../../status/counters.ts";
 import type { PodClock } from "../ports.ts";
-import { entryOf, idsOf, withResponse } from "./checkpoint-entries.ts";
+import { entryOf, withResponse } from "./checkpoint-entries.ts";
 import { CheckpointMaintenance } from "./checkpoint-maintenance.ts";
 import type { DeviceAssignments } from "./device-assignments.ts";
 import { DeviceEventRecorder } from "./device-event-recorder.ts";

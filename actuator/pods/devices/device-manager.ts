@@ -4,7 +4,7 @@ import {
   type ResourceResponse,
   readAllocateResponse,
 } from "../../../api/decide/devices/allocate-response.ts";
-import type { PodDevicesEntry } from "../../../api/decide/devices/checkpoint.ts";
+import { idsOf, type PodDevicesEntry } from "../../../api/decide/devices/checkpoint.ts";
 import type { PreferredAllocationRequest } from "../../../api/decide/devices/preferred.ts";
 import type { DeviceConflict, DeviceOptions } from "../../../api/model/managers.ts";
 import { err, ok, type Result } from "../../../api/model/result.ts";
@@ -18,7 +18,7 @@ import type { PluginHandler } from "../../deviceplugin/watcher.ts";
 import type { PodContainer, RunnablePod } from "../../lifecycle/pod.ts";
 import type { ContainerHealth } from "../../lifecycle/status/status.ts";
 import { noCounters } from "../../status/counters.ts";
-import { DEVICES_ANNOTATION, devicesAnnotation, entriesOf, idsOf, withRegistered } from "./checkpoint-entries.ts";
+import { DEVICES_ANNOTATION, devicesAnnotation, entriesOf, withRegistered } from "./checkpoint-entries.ts";
 import { DeviceAssignments } from "./device-assignments.ts";
 import {
   type DeviceManagerParts,

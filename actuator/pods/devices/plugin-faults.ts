@@ -1,10 +1,11 @@
-import type { DeviceCheckpoint, PodDevicesEntry } from "../../../api/decide/devices/checkpoint.ts";
+import { type DeviceCheckpoint, idsOf, type PodDevicesEntry } from "../../../api/decide/devices/checkpoint.ts";
 import { sharedDevices } from "../../../api/decide/devices/inventory.ts";
 import { naturalOrder } from "../../../api/decide/devices/natural-order.ts";
 import type { ClaimHealth } from "../../../api/decide/dra/health.ts";
 import { perObject } from "../../../api/model/cache.ts";
 import type { Device } from "../../../api/model/machine.ts";
 import type { DeviceConflict } from "../../../api/model/managers.ts";
+import { byText } from "../../../api/model/order.ts";
 import type { Problem } from "../../core/ports.ts";
 import { faultText, type PluginFault } from "../../deviceplugin/fault.ts";
 import type { DevicePluginHost } from "../../deviceplugin/host.ts";
@@ -13,7 +14,7 @@ import type { PluginState } from "../../deviceplugin/plugins.ts";
 import type { RunnablePod } from "../../lifecycle/pod.ts";
 import type { ContainerHealth } from "../../lifecycle/status/status.ts";
 import type { PodClock } from "../ports.ts";
-import { entriesOf, idsOf } from "./checkpoint-entries.ts";
+import { entriesOf } from "./checkpoint-entries.ts";
 import type { DeviceAssignments } from "./device-assignments.ts";
 
 /** Faults of the allocations. `leaks`: uids of pods that were gone when the daemon started. */
@@ -154,7 +155,7 @@ export function pluginHealth(
 ): ContainerHealth | undefined {
   if (entries.length === 0) return undefined;
   const told: Record<string, ClaimHealth[]> = {};
-  for (const entry of entries.toSorted((a, b) => (a.resourceName < b.resourceName ? -1 : 1))) {
+  for (const entry of entries.toSorted((a, b) => byText(a.resourceName, b.resourceName))) {
     const state = states.find(({ resource }) => resource === entry.resourceName);
     // the list of a stopped plugin that made room for others is as one whose devices are all unhealthy
     const isHealthy = (id: string): boolean =>

@@ -1,10 +1,10 @@
-import type { DeviceCheckpoint, PodDevicesEntry } from "../../../api/decide/devices/checkpoint.ts";
+import { type DeviceCheckpoint, idsOf, type PodDevicesEntry } from "../../../api/decide/devices/checkpoint.ts";
 import { perObject } from "../../../api/model/cache.ts";
 import type { Device } from "../../../api/model/machine.ts";
 import type { RuntimePod } from "../../containerd/port.ts";
 import type { PluginState } from "../../deviceplugin/plugins.ts";
 import type { RunnablePod } from "../../lifecycle/pod.ts";
-import { entryOf, idsOf, isSameDevices, keyOf, readDevicesAnnotation } from "./checkpoint-entries.ts";
+import { entryOf, isSameDevices, keyOf, readDevicesAnnotation } from "./checkpoint-entries.ts";
 import { deviceRequirements } from "./device-requirements.ts";
 import { MAX_NAMED } from "./history.ts";
 

@@ -1,4 +1,5 @@
 import { readdir } from "node:fs/promises";
+import { byText } from "../../../api/model/order.ts";
 
 /** A log that a container's log was rotated into. */
 export interface RotatedLog {
@@ -35,7 +36,7 @@ export async function rotatedLogs(directory: string, log: string): Promise<Rotat
   const compressed = new Set(found.filter(({ isCompressed }) => isCompressed).map(({ stamp }) => stamp));
   const inUse = found.filter(({ stamp, isCompressed }) => isCompressed || !compressed.has(stamp));
   unused.push(...found.filter((one) => !inUse.includes(one)).map(({ name }) => name));
-  return { inUse: inUse.sort((a, b) => (a.stamp < b.stamp ? -1 : 1)), unused };
+  return { inUse: inUse.sort((a, b) => byText(a.stamp, b.stamp)), unused };
 }
 const suffixOf = (name: string, log: string): RegExpExecArray | null =>
   name.startsWith(`${log}.`) ? SUFFIX.exec(name.slice(log.length + 1)) : null;

@@ -5,6 +5,7 @@ import { pipeline } from "node:stream/promises";
 import { setTimeout as sleep } from "node:timers/promises";
 import { createGzip } from "node:zlib";
 import { configurationPath } from "../../../api/model/kubelet-configuration.ts";
+import type { Fields } from "../../../api/model/own.ts";
 import { err, ok, type Result } from "../../../api/model/result.ts";
 import { effectiveDocument } from "../../../api/profiles/effective.ts";
 import { bytesIn, type Defaults, millisIn, type Profile } from "../../../api/profiles/profile.ts";
@@ -30,15 +31,13 @@ interface LogPolicy {
 /** `at 10485760 bytes, 5 files each,` */
 const policyText = ({ maxSize, maxFiles }: LogPolicy): string => `at ${maxSize} bytes, ${maxFiles} files each,`;
 
-type Members = Readonly<Record<string, unknown>>;
-
 /**
  * The log settings of a KubeletConfiguration (as in a file or /configz). Error: why a kubelet would not start with it, in its
  * words. kubelet 1.36: ValidateKubeletConfiguration, NewContainerLogManager.
  */
 async function logPolicyOf(configuration: unknown, profile: Profile): Promise<Result<LogPolicy, string>> {
   const isWrapped = configurationPath(configuration).length > 0;
-  const given = ((isWrapped ? (configuration as Members)["kubeletconfig"] : configuration) ?? {}) as Members;
+  const given = ((isWrapped ? (configuration as Fields)["kubeletconfig"] : configuration) ?? {}) as Fields;
   const own = Object.fromEntries(
     Object.entries(given).filter(([name, set]) => name.startsWith("containerLog") && set !== null),
   );

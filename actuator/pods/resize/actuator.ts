@@ -1,6 +1,7 @@
 import { podMemoryLimit } from "../../../api/decide/cgroups/pod-config.ts";
 import { memoryInUse } from "../../../api/decide/resize/actuation.ts";
 import { value, ZERO } from "../../../api/model/amount.ts";
+import type { Fields } from "../../../api/model/own.ts";
 import { containersOf, type Pod } from "../../../api/model/pod.ts";
 import type { Profile } from "../../../api/profiles/profile.ts";
 import type { Hierarchy } from "../../cgroupfs/hierarchy.ts";
@@ -71,7 +72,6 @@ function numberIn(hierarchy: Hierarchy, path: string, file: string): bigint | nu
   return /^\d+$/.test(trimmed) ? BigInt(trimmed) : null;
 }
 
-type Form = Readonly<Record<string, unknown>>;
 interface Parts {
   readonly set: PodSet;
   readonly passes: CgroupPasses;
@@ -88,7 +88,7 @@ export class ResizeActuator {
   readonly #hierarchy: Hierarchy;
   readonly #parts: Parts;
   readonly #profile: Profile;
-  readonly #formers = new WeakMap<object, Form>();
+  readonly #formers = new WeakMap<object, Fields>();
   /** Pods that keep their former form for now: why, or "" while containers of them are being stopped. */
   #held: ReadonlyMap<string, string> = new Map();
 
@@ -106,7 +106,7 @@ export class ResizeActuator {
   }
 
   /** A pod as its cgroups are to be: while it is resized, its former form may stand for a while. */
-  formOf({ uid, record }: KnownPod): Form {
+  formOf({ uid, record }: KnownPod): Fields {
     const former = this.#held.has(uid) ? record.resize?.actuation?.former : undefined;
     if (former === undefined) return record.pod;
     const known = this.#formers.get(record.pod);

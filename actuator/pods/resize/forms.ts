@@ -1,4 +1,4 @@
-import { type Amount, compare } from "../../../api/model/amount.ts";
+import { type Amount, isSame } from "../../../api/model/amount.ts";
 import { type Fields, fieldsOf } from "../../../api/model/own.ts";
 import { parseQuantity } from "../../../api/model/quantity.ts";
 import type { Actuation } from "../../lifecycle/record.ts";
@@ -61,12 +61,9 @@ export function split(wanted: Fields, allocated: Fields): Split {
 export function sameResources(one: Fields, other: Fields): boolean {
   return (["requests", "limits"] as const).every((part) => {
     const [a, b] = [amountsOf(one[part]), amountsOf(other[part])];
-    return a.size === b.size && [...a].every(([name, amount]) => sameAmount(amount, b.get(name)));
+    return a.size === b.size && [...a].every(([name, amount]) => isSame(amount, b.get(name)));
   });
 }
-
-const sameAmount = (a: Amount | undefined, b: Amount | undefined): boolean =>
-  a === undefined || b === undefined ? a === b : compare(a, b) === 0;
 
 function amountsOf(list: unknown): ReadonlyMap<string, Amount> {
   const read = Object.entries(fieldsOf(list)).map(([name, text]) => [name, parseQuantity(String(text))] as const);

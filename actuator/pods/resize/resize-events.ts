@@ -1,4 +1,5 @@
 import type { ResourceList } from "../../../api/model/fields.ts";
+import { byKey } from "../../../api/model/order.ts";
 import type { Container, Pod } from "../../../api/model/pod.ts";
 import { canonicalText } from "../../../api/model/quantity.ts";
 import { decodedPod } from "../../lifecycle/decoded-pod.ts";
@@ -59,7 +60,7 @@ const allocationOf = ({ name, resources }: Container): object => ({
 
 /** In the order of names, as Go writes a map, and each amount in its shortest form. */
 function listOf(part: string, list: ResourceList | null | undefined): object {
-  const entries = Object.entries(list ?? {}).sort(([a], [b]) => (a < b ? -1 : 1));
+  const entries = Object.entries(list ?? {}).sort(byKey);
   if (entries.length === 0) return {};
   return { [part]: Object.fromEntries(entries.map(([name, q]) => [name, canonicalText(q.amount, q.format)])) };
 }

@@ -1,5 +1,6 @@
 import pLimit, { type LimitFunction } from "p-limit";
 import { goDurationText } from "../../../api/decide/go/strconv.ts";
+import { type BackOff, type BackOffLimits, isOver, raised } from "../../../api/decide/probes/back-off.ts";
 import { err, ok, type Result } from "../../../api/model/result.ts";
 import { kubeletText } from "../../containerd/fault.ts";
 import type { LocalImage, PodRuntime, RuntimeFault } from "../../containerd/port.ts";
@@ -8,14 +9,11 @@ import type { PodClock } from "../ports.ts";
 import type { PodEvents } from "../records/records.ts";
 
 /** kubelet 1.36: imageBackOff, the backOffPeriod and MaxImageBackOff that it is made with. */
-const FIRST_MS = 10_000;
-const LONGEST_MS = 300_000;
+const LIMITS: BackOffLimits = { firstMs: 10_000, longestMs: 300_000 };
 
-interface Entry {
-  delayMs: number;
-  updatedAtMs: number;
+interface Entry extends BackOff {
   /** Why the last pull failed. */
-  failure: string;
+  readonly failure: string;
 }
 
 /**
@@ -28,23 +26,20 @@ class ImageBackOff {
   /** Why the last pull failed, while it is too early for the next; null: it may be tried. */
   heldBackBy(key: string, nowMs: number): string | null {
     const entry = this.#entries.get(key);
-    if (entry === undefined || hasExpired(entry, nowMs)) return null;
+    if (entry === undefined || isOver(entry, nowMs, LIMITS)) return null;
     return nowMs - entry.updatedAtMs < entry.delayMs ? entry.failure : null;
   }
 
   failed(key: string, failure: string, nowMs: number): void {
-    const entry = this.#entries.get(key);
-    const isFirst = entry === undefined || hasExpired(entry, nowMs);
-    const delayMs = isFirst ? FIRST_MS : Math.min(entry.delayMs * 2, LONGEST_MS);
-    this.#entries.set(key, { delayMs, updatedAtMs: nowMs, failure });
+    const held = raised(this.#entries.get(key), nowMs, { nowMs, limits: LIMITS });
+    this.#entries.set(key, { ...held, failure });
   }
 
   /** A pull that works changes nothing for its own image, as in the kubelet; what is long past goes. */
   sweep(nowMs: number): void {
-    for (const [key, entry] of this.#entries) if (hasExpired(entry, nowMs)) this.#entries.delete(key);
+    for (const [key, entry] of this.#entries) if (isOver(entry, nowMs, LIMITS)) this.#entries.delete(key);
   }
 }
-const hasExpired = ({ updatedAtMs }: Entry, nowMs: number): boolean => nowMs - updatedAtMs > 2 * LONGEST_MS;
 
 const DOMAIN = String.raw`(?:[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?(?:\.[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?)*|\[[a-fA-F0-9:]+\])(?::[0-9]+)?`;
 const PART = String.raw`[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*`;

@@ -1,4 +1,4 @@
-import type { BackOffLimits } from "../../../api/decide/probes/back-off.ts";
+import type { BackOff, BackOffLimits } from "../../../api/decide/probes/back-off.ts";
 import type { Problem } from "../../core/ports.ts";
 import type { PodActions } from "../../lifecycle/actions.ts";
 import { backOffEventMessage, backOffOfStarts } from "../../lifecycle/back-off.ts";
@@ -8,7 +8,6 @@ import type { PodContainer, RunnablePod } from "../../lifecycle/pod.ts";
 import { podActions } from "../../lifecycle/pod-actions.ts";
 import { isStopped } from "../../lifecycle/pod-state.ts";
 import { finishedPhase, resizeRestarts } from "../../lifecycle/pod-status.ts";
-import type { BackOff } from "../../lifecycle/record.ts";
 import type { StartError } from "../../lifecycle/status/containers.ts";
 import type { PodStatus } from "../../lifecycle/status/status.ts";
 import type { Counters } from "../../status/counters.ts";

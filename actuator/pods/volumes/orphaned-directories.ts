@@ -1,6 +1,7 @@
 import { readdirSync } from "node:fs";
 import { readdir, rmdir, unlink } from "node:fs/promises";
 import { join } from "node:path";
+import { byText } from "../../../api/model/order.ts";
 import { removePodLogs } from "../../containerd/logs.ts";
 import { codeOf, goErrorText } from "../../core/error-text.ts";
 import type { Problem } from "../../core/ports.ts";
@@ -130,7 +131,7 @@ function entriesOf(directory: string) {
     return readdirSync(directory, { withFileTypes: true })
       .filter(({ name }) => name !== "lost+found")
       .map((entry) => ({ name: entry.name, path: join(directory, entry.name), isDirectory: entry.isDirectory() }))
-      .sort((a, b) => (a.name < b.name ? -1 : 1));
+      .sort((a, b) => byText(a.name, b.name));
   } catch (error) {
     if (codeOf(error) === "ENOENT") return [];
     throw error;

@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { databaseOption, dataDirOption, passwordFileOption } from "../api-options.ts";
+import { withAskedApi, withHistory } from "../api-options.ts";
 import { type Cli, examples, finish, kubeletOption, outputOption } from "../cli.ts";
 import { withClusterOptions } from "../cluster-options.ts";
 import type { AdviseFlags } from "./advise.ts";
@@ -14,31 +14,28 @@ Exit codes:
 
 export function addAdvise(program: Command, cli: Cli): void {
   const advise = program.command("advise").description("Advise on a node's configuration, from what was measured.");
-  const command = advise
-    .command("reserves")
-    .summary("kubeReserved and systemReserved from measured use")
-    .description(
-      "Advise on kubeReserved and systemReserved, from what the system containers of /stats/summary were measured to use: of a node of the history, from files, or once of a live cluster. Tells what the change would free or cost, and what is not known.",
-    )
-    .argument(
-      "[files...]",
-      "what the kubelet's /stats/summary answered, at several times; NodeSnapshots; a v1.Node, and a KubeletConfiguration or /configz, for what the node has now. Each is told by its content",
-    )
-    .option("--node <name>", "a node of the history, or of a live cluster")
-    .option("--since <time>", "measured since then: RFC 3339, or a duration back from now such as 24h (default: 7d)")
-    .option("--until <time>", "likewise (default: now)")
-    .option("--percentile <number>", "the measurement that so many percent do not exceed (default: 99)")
-    .option("--margin <percent>", "what is added to it (default: 10)")
-    .option(
-      "--limit <n>",
-      "measurements that are read of the history, evenly over the time (default: 2016, and with --api 300)",
-    )
-    .addOption(dataDirOption())
-    .addOption(databaseOption())
-    .addOption(passwordFileOption());
-  withClusterOptions(command)
-    .option("--api <url>", "ask this API instead")
-    .option("--token-file <file>", "holds the token for it (or set NODEWISE_TOKEN)")
+  const command = withHistory(
+    advise
+      .command("reserves")
+      .summary("kubeReserved and systemReserved from measured use")
+      .description(
+        "Advise on kubeReserved and systemReserved, from what the system containers of /stats/summary were measured to use: of a node of the history, from files, or once of a live cluster. Tells what the change would free or cost, and what is not known.",
+      )
+      .argument(
+        "[files...]",
+        "what the kubelet's /stats/summary answered, at several times; NodeSnapshots; a v1.Node, and a KubeletConfiguration or /configz, for what the node has now. Each is told by its content",
+      )
+      .option("--node <name>", "a node of the history, or of a live cluster")
+      .option("--since <time>", "measured since then: RFC 3339, or a duration back from now such as 24h (default: 7d)")
+      .option("--until <time>", "likewise (default: now)")
+      .option("--percentile <number>", "the measurement that so many percent do not exceed (default: 99)")
+      .option("--margin <percent>", "what is added to it (default: 10)")
+      .option(
+        "--limit <n>",
+        "measurements that are read of the history, evenly over the time (default: 2016, and with --api 300)",
+      ),
+  );
+  withAskedApi(withClusterOptions(command))
     .addOption(kubeletOption("files: as which kubelet to decide where the node tells no version (default: the newest)"))
     .addOption(outputOption(["table", "json", "yaml", "patch"]))
     .action((files: readonly string[], given: AdviseFlags) =>

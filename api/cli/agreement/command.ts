@@ -1,6 +1,6 @@
 import { type Command, Option } from "commander";
 import { AGREEMENT_VERDICTS, OUTCOME_KINDS } from "../../model/outcome.ts";
-import { databaseOption, dataDirOption, passwordFileOption } from "../api-options.ts";
+import { withHistoryOrApi } from "../api-options.ts";
 import { type Cli, examples, finish, limitOption, outputOption, reasonOption } from "../cli.ts";
 import type { AgreementFlags } from "./agreement.ts";
 
@@ -12,31 +12,28 @@ Exit codes:
   4  the API or the history failed`;
 
 export function addAgreement(program: Command, cli: Cli): void {
-  const command = program
-    .command("agreement")
-    .summary("how often decisions agree with what kubelets really did")
-    .description(
-      "What kubelets really did (admissions, evictions, preemptions, conditions, resizes, restarts by probes, images that went), compared with what would have been decided on the last snapshot before it: counted by kind, and each that differs with both sides. `nodewise collect` reports what kubelets do.",
-    )
-    .addOption(new Option("--since <time>", "RFC 3339, or a duration back from now such as 24h").default("7d"))
-    .option("--until <time>", "likewise")
-    .option("--node <name>", "of this node only")
-    .addOption(new Option("--kind <kind>", "of this kind only").choices(OUTCOME_KINDS))
-    .addOption(reasonOption("OutOfcpu or Evicted", true))
-    .option("--pod <pod>", "of this pod only: uid, namespace/name, or name")
-    .option("-n, --namespace <namespace>", "of pods of this namespace only")
-    .addOption(
-      new Option(
-        "--verdict <verdict>",
-        "list those with this verdict (default: differs; all with --reason, --pod, --namespace, or as CSV)",
-      ).choices([...AGREEMENT_VERDICTS, "all"]),
-    )
-    .addOption(limitOption())
-    .addOption(dataDirOption())
-    .addOption(databaseOption())
-    .addOption(passwordFileOption())
-    .option("--api <url>", "ask this API instead")
-    .option("--token-file <file>", "holds the token for it (or set NODEWISE_TOKEN)")
+  const command = withHistoryOrApi(
+    program
+      .command("agreement")
+      .summary("how often decisions agree with what kubelets really did")
+      .description(
+        "What kubelets really did (admissions, evictions, preemptions, conditions, resizes, restarts by probes, images that went), compared with what would have been decided on the last snapshot before it: counted by kind, and each that differs with both sides. `nodewise collect` reports what kubelets do.",
+      )
+      .addOption(new Option("--since <time>", "RFC 3339, or a duration back from now such as 24h").default("7d"))
+      .option("--until <time>", "likewise")
+      .option("--node <name>", "of this node only")
+      .addOption(new Option("--kind <kind>", "of this kind only").choices(OUTCOME_KINDS))
+      .addOption(reasonOption("OutOfcpu or Evicted", true))
+      .option("--pod <pod>", "of this pod only: uid, namespace/name, or name")
+      .option("-n, --namespace <namespace>", "of pods of this namespace only")
+      .addOption(
+        new Option(
+          "--verdict <verdict>",
+          "list those with this verdict (default: differs; all with --reason, --pod, --namespace, or as CSV)",
+        ).choices([...AGREEMENT_VERDICTS, "all"]),
+      )
+      .addOption(limitOption()),
+  )
     .addOption(outputOption(["table", "json", "yaml", "csv"]))
     .action((given: AgreementFlags) => finish(cli, async () => (await import("./agreement.ts")).agreement(given, cli)));
   examples(

@@ -1,7 +1,8 @@
 import { containerOptions, readAllocateResponse } from "../../decide/devices/allocate-response.ts";
-import type { DeviceCheckpoint, PodDevicesEntry } from "../../decide/devices/checkpoint.ts";
+import { type DeviceCheckpoint, idsOf, numaOf, type PodDevicesEntry } from "../../decide/devices/checkpoint.ts";
 import { naturalOrder } from "../../decide/devices/natural-order.ts";
 import type { DeviceOptions } from "../../model/managers.ts";
+import { byText } from "../../model/order.ts";
 import type { SourceFlags } from "../inputs/daemon-status.ts";
 import type { Form } from "../terminal.ts";
 
@@ -58,7 +59,7 @@ export function giftsOf(
   return containers.flatMap((container) => {
     const held = own
       .filter(({ containerName }) => containerName === container)
-      .sort((a, b) => (a.resourceName < b.resourceName ? -1 : 1));
+      .sort((a, b) => byText(a.resourceName, b.resourceName));
     if (held.length === 0) return [];
     const responses = held.flatMap(({ resourceName, allocResp }) => {
       const response = allocResp === null ? undefined : readAllocateResponse(allocResp);
@@ -68,8 +69,8 @@ export function giftsOf(
   });
 }
 
-export const heldOf = ({ resourceName, deviceIds }: PodDevicesEntry): AllocatedResource => ({
-  resource: resourceName,
-  ids: [...new Set([...(deviceIds?.values() ?? [])].flatMap((ids) => ids ?? []))].sort(naturalOrder),
-  numa: [...(deviceIds?.keys() ?? [])].filter((node) => node >= 0).sort((a, b) => a - b),
+export const heldOf = (entry: PodDevicesEntry): AllocatedResource => ({
+  resource: entry.resourceName,
+  ids: idsOf(entry).toSorted(naturalOrder),
+  numa: numaOf(entry),
 });

@@ -1,4 +1,5 @@
 import type { DeviceHolder, DeviceRow } from "../../../actuator/status/node-status.ts";
+import { byText } from "../../model/order.ts";
 import { ok } from "../../model/result.ts";
 import { many } from "../../text/sentences/words.ts";
 import { printable } from "../../text/style.ts";
@@ -86,7 +87,7 @@ function notesOf({ pending, allocated, capacity, plugin }: DeviceRow): readonly 
 function holdersTable(rows: readonly DeviceRow[], { columns: width, paint }: Terminal): string {
   const held = rows
     .flatMap(({ resource, holders }) => holders.map((holder) => ({ resource, holder })))
-    .sort((a, b) => order(keyOf(a.holder), keyOf(b.holder)));
+    .sort((a, b) => byText(keyOf(a.holder), keyOf(b.holder)));
   if (held.length === 0) return "";
   const columns = [
     { title: "HELD BY", shrinkTo: 16 },
@@ -112,5 +113,4 @@ function holdersTable(rows: readonly DeviceRow[], { columns: width, paint }: Ter
   });
   return table(columns, lines, width, paint);
 }
-const order = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
 const keyOf = ({ pod, uid, container }: DeviceHolder): string => [pod, uid, container].join("\0");

@@ -2,7 +2,7 @@ import { type Command, Option } from "commander";
 import { REMOVAL_ENDS } from "../../model/container-gc.ts";
 import { KINDS, VERDICTS } from "../../model/decision.ts";
 import { ADMITTED } from "../../model/kinds.ts";
-import { databaseOption, dataDirOption, passwordFileOption } from "../api-options.ts";
+import { withHistory, withHistoryOrApi } from "../api-options.ts";
 import {
   type Cli,
   examples,
@@ -22,14 +22,11 @@ import type { RemovalsFlags } from "./removals.ts";
 import type { ShowFlags } from "./show.ts";
 
 export function addHistory(program: Command, cli: Cli): void {
-  const command = program
-    .command("history")
-    .description("List recorded decisions, newest first: of a data directory, or of a running API.")
-    .addOption(dataDirOption())
-    .addOption(databaseOption())
-    .addOption(passwordFileOption())
-    .option("--api <url>", "ask this API instead")
-    .option("--token-file <file>", "holds the token for it (or set NODEWISE_TOKEN)")
+  const command = withHistoryOrApi(
+    program
+      .command("history")
+      .description("List recorded decisions, newest first: of a data directory, or of a running API."),
+  )
     .option("--node <name>", "of this node only")
     .addOption(new Option("--kind <kind>", "of this kind only").choices(KINDS))
     .addOption(
@@ -65,15 +62,14 @@ export function addHistory(program: Command, cli: Cli): void {
 }
 
 function addMoving(history: Command, cli: Cli): void {
-  const out = history
-    .command("export")
-    .argument("[file]", "made anew, compressed where it ends in .gz; without it standard output")
-    .description(
-      "Write the history as lines of JSON, for another store. Ended or cut off, the same command goes on with its file.",
-    )
-    .addOption(dataDirOption())
-    .addOption(databaseOption())
-    .addOption(passwordFileOption())
+  const out = withHistory(
+    history
+      .command("export")
+      .argument("[file]", "made anew, compressed where it ends in .gz; without it standard output")
+      .description(
+        "Write the history as lines of JSON, for another store. Ended or cut off, the same command goes on with its file.",
+      ),
+  )
     .option("--node <name>", "of this node only")
     .option("--since <time>", "RFC 3339, or a duration back from now such as 90m")
     .option("--until <time>", "likewise")
@@ -91,15 +87,14 @@ function addMoving(history: Command, cli: Cli): void {
     "nodewise history export --node n1 --since 24h | gzip > n1.ndjson.gz",
     "nodewise history export history.ndjson.gz --api https://nodewise.example.workers.dev --token-file admin-token",
   );
-  const into = history
-    .command("import")
-    .argument("[file]", "what `history export` wrote, compressed or not; - or nothing: standard input")
-    .description(
-      "Read such lines into a history, or with --api into a running API. Run again, it passes over what is there.",
-    )
-    .addOption(dataDirOption())
-    .addOption(databaseOption())
-    .addOption(passwordFileOption())
+  const into = withHistory(
+    history
+      .command("import")
+      .argument("[file]", "what `history export` wrote, compressed or not; - or nothing: standard input")
+      .description(
+        "Read such lines into a history, or with --api into a running API. Run again, it passes over what is there.",
+      ),
+  )
     .option("--api <url>", "into the history of this API instead, such as one on Workers")
     .option("--token-file <file>", "holds the token for it, which needs the scope admin (or set NODEWISE_TOKEN)")
     .action((file: string | undefined, given: ImportFlags) =>
@@ -113,14 +108,13 @@ function addMoving(history: Command, cli: Cli): void {
 }
 
 function addKeeping(history: Command, cli: Cli): void {
-  const prune = history
-    .command("prune")
-    .description(
-      "Remove now what is older than --keep-days or beyond --keep-decisions, and nodes that were not heard of for so long.",
-    )
-    .addOption(dataDirOption())
-    .addOption(databaseOption())
-    .addOption(passwordFileOption())
+  const prune = withHistory(
+    history
+      .command("prune")
+      .description(
+        "Remove now what is older than --keep-days or beyond --keep-decisions, and nodes that were not heard of for so long.",
+      ),
+  )
     .addOption(
       new Option("--keep-days <n>", "age at which history goes: say what the API was given (its default is 30)")
         .argParser(wholeNumber(1, 36_500))
@@ -132,37 +126,32 @@ function addKeeping(history: Command, cli: Cli): void {
     .option("--confirm", "the clock is right: remove by age even if it has leapt since the last sweep")
     .action((given: PruneFlags) => finish(cli, async () => (await import("./prune.ts")).prune(given, cli)));
   examples(prune, "nodewise history prune --keep-days 30", "nodewise history prune --keep-days 30 --confirm");
-  const compact = history
-    .command("compact")
-    .description(
-      "Write the history's file anew, without what is free in it. Stop the API first: it cannot write meanwhile.",
-    )
-    .addOption(dataDirOption())
-    .addOption(databaseOption())
-    .addOption(passwordFileOption())
-    .action((given: { dataDir?: string }) => finish(cli, async () => (await import("./prune.ts")).compact(given, cli)));
+  const compact = withHistory(
+    history
+      .command("compact")
+      .description(
+        "Write the history's file anew, without what is free in it. Stop the API first: it cannot write meanwhile.",
+      ),
+  ).action((given: { dataDir?: string }) => finish(cli, async () => (await import("./prune.ts")).compact(given, cli)));
   examples(compact, "nodewise history compact --data-dir /var/lib/nodewise");
 }
 
 function addBackup(history: Command, cli: Cli): void {
-  const backup = history
-    .command("backup")
-    .argument("<file>", "the copy, which must not be there yet")
-    .description("Copy the history into one file and check it. The API may go on reading and writing meanwhile.")
-    .addOption(dataDirOption())
-    .addOption(databaseOption())
-    .addOption(passwordFileOption())
-    .action((file: string, given: BackupFlags) =>
-      finish(cli, async () => (await import("./backup.ts")).backup(file, given, cli)),
-    );
+  const backup = withHistory(
+    history
+      .command("backup")
+      .argument("<file>", "the copy, which must not be there yet")
+      .description("Copy the history into one file and check it. The API may go on reading and writing meanwhile."),
+  ).action((file: string, given: BackupFlags) =>
+    finish(cli, async () => (await import("./backup.ts")).backup(file, given, cli)),
+  );
   examples(backup, "nodewise history backup /backups/nodewise-$(date +%F).db --data-dir /var/lib/nodewise");
-  const restore = history
-    .command("restore")
-    .argument("<file>", "a file that `history backup` made; it stays as it is")
-    .description("Put a copy in the place of the history. Stop the API first.")
-    .addOption(dataDirOption())
-    .addOption(databaseOption())
-    .addOption(passwordFileOption())
+  const restore = withHistory(
+    history
+      .command("restore")
+      .argument("<file>", "a file that `history backup` made; it stays as it is")
+      .description("Put a copy in the place of the history. Stop the API first."),
+  )
     .option("--replace", "a history that is there is kept beside it, under another name")
     .action((file: string, given: RestoreFlags) =>
       finish(cli, async () => (await import("./backup.ts")).restore(file, given, cli)),
@@ -171,15 +160,12 @@ function addBackup(history: Command, cli: Cli): void {
 }
 
 function addShow(history: Command, cli: Cli): void {
-  const command = history
-    .command("show")
-    .argument("<id>", "the decision's id, or at least its first 8 characters")
-    .description("Show one recorded decision: the answer, why, and what was done about it.")
-    .addOption(dataDirOption())
-    .addOption(databaseOption())
-    .addOption(passwordFileOption())
-    .option("--api <url>", "ask this API instead")
-    .option("--token-file <file>", "holds the token for it (or set NODEWISE_TOKEN)")
+  const command = withHistoryOrApi(
+    history
+      .command("show")
+      .argument("<id>", "the decision's id, or at least its first 8 characters")
+      .description("Show one recorded decision: the answer, why, and what was done about it."),
+  )
     .addOption(
       new Option("--explain <how>", "reasons in words, or with codes and numbers")
         .choices(["reasons", "full"])
@@ -197,14 +183,11 @@ function addShow(history: Command, cli: Cli): void {
 }
 
 function addRemovals(history: Command, cli: Cli): void {
-  const command = history
-    .command("removals")
-    .description("List what was removed of a node, newest first; or what removing its images brought and cost.")
-    .addOption(dataDirOption())
-    .addOption(databaseOption())
-    .addOption(passwordFileOption())
-    .option("--api <url>", "ask this API instead")
-    .option("--token-file <file>", "holds the token for it (or set NODEWISE_TOKEN)")
+  const command = withHistoryOrApi(
+    history
+      .command("removals")
+      .description("List what was removed of a node, newest first; or what removing its images brought and cost."),
+  )
     .requiredOption("--node <name>", "of this node")
     .addOption(
       new Option("--summary", "how much it was, and how often an image was pulled again").conflicts([

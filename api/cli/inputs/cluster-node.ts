@@ -16,6 +16,7 @@ import {
   readPodObject,
   snapshotOf,
 } from "../../cluster/read.ts";
+import { byText } from "../../model/order.ts";
 import { type Fields, fieldsOf } from "../../model/own.ts";
 import { ok, type Result } from "../../model/result.ts";
 import { listed, namesText } from "../../text/sentences/words.ts";
@@ -235,7 +236,7 @@ export async function eachClusterNode<T>(
   const answers = await Promise.all(names.value.map((name) => limit(() => one(name))));
   if (process.stderr.isTTY) process.stderr.write(CLEAR);
   warnMissing(
-    read.sort((a, b) => (a.name < b.name ? -1 : 1)),
+    read.sort((a, b) => byText(a.name, b.name)),
     terminal,
   );
   return ok(answers);

@@ -1,7 +1,7 @@
 import type { OutcomeFilter } from "../../../db/rows.ts";
 import type { DecisionFilter } from "../../../db/store.ts";
 import type { AgreementPage } from "../../http/agreement.ts";
-import { apiCertificateFault } from "../../model/certificate-fault.ts";
+import { unansweredText } from "../../model/certificate-fault.ts";
 import { err, ok, type Result } from "../../model/result.ts";
 import type { ProblemCode } from "../../service/problem.ts";
 import { EXIT, type Fault, fault } from "../terminal.ts";
@@ -130,10 +130,6 @@ async function askJson<T>(
     const line = `${api.origin} answered ${response.status} ${code}: ${String(detail)}; ${String(advice)}`;
     return err({ exit, lines: [line], problem: { code, detail: String(detail) } });
   } catch (error) {
-    const { cause, message } = error as { cause?: { code?: string; message?: string }; message: string };
-    const certificate = apiCertificateFault(cause);
-    if (certificate !== undefined) return fault(EXIT.failed, `${api.origin}: ${certificate}`);
-    const why = cause?.code ?? cause?.message ?? message;
-    return fault(EXIT.failed, `${api.origin} does not answer (${why}): is \`nodewise api\` running there?`);
+    return fault(EXIT.failed, unansweredText(api.origin, error, ": is `nodewise api` running there?"));
   }
 }

@@ -3,6 +3,7 @@ import { formOf, podItems } from "../../documents/document-form.ts";
 import type { InputDocument, Origin, Path } from "../../documents/inputs/origin.ts";
 import { problemText } from "../../documents/problem.ts";
 import { LIMITS } from "../../model/limits.ts";
+import { fieldsOf } from "../../model/own.ts";
 import { ok, type Result } from "../../model/result.ts";
 import { pageField } from "../../model/snapshot.ts";
 import { listed, many } from "../../text/sentences/words.ts";
@@ -86,9 +87,6 @@ const SELECT = "give those of one node (kubectl get pods -A --field-selector spe
 
 const pageText = (field: string): string =>
   `the list of pods is one page of several (metadata.${field} is set), and each pod of the node counts: give the whole list: \`kubectl get pods -A -o json\` prints it, an API server answers with it when it is asked without \`limit\``;
-
-type Fields = Readonly<Record<string, unknown>>;
-const fieldsOf = (value: unknown): Fields => (typeof value === "object" && value !== null ? (value as Fields) : {});
 
 const nameOf = (pod: unknown): string => String(fieldsOf(fieldsOf(pod)["metadata"])["name"]);
 

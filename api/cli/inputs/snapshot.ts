@@ -3,6 +3,7 @@ import { issueText, type Origin } from "../../documents/inputs/origin.ts";
 import { isAlone, otherOption, PARTS, type PartOption } from "../../documents/inputs/parts.ts";
 import { decodeSnapshot } from "../../model/decode.ts";
 import { type KubeletConfiguration, kubeletConfiguration } from "../../model/kubelet-configuration.ts";
+import { type Fields, fieldsOf } from "../../model/own.ts";
 import { ok, type Result } from "../../model/result.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
 import { type ChosenProfile, chooseProfileFor } from "../../profiles/index.ts";
@@ -29,8 +30,6 @@ export interface SnapshotFiles extends Partial<Readonly<Record<PartOption, strin
   /** Resources of the node, in place of its `status.capacity`; of a node that does not exist, where no node is given. */
   readonly nodeCapacity?: ResourceTexts;
 }
-type Fields = Readonly<Record<string, unknown>>;
-const fieldsOf = (value: unknown): Fields => (typeof value === "object" && value !== null ? (value as Fields) : {});
 const FIELD = "kubeletConfiguration";
 /** Node name of pods from a manifest when no node is given. */
 const UNKNOWN_NODE = "node";

@@ -1,5 +1,5 @@
 import { type Command, Option } from "commander";
-import { databaseOption, passwordFileOption } from "../api-options.ts";
+import { databaseOption, passwordFileOption, withAskedApi } from "../api-options.ts";
 import { type Cli, examples, finish, kubeletOption, outputOption } from "../cli.ts";
 import { asksCluster, withClusterOptions, withoutEnv } from "../cluster-options.ts";
 import type { Outcome } from "../terminal.ts";
@@ -43,14 +43,16 @@ export function addLint(program: Command, cli: Cli): void {
     .addOption(argsOption())
     .option("--snapshot <file>", "a whole NodeSnapshot of the node; the options below replace parts of it");
   for (const { option, what } of LINT_PARTS) command.option(`--${option} <file>`, what);
-  withClusterOptions(command)
-    .addOption(kubeletOption("for which kubelet, where the node tells no version (default: the newest)"))
-    .option("--node-name <name>", "a node of the history: its latest snapshot, and its decisions")
-    .addOption(new Option("--data-dir <dir>", "where that history is (default: none is read)").env("NODEWISE_DATA_DIR"))
-    .addOption(databaseOption())
-    .addOption(passwordFileOption())
-    .option("--api <url>", "ask this API instead")
-    .option("--token-file <file>", "holds the token for it (or set NODEWISE_TOKEN)")
+  withAskedApi(
+    withClusterOptions(command)
+      .addOption(kubeletOption("for which kubelet, where the node tells no version (default: the newest)"))
+      .option("--node-name <name>", "a node of the history: its latest snapshot, and its decisions")
+      .addOption(
+        new Option("--data-dir <dir>", "where that history is (default: none is read)").env("NODEWISE_DATA_DIR"),
+      )
+      .addOption(databaseOption())
+      .addOption(passwordFileOption()),
+  )
     .addOption(outputOption(["table", "json", "yaml", "sarif", "junit", "github"]))
     .option("--json", "the same as -o json")
     .addOption(

@@ -18,6 +18,7 @@ import {
 } from "../../documents/inputs/origin.ts";
 import { PARTS } from "../../documents/inputs/parts.ts";
 import { problemText } from "../../documents/problem.ts";
+import { byText } from "../../model/order.ts";
 import type { Fields } from "../../model/own.ts";
 import { ok, type Result } from "../../model/result.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
@@ -295,7 +296,7 @@ function dropInFiles(dir: string): Result<readonly string[], Fault> {
 }
 const walked = (dir: string): readonly string[] =>
   readdirSync(dir, { withFileTypes: true })
-    .sort((a, b) => (a.name < b.name ? -1 : 1))
+    .sort((a, b) => byText(a.name, b.name))
     .flatMap((entry) => {
       const path = join(dir, entry.name);
       if (entry.isDirectory()) return walked(path);

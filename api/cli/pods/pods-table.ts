@@ -1,4 +1,5 @@
 import type { ContainerEnd, ContainerRow, NodeStatus, PodRow } from "../../../actuator/status/node-status.ts";
+import { byText } from "../../model/order.ts";
 import { many } from "../../text/sentences/words.ts";
 import { type Color, clip, printable, wrap } from "../../text/style.ts";
 import { type Cell, type Column, table } from "../../text/table.ts";
@@ -105,8 +106,7 @@ export function podsText({ pods, at }: NodeStatus, { columns: width, paint }: Te
 }
 
 export const byName = (a: PodRow, b: PodRow): number =>
-  compare(a.namespace, b.namespace) || compare(a.name, b.name) || compare(a.uid, b.uid);
-const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
+  byText(a.namespace, b.namespace) || byText(a.name, b.name) || byText(a.uid, b.uid);
 
 function cellsOf(pod: PodRow, at: string, isStopped: boolean): readonly (string | Cell)[] {
   const { namespace, name, qos, containers } = pod;

@@ -1,6 +1,6 @@
 import { type Command, Option } from "commander";
 import { KINDS } from "../../model/decision.ts";
-import { databaseOption, dataDirOption, passwordFileOption } from "../api-options.ts";
+import { withHistoryOrApi } from "../api-options.ts";
 import { type Cli, examples, finish, kubeletOption, setOption, wholeNumber } from "../cli.ts";
 import type { ReplayFlags } from "./replay.ts";
 
@@ -14,17 +14,14 @@ Exit codes:
   130  interrupted: what was counted is printed, and the --page-token with which the same command goes on`;
 
 export function addReplay(program: Command, cli: Cli): void {
-  const command = program
-    .command("replay")
-    .summary("decide the history again with another configuration")
-    .description(
-      "Decide the history again, oldest first, with another configuration or kubelet version: which decisions would have been others. Records nothing. Without either it tells what this version decides otherwise.",
-    )
-    .addOption(dataDirOption())
-    .addOption(databaseOption())
-    .addOption(passwordFileOption())
-    .option("--api <url>", "ask this API instead")
-    .option("--token-file <file>", "holds the token for it (or set NODEWISE_TOKEN)")
+  const command = withHistoryOrApi(
+    program
+      .command("replay")
+      .summary("decide the history again with another configuration")
+      .description(
+        "Decide the history again, oldest first, with another configuration or kubelet version: which decisions would have been others. Records nothing. Without either it tells what this version decides otherwise.",
+      ),
+  )
     .option("--since <time>", "RFC 3339, or a duration back from now such as 90m, 24h or 7d")
     .option("--until <time>", "likewise (default: now)")
     .option("--node <name>", "of this node only")

@@ -1,5 +1,6 @@
 import { isVerdict, type Kind } from "../../model/decision.ts";
 import { endWord } from "../../model/kinds.ts";
+import { byText } from "../../model/order.ts";
 import { err, ok, type Result } from "../../model/result.ts";
 import { LEFT_OUT } from "../../service/replay/parsed.ts";
 import type { ReplayAnswer, ReplayQuestion } from "../../service/replay/replay-answer.ts";
@@ -8,6 +9,7 @@ import {
   type ChangedDecision,
   Counter,
   type Counts,
+  changedOf,
   lostOf,
   passedOf,
   podsText,
@@ -292,7 +294,6 @@ const cellsOf = ({ replayed, same, differs, refused, gone, unreadable }: Counts,
   text(gone),
   ...(counts.unreadable > 0 ? [{ text: text(unreadable), ...(unreadable > 0 && { color: "red" as const }) }] : []),
 ];
-const changedCount = ({ differs, refused }: Counts): number => differs + refused;
 
 /** Shows the counts: by kind, by node, by kubelet version, and verdict by verdict. */
 function tallyText(tally: Tally, terminal: Terminal): string {
@@ -318,9 +319,7 @@ function tallyText(tally: Tally, terminal: Terminal): string {
 }
 
 function nodesText(tally: Tally, { columns: width, paint }: Terminal): string {
-  const nodes = Object.entries(tally.byNode).sort(
-    ([a, x], [b, y]) => changedCount(y) - changedCount(x) || (a < b ? -1 : 1),
-  );
+  const nodes = Object.entries(tally.byNode).sort(([a, x], [b, y]) => changedOf(y) - changedOf(x) || byText(a, b));
   const rows = nodes.slice(0, NODES).map(([node, counts]) => ({ cells: [printable(node), ...cellsOf(counts, tally)] }));
   const others = nodes.length - rows.length;
   const more = others === 0 ? "" : `and ${text(others)} more nodes, with no more changes\n`;

@@ -1,5 +1,4 @@
 import * as z from "zod";
-import { STEP_STATUSES } from "../../../actuator/apply/steps.ts";
 import { DRIFT_CAUSES } from "../../../actuator/plan/drift.ts";
 import { deviceRow, nodeStatus, podRow } from "../../../actuator/status/node-status.ts";
 import { probeRow } from "../../../actuator/status/probe-row.ts";
@@ -8,9 +7,11 @@ import { ROUTES } from "../../http/index.ts";
 import { openApi } from "../../http/openapi/contract.ts";
 import { componentName } from "../../http/openapi/input-schemas.ts";
 import { removal, removalSummary } from "../../http/openapi/list-answers.ts";
+import { STEP_STATUSES } from "../../model/cgroups.ts";
 import { KINDS, REFUSAL_CODES, VERDICTS } from "../../model/decision.ts";
 import { type JsonSchema, type JsonSchemas, NULL, ref, strictObject } from "../../model/json-schema.ts";
 import { specOf } from "../../model/kinds.ts";
+import { byKey } from "../../model/order.ts";
 import { SCOPES } from "../../ports.ts";
 import { caseFileForm } from "../test/case-file.ts";
 
@@ -381,6 +382,6 @@ export async function publishedSchema(name: string, { what, schema }: Published)
     title: name,
     description: what,
     ...root,
-    $defs: Object.fromEntries([...used].sort(([a], [b]) => (a < b ? -1 : 1))),
+    $defs: Object.fromEntries([...used].sort(byKey)),
   };
 }

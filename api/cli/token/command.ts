@@ -2,7 +2,7 @@ import { type Command, InvalidArgumentError, Option } from "commander";
 import { isScope } from "../../http/auth/tokens.ts";
 import { nodeName } from "../../model/fields.ts";
 import { SCOPES, type Scope } from "../../ports.ts";
-import { databaseOption, dataDirOption, passwordFileOption } from "../api-options.ts";
+import { withHistory } from "../api-options.ts";
 import { type Cli, examples, finish, outputOption } from "../cli.ts";
 import type { Form } from "../terminal.ts";
 import type { TokenFlags } from "./token.ts";
@@ -44,18 +44,20 @@ export function addToken(program: Command, cli: Cli): void {
     "nodewise token open --to-everyone",
   );
   const load = () => import("./token.ts");
-  group
-    .command("create")
-    .description("Print a new token; this is the only time that it can be seen.")
-    .argument("<name>", "whose it is, or what for", takenName)
-    .addOption(
-      new Option("--scope <scopes...>", "what it may do").choices(SCOPES).argParser(addScopes).default(DEFAULT_SCOPES),
-    )
-    .option("--node <name>", "the only node that it may speak for (default: any)", takenNode)
-    .option("--print", "store nothing: print the SQL, too, with which a Worker's database knows it")
-    .addOption(dataDirOption())
-    .addOption(databaseOption())
-    .addOption(passwordFileOption())
+  withHistory(
+    group
+      .command("create")
+      .description("Print a new token; this is the only time that it can be seen.")
+      .argument("<name>", "whose it is, or what for", takenName)
+      .addOption(
+        new Option("--scope <scopes...>", "what it may do")
+          .choices(SCOPES)
+          .argParser(addScopes)
+          .default(DEFAULT_SCOPES),
+      )
+      .option("--node <name>", "the only node that it may speak for (default: any)", takenNode)
+      .option("--print", "store nothing: print the SQL, too, with which a Worker's database knows it"),
+  )
     .addOption(outputOption())
     .action((name: string, given: TokenFlags) => finish(cli, async () => (await load()).create(name, given, cli)));
   group
@@ -64,32 +66,23 @@ export function addToken(program: Command, cli: Cli): void {
       "Print a new administrator's token and its SHA-256, and store neither: the API (or the Worker) is given the hash, its callers the token.",
     )
     .action(() => finish(cli, async () => (await load()).generate(cli)));
-  group
-    .command("list")
-    .description("List all tokens, the revoked ones too; secrets are not stored.")
-    .addOption(dataDirOption())
-    .addOption(databaseOption())
-    .addOption(passwordFileOption())
+  withHistory(group.command("list").description("List all tokens, the revoked ones too; secrets are not stored."))
     .addOption(outputOption())
     .action((given: TokenFlags) => finish(cli, async () => (await load()).list(given, cli)));
-  group
-    .command("revoke")
-    .description("Revoke a token by its id or its name, at once.")
-    .argument("<id-or-name>", "as `token list` shows them; a name that several active tokens have is not enough")
-    .addOption(dataDirOption())
-    .addOption(databaseOption())
-    .addOption(passwordFileOption())
-    .action((which: string, given: { dataDir?: string; output: Form }) =>
-      finish(cli, async () => (await load()).revoke(which, given, cli)),
-    );
-  group
-    .command("open")
-    .description("Open an API on loopback to everybody again: forget the tokens, which all must be revoked.")
-    .option("--to-everyone", "whoever reaches the port may ask for everything, without a token")
-    .addOption(dataDirOption())
-    .addOption(databaseOption())
-    .addOption(passwordFileOption())
-    .action((given: { dataDir?: string; toEveryone?: boolean }) =>
-      finish(cli, async () => (await load()).open(given, cli)),
-    );
+  withHistory(
+    group
+      .command("revoke")
+      .description("Revoke a token by its id or its name, at once.")
+      .argument("<id-or-name>", "as `token list` shows them; a name that several active tokens have is not enough"),
+  ).action((which: string, given: { dataDir?: string; output: Form }) =>
+    finish(cli, async () => (await load()).revoke(which, given, cli)),
+  );
+  withHistory(
+    group
+      .command("open")
+      .description("Open an API on loopback to everybody again: forget the tokens, which all must be revoked.")
+      .option("--to-everyone", "whoever reaches the port may ask for everything, without a token"),
+  ).action((given: { dataDir?: string; toEveryone?: boolean }) =>
+    finish(cli, async () => (await load()).open(given, cli)),
+  );
 }

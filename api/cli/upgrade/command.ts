@@ -1,6 +1,6 @@
 import { type Command, Option } from "commander";
 import { KINDS } from "../../model/decision.ts";
-import { databaseOption, dataDirOption, passwordFileOption } from "../api-options.ts";
+import { withHistoryOrApi } from "../api-options.ts";
 import { type Cli, examples, finish, kubeletVersion, outputOption } from "../cli.ts";
 import { withClusterOptions } from "../cluster-options.ts";
 import { argsOption, configDirOption } from "../lint/command.ts";
@@ -37,20 +37,17 @@ export function addUpgrade(program: Command, cli: Cli): void {
     .option("--snapshot <file>", "a whole NodeSnapshot of the node; the options below replace parts of it");
   // `--node` names nodes of the history here, as in `nodewise replay`
   for (const { option, what } of LINT_PARTS) if (option !== "node") command.option(`--${option} <file>`, what);
-  withClusterOptions(command)
-    .option("--node <name...>", "nodes of the history, or of the cluster (default: all, where no file is given)")
-    .option(
-      "--since <time>",
-      "compare the decisions that are recorded since then: RFC 3339, or a duration back from now such as 24h or 7d",
-    )
-    .option("--until <time>", "likewise (default: now)")
-    .addOption(new Option("--kind <kind>", "compare recorded decisions of this kind only").choices(KINDS))
-    .option("--page-token <token>", "go on where an interrupted run of the same command was left")
-    .addOption(dataDirOption())
-    .addOption(databaseOption())
-    .addOption(passwordFileOption())
-    .option("--api <url>", "ask this API instead")
-    .option("--token-file <file>", "holds the token for it (or set NODEWISE_TOKEN)")
+  withHistoryOrApi(
+    withClusterOptions(command)
+      .option("--node <name...>", "nodes of the history, or of the cluster (default: all, where no file is given)")
+      .option(
+        "--since <time>",
+        "compare the decisions that are recorded since then: RFC 3339, or a duration back from now such as 24h or 7d",
+      )
+      .option("--until <time>", "likewise (default: now)")
+      .addOption(new Option("--kind <kind>", "compare recorded decisions of this kind only").choices(KINDS))
+      .option("--page-token <token>", "go on where an interrupted run of the same command was left"),
+  )
     .addOption(outputOption(["table", "json", "yaml", "markdown"]))
     .option("--json", "the same as -o json")
     .action((given: UpgradeFlags) => finish(cli, async () => (await import("./upgrade.ts")).upgrade(given, cli)));

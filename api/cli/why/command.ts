@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { databaseOption, dataDirOption, passwordFileOption } from "../api-options.ts";
+import { withHistory } from "../api-options.ts";
 import { type Cli, examples, finish, outputOption } from "../cli.ts";
 import { withClusterOptions } from "../cluster-options.ts";
 import type { WhyFlags } from "./why.ts";
@@ -12,22 +12,21 @@ Exit codes:
   4  the API or the history failed`;
 
 export function addWhy(program: Command, cli: Cli): void {
-  const command = program
-    .command("why")
-    .summary("why a pod is as it is: evicted, refused, waiting, throttled, restarted ...")
-    .description(
-      "Why a pod is as it is, in one story: what is so and since when, the decision behind it with its numbers, what would change it, and who is next. Documents are told apart by their content, also on standard input: pods, nodes, events and lists of them, /configz, /stats/summary, cpu.stat, what crictl prints, NodeSnapshots and decisions. Without a pod it lists all pods that have a story, the worst first.",
-    )
-    .argument("[pod...]", "NAME, NAMESPACE/NAME or uid; pod/NAME; deploy/NAME: its pod that stands worst")
-    .option("-n, --namespace <namespace>", "the pod's namespace (default: any; with a cluster that of the context)")
-    .option("-A, --all-namespaces", "with a cluster: of all namespaces, and not of one")
-    .option(
-      "-f, --filename <file...>",
-      "documents, JSON or YAML, `-` for standard input (default, where something is piped in)",
-    )
-    .addOption(dataDirOption())
-    .addOption(databaseOption())
-    .addOption(passwordFileOption());
+  const command = withHistory(
+    program
+      .command("why")
+      .summary("why a pod is as it is: evicted, refused, waiting, throttled, restarted ...")
+      .description(
+        "Why a pod is as it is, in one story: what is so and since when, the decision behind it with its numbers, what would change it, and who is next. Documents are told apart by their content, also on standard input: pods, nodes, events and lists of them, /configz, /stats/summary, cpu.stat, what crictl prints, NodeSnapshots and decisions. Without a pod it lists all pods that have a story, the worst first.",
+      )
+      .argument("[pod...]", "NAME, NAMESPACE/NAME or uid; pod/NAME; deploy/NAME: its pod that stands worst")
+      .option("-n, --namespace <namespace>", "the pod's namespace (default: any; with a cluster that of the context)")
+      .option("-A, --all-namespaces", "with a cluster: of all namespaces, and not of one")
+      .option(
+        "-f, --filename <file...>",
+        "documents, JSON or YAML, `-` for standard input (default, where something is piped in)",
+      ),
+  );
   withClusterOptions(command)
     .option("--api <url>", "ask this API's history instead")
     .option("--token-file <file>", "holds the token for it (or set NODEWISE_TOKEN)")

@@ -30,9 +30,10 @@ export interface UnsafeSysctls {
   readonly names: ReadonlyMap<string, SysctlNamespace>;
   readonly prefixes: ReadonlyMap<string, SysctlNamespace>;
 }
-const LONGEST = 253;
-const SEGMENT = "[a-z0-9]([-_a-z0-9]*[a-z0-9])?";
-const PATTERN = `(${SEGMENT}[\\./])*([a-z0-9][-_a-z0-9]*)?[a-z0-9*]`;
+/** Kubernetes: SysctlMaxLength, SysctlSegmentFmt. */
+export const LONGEST_SYSCTL = 253;
+export const SYSCTL_SEGMENT = "[a-z0-9]([-_a-z0-9]*[a-z0-9])?";
+const PATTERN = `(${SYSCTL_SEGMENT}[\\./])*([a-z0-9][-_a-z0-9]*)?[a-z0-9*]`;
 const IS_PATTERN = new RegExp(`^${PATTERN}$`);
 
 /** Parses allowedUnsafeSysctls; the error is what the kubelet says when it does not start. kubelet 1.36: NewAllowlist. */
@@ -43,8 +44,8 @@ export function unsafeSysctls(
   const names = new Map<string, SysctlNamespace>();
   const prefixes = new Map<string, SysctlNamespace>();
   for (const text of allowedUnsafeSysctls) {
-    if (text.length > LONGEST || !IS_PATTERN.test(text)) {
-      return err(`sysctl ${quote(text)} must have at most ${LONGEST} characters and match regex ${PATTERN}`);
+    if (text.length > LONGEST_SYSCTL || !IS_PATTERN.test(text)) {
+      return err(`sysctl ${quote(text)} must have at most ${LONGEST_SYSCTL} characters and match regex ${PATTERN}`);
     }
     const name = normalized(text);
     const star = name.indexOf("*");

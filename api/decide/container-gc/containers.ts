@@ -1,3 +1,4 @@
+import { byText } from "../../model/order.ts";
 import type { RuntimeContainer } from "../../model/runtime.ts";
 import type { Ledger, Removing } from "./ledger.ts";
 import { goneBecause, type PodState, uidOf } from "./pod-fates.ts";
@@ -152,7 +153,7 @@ function unitsOf({ containers, fateOf, newest }: ContainerPass): readonly Unit[]
 function byName(list: ContainerTarget[]): readonly (readonly ContainerTarget[])[] {
   const name = list[0]?.name;
   if (list.every((e) => e.name === name)) return [sortedByAge(list)];
-  list.sort((a, b) => (a.name === b.name ? byAge(a, b) : a.name < b.name ? -1 : 1));
+  list.sort((a, b) => (a.name === b.name ? byAge(a, b) : byText(a.name, b.name)));
   const lists: (readonly ContainerTarget[])[] = [];
   let from = 0;
   for (let i = 1; i <= list.length; i++) {

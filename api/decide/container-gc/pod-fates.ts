@@ -1,4 +1,5 @@
 import type { ReasonCode } from "../../model/decision.ts";
+import { BY_KUBELET } from "../../model/eviction.ts";
 import { isTerminal, isTerminating, type Pod, podUid } from "../../model/pod.ts";
 import type { RuntimeContainer, RuntimeSandbox } from "../../model/runtime.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
@@ -57,9 +58,8 @@ export function podFates(
 const HASH_ANNOTATION = "kubernetes.io/config.hash";
 
 const isDisrupted = ({ status }: Pod): boolean =>
-  status?.conditions?.some(
-    (c) => c.type === "DisruptionTarget" && c.status === "True" && c.reason === "TerminationByKubelet",
-  ) ?? false;
+  status?.conditions?.some((c) => c.type === "DisruptionTarget" && c.status === "True" && c.reason === BY_KUBELET) ??
+  false;
 
 function stateOf(pod: Pod, runs: boolean): PodState {
   const isDeleted = isTerminating(pod);

@@ -1,3 +1,4 @@
+import { byText } from "../../model/order.ts";
 import { type EpochMs, epochMs } from "../../model/units.ts";
 import { sortedBy } from "../sorted-by.ts";
 
@@ -26,9 +27,8 @@ export interface Aged<T extends Made = Made> {
 /** Oldest first; of what was made at one moment the smaller id. */
 export const byAge = (a: Aged, b: Aged): number => a.createdAtMs - b.createdAtMs || inOneMs(a, b);
 const inOneMs = (a: Aged, b: Aged): number =>
-  compareNanos(a.made.createdAt, b.made.createdAt) || compareText(a.made.id, b.made.id);
+  compareNanos(a.made.createdAt, b.made.createdAt) || byText(a.made.id, b.made.id);
 
-const compareText = (a: string, b: string): number => (a < b ? -1 : Number(a > b));
 export const sortedByAge = <T extends Aged>(list: readonly T[]): readonly T[] => sortedBy(list, msOf, inOneMs);
 const msOf = ({ createdAtMs }: Aged): number => createdAtMs;
 

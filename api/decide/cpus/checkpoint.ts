@@ -1,5 +1,8 @@
 import { formatCpuSet } from "../../model/cpu-set.ts";
-import { fnv1a, jsonText } from "../go/json.ts";
+import { byKey } from "../../model/order.ts";
+import { fnv1a } from "../go/fnv1a.ts";
+import { jsonText } from "../go/json.ts";
+import { mapDump, mapJson } from "../go/maps.ts";
 import { type StateForm, withData } from "../go/state-data.ts";
 import { ascending, type CpuSet, common, cpuText } from "./sets.ts";
 
@@ -34,7 +37,7 @@ export function writeCpuState(policyName: string, state: CpuState, form: StateFo
 }
 const fieldsText = ({ policyName, defaultCpuSet, entries }: CheckpointV2): string =>
   `"policyName":${jsonText(policyName)},"defaultCpuSet":${jsonText(defaultCpuSet)}` +
-  mapText("entries", entries, (containers) => jsonMap(containers ?? new Map(), jsonText));
+  mapText("entries", entries, (containers) => mapJson(containers ?? new Map(), jsonText));
 const podsText = (podEntries: ReadonlyMap<string, readonly number[]>): string =>
   mapText("podEntries", podEntries, (cpus) =>
     cpus.length === 0 ? "{}" : `{"cpuSet":${jsonText(formatCpuSet(cpus))}}`,
@@ -42,10 +45,10 @@ const podsText = (podEntries: ReadonlyMap<string, readonly number[]>): string =>
 /** The CPUs with which containers were admitted: no resize has changed any, as this policy resizes none. */
 const baselinesText = ({ entries }: CheckpointV2): string =>
   mapText("baselines", entries, (containers) =>
-    jsonMap(containers ?? new Map(), (cpus) => `{"baseline":${jsonText(cpus)}}`),
+    mapJson(containers ?? new Map(), (cpus) => `{"baseline":${jsonText(cpus)}}`),
   );
 const mapText = <V>(name: string, map: ReadonlyMap<string, V> | null, show: (value: V) => string): string =>
-  map === null || map.size === 0 ? "" : `,"${name}":${jsonMap(map, show)}`;
+  map === null || map.size === 0 ? "" : `,"${name}":${mapJson(map, show)}`;
 
 /** The state in the form of version 2. */
 export const checkpointOf = (policyName: string, { defaultCpus, assignments }: CpuState): CheckpointV2 => ({
@@ -59,22 +62,16 @@ export const checkpointOf = (policyName: string, { defaultCpus, assignments }: C
   ),
 });
 
-function jsonMap<V>(map: ReadonlyMap<string, V>, show: (value: V) => string): string {
-  return `{${sorted(map)
-    .map(([key, value]) => `${jsonText(key)}:${show(value)}`)
-    .join(",")}}`;
-}
-
 /**
  * Builds the text that the checksum of version 2 is taken of: the Go value as spew prints it for hashing, maps in the order of
  * their keys.
  */
 export const hashedV2 = (checkpoint: CheckpointV2, type = "CPUManagerCheckpoint"): string =>
-  hashed(type, checkpoint, `(map[string]map[string]string)${dump(checkpoint.entries, (c) => dump(c, asIs))}`);
+  hashed(type, checkpoint, `(map[string]map[string]string)${mapDump(checkpoint.entries, (c) => mapDump(c, asIs))}`);
 
 /** Version 1 has container ids for keys. */
 export const hashedV1 = (checkpoint: CheckpointFields<ReadonlyMap<string, string>>): string =>
-  hashed("CPUManagerCheckpoint", checkpoint, `(map[string]string)${dump(checkpoint.entries, asIs)}`);
+  hashed("CPUManagerCheckpoint", checkpoint, `(map[string]string)${mapDump(checkpoint.entries, asIs)}`);
 
 export interface CheckpointV3 extends CheckpointV2 {
   /** Pod uid -> its CPUs. */
@@ -83,8 +80,8 @@ export interface CheckpointV3 extends CheckpointV2 {
 /** Version 3 has the CPUs of pods as a whole besides. */
 export function hashedV3({ podEntries, ...checkpoint }: CheckpointV3, type = "CPUManagerCheckpoint"): string {
   const cpus = (list: readonly number[]) => list.map((cpu) => `${cpu}:{}`).join(" ");
-  const pods = dump(podEntries, (list) => `{CPUSet:(cpuset.CPUSet){elems:(map[int]struct {})map[${cpus(list)}]}}`);
-  const entries = `(map[string]map[string]string)${dump(checkpoint.entries, (c) => dump(c, asIs))}`;
+  const pods = mapDump(podEntries, (list) => `{CPUSet:(cpuset.CPUSet){elems:(map[int]struct {})map[${cpus(list)}]}}`);
+  const entries = `(map[string]map[string]string)${mapDump(checkpoint.entries, (c) => mapDump(c, asIs))}`;
   return hashed(type, checkpoint, `${entries} PodEntries:(state.PodCPUAssignments)${pods}`);
 }
 
@@ -93,13 +90,6 @@ const hashed = (type: string, { policyName, defaultCpuSet }: CheckpointFields<un
   `Entries:${entries} Checksum:(checksum.Checksum)0}`;
 
 const asIs = (text: string): string => text;
-function dump<V>(map: ReadonlyMap<string, V> | null, show: (value: V) => string): string {
-  if (map === null) return "<nil>";
-  return `map[${sorted(map)
-    .map(([key, value]) => `${key}:${show(value)}`)
-    .join(" ")}]`;
-}
-
 /** Pod uid -> container -> its own CPUs. */
 export type CpuAssignments = ReadonlyMap<string, ReadonlyMap<string, CpuSet>>;
 
@@ -125,8 +115,8 @@ export interface Holder {
 export function sharedCpus(assignments: CpuAssignments): readonly SharedCpus[] {
   const first = new Map<number, Holder>();
   const shared = new Map<string, SharedCpus>();
-  for (const [uid, containers] of sorted(assignments)) {
-    for (const [container, cpus] of sorted(containers)) {
+  for (const [uid, containers] of [...assignments].sort(byKey)) {
+    for (const [container, cpus] of [...containers].sort(byKey)) {
       for (const cpu of cpus) {
         const holder = first.get(cpu);
         if (holder === undefined) first.set(cpu, { uid, container });
@@ -140,7 +130,3 @@ export function sharedCpus(assignments: CpuAssignments): readonly SharedCpus[] {
   }
   return [...shared.values()];
 }
-
-/** By key, as Go sorts what it prints; where Go walks a map in any order, this is the order. */
-export const sorted = <V>(map: ReadonlyMap<string, V>): readonly (readonly [string, V])[] =>
-  [...map].sort(([a], [b]) => (a < b ? -1 : 1));

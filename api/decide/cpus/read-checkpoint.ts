@@ -1,6 +1,8 @@
+import { byKey } from "../../model/order.ts";
 import { err, ok, type Result } from "../../model/result.ts";
 import { decodeGo, type GoType, type GoValue } from "../go/decode.ts";
-import { fnv1a, type GoJson, parseGoJson } from "../go/json.ts";
+import { fnv1a } from "../go/fnv1a.ts";
+import { type GoJson, parseGoJson } from "../go/json.ts";
 import { CORRUPTED, type DataForm, readData, type StateForm } from "../go/state-data.ts";
 import {
   type CheckpointFields,
@@ -10,7 +12,6 @@ import {
   hashedV1,
   hashedV2,
   hashedV3,
-  sorted,
 } from "./checkpoint.ts";
 import { ascending, cpuListReader } from "./sets.ts";
 
@@ -147,7 +148,7 @@ function byPod(
   { profile, containers = new Map() }: ReadOptions,
 ): Result<CheckpointV3, string> {
   const pods = new Map<string, Map<string, string>>();
-  for (const [id, cpus] of sorted(entries ?? new Map<string, string>())) {
+  for (const [id, cpus] of [...(entries ?? [])].sort(byKey)) {
     const holder = containers.get(id);
     if (holder === undefined) {
       return err(`${profile.words.cpuStateNotMigrated}: containerID '${id}' not found in initial containers list`);

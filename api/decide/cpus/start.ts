@@ -1,6 +1,7 @@
+import { byKey } from "../../model/order.ts";
 import { err, ok, type Result } from "../../model/result.ts";
 import { quote } from "../go/strconv.ts";
-import { type CpuAssignments, type CpuState, sorted } from "./checkpoint.ts";
+import type { CpuAssignments, CpuState } from "./checkpoint.ts";
 import type { CpuPolicy, StaticPolicy } from "./policy.ts";
 import { type ReadCheckpoint, type ReadOptions, readCheckpoint } from "./read-checkpoint.ts";
 import { type CpuSet, common, cpuListReader, cpuText, minus, NO_CPUS, parseCpus, sameCpus } from "./sets.ts";
@@ -60,9 +61,9 @@ function restore(text: string, policyName: string, options: ReadOptions): Result
 function assignmentsOf({ entries }: ReadCheckpoint): Result<CpuAssignments, string> {
   const assignments = new Map<string, Map<string, CpuSet>>();
   const read = cpuListReader();
-  for (const [uid, containers] of entries === null ? [] : sorted(entries)) {
+  for (const [uid, containers] of entries === null ? [] : [...entries].sort(byKey)) {
     const held = new Map<string, CpuSet>();
-    for (const [name, text] of containers === null ? [] : sorted(containers)) {
+    for (const [name, text] of containers === null ? [] : [...containers].sort(byKey)) {
       const cpus = read(text);
       if (!cpus.ok) {
         return err(
@@ -78,8 +79,8 @@ function assignmentsOf({ entries }: ReadCheckpoint): Result<CpuAssignments, stri
 /** They are read for their form alone: see `writeCpuState`. */
 function baselineFault({ baselines }: ReadCheckpoint): string | undefined {
   const read = cpuListReader();
-  for (const [uid, containers] of baselines ? sorted(baselines) : []) {
-    for (const [name, { baseline }] of containers ? sorted(containers) : []) {
+  for (const [uid, containers] of baselines ? [...baselines].sort(byKey) : []) {
+    for (const [name, { baseline }] of containers ? [...containers].sort(byKey) : []) {
       const cpus = read(baseline);
       if (cpus.ok) continue;
       const whose = `for container ${quote(name)} in pod ${quote(uid)}`;
@@ -100,8 +101,8 @@ function validated(policy: StaticPolicy, state: CpuState): Result<CpuState, stri
   const misplaced = misplacedReserve(policy, defaultCpus);
   if (misplaced !== undefined) return err(`${misplaced} are present in defaultCpuSet: ${pool}`);
   const known = new Set(defaultCpus);
-  for (const [uid, containers] of sorted(assignments)) {
-    for (const [name, cpus] of sorted(containers)) {
+  for (const [uid, containers] of [...assignments].sort(byKey)) {
+    for (const [name, cpus] of [...containers].sort(byKey)) {
       if (common(defaultCpus, cpus).size > 0) {
         return err(
           `pod: ${uid}, container: ${name} cpuset: ${quote(cpuText(cpus))} overlaps with default cpuset ${pool}`,

@@ -1,4 +1,5 @@
 import type { DeviceConflict, DeviceOptions, NameValue } from "../../model/managers.ts";
+import { byKey, byText } from "../../model/order.ts";
 import { err, ok, type Result } from "../../model/result.ts";
 import { fieldsOf, type Slice, textOf, type WireFault } from "./wire.ts";
 
@@ -111,8 +112,8 @@ export function containerOptions(responses: readonly ResourceResponse[]): Device
     annotations: [] as NameValue[],
     cdiDevices: new Set<string>(),
   };
-  for (const { resource, response } of [...responses].sort((a, b) => (a.resource < b.resource ? -1 : 1))) {
-    for (const [name, value] of byName(response.envs)) {
+  for (const { resource, response } of [...responses].sort((a, b) => byText(a.resource, b.resource))) {
+    for (const [name, value] of [...response.envs].sort(byKey)) {
       if (envs(name, value, resource)) options.envs.push({ name, value });
     }
     for (const { containerPath, hostPath, permissions } of response.devices) {
@@ -122,14 +123,13 @@ export function containerOptions(responses: readonly ResourceResponse[]): Device
     for (const mount of response.mounts) {
       if (mounts(mount.containerPath, mount.hostPath, resource)) options.mounts.push(mount);
     }
-    for (const [name, value] of byName(response.annotations)) {
+    for (const [name, value] of [...response.annotations].sort(byKey)) {
       if (annotations(name, value, resource)) options.annotations.push({ name, value });
     }
     for (const name of response.cdiDevices) options.cdiDevices.add(name);
   }
   return { ...options, cdiDevices: [...options.cdiDevices], conflicts };
 }
-const byName = (map: ReadonlyMap<string, string>): [string, string][] => [...map].sort(([a], [b]) => (a < b ? -1 : 1));
 
 /** Remembers what each name got; true for the first. */
 function merging(kind: DeviceConflict["kind"], conflicts: DeviceConflict[]) {

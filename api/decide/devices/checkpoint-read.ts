@@ -1,3 +1,4 @@
+import type { Fields } from "../../model/own.ts";
 import { err, ok, type Result } from "../../model/result.ts";
 import { parseGoJson } from "../go/json.ts";
 import { checksumOf, type DeviceCheckpoint, type DevicesPerNuma, type PodDevicesEntry } from "./checkpoint.ts";
@@ -45,7 +46,6 @@ export function checkCheckpoint(json: unknown): Result<DeviceCheckpoint, Checkpo
   return ok(checkpoint);
 }
 
-type Loose = Readonly<Record<string, unknown>>;
 type Faults = CheckpointFault[];
 const malformed = (faults: Faults, path: string, expected: string): void => {
   faults.push({ code: "malformed", path, message: `expected ${expected}` });
@@ -53,9 +53,9 @@ const malformed = (faults: Faults, path: string, expected: string): void => {
 /** Go reads null as if nothing were there. */
 const isAbsent = (v: unknown): v is undefined | null => v === undefined || v === null;
 
-function objectAt(v: unknown, path: string, faults: Faults): Loose | undefined {
+function objectAt(v: unknown, path: string, faults: Faults): Fields | undefined {
   if (isAbsent(v)) return undefined;
-  if (typeof v === "object" && !Array.isArray(v)) return v as Loose;
+  if (typeof v === "object" && !Array.isArray(v)) return v as Fields;
   malformed(faults, path, "an object");
   return undefined;
 }

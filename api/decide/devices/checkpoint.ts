@@ -1,30 +1,11 @@
+import { Fnv1a } from "../go/fnv1a.ts";
 import { jsonText } from "../go/json.ts";
+import { mapDump, mapJson, NIL } from "../go/maps.ts";
 
-const OFFSET = 0x811c9dc5;
-const PRIME = 0x01000193;
-const UTF8 = new TextEncoder();
 const SPACE = 0x20;
 const OPEN = 0x5b;
 const CLOSE = 0x5d;
 const ZERO = 0x30;
-
-/** FNV-1a of 32 bits over one piece after the other. */
-class Fnv1a {
-  #hash = OFFSET;
-
-  get sum(): number {
-    return this.#hash >>> 0;
-  }
-  /** In UTF-8. */
-  addText(text: string): void {
-    this.add(UTF8.encode(text));
-  }
-  add(bytes: Uint8Array): void {
-    let hash = this.#hash;
-    for (let i = 0; i < bytes.length; i++) hash = Math.imul(hash ^ (bytes[i] as number), PRIME);
-    this.#hash = hash;
-  }
-}
 
 /** Bytes of base64 as Go's spew prints them, `[0 1 255]`: digits are written in place, since there may be millions. */
 function dumpOf(base64: string): Uint8Array {
@@ -55,6 +36,14 @@ export interface PodDevicesEntry {
   /** base64 of the plugin's v1beta1.ContainerAllocateResponse. */
   readonly allocResp: string | null;
 }
+/** Its device ids, each once: a device of two NUMA nodes stands below both. */
+export const idsOf = ({ deviceIds }: Pick<PodDevicesEntry, "deviceIds">): readonly string[] => [
+  ...new Set([...(deviceIds?.values() ?? [])].flatMap((ids) => ids ?? [])),
+];
+/** The NUMA nodes of its devices; none: their plugin does not say where they are. */
+export const numaOf = ({ deviceIds }: Pick<PodDevicesEntry, "deviceIds">): readonly number[] =>
+  [...(deviceIds?.keys() ?? [])].filter((node) => node >= 0).sort((a, b) => a - b);
+
 /** The content of kubelet_internal_checkpoint. */
 export interface DeviceCheckpoint {
   readonly entries: readonly PodDevicesEntry[] | null;
@@ -74,13 +63,8 @@ export const entryText = (e: PodDevicesEntry): string =>
   `{"PodUID":${jsonText(e.podUid)},"ContainerName":${jsonText(e.containerName)},"ResourceName":${jsonText(e.resourceName)},` +
   `"DeviceIDs":${mapText(e.deviceIds)},"AllocResp":${e.allocResp === null ? "null" : `"${e.allocResp}"`}}`;
 
-/** Go sorts the keys of a JSON object as text, numbers too: -1, 0, 10, 2. */
-function mapText(map: ReadonlyMap<string | number, readonly string[] | null> | null): string {
-  if (map === null) return "null";
-  const keyed = [...map].map(([key, ids]) => [String(key), ids] as const).sort(([a], [b]) => (a < b ? -1 : 1));
-  const list = (ids: readonly string[] | null): string => (ids === null ? "null" : `[${ids.map(jsonText).join(",")}]`);
-  return `{${keyed.map(([key, ids]) => `${jsonText(key)}:${list(ids)}`).join(",")}}`;
-}
+const mapText = (map: ReadonlyMap<string | number, readonly string[] | null> | null): string =>
+  map === null ? "null" : mapJson(map, (ids) => (ids === null ? "null" : `[${ids.map(jsonText).join(",")}]`));
 
 /** The checksum in the file: FNV-1a of 32 bits over `hashedPieces`. kubelet 1.36: checksum.New. */
 export function checksumOf(checkpoint: DeviceCheckpoint): number {
@@ -110,14 +94,10 @@ export function* hashedPieces({ entries, registered }: DeviceCheckpoint): Genera
   }
   yield ` RegisteredDevices:(map[string][]string)${dumpMap(registered)}}`;
 }
-const NIL = "<nil>";
 /** Up to what its plugin answered. */
 const dumpEntry = (e: PodDevicesEntry): string =>
   `{PodUID:(string)${e.podUid} ContainerName:(string)${e.containerName} ResourceName:(string)${e.resourceName} ` +
   `DeviceIDs:(checkpoint.DevicesPerNUMA)${dumpMap(e.deviceIds)} AllocResp:([]uint8)`;
 
-function dumpMap(map: ReadonlyMap<string | number, readonly string[] | null> | null): string {
-  if (map === null) return NIL;
-  const sorted = [...map].sort(([a], [b]) => (a < b ? -1 : 1));
-  return `map[${sorted.map(([key, ids]) => `${key}:${ids === null ? NIL : `[${ids.join(" ")}]`}`).join(" ")}]`;
-}
+const dumpMap = (map: ReadonlyMap<string | number, readonly string[] | null> | null): string =>
+  mapDump(map, (ids) => (ids === null ? NIL : `[${ids.join(" ")}]`));

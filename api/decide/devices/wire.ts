@@ -1,4 +1,5 @@
 import type { Amount } from "../../model/amount.ts";
+import { byKey } from "../../model/order.ts";
 import { type Container, type Pod, podUid } from "../../model/pod.ts";
 import { err, ok, type Result } from "../../model/result.ts";
 
@@ -120,7 +121,7 @@ export const limitsOf = (container: Container): ReadonlyMap<string, Amount> =>
   new Map(
     Object.entries(container.resources?.limits ?? {})
       .map(([name, quantity]) => [name, quantity.amount] as const)
-      .sort(([a], [b]) => (a < b ? -1 : 1)),
+      .sort(byKey),
   );
 
 /** INVARIANT: every pod that a device manager is asked about has a uid. */

@@ -1,3 +1,4 @@
+import { byKey } from "../../model/order.ts";
 import type { Behaviour } from "../../profiles/profile.ts";
 
 /** A device as its driver described it to the kubelet. Null is Go's nil. kubelet 1.37: state.Device. */
@@ -56,7 +57,7 @@ export class ClaimInfoCache {
   }
   /** In the order of their names; the kubelet walks a Go map. */
   list(): readonly ClaimInfo[] {
-    return [...this.#claims].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, claim]) => claim);
+    return [...this.#claims].sort(byKey).map(([, claim]) => claim);
   }
   /** Those that the pod refers to. kubelet 1.37: hasPodReference. */
   ofPod(podUid: string): readonly ClaimInfo[] {

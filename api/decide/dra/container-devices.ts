@@ -1,4 +1,5 @@
 import { value } from "../../model/amount.ts";
+import { byText } from "../../model/order.ts";
 import type { Container, Pod } from "../../model/pod.ts";
 import { podNamespace } from "../../model/pod.ts";
 import { isDraResource, isExtendedResource } from "../../model/resource-name.ts";
@@ -41,7 +42,7 @@ export function containerDevices(
   const namespace = podNamespace(pod);
   const unknown = used.value.filter(({ claim }) => cache.get(namespace, claim) === undefined);
   // of several the map chooses one
-  if (cache.behaviour.extendedRequests === "mapped") unknown.sort((a, b) => (a.claim < b.claim ? -1 : 1));
+  if (cache.behaviour.extendedRequests === "mapped") unknown.sort((a, b) => byText(a.claim, b.claim));
   const [first] = unknown;
   if (first !== undefined) {
     return err(cache.behaviour.unknownClaim(first.claim, namespace, first.resource !== undefined));

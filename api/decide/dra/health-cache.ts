@@ -1,4 +1,5 @@
 import { LIMITS } from "../../model/limits.ts";
+import { byKey } from "../../model/order.ts";
 import type { EpochMs } from "../../model/units.ts";
 import type { Behaviour } from "../../profiles/profile.ts";
 import { jsonText } from "../go/json.ts";
@@ -119,7 +120,6 @@ export class HealthCache {
   }
 }
 
-const byKey = ([a]: readonly [string, unknown], [b]: readonly [string, unknown]): number => (a < b ? -1 : 1);
 const isSame = (a: DeviceState, b: DeviceState): boolean =>
   a.health === b.health && a.message === b.message && a.timeoutNs === b.timeoutNs;
 

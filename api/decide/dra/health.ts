@@ -1,3 +1,5 @@
+import { byText } from "../../model/order.ts";
+import type { Fields } from "../../model/own.ts";
 import type { Container, Pod } from "../../model/pod.ts";
 import { podNamespace } from "../../model/pod.ts";
 import { type EpochMs, epochMs } from "../../model/units.ts";
@@ -25,18 +27,17 @@ export type HealthInfo = (driver: string, pool: string, device: string) => Pick<
 
 const UNKNOWN = { health: "Unknown", message: "" } as const;
 export const HEALTH_TIMEOUT_NS = 30_000_000_000n;
-type Loose = Readonly<Record<string, unknown>>;
-const members = (v: unknown): Loose => (typeof v === "object" && v !== null ? (v as Loose) : {});
+const members = (v: unknown): Fields => (typeof v === "object" && v !== null ? (v as Fields) : {});
 
 /** Reads a dra_health_state; what cannot be read counts as not said. kubelet 1.37: loadFromCheckpoint. */
 export function readHealth(text: string | undefined, { healthTimeouts }: Behaviour["claims"]): HealthState {
-  let file: Loose = {};
+  let file: Fields = {};
   try {
     file = members(JSON.parse(text ?? "{}"));
   } catch {
     // the kubelet logs it, and goes on with nothing
   }
-  const deviceOf = (said: Loose): DeviceState => {
+  const deviceOf = (said: Fields): DeviceState => {
     const timeout = Number(said["HealthCheckTimeout"] ?? 0);
     const updated = Date.parse(String(said["LastUpdated"]));
     return {
@@ -48,7 +49,7 @@ export function readHealth(text: string | undefined, { healthTimeouts }: Behavio
       message: String(said["Message"] ?? ""),
     };
   };
-  const entries = (v: unknown): [string, Loose][] => Object.entries(members(v)).map(([k, one]) => [k, members(one)]);
+  const entries = (v: unknown): [string, Fields][] => Object.entries(members(v)).map(([k, one]) => [k, members(one)]);
   return new Map(
     entries(file).map(([driver, of]) => [
       driver,
@@ -98,7 +99,7 @@ export function claimHealth(
     if (resources.length > 0) told.set(resource, { name: resource, resources });
     else told.delete(resource);
   }
-  return [...told.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
+  return [...told.values()].sort((a, b) => byText(a.name, b.name));
 }
 
 /** The oldest kubelets tell each claim once, by the first request that the container names of it. */

@@ -1,3 +1,4 @@
+import { byKey } from "../../model/order.ts";
 import { type Pod, type PodClaim, podNamespace, podUid } from "../../model/pod.ts";
 import type { AllocatedDevice, ResourceClaim } from "../../model/resource-claim.ts";
 import { err, ok, type Result } from "../../model/result.ts";
@@ -193,8 +194,7 @@ function entered(
 export const callsOf = (
   operation: NodeOperation,
   batches: ReadonlyMap<string, readonly ClaimRef[]>,
-): readonly DriverCall[] =>
-  [...batches].sort(([a], [b]) => (a < b ? -1 : 1)).map(([driver, claims]) => ({ driver, operation, claims }));
+): readonly DriverCall[] => [...batches].sort(byKey).map(([driver, claims]) => ({ driver, operation, claims }));
 
 /**
  * Prepares the claims of a pod. A driver's error ends it; what was prepared until then is kept and asked for again at the next try.

@@ -1,3 +1,4 @@
+import { byKey } from "../../model/order.ts";
 import { type Pod, podNamespace, podUid } from "../../model/pod.ts";
 import { err, ok, type Result } from "../../model/result.ts";
 import { type ClaimInfo, type ClaimInfoCache, type ClaimRef, doesWithout } from "./claim-info.ts";
@@ -114,5 +115,5 @@ export function gonePods(cache: ClaimInfoCache, active: ReadonlySet<string>): re
       gone.set(uid, pod);
     }
   }
-  return [...gone].sort(([a], [b]) => (a < b ? -1 : 1)).map(([uid, pod]) => ({ uid, ...pod }));
+  return [...gone].sort(byKey).map(([uid, pod]) => ({ uid, ...pod }));
 }

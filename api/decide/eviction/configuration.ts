@@ -15,8 +15,14 @@ import {
 
 type Texts = Readonly<Record<string, string>>;
 
-const FIELDS = ["evictionHard", "evictionSoft", "evictionSoftGracePeriod", "evictionMinimumReclaim"] as const;
-type Field = (typeof FIELDS)[number];
+/** The fields of a KubeletConfiguration whose entries have signals for names. */
+export const THRESHOLD_FIELDS = [
+  "evictionHard",
+  "evictionSoft",
+  "evictionSoftGracePeriod",
+  "evictionMinimumReclaim",
+] as const;
+type Field = (typeof THRESHOLD_FIELDS)[number];
 
 /** Every entry read; signals in order, because of several faults the kubelet names any one. */
 function readAll<V>(

@@ -1,5 +1,6 @@
 import { type Amount, compare, fromUnits, isNegative, isZero, sub, value, ZERO } from "../../model/amount.ts";
 import type { EvictionSignal, FileSystems, RankedPod, StarvedResource } from "../../model/eviction.ts";
+import { byText } from "../../model/order.ts";
 import { type Pod, podRef, podUid } from "../../model/pod.ts";
 import type { PodStats } from "../../model/units.ts";
 import { isCriticalPod } from "../resources/qos.ts";
@@ -98,7 +99,7 @@ export function rank(pods: readonly Pod[], statsOf: StatsOf, measure: RankMeasur
     };
   });
   const order = byKey(resource);
-  return candidates.sort((a, b) => order(a, b) || (a.uid < b.uid ? -1 : 1));
+  return candidates.sort((a, b) => order(a, b) || byText(a.uid, b.uid));
 }
 
 /** Checks that a goes before b, whatever the kubelet leaves to chance. */

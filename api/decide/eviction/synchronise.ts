@@ -1,11 +1,12 @@
 import { add, compare, fromUnits, isZero, value, ZERO } from "../../model/amount.ts";
-import type {
-  Eviction,
-  EvictionFacts,
-  EvictionSignal,
-  FileSystems,
-  Reclaim,
-  StarvedResource,
+import {
+  BY_KUBELET,
+  type Eviction,
+  type EvictionFacts,
+  type EvictionSignal,
+  type FileSystems,
+  type Reclaim,
+  type StarvedResource,
 } from "../../model/eviction.ts";
 import { type Container, containersOf, isSidecar, type Pod, podRef } from "../../model/pod.ts";
 import { canonicalText, type Quantity, quantityOf } from "../../model/quantity.ts";
@@ -284,7 +285,7 @@ function evictOne(
     message,
     annotations,
     gracePeriodSeconds: graceSeconds(threshold, victim, config),
-    condition: { type: "DisruptionTarget", status: "True", reason: "TerminationByKubelet", message },
+    condition: { type: "DisruptionTarget", status: "True", reason: BY_KUBELET, message },
   };
   return { evicted: [eviction], spared };
 }

@@ -1,7 +1,8 @@
 import { err, ok, type Result } from "../../model/result.ts";
 import type { Profile } from "../../profiles/profile.ts";
 import { decodeGo, type GoType, type GoValue } from "./decode.ts";
-import { fnv1a, type GoJson, jsonText, parseGoJson } from "./json.ts";
+import { fnv1a } from "./fnv1a.ts";
+import { type GoJson, jsonText, parseGoJson } from "./json.ts";
 
 /** The version's behaviour and the gates that the form of the CPU and the memory manager's files depends on. */
 export interface StateForm {

@@ -67,7 +67,7 @@ export interface Collected {
 }
 /** The amount that eviction wants to free: all there is. */
 const MAX_INT64 = 2n ** 63n - 1n;
-const warning = (reason: string, message: string): NodeEvent => ({ type: "Warning", reason, message });
+export const warning = (reason: string, message: string): NodeEvent => ({ type: "Warning", reason, message });
 
 /** One pass of the collection. kubelet 1.36: GarbageCollect, DeleteUnusedImages. */
 export function collect(input: CollectInput): Collected {

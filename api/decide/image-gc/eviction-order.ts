@@ -1,5 +1,6 @@
 import type { Done, RemovalState } from "../../model/container-gc.ts";
 import type { ImageKept, ImageRemoval } from "../../model/image-gc.ts";
+import { byText } from "../../model/order.ts";
 import { sortedBy } from "../sorted-by.ts";
 import type { DetectedImage, Use } from "./images-in-use.ts";
 import { imageKey } from "./listed-images.ts";
@@ -92,7 +93,7 @@ export function evictionOrder(
 }
 const firstDetected = (image: DetectedImage): number => image.firstDetectedAtMs;
 const lastUsed = (image: DetectedImage): number => Number(image.lastUsedAtMs);
-const byKey = (a: DetectedImage, b: DetectedImage): number => (a.key < b.key ? -1 : 1);
+const byKey = (a: DetectedImage, b: DetectedImage): number => byText(a.key, b.key);
 const byDetection = (a: DetectedImage, b: DetectedImage): number =>
   a.firstDetectedAtMs - b.firstDetectedAtMs || byKey(a, b);
 const isEqual = (a: DetectedImage, b: DetectedImage | undefined): boolean =>

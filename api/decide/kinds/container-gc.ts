@@ -1,5 +1,6 @@
 import type { ContainerGcAsk, ContainerGcDecision } from "../../model/container-gc.ts";
 import type { DecidedOf, ReasonCode, Refusal } from "../../model/decision.ts";
+import { byKey, byText } from "../../model/order.ts";
 import { podUid } from "../../model/pod.ts";
 import { err, ok, type Result } from "../../model/result.ts";
 import type { Runtime, RuntimeContainer, RuntimeSandbox } from "../../model/runtime.ts";
@@ -111,7 +112,6 @@ function printOf(id: string): number {
 }
 const PRINTED = 24;
 
-const byText = (a: string, b: string): number => (a < b ? -1 : 1);
 const sortedOnce = (names: readonly string[] | undefined): readonly string[] => [...new Set(names)].sort(byText);
 
 /**
@@ -335,5 +335,5 @@ function byPod(sandboxes: readonly RuntimeSandbox[]): readonly (readonly [string
     else list.push(sandboxTarget(s));
   }
   for (const list of byUid.values()) list.sort(byAge);
-  return [...byUid].sort(([a], [b]) => (a < b ? -1 : 1));
+  return [...byUid].sort(byKey);
 }

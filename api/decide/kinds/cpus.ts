@@ -2,10 +2,11 @@ import { milliValue } from "../../model/amount.ts";
 import type { PodAsk } from "../../model/ask.ts";
 import type { DecidedOf, ReasonCode, Refusal } from "../../model/decision.ts";
 import type { CpuAssignment, CpusDecision } from "../../model/managers.ts";
+import { byKey } from "../../model/order.ts";
 import { type Container, containersOf, type Pod, podUid } from "../../model/pod.ts";
 import { ok, type Result } from "../../model/result.ts";
 import type { EffectiveAsked } from "../../profiles/effective.ts";
-import { sharedCpus, sorted } from "../cpus/checkpoint.ts";
+import { sharedCpus } from "../cpus/checkpoint.ts";
 import { type CurrentCpus, reconcile } from "../cpus/reconcile.ts";
 import { exclusiveCpus } from "../cpus/request.ts";
 import { common, cpuText, NO_CPUS, parseCpus } from "../cpus/sets.ts";
@@ -60,11 +61,13 @@ function decided(
             return { container: name, cpus: own === undefined ? shared : cpuText(own), exclusive: own !== undefined };
           })
         : [],
-    assignments: sorted(assignments).flatMap(([of, containers]) =>
-      sorted(containers).map(
-        ([container, cpus]): CpuAssignment => ({ pod: names(of), container, cpus: cpuText(cpus) }),
+    assignments: [...assignments]
+      .sort(byKey)
+      .flatMap(([of, containers]) =>
+        [...containers]
+          .sort(byKey)
+          .map(([container, cpus]): CpuAssignment => ({ pod: names(of), container, cpus: cpuText(cpus) })),
       ),
-    ),
     placements,
     reconcile: reconcile(after.cpus, node.active, currentOf(answered, before)).changes,
     overlaps: sharedCpus(assignments).map(({ cpus, holders }) => ({

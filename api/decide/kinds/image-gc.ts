@@ -12,7 +12,7 @@ import { map, ok, type Result } from "../../model/result.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
 import { type EpochMs, epochMs } from "../../model/units.ts";
 import { type EffectiveAsked, gateOn } from "../../profiles/effective.ts";
-import { type Collected, collect } from "../image-gc/collect.ts";
+import { type Collected, collect, warning } from "../image-gc/collect.ts";
 import {
   type EvictionOrder,
   evictionOrder,
@@ -320,7 +320,6 @@ function eventsOf(
     ...(repeated ? [warning("ImageGCFailed", error)] : []),
   ];
 }
-const warning = (reason: string, message: string): NodeEvent => ({ type: "Warning", reason, message });
 
 /** Lists what would make the answer surer. */
 function doubts(snapshot: Snapshot, input: ImageGcInput, ask: ImageGcAsk, { taken }: Collected): readonly string[] {

@@ -1,10 +1,10 @@
 import { nearName } from "../../model/near-name.ts";
-import { isObject } from "../../model/own.ts";
+import { type Fields, isObject } from "../../model/own.ts";
 import type { Profile } from "../../profiles/profile.ts";
 import { goDuration, goQuantity } from "../eviction/threshold.ts";
 import { quote } from "../go/strconv.ts";
 import { type SettingFault, settingFault } from "../setting-fault.ts";
-import { entryField, inOrder, type LintFinding, type Members, meantDuration, refusal } from "./finding.ts";
+import { entryField, inOrder, type LintFinding, meantDuration, refusal } from "./finding.ts";
 
 const KIND = "KubeletConfiguration";
 const VERSION = "kubelet.config.k8s.io/v1beta1";
@@ -15,7 +15,7 @@ const SCHEME = "pkg/kubelet/apis/config/scheme/scheme.go:33";
  * An apiVersion or a kind by which a kubelet does not know its file as a configuration, in its own words. What has neither is
  * no file, such as the fields of a request; a recorded snapshot keeps the kind alone. kubelet 1.36: DecodeKubeletConfiguration.
  */
-export function headFindings(document: Members, { version: ofKubelet, behaviour }: Profile): readonly LintFinding[] {
+export function headFindings(document: Fields, { version: ofKubelet, behaviour }: Profile): readonly LintFinding[] {
   const wrong = wrongHeadType(document);
   if (wrong !== null) return [wrong];
   const [version, kind] = [textOf(document, "apiVersion"), textOf(document, "kind")];
@@ -36,16 +36,16 @@ export function headFindings(document: Members, { version: ofKubelet, behaviour 
 }
 
 /** Go reads a name in any case here, and of several the last; `/` and a group alone are no version. */
-function textOf(document: Members, name: string): string {
+function textOf(document: Fields, name: string): string {
   const [, value] = members(document, name).findLast(([, given]) => given !== null) ?? [];
   const text = typeof value === "string" ? value : "";
   return name === "apiVersion" && /^[^/]*\/$/.test(text) ? "" : text;
 }
-const members = (document: Members, name: string): readonly [string, unknown][] =>
+const members = (document: Fields, name: string): readonly [string, unknown][] =>
   Object.entries(document).filter(([given]) => given.toLowerCase() === name.toLowerCase());
 
 /** The first that is no text. Go: json.UnmarshalTypeError. */
-function wrongHeadType(document: Members): LintFinding | null {
+function wrongHeadType(document: Fields): LintFinding | null {
   for (const [name, value] of Object.entries(document)) {
     const field = ["apiVersion", "kind"].find((known) => known.toLowerCase() === name.toLowerCase());
     if (field === undefined || value === null || typeof value === "string") continue;
@@ -70,7 +70,7 @@ export function dropInHead(file: string, document: unknown): LintFinding | null 
 }
 
 /** `$`: the words are not all of the kubelet's. */
-function wrongDropIn(document: Members): SettingFault | null {
+function wrongDropIn(document: Fields): SettingFault | null {
   const wrong = wrongHeadType(document);
   if (wrong !== null) return settingFault(wrong.field, `error: ${wrong.message.replace(/^failed to decode: /, "")}`);
   const [version, kind] = [textOf(document, "apiVersion"), textOf(document, "kind")];
@@ -249,9 +249,9 @@ interface Meant {
  */
 export function typeFindings(
   unread: readonly SettingFault[],
-  document: Members,
+  document: Fields,
   profile: Profile,
-  findingsOf: (readable: Members) => readonly LintFinding[],
+  findingsOf: (readable: Fields) => readonly LintFinding[],
 ): readonly LintFinding[] {
   const meant = unread.map((fault) => meantBy(fault, document, profile));
   const lost = unread.filter((_, i) => meant[i] === null);
@@ -272,13 +272,13 @@ export function typeFindings(
 }
 
 /** Without fields that Go cannot read, of maps without such entries: one that is not there has its default for the other checks. */
-export function readable(document: Members, unread: readonly { readonly field: string }[]): Members {
+export function readable(document: Fields, unread: readonly { readonly field: string }[]): Fields {
   const rest: Record<string, unknown> = { ...document };
   for (const { field } of unread) {
     const [name, key] = nameIn(field) ?? [/^\w+/.exec(field)?.[0] ?? ""];
     if (key === undefined) delete rest[name];
     else {
-      const { [key]: _, ...entries } = (rest[name] ?? {}) as Members;
+      const { [key]: _, ...entries } = (rest[name] ?? {}) as Fields;
       rest[name] = entries;
     }
   }
@@ -300,10 +300,10 @@ function typeAdvice(message: string): string {
   return "give it the form that the kubelet reads";
 }
 
-function meantBy({ field, message }: SettingFault, document: Members, profile: Profile): Meant | null {
+function meantBy({ field, message }: SettingFault, document: Fields, profile: Profile): Meant | null {
   const [name, key] = nameIn(field) ?? [];
   if (name === undefined) return null;
-  const value = corrected(key === undefined ? document[name] : (document[name] as Members)[key], message, profile);
+  const value = corrected(key === undefined ? document[name] : (document[name] as Fields)[key], message, profile);
   return value === null ? null : { name, key, value };
 }
 function corrected(value: unknown, message: string, { fields }: Profile): unknown {
@@ -320,7 +320,7 @@ const fieldIn = (message: string): string => /KubeletConfiguration\.(\w+)/.exec(
 
 const patchOf = ({ name, key, value }: Meant): unknown => ({ [name]: key === undefined ? value : { [key]: value } });
 
-function mended(document: Members, meant: readonly Meant[]): Members {
+function mended(document: Fields, meant: readonly Meant[]): Fields {
   const whole = new Map(Object.entries(document));
   const maps = new Map<string, Map<string, unknown>>();
   for (const { name, key, value } of meant) {
@@ -328,7 +328,7 @@ function mended(document: Members, meant: readonly Meant[]): Members {
       whole.set(name, value);
       continue;
     }
-    const entries = maps.get(name) ?? new Map(Object.entries(document[name] as Members));
+    const entries = maps.get(name) ?? new Map(Object.entries(document[name] as Fields));
     maps.set(name, entries.set(key, value));
   }
   for (const [name, entries] of maps) whole.set(name, Object.fromEntries(entries));

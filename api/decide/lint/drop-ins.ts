@@ -1,14 +1,14 @@
 import { joinPath } from "../../model/input-issue.ts";
 import { unwrapped } from "../../model/kubelet-configuration.ts";
 import { mergePatch } from "../../model/merge-patch.ts";
-import { isObject } from "../../model/own.ts";
+import { type Fields, isObject } from "../../model/own.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
 import { profileIn } from "../../profiles/index.ts";
 import { isGateOn, type Profile } from "../../profiles/profile.ts";
 import { unknownFields } from "../../profiles/unknown-fields.ts";
 import { goDuration } from "../eviction/threshold.ts";
 import { decodeFaults, dropInHead, readable } from "./decode-faults.ts";
-import { error, Given, inOrder, type LintFinding, type Members } from "./finding.ts";
+import { error, Given, inOrder, type LintFinding } from "./finding.ts";
 import { gatesIn, type RelativePaths } from "./input.ts";
 import { lintConfiguration } from "./lint.ts";
 
@@ -30,7 +30,7 @@ export function lintWithDropIns(
   dropIns: readonly DropIn[],
   snapshot?: Snapshot,
   profile: Profile = profileIn(snapshot),
-  over: (merged: Members) => Members = (merged) => merged,
+  over: (merged: Fields) => Fields = (merged) => merged,
 ): readonly LintFinding[] {
   const ofFile = lintConfiguration(configuration, snapshot, profile).filter(({ code }) => OF_LOADING.has(code));
   const base = unwrapped(configuration);
@@ -48,7 +48,7 @@ export function lintWithDropIns(
 const isRead = ({ file, document }: DropIn): boolean => dropInHead(file, document) === null;
 
 /** A file's configuration with the drop-ins that the kubelet reads merged over it, and with all its defaults. */
-export const mergedConfiguration = (base: Members, dropIns: readonly DropIn[], profile: Profile): Members =>
+export const mergedConfiguration = (base: Fields, dropIns: readonly DropIn[], profile: Profile): Fields =>
   mergedOver(base, dropIns.filter(isRead), profile).merged;
 
 /** Findings about a file that count before the drop-ins are looked at, whatever they say. */
@@ -90,7 +90,7 @@ function leftOut({ file, document }: DropIn, { fieldNames, version }: Profile): 
 }
 
 interface Merged {
-  readonly merged: Members;
+  readonly merged: Fields;
   readonly relativePaths: RelativePaths;
 }
 
@@ -98,14 +98,14 @@ interface Merged {
  * The drop-ins are merge patches (RFC 7396) of the file with all its defaults: a default that hung on another field of the file
  * stays when a drop-in changes that field.
  */
-export function mergedOver(base: Members, dropIns: readonly DropIn[], profile: Profile): Merged {
+export function mergedOver(base: Fields, dropIns: readonly DropIn[], profile: Profile): Merged {
   const patches = dropIns.map(({ document }) => {
-    const { apiVersion: _version, kind: _kind, ...fields } = known(document, "", profile) as Members;
+    const { apiVersion: _version, kind: _kind, ...fields } = known(document, "", profile) as Fields;
     return fields;
   });
-  const all = patches.reduce<unknown>(mergePatch, loaded(base, profile)) as Members;
+  const all = patches.reduce<unknown>(mergePatch, loaded(base, profile)) as Fields;
   // the thresholds are merged when the file is loaded, and have no default after that
-  const { mergeDefaultEvictionSettings: _, ...merged }: Members = { evictionHard: {}, ...all };
+  const { mergeDefaultEvictionSettings: _, ...merged }: Fields = { evictionHard: {}, ...all };
   // those of the file were made absolute when it was loaded
   const isKept = patches.some((patch) => patch["podLogsDir"] !== undefined);
   return { merged, relativePaths: isKept ? "kept" : "resolved" };
@@ -123,8 +123,8 @@ function known(value: unknown, path: string, profile: Profile): unknown {
 }
 
 /** A configuration with its defaults, as the kubelet writes it down before it merges. kubelet 1.37: SetDefaults_KubeletConfiguration. */
-function loaded(document: Members, profile: Profile): Members {
-  const given = known(readable(document, decodeFaults(document, profile)), "", profile) as Members;
+function loaded(document: Fields, profile: Profile): Fields {
+  const given = known(readable(document, decodeFaults(document, profile)), "", profile) as Fields;
   const named = gatesIn(new Given(given));
   const defaults: Record<string, unknown> = { ...profile.defaults };
   for (const [gate, fields] of Object.entries(profile.gatedDefaults)) {
@@ -140,7 +140,7 @@ function loaded(document: Members, profile: Profile): Members {
   return { ...all, evictionHard: { ...profile.defaults.evictionHard, ...own } };
 }
 
-function filled(given: Members, defaults: Members, path: string, profile: Profile): Members {
+function filled(given: Fields, defaults: Fields, path: string, profile: Profile): Fields {
   const all: Record<string, unknown> = { ...defaults };
   for (const [name, value] of Object.entries(given)) {
     const at = path === "" ? name : `${path}.${name}`;

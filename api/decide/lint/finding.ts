@@ -1,13 +1,13 @@
+import { byKey, byText } from "../../model/order.ts";
+import { type Fields, fieldsOf } from "../../model/own.ts";
 import { goDuration } from "../eviction/threshold.ts";
 import { goDurationText } from "../go/strconv.ts";
 import type { SettingFault } from "../setting-fault.ts";
 
-export type Members = Readonly<Record<string, unknown>>;
-
 /** A configuration as posted, read as Go reads it. What Go cannot read counts as absent, and what is absent is Go's zero. */
 export class Given {
-  readonly raw: Members;
-  constructor(raw: Members) {
+  readonly raw: Fields;
+  constructor(raw: Fields) {
     this.raw = raw;
   }
   has(name: string): boolean {
@@ -29,14 +29,13 @@ export class Given {
     return Array.isArray(value) ? value : [];
   }
   inside(name: string): Given {
-    const value = this.raw[name];
-    return new Given(typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Members) : {});
+    return new Given(fieldsOf(this.raw[name]));
   }
   /** The entries of a map of texts. */
   texts(name: string): readonly (readonly [string, string])[] {
     return Object.entries(this.inside(name).raw)
       .filter((entry): entry is [string, string] => typeof entry[1] === "string")
-      .sort(([a], [b]) => (a < b ? -1 : 1));
+      .sort(byKey);
   }
   /** Nanoseconds. */
   nanos(name: string): number {
@@ -94,7 +93,6 @@ export const note = own("note");
 export const isOfCommandLine = ({ field }: Pick<LintFinding, "field">): boolean => field.startsWith("-");
 
 const rank = ({ severity }: LintFinding): number => LINT_SEVERITIES.indexOf(severity);
-const byText = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
 
 /** By severity, then field, then code; what was found twice is told once. */
 export function inOrder(findings: readonly LintFinding[]): readonly LintFinding[] {

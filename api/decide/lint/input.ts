@@ -2,6 +2,7 @@ import { type Amount, fromUnits } from "../../model/amount.ts";
 import type { EvictionSignal } from "../../model/eviction.ts";
 import { type KubeletConfiguration, kubeletConfiguration } from "../../model/kubelet-configuration.ts";
 import { withoutNulls } from "../../model/nulls.ts";
+import type { Fields } from "../../model/own.ts";
 import type { Quantity } from "../../model/quantity.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
 import {
@@ -12,7 +13,7 @@ import {
 import { isGateOn, type Profile } from "../../profiles/profile.ts";
 import { nodeCapacity } from "../allocatable/capacity.ts";
 import { Reasons } from "../reasons.ts";
-import { Given, type Members } from "./finding.ts";
+import { Given } from "./finding.ts";
 
 /** The meaning of a relative path by the time it is looked at: one from the folder of the file, or what it was. kubelet 1.37: fsLoader.Load. */
 export type RelativePaths = "resolved" | "kept";
@@ -28,7 +29,7 @@ export interface LintBy {
 export interface LintInput {
   readonly relativePaths: RelativePaths;
   /** As it was posted, with fields that the version does not know. */
-  readonly posted: Members;
+  readonly posted: Fields;
   readonly given: Given;
   readonly profile: Profile;
   /** The profile's defaults, to be read as the given fields are. */
@@ -45,7 +46,7 @@ export interface LintInput {
   readonly capacity: ReadonlyMap<string, Quantity>;
 }
 
-export function lintInput(posted: Members, { profile, snapshot, relativePaths }: LintBy): LintInput {
+export function lintInput(posted: Fields, { profile, snapshot, relativePaths }: LintBy): LintInput {
   const known = new Set(profile.fieldNames.get(""));
   const raw = Object.fromEntries(Object.entries(posted).filter(([name]) => known.has(name)));
   const { config: own, untaken } = taken(raw);
@@ -64,8 +65,8 @@ export function gatesIn(given: Given): LintInput["gates"] {
   return Object.fromEntries(named.filter((entry): entry is [string, boolean] => typeof entry[1] === "boolean"));
 }
 
-function taken(raw: Members): { readonly config: KubeletConfiguration } & Pick<LintInput, "untaken"> {
-  const rest: Record<string, unknown> = { ...(withoutNulls(raw) as Members) };
+function taken(raw: Fields): { readonly config: KubeletConfiguration } & Pick<LintInput, "untaken"> {
+  const rest: Record<string, unknown> = { ...(withoutNulls(raw) as Fields) };
   // whatever it says it is, it is read as a configuration
   delete rest["kind"];
   const untaken = new Map<string, string>();

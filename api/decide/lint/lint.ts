@@ -1,5 +1,6 @@
 import { joinPath } from "../../model/input-issue.ts";
 import { unwrapped } from "../../model/kubelet-configuration.ts";
+import type { Fields } from "../../model/own.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
 import { profileIn } from "../../profiles/index.ts";
 import type { Profile } from "../../profiles/profile.ts";
@@ -16,7 +17,6 @@ import {
   error,
   inOrder,
   type LintFinding,
-  type Members,
   meantDuration,
   meantQuantity,
   note,
@@ -289,21 +289,21 @@ export function lintConfiguration(
   const document = unwrapped(configuration);
   if (typeof document !== "object" || document === null || Array.isArray(document)) return [noConfiguration(document)];
   if (isHuge(document)) return [HUGE];
-  const unread = decodeFaults(document as Members, profile);
-  const readFindings = (given: Members) => findingsOf(given, { profile, isOfKubelet, snapshot, relativePaths });
+  const unread = decodeFaults(document as Fields, profile);
+  const readFindings = (given: Fields) => findingsOf(given, { profile, isOfKubelet, snapshot, relativePaths });
   return inOrder([
-    ...headFindings(document as Members, profile),
-    ...typeFindings(unread, document as Members, profile, readFindings),
+    ...headFindings(document as Fields, profile),
+    ...typeFindings(unread, document as Fields, profile, readFindings),
   ]);
 }
 interface Checked extends LintBy {
   readonly isOfKubelet: boolean;
 }
-function findingsOf(configuration: Members, by: Checked): readonly LintFinding[] {
-  const checked = (given: Members) => checkedBy(given, by);
+function findingsOf(configuration: Fields, by: Checked): readonly LintFinding[] {
+  const checked = (given: Fields) => checkedBy(given, by);
   return standingRenames(checked(configuration), configuration, checked);
 }
-function checkedBy(configuration: Members, by: Checked): readonly LintFinding[] {
+function checkedBy(configuration: Fields, by: Checked): readonly LintFinding[] {
   const input = lintInput(configuration, by);
   const found = [...CHECKS.flatMap((check) => check(input)), ...fieldFindings(input, by.isOfKubelet)];
   return [...found, ...untaken(input, found)];
@@ -345,7 +345,7 @@ function isHuge(document: object): boolean {
       for (const name in value) {
         characters += name.length;
         if (++entries > MAX_ENTRIES) return true;
-        const inner = (value as Members)[name];
+        const inner = (value as Fields)[name];
         if (inner !== undefined) queue.push(inner);
       }
     }

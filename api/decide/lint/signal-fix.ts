@@ -2,9 +2,11 @@ import { value } from "../../model/amount.ts";
 import { EVICTION_SIGNALS, type EvictionSignal } from "../../model/eviction.ts";
 import { mergePatch } from "../../model/merge-patch.ts";
 import { nearName } from "../../model/near-name.ts";
+import type { Fields } from "../../model/own.ts";
 import { err, ok, type Result } from "../../model/result.ts";
+import { THRESHOLD_FIELDS } from "../eviction/configuration.ts";
 import { goQuantity, isSignal } from "../eviction/threshold.ts";
-import { entryField, type Given, type LintFinding, type Members } from "./finding.ts";
+import { entryField, type Given, type LintFinding } from "./finding.ts";
 
 /** Those that a configuration names with sense. */
 export const NAMED_SIGNALS: readonly EvictionSignal[] = EVICTION_SIGNALS.filter(
@@ -57,18 +59,17 @@ function isOneOff(text: string, name: string): boolean {
   return isSwap || a.slice(1) === b.slice(1) || a.slice(1) === b || a === b.slice(1);
 }
 
-const FIELDS = ["evictionHard", "evictionSoft", "evictionSoftGracePeriod", "evictionMinimumReclaim"] as const;
 export const UNKNOWN_SIGNAL = "unknown-signal";
 
 /** The signals that were meant by names that are no signals, in any of the four fields. */
 export class Renames {
-  readonly #maps: readonly (readonly [string, Members])[];
+  readonly #maps: readonly (readonly [string, Fields])[];
   readonly #meant = new Map<string, EvictionSignal | null>();
   /** By how many wrong names each was meant. */
   readonly #names = new Map<EvictionSignal, number>();
 
   constructor(given: Given) {
-    this.#maps = FIELDS.map((field) => [field, given.inside(field).raw] as const);
+    this.#maps = THRESHOLD_FIELDS.map((field) => [field, given.inside(field).raw] as const);
     for (const name of new Set(this.#maps.flatMap(([, map]) => Object.keys(map)))) {
       if (isSignal(name)) continue;
       const meant = meantSignal(name);
@@ -117,8 +118,8 @@ function isOf(field: string, signal: EvictionSignal, text: string): boolean {
  */
 export function standingRenames(
   found: readonly LintFinding[],
-  configuration: Members,
-  findingsOf: (mended: Members) => readonly LintFinding[],
+  configuration: Fields,
+  findingsOf: (mended: Fields) => readonly LintFinding[],
 ): readonly LintFinding[] {
   if (!found.some(isRename)) return found;
   const before = new Set([...found, ...findingsOf(withoutWrongNames(configuration)).filter(isRefusal)].map(keyOf));
@@ -128,7 +129,7 @@ export function standingRenames(
     const text = JSON.stringify(finding.fix);
     let harm = known.get(text);
     if (harm === undefined) {
-      const after = findingsOf(mergePatch(configuration, finding.fix) as Members);
+      const after = findingsOf(mergePatch(configuration, finding.fix) as Fields);
       harm = harmIn(after, before);
       known.set(text, harm);
     }
@@ -139,8 +140,8 @@ export function standingRenames(
 const isRename = ({ code, fix }: LintFinding): boolean => code === UNKNOWN_SIGNAL && fix !== null;
 const isRefusal = ({ severity }: LintFinding): boolean => severity === "refuses-start";
 
-function withoutWrongNames(configuration: Members): Members {
-  const maps = FIELDS.flatMap((field) => {
+function withoutWrongNames(configuration: Fields): Fields {
+  const maps = THRESHOLD_FIELDS.flatMap((field) => {
     const map = configuration[field];
     if (typeof map !== "object" || map === null) return [];
     return [[field, Object.fromEntries(Object.entries(map).filter(([name]) => isSignal(name)))] as const];
@@ -156,7 +157,7 @@ const SUM = "reserved-memory";
 const keyOf = ({ code, field, message }: LintFinding): string =>
   code === SUM ? `${code} ${message}` : `${code} ${field}`;
 const PLACES: ReadonlySet<string> = new Set(
-  FIELDS.flatMap((field) => [field, ...NAMED_SIGNALS.map((signal) => entryField(field, signal))]),
+  THRESHOLD_FIELDS.flatMap((field) => [field, ...NAMED_SIGNALS.map((signal) => entryField(field, signal))]),
 );
 /** An entry that goes with it is missing, or the sum is wrong: any value has that. */
 const OF_ANY_VALUE: ReadonlySet<string> = new Set([

@@ -1,11 +1,11 @@
 import { configurationPath } from "../../model/kubelet-configuration.ts";
-import { fieldsOf, isObject } from "../../model/own.ts";
+import { type Fields, fieldsOf, isObject } from "../../model/own.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
 import { PROFILES } from "../../profiles/index.ts";
 import type { Profile } from "../../profiles/profile.ts";
 import { type DropIn, isLeftOut, lintWithDropIns } from "./drop-ins.ts";
 import { GATES_OF_FILE, GATES_OF_FLAGS } from "./dropped.ts";
-import { entryField, inOrder, type LintFinding, type Members, note, warning } from "./finding.ts";
+import { entryField, inOrder, type LintFinding, note, warning } from "./finding.ts";
 import type { GivenFlag, GivenFlags } from "./flags.ts";
 import { lintConfiguration } from "./lint.ts";
 
@@ -62,7 +62,7 @@ export function lintStart(
 
 /** Without the wrapper of /configz. */
 const documentOf = (configuration: unknown): unknown =>
-  configurationPath(configuration).reduce<unknown>((at, name) => (at as Members)[name], configuration);
+  configurationPath(configuration).reduce<unknown>((at, name) => (at as Fields)[name], configuration);
 
 /** A configuration with what the flags set in the place of its own. Gates are set one by one. */
 export function withFlags<C>(configuration: C, { flags }: GivenFlags): C {
@@ -78,11 +78,11 @@ export function withFlags<C>(configuration: C, { flags }: GivenFlags): C {
   return all as C;
 }
 
-function setAt(at: unknown, [name = "", ...rest]: readonly string[], value: unknown): Members {
+function setAt(at: unknown, [name = "", ...rest]: readonly string[], value: unknown): Fields {
   const members = isObject(at) ? at : {};
   const known = members[name];
   if (rest.length > 0) return { ...members, [name]: setAt(known, rest, value) };
-  if (name === GATES && isObject(known)) return { ...members, [name]: { ...known, ...(value as Members) } };
+  if (name === GATES && isObject(known)) return { ...members, [name]: { ...known, ...(value as Fields) } };
   if (ADDED_TO.endsWith(`.${name}`) && Array.isArray(known))
     return { ...members, [name]: [...known, ...(value as unknown[])] };
   return { ...members, [name]: value };
@@ -129,7 +129,7 @@ function flagFindings(
     : told(`set ${path} in the file in its place`, fix);
 }
 
-const pick = (members: unknown, names: readonly string[]): Members | undefined => {
+const pick = (members: unknown, names: readonly string[]): Fields | undefined => {
   const found = Object.entries(fieldsOf(members)).filter(([name]) => names.includes(name));
   return found.length === 0 ? undefined : Object.fromEntries(found);
 };
@@ -143,10 +143,10 @@ function differing(
   if (inFile === undefined || sorted(inFile) === sorted(value)) return null;
   const told = (at: string, one: unknown): string => `${at}: ${cut(JSON.stringify(one))}`;
   if (path !== GATES || !isObject(inFile)) return { flag: told(path, value), file: told(path, inFile) };
-  const gate = Object.keys(inFile).find((name) => inFile[name] !== (value as Members)[name]);
+  const gate = Object.keys(inFile).find((name) => inFile[name] !== (value as Fields)[name]);
   if (gate === undefined) return null;
   const at = entryField(GATES, gate);
-  return { flag: told(at, (value as Members)[gate]), file: told(at, inFile[gate]) };
+  return { flag: told(at, (value as Fields)[gate]), file: told(at, inFile[gate]) };
 }
 const sorted = (value: unknown): string => JSON.stringify(isObject(value) ? Object.entries(value).sort() : value);
 const MAX_SHOWN = 120;
@@ -158,7 +158,7 @@ export function flagOf(field: string, { flags }: GivenFlags): string | null {
     if (spec.field === null || value === undefined) continue;
     const isSet =
       spec.field === GATES
-        ? Object.keys(value as Members).some((gate) => field === entryField(GATES, gate))
+        ? Object.keys(value as Fields).some((gate) => field === entryField(GATES, gate))
         : field === spec.field || field.startsWith(`${spec.field}.`) || field.startsWith(`${spec.field}[`);
     if (isSet) return `--${name}`;
   }

@@ -1,8 +1,9 @@
+import type { Fields } from "../../model/own.ts";
 import type { Defaults, Profile } from "../../profiles/profile.ts";
 import { goQuantity } from "../eviction/threshold.ts";
 import { quote } from "../go/strconv.ts";
 import { settingFault } from "../setting-fault.ts";
-import { Given, type LintFinding, type Members, refusal, spanText } from "./finding.ts";
+import { Given, type LintFinding, refusal, spanText } from "./finding.ts";
 import type { LintInput } from "./input.ts";
 
 const MAX_INT32 = 2 ** 31 - 1;
@@ -46,7 +47,7 @@ function levels(logging: Given, { verbosity }: Defaults["logging"]): readonly Li
 
 function modules(logging: Given): readonly LintFinding[] {
   const field = "logging.vmodule";
-  const items = logging.list("vmodule").map((item) => new Given((item ?? {}) as Members));
+  const items = logging.list("vmodule").map((item) => new Given((item ?? {}) as Fields));
   const found: LintFinding[] = [];
   const format = logging.text("format");
   if (items.length > 0 && format !== "" && format !== "text") {

@@ -1,6 +1,6 @@
 import { isDnsSubdomain, isNamePart } from "../../model/resource-name.ts";
 import type { Defaults, Profile } from "../../profiles/profile.ts";
-import { namespaceOf, normalized, unsafeSysctls } from "../admission/sysctls.ts";
+import { LONGEST_SYSCTL, namespaceOf, normalized, SYSCTL_SEGMENT, unsafeSysctls } from "../admission/sysctls.ts";
 import { startFaults } from "../allocatable/start-errors.ts";
 import { parseCpus } from "../cpus/sets.ts";
 import { quote } from "../go/strconv.ts";
@@ -238,9 +238,7 @@ function allowed({ given, profile: { behaviour } }: LintInput): readonly LintFin
 
 const DEFAULTS = "defaultPodSysctls";
 const GATE = "DefaultPodSysctls";
-const LONGEST = 253;
-const SEGMENT = "[a-z0-9]([-_a-z0-9]*[a-z0-9])?";
-const IS_NAME = new RegExp(`^(${SEGMENT}[./])*${SEGMENT}$`);
+const IS_NAME = new RegExp(`^(${SYSCTL_SEGMENT}[./])*${SYSCTL_SEGMENT}$`);
 
 /** kubelet 1.37: ValidateKubeletConfiguration. */
 function ofEachPod({ given, isOn, profile: { behaviour } }: LintInput): readonly LintFinding[] {
@@ -256,7 +254,7 @@ function ofEachPod({ given, isOn, profile: { behaviour } }: LintInput): readonly
     const found: LintFinding[] = [];
     const say = (code: string, what: string, advice: string): unknown =>
       found.push(refusal(code, settingFault(entryField(DEFAULTS, name), `invalid configuration: ${what}`), advice));
-    if (name.length > LONGEST || !IS_NAME.test(name)) {
+    if (name.length > LONGEST_SYSCTL || !IS_NAME.test(name)) {
       say(
         "cannot-parse",
         `${quote(name)} is not a valid sysctl name for ${DEFAULTS}`,

@@ -3,6 +3,7 @@ import type { PodAsk } from "../../model/ask.ts";
 import type { Decided, DecisionOf, ReasonCode, Refusal } from "../../model/decision.ts";
 import type { Numbers, PodRef } from "../../model/forms.ts";
 import type { ManagerReason, Placement, PodRefusal } from "../../model/managers.ts";
+import { type Fields, isObject } from "../../model/own.ts";
 import { type Container, containersOf, type Pod } from "../../model/pod.ts";
 import { err, ok, type Result } from "../../model/result.ts";
 import type { EffectiveAsked, EffectiveSnapshot } from "../../profiles/effective.ts";
@@ -12,7 +13,7 @@ import { common, cpuText } from "../cpus/sets.ts";
 import { startState } from "../cpus/start.ts";
 import { writeCheckpoint } from "../devices/checkpoint.ts";
 import { sharedDevices } from "../devices/inventory.ts";
-import { fnv1a } from "../go/json.ts";
+import { fnv1a } from "../go/fnv1a.ts";
 import type { StateForm } from "../go/state-data.ts";
 import { memoryStateFile } from "../memory/start.ts";
 import { type ReasonRecorder, Reasons } from "../reasons.ts";
@@ -258,11 +259,10 @@ function restartWarnings({ cpuPolicy, settings }: ManagedNode, { cpus }: Manager
   return warnings;
 }
 
-type Loose = Readonly<Record<string, unknown>>;
-const parsed = (text: string | undefined): Loose | undefined => {
+const parsed = (text: string | undefined): Fields | undefined => {
   try {
     const value = JSON.parse(text ?? "") as unknown;
-    return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Loose) : undefined;
+    return isObject(value) ? value : undefined;
   } catch {
     return undefined;
   }
@@ -275,7 +275,7 @@ const parsed = (text: string | undefined): Loose | undefined => {
 function fileWarnings({ assignments = {}, kubeletConfiguration }: EffectiveSnapshot): readonly string[] {
   const { stateFiles } = kubeletConfiguration.profile.behaviour;
   const warnings: string[] = [];
-  const olderForm = (text: string | undefined): Loose | undefined => {
+  const olderForm = (text: string | undefined): Fields | undefined => {
     const state = parsed(text);
     return stateFiles === "data" && (state?.["data"] || state?.["dataChecksum"]) ? undefined : state;
   };
@@ -286,7 +286,7 @@ function fileWarnings({ assignments = {}, kubeletConfiguration }: EffectiveSnaps
       warnings.push(`${file}: it has no checksum, and the kubelet takes it as it is`);
     }
   }
-  const entries = Object.entries((cpus?.["entries"] ?? {}) as Loose);
+  const entries = Object.entries((cpus?.["entries"] ?? {}) as Fields);
   const isV1 = entries.some(([, of]) => typeof of === "string");
   if (isV1 && stateFiles !== "data") {
     warnings.push(
@@ -301,10 +301,10 @@ function fileWarnings({ assignments = {}, kubeletConfiguration }: EffectiveSnaps
   return warnings;
 }
 
-const fieldsOf = (file: Loose, entries: readonly (readonly [string, unknown])[]): CheckpointV2 => ({
+const fieldsOf = (file: Fields, entries: readonly (readonly [string, unknown])[]): CheckpointV2 => ({
   policyName: String(file["policyName"] ?? ""),
   defaultCpuSet: String(file["defaultCpuSet"] ?? ""),
   entries: new Map(
-    entries.map(([uid, of]) => [uid, new Map(Object.entries((of ?? {}) as Loose).map(([c, v]) => [c, String(v)]))]),
+    entries.map(([uid, of]) => [uid, new Map(Object.entries((of ?? {}) as Fields).map(([c, v]) => [c, String(v)]))]),
   ),
 });

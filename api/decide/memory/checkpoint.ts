@@ -1,4 +1,7 @@
-import { fnv1a, jsonText } from "../go/json.ts";
+import { byKey } from "../../model/order.ts";
+import { fnv1a } from "../go/fnv1a.ts";
+import { jsonText } from "../go/json.ts";
+import { mapDump, mapJson, NIL } from "../go/maps.ts";
 import { type StateForm, withData } from "../go/state-data.ts";
 import type { MemoryState } from "./machine-memory.ts";
 
@@ -40,16 +43,16 @@ export type Version = "v1" | "v1 by its type's name" | "v2";
  */
 export function writeCheckpoint(policyName: string, state: MemoryState, { profile, podLevel }: StateForm): string {
   const { stateFiles } = profile.behaviour;
-  const nodes = objectText(state.machineState, ({ numberOfAssignments, memoryMap, cells }) => {
-    const tables = objectText(memoryMap, ({ total, systemReserved, allocatable, reserved, free }) =>
+  const nodes = mapJson(state.machineState, ({ numberOfAssignments, memoryMap, cells }) => {
+    const tables = mapJson(memoryMap, ({ total, systemReserved, allocatable, reserved, free }) =>
       JSON.stringify({ total, systemReserved, allocatable, reserved, free }),
     );
     return `{"numberOfAssignments":${numberOfAssignments},"memoryMap":${tables},"cells":[${cells}]}`;
   });
-  const entries = objectText(state.entries, (containers) => objectText(containers, blocksText));
+  const entries = mapJson(state.entries, (containers) => mapJson(containers, blocksText));
   const some = (name: string, text: string): string => (text === "{}" ? "" : `,"${name}":${text}`);
   const fields = `"policyName":${jsonText(policyName)},"machineState":${nodes}${some("entries", entries)}`;
-  const podBlocks = objectText(state.podEntries, (blocks) => `{"memoryBlocks":${blocksText(blocks)}}`);
+  const podBlocks = mapJson(state.podEntries, (blocks) => `{"memoryBlocks":${blocksText(blocks)}}`);
   const pods = podLevel ? some("podEntries", podBlocks) : "";
   const checkpoint = { policyName, ...state };
   if (stateFiles === "pods" && podLevel) return `{${fields}${pods},"checksum":${checksumOf(checkpoint, "v2")}}`;
@@ -59,12 +62,6 @@ export function writeCheckpoint(policyName: string, state: MemoryState, { profil
 const blocksText = (blocks: readonly { numaAffinity: readonly number[]; type: string; size: number }[]): string =>
   `[${blocks.map((b) => `{"numaAffinity":[${b.numaAffinity}],"type":${jsonText(b.type)},"size":${b.size}}`).join(",")}]`;
 
-/** Go sorts the keys of a JSON object as text, numbers too: 0, 10, 2. */
-function objectText<V>(map: ReadonlyMap<string | number, V>, show: (value: V) => string): string {
-  const keyed = [...map].map(([key, value]) => [String(key), value] as const).sort(([a], [b]) => (a < b ? -1 : 1));
-  return `{${keyed.map(([key, value]) => `${jsonText(key)}:${show(value)}`).join(",")}}`;
-}
-
 /** The checksum in the file: FNV-1a of 32 bits over `hashedText`. kubelet 1.36: checksum.New. */
 export const checksumOf = (checkpoint: Checkpoint, version: Version): number => fnv1a(hashedText(checkpoint, version));
 
@@ -73,23 +70,22 @@ export const checksumOf = (checkpoint: Checkpoint, version: Version): number => 
  */
 export function hashedText({ policyName, machineState, entries, podEntries }: Checkpoint, version: Version): string {
   const type = version === "v1 by its type's name" ? "MemoryManagerCheckpointV1" : "MemoryManagerCheckpoint";
-  const containers = dumpMap(entries, (list) => dumpMap(list, dumpBlocks));
-  const pods = dumpMap(podEntries, (blocks) => `{MemoryBlocks:([]state.Block)${dumpBlocks(blocks)}}`);
+  const containers = mapDump(entries, (list) => mapDump(list, dumpBlocks));
+  const pods = mapDump(podEntries, (blocks) => `{MemoryBlocks:([]state.Block)${dumpBlocks(blocks)}}`);
   return (
-    `(*state.${type}){PolicyName:(string)${policyName} MachineState:(state.NUMANodeMap)${dumpMap(machineState, dumpNode)} ` +
+    `(*state.${type}){PolicyName:(string)${policyName} MachineState:(state.NUMANodeMap)${mapDump(machineState, dumpNode)} ` +
     `Entries:${typeAfter(machineState, "(state.ContainerMemoryAssignments)")}${containers} ` +
     (version === "v2" ? `PodEntries:(state.PodMemoryAssignments)${pods} ` : "") +
     "Checksum:(checksum.Checksum)0}"
   );
 }
-const NIL = "<nil>";
 const dumpInts = (list: readonly Amount64[] | null): string => (list === null ? NIL : `[${list.join(" ")}]`);
 
 const dumpNode = (node: FileNode | null): string =>
   node === null
     ? NIL
     : `<*>{NumberOfAssignments:(int)${node.numberOfAssignments} ` +
-      `MemoryMap:(map[v1.ResourceName]*state.MemoryTable)${dumpMap(node.memoryMap, dumpTable)} ` +
+      `MemoryMap:(map[v1.ResourceName]*state.MemoryTable)${mapDump(node.memoryMap, dumpTable)} ` +
       `Cells:${typeAfter(node.memoryMap, "([]int)")}${dumpInts(node.cells)}}`;
 const dumpTable = (table: FileTable | null): string =>
   table === null
@@ -102,11 +98,6 @@ const dumpBlock = ({ numaAffinity, type, size }: FileBlock): string =>
 
 /** After a map whose last pointer is nil, spew leaves out the type of the field that follows. */
 function typeAfter<K extends string | Amount64>(map: ReadonlyMap<K, unknown> | null, type: string): string {
-  const last = [...(map ?? [])].sort(([a], [b]) => (a < b ? -1 : 1)).at(-1);
+  const last = [...(map ?? [])].sort(byKey).at(-1);
   return last?.[1] === null ? "" : type;
-}
-function dumpMap<K extends string | Amount64, V>(map: ReadonlyMap<K, V> | null, show: (value: V) => string): string {
-  if (map === null) return NIL;
-  const sorted = [...map].sort(([a], [b]) => (a < b ? -1 : 1));
-  return `map[${sorted.map(([key, value]) => `${key}:${show(value)}`).join(" ")}]`;
 }

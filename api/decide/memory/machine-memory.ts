@@ -1,6 +1,7 @@
 import { isWhole, value, ZERO } from "../../model/amount.ts";
 import type { ResourceList } from "../../model/fields.ts";
 import { pageSizeName } from "../../model/machine.ts";
+import { byKey } from "../../model/order.ts";
 import { type Container, isSidecar, type Pod } from "../../model/pod.ts";
 import { err, ok, type Result } from "../../model/result.ts";
 import { isHugePage, pageSizeOf } from "../hugepages.ts";
@@ -63,7 +64,7 @@ export function podRequests(pod: Pod, podLevel: boolean): Requests | undefined {
     if (asked === undefined) return undefined;
     for (const [type, size] of asked) sum.set(type, (sum.get(type) ?? 0) + size);
   }
-  const sorted = [...sum].sort(([a], [b]) => (a < b ? -1 : 1));
+  const sorted = [...sum].sort(byKey);
   return new Map(sorted.map(([type, size]) => [type, Math.max(size + (sidecars.get(type) ?? 0), peak.get(type) ?? 0)]));
 }
 
@@ -202,7 +203,7 @@ function nodeTables(
     const message = `more ${name} of NUMA node ${id} is reserved or in huge pages than it has: the kubelet would start, and take the node for one of 16 EiB`;
     return err(message);
   }
-  return ok(new Map([...tables].sort(([a], [b]) => (a < b ? -1 : 1))));
+  return ok(new Map([...tables].sort(byKey)));
 }
 
 function tableOf(total: number, systemReserved: number, inPages: number): OpenTable {

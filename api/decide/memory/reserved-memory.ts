@@ -1,6 +1,7 @@
 import { add, compare, isZero, value } from "../../model/amount.ts";
 import type { ResourceList } from "../../model/fields.ts";
 import type { KubeletConfiguration } from "../../model/kubelet-configuration.ts";
+import { byKey } from "../../model/order.ts";
 import { DECIMAL, parseQuantity, type Quantity, quantityOf } from "../../model/quantity.ts";
 import { err, ok, type Result } from "../../model/result.ts";
 import { quote } from "../go/strconv.ts";
@@ -13,7 +14,7 @@ export type SystemReserved = ReadonlyMap<number, ReadonlyMap<string, number>>;
 const isMemory = (name: string): boolean => name === "memory" || isHugePage(name);
 /** Go walks its maps in any order; this is the order of the names. */
 const byName = <V>(list: Readonly<Record<string, V>> | undefined): [string, V][] =>
-  Object.entries(list ?? {}).sort(([a], [b]) => (a < b ? -1 : 1));
+  Object.entries(list ?? {}).sort(byKey);
 
 /**
  * Returns what the kubelet says at its start of the field alone, whatever the policy. kubelet 1.36:

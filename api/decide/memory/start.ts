@@ -1,3 +1,4 @@
+import { byKey } from "../../model/order.ts";
 import type { Quantity } from "../../model/quantity.ts";
 import { err, ok, type Result } from "../../model/result.ts";
 import type { StateForm } from "../go/state-data.ts";
@@ -168,9 +169,9 @@ const blockOf = ({ numaAffinity, type, size }: FileBlock): Block => ({
  * and blocks of a group: hints of other resources can bring that about, and such a kubelet starts again or not by chance.
  */
 function assignAll(machine: OpenMachine, entries: ContainerBlocks, podEntries: PodBlocks): string | undefined {
-  for (const [uid, containers] of byName(entries)) {
+  for (const [uid, containers] of [...entries].sort(byKey)) {
     const whole = podEntries.get(uid) ?? [];
-    const lists = whole.length > 0 ? ([["", whole]] as const) : byName(containers);
+    const lists = whole.length > 0 ? ([["", whole]] as const) : [...containers].sort(byKey);
     for (const [container, blocks] of lists) {
       const fault = blocks.map((block) => assign(machine, block)).find((f) => f !== undefined);
       if (fault !== undefined) return `(pod: ${uid}, container: ${container}) the memory assignment uses ${fault}`;
@@ -178,8 +179,6 @@ function assignAll(machine: OpenMachine, entries: ContainerBlocks, podEntries: P
   }
   return undefined;
 }
-const byName = <V>(map: ReadonlyMap<string, V>): (readonly [string, V])[] =>
-  [...map].sort(([a], [b]) => (a < b ? -1 : 1));
 
 /** kubelet 1.36: updateExpectedMachineState. */
 function assign(machine: OpenMachine, { numaAffinity, type, size }: Block): string | undefined {

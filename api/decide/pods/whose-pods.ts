@@ -1,6 +1,7 @@
 import type { AskOf, Kind, Refusal } from "../../model/decision.ts";
 import type { Reason } from "../../model/forms.ts";
 import { traitsOf } from "../../model/kinds.ts";
+import { byText } from "../../model/order.ts";
 import { namespacedPodName, type Pod } from "../../model/pod.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
 import { awaitsScheduling, podsHere, podsOfNode } from "./node-pods.ts";
@@ -14,7 +15,7 @@ function podsByNode({ pods = [] }: Snapshot): readonly (readonly [node: string, 
     const name = spec.nodeName ?? "";
     if (name !== "") counts.set(name, (counts.get(name) ?? 0) + 1);
   }
-  return [...counts].sort(([a, x], [b, y]) => y - x || (a < b ? -1 : 1));
+  return [...counts].sort(([a, x], [b, y]) => y - x || byText(a, b));
 }
 const NAMED = 5;
 const listed = (nodes: ReturnType<typeof podsByNode>): string =>

@@ -5,6 +5,24 @@ export interface BackOffLimits {
   readonly firstMs: number;
   readonly longestMs: number;
 }
+/** How long something is held back, and when it was held back anew. */
+export interface BackOff {
+  readonly delayMs: number;
+  readonly updatedAtMs: number;
+}
+/** What went well for twice the longest delay since its own was last raised starts from the first again. client-go: hasExpired. */
+export const isOver = ({ updatedAtMs }: BackOff, atMs: number, { longestMs }: BackOffLimits): boolean =>
+  atMs - updatedAtMs > 2 * longestMs;
+/** After one more failure, at `atMs`: twice as long each time, up to the limit. client-go: flowcontrol.Backoff.Next. */
+export function raised(
+  before: BackOff | undefined,
+  atMs: number,
+  { nowMs, limits }: { readonly nowMs: number; readonly limits: BackOffLimits },
+): BackOff {
+  const isFirst = before === undefined || isOver(before, atMs, limits);
+  return { delayMs: isFirst ? limits.firstMs : Math.min(before.delayMs * 2, limits.longestMs), updatedAtMs: nowMs };
+}
+
 /** kubelet 1.36: initialCrashLoopBackOff, MaxCrashLoopBackOff. */
 export const USUAL_BACK_OFF: BackOffLimits = { firstMs: 10_000, longestMs: 300_000 };
 /** With the gate ReduceDefaultCrashLoopBackOffDecay. */

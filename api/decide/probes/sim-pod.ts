@@ -1,6 +1,6 @@
 import type { ProbeType } from "../../model/probe.ts";
 import type { ContainerRun, ProbeNodeEvent, Span } from "../../model/probes-decision.ts";
-import type { BackOffLimits } from "./back-off.ts";
+import { type BackOff, type BackOffLimits, isOver, raised } from "./back-off.ts";
 import { MIN_GRACE_SECONDS } from "./settings.ts";
 import {
   type ContainerTrace,
@@ -18,7 +18,7 @@ import type { ContainerSeen, PodSeen, WorkerEffect } from "./worker-state.ts";
 /** CrashLoopBackOff of one container. kubelet 1.36: doBackOff, flowcontrol.Backoff. */
 class RestartBackOff {
   readonly #limits: BackOffLimits;
-  #entry: { readonly delayMs: number; readonly updatedAtMs: number } | null = null;
+  #entry: BackOff | undefined;
 
   constructor(limits: BackOffLimits) {
     this.#limits = limits;
@@ -27,19 +27,12 @@ class RestartBackOff {
   /** When it may start again; `endedAtMs` is the end of the newest dead one that is known. */
   untilMs(endedAtMs: number, nowMs: number): number {
     const entry = this.#entry;
-    if (entry === null || this.#isOver(entry, endedAtMs)) return nowMs;
+    if (entry === undefined || isOver(entry, endedAtMs, this.#limits)) return nowMs;
     return Math.max(nowMs, endedAtMs + entry.delayMs);
   }
   /** One more start. */
   raise(endedAtMs: number, nowMs: number): void {
-    const entry = this.#entry;
-    const { firstMs, longestMs } = this.#limits;
-    const isFirst = entry === null || this.#isOver(entry, endedAtMs);
-    this.#entry = { delayMs: isFirst ? firstMs : Math.min(entry.delayMs * 2, longestMs), updatedAtMs: nowMs };
-  }
-  /** A container that lived for so long since its back-off was last raised starts from the first delay again. */
-  #isOver({ updatedAtMs }: { readonly updatedAtMs: number }, endedAtMs: number): boolean {
-    return endedAtMs - updatedAtMs > 2 * this.#limits.longestMs;
+    this.#entry = raised(this.#entry, endedAtMs, { nowMs, limits: this.#limits });
   }
 }
 

@@ -1,4 +1,4 @@
-import { type Amount, add, compare, isZero, ZERO } from "../../model/amount.ts";
+import { type Amount, add, compare, isSame, isZero, ZERO } from "../../model/amount.ts";
 import type { ResourceList } from "../../model/fields.ts";
 import type { Container, Pod } from "../../model/pod.ts";
 
@@ -69,11 +69,9 @@ export function computeQosClass(pod: Pod): QosClass {
 function classify(requests: Sums, limits: Sums, allLimited: boolean): QosClass {
   const nothing = [requests.cpu, requests.memory, limits.cpu, limits.memory].every((a) => a === undefined);
   if (nothing) return "BestEffort";
-  const equal = sameAmount(requests.cpu, limits.cpu) && sameAmount(requests.memory, limits.memory);
+  const equal = isSame(requests.cpu, limits.cpu) && isSame(requests.memory, limits.memory);
   return allLimited && equal ? "Guaranteed" : "Burstable";
 }
-const sameAmount = (a: Amount | undefined, b: Amount | undefined): boolean =>
-  a === undefined || b === undefined ? a === b : compare(a, b) === 0;
 
 /** `status.qosClass` wins: it was settled when the pod was created. kubernetes 1.36: GetPodQOS. */
 export const qosClass = (pod: Pod): QosClass => {

@@ -114,7 +114,8 @@ export function adviceFor(
   if (stats === undefined || stats === null || !path.startsWith("stats.")) return `give ${optionFor(path)}`;
   return `the given stats have no ${path.slice("stats.".length)}${optionFor(path).replace("--stats", "")}`;
 }
-const isBelow = (path: string, prefix: string): boolean =>
+/** Whether a path is another, or of a member of it. */
+export const isBelow = (path: string, prefix: string): boolean =>
   path === prefix || path.startsWith(`${prefix}.`) || path.startsWith(`${prefix}[`);
 
 /** The forms that an option takes; pods are told by their own reader, a configuration may be any subset. */

@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { PREPARE_FAILED } from "../../model/claims.ts";
-import { POD_REFUSALS } from "../../model/end-reasons.ts";
+import { POD_REFUSALS, PREEMPTED, PREEMPTING } from "../../model/end-reasons.ts";
 import { PRESSURE_CONDITIONS } from "../../model/eviction.ts";
 import { isTimestamp } from "../../model/fields.ts";
 import type { PodRef } from "../../model/forms.ts";
@@ -57,10 +57,6 @@ const REFUSALS: ReadonlySet<string> = new Set(POD_REFUSALS);
 const UNDER_PRESSURE = "The node had condition: ";
 const EVICTED =
   /^(?:The node was low on resource: |Container \S+ exceeded its local ephemeral storage limit |Pod ephemeral local storage usage |Usage of EmptyDir volume )/;
-/** kubelet 1.36: CriticalPodAdmissionHandler. */
-export const PREEMPTED = "Pod was preempted by Kubelet to accommodate a critical pod.";
-/** kubelet 1.36: preemption's `message`. */
-const PREEMPTING = "Preempted in order to admit critical pod";
 const KILLED = /^(?:Init container|Container) (\S+) failed (liveness|startup) probe(?:, will be restarted)?$/;
 
 const objectOf = (raw: unknown): { readonly object: Pod } | undefined => {

@@ -2,6 +2,7 @@ import type { OutcomeRow } from "../../../db/rows.ts";
 import type { Store } from "../../../db/store.ts";
 import { Lru } from "../../model/cache.ts";
 import { decodeSnapshot } from "../../model/decode.ts";
+import { byText } from "../../model/order.ts";
 import {
   type Comparison,
   decodeOutcomes,
@@ -189,7 +190,7 @@ interface Work {
 /** Those that changed, and those whose comparison hangs on one that did. */
 async function comparedAgain(work: Work): Promise<Result<ReadonlyMap<string, Kept>, Problem>> {
   const { merged, changed, known, node, nowMs } = work;
-  const all = [...merged].sort(([k, a], [l, b]) => timeOf(a) - timeOf(b) || (k < l ? -1 : 1));
+  const all = [...merged].sort(([k, a], [l, b]) => timeOf(a) - timeOf(b) || byText(k, l));
   const changedTimes = [...changed].map((id) => timeOf(merged.get(id) as Outcome));
   const bases = new Bases(work);
   const compared = new Map<string, Kept>();

@@ -7,7 +7,7 @@ import type { Compared, Replayer } from "./replay-one.ts";
 import {
   type ChangedDecision,
   Counter,
-  changedOf,
+  changedDecisionOf,
   passedOf,
   type Tally,
   type UnreadableDecision,
@@ -76,7 +76,7 @@ export async function replayPage(
     const again = row.ok ? await onBothSnapshots(replay, row.value) : row;
     if (again.ok) {
       counter.count(head, again.value);
-      const listed = changedOf(head, again.value);
+      const listed = changedDecisionOf(head, again.value);
       if (listed !== null) changed.push(listed);
     } else {
       if (again.error.isRow !== true) return again;

@@ -2,6 +2,7 @@ import * as z from "zod";
 import type { DecisionHead } from "../../../db/rows.ts";
 import { KINDS } from "../../model/decision.ts";
 import { type Form, podRef, shortDifference } from "../../model/forms.ts";
+import { byKey, byText } from "../../model/order.ts";
 import { many } from "../../text/sentences/words.ts";
 import type { Difference } from "../difference.ts";
 import { PROBLEM_CODES } from "../problem.ts";
@@ -69,7 +70,7 @@ export const unreadableOf = (
 ): UnreadableDecision => ({ id, kind, node, decidedAt: rfc3339(decidedAtMs), unreadable });
 
 /** Null: it is the same, or nobody can tell. */
-export function changedOf(row: DecisionHead, again: Compared): ChangedDecision | null {
+export function changedDecisionOf(row: DecisionHead, again: Compared): ChangedDecision | null {
   if (again.state !== "differs" && again.state !== "refused") return null;
   const { id, kind, node, decidedAtMs, pod, verdict, reason } = row;
   return {
@@ -133,6 +134,7 @@ export const replayCounts = z
 export type Counts = Form<typeof replayCounts>;
 
 /** Those of which nothing can be said. */
+export const changedOf = ({ differs, refused }: Counts): number => differs + refused;
 export const lostOf = ({ gone, unreadable }: Counts): number => gone + unreadable;
 /** All that were looked at. */
 export const passedOf = (counts: Counts): number => counts.replayed + lostOf(counts);
@@ -241,8 +243,8 @@ export class Counter {
       counts: { ...this.#counts },
       byKind: fromEntries(this.#byKind),
       byNode: fromEntries(this.#byNode),
-      byVersion: [...this.#byVersion].sort(([a], [b]) => (a < b ? -1 : 1)).map(ofVersions),
-      verdicts: [...this.#verdicts.values()].sort((a, b) => b.count - a.count || (nameOf(a) < nameOf(b) ? -1 : 1)),
+      byVersion: [...this.#byVersion].sort(byKey).map(ofVersions),
+      verdicts: [...this.#verdicts.values()].sort((a, b) => b.count - a.count || byText(nameOf(a), nameOf(b))),
     };
   }
 }

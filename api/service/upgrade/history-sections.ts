@@ -1,5 +1,6 @@
+import { byText } from "../../model/order.ts";
 import { many } from "../../text/sentences/words.ts";
-import { Counter, type Counts, podsText, standForText, type Tally } from "../replay/tally.ts";
+import { Counter, type Counts, changedOf, podsText, standForText, type Tally } from "../replay/tally.ts";
 import { answerNotes, KERNEL_DEFAULTS, type Section } from "./sections.ts";
 import { type ChangedPod, type Example, PodCounter, type UpgradePage } from "./upgrade-page.ts";
 
@@ -42,7 +43,6 @@ export class HistoryCounter {
 }
 
 const number = (n: number): string => n.toLocaleString("en");
-const changedOf = ({ differs, refused }: Counts): number => differs + refused;
 /** Rows of one table; the others are counted. */
 const MAX_ROWS = 20;
 
@@ -76,7 +76,7 @@ const underEach = ({ byVersion }: HistorySum): Readonly<Record<string, Counts>> 
   Object.fromEntries(byVersion.map((counts) => [counts.recordedUnder, counts]));
 
 function byName(id: string, title: string, column: string, all: Readonly<Record<string, Counts>>): Section {
-  const sorted = Object.entries(all).sort(([a, x], [b, y]) => changedOf(y) - changedOf(x) || (a < b ? -1 : 1));
+  const sorted = Object.entries(all).sort(([a, x], [b, y]) => changedOf(y) - changedOf(x) || byText(a, b));
   const rows = sorted.slice(0, MAX_ROWS).map(([name, counts]) => ({
     cells: [
       name,

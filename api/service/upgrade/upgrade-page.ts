@@ -5,6 +5,7 @@ import type { Store } from "../../../db/store.ts";
 import { isKind, type Verdict } from "../../model/decision.ts";
 import { type Form, placeReasonsForm, recordedReason } from "../../model/forms.ts";
 import { specOf } from "../../model/kinds.ts";
+import { byText } from "../../model/order.ts";
 import { ok, type Result } from "../../model/result.ts";
 import { profileOfPolicy } from "../../profiles/index.ts";
 import type { Profile } from "../../profiles/profile.ts";
@@ -133,7 +134,7 @@ export class PodCounter {
   }
 
   list(): readonly ChangedPod[] {
-    const sorted = [...this.#pods].sort(([x, a], [y, b]) => b.count - a.count || (x < y ? -1 : 1));
+    const sorted = [...this.#pods].sort(([x, a], [y, b]) => b.count - a.count || byText(x, y));
     return sorted.map(([, pod]) => pod);
   }
 }

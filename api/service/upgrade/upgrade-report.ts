@@ -5,7 +5,8 @@ import { lintConfiguration } from "../../decide/lint/lint.ts";
 import { type BesideFile, lintStart, withFlags } from "../../decide/lint/start.ts";
 import { decodeSnapshot } from "../../model/decode.ts";
 import { mergePatch } from "../../model/merge-patch.ts";
-import { isObject } from "../../model/own.ts";
+import { byText } from "../../model/order.ts";
+import { type Fields, isObject } from "../../model/own.ts";
 import { MIRROR_ANNOTATION, type Pod } from "../../model/pod.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
 import { directionOf, notesBetween } from "../../profiles/between.ts";
@@ -14,7 +15,7 @@ import type { ChosenProfile } from "../../profiles/index.ts";
 import { type GateSpec, isGateOn, type Profile } from "../../profiles/profile.ts";
 import { listed, many } from "../../text/sentences/words.ts";
 import { differences } from "../difference.ts";
-import { type Members, membersOf, ownConfiguration } from "../own-configuration.ts";
+import { membersOf, ownConfiguration } from "../own-configuration.ts";
 import type { Subject } from "./asked.ts";
 import type { DefaultChange, GateChange, NowFinding, ReportedNote, Step, UpgradeReport } from "./report.ts";
 import { snapshotDecisions } from "./snapshot-decisions.ts";
@@ -33,7 +34,7 @@ export function upgradeReport({ from: was, to: is, args, dropIns, ...subject }: 
     ? ownConfiguration(members, from, to)
     : { configuration: members, assumed: [] };
   const flags = args === null ? null : readFlags(args, to);
-  const started = (profile: Profile): Members => {
+  const started = (profile: Profile): Fields => {
     // each version merges over its own defaults
     const merged = dropIns === null ? ofFile : mergedConfiguration(ofFile, dropIns, profile);
     return flags === null ? merged : withFlags(merged, flags);
@@ -244,7 +245,7 @@ function ofStaticPods(pods: readonly string[]): readonly Step[] {
 type Named = Readonly<Record<string, boolean>>;
 
 /** The gates that a configuration sets; what is no boolean counts as not set, since lint refuses it. */
-function namedGates({ featureGates }: Members): Named {
+function namedGates({ featureGates }: Fields): Named {
   if (!isObject(featureGates)) return {};
   const named = Object.entries(featureGates).filter(
     (entry): entry is [string, boolean] => typeof entry[1] === "boolean",
@@ -253,7 +254,7 @@ function namedGates({ featureGates }: Members): Named {
 }
 
 /** The kubelet's gates that are on and were off, or off and were on, and those that can no longer be set, or can be now. */
-function gateChanges(configuration: Members, from: Profile, to: Profile): readonly GateChange[] {
+function gateChanges(configuration: Fields, from: Profile, to: Profile): readonly GateChange[] {
   const named = namedGates(configuration);
   const kubelets = [from, to].flatMap(({ gates }) =>
     [...gates].flatMap(([name, spec]) => (spec.isKubelets ? name : [])),
@@ -266,7 +267,7 @@ function gateChanges(configuration: Members, from: Profile, to: Profile): readon
     const kept = change.changes === "value" ? keeping(change.name, before, configuration, to) : STAYS;
     return { ...change, ...kept };
   });
-  return told.sort((a, b) => rank(a) - rank(b) || (a.name < b.name ? -1 : 1));
+  return told.sort((a, b) => rank(a) - rank(b) || byText(a.name, b.name));
 }
 /** Values first, then what the configuration names. */
 const rank = ({ changes, named }: GateChange): number => (changes === "value" ? 0 : named === null ? 2 : 1);
@@ -345,7 +346,7 @@ const STAYS = notKept("no patch is needed to keep it: what it guards stays as it
  * The patch that keeps a gate as it was, with the gates that flip and hang on it, or why the kubelet of `to` takes none. `before`: what
  * was on of the gates that flip.
  */
-function keeping(name: string, before: ReadonlyMap<string, boolean>, configuration: Members, to: Profile): Keeping {
+function keeping(name: string, before: ReadonlyMap<string, boolean>, configuration: Fields, to: Profile): Keeping {
   const settability = settabilityOf(to.gates.get(name));
   if (settability === "unknown") return notKept(`kubelet ${to.version} does not know it`);
   if (settability === "locked") return notKept(`it is locked in kubelet ${to.version}`);
@@ -371,7 +372,7 @@ function hangingOn(name: string, before: ReadonlyMap<string, boolean>, { gates }
 }
 
 /** The configuration that a kubelet has once it has read all it is started with, and its version. */
-type ConfiguredKubelet = readonly [Members, Profile];
+type ConfiguredKubelet = readonly [Fields, Profile];
 
 /** The fields that the configuration leaves out, and that another version fills in otherwise. */
 const defaultChanges = (from: ConfiguredKubelet, to: ConfiguredKubelet): readonly DefaultChange[] => {

@@ -1,7 +1,8 @@
+import { PREEMPTED, SHUTDOWN } from "../../model/end-reasons.ts";
+import { BY_KUBELET } from "../../model/eviction.ts";
 import { namespacedName } from "../../model/forms.ts";
 import { SYSTEM_PRIORITY_CLASSES } from "../../model/pod.ts";
 import type { Finding, Missing, StoryDecision } from "../../model/why.ts";
-import { PREEMPTED } from "../agreement/outcomes.ts";
 import { rfc3339 } from "../timestamp.ts";
 import {
   type Case,
@@ -17,7 +18,7 @@ import {
   wordOfCondition,
   wordOfEvent,
 } from "./case.ts";
-import { BY_KUBELET, disruptionOf, hasRunSince, SHUTDOWN } from "./evicted.ts";
+import { disruptionOf, hasRunSince } from "./evicted.ts";
 import type { Evidence, HeldPod } from "./evidence.ts";
 import { admissionExcerpt, listsSubject, recordedAdmission } from "./excerpts.ts";
 import { podsIn } from "./find-pod.ts";

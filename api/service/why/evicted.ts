@@ -1,11 +1,11 @@
-import type { StarvedResource } from "../../model/eviction.ts";
+import { PREEMPTED, SHUTDOWN } from "../../model/end-reasons.ts";
+import { BY_KUBELET, type StarvedResource } from "../../model/eviction.ts";
 import type { EVICTION_CAUSES } from "../../model/finding-numbers.ts";
 import type { ObservedEvent } from "../../model/observed.ts";
 import { fieldsOf } from "../../model/own.ts";
 import type { Change, Finding, FindingOf, Missing, Next, StoryDecision, Word } from "../../model/why.ts";
 import { effectiveSnapshot } from "../../profiles/effective.ts";
 import { statusWithinMs } from "../agreement/node-state.ts";
-import { PREEMPTED } from "../agreement/outcomes.ts";
 import { rfc3339 } from "../timestamp.ts";
 import {
   type Case,
@@ -68,11 +68,8 @@ interface Eviction {
 const isEviction = ({ reason, message, type }: ObservedEvent): boolean =>
   reason === "Evicted" && type !== "Normal" && !message.startsWith("The node had condition: ");
 
-/** kubelet 1.36: nodeshutdown. The same condition tells of it as of a preemption. */
-export const SHUTDOWN = "Pod was terminated in response to imminent node shutdown.";
+/** The condition DisruptionTarget tells of these too. */
 const OTHER_ENDS: readonly string[] = [PREEMPTED, SHUTDOWN];
-/** The reason of the condition DisruptionTarget for all of them. */
-export const BY_KUBELET = "TerminationByKubelet";
 
 /** A pod whose containers end with 0 has no reason in its status: its event and its condition tell. */
 function evictionOf(of: Case): Eviction | null {

@@ -1,4 +1,4 @@
-import type { CgroupPlan, CgroupsDecision, CgroupValues } from "../../model/cgroups.ts";
+import { type CgroupPlan, type CgroupsDecision, type CgroupValues, lastSegment } from "../../model/cgroups.ts";
 import { pageSizeName } from "../../model/machine.ts";
 import { KERNEL_CFS_PERIOD } from "../../model/units.ts";
 import { many } from "../sentences/words.ts";
@@ -55,12 +55,11 @@ const cellOf = (text: string, color: Color | undefined): Cell => (color === unde
 function labelOf(plan: CgroupPlan): string {
   if (plan.container !== null) return printable(plan.container);
   if (plan.pod !== null) return printable(`${plan.pod.namespace}/${plan.pod.name}`);
-  return printable(plan.level === "node" ? plan.path : leafOf(plan.path));
+  return printable(plan.level === "node" ? plan.path : lastSegment(plan.path));
 }
-const leafOf = (path: string): string => path.slice(path.lastIndexOf("/") + 1);
 const directoryOf = (plan: CgroupPlan): string => {
   if (plan.pod === null) return "";
-  return plan.container !== null && plan.containerId === null ? "(not running)" : printable(leafOf(plan.path));
+  return plan.container !== null && plan.containerId === null ? "(not running)" : printable(lastSegment(plan.path));
 };
 
 const number = (n: number | undefined): string => (n === undefined ? "" : String(n));

@@ -1,5 +1,5 @@
 import { countCpus, formatCpuSet, parseCpuSet } from "../../model/cpu-set.ts";
-import type { Machine } from "../../model/machine.ts";
+import { type Machine, numaText } from "../../model/machine.ts";
 import type { CpuAssignment, CpusDecision } from "../../model/managers.ts";
 import { type Color, type Paint, printable } from "../style.ts";
 import { type Cell, table } from "../table.ts";
@@ -176,7 +176,7 @@ function assignedTable({ decision, machine, columns, paint, notesAt }: Shown<Cpu
         printable(container),
         cpus,
         `${countCpus(cpus) ?? ""}`,
-        numaOf(cpus, machine),
+        numaText(cpus, machine?.cpus),
         exclusive ? { text: "its own", color: "green" } : { text: "shared pool", color: "dim" },
       ],
       notes: notesAt(container).map((note) => `  ${note}`),
@@ -205,7 +205,7 @@ function assignmentsTable({ decision, machine, columns, paint }: Shown<CpusDecis
         printable(container),
         cpus,
         `${countCpus(cpus) ?? ""}`,
-        numaOf(cpus, machine),
+        numaText(cpus, machine?.cpus),
       ],
     })),
     columns,
@@ -237,11 +237,4 @@ function changesTable({ decision, columns, paint }: Shown<CpusDecision>): string
     columns,
     paint,
   );
-}
-
-/** The NUMA nodes of a list of CPUs. */
-function numaOf(list: string, machine: Machine | undefined): string {
-  const cpus = new Set(parseCpuSet(list));
-  const nodes = (machine?.cpus ?? []).filter(({ cpu }) => cpus.has(cpu)).map(({ numa }) => numa);
-  return [...new Set(nodes)].sort((a, b) => a - b).join("+");
 }

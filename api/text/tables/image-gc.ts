@@ -156,7 +156,6 @@ const [STAYS, MISSING, FREED, FREE, LOW, HIGH] = ["█", "×", "▒", "·", "╎
 function fileSystemBar({ decision, columns, paint }: Shown<ImageGcDecision>): string {
   const { fileSystem, policy, freedBytes } = decision;
   if (fileSystem === null || fileSystem.capacityBytes <= 0) return "";
-  const { capacityBytes, availableBytes, wantedBytes } = fileSystem;
   const { lowThresholdPercent: low, highThresholdPercent: high } = policy;
   const glyphs = [
     ["cyan", STAYS, "used"],
@@ -166,10 +165,8 @@ function fileSystemBar({ decision, columns, paint }: Shown<ImageGcDecision>): st
     ["bold", LOW, `low ${low} %`],
     ["bold", HIGH, `high ${high} %`],
   ] as const satisfies readonly Glyph[];
-  const used = Math.max(0, capacityBytes - availableBytes);
-  const freed = Math.min(used, freedBytes);
-  const missing = Math.min(used - freed, Math.max(0, (wantedBytes ?? 0) - freed));
-  const sizes = [used - freed - missing, missing, freed, capacityBytes - used];
+  const { stays, missing, freed, free } = sharesOf(fileSystem, freedBytes);
+  const sizes = [stays, missing, freed, free];
   const width = Math.max(NARROWEST, Math.min(WIDEST, columns) - 2);
   const cells = bar(
     sizes.map((size, i) => ({ size, draw: (n: number) => (glyphs[i]?.[1] ?? "").repeat(n) })),
@@ -185,6 +182,17 @@ function fileSystemBar({ decision, columns, paint }: Shown<ImageGcDecision>): st
   );
   const drawn = marked.replace(/(.)\1*/gu, (run) => paint(colorOf(glyphs, run), run));
   return `${drawn}\n${legendText(glyphs, drawn, paint)}`;
+}
+
+/** The bytes of a file system: what stays of what is used, what is wanted and not there to free, what is freed, and what is free. */
+export function sharesOf(
+  { capacityBytes, availableBytes, wantedBytes }: NonNullable<ImageGcDecision["fileSystem"]>,
+  freedBytes: number,
+) {
+  const used = Math.max(0, capacityBytes - availableBytes);
+  const freed = Math.min(used, freedBytes);
+  const missing = Math.min(used - freed, Math.max(0, (wantedBytes ?? 0) - freed));
+  return { stays: used - freed - missing, missing, freed, free: capacityBytes - used };
 }
 
 const colorOf = (glyphs: readonly Glyph[], run: string) =>
@@ -267,7 +275,8 @@ function freedText({ remove, freedBytes, freedOnceBytes }: ImageGcDecision): str
   return `${verb} ${humanBytes(freedBytes)}${forSpace} as the kubelet counts${once}`;
 }
 
-function policyText({ policy }: ImageGcDecision): string {
+/** `younger than 2m stays, none is too old` */
+export function policyText({ policy }: ImageGcDecision): string {
   const { minAgeMs, maxAgeMs, timer } = policy;
   const oldest = maxAgeMs === 0 ? "none is too old" : `unused for ${durationText(maxAgeMs)} is too old`;
   const runs = timer ? "" : "; the kubelet runs no timer for it (high threshold 100 %, no maximum age)";

@@ -18,7 +18,7 @@ import { knownKind, parsed, parsedObject, recordedAnswer, recordedProfile } from
 import { colorPaint } from "../../text/style.ts";
 import { idleRankings } from "../../text/tables/eviction.ts";
 import { answeredAsText, decidedText, reasonText, verdictSentence } from "../../text/tables/index.ts";
-import { ago, html, moment, podLink, utcText } from "../html.ts";
+import { ago, html, moment, podLink, titled, utcText } from "../html.ts";
 import { all, type Html, page, prose } from "../page.ts";
 import {
   notDrawn,
@@ -217,7 +217,7 @@ function storedText(decision: unknown): Html {
   const text = JSON.stringify(decision, null, 2);
   return html`<details open><summary>As it is stored</summary><pre tabindex="0">${text.slice(0, MAX_STORED)}${text.length > MAX_STORED ? "…" : ""}</pre></details>`;
 }
-const sentenceOf = (message: string): string => `${message.slice(0, 1).toUpperCase()}${message.slice(1)}.`;
+const sentenceOf = (message: string): string => `${titled(message)}.`;
 
 /** The terminal's text of the decision; its first paragraph is apart where that is the verdict in short. */
 function answerParts(

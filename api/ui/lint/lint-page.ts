@@ -14,8 +14,16 @@ import { type Touched, type TouchedFinding, touchedFindings } from "../../servic
 import { historyProblem, type Problem } from "../../service/problem.ts";
 import { many } from "../../text/sentences/words.ts";
 import { argsField, configurationField, lineIn, readArgsText, readConfigurationText } from "../configuration-text.ts";
-import { described, type FormFault, faultsOf, kubeletOptions, postedForm } from "../form-fields.ts";
-import { html, MAX_OFFERED } from "../html.ts";
+import {
+  described,
+  type FormFault,
+  faultsOf,
+  kubeletOptions,
+  nodeChoices,
+  offeredNodes,
+  postedForm,
+} from "../form-fields.ts";
+import { html } from "../html.ts";
 import { type Html, page, prose } from "../page.ts";
 import { whatIfLink } from "../what-if/change.ts";
 import type { GivenText } from "../what-if/posted-documents.ts";
@@ -48,7 +56,7 @@ const lintForm = ({ texts, faults, nodes, near, limit }: LintFormShown): Html =>
 ${configurationField({ name: "change", label: "A KubeletConfiguration: YAML or JSON, or the kubelet’s /configz", text: texts.change, placeholder: PLACEHOLDER, faults, limit })}
 ${argsField(texts.args, faults)}
 <div class="row"><div><label for="node">For the node (its sizes, machine, state files and recorded decisions)</label><input id="node" name="node" value="${texts.node}" maxlength="253" placeholder="of no node" list="nodes" autocomplete="off" size="34"${described(faults, "node")}>
-<datalist id="nodes">${nodes.slice(0, MAX_OFFERED).map((name) => html`<option value="${name}">`)}</datalist>${faultsOf(faults, "node")}${nearLinks(near)}</div>
+${nodeChoices(nodes)}${faultsOf(faults, "node")}${nearLinks(near)}</div>
 <div><label for="kubelet">Kubelet</label><select id="kubelet" name="kubelet">${kubeletOptions(texts.kubelet, "the node’s, or the newest")}</select></div></div>
 <p class="actions"><button class="main">Look it over</button> <a href="/lint">reset</a></p>
 </form>
@@ -323,15 +331,13 @@ interface Shown {
 
 async function show(exchange: Exchange, shown: Shown): Promise<Result<Reply, Problem>> {
   const { texts, faults = [], near = [], status = 200, note = "", answer } = shown;
-  const { ports, caller } = exchange;
-  const rows = await ports.store.listNodes({ limit: MAX_OFFERED });
-  if (!rows.ok) return historyProblem(rows.error);
-  const nodes = caller.node === null ? rows.value.map(({ name }) => name) : [caller.node];
+  const nodes = await offeredNodes(exchange);
+  if (!nodes.ok) return nodes;
   return page(
     "Lint",
     html`<p class="soft">What is wrong with a KubeletConfiguration before a kubelet reads it: what it would refuse to start with, what does not do what is written, and what fights.</p>
 ${note}
-${lintForm({ texts, faults, nodes, near, limit: ports.limits.bodyBytes })}
+${lintForm({ texts, faults, nodes: nodes.value, near, limit: exchange.ports.limits.bodyBytes })}
 ${answer ?? html`<div id="findings"></div>`}`,
     { place: "/lint", assets: ["lint.js"], status },
   );

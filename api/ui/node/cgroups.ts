@@ -1,4 +1,4 @@
-import type { CgroupFile, CgroupPlan, CgroupsDecision } from "../../model/cgroups.ts";
+import { type CgroupFile, type CgroupPlan, type CgroupsDecision, lastSegment } from "../../model/cgroups.ts";
 import { many } from "../../text/sentences/words.ts";
 import { humanBytes } from "../../text/size.ts";
 import { html, moment, raw } from "../html.ts";
@@ -163,10 +163,9 @@ function below({ plan, children }: Branch, told: ReportContext): Html {
   return html`${shown.map((child) => branchOf(child, told))}${note}`;
 }
 
-const leafOf = (path: string): string => path.slice(path.lastIndexOf("/") + 1);
 function labelOf({ pod, level, path }: CgroupPlan): string {
   if (pod !== null) return `${pod.namespace}/${pod.name}`;
-  return level === "node" ? path : leafOf(path);
+  return level === "node" ? path : lastSegment(path);
 }
 
 /** The values of a pod that a person looks for first. */

@@ -1,5 +1,5 @@
 import { countCpus, formatCpuSet, parseCpuSet } from "../../model/cpu-set.ts";
-import type { Machine } from "../../model/machine.ts";
+import { type Machine, numaText } from "../../model/machine.ts";
 import type { CpuAssignment, CpusDecision } from "../../model/managers.ts";
 import { many } from "../../text/sentences/words.ts";
 import { type Cell, cellGrid, ownerMark } from "../draw/cell-grid.ts";
@@ -99,13 +99,8 @@ function nodeOf(numa: number, group: readonly Cpu[], owners: Owners): Html {
 function tableOf(decision: CpusDecision, cpus: readonly Cpu[], owners: Owners, lists: Lists): Html {
   const { assignments, reserved, sharedPool, policy } = decision;
   if (policy === "none") return html``;
-  const numaOf = (list: string): string => {
-    const own = new Set(parseCpuSet(list));
-    const nodes = cpus.filter(({ cpu }) => own.has(cpu)).map(({ numa }) => numa);
-    return [...new Set(nodes)].sort((a, b) => a - b).join("+");
-  };
   const line = (mark: string, who: string, container: string, list: string): Html =>
-    html`<tr><td>${mark}</td><td>${who}</td><td>${container}</td><td>${list || "none"}</td><td class="num">${countCpus(list) ?? ""}</td><td>${numaOf(list)}</td></tr>`;
+    html`<tr><td>${mark}</td><td>${who}</td><td>${container}</td><td>${list || "none"}</td><td class="num">${countCpus(list) ?? ""}</td><td>${numaText(list, cpus)}</td></tr>`;
   const { shown, note } = lists.cut("cpus", assignments);
   const own = shown.map(({ pod, container, cpus: list }: CpuAssignment) =>
     line(owners.byPod.get(pod.uid)?.mark ?? "", podName(pod), container, list),

@@ -3,10 +3,10 @@ import { passTimeOf } from "../../model/pass-time.ts";
 import { IMAGE_GOES, IMAGE_STAYS } from "../../text/sentences/garbage-collection.ts";
 import { many } from "../../text/sentences/words.ts";
 import { humanBytes } from "../../text/size.ts";
-import { imageName, nextAt, usageText } from "../../text/tables/image-gc.ts";
-import { agoText, durationText, mayGoText } from "../../text/time-text.ts";
+import { imageName, nextAt, policyText, sharesOf, usageText } from "../../text/tables/image-gc.ts";
+import { agoText, mayGoText } from "../../text/time-text.ts";
 import { stackBar } from "../draw/bars.ts";
-import { html } from "../html.ts";
+import { html, titled } from "../html.ts";
 import type { Html } from "../page.ts";
 import { LISTS, type Lists } from "./lists.ts";
 import { folded, type Known, type NodeView, notKnown, scrolling, undecided } from "./view.ts";
@@ -25,17 +25,10 @@ export function imagesSection({ snapshot }: Known, answer: NodeView["imageGc"], 
     html`<p>${many(remove.length + keep.length, "image")}, ${humanBytes(total)} as the runtime counts. ${fileSystemText(decision)}.</p>
 ${error === null ? "" : html`<p class="note bad">${error}</p>`}
 ${fileSystemBar(decision)}
-<p class="small soft">${policyText(decision)}</p>
+<p class="small soft">${titled(policyText(decision))}.</p>
 ${remove.length + keep.length === 0 ? html`<p class="soft">The runtime lists no image.</p>` : list(decision, now, lists)}`,
     lists.asked !== null,
   );
-}
-
-function policyText({ policy }: ImageGcDecision): string {
-  const { minAgeMs, maxAgeMs, timer } = policy;
-  const oldest = maxAgeMs === 0 ? "none is too old" : `unused for ${durationText(maxAgeMs)} is too old`;
-  const runs = timer ? "" : "; the kubelet runs no timer for it (high threshold 100 %, no maximum age)";
-  return `Younger than ${durationText(minAgeMs)} stays, ${oldest}${runs}.`;
 }
 
 /** The first of those that go and the first of those that stay, or the page that is asked for of all of them. */
@@ -113,16 +106,13 @@ function fileSystemText({ fileSystem, policy }: ImageGcDecision): string {
 function fileSystemBar({ fileSystem, policy, freedBytes }: ImageGcDecision): Html {
   if (fileSystem === null || fileSystem.capacityBytes <= 0)
     return notKnown("Not known: how full the image file system is", ["stats.node.runtime.imageFs"]);
-  const { capacityBytes, availableBytes, wantedBytes } = fileSystem;
   const { lowThresholdPercent: low, highThresholdPercent: high } = policy;
-  const used = Math.max(0, capacityBytes - availableBytes);
-  const freed = Math.min(used, freedBytes);
-  const missing = Math.min(used - freed, Math.max(0, (wantedBytes ?? 0) - freed));
+  const { stays, missing, freed, free } = sharesOf(fileSystem, freedBytes);
   const all = [
-    ["c0", "used", used - freed - missing],
+    ["c0", "used", stays],
     ["bad", "wanted, and nothing there to free", missing],
     ["warn", "would be freed", freed],
-    ["free", "available", capacityBytes - used],
+    ["free", "available", free],
   ] as const;
   const parts = all.filter(([, , size]) => size > 0);
   const segments = parts.map(([tone, what, size]) => ({ size, tone, words: `${humanBytes(size)} ${what}` }));

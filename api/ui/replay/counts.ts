@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { endWord } from "../../model/kinds.ts";
+import { byText } from "../../model/order.ts";
 import { PROBLEM_CODES } from "../../service/problem.ts";
 import type { ReplayAnswer } from "../../service/replay/replay-answer.ts";
 import type { Versions } from "../../service/replay/replay-one.ts";
@@ -7,6 +8,7 @@ import {
   type ChangedDecision,
   Counter,
   type Counts,
+  changedOf,
   passedOf,
   standForText,
   type Tally,
@@ -30,7 +32,6 @@ const STATES = [
 const statesOf = ({ unreadable }: Counts) => STATES.filter(([state]) => state !== "unreadable" || unreadable > 0);
 
 export const number = (count: number): string => count.toLocaleString("en");
-const others = ({ differs, refused }: Counts): number => differs + refused;
 
 /** How many of each, as tiles over one bar. */
 export function countTiles(counts: Counts): Html {
@@ -81,7 +82,7 @@ export function kindsTable({ byKind, counts }: Tally): Html | "" {
 
 /** With links, those with the most changes first. */
 export function nodesTable({ byNode, counts }: Tally): Html | "" {
-  const nodes = Object.entries(byNode).sort(([a, x], [b, y]) => others(y) - others(x) || (a < b ? -1 : 1));
+  const nodes = Object.entries(byNode).sort(([a, x], [b, y]) => changedOf(y) - changedOf(x) || byText(a, b));
   if (nodes.length < 2) return "";
   const more = nodes.length - NODES;
   return html`<details class="by-node" id="by-node"><summary>By node: ${number(nodes.length)}</summary>

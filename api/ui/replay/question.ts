@@ -12,7 +12,7 @@ import { profileOf } from "../../profiles/index.ts";
 import { type Change, changed, LEFT_OUT } from "../../service/replay/parsed.ts";
 import type { ReplayAnswer, ReplayQuestion } from "../../service/replay/replay-answer.ts";
 import { configurationField, misspelt, readConfigurationText } from "../configuration-text.ts";
-import { described, type FormFault, faultsOf, kubeletOptions } from "../form-fields.ts";
+import { described, type FormFault, faultsOf, kubeletOptions, nodeChoices } from "../form-fields.ts";
 import { html, moment, raw } from "../html.ts";
 import { type Html, prose } from "../page.ts";
 import { verdictTag } from "../verdict-tag.ts";
@@ -30,7 +30,6 @@ interface FormShown {
 }
 
 const PLACEHOLDER = "kubeReserved:\n  cpu: 500m\nevictionHard:\n  memory.available: 500Mi";
-const MAX_OFFERED = 500;
 
 /** The form for what is to be replayed, and with which configuration. */
 export function questionForm({ texts, faults, nodes, decision, limit }: FormShown): Html {
@@ -47,7 +46,7 @@ ${as("whole", isWhole, "are the whole configuration (what is left out has the ku
 ${timeField("since", "Since", texts.since, "24h, or 2026-01-31T12:00:00Z", faults)}
 ${timeField("until", "Until", texts.until, "now", faults)}
 <div><label for="node">Node</label><input id="node" name="node" value="${texts.node}" maxlength="253" placeholder="any" list="nodes" autocomplete="off"${described(faults, "node")}>
-<datalist id="nodes">${nodes.slice(0, MAX_OFFERED).map((name) => html`<option value="${name}">`)}</datalist>${faultsOf(faults, "node")}</div>
+${nodeChoices(nodes)}${faultsOf(faults, "node")}</div>
 <div><label for="kind">Kind</label><select id="kind" name="kind"${described(faults, "kind")}><option value="">any</option>${KINDS.map((kind) => html`<option${kind === texts.kind ? raw(" selected") : ""}>${kind}</option>`)}</select>${faultsOf(faults, "kind")}</div>
 <div><label for="kubelet">Kubelet</label><select id="kubelet" name="kubelet"${described(faults, "kubelet")}>${kubeletOptions(texts.kubelet, "as recorded")}</select>${faultsOf(faults, "kubelet")}</div>
 </div>

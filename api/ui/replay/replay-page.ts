@@ -15,8 +15,8 @@ import { rfc3339 } from "../../service/timestamp.ts";
 import { shellWord } from "../../text/shell-word.ts";
 import { colorPaint } from "../../text/style.ts";
 import { decidedText } from "../../text/tables/index.ts";
-import { type FormFault, type PostedForm, postedForm } from "../form-fields.ts";
-import { asTyped, html, MAX_OFFERED, moment } from "../html.ts";
+import { type FormFault, offeredNodes, type PostedForm, postedForm } from "../form-fields.ts";
+import { asTyped, html, moment } from "../html.ts";
 import { type Html, page, prose } from "../page.ts";
 import { recordPart, textForBoth, type Undrawn, undrawnIn } from "../record-part.ts";
 import {
@@ -287,14 +287,12 @@ interface Shown {
 
 async function show(exchange: Exchange, shown: Shown): Promise<Result<Reply, Problem>> {
   const { texts, row, faults = [], status = 200, answer } = shown;
-  const { ports, caller } = exchange;
-  const nodes = await ports.store.listNodes({ limit: MAX_OFFERED });
-  if (!nodes.ok) return historyProblem(nodes.error);
-  const names = caller.node === null ? nodes.value.map(({ name }) => name) : [caller.node];
+  const nodes = await offeredNodes(exchange);
+  if (!nodes.ok) return nodes;
   return page(
     "Replay",
     html`<p class="soft">The recorded decisions, oldest first, decided again with another configuration: which of them would have been others. Nothing is recorded; without a configuration it tells what this version decides otherwise.</p>
-${questionForm({ texts, faults, nodes: names, decision: row, limit: ports.limits.bodyBytes })}
+${questionForm({ texts, faults, nodes: nodes.value, decision: row, limit: exchange.ports.limits.bodyBytes })}
 <div id="run" hidden><button type="button" id="stop">Stop</button> <span id="run-state" role="status"></span> <span id="rate" class="soft small"></span></div>
 ${answer ?? html`<section id="answer"></section>`}`,
     { place: "/replay", status, assets: ["replay.js"] },

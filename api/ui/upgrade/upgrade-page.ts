@@ -35,8 +35,16 @@ import {
   readConfigurationText,
   readDropInsText,
 } from "../configuration-text.ts";
-import { described, type FormFault, faultsOf, kubeletOptions, postedForm } from "../form-fields.ts";
-import { html, MAX_OFFERED } from "../html.ts";
+import {
+  described,
+  type FormFault,
+  faultsOf,
+  kubeletOptions,
+  nodeChoices,
+  offeredNodes,
+  postedForm,
+} from "../form-fields.ts";
+import { html } from "../html.ts";
 import { type AboutNode, aboutNode } from "../lint/lint-page.ts";
 import { type Html, page, prose } from "../page.ts";
 
@@ -66,7 +74,7 @@ const upgradeForm = ({ texts, faults, nodes, limit }: FormShown): Html => html`
 <div class="row"><div><label for="to">To the kubelet</label><select id="to" name="to" required${described(faults, "to")}>${kubeletOptions(texts.to, "choose one")}</select>${faultsOf(faults, "to")}</div>
 <div><label for="from">From</label><select id="from" name="from"${described(faults, "from")}>${kubeletOptions(texts.from, "the node’s")}</select>${faultsOf(faults, "from")}</div>
 <div><label for="node">Of the node (its newest snapshot, and its decisions of seven days)</label><input id="node" name="node" value="${texts.node}" maxlength="253" placeholder="of no node" list="nodes" autocomplete="off" size="34"${described(faults, "node")}>
-<datalist id="nodes">${nodes.slice(0, MAX_OFFERED).map((name) => html`<option value="${name}">`)}</datalist>${faultsOf(faults, "node")}</div></div>
+${nodeChoices(nodes)}${faultsOf(faults, "node")}</div></div>
 ${configurationField({ name: "change", label: "A KubeletConfiguration in the place of the node’s: YAML or JSON, or the kubelet’s /configz", text: texts.change, placeholder: PLACEHOLDER, faults, limit })}
 ${dropInsField(texts.dropIns, faults)}
 ${argsField(texts.args, faults)}
@@ -220,14 +228,12 @@ async function show(
   exchange: Exchange,
   { texts, faults = [], status = 200, answer }: Shown,
 ): Promise<Result<Reply, Problem>> {
-  const { ports, caller } = exchange;
-  const rows = await ports.store.listNodes({ limit: MAX_OFFERED });
-  if (!rows.ok) return historyProblem(rows.error);
-  const nodes = caller.node === null ? rows.value.map(({ name }) => name) : [caller.node];
+  const nodes = await offeredNodes(exchange);
+  if (!nodes.ok) return nodes;
   return page(
     "Upgrade",
     html`<p class="soft">What another version of the kubelet does to a node: what would not start, which gates flip, what is decided otherwise, and what to do before. An older version is answered too.</p>
-${upgradeForm({ texts, faults, nodes, limit: ports.limits.bodyBytes })}
+${upgradeForm({ texts, faults, nodes: nodes.value, limit: exchange.ports.limits.bodyBytes })}
 <div id="answer">${answer ?? ""}</div>`,
     { place: "/upgrade", assets: ["upgrade.js"], status },
   );

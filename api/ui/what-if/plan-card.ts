@@ -1,4 +1,4 @@
-import { PARTS } from "../../documents/inputs/parts.ts";
+import { isBelow, PARTS } from "../../documents/inputs/parts.ts";
 import type { CgroupsDecision } from "../../model/cgroups.ts";
 import type { DecisionOf } from "../../model/decision.ts";
 import { namespacedName } from "../../model/forms.ts";
@@ -177,8 +177,6 @@ function heldBy(path: string): string {
   const part = PARTS.find((one) => isBelow(path, one.path.join(".")));
   return part === undefined ? "" : `: ${part.what}`;
 }
-const isBelow = (path: string, prefix: string): boolean =>
-  path === prefix || path.startsWith(`${prefix}.`) || path.startsWith(`${prefix}[`);
 
 /** A file of a cgroup that would hold something else; null: there would be none. */
 interface FileChange {

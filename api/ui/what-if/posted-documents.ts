@@ -6,6 +6,7 @@ import { isLscpu, machineOfLscpu } from "../../documents/lscpu.ts";
 import { parseDocuments } from "../../documents/parse.ts";
 import { problemText, type ReadProblem } from "../../documents/problem.ts";
 import { jsonFaultOf } from "../../model/json-fault.ts";
+import { fieldsOf } from "../../model/own.ts";
 import { err, ok, type Result } from "../../model/result.ts";
 import { PROFILES } from "../../profiles/index.ts";
 
@@ -95,9 +96,6 @@ interface Recognised {
 }
 /** The content of one document. */
 type Found = { readonly parts: readonly Part[]; readonly passed?: string } | { readonly fault: string };
-
-type Fields = Readonly<Record<string, unknown>>;
-const fieldsOf = (value: unknown): Fields => (typeof value === "object" && value !== null ? (value as Fields) : {});
 
 /** The kubelet's files that the decisions read as text, so that they are told even where they are cut off. */
 const STATE_FILES: Readonly<Record<string, PartOption>> = {

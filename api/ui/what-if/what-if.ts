@@ -1,13 +1,13 @@
 import { podsOfNode } from "../../decide/pods/node-pods.ts";
 import { type Exchange, queryOf } from "../../http/route.ts";
 import { fieldsOf } from "../../model/own.ts";
-import { ok, type Result } from "../../model/result.ts";
+import type { Result } from "../../model/result.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
 import type { Reply } from "../../ports.ts";
 import { NEWEST, profileIn } from "../../profiles/index.ts";
-import { historyProblem, type Problem } from "../../service/problem.ts";
-import { kubeletOptions } from "../form-fields.ts";
-import { asTyped, breakable, html, MAX_OFFERED, raw } from "../html.ts";
+import type { Problem } from "../../service/problem.ts";
+import { kubeletOptions, offeredNodes } from "../form-fields.ts";
+import { asTyped, breakable, html, raw } from "../html.ts";
 import { all, type Html, page, prose } from "../page.ts";
 import { type StoredBase, storedBase } from "./assemble.ts";
 import { EXAMPLES, linkedTexts, linkOf, RESIZE_EXAMPLE, readChange } from "./change.ts";
@@ -298,7 +298,7 @@ async function shown(
   const result = isAsked && faults.length === 0 ? await compared(exchange, { stored, before, change }) : null;
   if (result !== null && !result.ok) return result;
   const all = [...faults, ...(result?.value.faults ?? [])];
-  const nodes = await nodeNames(exchange);
+  const nodes = await offeredNodes(exchange);
   if (!nodes.ok) return nodes;
   const warnings = [...before.warnings, ...change.warnings];
   // told once: above the answer, which is where the page opens, else beside their fields
@@ -346,10 +346,3 @@ function shareNote(texts: Given["texts"], stored: StoredBase | null): Html | Pro
 
 const faultsNote = (faults: readonly FormFault[]): Html | Promise<Html> =>
   html`<h2>Not compared</h2><p class="note bad">${faults.length === 1 ? "Something was" : `${faults.length} things were`} not as expected; it is told beside its field, and the rest of the form is as it was. The first: ${prose(faults[0]?.text ?? "")}</p>`;
-
-async function nodeNames({ ports, caller }: Exchange): Promise<Result<readonly string[], Problem>> {
-  if (caller.node !== null) return ok([caller.node]);
-  const rows = await ports.store.listNodes({ limit: MAX_OFFERED });
-  if (!rows.ok) return historyProblem(rows.error);
-  return ok(rows.value.map(({ name }) => name));
-}

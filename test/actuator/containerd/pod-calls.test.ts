@@ -1,14 +1,14 @@
 import { connect } from "node:net";
 import { join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
 import { status } from "@grpc/grpc-js";
-import { expect, onTestFinished, test } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import type { ConnectionOptions } from "../../../actuator/containerd/connection.ts";
 import { faultOf } from "../../../actuator/containerd/fault.ts";
 import { openPodRuntime } from "../../../actuator/containerd/pods.ts";
 import type { PodRuntime } from "../../../actuator/containerd/port.ts";
 import { type Failure, startMeddler } from "../../e2e/containerd/meddler.ts";
 import { must } from "../../e2e/containerd/pods.ts";
+import { PATIENT } from "../../patient.ts";
 import { EMPTY, fakeConnection, sockets } from "./fake-runtime.ts";
 
 const { dir, listen, serve } = sockets();
@@ -22,10 +22,7 @@ function open(options: ConnectionOptions): PodRuntime {
   return runtime.value;
 }
 const pipes = (): number => process.getActiveResourcesInfo().filter((name) => name === "PipeWrap").length;
-async function until(holds: () => boolean): Promise<void> {
-  for (const deadline = Date.now() + PATIENT_MS; !holds(); await sleep(10))
-    if (Date.now() > deadline) throw new Error("it never came to that");
-}
+const until = (holds: () => boolean): Promise<true> => vi.waitUntil(holds, PATIENT);
 
 test("a runtime that hangs: every call ends at its deadline, and no socket is left", async () => {
   const before = pipes();

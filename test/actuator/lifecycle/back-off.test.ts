@@ -6,11 +6,9 @@ import {
   backOffMessage,
   backOffOfStarts,
   inBackOff,
-  nextBackOff,
 } from "../../../actuator/lifecycle/back-off.ts";
 import type { PodContainer } from "../../../actuator/lifecycle/pod.ts";
-import type { BackOff } from "../../../actuator/lifecycle/record.ts";
-import { USUAL_BACK_OFF } from "../../../api/decide/probes/back-off.ts";
+import { type BackOff, raised, USUAL_BACK_OFF } from "../../../api/decide/probes/back-off.ts";
 import { profileOf } from "../../../api/profiles/index.ts";
 import { hashOf, seenContainer, seenPod } from "../../kit/seen-pods.ts";
 import { runnableOf, smallPod } from "./small-pods.ts";
@@ -27,7 +25,7 @@ describe("the delay", () => {
     const delays: number[] = [];
     let backOff: BackOff | undefined;
     for (let now = 0; delays.length < 7; now += 1000) {
-      backOff = nextBackOff(backOff, now, { nowMs: now + 500, limits });
+      backOff = raised(backOff, now, { nowMs: now + 500, limits });
       expect(backOff.updatedAtMs).toBe(now + 500);
       delays.push(backOff.delayMs / 1000);
     }
@@ -35,8 +33,8 @@ describe("the delay", () => {
   });
   test("starts anew for one that lived for more than 10 minutes", () => {
     const backOff = { delayMs: 160_000, updatedAtMs: 1000 };
-    expect(nextBackOff(backOff, 601_000, { nowMs: 0, limits }).delayMs).toBe(300_000);
-    expect(nextBackOff(backOff, 601_001, { nowMs: 0, limits }).delayMs).toBe(10_000);
+    expect(raised(backOff, 601_000, { nowMs: 0, limits }).delayMs).toBe(300_000);
+    expect(raised(backOff, 601_001, { nowMs: 0, limits }).delayMs).toBe(10_000);
     const at = (finishedAtMs: number) =>
       inBackOff(a, seenPod(dead(finishedAtMs)), { nowMs: finishedAtMs + 1, backOff: { a: backOff }, hashOf, limits });
     expect(at(601_000)).toEqual({ name: "a", untilMs: 761_000, delayMs: 160_000 });

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
-import type { StepResult, StepStatus } from "../../../actuator/apply/steps.ts";
+import type { StepResult } from "../../../actuator/apply/steps.ts";
 import { cgroupView } from "../../../actuator/pods/cgroups/cgroup-view.ts";
-import type { CgroupPlan, CgroupsDecision, CgroupValues } from "../../../api/model/cgroups.ts";
+import type { CgroupPlan, CgroupsDecision, CgroupValues, StepStatus } from "../../../api/model/cgroups.ts";
 import { bytes, cpuShares } from "../../../api/model/units.ts";
 
 const POD = "/kubepods/podu1";

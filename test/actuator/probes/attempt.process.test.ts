@@ -7,7 +7,8 @@ import { afterEach, describe, expect, test } from "vitest";
 import { attempt, type ProbePorts, type ProbeRequest } from "../../../actuator/probes/engine/attempt.ts";
 import type { ProbeHandler, ProbeOutcome } from "../../../api/model/probe.ts";
 import { ok } from "../../../api/model/result.ts";
-import { noPrograms, selfSigned } from "./certificate.ts";
+import { selfSigned } from "../../kit/certificates.ts";
+import { noPrograms } from "../../kit/programs.ts";
 import { fullListener } from "./full-listener.ts";
 import { getAt, Servers, TARGET } from "./servers.ts";
 

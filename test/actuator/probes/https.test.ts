@@ -3,7 +3,8 @@ import { createServer, type TlsOptions } from "node:tls";
 import { afterAll, describe, expect, test } from "vitest";
 import { httpProbe } from "../../../actuator/probes/http/http.ts";
 import type { ProbeHttpGet, ProbeOutcome } from "../../../api/model/probe.ts";
-import { noPrograms, selfSigned } from "./certificate.ts";
+import { selfSigned } from "../../kit/certificates.ts";
+import { noPrograms } from "../../kit/programs.ts";
 import { getAt, Servers, TARGET, told } from "./servers.ts";
 
 const why = noPrograms("probes over TLS", "openssl");

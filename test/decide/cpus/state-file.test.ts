@@ -3,7 +3,7 @@ import { hashedV1, sharedCpus, writeCpuState } from "../../../api/decide/cpus/ch
 import { cpuPolicy } from "../../../api/decide/cpus/policy.ts";
 import { cpuText } from "../../../api/decide/cpus/sets.ts";
 import { freshState, type StartInput, startState } from "../../../api/decide/cpus/start.ts";
-import { fnv1a } from "../../../api/decide/go/json.ts";
+import { fnv1a } from "../../../api/decide/go/fnv1a.ts";
 import { fromNanos } from "../../../api/model/amount.ts";
 import { v1_36 } from "../../../api/profiles/v1_36.ts";
 import { ALL_OPTIONS } from "../../kit/profiles.ts";

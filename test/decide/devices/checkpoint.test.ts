@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import { checksumOf, type DeviceCheckpoint, writeCheckpoint } from "../../../api/decide/devices/checkpoint.ts";
 import { checkCheckpoint, readCheckpoint } from "../../../api/decide/devices/checkpoint-read.ts";
 import { sharedDevices } from "../../../api/decide/devices/inventory.ts";
-import { fnv1a } from "../../../api/decide/go/json.ts";
+import { fnv1a } from "../../../api/decide/go/fnv1a.ts";
 import { hashedText } from "./hashed-text.ts";
 
 const fileOf = (entries: string, registered: string, checksum: number | string): string =>

@@ -1,6 +1,6 @@
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { noPrograms } from "../../actuator/probes/certificate.ts";
+import { noPrograms } from "../../kit/programs.ts";
 import { ownDirectory } from "../containerd/leftovers.ts";
 import { type GoProgram, kubernetes, noGoPrograms, pathOf } from "../go-programs.ts";
 import { LoggedProcess } from "../logged-process.ts";

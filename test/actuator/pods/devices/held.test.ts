@@ -2,14 +2,13 @@ import { expect, test } from "vitest";
 import {
   changesBetween,
   entriesOf,
-  idsOf,
   withoutPods,
   withoutResponses,
   withRegistered,
   withResponse,
   withResponsesOf,
 } from "../../../../actuator/pods/devices/checkpoint-entries.ts";
-import type { DeviceCheckpoint, PodDevicesEntry } from "../../../../api/decide/devices/checkpoint.ts";
+import { type DeviceCheckpoint, idsOf, type PodDevicesEntry } from "../../../../api/decide/devices/checkpoint.ts";
 import { entry, GPU, NIC } from "./manager-kit.ts";
 
 const of = (...entries: readonly PodDevicesEntry[]): DeviceCheckpoint => ({ entries, registered: null });

@@ -1,0 +1,28 @@
+const OFFSET = 0x811c9dc5;
+const PRIME = 0x01000193;
+const UTF8 = new TextEncoder();
+
+/** FNV-1a of 32 bits over one piece after the other. */
+export class Fnv1a {
+  #hash = OFFSET;
+
+  get sum(): number {
+    return this.#hash >>> 0;
+  }
+  /** In UTF-8. */
+  addText(text: string): void {
+    this.add(UTF8.encode(text));
+  }
+  add(bytes: Uint8Array): void {
+    let hash = this.#hash;
+    for (let i = 0; i < bytes.length; i++) hash = Math.imul(hash ^ (bytes[i] as number), PRIME);
+    this.#hash = hash;
+  }
+}
+
+/** Of the text in UTF-8: the checksum of the kubelet's state files. kubelet 1.36: checksum.New. */
+export function fnv1a(text: string): number {
+  const hash = new Fnv1a();
+  hash.addText(text);
+  return hash.sum;
+}
