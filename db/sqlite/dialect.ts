@@ -23,8 +23,7 @@ export const sqlite = (db: Database, all: Dialect["all"] = (query) => db.all(que
     sql`${id} IN (SELECT ${sql.raw(ID)} FROM json_each(CASE WHEN json_valid(${parts}) THEN ${parts} ELSE '[]' END))`,
   textsOfSnapshots: `SELECT coalesce(${ID}, '') FROM snapshots, ${idsIn("snapshots.parts")}`,
   // one writer at a time
-  settledSeq: async () =>
-    (await all<{ seq: number | null }>(sql`SELECT max(seq) AS seq FROM decisions`))[0]?.seq ?? 0,
+  settledSeq: async () => (await all<{ seq: number | null }>(sql`SELECT max(seq) AS seq FROM decisions`))[0]?.seq ?? 0,
   hasLateral: false,
   agedDecisions: "decisions",
   migrations: {
