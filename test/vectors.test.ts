@@ -1,13 +1,12 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { PROFILES } from "../api/profiles/index.ts";
 import { conformance, difference, runSuite, suiteFiles } from "./conformance/run.ts";
 import { SUITES } from "./conformance/suites.ts";
+import { RECORDED, UNRECORDED } from "./kit/profiles.ts";
 import { scratchFolder } from "./kit/scratch.ts";
 
 const { files, left } = suiteFiles(join(import.meta.dirname, "vectors"));
-const VERSIONS = PROFILES.map(({ version }) => version);
 
 describe("the kubelet's own answers", () => {
   test("every suite that the project answers has its vectors here", () => {
@@ -15,7 +14,8 @@ describe("the kubelet's own answers", () => {
     expect(suites.sort()).toEqual(Object.keys(SUITES).sort());
     expect(left).toEqual([]);
   });
-  test.each(VERSIONS)("of kubelet %s", (version) => {
+  test.skip.each(UNRECORDED)("of kubelet $version: none are recorded", () => {});
+  test.each(RECORDED)("of kubelet $version", ({ version }) => {
     expect(files.filter(({ profile }) => profile.version === version).length).toBeGreaterThanOrEqual(26);
   });
   test.each(files)("$suite of kubelet $profile.version", async (file) => {

@@ -1,5 +1,5 @@
 import { existsSync } from "node:fs";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import type { Result } from "../../api/model/result.ts";
 import { failure, type StoreFailure } from "../failure.ts";
 import { labelOf, type PostgresSetting } from "../postgres/setting.ts";
@@ -18,6 +18,8 @@ export interface StoreLocation {
   readonly setting: StoreSetting;
   /** The place as messages name it. */
   readonly label: string;
+  /** Names the place wherever the process works: the same for the same history alone. */
+  readonly name: string;
   /** The options of the command line that name the place. */
   readonly flags: string;
   /** It is a server's, which other machines use too: a write waits for the network, and not for this machine's disk. */
@@ -49,7 +51,9 @@ export const historyFile = (dataDir: string): string => join(dataDir, "history.d
 
 /** The one place where a Node process (the API with its threads, and the command line) chooses the implementation of its store. */
 export function storeAt(setting: StoreSetting): StoreLocation {
-  return "database" in setting ? inDatabase(setting.database) : inFile(setting.dataDir);
+  if ("database" in setting) return inDatabase(setting.database);
+  if ("dataDir" in setting) return inFile(setting.dataDir);
+  return setting satisfies never;
 }
 
 function inFile(dataDir: string): StoreLocation {
@@ -57,6 +61,7 @@ function inFile(dataDir: string): StoreLocation {
   return {
     setting: { dataDir },
     label: file,
+    name: resolve(dataDir),
     flags: `--data-dir ${dataDir}`,
     isShared: false,
     exists: () => existsSync(file),
@@ -74,6 +79,7 @@ function inDatabase(database: PostgresSetting): StoreLocation {
   return {
     setting: { database },
     label,
+    name: label,
     // it holds no password
     flags: `--database '${database.url}'`,
     isShared: true,

@@ -27,7 +27,7 @@ export type Database = BaseSQLiteDatabase<"async", unknown, typeof schema>;
 /** The differences between databases, beside how they are reached. */
 export interface Dialect {
   readonly db: Database;
-  /** Rows that a query of the form `SELECT ...` gives, as they come from the database. */
+  /** Rows that a query of the form `SELECT ...` gives, as they come from the database: objects by column name. */
   all<Row>(query: SQL): Promise<readonly Row[]>;
   /** Runs a query that was prepared under a name of its own. */
   prepared<Row>(query: Preparable<Row>): (values: Readonly<Record<string, unknown>>) => Promise<readonly Row[]>;

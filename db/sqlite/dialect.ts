@@ -9,10 +9,10 @@ export const LATEST_MIGRATION = "0013_decision_log.sql";
 const idsIn = (parts: string): string => `json_each(CASE WHEN json_valid(${parts}) THEN ${parts} ELSE '[]' END)`;
 const ID = "CASE json_each.type WHEN 'array' THEN json_extract(json_each.value, '$[1]') END";
 
-/** How the store speaks to SQLite, whoever runs it. */
-export const sqlite = (db: Database): Dialect => ({
+/** How the store speaks to SQLite, whoever runs it. `all`: where the rows that drizzle's `db.all` gives are no objects. */
+export const sqlite = (db: Database, all: Dialect["all"] = (query) => db.all(query)): Dialect => ({
   db,
-  all: (query) => db.all(query),
+  all,
   prepared: (query) => {
     const made = query.prepare();
     return (values) => made.all(values);
@@ -23,8 +23,7 @@ export const sqlite = (db: Database): Dialect => ({
     sql`${id} IN (SELECT ${sql.raw(ID)} FROM json_each(CASE WHEN json_valid(${parts}) THEN ${parts} ELSE '[]' END))`,
   textsOfSnapshots: `SELECT coalesce(${ID}, '') FROM snapshots, ${idsIn("snapshots.parts")}`,
   // one writer at a time
-  settledSeq: async () =>
-    (await db.all<{ seq: number | null }>(sql`SELECT max(seq) AS seq FROM decisions`))[0]?.seq ?? 0,
+  settledSeq: async () => (await all<{ seq: number | null }>(sql`SELECT max(seq) AS seq FROM decisions`))[0]?.seq ?? 0,
   hasLateral: false,
   agedDecisions: "decisions",
   migrations: {

@@ -10,6 +10,7 @@ import { EXIT, terminalOn } from "../../api/cli/terminal.ts";
 import { KIND_EXAMPLES } from "../../api/documents/kind-examples.ts";
 import { KINDS } from "../../api/model/decision.ts";
 import { specOf } from "../../api/model/kinds.ts";
+import { VERSIONS } from "../kit/profiles.ts";
 import { scratchFolder } from "../kit/scratch.ts";
 import { manifest, run } from "./run.ts";
 
@@ -106,12 +107,7 @@ describe.each(SHELLS)("the completion of %s", (shell) => {
       );
       expect(offered(shell, "decide", "eviction", "--output", "j")).toEqual(["json"]);
       expect(offered(shell, "decide", "eviction", "--node", "eviction", "--snapshot", "")).toContain("a file.yaml");
-      expect(offered(shell, "decide", "eviction", "--kubelet", "").toSorted()).toEqual([
-        "1.34",
-        "1.35",
-        "1.36",
-        "1.37",
-      ]);
+      expect(offered(shell, "decide", "eviction", "--kubelet", "").toSorted()).toEqual(VERSIONS);
       expect(offered(shell, "history", "--since", "")).toEqual([]);
     });
 

@@ -3,6 +3,7 @@ import { existsSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import Sqlite from "better-sqlite3";
 import { beforeAll, describe, expect, test } from "vitest";
+import { NEWEST } from "../../api/profiles/index.ts";
 import { historyFile } from "../../db/open/node.ts";
 import { openNode } from "../../db/sqlite/node/open.ts";
 import { exampleSnapshot } from "../contract/api-subject.ts";
@@ -55,9 +56,11 @@ describe("history and tokens", () => {
       return [JSON.parse(stdout).map(({ policyVersion }: { policyVersion: string }) => policyVersion), stderr];
     };
     for (const source of [[], ["--api", api.url]]) {
-      const [newest] = await policies("--kubelet", "1.37", ...source);
+      const [newest] = await policies("--kubelet", NEWEST.version, ...source);
       expect(newest).toHaveLength(4);
-      expect(new Set(newest.map((policy: string) => policy.split("+")[0]))).toEqual(new Set(["kubelet-1.37"]));
+      expect(new Set(newest.map((policy: string) => policy.split("+")[0]))).toEqual(
+        new Set([`kubelet-${NEWEST.version}`]),
+      );
       expect(await policies("--kubelet", "v1.35.4", ...source)).toEqual([[], ""]);
     }
     const unknown = await run(["history", "--kubelet", "1.99"], { env });

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { stringify } from "yaml";
 import { storyForm, storyListForm } from "../../api/model/why.ts";
+import { NEWEST } from "../../api/profiles/index.ts";
 import { startedApi } from "../kit/api.ts";
 import { capturedText, realNode } from "../kit/real-node.ts";
 import { scratchFolder } from "../kit/scratch.ts";
@@ -30,7 +31,7 @@ describe("a story in a terminal", () => {
       "default/x-cpu · n1 · Burstable · Failed · as of 2026-11-21T06:26:26Z",
       "REFUSED  the kubelet did not let it in: 500m cpu did not fit beside 1800m used of 1800m",
       "  status 2026-11-21T06:26:26Z  OutOfcpu: Pod was rejected: Node didn't have enough resource: cpu, requested: 500, used: 1800, capacity: 1800",
-      "DECISION admission: refused, on these documents as of 2026-11-21T06:26:26Z · kubelet-1.37+7 · agrees with the kubelet",
+      `DECISION admission: refused, on these documents as of 2026-11-21T06:26:26Z · ${NEWEST.policyVersion} · agrees with the kubelet`,
       "- with no cpu (500m less) requested it would come in",
     ]) {
       expect(stdout).toContain(`${line}\n`);

@@ -8,6 +8,7 @@ import {
 } from "../../api/cluster/follow.ts";
 import type { NodeDocuments } from "../../api/cluster/read.ts";
 import { fieldsOf } from "../../api/model/own.ts";
+import { pod as boundPod } from "../kit/api-objects.ts";
 import { type ApiObject, nodeAt, type TestCluster, testCluster } from "../kit/cluster.ts";
 import { opened } from "./opened.ts";
 
@@ -56,10 +57,9 @@ const podsIn = (documents: NodeDocuments | undefined): unknown => fieldsOf(docum
 const FOLLOWED = ["events", "nodes", "pods", "resourceclaims"];
 const watching = (api: TestCluster["api"], watches = FOLLOWED.length): Promise<void> =>
   vi.waitFor(() => expect(api.watches).toBe(watches), PATIENCE_MS);
-const pod = (name: string, nodeName = "n1", more: object = {}): ApiObject => ({
-  metadata: { name, namespace: "shop", ...more },
-  spec: { nodeName, containers: [{ name: "c", env: [{ name: "A", value: "s3cr3t" }] }] },
-});
+const CONTAINERS = [{ name: "c", env: [{ name: "A", value: "s3cr3t" }] }];
+const pod = (name: string, nodeName = "n1", more: object = {}): ApiObject =>
+  boundPod({ containers: CONTAINERS, spec: { nodeName }, metadata: { name, ...more } }) as ApiObject;
 
 test("everything that is there is told first, and then each change, once", async () => {
   const { api, news, snapshots, faults, stop } = await followed(await testCluster());

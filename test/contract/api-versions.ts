@@ -3,10 +3,11 @@ import { lintAnswer } from "../../api/http/openapi/answers.ts";
 import { decisionAnswer, fullDecision, replayAnswer } from "../../api/http/openapi/decision-answers.ts";
 import { decisionList } from "../../api/http/openapi/list-answers.ts";
 import { upgradeAnswer } from "../../api/http/upgrade.ts";
-import { NEWEST, PROFILES } from "../../api/profiles/index.ts";
+import { minorOf, NEWEST, NEWEST, PROFILES, PROFILES } from "../../api/profiles/index.ts";
 import { historyReplay } from "../../api/service/replay/replay-answer.ts";
 import { container } from "../kit/containers.ts";
 import { podOf } from "../kit/pods.ts";
+import { KNOWN_VERSIONS } from "../kit/profiles.ts";
 import { answer, exampleSnapshot, fresh, get, type Of, post, problemOf, send } from "./api-subject.ts";
 import { value } from "./store-rows.ts";
 
@@ -41,7 +42,7 @@ export function versions(of: Of): void {
       const answered = await decide(of, asked);
       const why = version === "1.35" ? null : `the node tells kubelet v${release}, which counts before 1.35`;
       expect(answered).toMatchObject({ policyVersion, profile: { version, exact: true, why } });
-      expect(quotasIn(answered.decision)).toBe(version === "1.37" ? 0 : 1);
+      expect(quotasIn(answered.decision)).toBe((minorOf(version) ?? 0) >= 37 ? 0 : 1);
     },
   );
 
@@ -123,7 +124,7 @@ function recordedProfiles(of: Of): void {
     ["v1.36.3", "1.36", "1.35"],
     ["v1.33.13-eks-1", "1.34", null],
     ["", "1.35", "v1.35.2"],
-    ["", "1.37", "1.40"],
+    ["", NEWEST.version, "1.99"],
   ])(
     "a recorded decision about a node of %j tells %s, as the answer did, and that %j was named",
     async (own, version, asked) => {
@@ -245,20 +246,18 @@ export function versionsAgain(of: Of): void {
     const replay = async (body: object) => answer(await post(of(), `/v1/decisions/${id}/replay`, body), replayAnswer);
     const own = await replay({});
     expect(own).toMatchObject({ same: true, replayed: { policyVersion: "kubelet-1.35+5" } });
-    for (const body of [{ kubeletVersion: "1.37" }, { policyVersion: NEWEST.policyVersion }]) {
+    for (const body of [{ kubeletVersion: NEWEST.version }, { policyVersion: NEWEST.policyVersion }]) {
       const other = await replay(body);
       expect(other).toMatchObject({ same: false, replayed: { policyVersion: NEWEST.policyVersion } });
       expect(other.differences.map(({ path }) => path)).toContainEqual(expect.stringMatching(/\.values\.cpuQuota$/));
     }
-    const both = { kubeletVersion: "1.37", policyVersion: NEWEST.policyVersion };
+    const both = { kubeletVersion: NEWEST.version, policyVersion: NEWEST.policyVersion };
     await problemOf(await post(of(), `/v1/decisions/${id}/replay`, both), "invalid_input");
     const unknown = await problemOf(await post(of(), "/v1/replay", { kubeletVersion: "1.99" }), "invalid_input");
-    expect(unknown.issues?.[0]?.message).toBe(
-      "kubelet 1.99 is not known here: the versions are 1.34, 1.35, 1.36, 1.37",
-    );
+    expect(unknown.issues?.[0]?.message).toBe(`kubelet 1.99 is not known here: the versions are ${KNOWN_VERSIONS}`);
     const history = async (body: object) => answer(await post(of(), "/v1/replay", { node, ...body }), historyReplay);
     expect((await history({})).counts).toMatchObject({ same: 1, differs: 0 });
-    expect((await history({ kubeletVersion: "1.37" })).counts).toMatchObject({ same: 0, differs: 1 });
+    expect((await history({ kubeletVersion: NEWEST.version })).counts).toMatchObject({ same: 0, differs: 1 });
   });
 
   test("the same key for the same question to another kubelet is a conflict", async () => {

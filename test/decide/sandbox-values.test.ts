@@ -5,6 +5,7 @@ import { configurationOf } from "../../actuator/pass/snapshot.ts";
 import { sandboxValues } from "../../api/decide/cgroups/container-config.ts";
 import { pod as podForm } from "../../api/model/pod.ts";
 import { profileOf } from "../../api/profiles/index.ts";
+import { RECORDED } from "../kit/profiles.ts";
 
 /** The cases of test/data/sandbox, and what the function of each version answers. */
 interface Case {
@@ -34,7 +35,7 @@ const NAMES = {
 const asCri = (resources: object = {}): object =>
   Object.fromEntries(Object.entries(resources).map(([name, value]) => [NAMES[name as keyof typeof NAMES], value]));
 
-describe.each(["1.34.4", "1.35.4", "1.36.3", "1.37.2"])(
+describe.each(RECORDED.map(({ release }) => release))(
   "what the runtime is told of a sandbox by kubelet %s",
   (kubelet) => {
     const answers = read(`kubelet-${kubelet}`) as Answers;

@@ -15,6 +15,7 @@ import { resourceList } from "../../api/model/fields.ts";
 import type { CpusDecision } from "../../api/model/managers.ts";
 import { PROFILES, profileOf } from "../../api/profiles/index.ts";
 import type { Profile } from "../../api/profiles/profile.ts";
+import { RECORDED } from "../kit/profiles.ts";
 import { decoded } from "../kit/snapshots.ts";
 import { admit, cpuPod, evenMachine, freshManager, policyOn } from "./cpus/kit.ts";
 import { add, Gi, podNamed, wanting } from "./memory/setup.ts";
@@ -65,7 +66,7 @@ function memoryFault({ policy: name, text }: Start, form: StateForm): string | u
   return started.ok ? undefined : restoreFault(started.error.message);
 }
 
-describe.each(["1.34.4", "1.35.4", "1.36.3", "1.37.2"])("files that kubelet %s met", (release) => {
+describe.each(RECORDED.map(({ release }) => release))("files that kubelet %s met", (release) => {
   const profile = profileOf(release);
   const met = starts.filter(({ answers }) => Object.hasOwn(answers, release));
   test("of the CPU manager: it says the same, or writes the same", () => {

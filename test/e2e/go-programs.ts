@@ -1,5 +1,6 @@
 import { accessSync, constants } from "node:fs";
 import { basename, join } from "node:path";
+import { NEWEST } from "../../api/profiles/index.ts";
 import { CACHE } from "../kit/cache.ts";
 
 /** A program that `.ci/go-programs MODULE@vVERSION NAME` builds; `name`: its folder in the module, or in its `cmd`. */
@@ -10,6 +11,8 @@ export interface GoProgram {
 }
 /** The version of those that most tests run beside. */
 export const KUBERNETES = "1.36.3";
+/** The newest, which tests of a real cluster run as well. */
+export const NEWEST_KUBERNETES = NEWEST.release;
 export const kubernetes = (name: string, version = KUBERNETES): GoProgram => ({
   module: "k8s.io/kubernetes",
   version,

@@ -1,4 +1,4 @@
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { kubeletConfiguration } from "../../api/model/kubelet-configuration.ts";
@@ -13,8 +13,14 @@ import { NEWEST, PROFILES, profileOf } from "../../api/profiles/index.ts";
 import { isGateOn } from "../../api/profiles/profile.ts";
 import { v1_34 } from "../../api/profiles/v1_34.ts";
 import { v1_36 } from "../../api/profiles/v1_36.ts";
+import { VERSIONS } from "../kit/profiles.ts";
 import { decoded } from "../kit/snapshots.ts";
 
+const ROOT = join(import.meta.dirname, "../..");
+const filesIn = (folder: string): readonly string[] =>
+  readdirSync(join(ROOT, folder), { withFileTypes: true }).flatMap((entry) =>
+    entry.isFile() ? [`${folder}/${entry.name}`] : [],
+  );
 const given = (fields: object) => kubeletConfiguration.parse(fields);
 const of = (fields: object) => effectiveConfiguration(v1_36, given(fields));
 
@@ -80,11 +86,39 @@ test("a gate that a decision asks for is one that a kubelet asks for, in each ve
   expect(NEWEST.gates.get("SchedulerAsyncAPICalls")?.isKubelets).toBe(false);
 });
 
-test.each(["README.md", "actuator/deploy/actuator.yaml", "docs/guide/decide.md"])("%s names all versions", (file) => {
-  const text = readFileSync(join(import.meta.dirname, "../..", file), "utf8");
-  const [oldest, newest] = [PROFILES[0].version, NEWEST.version].map((version) => version.replace(".", "\\."));
-  // `1.34 to 1.37`, or one after the other
-  expect(text).toMatch(new RegExp(`${oldest}(?: to|(?:, 1\\.\\d+)+ (?:and|or)) ${newest}`));
+/** Where versions are listed, wherever it is: from the oldest on. What is told `under` some of them is about these alone. */
+const LISTS = new RegExp(
+  `(?<!under )${PROFILES[0].version.replace(".", "\\.")}(?: to 1\\.\\d+|(?:(?:,| and| or|, and|, or) 1\\.\\d+)+)`,
+  "g",
+);
+const FOLDERS = [
+  "docs/guide",
+  "actuator",
+  "actuator/deploy",
+  "api/deploy",
+  "api/deploy/github",
+  "api/deploy/kubernetes",
+];
+const FILES = ["README.md", "docs/reference/settings.md", ...FOLDERS.flatMap(filesIn)];
+const textOf = (file: string): string => readFileSync(join(ROOT, file), "utf8");
+const listsIn = (file: string): readonly string[] => textOf(file).match(LISTS) ?? [];
+
+test.each(FILES.filter((file) => listsIn(file).length > 0))("%s names all versions", (file) => {
+  for (const list of listsIn(file)) {
+    const named = list.match(/1\.\d+/g) ?? [];
+    expect(named, list).toEqual(list.includes(" to ") ? [VERSIONS[0], NEWEST.version] : VERSIONS);
+  }
+});
+test("the versions are named where people look for them, and the default is the newest", () => {
+  const guides = ["daemon", "decide", "upgrade"].map((name) => `docs/guide/${name}.md`);
+  for (const file of ["README.md", "actuator/deploy/actuator.yaml", ...guides])
+    expect(listsIn(file), file).not.toEqual([]);
+  expect(textOf("actuator/deploy/actuator.yaml")).toContain(`\n#kubeletVersion: "${NEWEST.version}"\n`);
+});
+test.each([".ci/run", "docs/contributing.md"])("%s builds the newest Kubernetes", (file) => {
+  expect(textOf(file)).toContain(
+    `k8s.io/kubernetes@v${NEWEST.release} kubelet kube-apiserver test/e2e/dra/test-driver`,
+  );
 });
 
 describe("gates of 1.36", () => {

@@ -3,10 +3,10 @@ import type { Story } from "../../api/model/why.ts";
 import { storiesIn, storyOf } from "../../api/service/why/story.ts";
 import { plainPaint } from "../../api/text/style.ts";
 import { storyText } from "../../api/text/why.ts";
+import { AT, event, LATER, node, pod } from "../kit/api-objects.ts";
 import { container } from "../kit/containers.ts";
 import type { Json } from "../kit/snapshots.ts";
 import { codes, documentsOf, noStory, only, pieces, stories, story } from "./ask.ts";
-import { AT, event, LATER, node, pod } from "./objects.ts";
 
 const waiting = (reason: string, message = "", more: Json = {}): Json => ({
   phase: "Pending",

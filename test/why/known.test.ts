@@ -3,10 +3,10 @@ import type { Beside } from "../../api/service/why/evidence.ts";
 import { storiesIn, storyOf } from "../../api/service/why/story.ts";
 import { plainPaint } from "../../api/text/style.ts";
 import { storyListText, storyText } from "../../api/text/why.ts";
+import { AT, event, LATER, node, pod } from "../kit/api-objects.ts";
 import { container } from "../kit/containers.ts";
 import type { Json } from "../kit/snapshots.ts";
 import { codes, documentsOf, noStory, only, pieces, stories, story } from "./ask.ts";
-import { AT, event, LATER, node, pod } from "./objects.ts";
 
 const limited = [container("app", { cpu: "100m" }, { cpu: "500m" })];
 const two = [...limited, container("log", {}, { cpu: "1" })];

@@ -5,10 +5,10 @@ import type { SeenOutcome } from "../../api/service/why/outcomes.ts";
 import { storyOf } from "../../api/service/why/story.ts";
 import { plainPaint } from "../../api/text/style.ts";
 import { storyText } from "../../api/text/why.ts";
+import { AT, event, LATER, node, pod } from "../kit/api-objects.ts";
 import { container } from "../kit/containers.ts";
 import type { Json } from "../kit/snapshots.ts";
 import { documentsOf } from "./ask.ts";
-import { AT, event, LATER, node, pod } from "./objects.ts";
 
 const ref = { namespace: "shop", name: "web", uid: "u-web" };
 const agrees: Comparison = {

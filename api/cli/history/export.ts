@@ -13,7 +13,6 @@ import {
   writeFileSync,
   writeSync,
 } from "node:fs";
-import { resolve } from "node:path";
 import { gzipSync } from "node:zlib";
 import { storeAt } from "../../../db/open/node.ts";
 import type { Store } from "../../../db/store.ts";
@@ -214,11 +213,9 @@ export async function exportHistory(file: string | undefined, given: ExportFlags
   }
   const setting = storeSetting(given, cli);
   if (!setting.ok) return setting;
-  // the folder of another place may have the same name
-  const label = "dataDir" in setting.value ? resolve(setting.value.dataDir) : storeAt(setting.value).label;
   return withHistory(setting, false, async (store) => {
     const node = await checkNode(store, given.node);
-    return node.ok ? written(storeSource(store, label, given.tokens === true)) : node;
+    return node.ok ? written(storeSource(store, storeAt(setting.value).name, given.tokens === true)) : node;
   });
 }
 

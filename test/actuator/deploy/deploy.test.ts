@@ -5,6 +5,8 @@ import { describe, expect, test, vi } from "vitest";
 import { parse, parseAllDocuments } from "yaml";
 import { socketPathOf } from "../../../actuator/core/addresses.ts";
 import { type ActuatorConfig, checkSettings, SETTINGS } from "../../../actuator/core/config.ts";
+import { sessionsOf } from "../../docs/sessions.ts";
+import { scratchFolder } from "../../kit/scratch.ts";
 import { scratch } from "../manifests/scratch.ts";
 
 vi.setConfig({ testTimeout: 120_000 });
@@ -153,6 +155,29 @@ test("who enforces has what it writes to, and asks no API server", () => {
   expect(mounts.find(({ mountPath }) => `${defaults.podsDirectory}/`.startsWith(`${mountPath}/`))).toMatchObject({
     mountPropagation: "Bidirectional",
   });
+});
+
+test("the guide's commands put its containerd's files where it and systemd look for them", () => {
+  const [session] = sessionsOf("docs/guide/beside-a-kubelet.md");
+  const commands = session?.commands.map(({ text }) => text) ?? [];
+  const node = scratchFolder();
+  const installed = commands.slice(0, -2).map((command) => {
+    expect(command).toMatch(/^install -D -m 644 \S+ +\/etc\/\S+$/);
+    const [, file = "", path = ""] = /(\S+) +(\/\S+)$/.exec(command) ?? [];
+    expect(spawnSync("bash", ["-c", command.replace(path, node + path)], { cwd: DEPLOY }).status).toBe(0);
+    expect(readFileSync(node + path, "utf8")).toBe(textOf(file));
+    return path;
+  });
+  const toml = textOf("containerd.toml");
+  const [, configuration] = / --config (\S+)$/m.exec(textOf("nodewise-containerd.service")) ?? [];
+  const [, networks] = /^ +conf_dir = "(.*)"$/m.exec(toml) ?? [];
+  const unit = "/etc/systemd/system/nodewise-containerd.service";
+  expect(installed).toEqual([configuration, `${networks}/10-nodewise.conflist`, unit]);
+  const [, socket] = /^ +address = "(.*\.sock)"$/m.exec(toml) ?? [];
+  expect(commands.slice(-2)).toEqual([
+    "systemctl daemon-reload && systemctl enable --now nodewise-containerd",
+    `ctr --address ${socket} version`,
+  ]);
 });
 
 test("its own containerd shares no place with the kubelet's, and its unit and network are where it looks", () => {

@@ -5,6 +5,7 @@ import type { LintFinding } from "../../../api/decide/lint/finding.ts";
 import { readFlags } from "../../../api/decide/lint/flags.ts";
 import { lintStart, withFlags } from "../../../api/decide/lint/start.ts";
 import { PROFILES, profileOf } from "../../../api/profiles/index.ts";
+import { RECORDED } from "../../kit/profiles.ts";
 import { decoded } from "../../kit/snapshots.ts";
 
 /** Answers of the kubelet's own flag set: see test/data/lint/flags/main.go. */
@@ -23,7 +24,7 @@ interface Answers {
 }
 const answersOf = (release: string): Answers =>
   JSON.parse(readFileSync(join(import.meta.dirname, `../../data/lint/flags/kubelet-${release}.json`), "utf8"));
-const RELEASES = ["1.34.4", "1.35.4", "1.36.3", "1.37.2"] as const;
+const RELEASES = RECORDED.map(({ release }) => release);
 /** Real kubelets whose `--help` was printed; the names of its flags are in a file. */
 const PRINTED_HELP = ["1.36.3", "1.37.2"] as const;
 

@@ -8,8 +8,9 @@ import type { AdmissionDecision, PreemptionDecision } from "../../../api/model/p
 import type { ProbesDecision } from "../../../api/model/probes-decision.ts";
 import type { PodResize, ResizeDecision } from "../../../api/model/resize.ts";
 import type { FindingOf, Story } from "../../../api/model/why.ts";
+import { profileOf } from "../../../api/profiles/index.ts";
 import { deployed, deployedWith, KUBECTL, named } from "../../api/deployed.ts";
-import { kubernetes } from "../go-programs.ts";
+import { KUBERNETES, kubernetes, NEWEST_KUBERNETES } from "../go-programs.ts";
 import { noPods } from "../pods/skip.ts";
 import { WAITS } from "../pods/until.ts";
 import { READER, revokedToken, rightsOf, serviceAccount, tokenOf, WITHOUT_CLAIMS, WITHOUT_KUBELETS } from "./access.ts";
@@ -40,13 +41,13 @@ import { Shadow } from "./shadow.ts";
 const [COLLECTOR, DEPLOYED_IN] = ["nodewise-collector", "nodewise-api"];
 const LONG_MS = 300_000;
 const WHAT = "a real cluster";
-const VERSIONS = ["1.36.3", "1.37.2"].map((version) => ({
+const VERSIONS = [KUBERNETES, NEWEST_KUBERNETES].map((version) => ({
   version,
   why: noPods(WHAT) ?? noCluster(`${WHAT} of ${version}`, version, kubernetes("kubelet", version)),
 }));
 
 /** Of those that are there: what depends on no version is tried with one. */
-const NEWEST = (VERSIONS.findLast(({ why }) => why === undefined) ?? VERSIONS.at(-1))?.version;
+const NEWEST_THERE = (VERSIONS.findLast(({ why }) => why === undefined) ?? VERSIONS.at(-1))?.version;
 
 const told = ({ events }: Pick<Scene, "events">, reason: string): SeenEvent =>
   events.find((event) => event.reason === reason) as SeenEvent;
@@ -309,7 +310,7 @@ describe.each(VERSIONS)("a node of a real cluster of $version", { timeout: LONG_
 
   test("decide, snapshot, lint and upgrade read the node by its name", async () => {
     const on = ["--context", "test", "--node", NODE_NAME] as const;
-    const other = version.startsWith("1.36") ? "1.37" : "1.36";
+    const other = profileOf(version === KUBERNETES ? NEWEST_KUBERNETES : KUBERNETES).version;
     const [live, snapshot, lint, upgrade] = await Promise.all([
       operator.json<{ readonly decision: AllocatableDecision }>("decide", "allocatable", ...on),
       operator.nodewise("snapshot", ...on),
@@ -332,7 +333,7 @@ describe.each(VERSIONS)("a node of a real cluster of $version", { timeout: LONG_
     // it runs
     expect(lint.findings.filter(({ kubelet }) => kubelet)).toEqual([]);
     expect(upgrade).toMatchObject({
-      reports: [{ node: NODE_NAME, from: { version: version.slice(0, 4) }, to: { version: other }, starts: [] }],
+      reports: [{ node: NODE_NAME, from: { version: profileOf(version).version }, to: { version: other }, starts: [] }],
       unreported: [],
     });
   });
@@ -402,7 +403,7 @@ describe.each(VERSIONS)("a node of a real cluster of $version", { timeout: LONG_
     expect(kubeletEvicted).toBe(of("eviction", "Evicted"));
   });
 
-  if (version !== NEWEST) return;
+  if (version !== NEWEST_THERE) return;
   test.each([
     ["jane", 4, "get nodes", async () => plane.credentialsOf("jane", "/CN=jane")],
     ["ops", 1, "get nodes/configz and nodes/stats", () => serviceAccount(plane, "ops", WITHOUT_KUBELETS)],

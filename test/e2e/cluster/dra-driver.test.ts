@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { cdiContainerd } from "../containerd/programs.ts";
-import { draTestDriver, type GoProgram, KUBERNETES, pathOf } from "../go-programs.ts";
+import { draTestDriver, type GoProgram, KUBERNETES, NEWEST_KUBERNETES, pathOf } from "../go-programs.ts";
 import { LoggedProcess } from "../logged-process.ts";
 import { knownClaims, servesCdi } from "../pods/claims-on-node.ts";
 import { NODE_NAME, podOf } from "../pods/manifest.ts";
@@ -14,9 +14,8 @@ import { ControlPlane, noCluster } from "./control-plane.ts";
 
 const LONG_MS = 300_000;
 const WHAT = "the Kubernetes project's own DRA driver";
-const VERSION = "1.37.2";
-const [DRIVER_NOW, DRIVER_BEFORE] = [draTestDriver(VERSION), draTestDriver(KUBERNETES)];
-const why = noPods(WHAT) ?? noCluster(WHAT, VERSION, DRIVER_NOW, DRIVER_BEFORE);
+const [DRIVER_NOW, DRIVER_BEFORE] = [draTestDriver(NEWEST_KUBERNETES), draTestDriver(KUBERNETES)];
+const why = noPods(WHAT) ?? noCluster(WHAT, NEWEST_KUBERNETES, DRIVER_NOW, DRIVER_BEFORE);
 const DRIVER = "test-driver.cdi.k8s.io";
 const DRA = "/apis/resource.k8s.io/v1";
 const PODS = "/api/v1/namespaces/default/pods";
@@ -38,7 +37,7 @@ describe.skipIf(why !== undefined)(`the daemon beside an API server and ${WHAT}`
   let driver: LoggedProcess;
   let kubeconfig = "";
   beforeAll(async () => {
-    plane = await ControlPlane.start(VERSION);
+    plane = await ControlPlane.start(NEWEST_KUBERNETES);
     kubeconfig = plane.kubeconfig("driver", plane.credentialsOf("driver", "/O=system:masters/CN=driver"));
     await plane.admin.must("POST", "/api/v1/nodes", { metadata: { name: NODE_NAME } });
     await plane.admin.must("POST", `${DRA}/deviceclasses`, { metadata: { name: "any" }, spec: {} });
@@ -53,7 +52,7 @@ describe.skipIf(why !== undefined)(`the daemon beside an API server and ${WHAT}`
         podsUrl: `${plane.url}/api/v1/pods?fieldSelector=spec.nodeName%3D${NODE_NAME}`,
         podsTokenFile: tokenFile,
         podsCaFile: plane.caFile,
-        kubeletVersion: VERSION.slice(0, VERSION.lastIndexOf(".")),
+        kubeletVersion: NEWEST_KUBERNETES.slice(0, NEWEST_KUBERNETES.lastIndexOf(".")),
         draDrivers: "serve",
       },
     });

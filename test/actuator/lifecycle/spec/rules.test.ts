@@ -3,15 +3,17 @@ import { expect, test } from "vitest";
 import { runnablePod } from "../../../../actuator/lifecycle/spec/pod-spec.ts";
 import type { FieldRules } from "../../../../actuator/lifecycle/spec/rule.ts";
 import { RULES } from "../../../../actuator/lifecycle/spec/rules.ts";
-import { PROFILES, profileOf } from "../../../../api/profiles/index.ts";
+import { profileOf } from "../../../../api/profiles/index.ts";
+import { RECORDED, UNRECORDED } from "../../../kit/profiles.ts";
 import { podObject, withContainer } from "./sample.ts";
 
-/** JSON names of the fields of each version's Go types, from its core/v1/types.go and meta/v1/types.go. */
+/** JSON names of the fields of each release's Go types, from its core/v1/types.go and meta/v1/types.go: see test/data/pod-fields/main.go. */
 const FIELDS: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> = JSON.parse(
   readFileSync(new URL("../../../data/v1-pod-fields.json", import.meta.url), "utf8"),
 );
 
-test.each(PROFILES)(
+test.skip.each(UNRECORDED)("every field of a pod of $version: none are recorded", () => {});
+test.each(RECORDED)(
   "every field of a pod of $version is done, accepted or refused, and no other is known",
   (profile) => {
     const fields = FIELDS[profile.release] ?? {};

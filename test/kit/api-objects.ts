@@ -1,6 +1,7 @@
-import { container } from "../kit/containers.ts";
-import type { Json } from "../kit/snapshots.ts";
+import { container } from "./containers.ts";
+import type { Json } from "./snapshots.ts";
 
+/** Objects as an API server has them: of a pod that is bound and runs, its node, and the events of both. */
 export const AT = "2026-01-31T12:00:00Z";
 export const LATER = "2026-01-31T12:10:00Z";
 export interface Made {
