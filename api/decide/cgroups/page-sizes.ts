@@ -6,7 +6,9 @@ import type { Writable } from "./pod-config.ts";
 
 type Values = Writable<CgroupValues>;
 
-/** A cgroup of the kubelet's own limits every page size of the node; those without a limit get `unnamed` (bytes). */
+/**
+ * Limits every page size of the node for a cgroup of the kubelet's own; a size without a limit gets `unnamed` (bytes).
+ */
 export function limitAllPages(values: Values, context: TreeContext, at: string, unnamed: Bytes): void {
   keepNodePages(values, context, at);
   const { pageSizes, reasons } = context;
@@ -17,8 +19,8 @@ export function limitAllPages(values: Values, context: TreeContext, at: string, 
 }
 
 /**
- * Takes out the limits of page sizes that the node does not have: its kernel has no file for them, and a kubelet would not
- * have let the pod in. Where the capacity is not known, it is what the answer lacks.
+ * Removes limits of page sizes that the node does not have: the kernel has no file for them, and the kubelet would not
+ * have admitted the pod. If the capacity is not known, it is added to the needs.
  */
 export function keepNodePages(values: Values, context: TreeContext, at: string): void {
   const { pageSizes, reasons, needs, snapshot } = context;
@@ -31,7 +33,7 @@ export function keepNodePages(values: Values, context: TreeContext, at: string):
   const isUnknown = hasController && snapshot.node?.status?.capacity === undefined;
   if (isUnknown && !needs.includes(CAPACITY)) needs.push(CAPACITY);
 }
-/** Takes out the limits of all sizes but these (bytes), and answers which those were. */
+/** Removes the limits of all sizes but `pageSizes` (bytes), and returns the removed sizes. */
 export function dropPages(values: Values, pageSizes: readonly number[]): readonly string[] {
   const limits = values.hugePageLimit ?? {};
   const absent = Object.keys(limits).filter((size) => !pageSizes.includes(Number(size)));
