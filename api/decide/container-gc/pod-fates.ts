@@ -28,14 +28,18 @@ const ENDED: PodState = { fate: "terminated", because: "pod_ended" };
 
 /**
  * Determines what became of the pod with a uid. The kubelet asks its pod workers; a snapshot shows part of their
- * state: - A posted uid is known; a mirror pod is also known by its static pod's uid. A uid that is not posted but
- * runs (it has a ready sandbox or a running container) is known too: the kubelet is still stopping it, or it is newer
- * than the pod list. - Any other uid is removed once all sources of pods are ready. Containers without a uid belong to
- * the pod "", which is never known. - Terminated: the phase is terminal, or deletion has begun, and nothing of the pod
- * runs any more. - Evicted or preempted: the kubelet's own condition DisruptionTarget. The kubelet forgets it when it
- * restarts (and a shutdown sets it too), so with `kubelet.startedAt` it counts only if a part of the pod was created
- * since. Not known: whether a pod with a finaliser ended before its deletion, in which case the kubelet keeps its
- * containers. kubelet 1.36: ShouldPodContentBeRemoved, ShouldPodRuntimeBeRemoved.
+ * state:
+ * - A posted uid is known; a mirror pod is also known by its static pod's uid. A uid that is not posted but runs (it
+ * has a ready sandbox or a running container) is known too: the kubelet is still stopping it, or it is newer than the
+ * pod list.
+ * - Any other uid is removed once all sources of pods are ready. Containers without a uid belong to the pod "", which
+ * is never known.
+ * - Terminated: the phase is terminal, or deletion has begun, and nothing of the pod runs any more.
+ * - Evicted or preempted: the kubelet's own condition DisruptionTarget. The kubelet forgets it when it restarts (and a
+ * shutdown sets it too), so with `kubelet.startedAt` it counts only if a part of the pod was created since.
+ *
+ * Not known: whether a pod with a finaliser ended before its deletion, in which case the kubelet keeps its containers.
+ * kubelet 1.36: ShouldPodContentBeRemoved, ShouldPodRuntimeBeRemoved.
  */
 export function podFates(
   { pods = [], kubelet }: Snapshot,

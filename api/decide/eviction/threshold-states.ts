@@ -8,7 +8,7 @@ import { hasNewerStats } from "./pressure.ts";
 import type { Pass } from "./synchronise.ts";
 import { refOf, type Threshold, thresholdQuantity } from "./threshold.ts";
 
-/** Every threshold in force as data, with the reason of its state. */
+/** Every threshold in force as data, with a reason for its state. */
 export function thresholdStates(
   pass: Pass,
   before: EvictionFacts | undefined,

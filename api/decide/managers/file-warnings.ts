@@ -13,8 +13,9 @@ const parsed = (text: string | undefined): Loose | undefined => {
 };
 
 /**
- * Old versions, and checksums that are missing or wrong, whatever the kubelet says of them. A file whose `data` the kubelet reads
- * gives no warning: what is wrong with that keeps the kubelet from starting, and the rest it does not look at.
+ * Warnings about old versions and missing or wrong checksums, even if the kubelet does not report them. A file whose
+ * `data` the kubelet reads gives none: a fault in it keeps the kubelet from starting, and the kubelet ignores the
+ * rest.
  */
 export function fileWarnings({ assignments = {}, kubeletConfiguration }: EffectiveSnapshot): readonly string[] {
   const { stateFiles } = kubeletConfiguration.profile.behaviour;

@@ -2,7 +2,7 @@ import type { Hint, Placement } from "../../model/managers.ts";
 import type { HintMerge } from "./admit.ts";
 import { idsOf, type NumaNodes, type TopologyHint } from "./hint.ts";
 
-/** Hints that are told of one resource: all the sets of eight nodes. */
+/** The maximum number of hints listed for one resource: all sets of eight nodes. */
 const MAX_LISTED = 255;
 /** Shortens a longer list, the preferred hints first. */
 const told = (list: readonly TopologyHint[]): readonly TopologyHint[] =>
