@@ -18,8 +18,9 @@ import { compareAdmission, comparePreemption, compareResize, preemptedTogether }
 import { compareConditions, compareEviction } from "./pressure.ts";
 
 /**
- * How old the last snapshot before an outcome may be, in milliseconds. A pass of the eviction manager looks at usage, which
- * changes by the second; who is on the node changes with every pod. Images change when one is pulled.
+ * The maximum age of the last snapshot before an outcome, in milliseconds. Eviction depends on usage, which changes
+ * every second; other kinds on the node's pods, which change less often; image collection on images, which change with
+ * pulls.
  */
 const MAX_AGE_MS: Readonly<Record<OutcomeKind, number>> = {
   admission: 60_000,
@@ -38,7 +39,7 @@ const ASKS_PODS: ReadonlySet<OutcomeKind> = new Set<OutcomeKind>(["admission", "
 /** Kinds that admit a pod, which the conditions of the node may forbid. */
 const ASKS_PRESSURE: ReadonlySet<OutcomeKind> = new Set<OutcomeKind>(["admission", "preemption", "resize"]);
 
-/** When an outcome had not happened yet: only a snapshot of then, or of before, can tell what it was decided on. */
+/** A time when an outcome had not happened yet: only a snapshot of that time or before shows what it was decided on. */
 export const notYetMs = (outcome: Outcome): number => Date.parse(outcome.after ?? outcome.at);
 
 /**
@@ -67,7 +68,10 @@ function whyNotAtAll(
   return isGiven || kind === "probes" ? null : "configuration_not_known";
 }
 
-/** Where the order within a second, or what a kubelet held of pressure, is not known, the answer must be the same each way. */
+/**
+ * Compares in each possible state if the order within a second or the kubelet's pressure is not known; all answers
+ * must be equal.
+ */
 function comparedInEach(outcome: Outcome, basis: Basis): Compared {
   const [state, ...inOtherOrder] = statesFor(outcome, basis) as [EffectiveSnapshot, ...EffectiveSnapshot[]];
   const first = comparedOn(outcome, state, basis);
@@ -79,7 +83,7 @@ function comparedInEach(outcome: Outcome, basis: Basis): Compared {
   return soon !== null && isOther(soon) ? unless("pressure_not_told") : first;
 }
 
-/** Before a preemption none of those that went together was gone. */
+/** The possible states before an outcome; before a preemption, all its victims were present. */
 function statesFor(outcome: Outcome, basis: Basis): readonly EffectiveSnapshot[] {
   const { snapshot, observedAtMs, others } = basis;
   const together = outcome.kind === "preemption" ? preemptedTogether(outcome, basis) : [outcome];
@@ -161,7 +165,7 @@ function comparisonOf(
   };
 }
 
-/** In the order of the kubelet's fields, then of those that it does not have. */
+/** The first difference, in the order of the kubelet's fields, then of fields that only our decision has. */
 function firstDifference(kubelet: Side, nodewise: Side): Comparison["difference"] {
   const fieldOf = (side: Side, field: string): SideValue => side[field] ?? null;
   for (const field of Object.keys({ ...kubelet, ...nodewise })) {

@@ -9,7 +9,7 @@ import type { Compared, Replayer } from "./replay-one.ts";
 import { replayPage } from "./replay-page.ts";
 import type { ChangedDecision, Tally, UnreadableDecision } from "./tally.ts";
 
-/** Where a replay goes on, and what it is a replay of. */
+/** Where a replay continues, and what it replays. */
 interface Resume extends Place {
   /** When its first decision was made, for the progress. */
   readonly fromMs: number;
@@ -34,11 +34,11 @@ async function printOf(
 export const encodeResume = ({ fromMs, untilMs, atMs, seq, print }: Resume): string =>
   encodeToken(`${fromMs}.${untilMs}.${atMs}.${seq}.${print}`);
 
-/** The last moment that a date can tell. */
+/** The last moment that a Date can represent. */
 const LAST_MS = 8.64e15;
 const TEXT = /^(-?\d{1,16})\.(-?\d{1,16})\.(-?\d{1,16})\.(\d{1,16})\.([0-9a-f]{16})$/;
 
-/** Null: no replay gave it out. */
+/** The place in a page token; null: no replay issued it. */
 function decodeResume(token: string): Resume | null {
   const parts = TEXT.exec(decodeToken(token) ?? "");
   if (parts === null) return null;
@@ -49,7 +49,7 @@ function decodeResume(token: string): Resume | null {
 }
 
 export interface HistoryRequest {
-  /** Without an end: until now. With a page token its times do not count, but those of the first page. */
+  /** The filter; without an end, until now. With a page token, the times of the first page count instead. */
   readonly filter: Pick<DecisionFilter, "node" | "kind" | "sinceMs" | "untilMs">;
   readonly change: Change;
   /** 1 to `MAX_REPLAYED`. */
@@ -61,11 +61,11 @@ export interface HistoryRequest {
 export interface ReplayAnswer extends Tally {
   /** All changed decisions of this page. */
   readonly changed: readonly ChangedDecision[];
-  /** Likewise: what was passed because it cannot be read. */
+  /** Decisions of this page that were skipped because they cannot be read. */
   readonly unreadable: readonly UnreadableDecision[];
   /** Times in RFC 3339; the end is the same for all pages. */
   readonly until: string;
-  /** When the last decision that was looked at was decided; null: there was none. */
+  /** When the last replayed decision was made; null: there was none. */
   readonly reachedAt: string | null;
   /** 0 to 1, by the time between the oldest decision and the newest. */
   readonly progress: number;
@@ -77,7 +77,7 @@ interface ReplayContext {
   readonly replay: Replayer<Compared>;
   readonly nowMs: number;
   readonly sha256: (text: string) => string | Promise<string>;
-  /** The signal of whoever waits for the answer. */
+  /** Aborted when the client no longer waits. */
   readonly signal?: AbortSignal;
 }
 

@@ -7,7 +7,7 @@ import type { Compared, Versions } from "./replay-one.ts";
 
 /** The first few, so that a thousand changed decisions fit in an answer. */
 const FEW_DIFFERENCES = 5;
-/** Likewise of pods: an eviction pass ranks all pods of its node. */
+/** The maximum number of pods listed: an eviction pass ranks all pods of its node. */
 const FEW_PODS = 5;
 /** Characters of JSON of one value. */
 const LONG = 256;
@@ -26,9 +26,9 @@ export interface ChangedDecision extends Versions {
   readonly decidedAt: string;
   readonly pod: PodRef | null;
   readonly recordedVerdict: string;
-  /** Null: it is refused now. */
+  /** The new verdict; null: it is refused now. */
   readonly verdict: string | null;
-  /** The kubelet's words for why, where it has one; absent in the answers of an older API. */
+  /** The recorded reason in the kubelet's words, if any; absent in the answers of an older API. */
   readonly recordedReason?: string | null;
   readonly reason?: string | null;
   /** At most `FEW_DIFFERENCES`. */
@@ -41,7 +41,7 @@ export interface ChangedDecision extends Versions {
   readonly problem: { readonly code: ProblemCode; readonly detail: string } | null;
 }
 
-/** A decision of which nothing can be said, since it, or what it was decided on, is damaged. */
+/** A decision that cannot be replayed, since it or its snapshot is damaged. */
 export interface UnreadableDecision extends Pick<ChangedDecision, "id" | "kind" | "node" | "decidedAt"> {
   /** Says what cannot be read, and what to do about it. */
   readonly unreadable: string;
@@ -52,7 +52,7 @@ export const unreadableDecision = (
   unreadable: string,
 ): UnreadableDecision => ({ id, kind, node, decidedAt: rfc3339(decidedAtMs), unreadable });
 
-/** Null: it is the same, or nobody can tell. */
+/** The changed decision; null: unchanged, or not known. */
 export function changedDecision(row: DecisionHead, again: Compared): ChangedDecision | null {
   if (again.state !== "differs" && again.state !== "refused") return null;
   const { id, kind, node, decidedAtMs, pod, verdict, reason } = row;
@@ -103,19 +103,19 @@ function short(difference: Difference): ShortDifference {
 /** The outcome of a decision; `unreadable`: it, or what it was decided on, is damaged. */
 type ReplayOutcome = Compared["state"] | "unreadable";
 /**
- * How many records were decided again, and what became of all. `replayed` is `same`, `differs` and `refused` together. `decisions`: how
- * many decisions all of these records stand for.
+ * The number of replayed records and their results. `replayed` is the sum of `same`, `differs` and `refused`.
+ * `decisions`: how many decisions the records represent.
  */
 export type Counts = { readonly replayed: number; readonly decisions: number } & {
   readonly [State in ReplayOutcome]: number;
 };
 
-/** Those of which nothing can be said. */
+/** The number of records that cannot be replayed. */
 export const lostOf = ({ gone, unreadable }: Counts): number => gone + unreadable;
-/** All that were looked at. */
+/** The number of all records. */
 export const passedOf = (counts: Counts): number => counts.replayed + lostOf(counts);
 
-/** How many decisions the records stand for; empty: each for one. */
+/** How many decisions the records represent; empty: one each. */
 export function standForText(counts: Counts): string {
   const records = passedOf(counts);
   return counts.decisions > records
@@ -127,7 +127,7 @@ export function standForText(counts: Counts): string {
 export interface VerdictChange {
   readonly kind: string;
   readonly recorded: string;
-  /** The same as `recorded`: the decision differs below it. Null: it is refused now. */
+  /** The new verdict; equal to `recorded` if only details differ. Null: it is refused now. */
   readonly replayed: string | null;
   readonly count: number;
 }

@@ -16,7 +16,7 @@ import { newReasons } from "./snapshot-decisions.ts";
 
 /** A changed decision with why it is another one now. */
 export interface Example extends ChangedDecision {
-  /** Those that the recorded answer does not have, the first few; a decision that was recorded without reasons has all of them. */
+  /** The first few reasons that the recorded answer does not have; all reasons if it was recorded without any. */
   readonly reasons: readonly PlaceReasons[];
 }
 
@@ -25,7 +25,7 @@ export interface ChangedPod {
   readonly node: string;
   /** NAMESPACE/NAME. */
   readonly pod: string;
-  /** So many decisions, of all kinds. */
+  /** The number of decisions, of all kinds. */
   readonly count: number;
   readonly byKind: Readonly<Record<string, number>>;
 }
@@ -34,7 +34,7 @@ export interface ChangedPod {
 export interface UpgradePage extends ReplayAnswer {
   /** The number of those that count as the same: they differ, without an effect. */
   readonly kernelDefaults: number;
-  /** Those with the most changed decisions first. */
+  /** The pods with the most changed decisions first. */
   readonly pods: readonly ChangedPod[];
   /** The first changed ones of each kind. */
   readonly examples: readonly Example[];
@@ -56,7 +56,10 @@ type UpgradePages = (
   request: Omit<HistoryRequest, "change">,
 ) => Promise<Result<UpgradePage, StoreFailure>>;
 
-/** `length`: characters of what is kept from page to page, as `historyReplayer` has it; absent: those of one page. */
+/**
+ * Creates the pages. `length`: the cache size in characters across pages, as for `historyReplayer`; absent: one
+ * page's.
+ */
 export function upgradePages(store: History, to: Profile, length?: number): UpgradePages {
   const change: Change = { kubeletVersion: to.version, isUpgrade: true };
   const replay = historyReplayer(store, change, length);
@@ -94,7 +97,7 @@ const asRecorded = ({ verdict }: DecisionRow, version: string): Compared => ({
   problem: null,
 });
 
-/** Answers that differ without an effect count as the same; `tell` is called for each. */
+/** A replayer for which answers that differ without an effect are equal; `tell` is called for each. */
 function withEffect(replay: Replayer<Compared>, tell: () => void): Replayer<Compared> {
   return async (row) => {
     const again = await replay(row);
