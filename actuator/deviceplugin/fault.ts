@@ -11,7 +11,7 @@ export interface PluginFault {
   readonly call: string;
   readonly code: string;
   readonly message: string;
-  /** It is so for as long as the host's `standing()` has it; absent: it has happened. */
+  /** True: the fault lasts while the host's `standing()` lists it; absent: it was an event. */
   readonly stands?: true;
 }
 export type Answered<T> = Promise<Result<T, PluginFault>>;
@@ -19,15 +19,15 @@ export type Answered<T> = Promise<Result<T, PluginFault>>;
 export type PluginCall = Pick<PluginFault, "resource" | "endpoint" | "call">;
 
 /**
- * As a sentence: ``Allocate of `example.com/gpu` at /dir/gpu.sock: UNKNOWN: no such device``; what nobody named is not
- * spoken of.
+ * The fault as a sentence: ``Allocate of `example.com/gpu` at /dir/gpu.sock: UNKNOWN: no such device``; unknown parts
+ * are left out.
  */
 export function faultText({ resource, endpoint, call, code, message }: PluginFault): string {
   const whose = resource === "" ? "" : ` of \`${resource}\``;
   return `${call}${whose}${endpoint === "" ? "" : ` at ${endpoint}`}: ${code}: ${message}`;
 }
 
-/** One that this side finds in what a plugin says. */
+/** A fault in a plugin's message that this side found. */
 export const nonsense = (of: PluginCall, message: string): PluginFault => ({ ...of, code: "INVALID_ANSWER", message });
 
 /** The fault of a call that gRPC ended. */
@@ -40,7 +40,7 @@ export function faultOf(of: PluginCall, error: Pick<ServiceError, "code" | "deta
   };
 }
 
-/** One line; the client library's own frame around an errno says nothing more. */
+/** The message in one line, without the client library's frame around an errno. */
 const wordsOf = (details: string): string =>
   details === ""
     ? "the plugin gave no reason"
@@ -48,10 +48,10 @@ const wordsOf = (details: string): string =>
         .replace(/\s+/g, " ")
         .replace(/^No connection established\. Last error: (?:Error: )?/, "")
         .replace(/\.? ?Resolution note: ?$/, "")
-        // how long each part of the client library took
+        // removes how long each part of the client library took
         .replace(/^Deadline exceeded after [\d.]+s(?:,.*)?$/, "Deadline exceeded")
         .slice(0, LONGEST_WORDS);
-/** A plugin's own words are its to choose, and are kept in histories. */
+/** The maximum length of a plugin's own message, which goes into histories. */
 const LONGEST_WORDS = 2048;
 
 function adviceOn({ code, details }: Pick<ServiceError, "code" | "details">, words: string, timeoutMs: number): string {

@@ -299,7 +299,10 @@ type Settability = "unknown" | "locked" | "free";
 const settabilityOf = (spec: GateSpec | undefined): Settability =>
   spec === undefined ? "unknown" : spec.locked ? "locked" : "free";
 
-/** Whether a gate that is not set could be set in the old version, and both versions have it. */
+/**
+ * Whether a gate's settability differs; a gate that the configuration does not name counts only if both versions have
+ * it.
+ */
 function isOtherToSet(before: GateSpec | undefined, after: GateSpec | undefined, isNamed: boolean): boolean {
   const [was, is] = [settabilityOf(before), settabilityOf(after)];
   return was !== is && (isNamed || (was !== "unknown" && is !== "unknown"));
