@@ -7,7 +7,10 @@ import { RULES } from "./rules.ts";
 const ANNOTATION_PREFIX = "container.apparmor.security.beta.kubernetes.io/";
 const LOCALHOST = "localhost/";
 
-/** A container's profile as older manifests say it; null: they say nothing. kubelet 1.36: getProfileFromPodAnnotations. */
+/**
+ * A container's AppArmor profile from the annotations of older manifests; null: none. kubelet 1.36:
+ * getProfileFromPodAnnotations.
+ */
 export function annotatedProfile(annotations: TextMap, container: string): Profile | null {
   const text = Object.hasOwn(annotations, ANNOTATION_PREFIX + container)
     ? annotations[ANNOTATION_PREFIX + container]
@@ -18,7 +21,7 @@ export function annotatedProfile(annotations: TextMap, container: string): Profi
   return null;
 }
 
-/** Annotations that name no container, or no profile: each is told at its place. */
+/** Reports AppArmor annotations that name no container or no valid profile. */
 export function checkAppArmor(annotations: At, containers: ReadonlySet<string>): void {
   for (const key of annotations.keys) {
     if (!key.startsWith(ANNOTATION_PREFIX)) continue;
