@@ -2,12 +2,12 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Pool } from "pg";
 import { WRITING } from "./locks.ts";
 
-/** From look to look at who is still writing: a transaction takes some milliseconds. */
+/** The interval between checks for open transactions, which take some milliseconds. */
 const LOOK_MS = 10;
-/** Then the last answer is given again: somebody writes for long, or has gone with a transaction open. */
+/** After this time the last known value is returned; a transaction may be stuck open. */
 const PATIENCE_MS = 500;
 
-/** A sequence that gave no number yet has none; its own row would name its first all the same. */
+/** `last_value` shows the first number even before it was used, so an unused sequence is treated as empty. */
 const LAST = "SELECT coalesce(pg_sequence_last_value('decisions_seq_seq'), 0) AS seq";
 /** Each write shares the lock from its beginning to its end, and takes its numbers in between. */
 const WRITERS = `SELECT virtualtransaction AS writer FROM pg_locks WHERE locktype = 'advisory' AND granted AND mode = 'ShareLock'

@@ -9,7 +9,7 @@ export const LATEST_MIGRATION = "0013_decision_log.sql";
 const idsIn = (parts: string): string => `json_each(CASE WHEN json_valid(${parts}) THEN ${parts} ELSE '[]' END)`;
 const ID = "CASE json_each.type WHEN 'array' THEN json_extract(json_each.value, '$[1]') END";
 
-/** How the store speaks to SQLite, whoever runs it. */
+/** The store's dialect for SQLite, on any driver. */
 export const sqlite = (db: Database): Dialect => ({
   db,
   all: (query) => db.all(query),
