@@ -50,7 +50,7 @@ export type Admitted =
   | { readonly kind: "after"; readonly victims: readonly Victim[]; readonly answer: DecisionAnswer }
   | { readonly kind: "refused"; readonly reason: string; readonly message: string; readonly answer: DecisionAnswer };
 
-/** Whether the kubelet's reasons lack the holder of a taken host port. */
+/** The holders of taken host ports, which the kubelet's message does not name. */
 function portHolders(reasons: DecisionAnswer["reasons"]): string {
   const taken = reasons.flatMap(({ because }) => because.filter(({ code }) => code === "host_port_taken"));
   return taken
