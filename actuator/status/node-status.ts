@@ -11,9 +11,9 @@ export interface NodeStatus {
   readonly pid: number;
   /** `observe`: nothing is started, stopped or written. */
   readonly mode: "observe" | "enforce";
-  /** False: it only compares the cgroups of pods that others run. Absent: it runs them. */
+  /** False: the daemon only compares the cgroups of pods that a kubelet runs. Absent: it runs pods. */
   readonly runsPods?: false | undefined;
-  /** Its setting of that name, the socket of the runtime that its pods are in. Absent: an older daemon. */
+  /** The setting of that name, the socket of its pods' runtime. Absent: an older daemon. */
   readonly runtimeEndpoint?: string | undefined;
   readonly runtime: {
     readonly name: string;
@@ -33,17 +33,17 @@ export interface NodeStatus {
     /** The first of those files, as the pass found them, at most 100. Absent: there are none, or an older daemon. */
     readonly drifted?: readonly DriftRow[] | undefined;
     readonly decidedBy: "api" | "here" | null;
-    /** False: nothing was decided, or no file was looked at, so that `drift` says nothing. Absent: they were compared. */
+    /** False: nothing was decided, or no file was read, so `drift` means nothing. Absent: they were compared. */
     readonly compared?: false | undefined;
     /** When the pass over the cgroups was of which these tell. Absent: there was none, or an older daemon. */
     readonly cgroupsAt?: string | undefined;
   } | null;
   readonly pods: readonly PodRow[];
-  /** Another kubelet uses this runtime, so nobody is let in. Absent: none is known to. */
+  /** Another kubelet uses this runtime, so no pod is admitted. Absent: none is known to. */
   readonly otherKubelet?: OtherKubeletView | undefined;
   /** Devices by resource. Absent: this daemon takes no device plugins. */
   readonly devices?: readonly DeviceRow[] | undefined;
-  /** By pod, container and type. Absent: this daemon probes nothing. */
+  /** The probes by pod, container and type. Absent: this daemon probes nothing. */
   readonly probes?: readonly ProbeRow[] | undefined;
   /** The daemon's own files that cannot be written now, in one line each. Absent: an older daemon. */
   readonly unwritable?: readonly string[] | undefined;
@@ -52,7 +52,7 @@ export interface NodeStatus {
   /** Manifests that are not run, with the fields that keep them from it. */
   readonly refusedManifests: readonly {
     readonly pod: string;
-    /** Absent: its source is no file. */
+    /** The file; absent: its source is no file. */
     readonly file?: string | undefined;
     /** Lines and columns of that file, from 1. */
     readonly faults: readonly {
@@ -71,12 +71,12 @@ export interface DriftRow {
   /** The cgroup's path, below the daemon's root. */
   readonly path: string;
   readonly file: string;
-  /** As the pass found it. */
+  /** The value as the pass found it. */
   readonly actual: string;
   readonly wanted: string;
   readonly cause: DriftCause;
 }
-/** By which signs, and since when. */
+/** The signs of another kubelet, and since when. */
 export interface OtherKubeletView {
   readonly since: string;
   /**
@@ -98,12 +98,12 @@ export interface DeviceRow {
   readonly resource: string;
   /** `stopped`: its stream ended; `unregistered`: it has not come back since the start; `removed`: stopped longer than the grace. */
   readonly plugin: "registered" | "stopped" | "unregistered" | "removed";
-  /** Its socket, a path; null: it has not registered since the start. */
+  /** Its socket's path; null: it has not registered since the start. */
   readonly endpoint: string | null;
   readonly capacity: number;
-  /** Those that are healthy. */
+  /** The number of healthy devices. */
   readonly allocatable: number;
-  /** Held by containers, those that the plugin no longer lists with them. */
+  /** The number of devices that containers hold, including those that the plugin no longer lists. */
   readonly allocated: number;
   /** Changes of health since the start. */
   readonly flips: number;
@@ -114,15 +114,15 @@ export interface DeviceRow {
   readonly pending: number;
 }
 export interface DeviceHolder {
-  /** NAMESPACE/NAME, or the uid of a pod that nobody knows. */
+  /** NAMESPACE/NAME, or the uid of an unknown pod. */
   readonly pod: string;
   readonly uid: string;
   readonly container: string;
-  /** In natural order. */
+  /** The device ids in natural order. */
   readonly ids: readonly string[];
-  /** The NUMA nodes that they are on; none: the plugin does not say. */
+  /** The NUMA nodes of the devices; empty: not reported. */
   readonly numa: readonly number[];
-  /** The plugin has not said yet what comes with them. */
+  /** True: the plugin has not answered for them yet. */
   readonly isPending: boolean;
 }
 
@@ -132,14 +132,14 @@ export interface PodRow {
   readonly uid: string;
   readonly state: PodState;
   readonly phase: "Pending" | "Running" | "Succeeded" | "Failed" | "Unknown";
-  /** The first that tells why it is not as it should be: of the status, of a waiting container, of a refusal; or empty. */
+  /** The first reason why it is not well: of the status, a waiting container, or a refusal; or empty. */
   readonly reason: string;
   readonly message: string;
   readonly qos: "Guaranteed" | "Burstable" | "BestEffort";
   readonly priority: number | null;
   readonly isStatic: boolean;
   readonly ip: string;
-  /** Null: nobody has told when it came. */
+  /** When it was first seen; null: not known. */
   readonly seenAt: string | null;
   readonly startedAt: string | null;
   readonly containers: readonly ContainerRow[];
@@ -151,7 +151,7 @@ export interface PodRow {
   readonly refusal: Refusal | null;
   readonly end: PodEnd | null;
   readonly resize: PendingResize | null;
-  /** The number of times that a container of it was stopped by somebody else, not by this daemon. Absent: none. */
+  /** How often another process stopped a container of it. Absent: never. */
   readonly stoppedByOthers?: number | undefined;
 }
 /** Resources of the pod as a whole, as its cgroup has them; null: none. */
@@ -165,20 +165,20 @@ export interface ContainerRow {
   readonly name: string;
   readonly kind: "init" | "sidecar" | "container";
   readonly id: string | null;
-  /** `unknown`: nobody has looked at it, only its name, kind, image and CPUs are known. */
+  /** `unknown`: not observed; only its name, kind, image and CPUs are known. */
   readonly state: "waiting" | "running" | "terminated" | "unknown";
   readonly reason: string;
   readonly message: string;
   readonly exitCode: number | null;
-  /** The end of the instance before this one; null: there was none. Absent: told by an older daemon. */
+  /** The end of the previous instance; null: none. Absent: an older daemon. */
   readonly lastState?: ContainerEnd | null | undefined;
   readonly restarts: number;
   readonly ready: boolean;
-  /** Its startup probe has succeeded, or it has none. Absent: told by an older daemon. */
+  /** Its startup probe has succeeded, or it has none. Absent: an older daemon. */
   readonly started?: boolean | undefined;
   readonly image: string;
   readonly cpuset: string | null;
-  /** The health of the devices that it holds, by claims and of plugins. Absent: nobody tells of any. */
+  /** The health of its devices, from claims and plugins. Absent: not known. */
   readonly allocatedResourcesStatus?: readonly ClaimHealth[] | undefined;
 }
 /** The end of a container, from v1.ContainerStateTerminated. */
@@ -186,7 +186,7 @@ export interface ContainerEnd {
   readonly exitCode: number;
   /** `Error`, `OOMKilled`, `Completed`; empty: the runtime gave none. */
   readonly reason: string;
-  /** The container's termination message, or why nobody knows how it ended. */
+  /** The container's termination message, or why its end is not known. */
   readonly message: string;
   readonly finishedAt: string | null;
 }
@@ -197,7 +197,7 @@ export interface CgroupRow {
 export interface FileRow {
   readonly file: string;
   readonly wanted: string;
-  /** Null: it is not there, or cannot be read. */
+  /** The actual text; null: the file does not exist, or cannot be read. */
   readonly actual: string | null;
   /** Why `actual` stays another one. Absent: it is as wanted, or is to be put right. */
   readonly harmless?: HarmlessCause | undefined;
