@@ -8,7 +8,7 @@ const OPEN = 0x5b;
 const CLOSE = 0x5d;
 const ZERO = 0x30;
 
-/** FNV-1a of 32 bits over one piece after the other. */
+/** FNV-1a of 32 bits over consecutive pieces. */
 class Fnv1a {
   #hash = OFFSET;
 
@@ -26,7 +26,10 @@ class Fnv1a {
   }
 }
 
-/** Bytes of base64 as Go's spew prints them, `[0 1 255]`: digits are written in place, since there may be millions. */
+/**
+ * The bytes of base64 as Go's spew prints them, `[0 1 255]`; the digits are written in place, since there may be
+ * millions.
+ */
 function dumpOf(base64: string): Uint8Array {
   const data = atob(base64);
   const dump = new Uint8Array(4 * data.length + 2);
@@ -43,7 +46,10 @@ function dumpOf(base64: string): Uint8Array {
   return dump.subarray(0, at);
 }
 
-/** NUMA node (-1: none) -> device ids. A null is Go's nil, which the file and the checksum tell from an empty one. */
+/**
+ * NUMA node (-1: none) -> device ids. Null is Go's nil, which the file and the checksum distinguish from an empty
+ * list.
+ */
 export type DevicesPerNuma = ReadonlyMap<number, readonly string[] | null>;
 
 /** The devices of one resource that one container holds. kubelet 1.36: checkpoint.PodDevicesEntry. */
@@ -69,12 +75,12 @@ export function writeCheckpoint(checkpoint: DeviceCheckpoint): string {
   const data = `{"PodDeviceEntries":${list},"RegisteredDevices":${mapText(registered)}}`;
   return `{"Data":${data},"Checksum":${checksumOf(checkpoint)}}`;
 }
-/** Returns the text that stands in the file for an entry. */
+/** Returns an entry's text in the file. */
 export const entryText = (e: PodDevicesEntry): string =>
   `{"PodUID":${jsonText(e.podUid)},"ContainerName":${jsonText(e.containerName)},"ResourceName":${jsonText(e.resourceName)},` +
   `"DeviceIDs":${mapText(e.deviceIds)},"AllocResp":${e.allocResp === null ? "null" : `"${e.allocResp}"`}}`;
 
-/** Go sorts the keys of a JSON object as text, numbers too: -1, 0, 10, 2. */
+/** Go sorts the keys of a JSON object as texts, also numbers: -1, 0, 10, 2. */
 function mapText(map: ReadonlyMap<string | number, readonly string[] | null> | null): string {
   if (map === null) return "null";
   const keyed = [...map].map(([key, ids]) => [String(key), ids] as const).sort(([a], [b]) => (a < b ? -1 : 1));
@@ -93,14 +99,14 @@ export function checksumOf(checkpoint: DeviceCheckpoint): number {
 }
 
 /**
- * Returns the text that the checksum is taken of: the Go value as spew prints it for hashing, maps in the order of their keys.
+ * Returns the text that the checksum is computed from: the Go value as spew prints it for hashing, with sorted maps.
  */
 export function hashedText(checkpoint: DeviceCheckpoint): string {
   const decoder = new TextDecoder();
   return [...hashedPieces(checkpoint)].map((p) => (typeof p === "string" ? p : decoder.decode(p))).join("");
 }
 
-/** One after the other: what plugins answered has four characters a byte, and is never one text with the rest. */
+/** The hashed text in pieces, since plugins' answers take four characters per byte and are not joined with the rest. */
 function* hashedPieces({ entries, registered }: DeviceCheckpoint): Generator<string | Uint8Array> {
   yield "(checkpoint.checkpointData){PodDeviceEntries:([]checkpoint.PodDevicesEntry)";
   if (entries === null) yield NIL;
@@ -116,7 +122,7 @@ function* hashedPieces({ entries, registered }: DeviceCheckpoint): Generator<str
   yield ` RegisteredDevices:(map[string][]string)${dumpMap(registered)}}`;
 }
 const NIL = "<nil>";
-/** Up to what its plugin answered. */
+/** The beginning of an entry's text, before its plugin's answer. */
 const dumpEntry = (e: PodDevicesEntry): string =>
   `{PodUID:(string)${e.podUid} ContainerName:(string)${e.containerName} ResourceName:(string)${e.resourceName} ` +
   `DeviceIDs:(checkpoint.DevicesPerNUMA)${dumpMap(e.deviceIds)} AllocResp:([]uint8)`;
