@@ -37,7 +37,7 @@ import { StatusFile } from "./status/status-file.ts";
 
 type Options = Pick<ActuatorOptions, "config" | "onPass" | "onProblem">;
 
-/** Passes over the cgroups of pods that others run, again and again, and tells people what it sees. */
+/** Runs passes over the cgroups of pods that a kubelet runs, and reports what it sees. */
 export class CgroupsDaemon {
   readonly #ports: LoopPorts;
   readonly #options: Options;
@@ -124,7 +124,7 @@ export interface Actuator {
   stop(): Promise<void>;
   /** New settings: what may change while it runs is in force from the next sync on, which is now. */
   reload(next: ActuatorConfig): Reloaded;
-  /** New settings that cannot be taken: the old ones stay, and the status tells why until others are. */
+  /** Refuses new settings: the old ones stay, and the status has the reason until valid ones arrive. */
   refuseReload(faults: readonly Problem[]): void;
   /** Settles when it ended. */
   readonly done: Promise<void>;
@@ -197,7 +197,7 @@ async function openDaemon(
 }
 
 /**
- * One pass, with one of every collection where that is on, and no daemon: what `--once` runs. Notices are told here, the
+ * One pass, with one of every active collection, without a daemon: what `--once` runs. Notices are reported here, the
  * pass's problems are in its report.
  */
 export async function passOnce(options: ActuatorOptions): Promise<Result<PassReport, string>> {
@@ -223,7 +223,7 @@ function reportGc(report: GcReport, notices: Notices, { onProblem, onGcReport }:
 
 interface OpenPorts {
   readonly ports: LoopPorts;
-  /** Null: garbage collection is off. */
+  /** The collector; null: garbage collection is off. */
   readonly collector: Collector | null;
   readonly release: () => void;
 }
@@ -248,7 +248,7 @@ async function openPorts(
   let configurationNotices: readonly Problem[] = [];
   let lastConfiguration: Result<unknown, Problem> | null = null;
   const shared = {
-    // where pods are run, the node's disk is the one that their volumes lie on
+    // where this daemon runs the pods, the node's disk is the one with their volumes
     observeMachine: () =>
       observeMachine({ kubeletDirectory: config.pods === "off" ? config.kubeletDir : config.podsDirectory }),
     readPods: livePodsSource(config),

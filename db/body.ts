@@ -5,7 +5,7 @@ export const ENCODINGS = ["json", "gzip"] as const;
 
 type Encoding = (typeof ENCODINGS)[number];
 
-/** Which bodies are stored compressed, and how; a platform that can compress at once does it for more of them. */
+/** Which bodies are stored compressed, and how; a platform with synchronous compression compresses more of them. */
 export interface Packing {
   /** A body that is not compressed is stored as bytes too: the database's columns have one type. */
   readonly areBytes?: true;
@@ -25,7 +25,7 @@ export const MAX_BODY_LENGTH = 32 * 1024 * 1024;
 
 export interface StoredBody {
   readonly encoding: Encoding;
-  /** Before compression, in UTF-8. */
+  /** The size before compression, in UTF-8. */
   readonly bytes: number;
   readonly body: string | Uint8Array;
 }
@@ -33,7 +33,7 @@ export interface StoredBody {
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
 
-/** True when the text may have to be compressed, which is worth avoiding for a body that is already stored. */
+/** Whether the text may need compression, which is worth avoiding for a body that is already stored. */
 export const isLarge = (text: string): boolean => text.length > LARGE;
 
 async function pipe(
@@ -43,7 +43,7 @@ async function pipe(
   return new Response(new Blob([bytes]).stream().pipeThrough(through)).arrayBuffer();
 }
 
-/** By the web's own means, which exist everywhere and are slow. */
+/** Compression with web APIs, which exist everywhere and are slow. */
 export const WEB_PACKING: Packing = {
   above: LARGE,
   gzip: async (plain) => new Uint8Array(await pipe(plain, new CompressionStream("gzip"))),
@@ -87,7 +87,7 @@ export async function encodeSliced(
   return ok({ encoding: "gzip", bytes, body: new Uint8Array(0), slices });
 }
 
-/** As `encodeSliced`, for what has to fit into its row. */
+/** Encodes like `encodeSliced`, for a body that must fit into its row. */
 export async function encodeBody(
   what: string,
   text: string,
@@ -101,7 +101,7 @@ export async function encodeBody(
   return tooLarge(what, `${whole.bytes} bytes of JSON are ${stored} bytes with compression`, `${MAX_ROW_BYTES} a row`);
 }
 
-/** The inverse of `encodeBody`. A body that is not what its row says is `corrupt`. */
+/** Decodes the result of `encodeBody`. A body that does not match its row is `corrupt`. */
 export async function decodeBody(
   what: string,
   stored: StoredBody,

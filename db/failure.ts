@@ -3,7 +3,7 @@ import { err, ok, type Result } from "../api/model/result.ts";
 const STORE_FAILURE_CODES = ["unavailable", "too_large", "corrupt", "not_migrated", "bad_page_token"] as const;
 export type StoreFailureCode = (typeof STORE_FAILURE_CODES)[number];
 
-/** An expected fault of the history, with one line that says what to do about it. */
+/** An expected fault of the history, with one line of advice. */
 export interface StoreFailure {
   readonly code: StoreFailureCode;
   readonly message: string;
@@ -48,6 +48,6 @@ export const attempting =
 export const corruptRow = (message: string): Result<never, StoreFailure> =>
   err({ code: "corrupt", message, isRow: true });
 
-/** Reads a row that is damaged by itself as if it were not there: for callers that can tell the rest without it. */
+/** Treats a damaged row as absent, for callers that can use the rest without it. */
 export const unlessDamaged = <T>(read: Result<T, StoreFailure>): Result<T | null, StoreFailure> =>
   !read.ok && read.error.isRow === true ? ok(null) : read;

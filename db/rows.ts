@@ -12,7 +12,7 @@ export const REMOVAL_TARGETS = ["image", "container", "sandbox", "pod-logs", "lo
 export type RemovalTarget = (typeof REMOVAL_TARGETS)[number];
 export type RemovalEnd = Exclude<RemovalState, "planned">;
 
-/** One thing that a pass took away, or tried to. */
+/** One object that a pass removed, or tried to remove. */
 export interface Removal {
   readonly target: RemovalTarget;
   /** CRI id; of logs and links the name. */
@@ -25,7 +25,7 @@ export interface Removal {
   readonly sizeBytes: number | null;
   readonly why: string;
   readonly end: RemovalEnd;
-  /** The runtime's words. */
+  /** The runtime's message. */
   readonly message: string | null;
   readonly pod: PodRef | null;
   /** The container's name. */
@@ -37,7 +37,7 @@ export interface Return {
   readonly runtimeHandler: string;
   readonly againAtMs: number;
 }
-/** A decision's account of one pass; the same pass may be told of again, and then more of it. */
+/** A decision's list of one pass's removals; the same pass may be reported again with more of them. */
 export interface Removals {
   readonly kind: RemovingKind;
   readonly operation: GcOperation;
@@ -52,9 +52,9 @@ export interface RemovalRow extends Removal {
   readonly kind: RemovingKind;
   readonly operation: GcOperation;
   readonly atMs: number;
-  /** The decision that told of this end; it may be gone from the history. */
+  /** The decision that reported this end; it may no longer be in the history. */
   readonly decisionId: string;
-  /** When the image was seen again; null: it was not. */
+  /** When the image was seen again; null: never. */
   readonly againAtMs: number | null;
 }
 
@@ -90,14 +90,14 @@ export interface ImageTotals {
   /** Number of those removals after which the image came back, and its bytes. */
   readonly pulledAgain: number;
   readonly pulledAgainBytes: number;
-  /** How long such an image was away; null: none came back. */
+  /** The median time that such an image was away; null: none came back. */
   readonly medianAwayMs: number | null;
 }
-/** One image that was removed, under one runtime handler. */
+/** One removed image, under one runtime handler. */
 export interface ImageCost {
   readonly id: string;
   readonly runtimeHandler: string;
-  /** As at its last removal, and so its size. */
+  /** The names at its last removal, like its size. */
   readonly names: readonly string[];
   readonly sizeBytes: number;
   readonly times: number;
@@ -114,7 +114,7 @@ export interface TargetCount {
 }
 export interface RemovalSummary {
   readonly totals: ImageTotals;
-  /** Those that cost most first, at most `MAX_COSTS`. */
+  /** The most expensive images first, at most `MAX_COSTS`. */
   readonly images: readonly ImageCost[];
   /** The counts of all other targets. */
   readonly others: readonly TargetCount[];
@@ -160,7 +160,7 @@ export interface OutcomePage {
   readonly items: readonly OutcomeRow[];
   readonly nextPageToken: string | null;
 }
-/** How many outcomes of a kind came out so, from `fromMs` on for the time that was asked for. */
+/** The number of outcomes of a kind with a result, in the requested time from `fromMs` on. */
 export interface OutcomeTally {
   readonly fromMs: number;
   readonly kind: string;
@@ -168,13 +168,13 @@ export interface OutcomeTally {
   readonly count: number;
 }
 
-/** The failure that a stream tells in the place of a decision. */
+/** A failure that a stream yields in place of a decision. */
 export interface StreamFailure extends StoreFailure {
-  /** The decision that cannot be read, behind which the stream goes on. Absent: it ends. */
+  /** The unreadable decision, after which the stream continues. Absent: it ends. */
   readonly row?: StreamedHead;
 }
 
-/** With its number in the order of storing: the place from which a stream goes on is this and its time. */
+/** A head with its sequence number: with its time, the place from which a stream continues. */
 export interface StreamedHead extends DecisionHead {
   readonly seq: number;
 }
@@ -197,13 +197,16 @@ export interface SnapshotRow {
   readonly bootId: string | null;
   readonly storedAtMs: number;
   readonly body: string;
-  /** For writing alone, as in `NodeRow`. */
+  /** Only for writing, as in `NodeRow`. */
   readonly labels?: string | null;
   readonly kubeletVersion?: string | null;
   readonly conditions?: string | null;
-  /** For writing alone: ranges of the body that the node's next rows will repeat, each stored once. Whole members of it, with the comma before them. */
+  /**
+   * Only for writing: ranges of the body that the node's next rows will repeat, each stored once. They are whole
+   * members, with the comma before them.
+   */
   readonly repeats?: Ranges;
-  /** Likewise, in the place of `body`, which is then not looked at. */
+  /** Only for writing: pieces used instead of `body`. */
   readonly pieces?: readonly BodyPiece[];
 }
 
@@ -216,14 +219,16 @@ export type BodyPiece =
   | string
   /** A range of a shared text that is known to be stored. `bytes`: of this range, in UTF-8. */
   | { readonly id: string; readonly from: number; readonly to: number; readonly bytes: number }
-  /** To be stored as a shared text. INVARIANT: `id` is the beginning of the sha256 of it, 32 hex digits. */
+  /** A text to be stored as shared. INVARIANT: `id` is the beginning of its sha256, 32 hex digits. */
   | { readonly id: string; readonly text: string };
 
-/** A text that rows share, where it belongs in a row's own. `id` tells its content; it is unpacked when it is read. */
+/**
+ * A text that rows share, at its position in a row's own text. `id` identifies its content; it is unpacked when read.
+ */
 export interface SharedText {
   readonly at: number;
   readonly id: string;
-  /** It was written as a piece, which may begin and end within a member. */
+  /** True: it was written as a piece, which may begin and end within a member. */
   readonly isRange?: true;
   readonly read: () => Promise<Result<string, StoreFailure>>;
 }
@@ -246,20 +251,20 @@ export interface NodeRow {
   readonly lastSequence: number | null;
   /** JSON of the node's labels; null: no snapshot with a node was received, or none since they are kept. */
   readonly labels: string | null;
-  /** In the kubelet's own words, such as `v1.36.3`; null likewise. */
+  /** The kubelet's version as reported, such as `v1.36.3`; null likewise. */
   readonly kubeletVersion: string | null;
-  /** JSON of the pressure conditions that are True by that snapshot; null: it tells none, or likewise. */
+  /** JSON of the pressure conditions that are True in that snapshot; null: none reported, or likewise. */
   readonly conditions: string | null;
-  /** When its cluster was said to have deleted it, which holds until something is heard of it later; null: never. */
+  /** When its cluster reported its deletion, until the node is heard of again; null: never. */
   readonly deletedMs: number | null;
 }
 
 /** A decision that was made again, the same as before: one row, as a series of a Kubernetes event. */
 interface Series {
-  /** How often it was made, the first time included: 2 or more. */
+  /** How often it was made, including the first time: 2 or more. */
   readonly times: number;
   readonly lastAtMs: number;
-  /** On which it was made last; `snapshotId` of its head is that of the first time. Both are kept as long as the row is. */
+  /** The snapshot of the last time; the head's `snapshotId` is that of the first. Both are kept as long as the row. */
   readonly lastSnapshotId: string | null;
 }
 
@@ -278,7 +283,7 @@ export interface DecisionHead {
   readonly decidedAtMs: number;
   /** The pod that the ask spoke of, or that the decision chose. */
   readonly pod: PodRef | null;
-  /** Absent: it was made once. For reading alone. */
+  /** The repetitions; absent: it was made once. Only for reading. */
   readonly series?: Series;
 }
 
@@ -299,7 +304,7 @@ export interface DecisionRow extends DecisionHead {
   readonly pieces?: readonly BodyPiece[];
 }
 
-/** How often what was decided, in an hour or over several: what is summed over all nodes. */
+/** The number of decisions with the same result, in an hour or several, for sums over all nodes. */
 export interface Counted {
   readonly decisions: number;
   /** Answered with a refusal. */
@@ -320,9 +325,9 @@ export interface HourRow extends Counted {
 export interface LatestRow {
   readonly decisionId: string;
   readonly verdict: string;
-  /** For one that was made again: the last time. */
+  /** When it was decided; if repeated, the last time. */
   readonly decidedAtMs: number;
-  /** Empty: the decision was gone when that began to be kept. */
+  /** The policy version; empty: the decision was removed before versions were recorded here. */
   readonly policyVersion: string;
   readonly reason: string | null;
   /** As in `Recording`. */
@@ -356,7 +361,7 @@ export interface TokenRow {
   /** sha256 of the secret, in hex. The secret itself is never stored. */
   readonly hash: string;
   readonly scopes: readonly string[];
-  /** The only node that the token may speak for; null: any. */
+  /** The only node that the token may act for; null: any. */
   readonly node: string | null;
   readonly createdAtMs: number;
   readonly revokedAtMs: number | null;

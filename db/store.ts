@@ -40,9 +40,9 @@ export interface ResultRow {
 
 /** A part of the nodes, at most `limit` of them. */
 type NodeRange =
-  /** Those behind a name, or the first of all. */
+  /** Nodes after a name, or the first ones. */
   | { readonly limit: number; readonly after?: string }
-  /** Those in front of a name, the nearest first. */
+  /** Nodes before a name, the nearest first. */
   | { readonly limit: number; readonly before: string };
 
 /** `scope` is the token's id, or `anonymous`: two callers never share a key. */
@@ -60,9 +60,9 @@ export interface Recording {
   readonly snapshot?: SnapshotRow;
   /** Facts of the decision's node: see `writeFacts`. A repeated decision does not write them again. */
   readonly facts?: Readonly<Record<string, unknown>>;
-  /** JSON: what the fleet tells of the decision while it is its kind's newest (`KindSpec.summaryOf`). */
+  /** JSON: what the fleet shows of the decision while it is the newest of its kind (`KindSpec.summaryOf`). */
   readonly summary?: string;
-  /** The decision's account of removals. A repeated decision does not tell it again. */
+  /** The decision's removals. A repeated decision does not list them again. */
   readonly removals?: Removals;
   readonly idempotency?: IdempotencyKey;
 }
@@ -76,7 +76,7 @@ export interface Recorded {
   readonly fresh: boolean;
   readonly decisionId: string;
   readonly conflict: boolean;
-  /** It is the same again as the node's newest decision of its kind, and was counted there. Absent: it is not. */
+  /** Set if it repeats the node's newest decision of its kind and was counted there. */
   readonly again?: Again;
 }
 export interface Again {
@@ -90,15 +90,15 @@ export interface Again {
 export interface CountedAgain {
   readonly kind: string;
   readonly decisionId: string;
-  /** How often again, at least 1. */
+  /** How many repetitions, at least 1. */
   readonly times: number;
   readonly lastAtMs: number;
   /** A snapshot that is stored, or that comes with the turn. */
   readonly lastSnapshotId: string | null;
-  /** The id that the last of them would have as a row of its own: it does not count again. */
+  /** The id that the last of them would have as its own row, which is not counted again. */
   readonly lastId: string;
 }
-/** All that one request of a node changes in the history. */
+/** Everything that one request of a node changes in the history. */
 export interface Turn {
   readonly node: string;
   readonly atMs: number;
@@ -108,11 +108,14 @@ export interface Turn {
   readonly again: readonly CountedAgain[];
 }
 export interface TurnRecorded {
-  /** In the order of the turn. */
+  /** The recorded decisions, in the order of the turn. */
   readonly decisions: readonly Recorded[];
-  /** Likewise: how often each was made by now, whoever counted. Null: its row is not the node's newest of its kind any more, and nothing was counted. */
+  /**
+   * How often each was made by now, in the order of the turn. Null: its row is no longer the node's newest of its
+   * kind, and nothing was counted.
+   */
   readonly again: readonly (number | null)[];
-  /** Ids of texts that pieces are ranges of and that are gone. Where there are any, nothing was written: send the text itself. */
+  /** Ids of removed texts that pieces refer to. If there are any, nothing was written: send the texts themselves. */
   readonly missing: readonly string[];
 }
 
@@ -144,18 +147,21 @@ interface DecisionPage {
 
 /** A snapshot without a decision stays this long: its sender may be about to ask for one. */
 export const SNAPSHOT_GRACE_MS = 10 * 60 * 1000;
-/** A node that was heard of within this time stays, however short its history is kept. */
+/** The minimum time that a silent node is kept, however short its history is kept. */
 export const NODE_GRACE_MS = 7 * 24 * 3600 * 1000;
 
 export interface Retention {
   readonly nowMs: number;
   /** Decisions older than this go, by the last time that they were made. */
   readonly maxAgeMs?: number;
-  /** Only this many of each node's newest decisions, and of its newest outcomes, stay. */
+  /** The maximum number of each node's newest decisions and of its newest outcomes. */
   readonly maxRowsPerNode?: number;
   /** Removals go by the same age; of each node's, only this many of the newest of each kind stay. */
   readonly maxRemovalsPerNode?: number;
-  /** By age nothing goes when the clock is further than this ahead of the last sweep: see `Pruned.held`. Default: however far. */
+  /**
+   * Nothing is removed by age if the clock is further than this ahead of the last sweep: see `Pruned.held`. Default:
+   * no limit.
+   */
   readonly maxLeapMs?: number;
   /** Transactions that each kind of row is given; what is left is for the next call. Default: as many as it takes. */
   readonly maxSlices?: number;
@@ -173,14 +179,17 @@ export interface Pruned extends Vacuumed {
   readonly outcomes: number;
   readonly removals: number;
   readonly snapshots: number;
-  /** Names of the nodes that were not heard of for so long, and of which nothing is left. */
+  /** Names of silent nodes that were removed. */
   readonly nodes: readonly string[];
-  /** False: `maxSlices` were used up, and more is to go. */
+  /** False: `maxSlices` were used up, and more must be removed. */
   readonly isDone: boolean;
   /** Why nothing went by age; null: it did, or nothing is too old. */
   readonly held: ClockLeap | null;
 }
-/** The clock has leapt further than `maxLeapMs` since `sinceMs`: it, or the one before, is wrong, or nobody swept for long. */
+/**
+ * The clock leapt further than `maxLeapMs` since `sinceMs`: it or the earlier clock is wrong, or there was no sweep
+ * for long.
+ */
 export interface ClockLeap {
   readonly sinceMs: number;
   /** Number of decisions (out of `of`) that are too old by this clock. At most 100,000 are counted. */
@@ -193,15 +202,15 @@ export interface ExportFilter {
   readonly node?: string;
   readonly sinceMs?: number;
   readonly untilMs?: number;
-  /** With tokens: names, rights and hashes. */
+  /** Includes tokens: names, rights and hashes. */
   readonly tokens?: true;
 }
 /** Rows that are to be imported together: what a row needs, and the row. */
 export interface ExportedRows {
   readonly rows: readonly MovedRow[];
-  /** An export goes on behind them with this. */
+  /** The place after these rows, where an export continues. */
   readonly place: string;
-  /** When it was decided; null: they are about something else. */
+  /** When it was decided; null: the rows are not about a decision. */
   readonly atMs: number | null;
   /** 0 to 1, of an export that does not go by time. */
   readonly progress?: number;
@@ -210,7 +219,7 @@ export interface ExportedRows {
 export type MovedCounts = Readonly<Partial<Record<MovedRow["type"], number>>>;
 export interface ImportedRows {
   readonly added: MovedCounts;
-  /** They were there before, and stay as they were but for what is newer now: see `importRows`. */
+  /** Rows that existed before, and changed only where the import is newer: see `importRows`. */
   readonly known: MovedCounts;
 }
 
@@ -232,51 +241,59 @@ export interface TokenStore {
 
 /** How far the decision log is delivered. */
 export interface LogPlace {
-  /** All decisions up to this one are delivered, by the order in which they were stored. */
+  /** All decisions up to this one, in the order of storing, are delivered. */
   readonly deliveredSeq: number;
-  /** Decisions that were removed before they were delivered, and of which nobody has been told yet. */
+  /** Decisions that were removed undelivered and are not reported yet. */
   readonly lost: number;
 }
 
 /** The part of the store that the decision log is read from: the decisions are its buffer, behind a place that is stored beside them. */
 export interface LogStore {
   /**
-   * Takes or keeps the right to deliver, for `leaseMs` by the database's clock; the first call of all begins the log, with what is recorded after it.
-   * `told`: so many of `lost` were told of. Null: another process delivers.
+   * Takes or renews the right to deliver, for `leaseMs` by the database's clock; the very first call begins the log,
+   * with later decisions. `told`: how many of `lost` were reported. Null: another process delivers.
    */
   holdLog(holder: string, leaseMs: number, told: number): Answer<LogPlace | null>;
-  /** All decisions up to this one can be read, or will never be there. */
+  /** Returns the last number up to which all decisions can be read, or will never exist. */
   settledSeq(): Answer<number>;
-  /** Those after `afterSeq` up to `untilSeq` in the order of storing, as `streamDecisions`. */
+  /** Streams decisions after `afterSeq` up to `untilSeq` in the order of storing, like `streamDecisions`. */
   streamLog(afterSeq: number, untilSeq: number): AsyncIterable<Result<StreamedDecision, StreamFailure>>;
-  /** False: nothing changed, since another process delivers, or the place is not `fromSeq` any more. */
+  /**
+   * Advances the place; false: nothing changed, since another process delivers, or the place is no longer `fromSeq`.
+   */
   moveLog(holder: string, fromSeq: number, toSeq: number): Answer<{ readonly moved: boolean }>;
   /** Lets another process deliver at once. */
   releaseLog(holder: string): Answer<null>;
 }
 
-/** The history. Every method answers a value, also when the disk is full, the database locked or broken, or the network gone. */
+/**
+ * The history. Every method returns a result, even if the disk is full, the database is locked or broken, or the
+ * network is down.
+ */
 export interface Store extends TokenStore, LogStore {
   /**
-   * One atomic write. When it answers, the rows survive a crash. A decision that equals the node's newest of its kind in all but
-   * its snapshot and its time is counted on that row; one that tells removals has a row of its own.
+   * Records in one atomic write; on return the rows survive a crash. A decision that equals the node's newest of its
+   * kind in all but its snapshot and its time is counted on that row; one with removals has its own row.
    */
   record(recording: Recording): Answer<Recorded>;
-  /** One atomic write, as `record`, of which that is the case of one. */
+  /** Records a turn in one atomic write; `record` is a turn with one decision. */
   recordTurn(turn: Turn): Answer<TurnRecorded>;
   putSnapshot(snapshot: SnapshotRow): Answer<{ readonly fresh: boolean }>;
   getSnapshot(id: string): Answer<SnapshotRow | null>;
   /** Bytes of its body, which is not read for it. */
   snapshotBytes(id: string): Answer<number | null>;
-  /** For who reads many of them, and knows what other rows share by its id. */
+  /** Returns the snapshot in pieces, for readers of many snapshots that recognise shared texts by id. */
   getSnapshotPieces(id: string): Answer<SnapshotInPieces | null>;
   latestSnapshot(node: string): Answer<SnapshotRow | null>;
 
   getDecision(id: string): Answer<DecisionRow | null>;
-  /** Those whose ids begin with these hexadecimal digits, at most 100, in the order of the ids. */
+  /** Finds decisions whose ids begin with these hexadecimal digits, at most 100, in the order of ids. */
   decisionsBeginning(digits: string): Answer<readonly { readonly id: string; readonly node: string }[]>;
   listDecisions(query: DecisionQuery): Answer<DecisionPage>;
-  /** Oldest first, in constant memory; with `after`, what follows that place. A row that cannot be read is a failure of its own; any other ends it. */
+  /**
+   * Streams oldest first, in constant memory; with `after`, what follows that place. An unreadable row is a failure of
+   * its own; any other failure ends the stream.
+   */
   streamDecisions(filter: DecisionFilter, after?: Place): AsyncIterable<Result<StreamedDecision, StreamFailure>>;
   /** The decision that was made last, of a node or of all: a repetition counts. Null: there is none. */
   newestDecision(node?: string): Answer<{ readonly id: string; readonly lastAtMs: number } | null>;
@@ -289,7 +306,10 @@ export interface Store extends TokenStore, LogStore {
   ): Answer<{ readonly known: boolean; readonly added: number }>;
   listResults(decisionId: string): Answer<readonly ResultRow[]>;
 
-  /** Stores new outcomes and changes known ones: all but when they were first recorded. Their nodes were heard of then. */
+  /**
+   * Stores new outcomes and updates known ones, except when they were first recorded. Their nodes count as heard of
+   * then.
+   */
   putOutcomes(rows: readonly OutcomeRow[]): Answer<null>;
   listOutcomes(query: OutcomeQuery): Answer<OutcomePage>;
   /** Counts by kind and verdict, for each `bucketMs` of time by itself, oldest first. */
@@ -304,26 +324,29 @@ export interface Store extends TokenStore, LogStore {
     range: { readonly sinceMs?: number; readonly untilMs?: number },
   ): Answer<RemovalSummary>;
 
-  /** By name; without a range all of them, which may be many. */
+  /** Lists nodes by name; without a range all of them, which may be many. */
   listNodes(range?: NodeRange): Answer<readonly NodeRow[]>;
   getNode(name: string): Answer<NodeRow | null>;
-  /** Its cluster has deleted the node; all that is known of it stays. `known`: there is such a node. */
+  /** Records that its cluster deleted the node; its data stays. `known`: the node exists. */
   nodeDeleted(name: string, atMs: number): Answer<{ readonly known: boolean }>;
-  /** All nodes by name, or one, with their newest decisions, counted since the hour that `sinceMs` is in. */
+  /** Lists all nodes by name, or one, with their newest decisions, counted since the hour of `sinceMs`. */
   listFleet(sinceMs: number, node?: string): Answer<readonly FleetRow[]>;
   /** Oldest first; hours in which nothing was decided are left out. Of one node, or of all together. */
   listHours(sinceMs: number, node?: string): Answer<readonly HourRow[]>;
   /** Counts the decisions about a node since the hour that `sinceMs` is in. */
   tallyOf(node: string, sinceMs: number): Answer<Tally>;
 
-  /** All, or those of these keys. */
+  /** Reads all facts, or those of these keys. */
   readFacts(node: string, keys?: readonly string[]): Answer<Readonly<Record<string, unknown>>>;
   /** Sets the facts given and leaves the others. `null` forgets a fact; a write older than the fact's last one is ignored. */
   writeFacts(node: string, facts: Readonly<Record<string, unknown>>, nowMs: number): Answer<null>;
 
   /** Removes what is too old or too much, in slices of a few milliseconds, each its own transaction; a failure leaves removed what was. */
   prune(retention: Retention): Answer<Pruned>;
-  /** With `after`, what follows that place. A row that cannot be read is a failure of its own (`isRow`); any other ends it. */
+  /**
+   * Exports rows; with `after`, what follows that place. An unreadable row is a failure of its own (`isRow`); any
+   * other failure ends it.
+   */
   exportRows(filter: ExportFilter, after?: string): AsyncIterable<Result<ExportedRows, StoreFailure>>;
   /**
    * One atomic write of rows that another history exported, under their own ids and times. A row that is there stays: a decision takes

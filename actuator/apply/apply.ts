@@ -21,17 +21,17 @@ interface ApplyRequest {
 
 export interface ApplyReport {
   readonly dryRun: boolean;
-  /** One for each step of the plan, in its order. */
+  /** One result for each step of the plan, in its order. */
   readonly results: readonly StepResult[];
   /** True when every step was applied, was not needed, or had no file in this kernel. */
   readonly complete: boolean;
-  /** Not null when the plan's end could not be noted: it will be undone at the next start. */
+  /** Set if the end of the plan could not be recorded: the plan will be undone at the next start. */
   readonly journalError: JournalError | null;
 }
 
 /**
- * Carries a plan out: guard, write, read back, step by step. A step that fails stops those that need it and, in a
- * group, puts back what the group did; everything else goes on. Never throws for what a kernel or another writer does.
+ * Carries out a plan: guard, write, read back, step by step. A failed step stops the steps that need it and, in a
+ * group, reverts what the group did; all others continue. Never throws because of the kernel or another writer.
  */
 export async function applyPlan(request: ApplyRequest): Promise<ApplyReport> {
   const { plan, hierarchy, journal, bootId, decisionId } = request;
@@ -81,7 +81,7 @@ async function rollBack(failed: Step, results: StepResult[], context: Context): 
   }
 }
 
-/** True: the steps that need this one may go on. */
+/** Whether the steps that need this one may continue. */
 const isDone = (result: StepResult): boolean =>
   result.status === "applied" || result.status === "unchanged" || result.code === "no_such_file";
 

@@ -21,14 +21,14 @@ interface Written {
 }
 
 /**
- * Remembers on disk what is about to be changed, so that a plan cut short is undone at the next start, and what was
- * last written to every file. One writer; a file of its own for each root.
- * INVARIANT: no step of a plan is tried before its `begin` is on disk.
+ * Records on disk what is about to be changed, so that an interrupted plan is undone at the next start, and what was
+ * last written to every file. One writer; a separate file for each root. INVARIANT: no step of a plan is tried before
+ * its `begin` is on disk.
  */
 export class Journal {
   /** Lines that could not be read when the file was opened; they were left out. */
   readonly damaged: number;
-  /** Where it lies. */
+  /** The path of the file. */
   readonly file: string;
   readonly #bootId: string;
   readonly #written = new Map<string, ValueRecord>();
@@ -140,7 +140,7 @@ const unclosed = (error: JournalError): Result<never, JournalError> =>
   err(named(error, "the next start takes its plan for one that was cut short, and undoes it"));
 const keyOf = (path: string, file: string): string => `${path} ${file}`;
 
-/** Only what we wrote ourselves: a value that was there already has another author. */
+/** The values that we wrote; a value that was already there has another author. */
 function wroteOf(results: readonly StepResult[]): FileValue[] {
   const last = new Map<string, FileValue>();
   for (const { step, status, readBack } of results) {
@@ -210,7 +210,7 @@ interface ValueRecord extends FileValue {
 }
 type JournalRecord = BeginRecord | EndRecord | DiscardRecord | ValueRecord;
 
-/** Null when the line is not a record of ours. */
+/** A record; null: the line is not one of ours. */
 function parseRecord(line: string): JournalRecord | null {
   const value = parseJson(line);
   if (!isObject(value)) return null;
@@ -248,7 +248,7 @@ function isEnd(value: Fields): boolean {
   return hasTexts(value, "planId") && areAll(value["wrote"], isFileValue) && areAll(value["removed"], isText);
 }
 
-/** As far as undoing needs it. */
+/** Whether a value is a step, as far as undoing needs it. */
 function isStep(value: unknown): boolean {
   if (!isObject(value) || !hasTexts(value, "path")) return false;
   switch (value["op"]) {
@@ -271,7 +271,7 @@ function parseJson(line: string): unknown {
   }
 }
 
-/** `kept`: another writer changed it since, or it could not be undone; the message says which. */
+/** The result of undoing. `kept`: another writer changed the file since, or undoing failed; the message says which. */
 interface Undone {
   readonly step: Step;
   readonly status: "put_back" | "untouched" | "kept";

@@ -15,8 +15,8 @@ const ADVICE: Readonly<Record<string, string>> = {
 };
 
 /**
- * The failed writes of a pass, one line for each step; the words stay the same while the failure does. A read-only mount is
- * reported once, in place of all that fails because of it.
+ * The failed writes of a pass, one line for each step; the text stays the same while the failure does. A read-only
+ * mount is reported once for all failures that it causes.
  */
 export function stepNotices(
   results: readonly StepResult[],
@@ -46,7 +46,7 @@ export interface StepResult {
   /** Why it was skipped or failed: a guard's code, an error's, or one of ours. */
   readonly code: GuardRefusal["code"] | CgroupFsCode | "blocked" | "no_such_file" | "not_kept" | "no_journal" | null;
   readonly errno: string | null;
-  /** The file's text just before; null when it was not there or was not looked at. */
+  /** The file's text just before; null: it did not exist or was not read. */
   readonly before: string | null;
   /** The file's text afterwards. */
   readonly readBack: string | null;
@@ -59,7 +59,7 @@ export interface Context {
   readonly pageSize: number;
 }
 
-/** One step: look whether its target is still what the plan saw, act, and read back. */
+/** Carries out one step: checks that its target is as planned, acts, and reads back. */
 export function doStep(step: Step, context: Context): Promise<StepResult> {
   switch (step.op) {
     case "mkdir":

@@ -85,14 +85,16 @@ const CGROUP_FS_CODES = [
 ] as const;
 export type CgroupFsCode = (typeof CGROUP_FS_CODES)[number];
 
-/** Why a cgroup file or directory could not be used: which one, what was tried, what the kernel said and had. */
+/**
+ * Why a cgroup file or directory could not be used: its path, the operation, the kernel's error and the current value.
+ */
 export interface CgroupFsError {
   readonly code: CgroupFsCode;
   readonly message: string;
   readonly path: string;
   readonly file: string | null;
   readonly value: string | null;
-  /** `EBUSY`; null when the kernel was not asked. */
+  /** The errno, such as `EBUSY`; null: the kernel was not asked. */
   readonly errno: string | null;
   /** Values that explain the refusal, by file name. */
   readonly found: Readonly<Record<string, string>>;
@@ -130,7 +132,7 @@ export function kernelError(attempt: Attempt, cause: unknown): CgroupFsError {
   return describe(attempt, CODE_OF[errno] ?? "failed", errno, {});
 }
 
-/** An error found before the kernel was asked. */
+/** An error that was found without asking the kernel. */
 export function ownError(attempt: Attempt, code: CgroupFsCode, why: string): CgroupFsError {
   const { path, file = null, value = null } = attempt;
   return { code, message: `${subject(attempt)}: ${why}`, path, file, value, errno: null, found: {} };

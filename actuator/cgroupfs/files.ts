@@ -28,9 +28,11 @@ export interface CgroupMounts {
   readonly v1: ReadonlyMap<string, CgroupMount>;
   /** Where cgroup v2 is mounted: the whole tree (empty mount) or, on a hybrid machine, a directory beside v1. */
   readonly v2: CgroupMount | null;
-  /** Without a controller of ours, but joined by runtimes: named hierarchies (`name=systemd`), and cgroup v2 beside v1. */
+  /**
+   * Hierarchies without a controller of ours that runtimes use: named ones (`name=systemd`), and cgroup v2 beside v1.
+   */
   readonly joined: readonly CgroupMount[];
-  /** Where all of them are: `/sys/fs/cgroup`. */
+  /** The parent directory of all mounts: `/sys/fs/cgroup`. */
   readonly mountRoot: string;
 }
 
@@ -71,7 +73,7 @@ export function parseMounts(mountinfo: string, mountRoot: string): CgroupMounts 
   return { v1, v2, joined, mountRoot };
 }
 
-/** Told with what a person can do about it. */
+/** The error about a read-only mount, with advice. */
 export const readOnlyMount = (what: string, point: string): string =>
   `${what} cannot be written (EROFS): ${point} is mounted read-only here, so what is decided is not in force; mount it rw for this daemon, or use \`mode: observe\``;
 
@@ -97,7 +99,7 @@ function parseLine(line: string): MountPoint | null {
 export const withoutEscapes = (text: string): string =>
   text.replace(/\\([0-7]{3})/g, (_, octal: string) => String.fromCharCode(Number.parseInt(octal, 8)));
 
-/** One directory deep at most: nobody mounts hierarchies further down, and a mount name is one path segment. */
+/** The mount's name below `mountRoot`, one path segment; null: it is elsewhere or deeper. */
 function below(point: string, mountRoot: string): string | null {
   const root = mountRoot.endsWith("/") ? mountRoot.slice(0, -1) : mountRoot;
   if (point === root) return "";
@@ -144,7 +146,7 @@ export function walk(children: (path: string) => readonly string[], from = "/"):
   return found;
 }
 
-/** Where a hierarchy is, with and without links on the way. */
+/** The directory of a hierarchy, with and without symbolic links resolved. */
 interface Mounted {
   readonly base: string;
   readonly realBase: string;
@@ -167,11 +169,11 @@ function mountsBelow(mountRoot: string): (mount: string) => Mounted {
   };
 }
 
-/** Never follows a link in the last segment; the final line end is dropped. */
+/** Reads a file, never through a symbolic link in the last segment, and drops the final line end. */
 function readText(file: string): string {
   return readFileSync(file, { encoding: "utf8", flag: PLAIN }).trimEnd();
 }
-// open(2)'s own numbers are taken as well, which the types do not tell
+// open(2) also takes numeric flags, which the types lack
 const PLAIN = (constants.O_RDONLY | constants.O_NOFOLLOW) as unknown as string;
 
 /** A cgroup's directory: the mount it is in, by its place below the mount root (`cpu,cpuacct`; empty for v2), and its path below the own root. */
@@ -253,7 +255,7 @@ class RealCgroupFs implements CgroupFs {
   readAbove(mount: string, ancestor: string, file: string): Answer<string> {
     const attempt: Attempt = { verb: "read", path: ancestor, file };
     if (!READABLE.test(file)) return err(ownError(attempt, "bad_name", "this is not a cgroup file"));
-    // the top has nothing above it: it stands for itself
+    // the top has no parent, so it stands for itself
     const isTop = this.root === "/" && ancestor === "/";
     if (!isCgroupPath(ancestor) || !(isTop || isBelow(this.root, ancestor))) {
       return err(ownError(attempt, "outside_root", `it is no ancestor of ${this.root}`));
@@ -295,7 +297,7 @@ class RealCgroupFs implements CgroupFs {
     return this.#inside({ verb: "list", path }, mount, path, listing);
   }
 
-  /** Most cgroups are leaves, and cgroupfs counts in a directory's links those that are in it. */
+  /** The child cgroups. cgroupfs counts them in the directory's links, so most cgroups (leaves) need no listing. */
   children({ mount, path }: Dir): Answer<readonly string[]> {
     return this.#inside({ verb: "list", path }, mount, path, (dir, isCgroupfs) =>
       isCgroupfs && lstatSync(dir).nlink === LINKS_OF_A_LEAF ? [] : listing(dir).dirs,
@@ -327,8 +329,8 @@ class RealCgroupFs implements CgroupFs {
   }
 
   /**
-   * Runs `act` on a directory only if its path holds no symbolic link. cgroupfs has none, so there it is enough that
-   * the mount is what it seems; on any other file system every path is looked at.
+   * Runs `act` on a directory only if its path has no symbolic link. cgroupfs has none, so there checking the mount is
+   * enough; on other file systems the whole path is checked.
    */
   #real<T>(
     attempt: Attempt,

@@ -22,7 +22,7 @@ export interface Hierarchy {
   paths(): readonly string[];
   /** Directory of the cgroup per controller; empty when there is none. */
   identities(path: string): Readonly<Record<string, string>>;
-  /** The same for one controller; null when there is no such directory. */
+  /** The identity for one controller; null: there is no such directory. */
   identity(path: string, controller: string): string | null;
   /** Supported controllers that this cgroup does not have; its identities, where they are known already. */
   lacks(path: string, identities?: Readonly<Record<string, string>>): readonly string[];
@@ -40,8 +40,8 @@ export interface Hierarchy {
   /** Removes an empty leaf; v1: only from these controllers' hierarchies, when given. */
   remove(path: string, controllers?: readonly string[]): Promise<Answer<void>>;
   /**
-   * Removes what runtimes left of pods whose cgroups are gone, in hierarchies that hold no controller (v1 only). What
-   * holds a process stays.
+   * Removes what runtimes left of pods whose cgroups are gone, in hierarchies without a controller (v1 only). Cgroups
+   * with processes stay.
    */
   sweep(): Promise<void>;
 }

@@ -6,7 +6,7 @@ interface MachineFacts {
   readonly bootId: string;
   /** Bytes. */
   readonly pageSize: number;
-  /** Paths of cgroups that stay, whose processes need not be counted: they are told as 0. */
+  /** Paths of cgroups that stay: their processes are not counted but reported as 0. */
   readonly stays?: ReadonlySet<string>;
 }
 const NONE: ReadonlySet<string> = new Set();
@@ -37,7 +37,7 @@ export function observeCgroups(hierarchy: Hierarchy, machine: MachineFacts): Cgr
   };
 }
 
-/** The same with these cgroups read anew, which a plan has changed; their processes are not counted. */
+/** The state with the given cgroups read again after a plan changed them; their processes are not counted. */
 export function observeAgain(hierarchy: Hierarchy, state: CgroupState, paths: ReadonlySet<string>): CgroupState {
   if (paths.size === 0) return state;
   const files = settableFiles(hierarchy, state);

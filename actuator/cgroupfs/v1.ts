@@ -188,7 +188,7 @@ export class HierarchyV1 implements Hierarchy {
 function supportOf({ v1, v2 }: CgroupMounts): Support {
   const controllers = [...v1]
     .filter(([name, { mount, writable }]) => mount !== "" && (writable || isSettable(name)))
-    // where a new cgroup is refused it is not made elsewhere first
+    // read-only hierarchies first: if one refuses, no other is changed
     .toSorted(([, a], [, b]) => Number(a.writable) - Number(b.writable))
     .map(([name]) => name);
   const unsupported: Record<string, string> = {};

@@ -120,8 +120,8 @@ export class HierarchyV2 implements Hierarchy {
   }
 
   /**
-   * v1 reclaims and then answers EBUSY when a limit is below what is in use; v2 would kill instead. So here the
-   * memory is first reclaimed, and a limit still below what is in use is refused in the same words.
+   * Reclaims memory before a limit is lowered, and refuses a limit below the usage, as v1 does with EBUSY; v2 would
+   * start to kill instead.
    */
   async #makeRoom(path: string, value: string): Promise<Answer<void>> {
     if (!/^\d+$/.test(value)) return ok(undefined);

@@ -23,9 +23,9 @@ interface Ordered {
 }
 
 /**
- * Why an API's decision of the right shape is not carried out: it speaks of a pod or a cgroup that the node does not have,
- * ends one that no kubelet would, or lets one in that the core here refuses. Null: it is carried out. To be more careful
- * than the core is an API's good right.
+ * Why a well-formed decision of the API is not carried out: it names a pod or cgroup that the node does not have, ends
+ * a pod that no kubelet would end, or admits one that the local core refuses. Null: it is carried out. An API may
+ * always be more careful than the core.
  */
 export function unsafeOrder(order: Ordered): string | null {
   switch (order.kind) {
@@ -107,7 +107,7 @@ function unknownCgroup({ snapshot }: Ordered, { cgroups }: CgroupsDecision): str
   return null;
 }
 
-/** As answers name them. */
+/** The snapshot's pods by uid, as answers name them. */
 function podsByUid(snapshot: unknown): ReadonlyMap<string, Pod> {
   const decoded = decodedOnce(snapshot);
   const pods = decoded.ok ? (decoded.value.pods ?? []) : [];
@@ -117,8 +117,7 @@ const unknownPodText = (ref: PodRef): string =>
   `decision: speaks of pod ${namespacedName(ref)} (${ref.uid}), which this node does not have`;
 
 /**
- * The parts of each kind's form that this node carries out: no more is asked of an API's answer, and what else is in it may be
- * of a version that this one does not know.
+ * The parts of each kind's form that this node uses: nothing else is checked, since the API may be of another version.
  */
 const cgroups = z.lazy(() => {
   const { cgroups: plans, ...shape } = cgroupsDecision.unwrap().shape;
@@ -179,7 +178,7 @@ const SHAPES: Readonly<Partial<Record<Kind, z.ZodType>>> = {
 const anything = z.looseObject({});
 export const shapeOf = (kind: Kind): z.ZodType => SHAPES[kind] ?? anything;
 
-/** State files that the next decision is to be told: the kubelet's own, JSON each. */
+/** The state files for the next decision: the kubelet's own, each as JSON. */
 export const STATE_FILES = z.looseObject({
   assignments: z
     .record(z.string(), z.string().refine(isJson, "must be the text of a state file, which is JSON"))

@@ -25,7 +25,7 @@ export async function answerText(response: Response, most = MAX_ANSWER_BYTES): P
 }
 
 export interface ApiAccess {
-  /** Where the API is, without a trailing slash. */
+  /** The API's base URL without a trailing slash. */
   readonly url: string;
   readonly token: string | undefined;
   readonly timeoutMs: number;
@@ -36,9 +36,9 @@ export interface ApiFailure {
   readonly message: string;
   /** Asking again with the same input gives the same answer. */
   readonly final: boolean;
-  /** It took this very request, and had no answer in time, or a failure of its own. */
+  /** True: the API received this very request, and failed or did not answer in time. */
   readonly isStuck?: true;
-  /** No answer came in the time that the settings give it. */
+  /** True: there was no answer within the configured time. */
   readonly isSlow?: true;
   /** Size of a body that is larger than the API accepts. */
   readonly tooLargeBytes?: number;
@@ -47,10 +47,9 @@ export interface ApiFailure {
 }
 
 /**
- * Posts to the API. Never throws: no answer in time is a failure that passes. What is posted may be posted again: a
- * connection that is cut is followed by another one, since the first may have been that of a body that was refused before
- * it had all arrived, which a server cuts some time later. `about`: the length of what the answer speaks of, where that is
- * more than what is posted.
+ * Posts to the API. Never throws: a missing answer is a temporary failure. Posts can be repeated: a broken connection
+ * is retried once, since a server may close the connection some time after it refused an earlier body. `about`: the
+ * length of what the answer is about, if that is more than the body.
  */
 export async function postJson(
   access: ApiAccess,
@@ -66,7 +65,7 @@ export async function postJson(
   if (!("unanswered" in last)) return last;
   const bytes = Buffer.byteLength(text);
   const message = `${access.url}${path} does not answer (${last.unanswered})`;
-  // a server, or one on the way to it, that lets nothing of that size in and does not say so would be asked for ever
+  // a server or proxy that silently drops large bodies would otherwise be retried for ever
   const isTooLarge = isCut(first) && isCut(last) && bytes > LIMITS.bodyBytes;
   if (isTooLarge) return err({ message, final: true, tooLargeBytes: bytes });
   const isLate = last.unanswered === "TimeoutError";
@@ -95,7 +94,7 @@ const MAX_WORDS = 2 ** 20;
  */
 const mostOf = (length: number): number => Math.min(MAX_ANSWER_BYTES, 2 * 2 ** 20 + 24 * length);
 
-/** A request hears its signal only for as long as somebody holds it: one that was collected would wait for ever. */
+/** Keeps a request reachable: its signal has no effect once it is garbage-collected. */
 const hold = (_request: Request): void => {};
 
 interface Unanswered {
@@ -147,9 +146,9 @@ export const nonsense = (place: string, fault: string): ApiFailure => ({
   final: false,
 });
 
-/** The members of an answer, which nobody has checked. */
+/** The members of an answer, not checked. */
 export type Reply = Readonly<Record<string, unknown>>;
-/** Null: it is no JSON object. Throws where it does not come to its end. */
+/** The answer's body; null: it is no JSON object. Throws if the body breaks off. */
 async function replyOf(response: Response, most: number): Promise<Reply | "too-long" | null> {
   const text = await answerText(response, most);
   if (text === null) return "too-long";
@@ -165,7 +164,10 @@ async function replyOf(response: Response, most: number): Promise<Reply | "too-l
 const CUT: ReadonlySet<string> = new Set(["ECONNRESET", "EPIPE", "UND_ERR_SOCKET"]);
 const isCut = (tried: Tried): boolean => "unanswered" in tried && CUT.has(tried.unanswered);
 
-/** A wrong or missing token is mended by a person, and too many requests by time: those are asked again. */
+/**
+ * Whether a retry cannot help. A person can fix a wrong token, and too many requests pass with time, so those are
+ * retried.
+ */
 const isFinal = (status: number): boolean => status >= 400 && status < 500 && ![401, 403, 408, 429].includes(status);
 function reason(e: unknown): string {
   const { cause } = e as { cause?: { code?: string } };

@@ -19,8 +19,9 @@ import type { Outbox, Pending } from "./outbox.ts";
 import { Turns } from "./turns.ts";
 
 /**
- * A snapshot as the API is told it: of its pods what decisions read, which is also all that a history stores of them. So no
- * env value, command, argument, last words or annotation of a pod leaves the node, and every id stays what it would be.
+ * The snapshot as it is sent to the API: of pods only what decisions read, which is also all that the history stores.
+ * So no environment value, command, argument, termination message or annotation of a pod leaves the node, and every id
+ * stays the same.
  */
 export function redactSnapshot(snapshot: unknown): unknown {
   if (!isObject(snapshot)) return snapshot;
@@ -32,7 +33,7 @@ export function redactSnapshot(snapshot: unknown): unknown {
   };
 }
 
-/** The same of an ask: the pod that it speaks of may be whole. */
+/** An ask as it is sent: its pod is reduced like those of the snapshot. */
 export const redactAsk = <A extends object | undefined>(ask: A): A =>
   ask !== undefined && "pod" in ask ? { ...ask, pod: redactedPod(ask.pod) } : ask;
 
@@ -48,7 +49,7 @@ const CONTAINER_FIELDS = Object.keys(container.shape);
 const CONTAINER_LISTS = ["containers", "initContainers", "ephemeralContainers"];
 const MOUNT_FIELDS = ["bindMountOptions"];
 
-/** A pod that decisions refuse is told with its fault where it stands, and with no more of it than of another one. */
+/** A pod that cannot be decoded, reduced to its identity and its fault. */
 function faultyPod({ metadata, spec }: Fields): Fields {
   const each = (list: unknown, names: readonly string[]): unknown =>
     Array.isArray(list) ? list.map((one: unknown) => picked(one, names)) : list;
@@ -160,7 +161,7 @@ class Backlog {
     return null;
   }
 
-  /** One entry must not keep all others back for ever, where the API is well and has no answer to this one. */
+  /** Whether an entry blocks the others: the API is well, but has no answer to this one. */
   async #isStuck({ isStuck }: ApiFailure): Promise<boolean> {
     this.#tries = isStuck === true ? this.#tries + 1 : 0;
     if (this.#tries < MAX_TRIES) return false;
@@ -198,9 +199,9 @@ export class ApiClient implements DecisionClient {
   fault: Problem | null = null;
   /** Answers with what they answer. */
   readonly #asked = new WeakMap<DecisionAnswer, DecisionQuestion>();
-  /** Kinds of which the API missed something for good: it is told what is remembered of them. */
+  /** Kinds of which the API missed something for good: it is sent the node's facts. */
   readonly #unrecorded = new Set<Kind>();
-  /** Until then it is not asked. */
+  /** The API is not asked before this time. */
   #restsUntilMs = 0;
   #last: Promise<unknown> = Promise.resolve();
 
@@ -224,7 +225,7 @@ export class ApiClient implements DecisionClient {
   commit(answer: DecisionAnswer, isNews = true): Promise<void> {
     return this.#inTurn(async () => {
       const asked = this.#asked.get(answer);
-      // in this order: what is remembered here is known to the API, or will be
+      // in this order: the API knows the remembered facts, or will
       if (asked !== undefined && answer.decidedBy === "here") this.#keep(asked, null, isNews);
       keepNext(this.#memory, answer, asked);
     });
@@ -238,7 +239,7 @@ export class ApiClient implements DecisionClient {
       const sent = await sendReport(this.#access, answer.id, report);
       if (sent.ok) return;
       this.#fail(`results of ${answer.id}: ${sent.error.message}`);
-      // asked again it is the same decision, and so the same record
+      // a repeated question gives the same decision and the same record
       if (!sent.error.final && asked !== undefined) this.#keep(asked, report);
     });
   }
@@ -248,7 +249,7 @@ export class ApiClient implements DecisionClient {
     this.#onProblem(this.fault);
   }
 
-  /** Two passes may run side by side; what the API is told of them has one order. */
+  /** Runs work in order, since two passes may overlap but the API must receive them in order. */
   #inTurn<T>(work: () => Promise<T>): Promise<T> {
     const turn = this.#last.then(work);
     this.#last = turn.catch(() => {});
@@ -256,7 +257,7 @@ export class ApiClient implements DecisionClient {
   }
 
   #keep({ isTooLarge = false, ...asked }: DecisionQuestion, report: Pending["report"], isNews = true): void {
-    // told as a problem when it was refused; it would only be refused again
+    // a problem was reported when it was refused, and it would be refused again
     if (isTooLarge) return;
     try {
       const { kind, snapshot, ask } = asked;
@@ -272,7 +273,7 @@ export class ApiClient implements DecisionClient {
     }
   }
 
-  /** INVARIANT: a kind that remembers is asked only when the API knows all that was before. */
+  /** Asks the API. INVARIANT: a kind that remembers is asked only when the API knows everything before. */
   async #decide(kind: Kind, snapshot: unknown, ask: object | undefined): Promise<Result<DecisionAnswer, Problem>> {
     if (performance.now() < this.#restsUntilMs)
       return this.#noted(decideWith(this.#memory, kind, snapshot, ask), kind, snapshot, ask);
@@ -291,7 +292,7 @@ export class ApiClient implements DecisionClient {
     return this.#noted(decideWith(this.#memory, kind, snapshot, ask), kind, snapshot, ask);
   }
 
-  /** INVARIANT: what is too large to be told never keeps the node from deciding. */
+  /** Decides without recording. INVARIANT: a snapshot that is too large to send never keeps the node from deciding. */
   #decideUnrecorded(
     { message, tooLargeBytes }: ApiFailure,
     kind: Kind,
@@ -316,7 +317,7 @@ export class ApiClient implements DecisionClient {
     return answer;
   }
 
-  /** An API that remembers less than this node is told what the node remembers. */
+  /** Asks with this node's facts, since the API knows less. */
   async #askKnowing(
     kind: Kind,
     snapshot: unknown,
@@ -340,7 +341,7 @@ export class ApiClient implements DecisionClient {
   }
 }
 
-/** A client whose answers are told and counted, and what waits in it for the API. */
+/** A client that reports and counts its answers, and what it still has to send. */
 export function redactingClient(
   client: DecisionClient,
   counters: Pick<Counters, "decided" | "outbox">,

@@ -11,7 +11,7 @@ import type { DecisionAnswer, DecisionClient, Problem } from "../core/ports.ts";
 import type { Pending } from "./outbox.ts";
 
 interface LocalRequest {
-  /** As the API takes it. */
+  /** The ask in the API's form. */
   readonly ask?: unknown;
   readonly facts?: Facts;
   /** `reasons` if absent. */
@@ -19,8 +19,8 @@ interface LocalRequest {
 }
 
 /**
- * The same core that the API runs, for the times when there is none. Errors: the refusal, or what is wrong with the
- * snapshot or the ask.
+ * Decides with the same core as the API, when there is none. Errors: the refusal, or the faults of the snapshot or the
+ * ask.
  */
 export function decideLocally(
   kind: Kind,
@@ -44,7 +44,7 @@ export function decodedOnce(snapshot: unknown): Decoded {
   const read = decodeSnapshot(snapshot, "snapshot");
   const decoded = read.ok ? ok(effectiveSnapshot(read.value)) : read;
   last = { snapshot, decoded };
-  // nothing is kept from pass to pass
+  // no cache is kept between passes
   setImmediate(() => {
     last = null;
   });
@@ -60,7 +60,7 @@ function faulty(
   return err({ from: "decision", message: `${kind}: the ${what} has ${issues.length} faults: ${first.join("; ")}` });
 }
 
-/** Without an API every decision is made here and nothing is kept for later but what the next one is to be told. */
+/** A client without an API: every decision is made here, and only the facts for the next one are stored. */
 export function localClient(memory: Memory): DecisionClient {
   const asked = new WeakMap<DecisionAnswer, DecisionQuestion>();
   return {
@@ -88,7 +88,7 @@ export function decideWith(memory: Memory, kind: Kind, snapshot: unknown, ask: o
   return decideLocally(kind, snapshot, { ask: images === undefined ? ask : { ...ask, images }, facts });
 }
 
-/** Has the memory know what the next decision is to be told. */
+/** Stores the facts for the next decision. */
 export function keepNext(memory: Memory, { next }: DecisionAnswer, asked: DecisionQuestion | undefined): void {
   if (asked !== undefined) memory.persist(asked.kind, asked.snapshot, next);
 }

@@ -15,7 +15,7 @@ interface Pending {
   readonly isCalm?: boolean;
 }
 
-/** One decision that waits, as text. */
+/** A waiting decision, as text. */
 interface Entry {
   /** Derived from the question: the same question has the same entry. */
   readonly key: string;
@@ -34,7 +34,7 @@ function entryOf({ report, isCalm = false, ...pending }: Pending): Entry {
 }
 const pendingOf = ({ asked, report }: Entry): Pending => ({ ...JSON.parse(asked), report: JSON.parse(report) });
 
-/** Without the line's end. */
+/** The line without its line end. */
 const lineOf = (line: Line): string =>
   "asked" in line
     ? `{"key":"${line.key}","report":${line.report},${line.isCalm ? '"isCalm":true,' : ""}${line.asked.slice(1)}`
@@ -42,7 +42,7 @@ const lineOf = (line: Line): string =>
 
 const sizeOf = ({ asked, report }: Entry): number => asked.length + report.length;
 
-/** Null: a crash cut it short, or it is none. */
+/** Null if the line is truncated or no entry. */
 function parseLine(text: string): Line | null {
   try {
     const {
@@ -88,7 +88,7 @@ export class Outbox {
   #bytes: number;
   /** Entries at the file's start that were taken already. */
   #taken = 0;
-  /** The file could not be written: it is to be written anew before anything is added to it. */
+  /** True: the file could not be written, and must be rewritten before anything is appended. */
   #isBehind = false;
   /** Entries that had to go because the bound was reached. */
   dropped = 0;
@@ -185,7 +185,7 @@ export class Outbox {
     this.dropped++;
     return false;
   }
-  /** True: with one more, looks that found nothing to do would exceed their share. */
+  /** Whether one more entry would exceed the share of entries that found nothing to do. */
   #isPast(share: number, more: Entry): boolean {
     const calm = [more, ...this.#entries.filter(({ isCalm }) => isCalm)];
     const bytes = calm.reduce((sum, one) => sum + sizeOf(one), 0);
@@ -217,7 +217,7 @@ export class Outbox {
   }
 }
 
-/** Entries with their reports. A report whose entry is gone was sent with it. */
+/** Joins entries with their reports. A report whose entry is gone has already been sent. */
 function joined(lines: readonly (Line | null)[]): Entry[] {
   const entries = new Map<string, Entry>();
   for (const line of lines) {

@@ -14,7 +14,7 @@ interface Question {
   readonly snapshot: unknown;
   readonly ask: object | undefined;
 }
-/** Whether a whole answer may be carried out. */
+/** Checks whether a whole answer may be carried out. */
 type Check = (reply: Reply) => Result<DecisionAnswer, string>;
 
 /** A snapshot that the API took. */
@@ -25,14 +25,14 @@ interface Base {
 /** An answer that the API may refer to. */
 interface Held {
   readonly id: string;
-  /** As JSON text. */
+  /** The ask as JSON text. */
   readonly ask: string;
   /** `HELD_MEMBERS` of the answer. */
   readonly content: Reply;
 }
 const HELD_MEMBERS = ["decision", "reasons", "needs", "next"];
 
-/** HTTP status of a decision that is refused, for which a turn has no status of its own. */
+/** The HTTP status of a refused decision, which has no status of its own in a turn. */
 const REFUSED = 422;
 
 /** The answer to a turn with one question. */
@@ -42,9 +42,9 @@ const turnAnswer = z.looseObject({
 });
 
 /**
- * Asks the API by turns: it is told what changed since the last snapshot that it took, and tells what changed since the last
- * answer to the same question. It is told, and asked for, everything where it does not know what it is referred to, and
- * by `POST /v1/decisions/KIND` where it has no turns. One question at a time.
+ * Asks the API by turns: it sends the changes since the last snapshot that the API accepted, and receives the changes
+ * since the last answer to the same question. If the API no longer has the base snapshot, the whole snapshot is sent
+ * and whole answers are requested; if it has no turns, `POST /v1/decisions/KIND` is used. One question at a time.
  */
 export class Turns {
   readonly #access: ApiAccess;
@@ -76,7 +76,7 @@ export class Turns {
     const path = `/v1/decisions/${kind}`;
     const reply = await postJson(this.#access, path, { snapshot, ...(ask && { ask }) });
     if (!reply.ok) {
-      // what comes back may be another one
+      // after a restart it may be another version
       if (reply.error.status === undefined) this.#noTurnsUntilMs = Number.NEGATIVE_INFINITY;
       return reply;
     }
@@ -84,13 +84,13 @@ export class Turns {
     return answer.ok ? answer : err(nonsense(this.#access.url + path, answer.error));
   }
 
-  /** `tell whole`: the API does not know what it was referred to, or says something that does not fit to it. */
+  /** Takes a turn. `tell whole`: the API does not know the base, or its answer does not fit. */
   async #turn(
     path: string,
     { kind, snapshot, ask }: Question,
     check: Check,
   ): Promise<Result<DecisionAnswer, ApiFailure> | "tell whole" | "no turns"> {
-    // one that tells of a part of the node only is small, and does not take the place of the whole
+    // a partial snapshot is small, and does not replace the whole one as a base
     const isOfAll = "pods" in fieldsOf(snapshot);
     const base = isOfAll ? this.#base : null;
     const changes = base === null ? null : changesBetween(base.snapshot, snapshot);
@@ -122,7 +122,7 @@ export class Turns {
     return answer.ok ? answer : err(nonsense(place, answer.error));
   }
 
-  /** A question about one pod is not asked often enough to be worth the memory. */
+  /** Stores an answer as a base; questions about one pod are too rare to be worth the memory. */
   #hold(kind: Kind, ask: object | undefined, askText: string, reply: Reply): void {
     const { id } = reply;
     if (typeof id !== "string" || (ask !== undefined && "pod" in ask)) return;
@@ -131,7 +131,10 @@ export class Turns {
   }
 }
 
-/** The whole answer of which the API told what is not held. Null: it speaks of another one, or does not fit to it. */
+/**
+ * The whole answer, rebuilt from the stored one and the changes. Null: the base is another one, or the changes do not
+ * fit.
+ */
 function wholeOf(entry: Reply, held: Held | undefined): Reply | null {
   if (!("holds" in entry)) return entry;
   const patch = jsonPatch.safeParse(entry["patch"]);
@@ -140,7 +143,7 @@ function wholeOf(entry: Reply, held: Held | undefined): Reply | null {
   return content.ok && isObject(content.value) ? { ...entry, ...content.value } : null;
 }
 
-/** Null: the snapshot names no node, and has no turns. */
+/** The snapshot's node; null: it names none, so there are no turns. */
 function nodeOf(snapshot: unknown): string | null {
   const { name } = fieldsOf(fieldsOf(fieldsOf(snapshot)["node"])["metadata"]);
   return typeof name === "string" && name !== "" ? name : null;

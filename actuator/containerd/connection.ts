@@ -19,7 +19,7 @@ const CHANNEL = {
   "grpc.enable_http_proxy": 0,
   "grpc.use_local_subchannel_pool": 1,
 };
-/** The content service only refines an estimate: nobody waits long for it. */
+/** The timeout of the content service, which only refines an estimate. */
 const LONGEST_BLOBS_MS = 10_000;
 const CONTENT_LIST = "/containerd.services.content.v1.Content/List";
 /** containerd's namespace for everything of CRI. */
@@ -30,11 +30,14 @@ export interface ConnectionOptions {
   readonly endpoint: string;
   /** Deadline of each call; 2 minutes if absent. */
   readonly timeoutMs?: number;
-  /** Told of each call that failed. */
+  /** Called for each failed call. */
   readonly onFault?: (fault: RuntimeFault) => void;
 }
 
-/** The one door to a container runtime's socket: every call has a deadline, every failure is a fault that says what to do. */
+/**
+ * The only access to a container runtime's socket: every call has a deadline, and every failure is a fault with
+ * advice.
+ */
 export interface Connection {
   /** Deadline of each call. */
   readonly timeoutMs: number;
@@ -42,11 +45,11 @@ export interface Connection {
   call<M extends CriMethod>(method: M, request: CriRequest<M>, extraMs?: number): Answered<CriAnswer<M>>;
   /** The blobs of containerd's content store; UNIMPLEMENTED by other runtimes. */
   blobs(): Answered<readonly Blob[]>;
-  /** Calls that are under way hear their end; later ones are CANCELLED. */
+  /** Cancels running calls; later calls fail as CANCELLED. */
   close(): void;
 }
 
-/** Connects at the first call, and again after the runtime was restarted. The error says what is wrong with the endpoint. */
+/** Connects at the first call, and again after the runtime restarted. Error: what is wrong with the endpoint. */
 export function openConnection({
   endpoint,
   timeoutMs = DEFAULT_TIMEOUT_MS,
@@ -119,8 +122,8 @@ const closedFault = (call: string): RuntimeFault => ({
 });
 
 /**
- * A channel that failed to connect holds its next tries back longer and longer, so a call after a failure gets a new
- * one. The old one is closed when its last call has ended: the others still hear their own fault.
+ * Creates channels: a failed channel retries at growing intervals, so a call after a failure gets a new one. The old
+ * one is closed after its last call, so that other calls still receive their own faults.
  */
 function channelsTo(socketPath: string) {
   const open = () => ({

@@ -7,7 +7,7 @@ import { err, ok, type Result } from "../../api/model/result.ts";
  * flow control, and the headers of answers hold nothing new.
  */
 
-/** A frame that was received. `data`: of its stream; `isLast`: nothing more comes of it. Other control frames have neither. */
+/** A received frame. `data`: of its stream; `isLast`: the stream ends. Other control frames have neither. */
 interface SpdyFrame {
   readonly type: number;
   readonly streamId: number;
@@ -112,7 +112,7 @@ interface ExecStreams {
   readonly terminal: (NodeJS.EventEmitter & { readonly columns?: number; readonly rows?: number }) | null;
 }
 interface ExecEnded {
-  /** Null: it could not be started, as `message` says. */
+  /** The exit code; null: the command could not be started, see `message`. */
   readonly exitCode: number | null;
   readonly message: string;
 }
@@ -121,9 +121,9 @@ const PROTOCOL = "v4.channel.k8s.io";
 const CONNECT_MS = 10_000;
 
 /**
- * Joins streams to a command that CRI's Exec has prepared at `url`, over SPDY/3.1: it alone can tell the end of standard
- * input, which the WebSocket of CRI's stream servers (up to those of Kubernetes 1.36) cannot. Resolves when the command has
- * ended. Error: the stream server refused, or went away before the end, in a sentence.
+ * Connects streams to a command that CRI's Exec prepared at `url`, over SPDY/3.1: only SPDY can signal the end of
+ * standard input; the WebSocket of CRI's stream servers (up to Kubernetes 1.36) cannot. Resolves when the command has
+ * ended. Error: the stream server refused or disconnected early, as a sentence.
  */
 export async function execStreams(url: string, streams: ExecStreams): Promise<Result<ExecEnded, string>> {
   const upgraded = await upgrade(url);
@@ -162,7 +162,7 @@ function upgrade(url: string): Promise<Result<Upgraded, string>> {
 
 type Name = "error" | "stdin" | "stdout" | "stderr" | "resize";
 
-/** One command's streams over one connection. */
+/** The streams of one command over one connection. */
 class Session {
   readonly #socket: Socket;
   readonly #streams: ExecStreams;
@@ -170,7 +170,7 @@ class Session {
   readonly #names: readonly Name[];
   readonly #frames = new SpdyFrames();
   readonly #head: Buffer;
-  /** Those that the command still writes to. */
+  /** The streams that the command still writes to. */
   readonly #open: Set<Name>;
   readonly #status: Buffer[] = [];
 
@@ -219,7 +219,7 @@ class Session {
     if (isLast && name !== undefined) this.#open.delete(name);
   }
 
-  /** No faster than the command reads it. */
+  /** Sends input no faster than the command reads it. */
   #passInput(): void {
     const { stdin } = this.#streams;
     if (stdin === null) return;

@@ -3,7 +3,7 @@ import type { Result } from "../../api/model/result.ts";
 import { codeName, isOwnDeadline, plainDetails } from "../grpc/fault.ts";
 import type { RuntimeFault } from "./port.ts";
 
-/** A runtime answers no sooner when it is asked more at a time. */
+/** The maximum number of concurrent calls; a runtime does not answer faster with more. */
 const AT_ONCE = 32;
 
 /** Asks about each; the first fault that `ask` returns ends it, and is returned. */
@@ -23,7 +23,7 @@ export async function askEach<T>(
   return fault;
 }
 
-/** Null where the thing that was asked about is not there. */
+/** The answer, or null if the object does not exist. */
 export async function nullIfGone<T>(asked: Promise<Result<T, RuntimeFault>>): Promise<Result<T | null, RuntimeFault>> {
   const answer = await asked;
   return !answer.ok && answer.error.code === "NOT_FOUND" ? { ok: true, value: null } : answer;
@@ -38,7 +38,7 @@ interface FailedCall {
 /** The fault as a sentence: `ListImages: NOT_FOUND: no such image`. */
 export const faultText = ({ call, code, message }: RuntimeFault): string => `${call}: ${code}: ${message}`;
 
-/** The same as the kubelet prints it, which Go's gRPC words: `rpc error: code = NotFound desc = no such image`. */
+/** The fault as the kubelet logs it, in Go's gRPC words: `rpc error: code = NotFound desc = no such image`. */
 export const kubeletText = ({ code, message }: RuntimeFault): string =>
   `rpc error: code = ${GO_NAMES[code] ?? code} desc = ${message}`;
 const GO_NAMES: Readonly<Record<string, string>> = {
@@ -61,8 +61,8 @@ const GO_NAMES: Readonly<Record<string, string>> = {
 };
 
 /**
- * True: the runtime itself gave no answer, so the request may have been carried out, or may still be. containerd returns
- * UNKNOWN for its own refusals too; for the codes that both use, the client library's words decide.
+ * Whether the runtime itself gave no answer, so the request may have been carried out, or may still be. containerd
+ * also returns UNKNOWN for refusals; for codes that both use, the client library's text decides.
  */
 export const isUnanswered = ({ code, message }: RuntimeFault): boolean =>
   NEVER_ANSWERED.has(code) || ((code === "UNKNOWN" || code === "INTERNAL") && OF_THE_TRANSPORT.test(message));
@@ -70,7 +70,7 @@ const NEVER_ANSWERED: ReadonlySet<string> = new Set(["DEADLINE_EXCEEDED", "UNAVA
 const OF_THE_TRANSPORT =
   /^(?:the runtime gave no reason|Received (?:RST_STREAM|HTTP status)|No (?:status information|message) received|Write (?:error|failed))/;
 
-/** gRPC's code by name, the runtime's words and, where there is something to do about it, what. */
+/** The fault with gRPC's code name, the runtime's message and, if possible, advice. */
 export function faultOf(failed: FailedCall, error: Pick<ServiceError, "code" | "details">): RuntimeFault {
   const code = codeName(error.code);
   const words = wordsOf(error.details);
@@ -78,7 +78,7 @@ export function faultOf(failed: FailedCall, error: Pick<ServiceError, "code" | "
   return { call: failed.call, code, message: advice === undefined ? words : `${words}; ${advice}` };
 }
 
-/** The suffix by which the client library tells where the time of its deadline went. */
+/** The suffix with which the client library says how its deadline was spent. */
 const WHERE_IT_WENT =
   /(?:, ?(?:(?:name resolution|metadata filters|LB pick|time to current attempt start|previous attempts): ?[\d.]+s?|waiting for (?:name resolution|metadata filters)|wait_for_ready|Waiting for LB pick|remote_addr=[^,;]*))+/gi;
 

@@ -13,16 +13,16 @@ interface MountPoint {
   readonly usedBytes?: number;
   readonly inodesUsed?: number;
 }
-/** Where the runtime keeps images and containers' layers: the first of each of its lists, as the kubelet takes them. */
+/** The mount points of images and containers' layers: the first of each list, which is what the kubelet uses. */
 interface MountPoints {
   readonly image: MountPoint | undefined;
-  /** Absent: where the images are. */
+  /** The mount point of containers; absent: that of the images. */
   readonly container: MountPoint | undefined;
 }
 export interface ImageFileSystems {
   readonly imageFs: FileSystemStats | undefined;
   readonly containerFs: FileSystemStats | undefined;
-  /** Undefined where one of the three places could not be read. */
+  /** The layout; undefined: one of the three places could not be read. */
   readonly fileSystems: "one" | "dedicated" | "split" | undefined;
   readonly missing: readonly Missing[];
 }

@@ -5,20 +5,20 @@ import { NEWEST } from "../../api/profiles/index.ts";
 import { codeOf } from "../core/error-text.ts";
 import type { Missing } from "../machine/files.ts";
 
-/** Where a kubelet has the logs of its pods, and the links to them by container. */
+/** The kubelet's default directory of pod logs. */
 export const POD_LOGS = NEWEST.defaults.podLogsDir;
 export const CONTAINER_LOGS = "/var/log/containers";
 
-/** Names, sorted; undefined: the directory could not be read, and `missing` says why. */
+/** Sorted names; undefined: the directory could not be read, see `missing`. */
 export interface ObservedLogs {
   /** `NAMESPACE_NAME_UID` */
   readonly podLogDirectories: readonly string[] | undefined;
-  /** `POD_NAMESPACE_CONTAINER-ID.log`, links whose log is gone. */
+  /** Names of links whose log is gone: `POD_NAMESPACE_CONTAINER-ID.log`. */
   readonly danglingLogLinks: readonly string[] | undefined;
   readonly missing: readonly Missing[];
 }
 
-/** `gone`: it was not there, or no longer what may be removed. */
+/** The result of a removal. `gone`: the file did not exist, or is no longer removable. */
 export type LogRemoval = Result<"removed" | "gone", string>;
 
 /** Lists both directories; a directory that does not exist is empty. Reads only. */
@@ -63,7 +63,9 @@ export function removePodLogs(root: string, name: string): LogRemoval {
   }
 }
 
-/** Removes a link below `root` whose log is gone. A link that leads somewhere again stays: `gone`. Errors: as above. */
+/**
+ * Removes a link below `root` whose log is gone. A link with an existing target stays: `gone`. Errors: the system's.
+ */
 export function removeLogLink(root: string, name: string): LogRemoval {
   const path = partOf(root, name);
   if (!path.ok) return path;
@@ -82,7 +84,7 @@ function partOf(root: string, name: string): Result<string, string> {
   return isPart ? ok(join(root, name)) : err(`remove \`${name}\` from ${root}: it is not the name of one entry`);
 }
 
-/** Only where the kernel says that the target is not there: a target that may not be read is no sign of that. */
+/** Whether the kernel says that a link's target does not exist; an unreadable target is no sign of that. */
 function dangles(link: string): boolean {
   try {
     statSync(link);
@@ -96,9 +98,8 @@ const ended = (path: string, error: unknown): LogRemoval =>
   codeOf(error) === "ENOENT" ? ok("gone") : err(`remove ${path}: ${codeOf(error)}`);
 
 /**
- * Removes a container's log and those that it was rotated into (`0.log`, `0.log.20260101-000000.gz`), as the kubelet does
- * before it removes the container. A log outside the directory of pod logs is somebody else's and stays. Errors: what the
- * system answers; a log that is gone is none.
+ * Removes a container's log and its rotated files (`0.log`, `0.log.20260101-000000.gz`), as the kubelet does before it
+ * removes the container. A log outside the pod log directory stays. Errors: the system's; a missing log is none.
  */
 export function removeContainerLog(podLogsDirectory: string, logPath: string): Result<null, string> {
   try {

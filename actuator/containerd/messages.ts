@@ -1,7 +1,7 @@
 /**
- * CRI v1 as TypeScript: the messages of `runtime.proto` in protobuf's JSON names. The loader drops unknown keys of a
- * request without a word, so every request is typed. Answers have all their fields: an empty text, list or map is
- * what was not told, a message that was not told is null, 64-bit numbers are digits.
+ * CRI v1 as TypeScript: the messages of `runtime.proto` with protobuf's JSON names. The loader silently drops unknown
+ * keys of a request, so every request is typed. Answers have all fields: unset texts, lists and maps are empty, unset
+ * messages are null, 64-bit numbers are strings of digits.
  */
 type Digits = string;
 export type TextMap = Readonly<Record<string, string>>;
@@ -36,7 +36,7 @@ export interface Sandbox {
   readonly annotations: TextMap;
 }
 export interface SandboxStatus extends Sandbox {
-  /** Empty on the machine's own network. */
+  /** The pod's network; empty on the host's network. */
   readonly network: { readonly ip: string; readonly additionalIps: readonly { readonly ip: string }[] } | null;
 }
 interface ContainerBase {
@@ -78,7 +78,7 @@ interface ContainerStats {
   readonly attributes: { readonly id: string } | null;
   readonly writableLayer: FileSystemUsage | null;
 }
-/** `RuntimeReady`, `NetworkReady`, and what else a runtime tells of itself. */
+/** A condition of the runtime, such as `RuntimeReady` or `NetworkReady`. */
 interface RuntimeCondition {
   readonly type: string;
   readonly status: boolean;
@@ -252,7 +252,7 @@ export interface ContainerConfig {
     readonly resources?: LinuxContainerResources;
     readonly securityContext?: ContainerSecurityContext;
   };
-  /** By their qualified names. */
+  /** The devices by their qualified names. */
   readonly CDIDevices?: readonly { readonly name: string }[];
 }
 /** A device node of the machine. */
@@ -270,6 +270,6 @@ export type MountConfig = {
   readonly propagation?: MountPropagation;
 } & ({ readonly hostPath: string } | { readonly image: ImageConfig });
 type ImageConfig = Readonly<Pick<ImageSpec, "image"> & Partial<ImageSpec>> & {
-  /** As the pod names it, where `image` is the id. */
+  /** The image as the pod names it, where `image` is the id. */
   readonly userSpecifiedImage?: string;
 };

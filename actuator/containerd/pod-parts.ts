@@ -62,7 +62,10 @@ export function containerOf(listed: Container, status: ContainerStatus): Runtime
   };
 }
 
-/** One whose status the runtime refuses to tell: containerd's own 255 and `Unknown` for an end that nobody saw. */
+/**
+ * A container whose status the runtime refuses to report: it gets containerd's own 255 and `Unknown`, as for an
+ * unobserved end.
+ */
 export function unreadableContainerOf(listed: Container, refusal: string): RuntimeContainer {
   const state = STATES[listed.state] ?? "unknown";
   const hasEnded = state === "exited";
@@ -92,7 +95,10 @@ const identityOf = ({ id, metadata, podSandboxId, createdAt, labels, annotations
 
 type Writable = PodName & { readonly sandboxes: RuntimeSandbox[]; readonly containers: RuntimeContainer[] };
 
-/** By pod, newest first. What belongs to no sandbox of the list is its pod's by its labels; without those it is nobody's. */
+/**
+ * Groups by pod, newest first. Containers of no listed sandbox belong to the pod in their labels; without labels they
+ * are dropped.
+ */
 export function podsOf(sandboxes: Iterable<PodSandbox>, containers: Iterable<RuntimeContainer>): RuntimePods {
   const pods = new Map<string, Writable>();
   const bySandbox = new Map<string, Writable>();
@@ -115,7 +121,7 @@ export function podsOf(sandboxes: Iterable<PodSandbox>, containers: Iterable<Run
     else if (uid !== undefined) podOf(labelledName(container, uid)).containers.push(container);
   }
   for (const pod of pods.values()) {
-    // one that never came up may be told without its time, but with its number
+    // a sandbox that never started may have no time, but has a number
     pod.sandboxes.sort((a, b) => b.attempt - a.attempt || newestFirst(a, b));
     pod.containers.sort(newestFirst);
   }

@@ -29,14 +29,14 @@ export async function runtimeVersion(connection: Asking): Answered<RuntimeVersio
 /** Asks once for as long as the runtime answers: one that was away may come back as another. */
 export class KnownVersion {
   readonly #connection: Asking;
-  /** Null: it does not answer. */
+  /** The runtime's version; null: it does not answer. */
   current: RuntimeVersion | null = null;
 
   constructor(connection: Asking) {
     this.#connection = connection;
   }
 
-  /** `hears`: it has just answered other calls. */
+  /** Reads the version. `hears`: the runtime has just answered other calls. */
   async refresh(hears: boolean): Promise<void> {
     if (hears && this.current !== null) return;
     const asked = hears ? await runtimeVersion(this.#connection) : null;
@@ -46,7 +46,7 @@ export class KnownVersion {
 
 /** Between two questions about readiness, as in the kubelet. */
 const READINESS_MS = 5000;
-/** By condition: the kubelet's words, and what follows for a person. kubelet 1.36: updateRuntimeUp. */
+/** The kubelet's message for each runtime condition, and its effect. kubelet 1.36: updateRuntimeUp. */
 const NOT_READY = {
   RuntimeReady: ["container runtime not ready", "see the runtime's own log"],
   NetworkReady: [
@@ -65,7 +65,7 @@ export class KnownReadiness {
     this.#connection = connection;
   }
 
-  /** `hears`: it has just answered other calls; that it does not is told by whoever made them. */
+  /** Reads the conditions. `hears`: the runtime has just answered other calls; if not, the callers report that. */
   async refresh(hears: boolean): Promise<void> {
     if (hears && performance.now() - this.#lookedAtMs < READINESS_MS) return;
     const asked = hears ? await this.#connection.call("Status", { verbose: false }) : null;
@@ -82,7 +82,7 @@ export class KnownReadiness {
 /** Large images over slow lines: the kubelet waits without an end, and the runtime gives up where nothing comes. */
 const LONGEST_PULL_MS = 60 * 60 * 1000;
 
-/** Pods over CRI v1. Connects at the first call. The error says what is wrong with the endpoint. */
+/** The pods of a runtime over CRI v1. Connects at the first call. Error: what is wrong with the endpoint. */
 export const openPodRuntime = (options: ConnectionOptions): Result<PodRuntime, string> =>
   map(openConnection(options), podRuntimeOver);
 
@@ -126,7 +126,7 @@ export function podRuntimeOver(connection: Connection): PodRuntime {
   };
 }
 
-/** A process that takes too long is killed by the runtime, and is the fault DEADLINE_EXCEEDED in its words. */
+/** Runs a command. A process that takes too long is killed by the runtime, which reports DEADLINE_EXCEEDED. */
 async function exec(
   connection: Connection,
   containerId: string,
@@ -148,9 +148,9 @@ async function imageOf(connection: Connection, name: string): Answered<LocalImag
 }
 
 /**
- * Checks that a container may be created with its CDI devices. containerd before 1.7 leaves them out silently, and so does a
- * later one whose configuration disables them (1.7's default does): both are a fault of CreateContainer that names the devices.
- * Other runtimes are trusted. Without CDI devices nothing is asked.
+ * Checks that a container may be created with its CDI devices. containerd before 1.7, and a later one whose
+ * configuration disables them (as 1.7's default does), silently ignore them; here that is a fault of CreateContainer
+ * that names the devices. Other runtimes are trusted. Without CDI devices nothing is checked.
  */
 export async function cdiServed(
   connection: Pick<Connection, "call">,
@@ -172,14 +172,14 @@ export async function cdiServed(
 
 function whyNot(version: string, info: TextMap): string | null {
   const isOn = enableCdi(info);
-  // 2.3 tells null for its default, later ones have no such option: on in both
+  // 2.3 reports null for its default, later versions have no such option; both mean on
   if (isOn ?? isSinceCdi(version)) return null;
   return isOn === false
     ? "has them off: set `enable_cdi = true` in its config.toml"
     : "does not know them, and would start the container without: 1.7 does";
 }
 
-/** Undefined: it does not tell. */
+/** The configured value; undefined: not reported. */
 function enableCdi({ config = "null" }: TextMap): boolean | undefined {
   try {
     const told = (JSON.parse(config) as { readonly enableCDI?: unknown } | null)?.enableCDI;
@@ -195,7 +195,7 @@ function isSinceCdi(version: string): boolean {
   return Number(major) > 1 || (Number(major) === 1 && Number(minor) >= 7);
 }
 
-/** An object's last status, and the state it had then; no state: its status must be asked again. */
+/** An object's last status and its state at that time; without a state, the status must be read again. */
 interface Known<T> {
   readonly state: string | null;
   readonly told: T;
@@ -203,12 +203,12 @@ interface Known<T> {
 type KnownItems<T> = Map<string, Known<T>>;
 
 /**
- * Everything that a runtime holds, by pod. Only the lists are asked each time. What they do not tell (times, exit codes,
- * logs, addresses) is asked once for each state that a thing is seen in, so an idle node costs two calls; while nothing
- * changes, the very same pods are the answer.
+ * Lists everything that a runtime has, by pod. Only lists are read each time. Details that they lack (times, exit
+ * codes, logs, addresses) are read once per object and state, so an idle node costs two calls; while nothing changes,
+ * the same objects are returned.
  *
- * A fault of a list, and a question without an answer, are the fault of the whole. What is gone when it is asked about is
- * left out. Where the runtime refuses to tell of one thing, what was known of it stays, and it is asked about again.
+ * A fault of a list, or a question without an answer, fails the whole. Objects that have disappeared are left out. If
+ * the runtime refuses to report one object, its last known details stay, and are read again later.
  */
 function podLister(connection: Connection): () => Answered<RuntimePods> {
   let sandboxes: KnownItems<PodSandbox> = new Map();
@@ -233,7 +233,7 @@ function podLister(connection: Connection): () => Answered<RuntimePods> {
         askContainer(connection, container, ofContainers.seen, containers.get(container.id)),
       ));
     if (fault !== undefined) {
-      // nothing is asked twice for what others did not answer
+      // after a failure, statuses that were read are kept
       for (const [id, known] of ofSandboxes.seen) sandboxes.set(id, known);
       for (const [id, known] of ofContainers.seen) containers.set(id, known);
       last = undefined;
@@ -246,7 +246,7 @@ function podLister(connection: Connection): () => Answered<RuntimePods> {
   };
 }
 
-/** Splits a list's objects into those whose status is known for their state, and those to be asked. */
+/** Splits a list into objects whose status is known for their state, and objects whose status must be read. */
 function compare<L extends { readonly id: string; readonly state: string }, T>(
   listed: readonly L[],
   known: KnownItems<T>,
@@ -265,7 +265,7 @@ function* toldOf<T>(seen: KnownItems<T>): Generator<T> {
   for (const { told } of seen.values()) yield told;
 }
 
-/** Only a ready one has addresses to ask for. */
+/** Reads a sandbox; only a ready one has addresses. */
 async function askSandbox(
   connection: Connection,
   listed: Sandbox,
@@ -311,7 +311,10 @@ interface LayerUsage {
   readonly measuredAtMs: number;
 }
 
-/** Container id -> its writable layer, of those that ended too. A new one is told after the runtime's next measurement: 10 s in containerd. */
+/**
+ * Container id -> its writable layer, including ended containers. A new one appears after the runtime's next
+ * measurement: 10 s in containerd.
+ */
 export async function containerLayers(connection: Connection): Answered<ReadonlyMap<string, LayerUsage>> {
   const answer = await connection.call("ListContainerStats", {});
   if (!answer.ok) return answer;

@@ -18,7 +18,7 @@ export interface RuntimeSandbox {
   readonly attempt: number;
   readonly isReady: boolean;
   readonly createdAtMs: number;
-  /** Empty on the host's network. */
+  /** The pod's addresses; empty on the host's network. */
   readonly ips: readonly string[];
   readonly labels: TextMap;
   readonly annotations: TextMap;
@@ -46,12 +46,12 @@ export interface RuntimeContainer {
 /** All pods of a runtime, by uid. */
 export type RuntimePods = ReadonlyMap<string, RuntimePod>;
 
-/** On every sandbox and container: by these the kubelet and crictl know them. */
+/** Labels on every sandbox and container, by which the kubelet and crictl identify them. */
 export const POD_NAME = "io.kubernetes.pod.name";
 export const POD_NAMESPACE = "io.kubernetes.pod.namespace";
 export const POD_UID = "io.kubernetes.pod.uid";
 export const CONTAINER_NAME = "io.kubernetes.container.name";
-/** On a container, as the kubelet annotates it. */
+/** An annotation of containers, as the kubelet sets it. */
 export const CONTAINER_HASH = "io.kubernetes.container.hash";
 export const CONTAINER_RESTART_COUNT = "io.kubernetes.container.restartCount";
 export const TERMINATION_MESSAGE_PATH = "io.kubernetes.container.terminationMessagePath";
@@ -70,13 +70,13 @@ export interface LocalImage {
   readonly id: string;
   /** The name or number of the image's user; null: root. */
   readonly user: string | null;
-  /** Absent: the runtime does not tell. */
+  /** The size; absent: the runtime does not report it. */
   readonly sizeBytes?: number;
 }
 
 /** A container runtime as pods need it; over CRI v1, and a fake one for simulations. */
 export interface PodRuntime {
-  /** Everything that it holds, of one moment. What has ended is asked about once, and remembered. */
+  /** Lists everything at one moment. Ended objects are read once and remembered. */
   pods(): Answered<RuntimePods>;
   runSandbox(config: SandboxConfig): Answered<string>;
   stopSandbox(id: string): Answered<null>;
@@ -87,17 +87,17 @@ export interface PodRuntime {
   stopContainer(id: string, graceSeconds: number): Answered<null>;
   removeContainer(id: string): Answered<null>;
   updateContainer(id: string, resources: LinuxContainerResources): Answered<null>;
-  /** The container's log is begun anew at its place. */
+  /** Reopens the container's log file at its path. */
   reopenLog(id: string): Answered<null>;
   exec(id: string, command: readonly string[], timeoutSeconds: number): Answered<Exec>;
-  /** Null: it is not there. */
+  /** Returns an image; null: it does not exist. */
   image(name: string): Answered<LocalImage | null>;
   /** The id of what came. */
   pull(name: string): Answered<string>;
   close(): void;
 }
 
-/** A failed call to the runtime: gRPC's code by name, and the runtime's words. */
+/** A failed call to the runtime: gRPC's code name, and the runtime's message. */
 export interface RuntimeFault {
   readonly call: string;
   readonly code: string;
@@ -110,7 +110,7 @@ export type RuntimeLists = Readonly<Record<string, unknown>>;
 
 export interface ImageNow {
   readonly id: string;
-  /** Its tags and its digests. */
+  /** The image's tags and digests. */
   readonly names: readonly string[];
   readonly pinned: boolean;
   readonly sizeBytes: number | null;
@@ -132,12 +132,12 @@ export interface SandboxNow {
 
 /** A container runtime as the collection needs it; over CRI v1, and a fake one for simulations. Null: it is not there. */
 export interface Runtime {
-  /** Every list, or the fault of the first that failed: half of the truth is none. */
+  /** Returns all lists, or the fault of the first one that failed, since partial lists are misleading. */
   list(): Answered<RuntimeLists>;
   imageNow(id: string, runtimeHandler: string): Answered<ImageNow | null>;
   containerNow(id: string): Answered<ContainerNow | null>;
   sandboxNow(id: string): Answered<SandboxNow | null>;
-  /** Containers of every state: id -> the images that it holds (its own, and those that it mounts where that is told). */
+  /** Containers in every state: id -> its own image, and mounted images as far as known. */
   imagesInUse(): Answered<ReadonlyMap<string, readonly string[]>>;
   removeImage(id: string, runtimeHandler: string): Answered<null>;
   stopContainer(id: string, timeoutSeconds: number): Answered<null>;

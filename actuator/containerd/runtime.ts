@@ -26,9 +26,9 @@ interface Layer {
 const REFERENCE = /^containerd\.io\/gc\.ref\.content(?:\.(.*))?$/;
 
 /**
- * The layers of each image, lowest first, from the labels of containerd's blobs: a manifest refers to its config, whose
- * digest is the image's id, and to its layers. An image with several manifests (the same layers, packed differently) has
- * those of the one with the lowest digest. Absent: an image that no manifest tells of.
+ * The layers of each image, lowest first, from the labels of containerd's blobs: a manifest refers to its config,
+ * whose digest is the image's id, and to its layers. If an image has several manifests (the same layers, packed
+ * differently), the one with the lowest digest counts. Images without a manifest are absent.
  */
 function layersOf(imageIds: ReadonlySet<string>, blobs: readonly Blob[]): ReadonlyMap<string, readonly Layer[]> {
   const sizes = new Map(blobs.map(({ digest, size }) => [digest, Number(size)]));
@@ -65,8 +65,8 @@ interface ImageMounts {
 }
 
 /**
- * The image volumes of containers, which only ContainerStatus tells. The mounts of a container never change, so each
- * container is asked about once in the life of this client, and none where the runtime cannot mount images.
+ * The image volumes of containers, which only ContainerStatus contains. A container's mounts never change, so each is
+ * read once in this client's life, and none if the runtime cannot mount images.
  */
 function imageMounts(connection: Connection): ImageMounts {
   let known = new Map<string, readonly Mount[]>();
@@ -91,7 +91,7 @@ function imageMounts(connection: Connection): ImageMounts {
   };
 }
 
-/** Answers go into `found`; a container that is gone by now has none. */
+/** Reads statuses into `found`; containers that have disappeared are left out. */
 const askAll = (
   connection: Connection,
   ids: readonly string[],
@@ -115,7 +115,7 @@ function mountsImages({ runtimeName, runtimeVersion }: { runtimeName: string; ru
   return Number(major) > 2 || (Number(major) === 2 && Number(minor) >= 1);
 }
 
-/** A container runtime over CRI v1. Connects at the first call. The error says what is wrong with the endpoint. */
+/** A container runtime over CRI v1. Connects at the first call. Error: what is wrong with the endpoint. */
 export const openRuntime = (options: ConnectionOptions): Result<Runtime, string> =>
   map(openConnection(options), runtimeOver);
 
@@ -166,7 +166,7 @@ async function list(connection: Connection, mounts: ImageMounts): Answered<Runti
       fileSystems: fileSystems.value,
       info: status.value.info,
       imageMounts: imageMounts.value,
-      // Layers only refine an estimate: a runtime without containerd's content service goes without.
+      // layers only refine an estimate, so runtimes without containerd's content service have none
       layers: blobs.ok ? layersOf(ids, blobs.value) : new Map(),
     }),
   );
@@ -184,7 +184,7 @@ async function imageNow(connection: Connection, id: string, runtimeHandler: stri
   return ok({ id: image.id, names, pinned, sizeBytes: size === "0" ? null : Number(size) });
 }
 
-/** The list tells the sandbox of a container, its status the log: only both together are the container. */
+/** A container: the list has its sandbox, and its status its log. */
 async function containerNow(connection: Connection, containerId: string): Answered<ContainerNow | null> {
   const answer = await nullIfGone(connection.call("ContainerStatus", { containerId }));
   if (!answer.ok) return answer;
@@ -225,14 +225,14 @@ async function imagesInUse(
   );
 }
 
-/** By every name that the runtime has for it: id, reference, and what was asked for. */
+/** A container's images by every name that the runtime has for them: id, reference, and the requested name. */
 function imagesOf(container: Container, mounted: ReadonlyMap<string, readonly Mount[]>): readonly string[] {
   const { imageId, imageRef, image } = container;
   const volumes = (mounted.get(container.id) ?? []).map((mount) => mount.image?.image ?? "");
   return [...new Set([imageId, imageRef, image?.image ?? "", ...volumes])].filter((name) => name !== "");
 }
 
-/** All lists of a runtime, of one moment. */
+/** All lists of a runtime at one moment. */
 interface Listed {
   readonly images: readonly Image[];
   readonly containers: readonly Container[];
@@ -249,7 +249,7 @@ interface Listed {
   readonly layers: ReadonlyMap<string, readonly Layer[]>;
 }
 
-/** `runtime` of a NodeSnapshot: crictl's JSON, less what no decision reads and what the runtime did not tell. */
+/** `runtime` of a NodeSnapshot: crictl's JSON without what no decision reads and what the runtime did not report. */
 function runtimeListsOf(listed: Listed): RuntimeLists {
   const sandboxImage = sandboxImageOf(listed.info);
   return {
@@ -309,7 +309,10 @@ const usageOf = ({ fsId, usedBytes, inodesUsed }: FileSystemUsage) => ({
   ...(inodesUsed === null ? {} : { inodesUsed }),
 });
 
-/** containerd 1.x tells its configuration as a JSON text under `config`; no other form is known, none is an error. */
+/**
+ * The sandbox image. containerd 1.x has its configuration as JSON text under `config`; no other form is known, and
+ * none is an error.
+ */
 function sandboxImageOf(info: TextMap): string | undefined {
   try {
     const config: unknown = JSON.parse(info["config"] ?? "null");

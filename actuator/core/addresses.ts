@@ -14,8 +14,8 @@ export interface ListenAddress {
 }
 
 /**
- * `127.0.0.1:10260`, `[::1]:10260`, a port alone (on loopback), or `off` (null). Beyond loopback nobody listens unless the
- * address says so. Errors: in one line, with what to write instead.
+ * Parses `127.0.0.1:10260`, `[::1]:10260`, a port alone (on loopback), or `off` (null). Other addresses than loopback
+ * must be given explicitly. Errors: one line that says what to write instead.
  */
 export function parseListen(text: string): Result<ListenAddress | null, string> {
   if (text === "off") return ok(null);
@@ -32,7 +32,7 @@ export function parseListen(text: string): Result<ListenAddress | null, string> 
   return ok({ host, port: Number(port) });
 }
 
-/** True for a loopback address in any form, and for `localhost`. */
+/** Whether a host is a loopback address in any form, or `localhost`. */
 export const isLoopback = (host: string): boolean =>
   /^(?:localhost|(?:::ffff:)?127(?:\.\d{1,3}){3}|(?:0*:){2,7}0*1|::ffff:7f[\da-f]{2}:[\da-f]{1,4})$/i.test(host);
 
@@ -50,7 +50,7 @@ export function isOwnHost(header: string, ownNames: readonly string[]): boolean 
   return isIP(name) !== 0 || name === "localhost" || ownNames.some((own) => own.toLowerCase() === name);
 }
 
-/** Where containerd listens unless it is told otherwise. */
+/** containerd's default endpoint. */
 export const USUAL_ENDPOINT = NEWEST.defaults.containerRuntimeEndpoint;
 
 const SCHEME = "unix://";
@@ -81,7 +81,7 @@ export function socketPathFault(path: string): string | undefined {
 }
 export const isSocketPath = (path: string): boolean => socketPathFault(path) === undefined;
 
-/** The identity that tells a socket from another one at the same path; undefined: none is there. */
+/** The identity of a socket, to recognise another one at the same path; undefined: there is none. */
 export function socketIdentity(path: string): string | undefined {
   try {
     const stat = lstatSync(path, { bigint: true });

@@ -68,8 +68,8 @@ const DEVICE_DIRECTORIES = {
 const REGISTRY = "plugins_registry";
 
 /**
- * With the directory of plugins that wait to be found beside the one of the others, where only that is another than the
- * kubelet's: in the kubelet's, drivers of its volumes would be told that they are not registered.
+ * Adds the default plugin registry directory beside the device plugin directory if that is not the kubelet's: in the
+ * kubelet's own registry, drivers of its volumes would be told that they are not registered.
  */
 function withRegistry(settings: Fields): Fields {
   const { devicePluginsDirectory: directory, pluginsRegistryDirectory } = settings;
@@ -78,7 +78,10 @@ function withRegistry(settings: Fields): Fields {
   return { ...settings, pluginsRegistryDirectory: join(dirname(directory), REGISTRY) };
 }
 
-/** Two sockets of one name, or plugins of both forms, in one directory; a kubelet's that nobody named. */
+/**
+ * Faults of directories: two sockets with one name, both kinds of plugins in one directory, or a kubelet's directory
+ * that was not named explicitly.
+ */
 function directoryFaults(given: Fields): readonly SettingFault[] {
   if (given["devicePlugins"] !== "serve" && given["draDrivers"] !== "serve") return [];
   const settings = withRegistry(given);
@@ -108,10 +111,10 @@ const listen = z.string().superRefine((text, ctx) => {
   const address = parseListen(text);
   if (!address.ok) ctx.addIssue({ code: "custom", message: address.error });
 });
-/** Where a socket of that name is made: the kernel takes so many bytes of its path. */
+/** The directory of a socket, since the kernel limits the length of its path. */
 const socketDirectory = (socket: string) =>
   absolutePath.superRefine((directory, ctx) => {
-    // told already
+    // another check reports this
     if (!directory.startsWith("/")) return;
     const fault = socketPathFault(join(directory, socket));
     if (fault !== undefined) ctx.addIssue({ code: "custom", message: `cannot hold ${socket}: ${fault}` });
@@ -158,7 +161,7 @@ const schema = z.strictObject({
   kubeletConfiguration: file.optional(),
   /** Version of the kubelet whose decisions are made, and whose state files are written: `1.37`. */
   kubeletVersion: kubeletVersion.default(NEWEST.version),
-  /** Where a kubelet keeps its state files; they are only read. */
+  /** The directory of a kubelet's state files, which are only read. */
   kubeletDir: file.default(KUBELET_DIRECTORY),
   /** A directory (or a file) of static pods. */
   manifests: file.optional(),
@@ -178,8 +181,8 @@ const schema = z.strictObject({
   containers: z.enum(["existing", "create"]).default("existing"),
   removeOrphans: z.boolean().default(true),
   /**
-   * Dead containers, their logs, and images: `observe` decides and reports what would go, `enforce` removes it. Apart
-   * from `mode`, which speaks of cgroups.
+   * Whether dead containers, their logs and images are removed: `observe` decides and reports, `enforce` removes.
+   * Independent of `mode`, which is about cgroups.
    */
   garbageCollection: z.enum(["off", "observe", "enforce"]).default("off"),
   /**
@@ -191,11 +194,11 @@ const schema = z.strictObject({
   manifestPods: z.enum(["static", "ordinary"]).default("static"),
   /** Volumes, hosts files and termination messages of pods lie below it. */
   podsDirectory: absolutePath.default("/var/lib/nodewise/pods"),
-  /** From look to look at the runtime and the pods' source. */
+  /** The interval at which the runtime and the pod sources are read. */
   syncSeconds: seconds(0.1).default(1),
-  /** From look to look at what the node runs short of; the kubelet's is 10 seconds. */
+  /** The interval at which resource shortages are checked; the kubelet's is 10 seconds. */
   evictionPeriodSeconds: seconds(0.1).default(10),
-  /** When a refused pod is tried again although nothing has changed. */
+  /** The interval at which a refused pod is retried although nothing has changed. */
   retrySeconds: seconds(1).default(60),
   /**
    * `serve`: device plugins register here as with a kubelet, the pods that are run get their devices, and who has which is
@@ -226,7 +229,7 @@ const schema = z.strictObject({
   maxExecProbes: wholeNumber(1, 4096).default(DEFAULT_EXEC_LIMIT),
   /** `hold`: while many unrelated pods fail their liveness probes together, none is restarted for it, for two minutes at most. */
   probeGuard: z.enum(["off", "hold"]).default("off"),
-  /** At a clean end pods are stopped too, those of the lowest priority first; else they go on. */
+  /** True: a clean shutdown stops the pods, those of the lowest priority first; false: they keep running. */
   drain: z.boolean().default(false),
   /** Status, events and metrics, read-only; `off`: nowhere. Absent: 127.0.0.1:10260 where pods are run, else nowhere. */
   statusListen: listen.optional(),
@@ -330,12 +333,12 @@ function faultsTogether(settings: Fields): readonly SettingFault[] {
 
 /** The result of reading the settings again. */
 export interface Reloaded {
-  /** In force from the next sync on. */
+  /** Changes that take effect at the next sync. */
   readonly taken: readonly SettingChange[];
-  /** They wait for the daemon's next start. */
+  /** Changes that need a restart of the daemon. */
   readonly left: readonly SettingChange[];
 }
-/** Undefined: it is not set. */
+/** A changed setting; undefined: it is not set. */
 export interface SettingChange {
   readonly setting: keyof ActuatorConfig;
   readonly from: unknown;
@@ -343,8 +346,8 @@ export interface SettingChange {
 }
 
 /**
- * Writes into `config`, which everything in the daemon reads at each sync, what of `next` may change while it runs.
- * INVARIANT: what is in force goes together: where it would not with what is left, nothing is taken.
+ * Writes into `config`, which the whole daemon reads at each sync, those settings of `next` that may change at run
+ * time. INVARIANT: the settings in force are consistent: if they would not be, nothing is changed.
  */
 export function takeOver(config: ActuatorConfig, next: ActuatorConfig): Reloaded {
   const changes = SETTINGS.filter((setting) => !isDeepStrictEqual(config[setting], next[setting])).map(

@@ -2,8 +2,8 @@ import { accessSync, constants, existsSync, type Stats, statSync } from "node:fs
 import { dirname } from "node:path";
 
 /**
- * A system error as Go prints it: `mkdir /x: file exists`. libuv words some of the kernel's errors differently. An error that
- * is not the system's is rethrown: it is a mistake in the code.
+ * A system error as Go prints it: `mkdir /x: file exists`; libuv's texts sometimes differ. An error that is not the
+ * system's is rethrown, since it is a bug.
  */
 export function goErrorText(error: unknown): string {
   const { code, syscall, path, message } = error as NodeJS.ErrnoException;
@@ -36,9 +36,9 @@ interface MissingRight {
 }
 
 /**
- * The system's words, and where it is EACCES which right this process lacks, on what, and who has it:
- * `EACCES: …: user 65534 lacks the right to read /etc/x.yaml (mode 600, of user 0 and group 0)`.
- * @param wants what was tried with the file that the fault names; a file that is not there is made in its directory
+ * The system's message and, for EACCES, which right this process lacks, on what, and who owns it: `EACCES: …: user
+ * 65534 lacks the right to read /etc/x.yaml (mode 600, of user 0 and group 0)`. @param wants what was tried with the
+ * file; a missing file is created in its directory
  */
 export function faultText(fault: unknown, wants: Wants): string {
   return `${(fault as Error).message}${missingRight(fault, wants)}`;
@@ -55,7 +55,7 @@ export function missingRight(fault: unknown, wants: Wants): string {
   return `: user ${process.getuid?.()} lacks the right to ${lacks.right} ${lacks.path}${owner}`;
 }
 
-/** The first in the way. Without the right to search a directory nothing in it can be looked at. */
+/** The first missing right on a path. Without the right to search a directory, nothing in it can be checked. */
 function lackAt(path: string, wants: Wants): MissingRight | null {
   const parent = dirname(path);
   if (parent !== path) {

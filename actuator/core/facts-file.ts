@@ -16,8 +16,8 @@ interface StoredFacts {
 }
 
 /**
- * Facts for the node's next decision, a file for each kind, so that neither a restart nor an API that is away or new loses
- * them. Passes are told apart by the time of their snapshot, as the API does: a repeated pass gets the same facts again, and a
+ * Facts for the node's next decision, one file for each kind, so that they survive restarts and an API that is down or
+ * new. Passes are distinguished by their snapshot's time, as in the API: a repeated pass gets the same facts, and a
  * late one is not stored.
  */
 export class Memory {
@@ -41,7 +41,7 @@ export class Memory {
     return (orderIn(known, snapshot) === "later" ? known.next : known.before) ?? undefined;
   }
 
-  /** Keeps the `next` of an answer to a snapshot. INVARIANT: on disk when it returns, or told as a problem. */
+  /** Stores the `next` of an answer to a snapshot. INVARIANT: it is on disk on return, or a problem is reported. */
   persist(kind: Kind, snapshot: unknown, next: unknown): void {
     if (!REMEMBERING.has(kind) || next === null || next === undefined) return;
     const known = this.#known(kind, snapshot);
@@ -74,7 +74,7 @@ export class Memory {
       const faults = [kept.next, kept.before].map((facts) => decodeFacts(kind, facts, "next")).filter(({ ok }) => !ok);
       if (faults.length === 0) return kept;
     } catch {
-      // told below, as one with faults
+      // reported below, as a file with faults
     }
     this.#onProblem(`${file} cannot be read: ${kind} begins anew, as a kubelet does that starts`);
     return undefined;
@@ -86,11 +86,11 @@ function momentOf(snapshot: unknown): { readonly time: PassTime | null; readonly
   const timed = (snapshot ?? {}) as TimedSnapshot & { readonly bootId?: string };
   return { time: passTimeOf(timed), bootId: timed.bootId ?? null };
 }
-/** The order of its pass and the one that is remembered. */
+/** How its pass relates to the remembered one. */
 function orderIn({ atMs }: StoredFacts, snapshot: unknown): ReturnType<typeof orderOf> {
   const { time } = momentOf(snapshot);
   return atMs === null || time === null ? "later" : orderOf(time, atMs);
 }
 
-/** As the core is told them. */
+/** The facts in the core's form. */
 export const factsOf = (kind: Kind, facts: unknown): Facts => (facts === undefined ? {} : { [kind]: facts });

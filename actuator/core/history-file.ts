@@ -13,7 +13,7 @@ export interface HistoryPlace {
   /** `device-history`: of its two files, NAME.jsonl and NAME.1.jsonl. */
   readonly name: string;
 }
-/** Its name in faults: `device-history` is the `device history`. */
+/** The file's name in faults: `device-history` becomes `device history`. */
 const words = ({ name }: HistoryPlace): string => name.replaceAll("-", " ");
 const newest = ({ directory, name }: HistoryPlace): string => join(directory, `${name}.jsonl`);
 const older = ({ directory, name }: HistoryPlace): string => join(directory, `${name}.1.jsonl`);
@@ -24,13 +24,13 @@ export class HistoryFile {
   readonly #onFault: (message: string) => void;
   #isFailing = false;
 
-  /** `onFault` is told once, until it can be written again. */
+  /** `onFault` is called once, until writing works again. */
   constructor(place: HistoryPlace, onFault: (message: string) => void) {
     this.#place = place;
     this.#onFault = onFault;
   }
 
-  /** Never throws: what cannot be written is lost. */
+  /** Appends entries. Never throws: entries that cannot be written are lost. */
   add(entries: readonly object[]): void {
     if (entries.length === 0) return;
     try {

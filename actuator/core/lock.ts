@@ -8,7 +8,7 @@ import { faultText } from "./error-text.ts";
 import { textOf } from "./read-text.ts";
 import { remove } from "./record-file.ts";
 
-/** Held by the one daemon that may write below a cgroup root; `release` gives it back. */
+/** A lock held by the one daemon that may write below a cgroup root; `release` releases it. */
 export interface Lock {
   release(): void;
 }
@@ -20,7 +20,7 @@ export interface Holder {
   readonly root: string;
 }
 interface Claim extends Holder {
-  /** False: its owner still looks whether it may have the root. */
+  /** False: the owner is still checking whether it may take the root. */
   readonly isHeld: boolean;
 }
 
@@ -39,12 +39,12 @@ export function claimsDirectory(): string {
 }
 
 /**
- * Takes a cgroup root, with all above and below it, for this process. Each process writes a claim of its own and looks at
- * the others' afterwards: of two, the later sees the earlier, and nobody ever removes a file that another may still hold.
- * Of two that look at one moment the one with the lesser name goes on. Claims of processes that are gone, or of another
- * boot, do not count; one that is being killed is waited for, for two seconds. Errors: who holds the root, or one around or inside it; the directory cannot be written.
- * @param root without white space.
- * @param refused words for what is no cgroup root.
+ * Takes a cgroup root, with everything above and below it, for this process. Each process writes its own claim and
+ * then reads the others': of two, the later sees the earlier, and nobody removes a file that another may still hold.
+ * Of two at the same moment, the lesser name wins. Claims of processes that have ended, or of another boot, do not
+ * count; a process that is being killed is awaited for two seconds. Errors: who holds the root, or one above or below
+ * it; the directory cannot be written. @param root without white space. @param refused words for what is no cgroup
+ * root.
  */
 export async function takeLock(
   directory: string,
@@ -89,7 +89,7 @@ function refusal({ pid, root, file }: Holder, wanted: string): string {
 const overlap = (a: string, b: string): boolean => inside(a, b) || inside(b, a);
 const inside = (path: string, root: string): boolean => `${path}/`.startsWith(root === "/" ? root : `${root}/`);
 
-/** One byte in its place: at no moment is the claim away or cut short. */
+/** Overwrites one byte, so readers never see a missing or partial claim. */
 function setHeld(file: string): void {
   const handle = openSync(file, "r+");
   try {
@@ -103,7 +103,7 @@ function setHeld(file: string): void {
 export const heldClaims = (directory: string, bootId: string): readonly Holder[] =>
   liveClaims(directory, bootId).filter(({ isHeld }) => isHeld);
 
-/** Claims of processes that run; those that a process left behind when it ended are removed, which nobody writes again. */
+/** Claims of running processes. Claims that ended processes left are removed; nobody writes those again. */
 function liveClaims(directory: string, bootId: string): readonly Claim[] {
   const claims: Claim[] = [];
   for (const name of readdirSync(directory).filter((one) => NAME.test(one))) {
@@ -123,11 +123,11 @@ function liveClaims(directory: string, bootId: string): readonly Claim[] {
 function startOf(pid: number): string | undefined {
   const stat = textOf(`/proc/${pid}/stat`);
   const [state, ...fields] = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
-  // nobody may ever wait for one that has ended: it holds nothing any more
+  // an ended process holds nothing, so nobody must wait for it
   return state === "Z" || state === "X" ? undefined : fields[18];
 }
 
-/** It was told to die and can do nothing about it: SIGKILL is pending, or it is on its way out. proc(5), field 9 of stat. */
+/** Whether a process is certain to die: SIGKILL is pending, or it is exiting. proc(5), field 9 of stat. */
 function isDying(pid: number): boolean {
   const stat = textOf(`/proc/${pid}/stat`);
   const flags = Number(stat.slice(stat.lastIndexOf(")") + 2).split(" ")[6]);

@@ -4,7 +4,7 @@ import type { Problem } from "./ports.ts";
 /** Passes over cgroups and collections report notices of the world that both of them see. */
 type NoticeSource = "pass" | "gc";
 
-/** A notice stays true from one look to the next: it is told when it is new, whoever of them sees it. */
+/** Remembers notices from pass to pass: a notice is reported when it is new, whichever pass sees it. */
 export class Notices {
   readonly #onProblem: (problem: Problem) => void;
   /** Messages of the last look of each. */
@@ -16,7 +16,7 @@ export class Notices {
     this.#onProblem = onProblem;
   }
 
-  /** Everything that one look noticed; `problems`: what is told of it anyway. */
+  /** Records everything that one pass noticed. `problems`: what is reported in any case. */
   report(by: NoticeSource, notices: readonly Problem[], problems: readonly Problem[] = []): void {
     const known = new Set([...this.#standing.values()].flatMap((messages) => [...messages]));
     const seen = new Set(problems.map(({ message }) => message));
@@ -45,7 +45,7 @@ export class InterruptibleSleep {
     this.#end();
   }
 
-  /** One at a time. However often it is woken, others' work gets on in between. */
+  /** Sleeps, one sleeper at a time. Frequent wake-ups still let other work run in between. */
   async sleep(ms: number): Promise<void> {
     if (this.#isWoken || this.#stop.aborted) await nextTick();
     else await this.#rest(ms);

@@ -10,7 +10,7 @@ import { type JournalError, replaceFile } from "./record-file.ts";
 export interface Moment {
   /** Wall clock, epoch ms. */
   readonly atMs: number;
-  /** Since boot, ms: nobody sets this clock, and it lives over a restart of the daemon. */
+  /** Milliseconds since boot: nobody sets this clock, and it survives a restart of the daemon. */
   readonly monotonicMs: number;
   readonly bootId: string;
 }
@@ -35,12 +35,12 @@ export class PassClock {
     this.#last = this.#read();
   }
 
-  /** This moment, whose wall clock showed `atMs`. */
+  /** This moment, at which the wall clock showed `atMs`. */
   now(atMs: number, bootId: string): Moment {
     return { atMs, monotonicMs: this.#monotonicMs(), bootId };
   }
 
-  /** The fields of a snapshot of that moment about the clock. None: it was set by nothing that counts, or nobody can say. */
+  /** The snapshot's fields about clock changes; empty: the clock was not set noticeably, or that is not known. */
   snapshotFields(now: Moment): Pick<TimedSnapshot, "clockSteppedMs" | "clockSteppedSince"> {
     const last = this.#last;
     const passedMs = now.monotonicMs - (last?.monotonicMs ?? Number.NaN);
@@ -76,7 +76,7 @@ export class PassClock {
       const isWhole = [atMs, monotonicMs].every(Number.isFinite) && !Number.isNaN(new Date(atMs).getTime());
       return isWhole && typeof bootId === "string" ? { atMs, monotonicMs, bootId } : undefined;
     } catch {
-      // none yet, or none that can be read: then the clock counts as not set
+      // no file, or an unreadable one: the clock counts as not set
       return undefined;
     }
   }

@@ -4,7 +4,7 @@ import type { PlaceReasons } from "../../api/model/forms.ts";
 import type { DeviceClass, ResourceClaim, ResourceSlice } from "../../api/model/resource-claim.ts";
 import type { Result } from "../../api/model/result.ts";
 
-/** A fault of the outside world, in one line; the pass goes on with what it has. */
+/** A fault of the outside world, in one line; the pass continues with what it has. */
 export interface Problem {
   readonly from:
     | "pods"
@@ -28,16 +28,16 @@ export interface Problem {
 /** The pods that are known already, by `NAMESPACE/NAME`; `file`: where each was read, if that is known. */
 export type PodsInForce = ReadonlyMap<string, { readonly uid: string; readonly file: string | undefined }>;
 
-/** Where a pod of a source is written. */
+/** Where a pod was read. */
 export interface PodOrigin {
   readonly file: string;
-  /** As it is written there. */
+  /** The node name as it is written there. */
   readonly nodeName: unknown;
   /** Lines and columns count from 1. `path`: `spec.containers[0].name`. */
   readonly place: (path: string) => { readonly line: number; readonly column: number };
 }
 
-/** What of resource.k8s.io is read where pods are. */
+/** The objects of resource.k8s.io that are read with the pods. */
 export interface NodeClaims {
   readonly resourceClaims: readonly ResourceClaim[];
   readonly resourceSlices: readonly ResourceSlice[];
@@ -45,17 +45,17 @@ export interface NodeClaims {
 }
 
 export interface PodsRead {
-  /** Null: they could not be read, which is not the same as none. */
+  /** The pods; null: they could not be read, which differs from none. */
   readonly pods: readonly unknown[] | null;
-  /** False: some could not be read, so a pod that is missing here need not be gone. */
+  /** False: some pods could not be read, so a missing pod need not be gone. */
   readonly whole: boolean;
-  /** For files: those that could not be read, where missing pods may be. Absent: missing pods may be anywhere. */
+  /** For files: the unreadable ones, which may contain missing pods. Absent: missing pods may be anywhere. */
   readonly unread?: readonly string[];
-  /** By object of `pods`. */
+  /** The origins by object of `pods`. */
   readonly origins?: ReadonlyMap<unknown, PodOrigin>;
-  /** For files: the ResourceClaims that stand beside the pods, and the slices and classes of their devices. */
+  /** For files: the ResourceClaims beside the pods, and the slices and classes of their devices. */
   readonly claims?: NodeClaims;
-  /** For files: their objects that could not be read as pods, with as much identity as they tell. */
+  /** For files: objects that could not be decoded as pods, with whatever identity they have. */
   readonly undecoded?: readonly RefusedItem[];
   readonly problems: readonly Problem[];
   /** Omissions that the kubelet makes too: they are reported and are no faults. */
@@ -92,10 +92,10 @@ export interface DecisionClient {
   /** `ask` as the API takes it; facts are not part of it, the client knows them. */
   decide(kind: Kind, snapshot: unknown, ask?: object): Promise<Result<DecisionAnswer, Problem>>;
   /**
-   * The last answer about its snapshot: what it has the next pass be told is remembered, and one that was made here is
-   * sent when the API is back. `isNews` false: nothing came of it, and where too much waits it is the first to go.
+   * Commits the last answer about its snapshot: its `next` is stored, and an answer made here is sent when the API is
+   * back. `isNews` false: nothing came of it, so it is dropped first if too much waits.
    */
   commit(answer: DecisionAnswer, isNews?: boolean): Promise<void>;
-  /** Never loses a report: what cannot be sent now is kept and sent later. */
+  /** Sends a report; one that cannot be sent now is stored and sent later. */
   report(report: Omit<ResultsReport, "decisionId" | "seq">, answer: DecisionAnswer): Promise<void>;
 }

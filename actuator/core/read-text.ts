@@ -16,7 +16,7 @@ export async function readText(
   const chunks: Buffer[] = [];
   let total = 0;
   try {
-    // One byte beyond the limit tells a file that is too large from one that just fits.
+    // one byte beyond the limit distinguishes a file that is too large from one that just fits
     const stream = typeof source === "string" ? createReadStream(source, { end: maxBytes }) : source;
     for await (const chunk of stream as AsyncIterable<Buffer>) {
       total += chunk.length;

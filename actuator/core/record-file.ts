@@ -39,12 +39,12 @@ export function replaceText(file: string, text: string): number {
   }
 }
 
-/** A file that is gone already is what was wanted. */
+/** Removes a file; a missing file is fine. */
 export function remove(file: string): void {
   try {
     unlinkSync(file);
   } catch {
-    // it never was there, or somebody else took it
+    // it did not exist, or another process removed it
   }
 }
 
@@ -68,14 +68,14 @@ export function unwritable(directories: readonly string[], files: readonly strin
   });
 }
 
-/** As much as a file system gives a file at least. */
+/** A file system's minimum allocation for a file. */
 const TRIAL = Buffer.alloc(4096, "\n");
 
 function tryDirectory(path: string): void {
   const trial = join(path, ".trial");
   try {
     withFile(trial, constants.O_WRONLY | constants.O_CREAT | constants.O_TRUNC, (fd) => {
-      // the kernel may take a part before it says that it is full
+      // the kernel may write part before it reports that the disk is full
       for (let at = 0; at < TRIAL.length; ) at += writeSync(fd, TRIAL, at);
     });
   } finally {
@@ -91,7 +91,7 @@ function tryFile(path: string): void {
   }
 }
 
-/** On the disk when it returns the number of bytes. */
+/** Writes everything; on return of the number of bytes it is on disk. */
 export function writeAll(fd: number, text: string): number {
   const bytes = Buffer.from(text, "utf8");
   for (let at = 0; at < bytes.length; ) at += writeSync(fd, bytes, at);
@@ -99,7 +99,7 @@ export function writeAll(fd: number, text: string): number {
   return bytes.length;
 }
 
-/** Its owner's only, and no link that leads elsewhere. */
+/** Opens a file readable by its owner only, never through a symbolic link. */
 export function withFile<T>(file: string, flags: number, use: (fd: number) => T): T {
   const fd = openSync(file, flags | constants.O_NOFOLLOW, OWNER_ONLY);
   try {
@@ -127,7 +127,7 @@ export const ownFolder = (folder: string): void => makeFolder(folder, DISK);
 
 export interface JournalError {
   readonly code: "journal_unreadable" | "journal_unwritable" | "plan_unclosed";
-  /** The file and what the system answered; what follows from it, whoever needs the file adds. */
+  /** The file and the system's message; the caller adds the consequence. */
   readonly message: string;
   /** `ENOSPC`. */
   readonly errno?: string;
@@ -149,7 +149,7 @@ export function readLines(file: string): Result<{ lines: string[]; bytes: number
   });
 }
 
-/** On disk when it returns; the number of bytes added. What could only be written in part is cut off again. */
+/** Appends a line; on return it is on disk. Returns the number of bytes; a partial write is cut off again. */
 export function appendLine(file: string, line: string): Result<number, JournalError> {
   return attempt(file, "journal_unwritable", () =>
     withFile(file, constants.O_RDWR | constants.O_CREAT | constants.O_APPEND, (fd) => {
@@ -188,7 +188,7 @@ function attempt<T>(file: string, code: JournalError["code"], act: () => T): Res
 
 interface FileTail {
   readonly bytes: Buffer;
-  /** There is more of the file before it. */
+  /** True: the file has more before this part. */
   readonly isCut: boolean;
 }
 

@@ -7,7 +7,7 @@ import { isLoopback, parseListen } from "./addresses.ts";
 import { redacted } from "./error-text.ts";
 import type { Problem } from "./ports.ts";
 
-/** Where a kubelet keeps its files unless it is told otherwise. */
+/** The kubelet's default directory. */
 export const KUBELET_DIRECTORY = "/var/lib/kubelet";
 
 /** A name as an API server takes a node's: the kubelet's static pods bear it in theirs. Kubernetes: NameIsDNSSubdomain. */

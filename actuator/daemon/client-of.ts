@@ -72,7 +72,7 @@ function tokenReader(
 
 export interface ActuatorOptions extends CollectionEvents {
   readonly config: ActuatorConfig;
-  /** An API in this process: asked instead of `config.api`. */
+  /** An API in this process, used instead of `config.api`. */
   readonly api?: Pick<ApiAccess, "url" | "fetch" | "token">;
   readonly onPass: (report: PassReport) => void;
   readonly onProblem: (problem: Problem) => void;

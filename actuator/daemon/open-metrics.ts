@@ -7,7 +7,7 @@ import type { HistoryQuery, StatusServer } from "../status/server.ts";
 
 interface OpenMetrics {
   readonly counters: Counters;
-  /** Answers what `status` tells, with what was counted. That the address cannot be listened on is a problem, and no error. */
+  /** Serves `status` and the metrics. An address that cannot be listened on is reported as a problem, not thrown. */
   serve(status: () => NodeStatus, onProblem: (message: string) => void): Promise<Pick<StatusServer, "close">>;
 }
 const NOBODY: OpenMetrics = { counters: noCounters, serve: async () => ({ close: async () => {} }) };

@@ -13,14 +13,14 @@ interface StateOptions {
 }
 interface OwnState {
   readonly journal: Journal;
-  /** Null in mode observe, which writes nothing. */
+  /** The lock; null in mode observe, which writes nothing. */
   readonly lock: Lock | null;
 }
 
 /** The age up to which an answer about their being writable is reused. */
 const LOOK_MS = 2000;
 
-/** Checks that the daemon's own files can be written: when somebody asks, at most every 2 seconds. */
+/** Checks on request, at most every 2 seconds, that the daemon's own files can be written. */
 export class StateFileCheck {
   readonly #directories: readonly string[];
   readonly #files: readonly string[];
@@ -42,7 +42,7 @@ export class StateFileCheck {
     return this.#faults;
   }
 
-  /** One for all of them, since one cause has them all. */
+  /** One problem for all files, since they fail for one cause. */
   problems(): readonly Problem[] {
     const [first, ...others] = this.faults();
     if (first === undefined) return [];

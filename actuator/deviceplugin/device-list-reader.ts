@@ -17,7 +17,7 @@ class Fields {
   #isBroken = false;
   /** Number and type of the field that was read last. */
   tag = 0;
-  /** Where what it holds stands, without its own tag and length. */
+  /** The start of the current device's content, after its tag and length. */
   begin = 0;
   /** Value of a varint field. */
   value = 0;
@@ -32,16 +32,16 @@ class Fields {
   get end(): number {
     return this.#at;
   }
-  /** It was cut short or malformed: what was read before stands. */
+  /** Whether the message is truncated or malformed; devices read before stay valid. */
   get isBroken(): boolean {
     return this.#isBroken;
   }
-  /** From there on. */
+  /** Continues reading at a position. */
   moveTo(at: number): void {
     this.#at = at;
   }
 
-  /** False: there is none, or none that can be read. */
+  /** Moves to the next device; false: there is none, or it cannot be read. */
   next(): boolean {
     if (this.#isBroken || this.#at >= this.#end) return false;
     this.tag = this.#varint();
@@ -79,8 +79,9 @@ const NODES = 0x0a;
 const NODE_ID = 0x08;
 
 /**
- * Where the devices of a v1beta1.ListAndWatchResponse, or of another message whose first field they are, stand in its bytes: beginnings and ends of what they say, by turns,
- * without tags and lengths; not all of them, once they are more than `most`. Undefined: it is cut short or malformed.
+ * The positions of the devices in a v1beta1.ListAndWatchResponse (or another message whose first field they are):
+ * starts and ends of their content in turn, without tags and lengths; incomplete if there are more than `most`.
+ * Undefined: the message is truncated or malformed.
  */
 export function devicePlaces(bytes: Buffer, most: number): number[] | undefined {
   const places: number[] = [];
@@ -141,8 +142,8 @@ const GROUP = 8;
 const SHORT = 64;
 
 /**
- * The devices of a list that are not as they were, at the same places in the order: it costs as much as changed, beside
- * comparing bytes. Undefined: it is not made of as many devices and the same other fields, and is to be read anew.
+ * The devices that changed in place since the last list; the cost is that of the changed ones plus a byte comparison.
+ * Undefined: the number of devices or other fields differ, so the list must be read from scratch.
  */
 function changesSince({ bytes: last, places: old }: ListBytes, bytes: Buffer): ListChanges | undefined {
   const count = old.length / 2;
@@ -175,7 +176,7 @@ function changesSince({ bytes: last, places: old }: ListBytes, bytes: Buffer): L
   return isWhole ? { places, changed } : undefined;
 }
 
-/** True: the same bytes stand in both places. */
+/** Whether both places have the same bytes. */
 function isSame(a: Buffer, begin: number, end: number, b: Buffer, at: number): boolean {
   if (at + end - begin > b.length) return false;
   if (end - begin > SHORT) return a.compare(b, at, at + end - begin, begin, end) === 0;
@@ -219,9 +220,9 @@ export class DeviceListReader {
   }
 
   /**
-   * A ListAndWatchResponse, whose bytes stay as they are. Counts before it decodes, so that a million devices cost a scan.
-   * `most`: asked where another number of devices may be listed than before. Error: why the list is refused whole; that of
-   * another plugin is not touched by it.
+   * Reads a ListAndWatchResponse, whose bytes must not change. It counts before it decodes, so that a million devices
+   * cost only a scan. `most`: called if the number of devices differs from before. Error: why the whole list is
+   * refused; other plugins are not affected.
    */
   read(bytes: Buffer, most: () => number = () => LIMITS.devices): Result<DeviceList, string> {
     const changes = changesSince(this.#last, bytes);
@@ -248,7 +249,7 @@ export class DeviceListReader {
     return ok(list);
   }
 
-  /** Those that changed in their places; undefined: one cannot be read. */
+  /** Decodes the devices that changed in place; undefined: one cannot be read. */
   #withThese(
     bytes: Buffer,
     places: readonly number[],
@@ -275,16 +276,16 @@ export class DeviceListReader {
     return device && entryOf(this.#resource, device);
   }
 
-  /** The last list with those that changed in their places; undefined: it is to be put together anew. */
+  /** The last list with the devices that changed in place; undefined: the list must be rebuilt. */
   #changedIn(entries: readonly DeviceEntry[], changed: readonly number[]): DeviceList | undefined {
     const { devices: last, remarks, size } = this.#last.list;
-    // without a remark each entry is a device of its own
+    // with remarks, entries may not be one device each
     if (remarks.length > 0) return undefined;
     const devices = [...last];
     for (const i of changed) {
       const { device, fault, isMended } = entries[i] as DeviceEntry;
       if (fault !== undefined || isMended || device.id !== last[i]?.id) return undefined;
-      // on more nodes than before, it may take more
+      // a device on more nodes than before may take more bytes
       if (device.numaNodes?.length !== last[i]?.numaNodes?.length) return undefined;
       devices[i] = device;
     }

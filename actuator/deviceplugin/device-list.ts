@@ -3,12 +3,12 @@ import { LIMITS } from "../../api/model/limits.ts";
 import type { Device } from "../../api/model/machine.ts";
 import { HEALTHY, type ListedDevice, quoted, UNHEALTHY } from "./names.ts";
 
-/** Between two lists of one plugin that are looked at; of those that come in between only the newest counts. */
+/** The minimum interval between two lists of one plugin that are read; of those in between only the newest counts. */
 const SHORTEST_REST_MS = 200;
 const LONGEST_REST_MS = 2_000;
 /** Longer than its last rest, where a list has waited for the end of that. */
 const GROWTH = 1.5;
-/** After a look the loop rests this many times as long as the look took, so all looks together take one part in so many. */
+/** After reading a list, the loop rests this many times as long as the reading took. */
 const REST_PER_LOOK = 25;
 
 interface ReadList {
@@ -18,14 +18,17 @@ interface ReadList {
 }
 
 /**
- * The rest of a plugin whose list was looked at. Plugins that send little are looked at at once; who goes on sending
- * rests longer and longer, and the more of them there are the less often is each.
+ * How long a plugin must rest after its list was read. Lists of quiet plugins are read at once; a plugin that keeps
+ * sending rests longer and longer, and the more such plugins, the longer.
  */
 export class ListThrottle {
-  /** When each was looked at last, the newest last. */
+  /** When each plugin's list was last read, newest last. */
   readonly #reads = new Map<object, ReadList>();
 
-  /** In ms. `plugin` was looked at now, and that took so many ms. `hasWaited`: its list had come before it was due. */
+  /**
+   * The rest in ms, if the list of `plugin` was read just now and that took `tookMs`. `hasWaited`: the list had
+   * arrived before it was due.
+   */
   restAfter(plugin: object, tookMs: number, hasWaited: boolean): number {
     const now = performance.now();
     const before = this.#reads.get(plugin)?.restMs ?? 0;
@@ -56,18 +59,18 @@ export interface DeviceList {
 
 /** Bytes of a device, with its id and NUMA nodes in JSON: ids of up to 63 ordinary characters count as one device. */
 export const DEVICE_BYTES = 80;
-/** Remarks of one list; more say nothing new. */
+/** The maximum number of remarks about one list. */
 const MAX_REMARKS = 8;
 const MAX_NUMA_NODE = 1_000_000;
 
 /** A device as it was listed, in the snapshot's form. */
 export interface DeviceEntry {
   readonly device: Device;
-  /** As `DEVICE_BYTES` are counted. */
+  /** The size, counted as for `DEVICE_BYTES`. */
   readonly bytes: number;
   /** Why no decision could name it. */
   readonly fault: string | undefined;
-  /** It names NUMA nodes that cannot be. */
+  /** True: it names impossible NUMA nodes. */
   readonly isMended: boolean;
 }
 
@@ -78,13 +81,13 @@ export function entryOf(resource: string, { ID: id, health, topology }: ListedDe
   if (fault !== undefined || topology === null) return { device, bytes, fault, isMended: false };
   const told = new Set(topology.nodes.map((node) => node.ID));
   const numaNodes = numaNodesOf(told);
-  // one that names no node is not the same as none: the kubelet leaves such a device out of what can be allocated
+  // an empty topology differs from none: the kubelet then excludes the device from allocation
   const isPlaced = numaNodes.length > 0 || told.size === 0;
   const isMended = numaNodes.length !== told.size;
   if (!isPlaced) return { device, bytes, fault, isMended };
   return { device: { ...device, numaNodes }, bytes: bytes + numaNodes.join().length + 1, fault, isMended };
 }
-/** With quotes and a comma. */
+/** The size of an id with quotes and a comma. */
 const idBytes = (id: string): number => (/^[\w.:/-]*$/.test(id) ? id.length + 2 : Buffer.byteLength(jsonText(id))) + 1;
 
 /**
@@ -120,7 +123,7 @@ function idFault(id: string): string | undefined {
   return id.includes("\ufffd") ? "is not UTF-8" : undefined;
 }
 
-/** Some plugins say -1 for none. */
+/** The NUMA nodes; some plugins send -1 for none. */
 const numaNodesOf = (told: ReadonlySet<number>): number[] =>
   [...told]
     .filter((n) => n >= 0 && n <= MAX_NUMA_NODE)

@@ -12,7 +12,7 @@ import { callOnce, dial, LIST_AND_WATCH } from "./plugin-client.ts";
 /** A plugin's answer for the devices of one container. */
 export interface Allocation {
   readonly response: AllocateResponse;
-  /** The same as the plugin sent it: v1beta1.ContainerAllocateResponse in base64, as a checkpoint keeps it. */
+  /** The answer as the plugin sent it: v1beta1.ContainerAllocateResponse in base64, as in a checkpoint. */
   readonly base64: string;
 }
 
@@ -84,7 +84,7 @@ function pathFault(what: string, path: string): string | undefined {
 }
 
 interface ListAndWatchStreamOptions {
-  /** From its first list until the stream counts as one that lives, ms. */
+  /** How long after its first list a stream counts as stable, in ms. */
   readonly livesMs: number;
   readonly load: ListThrottle;
   /** Devices that it may list. */
@@ -99,7 +99,7 @@ export class ListAndWatchStream {
   readonly resource: string;
   readonly socketPath: string;
   readonly endpoint: Endpoint;
-  /** The plugin's generation while this stream has it registered; 0: it is not registered. */
+  /** The plugin's generation while it is registered by this stream; 0: it is not registered. */
   generation = 0;
   #list: DeviceList | undefined;
   #lives: NodeJS.Timeout | undefined;
@@ -151,11 +151,11 @@ interface ListStreamOptions {
   /** The throttle of all streams together. */
   readonly load: ListThrottle;
   readonly onList: (list: DeviceList) => void;
-  /** Told once, unless it is stopped before. */
+  /** Called once when the stream ends, unless it is stopped before. */
   readonly onEnd: (fault: PluginFault) => void;
 }
 
-/** ListAndWatch, whose lists are complete; one that is the same as the last says nothing. */
+/** Opens ListAndWatch, whose lists are complete; a list equal to the last is ignored. */
 function openListStream({ client, of, most, load, onList, onEnd }: ListStreamOptions): {
   readonly stop: () => void;
 } {
@@ -174,7 +174,7 @@ function openListStream({ client, of, most, load, onList, onEnd }: ListStreamOpt
 
 /** The longest that a plugin may take, ms. The kubelet has the first and the last; with its other calls it waits for ever. */
 export interface PluginTimeouts {
-  /** Until it serves, from its registration on. kubelet 1.36: dial. */
+  /** How long a plugin may take from its registration until it serves. kubelet 1.36: dial. */
   readonly dialMs: number;
   readonly optionsMs: number;
   readonly preferredMs: number;
@@ -198,16 +198,16 @@ export interface PreferredAllocationRequest {
   readonly size: number;
 }
 
-/** One plugin at its socket. Every call has a deadline, every fault names the plugin and its resource. */
+/** One plugin at its socket. Every call has a deadline, and every fault names the plugin and its resource. */
 export interface Endpoint {
   readonly options: DevicePluginOptions;
   watch(listener: Omit<ListStreamOptions, "client" | "of">): void;
   allocate(ids: readonly string[]): Answered<Allocation>;
-  /** Null: the plugin does not offer it. */
+  /** Asks for preferred devices; null: the plugin does not offer that. */
   preferred(question: PreferredAllocationRequest): Answered<readonly string[] | null>;
-  /** Nothing is called where the plugin does not want it. */
+  /** Calls PreStartContainer, if the plugin wants it. */
   preStart(ids: readonly string[]): Answered<null>;
-  /** Calls that are under way hear their end. */
+  /** Cancels running calls. */
   close(): void;
 }
 interface EndpointOptions {

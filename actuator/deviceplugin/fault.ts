@@ -12,7 +12,7 @@ export interface PluginFault {
   readonly call: string;
   readonly code: string;
   readonly message: string;
-  /** It is so for as long as the host's `standing()` has it; absent: it has happened. */
+  /** True: the fault lasts while the host's `standing()` lists it; absent: it was an event. */
   readonly stands?: true;
 }
 export type Answered<T> = Promise<Result<T, PluginFault>>;
@@ -20,15 +20,15 @@ export type Answered<T> = Promise<Result<T, PluginFault>>;
 export type PluginCall = Pick<PluginFault, "resource" | "endpoint" | "call">;
 
 /**
- * As a sentence: ``Allocate of `example.com/gpu` at /dir/gpu.sock: UNKNOWN: no such device``; what nobody named is not
- * spoken of.
+ * The fault as a sentence: ``Allocate of `example.com/gpu` at /dir/gpu.sock: UNKNOWN: no such device``; unknown parts
+ * are left out.
  */
 export function faultText({ resource, endpoint, call, code, message }: PluginFault): string {
   const whose = resource === "" ? "" : ` of \`${resource}\``;
   return `${call}${whose}${endpoint === "" ? "" : ` at ${endpoint}`}: ${code}: ${message}`;
 }
 
-/** One that this side finds in what a plugin says. */
+/** A fault in a plugin's message that this side found. */
 export const nonsense = (of: PluginCall, message: string): PluginFault => ({ ...of, code: "INVALID_ANSWER", message });
 
 /** The fault of a call that gRPC ended. */
@@ -45,10 +45,10 @@ const wordsOf = (details: string): string =>
   details === ""
     ? "the plugin gave no reason"
     : plainDetails(details)
-        // how long each part of the client library took
+        // removes how long each part of the client library took
         .replace(/^Deadline exceeded after [\d.]+s(?:,.*)?$/, "Deadline exceeded")
         .slice(0, LONGEST_WORDS);
-/** A plugin's own words are its to choose, and are kept in histories. */
+/** The maximum length of a plugin's own message, which goes into histories. */
 const LONGEST_WORDS = 2048;
 
 function adviceOn(error: Pick<ServiceError, "code" | "details">, words: string, timeoutMs: number): string {

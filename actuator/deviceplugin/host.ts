@@ -25,16 +25,16 @@ import { devicePluginHandler, openPluginWatcher, type PluginHandler } from "./wa
 const REGISTER = "/v1beta1.Registration/Register";
 /** Connections at a time; a plugin needs one, for as long as it registers. */
 const MAX_CONNECTIONS = 128;
-/** Without a byte a connection ends. */
+/** A connection without traffic ends after this time. */
 const IDLE_MS = 60_000;
 /** A name, a socket's name and a version are a few hundred. */
 const MAX_REQUEST_BYTES = 16 * 1024;
 
 interface RegistrationOptions {
   readonly dir: string;
-  /** Answers when the plugin was dialed; the error is what the plugin hears. */
+  /** Called with a registration; resolves when the plugin was dialled; its error is sent to the plugin. */
   readonly register: (resource: string, socketPath: string) => Promise<Result<unknown, PluginFault>>;
-  /** Told of each request that is refused, of connections that are no gRPC, and of a kubelet.sock that was taken away. */
+  /** Called for each refused request, for connections that do not speak gRPC, and when kubelet.sock was removed. */
   readonly onFault: (fault: PluginFault) => void;
 }
 interface RegistrationServer {
@@ -47,8 +47,8 @@ interface RegistrationServer {
 }
 
 /**
- * Clears the directory and serves v1beta1.Registration on a new kubelet.sock, which is what tells plugins to come back.
- * The error says why not, and then nothing of others was touched. kubelet 1.36: server.Start, server.Register.
+ * Clears the directory and serves v1beta1.Registration on a new kubelet.sock, which makes plugins register again.
+ * Error: why not; then no file of others was changed. kubelet 1.36: server.Start, server.Register.
  */
 async function openRegistration(options: RegistrationOptions): Promise<Result<RegistrationServer, string>> {
   const { dir } = options;
@@ -69,7 +69,7 @@ async function openRegistration(options: RegistrationOptions): Promise<Result<Re
   });
   const listening = await listenRebinding({
     path,
-    // one that is to go is counted until it has gone
+    // a connection that is being closed still counts
     mostConnections: 2 * MAX_CONNECTIONS,
     onFault: (message, stands) => options.onFault({ ...lost(message), ...(stands ? { stands } : {}) }),
     onConnection: (socket) => {
@@ -116,8 +116,9 @@ const registrar =
   };
 
 /**
- * Makes the directory ready for a new kubelet.sock: the sockets of plugins that knew the last one go, which tells them to
- * come back. Only sockets go, and none while somebody answers at kubelet.sock. kubelet 1.36: CleanupPluginDirectory.
+ * Prepares the directory for a new kubelet.sock: it removes the sockets of plugins that registered with the last one,
+ * which makes them register again. Only sockets are removed, and none while a process answers at kubelet.sock. kubelet
+ * 1.36: CleanupPluginDirectory.
  */
 async function clearSocketDir(dir: string): Promise<Result<{ readonly removed: readonly string[] }, string>> {
   const vacancy = await vacancyAt(join(dir, SOCKET_NAME));
@@ -133,7 +134,7 @@ async function clearSocketDir(dir: string): Promise<Result<{ readonly removed: r
   return ok({ removed });
 }
 
-/** False: somebody was quicker. */
+/** Removes a file; false: another process was faster. */
 function isRemoved(path: string): boolean {
   try {
     unlinkSync(path);
@@ -145,19 +146,21 @@ function isRemoved(path: string): boolean {
 }
 
 export interface DevicePluginHostOptions {
-  /** Where plugins find kubelet.sock and put their own. */
+  /** The directory of kubelet.sock and the plugins' sockets. */
   readonly dir: string;
-  /** Where plugins of the watcher form put theirs; absent: such plugins are not looked for. */
+  /** The directory of sockets of plugin-watcher plugins; absent: such plugins are not looked for. */
   readonly registryDir?: string;
   /** Handlers of plugins of other types that are found there, such as DRA drivers. */
   readonly handlers?: Readonly<Record<string, PluginHandler>>;
   readonly timeouts?: Partial<PluginTimeouts>;
   readonly graceMs?: number;
-  /** From the first list of a stream until it counts as one that lives; `graceMs` counts from the first end before. */
+  /** How long after its first list a stream counts as stable; `graceMs` counts from the first end before that. */
   readonly livesMs?: number;
-  /** Between two looks at `registryDir` that nothing asked for. */
+  /** The interval between scans of `registryDir` without an event. */
   readonly rescanMs?: number;
-  /** Pods hold devices of it: its plugin gives way to none that nobody uses. Absent: of none. */
+  /**
+   * Whether pods hold devices of a resource, so that its plugin is not displaced by an unused one. Absent: none does.
+   */
   readonly isInUse?: IsInUse;
   readonly now?: () => EpochMs;
 }
@@ -180,22 +183,22 @@ export interface DevicePluginHost {
   standing(): readonly PluginFault[];
   /** `ids` for one container. kubelet 1.36: endpoint.allocate. */
   allocate(resource: string, ids: readonly string[]): Answered<Allocation>;
-  /** Null: the plugin does not offer to choose. Only ids of the question, best first. */
+  /** Asks for preferred devices; null: the plugin does not offer that. Only ids of the question, best first. */
   preferred(resource: string, question: PreferredAllocationRequest): Answered<readonly string[] | null>;
   /** Right before the container starts; nothing is called where the plugin does not want it. */
   preStart(resource: string, ids: readonly string[]): Answered<null>;
-  /** Told, at most once a turn of the event loop, when anything of the above has changed. Answers how to stop it. */
+  /** Calls the listener, at most once per event loop turn, after a change. Returns how to stop it. */
   onChange(listener: () => void): () => void;
   /**
-   * Told of each fault of a plugin that no caller hears of: refused registrations, broken streams, devices left out. None
-   * happens before the turn of the event loop in which the host was opened has ended. Answers how to stop it.
+   * Calls the listener for each plugin fault that no caller receives: refused registrations, broken streams, ignored
+   * devices; never before the event loop turn that opened the host has ended. Returns how to stop it.
    */
   onFault(listener: (fault: PluginFault) => void): () => void;
   /** Removes kubelet.sock and ends all calls; plugins' sockets stay. */
   close(): void;
 }
 
-/** Serves kubelet.sock and looks for plugins. The error says what is in the way; then nothing was touched. */
+/** Serves kubelet.sock and looks for plugins. Error: what prevents it; then nothing was changed. */
 export async function openDevicePluginHost(
   options: DevicePluginHostOptions,
 ): Promise<Result<DevicePluginHost, string>> {

@@ -5,7 +5,7 @@ import { afterEvent, isListing, NO_PLUGINS, type PluginEvent, type PluginState, 
 /** A snapshot's node has room for them beside its own. */
 export const MAX_RESOURCES = LIMITS.deviceResources;
 
-/** Told of a plugin that goes for another, of which pods hold devices. */
+/** The fault of a plugin that is displaced by another although pods hold its devices. */
 export function pushedOut({ resource, endpoint }: PluginState, other: string): PluginFault {
   const message = `it gives way to \`${other}\`, of which pods hold devices: device plugins have ${MAX_RESOURCES} resources already, the most that a node takes`;
   return { resource, endpoint, call: "Register", code: "RESOURCE_EXHAUSTED", message };
@@ -50,8 +50,8 @@ export class KnownPlugins {
   }
 
   /**
-   * True: there is room for one more resource while so many others register. Resources that are gone for good are forgotten if
-   * their room is needed.
+   * Whether there is room for one more resource while `registering` others register. Removed resources are forgotten
+   * if their room is needed.
    */
   makesRoom(resource: string, registering: number): boolean {
     if (this.#now.has(resource)) return true;
@@ -74,21 +74,21 @@ export class KnownPlugins {
   }
 }
 
-/** True: a pod holds devices of the resource. */
+/** Whether a pod holds devices of the resource. */
 export type IsInUse = (resource: string) => boolean;
 
 interface Claim {
   readonly plugin: PluginState;
   readonly count: number;
-  /** It lists no more than half of what those before it left. */
+  /** True: its list is at most half of what the plugins before it left. */
   readonly isWithin: boolean;
 }
 
 /**
- * Devices (as their list's bytes count, `DeviceList.size`) that the plugin of a resource may list, where all plugins that list together may have as many as one snapshot
- * takes. Those that pods hold devices of come first, then who registered first. To each half of what those before it left
- * is kept, whatever comes after it: so nobody is pushed out by many small ones, and there is always room for one more.
- * Beyond its half a plugin may list what nobody needs, until somebody does: then the last of them gives way.
+ * The size of list (as `DeviceList.size` counts) that the plugin of a resource may have, since all lists together must
+ * fit into one snapshot. Plugins whose devices pods hold come first, then the earlier registered. Each plugin keeps
+ * half of what those before it left, so many small plugins cannot displace anyone, and there is always room for one
+ * more. Beyond its half a plugin may use free room until another needs it; then the last plugin gives way.
  */
 export function roomFor(resource: string, plugins: Plugins, isInUse: IsInUse): number {
   let kept = LIMITS.devices;
@@ -127,13 +127,13 @@ export function yielding(resource: string, count: number, plugins: Plugins, isIn
   return stop;
 }
 
-/** Told of a plugin that stops for another's list. */
+/** The fault of a plugin that is stopped because of another's list. */
 export function yieldingFault({ resource, endpoint, devices }: PluginState, other: string, count: number): PluginFault {
   const message = `it lists ${devices.length} devices, and \`${other}\` lists ${count} now: all plugins together may list ${LIMITS.devices}, of which each is kept half of what those that are in use or came before it leave`;
   return { resource, endpoint, call: "ListAndWatch", code: "TOO_MANY_DEVICES", message };
 }
 
-/** Those that have stopped and whose lists give way, the longest lists first, so that all lists are one snapshot's. */
+/** Plugins whose lists are dropped, the longest first, so that all lists fit into one snapshot. */
 export function givingWay(resource: string, count: number, plugins: Plugins): readonly PluginState[] {
   const others = [...plugins.values()].filter((plugin) => plugin.resource !== resource);
   let over = others.reduce((sum, plugin) => sum + sizeOf(plugin), count) - LIMITS.devices;
@@ -146,7 +146,7 @@ export function givingWay(resource: string, count: number, plugins: Plugins): re
   });
 }
 
-/** With the one that asks, in the order in which they are kept. */
+/** The plugins including the asking one, in the order of precedence. */
 function claimsOf(resource: string, count: number, plugins: Plugins, isInUse: IsInUse): readonly Claim[] {
   let kept = LIMITS.devices;
   return inOrder(resource, plugins, isInUse).map((plugin) => {

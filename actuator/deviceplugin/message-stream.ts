@@ -10,9 +10,9 @@ interface MessageStreamOptions {
   readonly path: string;
   /** The throttle of all streams together. */
   readonly load: ListThrottle;
-  /** Reads a message; false: it says nothing new, and cost nothing. The error ends the stream. */
+  /** Reads a message; false: it has nothing new, and cost nothing. An error ends the stream. */
   readonly read: (bytes: Buffer) => Result<boolean, string>;
-  /** Told once, unless it is stopped before. */
+  /** Called once when the stream ends, unless it is stopped before. */
   readonly onEnd: (fault: PluginFault) => void;
 }
 
@@ -23,9 +23,9 @@ const BURST_BYTES = 4 * 1024 * 1024;
 const MESSAGE_BYTES = 2 * 1024;
 
 /**
- * The stream of a plugin, each message of which tells everything anew: the next is asked for when the last is in hand, so that no queue
- * forms here, and a plugin that floods is slowed down by the stream's own window. Bytes are kept, not what they say, until one is due; of
- * those that come before that only the newest counts.
+ * Opens a plugin's stream in which each message replaces the last: the next message is requested after the last was
+ * taken, so no queue forms, and the stream's own window slows down a plugin that floods. Messages stay bytes until one
+ * is due; of those that arrive before, only the newest counts.
  */
 export function openMessageStream({ client, of, path, load, read, onEnd }: MessageStreamOptions): {
   readonly stop: () => void;

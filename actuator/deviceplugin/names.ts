@@ -59,12 +59,12 @@ export interface PluginInfo {
   readonly supportedVersions: readonly string[];
 }
 
-/** Where plugins look for the node. kubelet 1.36: KubeletSocket. */
+/** The socket where plugins register. kubelet 1.36: KubeletSocket. */
 export const SOCKET_NAME = "kubelet.sock";
 
 /** Longest text that is repeated to who sent it. */
 const LONGEST_QUOTE = 256;
-/** As Go prints it with %q. */
+/** The text as Go's %q prints it. */
 export const quoted = (text: string): string => quote(text.slice(0, LONGEST_QUOTE));
 
 /** The kubelet's fault of an API version. kubelet 1.36: errUnsupportedVersion. */
@@ -78,8 +78,8 @@ export const resourceFault = (resource: string): string | undefined =>
   isExtendedResource(resource) ? undefined : `the ResourceName ${quoted(resource)} is invalid`;
 
 /**
- * The path of the socket that a plugin registers by name. The kubelet joins whatever it is told to its directory, `..`
- * with it; here it is a name or nothing.
+ * The path of a socket that a plugin registers by name. The kubelet joins any text to its directory, even with `..`;
+ * here it must be a plain name.
  */
 export function endpointPath(dir: string, endpoint: string): Result<string, string> {
   const isName = endpoint !== "" && endpoint !== "." && endpoint !== ".." && !endpoint.includes("/");
@@ -91,7 +91,7 @@ export function endpointPath(dir: string, endpoint: string): Result<string, stri
     : err(`the endpoint ${quoted(endpoint)} in ${dir} is no path of at most ${LONGEST_SOCKET_PATH} readable bytes`);
 }
 
-/** The path of the socket that a plugin names when it is asked; empty: the one where it was asked. */
+/** The path of the socket that a plugin reports; empty: the one where it was asked. */
 export function reportedEndpoint(endpoint: string, asked: string): Result<string, string> {
   if (endpoint === "") return ok(asked);
   return isSocketPath(endpoint) && !endpoint.split("/").includes("..")

@@ -59,7 +59,7 @@ const CHANNEL = {
   "grpc.enable_http_proxy": 0,
   "grpc.use_local_subchannel_pool": 1,
   "grpc.enable_retries": 0,
-  // it counts each message for a page that nobody serves
+  // channelz counts every message for a page that is not served
   "grpc.enable_channelz": 0,
 };
 export const clientOf = (socketPath: string): Client =>
@@ -72,7 +72,7 @@ interface Calling {
   readonly signal: AbortSignal;
 }
 
-/** One call with its deadline; the fault names whose it is. */
+/** Makes one call with a deadline; a fault names its plugin. */
 export function callOnce<M extends PluginMethod>(
   client: Client,
   { of, timeoutMs, signal }: Calling,
@@ -88,7 +88,7 @@ interface MethodCodec<Request, Answer> {
   readonly write: (request: Request) => Buffer;
   readonly read: (bytes: Buffer) => Answer;
 }
-/** The same of a method that other plugins serve. */
+/** Makes one call of a method that other kinds of plugins serve. */
 export function callWith<Request, Answer>(
   client: Client,
   { of, timeoutMs, signal }: Calling,

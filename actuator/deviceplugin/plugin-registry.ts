@@ -16,14 +16,14 @@ interface Known {
   /** The socket as it was when the plugin registered. */
   readonly identity: string | undefined;
   readonly connectedAt: number;
-  /** Before the next try, ms. */
+  /** The delay before the next attempt, in ms. */
   delayMs: number;
   timer?: NodeJS.Timeout;
 }
 
 /**
- * Brings back plugins whose stream ended while they live on: the same socket, not another at its path, since that one may
- * be a plugin of another resource, and registers itself. The kubelet waits for the plugin to register anew.
+ * Reconnects to plugins that still run although their stream ended: to the same socket, not to a new one at its path,
+ * which may be another resource's plugin and registers itself. The kubelet waits for the plugin to register again.
  */
 class Reconnects {
   readonly #known = new Map<string, Known>();
@@ -45,7 +45,7 @@ class Reconnects {
   lost(resource: string): void {
     const known = this.#known.get(resource);
     if (known === undefined) return;
-    // one that ends each of its streams at once is asked less and less often
+    // a plugin that ends each stream at once is retried at growing intervals
     if (performance.now() - known.connectedAt > LONGEST_MS) known.delayMs = FIRST_MS;
     this.#retry(resource, known);
   }
@@ -79,8 +79,8 @@ interface StoppedPlugin {
 }
 
 /**
- * The grace of each resource whose plugin is not well: it counts from the first end of a stream, until one has lived for
- * a while. One that takes the node's call and ends each stream at once has no other end of its grace than one that is gone.
+ * The grace period of each resource whose plugin is not stable: it starts at the first end of a stream, and is cleared
+ * by a stable stream. A plugin that accepts and ends each stream at once expires like one that is gone.
  */
 class StopGracePeriods {
   readonly #graceMs: number;
@@ -106,7 +106,7 @@ class StopGracePeriods {
   isOver(resource: string): boolean {
     return this.#away.get(resource)?.isOver === true;
   }
-  /** A stream has lived for a while, or nobody waits for one any more. */
+  /** Ends the grace period: a stream is stable, or the resource is no longer needed. */
   clear(resource: string): void {
     clearTimeout(this.#away.get(resource)?.timer);
     this.#away.delete(resource);
@@ -189,14 +189,14 @@ export class PluginRegistry {
   standing(): readonly PluginFault[] {
     return [...this.#live.values()].flatMap(({ leftOut }) => leftOut ?? []);
   }
-  /** Undefined: no plugin has the resource now. */
+  /** The resource's endpoint; undefined: it has no plugin now. */
   endpointOf(resource: string): Endpoint | undefined {
     return this.#live.get(resource)?.endpoint;
   }
 
   /**
-   * Dials a plugin and listens to it; of two for one resource the one that registered last stays, whichever answers
-   * first. A plugin that cannot be dialed leaves the one before as it is. The value is its generation.
+   * Dials a plugin and opens its list stream; of two plugins for one resource the last registered one stays, whichever
+   * answers first. If dialling fails, the plugin before stays. The value is the generation.
    */
   async register(resource: string, socketPath: string): Answered<number> {
     const generation = ++this.#lastGeneration;
@@ -220,7 +220,7 @@ export class PluginRegistry {
     return ok(generation);
   }
 
-  /** Unregisters a resource without waiting for its plugin, as when its socket in plugins_registry is gone. */
+  /** Unregisters a resource without waiting for its plugin, for example when its socket in plugins_registry is gone. */
   deregister(resource: string, generation: number): void {
     if (this.#origins.get(resource) !== generation) return;
     this.#origins.delete(resource);
@@ -264,7 +264,7 @@ export class PluginRegistry {
     return true;
   }
 
-  /** From now on the resource is this plugin's. */
+  /** Makes this plugin the resource's current one. */
   #show(watch: ListAndWatchStream, generation: number): void {
     const { resource, socketPath: endpoint } = watch;
     this.#live.get(resource)?.close();
@@ -361,9 +361,9 @@ export class PluginRegistry {
 /** Limits and listeners of the connected plugins. */
 interface PluginRegistryOptions {
   readonly timeouts: PluginTimeouts;
-  /** From the end of a stream until its resource has no devices any more. */
+  /** The time from the end of a stream until its resource is removed. */
   readonly graceMs?: number;
-  /** From the first list of a stream until it counts as one that lives. */
+  /** How long after its first list a stream counts as stable. */
   readonly livesMs?: number;
   readonly isInUse: IsInUse;
   readonly now: () => EpochMs;

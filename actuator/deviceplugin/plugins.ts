@@ -15,16 +15,16 @@ export interface PluginState {
   readonly resource: string;
   /** Number of its last registration: higher than that of any earlier registration of any resource. */
   readonly generation: number;
-  /** Its socket, a path. */
+  /** The path of its socket. */
   readonly endpoint: string;
   readonly options: DevicePluginOptions;
   /** `stopped`: its stream has ended; `removed`: that was longer ago than the grace. */
   readonly state: "registered" | "stopped" | "removed";
-  /** When a stream of it ended, the first since it was well; absent while it is registered. */
+  /** When its stream first ended since it was stable; absent while registered. */
   readonly stoppedAt?: EpochMs;
   /** True: it has sent a list since it registered. */
   readonly listed: boolean;
-  /** The last list, as a snapshot has it; all unhealthy once the plugin has stopped. */
+  /** The last list in the snapshot's form; all devices are unhealthy once the plugin has stopped. */
   readonly devices: readonly Device[];
   /** The devices that its list counts as (`DeviceList.size`), where that is more than it has. */
   readonly size?: number;
@@ -61,7 +61,7 @@ export type PluginEvent =
       readonly resource: string;
       readonly generation: number;
       readonly at: EpochMs;
-      /** Its first end since it was well; absent: this one. */
+      /** When a stream first ended since it was stable; absent: this is the first. */
       readonly since?: EpochMs;
     }
   /** `removed`: its grace is over. `gave-way`: of what is not listed now only its number stays. `forgotten`: nothing stays of a removed one. */
@@ -75,9 +75,9 @@ export type PluginEvent =
 const HISTORY = 64;
 
 /**
- * The plugins after an event; the same object where it changes nothing. What is told of a generation that is no longer
- * the resource's is nothing: the end of an old stream never touches the plugin that replaced it, as it may in the kubelet.
- * kubelet 1.36: PluginConnected, genericDeviceUpdateCallback, PluginDisconnected, GetCapacity.
+ * The plugins after an event; the same object if nothing changes. Events of an outdated generation are ignored: the
+ * end of an old stream never affects its replacement, as it may in the kubelet. kubelet 1.36: PluginConnected,
+ * genericDeviceUpdateCallback, PluginDisconnected, GetCapacity.
  */
 export function afterEvent(plugins: Plugins, event: PluginEvent): Plugins {
   const before = plugins.get(event.resource);
@@ -120,10 +120,10 @@ export function afterEvent(plugins: Plugins, event: PluginEvent): Plugins {
       return unreachable(event);
   }
 }
-/** Its plugin is here and says what it has. */
+/** Whether the plugin is registered and has sent its list. */
 export const isListing = ({ state, listed }: PluginState): boolean => state === "registered" && listed;
 const withoutGaveWay = ({ gaveWay: _, ...state }: PluginState): PluginState => state;
-/** The same state where it counts as what it did. */
+/** The same state with another size. */
 function sized(plugin: PluginState, size = 0): PluginState {
   const { size: before, ...rest } = plugin;
   const now = size > plugin.devices.length ? size : undefined;
@@ -132,7 +132,10 @@ function sized(plugin: PluginState, size = 0): PluginState {
 }
 const replaced = (plugins: Plugins, plugin: PluginState): Plugins => new Map(plugins).set(plugin.resource, plugin);
 
-/** Until it lists, its resource has what it had: unhealthy devices, if the last plugin's stream had ended. */
+/**
+ * The state after a registration: until the new plugin sends a list, the old devices stay, unhealthy if the last
+ * stream had ended.
+ */
 function registered(before: PluginState | undefined, event: PluginEvent & { kind: "registered" }): PluginState {
   const { resource, generation, endpoint, options } = event;
   const { devices = [], flips = 0, history = [], gaveWay, size } = before ?? {};
@@ -164,7 +167,7 @@ function listed(before: PluginState, devices: readonly Device[], at: EpochMs): P
   return { ...withoutGaveWay(before), listed: true, devices, flips, history };
 }
 
-/** The same object at the same index is neither added nor removed: few of thousands change. */
+/** The added and removed devices; an equal object at the same index is skipped first, since few of thousands change. */
 function differing(before: readonly Device[], now: readonly Device[]) {
   const fresh: Device[] = [];
   const gone = new Map<string, Device>();
@@ -185,7 +188,7 @@ const isSamePlace = (a: Nodes, b: Nodes): boolean =>
 
 export interface ResourceAmount {
   readonly capacity: number;
-  /** Those that are healthy. */
+  /** The number of healthy devices. */
   readonly allocatable: number;
 }
 

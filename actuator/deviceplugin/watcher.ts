@@ -15,12 +15,12 @@ export interface PluginHandler {
   readonly register: (info: PluginInfo, socketPath: string) => Answered<number>;
   readonly leave: (name: string, generation: number) => void;
 }
-/** A plugin that is registered and was told so. */
+/** A plugin that is registered and was notified of it. */
 interface Introduced {
   readonly leave: () => void;
 }
 interface Introduction extends Pick<WatcherOptions, "handlers"> {
-  /** The socket where the plugin tells its identity. */
+  /** The socket where the plugin reports its identity. */
   readonly path: string;
   readonly signal: AbortSignal;
 }
@@ -31,8 +31,8 @@ const INFO_MS = 1_000;
 const NOTIFY_MS = 5_000;
 
 /**
- * Asks a plugin who it is, registers it, and tells it what came of that: the fault that the node answers with is what the
- * plugin hears. kubelet 1.36: GenerateRegisterPluginFunc, ValidatePlugin.
+ * Asks a plugin for its identity, registers it, and notifies it of the result, including the fault. kubelet 1.36:
+ * GenerateRegisterPluginFunc, ValidatePlugin.
  */
 async function introduce({ path, handlers, signal }: Introduction): Answered<Introduced> {
   const of = (call: string, resource = ""): PluginCall => ({ resource, endpoint: path, call });
@@ -76,7 +76,7 @@ async function introduce({ path, handlers, signal }: Introduction): Answered<Int
   }
 }
 
-/** Device plugins, each of which goes by its resource. */
+/** The handler of device plugins, each identified by its resource. */
 export const devicePluginHandler = ({
   register,
   leave,
@@ -102,7 +102,7 @@ const MAX_VERSIONS = 16;
 interface WatcherOptions {
   readonly dir: string;
   readonly rescanMs?: number;
-  /** By the type that plugins say. */
+  /** The handlers by the type that plugins report. */
   readonly handlers: Readonly<Record<string, PluginHandler>>;
   readonly onFault: (fault: PluginFault) => void;
 }
@@ -111,14 +111,14 @@ interface Found {
   readonly identity: string;
   readonly life: AbortController;
   isAsking: boolean;
-  /** Not before: performance.now(). */
+  /** The earliest time of the next attempt, by performance.now(). */
   nextAt: number;
   failures: number;
   introduced?: Introduced;
 }
 
 const RESCAN_MS = 10_000;
-/** One action of a plugin on its socket comes as several events. */
+/** The time to wait for related events: one action of a plugin on its socket causes several. */
 const SETTLE_MS = 50;
 const MAX_SOCKETS = 1024;
 const DEEPEST = 4;
@@ -141,7 +141,7 @@ export function openPluginWatcher(options: WatcherOptions): { readonly close: ()
     const done = await introduce({ path, handlers, signal: socket.life.signal });
     socket.isAsking = false;
     if (done.ok) {
-      // one that vanished meanwhile was not there yet when it was to leave
+      // a plugin that vanished meanwhile was not yet known when it should have been removed
       if (found.get(path) !== socket) done.value.leave();
       else socket.introduced = done.value;
       return;
@@ -190,7 +190,7 @@ function make(dir: string): void {
   try {
     mkdirSync(dir, { recursive: true, mode: 0o755 });
   } catch {
-    // nothing is found there until it can be made
+    // nothing is found until the directory can be created
   }
 }
 

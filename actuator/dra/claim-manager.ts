@@ -28,16 +28,16 @@ export type FindClaims = (
   names: readonly string[],
 ) => Promise<Result<ReadonlyMap<string, ResourceClaim>, string>>;
 
-/** What a pod's claims wait for, as the end of a sentence, and whether it is that claims are given back. */
+/** What a pod's claims wait for, as the end of a sentence, and whether claims must first be unprepared. */
 export interface ClaimWait {
   readonly what: string;
   readonly givesBack: boolean;
 }
-/** How a pod's claims are prepared or given back. */
+/** Options for preparing or unpreparing a pod's claims. */
 interface Preparing {
   /** Ends the calls to drivers. */
   readonly signal?: AbortSignal;
-  /** Told what is waited for, each time that it changes; null: nothing any more. */
+  /** Called with what is waited for, on each change; null: nothing any more. */
   readonly onWait?: (wait: ClaimWait | null) => void;
 }
 
@@ -48,7 +48,7 @@ interface ClaimManagerOptions {
   readonly claims: FindClaims;
   /** The text of dra_manager_state; undefined: there is no file. */
   readonly state: string | undefined;
-  /** Writes it. INVARIANT: on the disk once it has answered. The error says why it is not. */
+  /** Writes the state. INVARIANT: it is on disk on return. Error: why not. */
   readonly store: (text: string) => Result<unknown, string>;
 }
 
@@ -62,7 +62,7 @@ export class ClaimManager {
   readonly #cache: ClaimInfoCache;
   /** The end of what is being done: by pod, and by driver and claim. */
   readonly #busy = new Map<string, Promise<unknown>>();
-  /** By claim that its last pod leaves: the end of the calls about it. */
+  /** For each claim that its last pod leaves: the end of its calls. */
   readonly #leaving = new Map<string, Promise<unknown>>();
   /** Drivers and claims that pods which still prepare others have had an answer about. */
   readonly #answered = new Set<string>();
@@ -71,7 +71,7 @@ export class ClaimManager {
     this.#options = options;
     this.#cache = cache;
   }
-  /** Errors: why a kubelet with this file would not start, in its words. */
+  /** Opens the state. Errors: why a kubelet with this file would not start, in its words. */
   static open(options: ClaimManagerOptions): Result<ClaimManager, string> {
     return map(readClaims(options.state, options.behaviour), (cache) => {
       if (options.state === undefined) options.store(noClaims());
@@ -79,7 +79,10 @@ export class ClaimManager {
     });
   }
 
-  /** Before the pod's sandbox. Answers why it does not start, in the kubelet's words; undefined: all its claims are prepared. */
+  /**
+   * Prepares the claims before the pod's sandbox is created. Returns why the pod does not start, in the kubelet's
+   * words; undefined: all claims are prepared.
+   */
   prepare(pod: Pod, how: Preparing = {}): Promise<string | undefined> {
     const names = podClaims(pod, this.#options.gates.extended).flatMap((podClaim) => {
       const named = claimName(pod, podClaim);
@@ -89,14 +92,14 @@ export class ClaimManager {
       how.onWait?.({ what: `its ResourceClaims to be read: ${names.join(", ")}`, givesBack: false });
       const found = await this.#options.claims(podNamespace(pod), names);
       if (!found.ok) return `prepare dynamic resources: ${found.error}`;
-      // nothing may be awaited between the last look and the steps, which enter the pod at its claims
+      // nothing may be awaited between this check and the steps, which add the pod to its claims
       const goingBack = () => this.#goingBack(podNamespace(pod), names, how);
       for (let going = goingBack(); going !== undefined; going = goingBack()) await going;
       const sources = { ...this.#sources(), claim: (_: string, name: string) => found.value.get(name) };
       return this.#carryOut(prepareResources(this.#cache, pod, sources), how);
     });
   }
-  /** Once all containers of the pod have stopped. Answers why it has to be tried again. */
+  /** Unprepares the claims after all containers of the pod have stopped. Returns why it must be retried. */
   unprepare(pod: Pod, how: Preparing = {}): Promise<string | undefined> {
     return this.#inTurn([podKey(podUid(pod))], async () => {
       const names = claimNames(this.#cache, pod, this.#options.gates.extended);
@@ -105,7 +108,7 @@ export class ClaimManager {
       return this.#giveBack(podUid(pod) ?? "", podNamespace(pod), names.value, (some) => steps(ok(some)), how);
     });
   }
-  /** Gives back what pods hold that nobody knows any more. `active`: the uids of the pods that there are. Answers what went wrong, by pod. */
+  /** Unprepares the claims of unknown pods. `active`: the uids of the known pods. Returns the errors by pod. */
   async reconcile(active: ReadonlySet<string>): Promise<ReadonlyMap<string, string>> {
     const faults = new Map<string, string>();
     const gone = gonePods(this.#cache, active).map(async ({ uid, namespace, names }) => {
@@ -116,7 +119,7 @@ export class ClaimManager {
     await Promise.all(gone);
     return faults;
   }
-  /** The CDI devices that a container is made with. Errors: why it is not made, in the kubelet's words. */
+  /** The CDI devices of a container. Errors: why the container is not created, in the kubelet's words. */
   devices(pod: Pod, container: Container): Result<readonly string[], string> {
     return containerDevices(this.#cache, pod, container, this.#options.gates.extended);
   }
@@ -124,7 +127,7 @@ export class ClaimManager {
   health(pod: Pod, container: Container, info: HealthInfo, messages: boolean): readonly ClaimHealth[] {
     return claimHealth(this.#cache, pod, container, info, messages);
   }
-  /** True: a pod holds one of these devices. */
+  /** Whether a pod holds one of these devices. */
   hasAny(driver: string, devices: readonly Pick<PreparedDevice, "poolName" | "deviceName">[]): boolean {
     const keys = new Set(devices.map(({ poolName, deviceName }) => `${poolName}/${deviceName}`));
     return this.#cache
@@ -133,7 +136,7 @@ export class ClaimManager {
         drivers.get(driver)?.devices?.some(({ poolName, deviceName }) => keys.has(`${poolName}/${deviceName}`)),
       );
   }
-  /** True: the pod still holds claims, and has not ended. kubelet 1.37: PodMightNeedToUnprepareResources. */
+  /** Whether the pod still holds claims, and has not ended. kubelet 1.37: PodMightNeedToUnprepareResources. */
   holds(pod: Pod): boolean {
     return this.#cache.ofPod(podUid(pod) ?? "").length > 0;
   }
@@ -143,7 +146,7 @@ export class ClaimManager {
     return { gates, isRegistered: (driver) => registry.isRegistered(driver) };
   }
 
-  /** After all that is being done under one of the keys. */
+  /** Runs work after all running work with one of the keys. */
   async #inTurn<T>(keys: readonly string[], run: () => Promise<T>): Promise<T> {
     // all at once, so that two that share two keys do not wait for each other
     const before = Promise.all(keys.map((key) => this.#busy.get(key)));
@@ -216,7 +219,7 @@ export class ClaimManager {
         const what = `${driverList([call.driver])} to ${VERBS[call.operation]} ${claimList(call.claims)}`;
         how.onWait?.({ what, givesBack: call.operation === "NodeUnprepareResources" });
         const keys = call.claims.map((claim) => callKey(call, claim));
-        // its devices are taken before the next pod's turn
+        // its devices are recorded before the next pod's turn
         step = await this.#inTurn(keys, async () => steps.next(await this.#call(call, answered, how.signal)));
       }
       return step.value;
@@ -233,7 +236,7 @@ export class ClaimManager {
     const others = known.map(({ uid }) => [uid, { devices: "known" }] as [string, ClaimAnswer]);
     if (open.length === 0) return { claims: new Map(others) };
     const driver = this.#options.registry.driver(call.driver);
-    // it may have gone since its claims were looked at
+    // the driver may have disappeared since its claims were checked
     if (driver === undefined) return { failed: notRegistered(call.driver, () => false) ?? "" };
     const asked = { ...call, claims: open };
     const answer = this.#withinShare(asked, await driver.call(asked, signal));
@@ -248,8 +251,8 @@ export class ClaimManager {
   }
 
   /**
-   * The answer, or in its place why it is not kept: all drivers share one file, and each may take half of what the others leave of it,
-   * so that nobody's answers keep another's claims from being written.
+   * The answer, or why it is not stored: all drivers share one file, and each may use half of what the others leave,
+   * so that no driver can prevent another's claims from being written.
    */
   #withinShare({ driver, claims }: DriverCall, answer: DriverAnswer): DriverAnswer {
     if ("failed" in answer) return answer;
@@ -267,9 +270,9 @@ export class ClaimManager {
     return { claims: new Map([...answer.claims.keys()].map((uid) => [uid, { error, devices: [] }])) };
   }
 }
-/** What is read back of the file, but for the names of its claims. */
+/** The maximum size of the file, without the names of its claims. */
 const STATE_BYTES = LIMITS.stateText * 0.75;
-/** As the file has them: JSON within JSON. */
+/** The size in the file: JSON within JSON. */
 const bytesOf = (devices: readonly PreparedDevice[] | null): number =>
   devices === null || devices.length === 0 ? 0 : Buffer.byteLength(jsonText(jsonText(JSON.stringify(devices))));
 

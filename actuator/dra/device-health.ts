@@ -10,31 +10,31 @@ import type { PluginFault } from "../deviceplugin/fault.ts";
 import { type DraDriver, type HealthReport, readHealthReport } from "./driver.ts";
 
 const TOO_MANY = `it tells of more devices than ${HEALTH_STATE_FILE} has room for: ${MAX_DEVICES} at most, and half of what other drivers leave of the file; the health of the others is not known`;
-/** From the end of a stream until the next is opened. kubelet 1.37: DRAPluginManager.add. */
+/** The time from the end of a stream until the next is opened. kubelet 1.37: DRAPluginManager.add. */
 const RETRY_MS = 5_000;
 
 interface DeviceHealthOptions {
   readonly behaviour: Behaviour["claims"];
   /** The text of dra_health_state; undefined: there is no file. */
   readonly state: string | undefined;
-  /** Writes it. The error says why it is not written; what drivers tell counts all the same. */
+  /** Writes the state. Error: why not; the reports count in any case. */
   readonly store: (text: string) => Result<unknown, string>;
   readonly now: () => EpochMs;
-  /** What a driver tells of these devices is another thing now. */
+  /** Called when what a driver reports about these devices changes. */
   readonly onChange: (driver: string, devices: readonly Pick<DeviceState, "poolName" | "deviceName">[]) => void;
   readonly retryMs?: number;
 }
 
 /**
- * The health of devices, which each registered driver is asked for by a stream of its own. A driver that floods is read at longer and
- * longer intervals, and one that lies is believed of its own devices alone. kubelet 1.37: HandleWatchResourcesStream.
+ * The health of devices, from one stream per registered driver. The stream of a driver that floods is read at growing
+ * intervals, and a driver may only report on its own devices. kubelet 1.37: HandleWatchResourcesStream.
  */
 export class DeviceHealth {
   readonly #options: DeviceHealthOptions;
   readonly #cache: HealthCache;
   readonly #load = new ListThrottle();
   readonly #stops = new Set<() => void>();
-  /** By driver: what is wrong with its stream. */
+  /** The fault of each driver's stream. */
   readonly #faults = new Map<string, string>();
   #stored: string | undefined;
   #unwritten: string | undefined;
@@ -82,7 +82,7 @@ export class DeviceHealth {
       this.#clear(driver.name);
     };
   }
-  /** What was told stays written down for the next daemon. */
+  /** Closes the streams; the reports stay on disk for the next daemon. */
   close(): void {
     for (const stop of this.#stops) stop();
   }
@@ -91,7 +91,7 @@ export class DeviceHealth {
     const read = (bytes: Buffer): Result<boolean, string> => {
       const places = devicePlaces(bytes, MAX_DEVICES);
       if (places === undefined) return err("the answer is no NodeWatchResourcesResponse");
-      // what is beyond is not even read
+      // devices beyond the limit are not even decoded
       const isCut = places.length > 2 * MAX_DEVICES;
       const report = readHealthReport(isCut ? bytes.subarray(0, places[2 * MAX_DEVICES - 1]) : bytes);
       if (report === undefined) return err("the answer is no NodeWatchResourcesResponse");
@@ -108,7 +108,7 @@ export class DeviceHealth {
     if (changed.length > 0) this.#options.onChange(driver, changed);
   }
   #ended(driver: string, { code, call, message }: PluginFault): void {
-    // it need not serve it
+    // a driver need not serve this
     if (code === "UNIMPLEMENTED") this.#faults.delete(driver);
     else this.#faults.set(driver, `${call}: ${code}: ${message}`);
     this.#clear(driver);

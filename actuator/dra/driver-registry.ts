@@ -4,13 +4,13 @@ import type { PluginHandler } from "../deviceplugin/watcher.ts";
 import type { DeviceHealth } from "./device-health.ts";
 import { DraDriver } from "./driver.ts";
 
-/** Drivers of a node; a name costs whoever registers it nothing. */
+/** The maximum number of drivers, since registering a name is free. */
 const MAX_DRIVERS = 256;
 
 interface RegistryOptions {
   /** How long a driver may take for a call. */
   readonly timeoutMs?: number;
-  /** Absent: nobody is asked for the health of devices. */
+  /** The device health; absent: drivers are not asked for it. */
   readonly health?: Pick<DeviceHealth, "watch">;
   /** Drivers came or went. */
   readonly onChange: () => void;
@@ -33,7 +33,7 @@ export class DraRegistry {
     this.#options = options;
   }
 
-  /** Handles the plugins of plugins_registry that say `DRAPlugin`. */
+  /** Handles plugins in plugins_registry of type `DRAPlugin`. */
   readonly handler: PluginHandler = {
     fault: ({ name, supportedVersions }, endpoint) => {
       const service = chooseService(supportedVersions);

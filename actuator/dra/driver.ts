@@ -27,12 +27,15 @@ function definitions(): PackageDefinition {
 export const draServiceOf = (service: DraService): Readonly<Record<string, Loaded>> =>
   definitions()[`k8s.io.kubelet.pkg.apis.dra.${service}`] as unknown as Readonly<Record<string, Loaded>>;
 
-/** By the name by which drivers register it, `v1.DRAResourceHealth`; its versions have the same messages. */
+/**
+ * The gRPC service by the name that drivers register, such as `v1.DRAResourceHealth`; its versions share their
+ * messages.
+ */
 export function healthServiceOf(service: HealthService): { readonly NodeWatchResources: Loaded } {
   const { NodeWatchResources } = definitions()["v1.DRAResourceHealth"] as unknown as Record<string, Loaded>;
   return { NodeWatchResources: { ...(NodeWatchResources as Loaded), path: `/${service}/NodeWatchResources` } };
 }
-/** What a driver tells of its devices, as it came. */
+/** A driver's report about its devices, as received. */
 export interface HealthReport {
   readonly devices: readonly {
     readonly device: { readonly poolName: string; readonly deviceName: string } | null;
@@ -42,7 +45,7 @@ export interface HealthReport {
     readonly message: string;
   }[];
 }
-/** Undefined: it is none. */
+/** Decodes a report; undefined: it is invalid. */
 export function readHealthReport(bytes: Buffer): HealthReport | undefined {
   try {
     return healthServiceOf("v1.DRAResourceHealth").NodeWatchResources.responseDeserialize(bytes) as HealthReport;
@@ -77,7 +80,7 @@ export class DraDriver {
     this.service = service;
     this.#timeoutMs = timeoutMs;
     this.#client = clientOf(endpoint);
-    // it is to be known early whether it can be reached
+    // connects early, so that an unreachable driver is noticed
     this.#client.getChannel().getConnectivityState(true);
   }
   get isConnected(): boolean {
@@ -88,7 +91,7 @@ export class DraDriver {
     this.#client.close();
   }
 
-  /** Its reports about its devices, one after the other. kubelet 1.37: DRAPlugin.NodeWatchResources. */
+  /** Streams its reports about its devices. kubelet 1.37: DRAPlugin.NodeWatchResources. */
   watchHealth(
     service: HealthService,
     how: Pick<Parameters<typeof openMessageStream>[0], "load" | "read" | "onEnd">,

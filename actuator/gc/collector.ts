@@ -41,7 +41,7 @@ class Pass {
   readonly #done: Done[] = [];
   readonly #removals: RemovalReport[] = [];
   readonly #problems: Problem[] = [];
-  /** The images' space, after those that were too old are gone. */
+  /** The space of images, after images that were too old are removed. */
   #space: Space | null = null;
   #isBegun = false;
   /** A surprise, a fault, or a signal: nothing more is removed. */
@@ -64,7 +64,7 @@ class Pass {
       } else this.#stopAt(batch[0] as Removal, NOT_WRITTEN);
       answer = await this.#ask();
     }
-    // without an answer that knows its ends a pass stays in the journal, and the next collection settles it
+    // without a decision on its ends, a pass stays in the journal, and the next collection settles it
     if (answer !== null) await this.#commit(answer);
     return this.#report(answer);
   }
@@ -82,8 +82,8 @@ class Pass {
   }
 
   /**
-   * The removals that are carried out before the decision is asked again: images that are too old in one go, containers one
-   * target at a time.
+   * The removals to carry out before the decision is asked again: all too old images at once, containers one target at
+   * a time.
    */
   #batchOf(answer: DecisionAnswer): readonly Removal[] {
     if (this.#isTimerOff(answer)) return [];
@@ -130,7 +130,10 @@ class Pass {
     this.#end(removal, end, message === "" ? undefined : message);
   }
 
-  /** The pass ends at this one. INVARIANT: an end is told of it, or the rest of the plan would count as what came of it. */
+  /**
+   * Ends the pass at this removal. INVARIANT: its end is recorded, since otherwise the rest of the plan would count as
+   * done.
+   */
   #stopAt(removal: Removal, words: string): void {
     this.#isEnded = true;
     this.#end(removal, "stopped", words);
@@ -164,8 +167,9 @@ class Pass {
   }
 
   /**
-   * Writes to the journal; false: nothing may be removed without it. INVARIANT: a full disk is what a collection is for,
-   * and never keeps one from running: it then goes on, told as a problem, and only a crash would lose what ended.
+   * Writes to the journal; false: nothing may be removed without it. INVARIANT: a full disk never prevents a
+   * collection, which is there to make room: it continues and reports a problem, and only a crash would lose what
+   * ended.
    */
   #journaled(write: (journal: GcJournal) => Result<unknown, JournalError>): boolean {
     if (this.#ports.journal === null) throw new Error("a collection without a journal removes nothing");
@@ -202,7 +206,7 @@ class Pass {
   }
 }
 
-/** It goes by what earlier passes told, so each pass is news, whatever it removes. */
+/** Whether the kind has facts from earlier passes, so that each pass is news, whatever it removes. */
 const remembers = (kind: GcKind): boolean => specOf(kind).facts !== null;
 
 interface Reclaimed {
@@ -211,8 +215,8 @@ interface Reclaimed {
 }
 
 /**
- * kubelet 1.36: reclaimNodeLevelResources. Asks `eviction` whether a disk signal is below its threshold, runs what it
- * names, containers first, and asks again with the disks as they are then. Pods are nobody's business here.
+ * kubelet 1.36: reclaimNodeLevelResources. Asks `eviction` whether a disk signal is below its threshold, runs the
+ * collections that it names, containers first, and asks again with the new disk usage. Pods are not evicted here.
  */
 async function reclaim(
   { client, evictionClock }: GcPorts,
@@ -222,7 +226,7 @@ async function reclaim(
   lookAgain: () => Promise<NodeObservation | null>,
 ): Promise<Reclaimed> {
   if (space === null) return { report: null, problems: [] };
-  // by how much the clock was set since the last pass over images is another kind's
+  // clock changes since the last image pass belong to another kind
   const otherwise = { clockSteppedMs: undefined, clockSteppedSince: undefined };
   const snapshot = { ...seen, ...otherwise, ...evictionClock.snapshotFields(moment) };
   const settle = async (answer: DecisionAnswer, isNews: boolean): Promise<Problem[]> => {
@@ -249,7 +253,7 @@ export interface CollectOptions {
   readonly settings: ObserveSettings;
   /** Decides and reports, and removes nothing. */
   readonly dryRun: boolean;
-  /** With the containers' timer, also asks `eviction`, and collects what it names. */
+  /** True: on the containers' timer, also asks `eviction`, and runs the collections that it names. */
   readonly joinsEviction: boolean;
   readonly stop: AbortSignal;
   readonly onRemoval: (removal: RemovalReport) => void;
@@ -263,7 +267,7 @@ export class Collector {
   #last: Promise<unknown> = Promise.resolve();
   #sequence = 0;
   #problems: Problem[] = [];
-  /** By their words: of several looks in a collection each would see the same. */
+  /** Notices by message, so that repeated observations report each once. */
   readonly #notices = new Map<string, Problem>();
   /** The observation while it still shows the node as it is; null once something was removed. */
   #observed: NodeObservation | null = null;
@@ -341,7 +345,7 @@ export class Collector {
     to.push(report);
   }
 
-  /** With the facts of the pass, which are of this moment. */
+  /** Stores the clock together with the facts of the pass, which are of this moment. */
   #keepClock({ moment }: Pick<NodeObservation, "moment">): void {
     const kept = this.#ports.clock.persist(moment);
     if (!kept.ok) this.#notice({ from: "memory", message: kept.error.message });
@@ -366,8 +370,8 @@ export class Collector {
 }
 
 /**
- * A pass over a runtime that lists nothing: it has failed, which the history, the next pass and the kubelet's events are to
- * know. Removes nothing. The runtime's fault itself is told by whoever looked.
+ * A pass whose runtime lists failed, which the history, the next pass and the kubelet's events record. Removes
+ * nothing. The caller reports the runtime's fault.
  */
 async function failUnlisted(
   { client }: GcPorts,
@@ -391,8 +395,8 @@ async function failUnlisted(
 }
 
 /**
- * Runs what is due until told to stop, everything at once to begin with. A collection that takes longer than a period puts
- * the next one off: two never run at a time. Periods are read at each.
+ * Runs due collections until stopped, all of them at the start. A collection that takes longer than its period
+ * postpones the next: two never run at once. Periods are read each time.
  */
 export async function collectUntil(
   stop: AbortSignal,

@@ -2,7 +2,7 @@ import type { Done, GcOperation } from "../../api/model/container-gc.ts";
 import { map, type Result } from "../../api/model/result.ts";
 import { appendLine, type JournalError, readLines, replaceFile } from "../core/record-file.ts";
 
-/** In the order in which they run: containers keep images in use. */
+/** The kinds in the order in which they run, since containers keep images in use. */
 export const GC_KINDS = ["container-gc", "image-gc"] as const;
 export type GcKind = (typeof GC_KINDS)[number];
 
@@ -27,7 +27,7 @@ interface UnfinishedPass {
   /** The ids that the first plan named, in its order. */
   readonly planned: readonly string[];
 }
-/** A pass that was cut short: what was begun, what ended, and what nobody knows the end of. */
+/** An interrupted pass: what was begun, what ended, and removals with an unknown end. */
 export interface InterruptedPass extends UnfinishedPass {
   readonly done: readonly Done[];
   readonly fileSystem: Space | null;
@@ -68,7 +68,7 @@ export class GcJournal {
   fileSystem(space: Space): Result<unknown, JournalError> {
     return appendLine(this.#file, textOf({ type: "file-system", space }));
   }
-  /** The pass is told and remembered elsewhere. */
+  /** Ends the pass, which is now recorded elsewhere. */
   close(): Result<unknown, JournalError> {
     return replaceFile(this.#file, []);
   }

@@ -9,15 +9,15 @@ import type { Removal } from "./remove.ts";
 
 /** The ways in which the collections differ. */
 interface GcTraits<D = DecisionOf[GcKind]> {
-  /** The setting that says how often it runs. */
+  /** The setting with its interval. */
   readonly period: "containerGCPeriodSeconds" | "imageGCPeriodSeconds";
   /** The function by which a decision of `eviction` names it. */
   readonly reclaimFunction: NodeReclaimFunction;
-  /** True: `eviction` is asked on its timer too, and what that names is collected. */
+  /** True: `eviction` is also asked on its timer, and the collections that it names run. */
   readonly joinsEviction: boolean;
-  /** True: it makes room on the image file system, which is measured after it. */
+  /** True: it frees space on the image file system, which is measured afterwards. */
   readonly freesImages: boolean;
-  /** True: the kubelet runs no timer for it. */
+  /** Whether the kubelet runs no timer for it. */
   isTimerOff(decision: D): boolean;
   /** `remove` of a decision, in its order. */
   removalsOf(decision: D): readonly Removal[];
@@ -52,7 +52,7 @@ export const kindOfFunction = (name: NodeReclaimFunction): GcKind =>
 export const removalsOf = (kind: GcKind, { decision }: DecisionAnswer): readonly Removal[] =>
   gcTraits(kind).removalsOf(decision as DecisionOf[GcKind]);
 
-/** The settings that say how often collections run. */
+/** The settings with the collection intervals. */
 export type GcPeriods = Pick<ActuatorConfig, GcTraits["period"]>;
 
 const ofImage = (image: ImageRemoval): Removal => ({
@@ -75,7 +75,7 @@ const ofContainer = (container: ContainerRemoval): Removal => ({
   container,
 });
 
-/** `NAMESPACE/POD CONTAINER`; of logs their own name, which says it. */
+/** The target's name: `NAMESPACE/POD CONTAINER`; for logs, their own name. */
 function nameOf({ target, id, pod, name }: ContainerRemoval): string {
   if (target === "pod-logs" || target === "log-link" || pod === null) return name ?? id;
   return `${pod.namespace}/${pod.name}${name === null ? "" : ` ${name}`}`;

@@ -16,7 +16,7 @@ export type ObserveSettings = Pick<ActuatorConfig, "nodeName" | "cgroupMount" | 
   readonly flags: Readonly<Record<string, number>>;
 };
 export type ObservePorts = Omit<GcPorts, "client" | "journal">;
-/** One listing of the runtime, with pods, logs, disks and configuration of the same moment. */
+/** One listing of the runtime, with pods, logs, disks and configuration at the same moment. */
 export interface NodeObservation {
   readonly at: string;
   readonly moment: Moment;
@@ -52,7 +52,7 @@ export async function observeNode(
   const listed = await ports.runtime.list();
   const machine = ports.observeMachine();
   const moment = ports.clock.now(Date.parse(machine.observedAt), machine.system.bootID ?? "");
-  // INVARIANT: a pod that could not be read never counts as one that is gone
+  // INVARIANT: a pod that could not be read never counts as removed
   const kubelet = { sourcesReady: read.pods !== null && read.whole, ...settings.flags };
   const profile = profileOf(settings.kubeletVersion);
   const snapshotWith = (runtime?: RuntimeLists): Readonly<Record<string, unknown>> => ({

@@ -84,7 +84,7 @@ export function gcPorts<S extends Omit<Shared, "client">>(
   });
 }
 
-/** Pods as a collection reads them: without a source of pods none of them is known to be gone. */
+/** The pods for a collection: without a source of pods, no pod is known to be removed. */
 export const podsOrNone =
   (config: ActuatorConfig, read: GcPorts["readPods"]): GcPorts["readPods"] =>
   () =>
@@ -106,7 +106,7 @@ async function lockOf(endpoint: string, bootId: string): Promise<Result<Lock, st
   return lock.ok ? lock : err(`garbage collection at ${endpoint}: ${lock.error}`);
 }
 
-/** As it is given while there is no such socket: the runtime may start later. */
+/** Returns the path unresolved while the socket does not exist. */
 function realPathOf(path: string): string {
   try {
     return realpathSync(path);
@@ -120,7 +120,7 @@ export const lookSettings = (config: ActuatorConfig): ObserveSettings => ({
   nodeName: config.nodeName,
   cgroupMount: config.cgroupMount,
   kubeletVersion: config.kubeletVersion,
-  // they may change while the daemon runs
+  // a getter, since they may change while the daemon runs
   get flags() {
     return flagsOf(config);
   },

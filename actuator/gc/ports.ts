@@ -13,7 +13,7 @@ export interface LogFiles {
   observe(): ObservedLogs;
   removePodLogs(name: string): LogRemoval | Promise<LogRemoval>;
   removeLogLink(name: string): LogRemoval;
-  /** A container's log and those that it was rotated into; one that is gone is none. */
+  /** Removes a container's log and its rotated files; a missing file is no error. */
   removeContainerLog(logPath: string): Result<null, string>;
 }
 
@@ -30,7 +30,7 @@ export interface GcPorts {
   readonly clock: PassClock;
   readonly evictionClock: PassClock;
   readonly client: DecisionClient;
-  /** Null in a dry run, which removes nothing. */
+  /** The journal; null in a dry run, which removes nothing. */
   readonly journal: GcJournal | null;
 }
 
@@ -39,7 +39,7 @@ export interface RemovalReport {
   readonly kind: GcKind;
   readonly target: "image" | "container" | "sandbox" | "pod-logs" | "log-link";
   readonly id: string;
-  /** Its name for people: an image's tag, `NAMESPACE/POD CONTAINER`. */
+  /** A name for people: an image's tag, or `NAMESPACE/POD CONTAINER`. */
   readonly name: string;
   /** The size of an image, as the runtime counts it; null: the target is none. */
   readonly bytes: number | null;
@@ -52,14 +52,14 @@ export interface CollectionReport {
   readonly at: string;
   readonly kind: GcKind;
   readonly operation: GcOperation;
-  /** Nothing was to be removed. */
+  /** True: nothing was to be removed. */
   readonly dryRun: boolean;
   /** The last answer, which knows all ends; null: nothing could be decided. */
   readonly answer: DecisionAnswer | null;
   readonly removals: readonly RemovalReport[];
   /** The images' space; `after` is null where nothing was removed. */
   readonly fileSystem: { readonly before: Space | null; readonly after: Space | null };
-  /** Everything that was to go is gone. */
+  /** True: everything that was planned is removed. */
   readonly complete: boolean;
   readonly problems: readonly Problem[];
 }
@@ -68,7 +68,7 @@ export interface ReclaimReport {
   readonly answer: DecisionAnswer;
   readonly ran: readonly string[];
 }
-/** All that was due at one time. */
+/** The passes that were due at one time. */
 export interface GcReport {
   readonly at: string;
   readonly reclaim: ReclaimReport | null;

@@ -10,7 +10,10 @@ import type { Entry, GcKind, InterruptedPass } from "./journal.ts";
 import type { NodeObservation } from "./observe-node.ts";
 import type { GcPorts, RemovalReport } from "./ports.ts";
 
-/** The result of the look right before a removal. A surprise is described in words; after a fault nothing is known. */
+/**
+ * The result of the check right before a removal. An unexpected state is described in words; after a fault nothing is
+ * known.
+ */
 type Guarded =
   | { readonly state: "as-planned"; readonly stopFirst: boolean; readonly logPath: string | null }
   | { readonly state: "surprise"; readonly found: string }
@@ -24,7 +27,7 @@ const faulty = (fault: RuntimeFault): Guarded => ({ state: "fault", message: fau
 /** The least grace that the kubelet gives a container of unknown state. */
 const STOP_SECONDS = 2;
 
-/** Looks whether a removal is still what the decision saw. INVARIANT: nothing is removed that was not looked at here. */
+/** Checks that a removal's target is still as the decision saw it. INVARIANT: nothing is removed without this check. */
 export async function guard(removal: Removal, look: NodeObservation, { runtime, readPods }: GcPorts): Promise<Guarded> {
   switch (removal.target) {
     case "image":
@@ -43,8 +46,9 @@ export async function guard(removal: Removal, look: NodeObservation, { runtime, 
 type AsPlanned = Extract<Guarded, { readonly state: "as-planned" }>;
 
 /**
- * Removes what was guarded. `failed`: the runtime, or the file system, refused in these words. A call that nobody answered
- * may have worked, or may still: the runtime is asked what is there now, and what is not gone for sure ends as `stopped`.
+ * Removes a checked target. `failed`: the runtime or the file system refused, with its message. A call without an
+ * answer may have worked, or may still: the runtime is asked what exists now, and a target that is not certainly gone
+ * ends as `stopped`.
  */
 export async function remove(
   removal: Removal,
@@ -63,7 +67,7 @@ export async function remove(
 
 interface Refused {
   readonly words: string;
-  /** Nobody answered: what was asked for may have been done. */
+  /** True: there was no answer, so the call may have worked. */
   readonly isDoubtful: boolean;
 }
 type Tried = Result<"removed" | "gone", Refused>;
@@ -76,7 +80,7 @@ async function tryTo(removal: Removal, { stopFirst, logPath }: AsPlanned, { runt
     case "container":
       return removeContainer(id, stopFirst, logPath, runtime, logs);
     case "sandbox": {
-      // kubelet 1.36: removeSandbox stops it, in the rare case that nobody has
+      // kubelet 1.36: removeSandbox also stops it, in the rare case that it is not stopped yet
       const stopped = await worded(runtime.stopSandbox(id));
       return stopped.ok ? worded(runtime.removeSandbox(id)) : stopped;
     }
@@ -166,7 +170,7 @@ export async function guardSandbox(
   return AS_PLANNED;
 }
 
-/** A container never changes its sandbox; one that came after the list is asked about. */
+/** The sandbox of a container, which never changes; for a container newer than the list, the runtime is asked. */
 async function sandboxOf(container: string, look: NodeObservation, runtime: Runtime): Answered<string | null> {
   const listed = look.sandboxOf.get(container);
   if (listed !== undefined) return { ok: true, value: listed };
@@ -174,7 +178,7 @@ async function sandboxOf(container: string, look: NodeObservation, runtime: Runt
   return now.ok ? { ok: true, value: now.value?.sandboxId ?? null } : now;
 }
 
-/** The directory's pod is still gone, or as ended as it was, and the runtime runs nothing of it. */
+/** Checks that the directory's pod is still removed, or has still ended, and that nothing of it runs. */
 export async function guardPodLogs(
   { id }: ContainerRemoval,
   look: NodeObservation,
@@ -191,7 +195,7 @@ export async function guardPodLogs(
   return lifeOf(uid, pods) === lifeOf(uid, look.pods) ? AS_PLANNED : surprise("its pod is not as it was");
 }
 
-/** One part of a path: nothing outside the directory is ever named. */
+/** Checks that a link's name is one path segment: nothing outside the directory is removed. */
 export const guardLogLink = ({ id }: ContainerRemoval): Guarded =>
   isOnePart(id) && id.endsWith(".log") ? AS_PLANNED : surprise("its name is no log file's");
 
@@ -212,7 +216,7 @@ function lifeOf(uid: string, pods: readonly unknown[]): string {
   return JSON.stringify([metadata?.uid, metadata?.deletionTimestamp, status?.phase, status?.reason]);
 }
 
-/** True: the object that was to be removed is gone. Errors: why that cannot be found out. */
+/** Whether the object was removed. Errors: why that cannot be determined. */
 export async function isGone(
   { target, id, runtimeHandler }: Entry,
   { runtime, logs }: GcPorts,
@@ -251,8 +255,8 @@ export interface ClosedPass {
 }
 
 /**
- * Tells and remembers what a pass did that never came to its end, and removes nothing. Null: there is none. Errors: the
- * runtime cannot say what is there, or nothing can be decided; nothing else may be removed before.
+ * Completes the record of an interrupted pass, and removes nothing. Null: there is none. Errors: the runtime does not
+ * answer, or nothing can be decided; nothing else may be removed before.
  */
 export async function closeInterruptedPass(ports: GcPorts): Promise<Result<ClosedPass | null, Problem>> {
   const { journal, client } = ports;

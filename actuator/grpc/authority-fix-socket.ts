@@ -6,9 +6,9 @@ import { Duplex } from "node:stream";
  * socket there, which is no authority, and Node's HTTP/2 then refuses the stream.
  */
 const NAME = ":authority";
-/** The same in HPACK's Huffman code. */
+/** The same name in HPACK's Huffman code. */
 const HUFFMAN_NAME = Buffer.from("b83b5339ec327d7f", "hex");
-/** Its place in the static table. */
+/** The name's index in the static table. */
 const STATIC_INDEX = 1;
 const AUTHORITY = "localhost";
 const MAX_INTEGER = 2 ** 28;
@@ -95,7 +95,7 @@ const PRIORITY = 0x20;
 export const MAX_HELD_BYTES = 16 * 1024;
 const MAX_CONTINUATIONS = 16;
 
-/** Bytes that go on to HTTP/2, or why the connection must end. */
+/** Bytes to pass on to HTTP/2, or why the connection must end. */
 export type Passed = { readonly bytes: readonly Buffer[] } | { readonly refused: string };
 
 /**
@@ -104,7 +104,7 @@ export type Passed = { readonly bytes: readonly Buffer[] } | { readonly refused:
  */
 export function authorityFixer(): (chunk: Buffer) => Passed {
   let held: Buffer<ArrayBufferLike> = Buffer.alloc(0);
-  /** The beginning that is still to come of the preface, or of the frame that goes on as it comes. */
+  /** What is still to come of the preface, or of a frame that is passed on as it arrives. */
   let preface = PREFACE;
   let passing = 0;
   let parts: Frame[] = [];
@@ -190,9 +190,9 @@ function withFixedAuthority(frames: readonly Frame[]): readonly Buffer[] {
 }
 
 /**
- * A connection whose client may send a path as `:authority`, as one that HTTP/2 takes. It holds as much as one request's
- * headers, and no more than the streams' own buffers of everything else: what is not read here is not read from the
- * socket. Ends, with the reason to `onRefused`, where the client does not speak HTTP/2.
+ * Wraps a connection whose client may send a path as `:authority`, so that HTTP/2 accepts it. It buffers at most one
+ * request's headers, and otherwise no more than the streams' own buffers: what is not read here is not read from the
+ * socket. Ends, and calls `onRefused` with the reason, if the client does not speak HTTP/2.
  */
 export function authorityFixSocket(socket: Socket, onRefused?: (reason: string) => void): Duplex {
   const pass = authorityFixer();

@@ -21,7 +21,7 @@ interface Open {
 
 const TELL_MS = 60_000;
 
-/** Connections at a time: where there are too many, one that asks for nothing makes room, the one that was silent the longest. */
+/** The open connections: if there are too many, the idle one that was silent the longest is closed. */
 export class Connections {
   readonly #options: ConnectionsOptions;
   readonly #open = new Map<Socket, Open>();
@@ -64,28 +64,31 @@ export class Connections {
 }
 
 interface RebindingSocket extends Listener {
-  /** Why the socket is lost now; undefined: it is not, or nobody has tried to bind it again yet. */
+  /** Why the socket is lost now; undefined: it is not, or rebinding has not been tried yet. */
   fault(): string | undefined;
 }
 export interface RebindingListener extends Listening {
-  /** Told, as a sentence, when the socket was lost and came back, and once of each reason why it does not, which stands. */
+  /**
+   * Called with a sentence when the socket was lost or came back, and once for each reason why it cannot be bound,
+   * which stands.
+   */
   readonly onFault: (message: string, stands: boolean) => void;
-  /** Between two looks that nothing asked for, ms. */
+  /** The interval between checks without an event, in ms. */
   readonly lookMs?: number;
-  /** From the loss of the socket until it is bound again, ms. */
+  /** The delay from the loss of the socket until it is bound again, in ms. */
   readonly firstDelayMs?: number;
 }
 
 const LOOK_MS = 10_000;
-/** One change of a name comes as several events. */
+/** The time to wait for related events: one rename causes several. */
 const SETTLE_MS = 50;
 /** A kubelet that starts removes the socket and binds its own: it is not to be beaten to it. */
 const FIRST_DELAY_MS = 1_000;
 const LONGEST_DELAY_MS = 60_000;
 
 /**
- * As `listenOn`, and a socket that somebody removes is bound again: its clients wait for its creation. Where the same
- * hand removes it again and again, that is done less and less often; another's socket in its place is left alone.
+ * Listens as `listenOn`, and binds a removed socket again, since clients wait for its creation. If it is removed again
+ * and again, the delays grow; another's socket in its place is left alone.
  */
 export async function listenRebinding(options: RebindingListener): Promise<Result<RebindingSocket, string>> {
   const listening = await listenOn(options);
@@ -176,24 +179,25 @@ const DISK: Disk = { exists: existsSync, parentOf: dirname, make: (path) => mkdi
 
 interface Listening {
   readonly path: string;
-  /** At a time; more are closed at once. */
+  /** The maximum number of connections; further ones are closed at once. */
   readonly mostConnections: number;
   /** Each may be half closed by its client; an error of it needs no hearing. */
   readonly onConnection: (socket: Socket) => void;
 }
 export interface Listener {
   readonly path: string;
-  /** Ends the connections too. The file goes at once, unless another process has put its own there. */
+  /** Also ends the connections. The file is removed at once, unless another process has put its own there. */
   close(): Promise<void>;
 }
 interface BoundListener extends Listener {
-  /** True: its socket is still the one at its path. */
+  /** Whether its socket is still the one at its path. */
   stands(): boolean;
 }
 
 /**
- * Listens on a unix socket, its owner's only, in a directory that is made if it is not there. What a process that is gone
- * left is replaced. The error is a sentence: somebody answers there, it is no socket, or what the system says.
+ * Listens on a unix socket with owner-only access, and creates its directory if needed. A socket left by an ended
+ * process is replaced. The error is a sentence: a process answers there, the path is no socket, or the system's
+ * message.
  */
 async function listenOn({ path, mostConnections, onConnection }: Listening): Promise<Result<BoundListener, string>> {
   const open = new Set<Socket>();
@@ -222,13 +226,14 @@ async function listenOn({ path, mostConnections, onConnection }: Listening): Pro
 }
 
 /**
- * Under another name first: whoever sees the socket can connect to it, and Node removes the path that it bound when it
- * closes, whoever has that path by then. The name is nobody else's, and short, since the kernel counts its bytes too.
+ * Binds under another name first, since a socket accepts connections as soon as it is visible, and Node removes the
+ * bound path on close even if another process uses it by then. The temporary name is unique, and short, since the
+ * kernel limits its bytes too.
  */
 async function bind(server: Server, path: string, stale: string | undefined): Promise<void> {
   const hidden = join(dirname(path), `.${randomBytes(4).toString("hex")}`);
   await new Promise<void>((done, failed) => {
-    // it stays: a connection that cannot be taken ends nobody's work
+    // this handler stays: a failed accept must not end the process
     server.on("error", failed).listen(hidden, done);
   });
   chmodSync(hidden, 0o600);
@@ -238,8 +243,8 @@ async function bind(server: Server, path: string, stale: string | undefined): Pr
 }
 
 /**
- * Checks that a socket can be created at a path, and creates its directory if it is missing; `stale`: the identity of a socket
- * there that nobody listens on. The error is a sentence, and nothing was removed.
+ * Checks that a socket can be created at a path, and creates its directory; `stale`: the identity of a socket there
+ * without a listener. The error is a sentence, and nothing was removed.
  */
 export async function vacancyAt(path: string): Promise<Result<{ readonly stale: string | undefined }, string>> {
   const fault = socketPathFault(path);

@@ -23,7 +23,7 @@ export const unaryMethod =
     }
   };
 
-/** gRPC's code, and the words. */
+/** gRPC's code and message. */
 export interface Refusal {
   readonly code: status;
   readonly message: string;
@@ -32,7 +32,7 @@ export interface Refusal {
 export type UnaryHandler = (message: Buffer) => Promise<Result<Buffer, Refusal>>;
 
 interface UnaryServerOptions {
-  /** By path, `/v1beta1.Registration/Register`. */
+  /** The handlers by path, such as `/v1beta1.Registration/Register`. */
   readonly handlers: Readonly<Record<string, UnaryHandler>>;
   /** Limit of a request's message. */
   readonly mostMessageBytes: number;
@@ -45,8 +45,8 @@ interface UnaryServerOptions {
 const PREFIX_BYTES = 5;
 
 /**
- * gRPC for methods of one request and one answer, over connections that are handed in. grpc-js throws where a client
- * sends a request and then breaks the protocol in the same breath: such a stream is dead before anybody hears of it.
+ * A gRPC server for unary methods, over connections that the caller passes in. grpc-js throws if a client sends a
+ * request and at once violates the protocol: such a stream is destroyed before a handler sees it.
  */
 export function unaryServer(options: UnaryServerOptions): {
   readonly accept: (connection: Duplex) => AcceptedConnection;
@@ -151,7 +151,7 @@ function reply(stream: ServerHttp2Stream, answer: Result<Buffer, Refusal>): void
     if (!stream.destroyed) stream.sendTrailers({ "grpc-status": `${status.OK}` });
   });
   stream.respond(HEAD, { waitForTrailers: true });
-  // as it is: an answer that many wait for is in memory once
+  // not copied, so that an answer to many callers is in memory once
   stream.write(prefix);
   stream.end(answer.value);
 }
@@ -161,7 +161,7 @@ function refuse(stream: ServerHttp2Stream, { code, message }: Refusal): void {
 }
 const isDead = (stream: ServerHttp2Stream): boolean => stream.destroyed || stream.closed || stream.headersSent;
 
-/** As gRPC has it for words in a header. */
+/** Encodes a message as gRPC's header requires. */
 const percentEncoded = (text: string): string =>
   [...Buffer.from(text)]
     .map((byte) =>

@@ -2,8 +2,8 @@ import { type FSWatcher, lstatSync, watch } from "node:fs";
 import { fileIdentity } from "../core/addresses.ts";
 
 /**
- * One timer that rings at the soonest of the moments that were asked for since it last rang, so that nobody who asks
- * often puts it off. It keeps no process alive.
+ * A timer that fires at the earliest requested moment since it last fired, so that frequent requests do not postpone
+ * it. It does not keep the process alive.
  */
 export class CoalescedTimer {
   readonly #ring: () => void;
@@ -15,7 +15,7 @@ export class CoalescedTimer {
     this.#ring = ring;
   }
 
-  /** In so many ms, or sooner. */
+  /** Requests that it fires in `ms` or sooner. */
   in(ms: number): void {
     const dueAt = performance.now() + ms;
     if (this.#isStopped || (this.#timer !== undefined && this.#dueAt <= dueAt)) return;
@@ -26,14 +26,14 @@ export class CoalescedTimer {
       this.#ring();
     }, ms).unref();
   }
-  /** For good. */
+  /** Stops for good. */
   stop(): void {
     this.#isStopped = true;
     clearTimeout(this.#timer);
   }
 }
 
-/** Hears of names that come and go in a directory; it may miss some, so a slow look goes on beside it. */
+/** Reports names that appear and disappear in a directory; it may miss some, so a slow scan runs too. */
 export class WatchedDirectory {
   readonly #path: string;
   readonly #onEvent: (name: string | null) => void;
@@ -54,7 +54,7 @@ export class WatchedDirectory {
       watcher.on("error", () => watcher.close());
       this.#watched = { identity, watcher };
     } catch {
-      // the slow look goes on without it
+      // the slow scan continues without it
       this.close();
     }
   }

@@ -9,7 +9,7 @@ export interface PodProbeResults {
   isReady(container: string, id: string): boolean;
 }
 
-/** Nobody probes. */
+/** The results if nothing is probed. */
 export const NO_RESULTS: ProbeResults = () => undefined;
 export const NO_POD_RESULTS: PodProbeResults = { isStarted: () => false, isReady: () => false };
 
@@ -26,14 +26,14 @@ export interface PodActions {
   readonly initToStart: readonly StartContainer[];
   readonly toStart: readonly StartContainer[];
   readonly toKill: readonly KillContainer[];
-  /** Dead instances that nobody needs any more. */
+  /** Ids of dead instances that are no longer needed. */
   readonly toRemove: readonly string[];
   /** Containers that would start if their back-off had passed. */
   readonly heldBack: readonly ContainerBackOff[];
 }
 export interface StartContainer {
   readonly name: string;
-  /** Its restart count. */
+  /** The instance's restart count. */
   readonly attempt: number;
 }
 export interface KillContainer {

@@ -9,7 +9,7 @@ import { latestExitedOf } from "./instances.ts";
 import type { PodContainer, RunnablePod } from "./pod.ts";
 import type { PodRecord } from "./record.ts";
 
-/** The limits that a KubeletConfiguration sets, as a file or /configz has it. */
+/** The limits of a KubeletConfiguration, as a file or /configz has it. */
 export function backOffLimits(profile: Profile, configuration: unknown): BackOffLimits {
   const { crashLoopBackOff, featureGates } = effectiveDocument(profile, configuration);
   const named = isObject(featureGates) ? (featureGates as Readonly<Record<string, boolean>>) : {};
@@ -65,7 +65,10 @@ export function backOffOfStarts(
   return next;
 }
 
-/** Made from another definition than the one wanted now. An instance that does not tell its own is taken as it is. */
+/**
+ * Whether an instance was made from another definition than the current one. An instance without a hash counts as
+ * unchanged.
+ */
 export function isChanged(container: PodContainer, instance: RuntimeContainer, hashOf: HashOf): boolean {
   const hash = instance.annotations[CONTAINER_HASH];
   return hash !== undefined && hash !== hashOf(container);
@@ -82,6 +85,6 @@ export const backOffMessage = (pod: RunnablePod, { name, delayMs }: ContainerBac
 export const backOffEventMessage = (pod: RunnablePod, container: string): string =>
   `Back-off restarting failed container ${container} in pod ${podWords(pod)}`;
 
-/** As Go writes a duration of whole seconds, below an hour. */
+/** A duration of whole seconds, below an hour, as Go writes it. */
 const goSeconds = (seconds: number): string =>
   seconds < 60 ? `${seconds}s` : `${Math.trunc(seconds / 60)}m${seconds % 60}s`;

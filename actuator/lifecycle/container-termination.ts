@@ -3,7 +3,7 @@ import type { RuntimeContainer, RuntimePod } from "../containerd/port.ts";
 import type { PodContainer, RunnablePod } from "./pod.ts";
 import type { PodEnd } from "./record.ts";
 
-/** Between the stop signal and the kill nobody gets less. */
+/** The minimum time in seconds between the stop signal and the kill. */
 const MIN_SECONDS = 2;
 
 /** A container of a pod that is being killed. All are stopped side by side, each after those that it waits for. */
@@ -14,7 +14,7 @@ export interface StopContainer {
   readonly message: string;
   /** Names of running containers that end first, or whose end it awaits for as long as its own grace lasts. */
   readonly waitsFor: readonly string[];
-  /** Null: the pod has no such container any more, or it has no hook. */
+  /** The preStop hook; null: the pod no longer has the container, or it has no hook. */
   readonly preStop: PodContainer["preStop"];
 }
 

@@ -30,7 +30,7 @@ export function claimStatuses(
   };
 }
 
-/** By what it asks for; BestEffort where the decisions cannot read it. */
+/** The pod's QoS class by its requests; BestEffort if decisions cannot read it. */
 export function classOf({ object }: RunnablePod): QosClass {
   const decoded = decodedPod(object);
   return decoded === null ? "BestEffort" : qosClass(decoded);

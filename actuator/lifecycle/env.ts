@@ -117,8 +117,8 @@ const EXA: Readonly<Record<string, number>> = { "1E": 1e18, "1Ei": 2 ** 60 };
 const OVERCOMMITTED = ["cpu", "memory", "ephemeral-storage"];
 
 /**
- * A request or limit in units of the divisor, rounded up. A limit that nobody set is the pod's, else what the node has to
- * give; not so of another init container, as in the kubelet. kubelet 1.36: containerResourceRuntimeValue,
+ * A request or limit in units of the divisor, rounded up. An unset limit is the pod's, else the node's allocatable;
+ * but not for another init container, as in the kubelet. kubelet 1.36: containerResourceRuntimeValue,
  * defaultPodLimitsForDownwardAPI, ExtractContainerResourceValue.
  */
 function resourceText(asked: Asked, self: string, pod: RunnablePod, allocatable: QuantityList): Result<string, string> {
@@ -169,15 +169,15 @@ function amountOf(value: unknown): Amount {
 export interface EnvFacts {
   /** The node's, its first family first. */
   readonly hostIPs: readonly string[];
-  /** As the runtime says them; empty on the host's network, where they are the node's. */
+  /** The pod's addresses from the runtime; empty on the host's network, where they are the node's. */
   readonly podIPs: readonly string[];
-  /** The node's, for limits that nobody set. */
+  /** The node's allocatable, for unset limits. */
   readonly allocatable: QuantityList;
 }
 
 /**
- * The variables of a container, in the order of the manifest; of a name that comes twice the last value. References see
- * the variables before them. Errors: the kubelet's words. kubelet 1.36: makeEnvironmentVariables.
+ * The variables of a container, in the manifest's order; if a name occurs twice, the last value. References see
+ * earlier variables. Errors: the kubelet's words. kubelet 1.36: makeEnvironmentVariables.
  */
 export function resolveEnv(
   container: PodContainer,
@@ -228,7 +228,7 @@ function fieldText(path: string, pod: RunnablePod, facts: EnvFacts): Result<stri
   return ok(texts[path]);
 }
 
-/** One of each family, the node's own first. kubelet 1.36: sortPodIPs. */
+/** One address per family, the node's own family first. kubelet 1.36: sortPodIPs. */
 export function podAddresses(pod: RunnablePod, facts: Pick<EnvFacts, "hostIPs" | "podIPs">): readonly string[] {
   const addresses = pod.spec.hostNetwork && facts.podIPs.length === 0 ? facts.hostIPs : facts.podIPs;
   const first = facts.hostIPs[0];

@@ -26,7 +26,7 @@ export interface ForeignSandbox {
   readonly containers: readonly RuntimeContainer[];
   /** The cgroup root of another Nodewise daemon that made it; null: none did. */
   readonly otherOwner: string | null;
-  /** `file` or `http`: a static pod of a kubelet; `api`; empty: nobody says. */
+  /** The pod's source. `file` or `http`: a kubelet's static pod; `api`; empty: not known. */
   readonly configSource: string;
 }
 
@@ -46,7 +46,7 @@ export function foreignSandboxes(held: RuntimePods, owner: string): readonly For
   });
 }
 
-/** The runtime tells of its containers only. */
+/** A sandbox that the runtime does not list although it lists its containers. */
 const unlistedSandbox = (id: string, [first]: readonly RuntimeContainer[]): RuntimeSandbox => ({
   id,
   attempt: 0,
@@ -126,12 +126,12 @@ export function sandboxText(sandbox: ForeignSandbox): string {
   return `sandbox ${id.slice(0, SHORT_ID)} (uid ${uid}, since ${since}, ${running}) that this daemon did not make`;
 }
 
-/** As crictl prints ids, and takes them. */
+/** The length to which crictl shortens ids, and which it accepts. */
 export const SHORT_ID = 13;
 
 /**
- * Actions whose attempts come after those of somebody else's sandboxes and containers of the very same uid: a runtime
- * takes each number once, and their logs lie in one directory. `held`: all that it holds under that uid.
+ * Actions whose attempt numbers follow those of foreign sandboxes and containers with the same uid: a runtime accepts
+ * each number once, and their logs share a directory. `held`: everything that the runtime has under that uid.
  */
 export function afterForeign(actions: PodActions, held: RuntimePod | undefined, owner: string): PodActions {
   if (held === undefined) return actions;

@@ -22,19 +22,19 @@ export const latestExitedOf = (runtimePod: RuntimePod, name: string): RuntimeCon
 export const activeSandboxOf = (runtimePod: RuntimePod): RuntimeSandbox | undefined =>
   runtimePod.sandboxes[0]?.isReady === true ? runtimePod.sandboxes[0] : undefined;
 
-/** Something of it may still run: a container that does or of which nobody knows, or a sandbox that is ready. */
+/** Whether something of the pod may still run: a container that runs or has an unknown state, or a ready sandbox. */
 export const mayRun = (runtimePod: RuntimePod): boolean =>
   runtimePod.containers.some((c) => c.state === "running" || c.state === "unknown") ||
   runtimePod.sandboxes.some((s) => s.isReady);
 
-/** One of the pod's own containers was started or made. kubelet 1.36: HasAnyRegularContainerCreated. */
+/** Whether one of the pod's regular containers was created. kubelet 1.36: HasAnyRegularContainerCreated. */
 export const hasRegularContainer = (pod: RunnablePod, runtimePod: RuntimePod): boolean =>
   pod.spec.containers.some((c) => {
     const latest = latestOf(runtimePod, c.name);
     return latest !== undefined && latest.state !== "unknown";
   });
 
-/** After an end with that code it is started again. kubelet 1.36: ContainerShouldRestart. */
+/** Whether the container restarts after it ended with that code. kubelet 1.36: ContainerShouldRestart. */
 export function restartsAfter(pod: RunnablePod, container: PodContainer, exitCode: number): boolean {
   if (container.isSidecar) return true;
   const { restartPolicy } = pod.spec;
@@ -42,8 +42,8 @@ export function restartsAfter(pod: RunnablePod, container: PodContainer, exitCod
 }
 
 /**
- * It is to be started, given its newest instance: never one of a pod that is being deleted; always one that never was,
- * that got stuck before its start, or of which nobody knows. kubelet 1.36: ShouldContainerBeRestarted.
+ * Whether the container must be started, given its newest instance: never in a pod that is being deleted; always if it
+ * was never created, was created but not started, or has an unknown state. kubelet 1.36: ShouldContainerBeRestarted.
  */
 export function shouldStart(pod: RunnablePod, container: PodContainer, latest: RuntimeContainer | undefined): boolean {
   if (pod.deletion !== null) return false;

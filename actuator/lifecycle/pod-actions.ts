@@ -23,7 +23,7 @@ interface ActionOptions {
   readonly resizeRestarts?: ReadonlySet<string>;
   /** Containers that were stopped for one: they start, whatever their exit code was, and at once. */
   readonly stoppedForResize?: ReadonlySet<string>;
-  /** Absent: nothing is probed. */
+  /** The probe results; absent: nothing is probed. */
   readonly resultOf?: ProbeResults;
 }
 /** A wanted start, before back-offs are considered. */
@@ -59,7 +59,7 @@ export function podActions(pod: RunnablePod, runtimePod: RuntimePod | null, opti
  * that must not run twice, or an init container failed for good.
  */
 export function isGivenUp(pod: RunnablePod, runtimePod: RuntimePod | null): boolean {
-  // another definition starts nothing that runs no more
+  // A changed container hash does not restart a stopped container.
   const hashOf = ({ name }: PodContainer): string =>
     (runtimePod === null ? undefined : latestOf(runtimePod, name))?.annotations[CONTAINER_HASH] ?? "";
   const { killPod, createSandbox } = podActions(pod, runtimePod, {
@@ -132,9 +132,10 @@ function dueOf(computed: ComputedActions, runtimePod: RuntimePod, options: Actio
 }
 
 /**
- * Ids of instances that nobody needs any more. Of each container the newest one that does not run stays: it tells the
- * last state, the restart count and the back-off. Init containers all go with their sandbox, so that they run again.
- * kubelet 1.36: purgeInitContainers, pruneInitContainersBeforeStart, evictContainers with one dead instance a container.
+ * Ids of instances that are no longer needed. The newest stopped instance of each container stays: it has the last
+ * state, the restart count and the back-off. Init containers are all removed with their sandbox, so that they run
+ * again. kubelet 1.36: purgeInitContainers, pruneInitContainersBeforeStart, evictContainers with one dead instance a
+ * container.
  */
 function leftoverContainers(pod: RunnablePod, runtimePod: RuntimePod, isNewSandbox: boolean): readonly string[] {
   const ofInit = pod.spec.initContainers.flatMap(({ name }) => {
@@ -154,9 +155,9 @@ const isDead = (c: RuntimeContainer): boolean => c.state === "exited" || c.state
 interface InitActions {
   /** The pod's own containers may start. */
   readonly isDone: boolean;
-  /** One failed for good. */
+  /** True: an init container failed for good. */
   readonly killPod: boolean;
-  /** In their order. */
+  /** Containers to start, in order. */
   readonly start: readonly PodContainer[];
   readonly kill: readonly KillContainer[];
 }
@@ -174,9 +175,9 @@ interface Step {
 }
 
 /**
- * Looks at init containers from the last to the first: the last one that the runtime knows tells how far the pod has
- * come, since earlier ones may have been removed. From there back only sidecars matter, which are kept running.
- * kubelet 1.36: computeInitContainerActions.
+ * Examines init containers from last to first: the last one that the runtime knows shows how far the pod has come,
+ * since earlier ones may have been removed. Before it only sidecars matter, which are kept running. kubelet 1.36:
+ * computeInitContainerActions.
  */
 function initActions(pod: RunnablePod, runtimePod: RuntimePod, wanted: ActionInputs): InitActions {
   const containers = pod.spec.initContainers;
@@ -207,7 +208,7 @@ function initActions(pod: RunnablePod, runtimePod: RuntimePod, wanted: ActionInp
   return { isDone, killPod: false, start, kill };
 }
 
-/** One of the pod's own containers is there, and not left over from before a reboot: init containers are not run again. */
+/** Whether a regular container exists that is not left from before a reboot: then init containers do not run again. */
 const hasBegun = (pod: RunnablePod, runtimePod: RuntimePod): boolean =>
   pod.spec.containers.some((c) => {
     const state = latestOf(runtimePod, c.name)?.state;
@@ -239,7 +240,7 @@ function sidecarStep(container: PodContainer, latest: RuntimeContainer, wanted: 
   });
   const startup = probes.startup === null ? "Success" : wanted.resultOf(latest.id, "startup");
   if (startup === "Failure") return kill(`Init container ${name} failed startup probe`, "startup");
-  // those behind it wait until it has started
+  // later containers wait until it has started
   if (startup !== "Success") return {};
   if (isChanged(container, latest, wanted.hashOf)) return kill(`Init container ${name} definition changed`);
   const liveness = probes.liveness === null ? "Success" : wanted.resultOf(latest.id, "liveness");
@@ -302,7 +303,7 @@ function containerActions(
 }
 
 type FailedProbe = "liveness" | "startup";
-/** Null: none has. */
+/** The failed probe of a container; null: none. */
 const failedProbe = ({ id }: RuntimeContainer, resultOf: ProbeResults): FailedProbe | null =>
   (["liveness", "startup"] as const).find((type) => resultOf(id, type) === "Failure") ?? null;
 
@@ -318,9 +319,9 @@ interface SandboxNeed {
 }
 
 /**
- * Decides whether a pod needs another sandbox: there is none, more than one is ready, the newest is not ready, or its network
- * is not the pod's. A sandbox has addresses only on a network of its own, so one without an address does not suit a pod off the
- * host's network, and one with an address does not suit a pod on it. kubelet 1.36: PodSandboxChanged.
+ * Decides whether a pod needs another sandbox: there is none, more than one is ready, the newest is not ready, or its
+ * network does not fit. A sandbox has addresses only on a network of its own, so one without an address does not fit a
+ * pod off the host's network, and one with an address does not fit a pod on it. kubelet 1.36: PodSandboxChanged.
  */
 export function sandboxNeed(pod: RunnablePod, runtimePod: RuntimePod): SandboxNeed {
   const newest = runtimePod.sandboxes[0];

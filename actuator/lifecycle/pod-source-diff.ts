@@ -10,30 +10,30 @@ import { refusedItemFinder } from "./refused-item.ts";
 export type PodSourceChange =
   /** A pod that was never seen. */
   | { readonly kind: "added"; readonly pod: RunnablePod }
-  /** It runs already, and its record is lost: it is taken as it is. */
+  /** A running pod whose record is lost: it is adopted. */
   | { readonly kind: "adopted"; readonly pod: RunnablePod }
   /** The same pod with another spec, labels or annotations. */
   | { readonly kind: "updated"; readonly uid: string; readonly pod: RunnablePod }
   /** `graceSeconds` null: the pod's own. */
   | { readonly kind: "deleted"; readonly uid: string; readonly graceSeconds: number | null }
-  /** Nothing of it runs, and nobody asks for it: its record goes. */
+  /** Nothing of the pod runs, and no source lists it: its record is removed. */
   | { readonly kind: "removed"; readonly uid: string }
-  /** It runs under the daemon's name, and neither a record nor a source knows it. */
+  /** It runs under the daemon's name, without a record or a source. */
   | { readonly kind: "orphaned"; readonly uid: string }
   /** It is read from another file than its record says. */
   | { readonly kind: "moved"; readonly uid: string; readonly file: string }
-  /** It would end if a file that cannot be read did not perhaps name it. */
+  /** It would be ended, but an unreadable file may contain it. */
   | { readonly kind: "unconfirmed"; readonly uid: string }
-  /** The object that stands for it now cannot be it, or cannot be run: it goes on in its last good form. */
+  /** The current object for it cannot be the same pod, or cannot be run: the pod continues in its last good form. */
   | { readonly kind: "lastGood"; readonly uid: string; readonly why: string };
 
 export interface PodSources {
   readonly desired: ReadonlyMap<string, RunnablePod>;
-  /** False: a pod that is missing need not be gone. */
+  /** False: a missing pod need not be gone. */
   readonly whole: boolean;
-  /** Where it is not whole: the files in which what is missing may be; null: it may be anywhere. */
+  /** If not whole: the files that may contain missing pods; null: they may be anywhere. */
   readonly unread: readonly string[] | null;
-  /** By uid, of pods that were read from a file. */
+  /** The files by pod uid, for pods read from a file. */
   readonly files: ReadonlyMap<string, string>;
   /** Objects of the source that cannot be run as they are written; running pods of theirs continue. */
   readonly refused: readonly RefusedItem[];
@@ -67,11 +67,11 @@ export function podSourceDiff(sources: PodSources): readonly PodSourceChange[] {
     // a pod that has stopped holds nothing, so that its room may be another's by now
     if (left !== undefined && (pod.deletion !== null || !isStopped(left))) {
       changes.push({ kind: "adopted", pod });
-      // nothing of it is begun again, not even for one sync
+      // nothing of it is started again, not even for one sync
       if (pod.deletion !== null)
         changes.push({ kind: "deleted", uid: pod.uid, graceSeconds: pod.deletion.graceSeconds });
     }
-    // without the runtime's word it may run already
+    // without the runtime's lists, it may already be running
     else if (runtimePods !== null) changes.push({ kind: "added", pod });
   }
   for (const left of runtimePods?.values() ?? []) {
@@ -103,12 +103,15 @@ function missing(uid: string, record: PodRecord, sources: PodSources, find: Find
   return sources.unread === null ? null : { kind: "unconfirmed", uid };
 }
 
-/** Somewhere that cannot be read. `file`: where it was read last; undefined: nobody knows. */
+/** Whether the pod may be in an unreadable place. `file`: where it was last read; undefined: not known. */
 const mayBeNamed = (file: string | undefined, { whole, unread }: Pick<PodSources, "whole" | "unread">): boolean =>
   !whole && (unread === null || file === undefined || unread.includes(file));
 
 type DeletedItem = RefusedItem & { readonly deletion: NonNullable<RefusedItem["deletion"]> };
-/** By its uid, since another of its name may be the one that has to go; a name that is not its own is doubt. */
+/**
+ * Whether the item asks for the pod's end, compared by uid, since another pod of its name may be meant; a generated
+ * name is uncertain.
+ */
 const isToEnd = (item: RefusedItem, { uid, namespace, name }: PodIdentity): item is DeletedItem =>
   item.uid === uid &&
   item.deletion !== null &&
@@ -157,7 +160,7 @@ function identityOf(uid: string, { pod }: PodRecord): PodIdentity {
   return { uid, namespace, name };
 }
 
-/** True: both ask for the same; `status` and the rest of `metadata` do not count. */
+/** Whether both specs are equal; `status` and the rest of `metadata` do not count. */
 export const sameSpec = (one: object, other: object): boolean => one === other || specText(one) === specText(other);
 function specText(pod: object): string {
   const { spec, metadata } = pod as { spec?: unknown; metadata?: { labels?: unknown; annotations?: unknown } };

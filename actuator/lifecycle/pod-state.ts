@@ -16,47 +16,52 @@ interface Why {
 }
 interface Arrival {
   readonly pod: RunnablePod;
-  /** Where it was read; absent: of no file. */
+  /** The file where it was read; absent: none. */
   readonly file: string | undefined;
   readonly nowMs: number;
 }
 
 /** An event in a pod's life on this node. Times are of the wall clock, in milliseconds since 1970. */
 export type PodLifecycleEvent =
-  /** It is to run, and was never seen. */
+  /** A new pod that should run. */
   | ({ readonly kind: "Added" } & Arrival)
-  /** It runs already and its record is lost: it is taken as it is. */
+  /** A running pod whose record is lost: it is adopted. */
   | ({ readonly kind: "Adopted" } & Arrival)
-  /** `pod`: what is taken at once of what is asked for now; of an active pod other resources are not (`ResizeUpdated`). */
+  /**
+   * `pod`: the new form, as far as it takes effect at once; new resources of an active pod do not (`ResizeUpdated`).
+   */
   | { readonly kind: "SpecUpdated"; readonly pod: PodObject }
   | { readonly kind: "FileMoved"; readonly file: string }
   | { readonly kind: "Admitted"; readonly nowMs: number }
-  /** The node refused it: a kubelet fails it for good, here it is asked about again. `tries`: absent: one more than before. */
+  /**
+   * The node refused it: a kubelet fails it for good, here it is asked about again. `tries`: absent: one more than
+   * before.
+   */
   | ({ readonly kind: "Rejected"; readonly tries?: number | undefined } & Why)
-  /** Nobody asked the node about it yet, for that reason. */
+  /** The node was not asked about it yet, for this reason. */
   | ({ readonly kind: "Deferred" } & Why)
-  /** It was admitted, and its plugins did not give it its devices. Nothing of it was started. */
+  /** It was admitted, but its plugins did not allocate its devices. Nothing of it was started. */
   | ({ readonly kind: "AllocationFailed"; readonly tries: number } & Why)
   /** `pod`: with the resources that are allocated to it now; absent: they stay. */
   | { readonly kind: "ResizeUpdated"; readonly resize: PendingResize | null; readonly pod?: PodObject }
-  /** Told before the containers that it speaks of are started. */
+  /** Sent before the affected containers are started. */
   | { readonly kind: "BackOffUpdated"; readonly backOff: PodRecord["backOff"] }
   /** Somebody else stopped so many of its containers. */
   | { readonly kind: "StoppedByOthers"; readonly containers: number }
-  /** A person, a manifest or a controller wants it gone. `graceSeconds` null: its own. */
+  /** A person, a manifest or a controller requested its end. `graceSeconds` null: the pod's own. */
   | { readonly kind: "DeletionRequested"; readonly graceSeconds: number | null; readonly nowMs: number }
   | { readonly kind: "Preempted"; readonly end: End }
   /** `signal`: what the node ran short of. */
   | { readonly kind: "Evicted"; readonly end: End; readonly signal: string }
   | { readonly kind: "DeadlineExceeded"; readonly end: End }
   | { readonly kind: "Drained"; readonly end: End }
-  /** Its containers have ended by themselves, and none is started again. */
+  /** Its containers have ended by themselves, and none restarts. */
   | { readonly kind: "Finished" }
-  /** The runtime says that nothing of it runs any more. `runtimePod` null: it holds nothing of it. */
+  /** According to the runtime, nothing of it runs any more. `runtimePod` null: the runtime has nothing of it. */
   | { readonly kind: "Stopped"; readonly pod: RunnablePod; readonly runtimePod: RuntimePod | null }
-  /** It was evicted, all that it had is gone, and the time between two tries has passed. */
+  /** It was evicted, everything of it is removed, and the time between two attempts has passed. */
   | { readonly kind: "RestartDue" }
-  /** All that it left is removed. */
+  /** Everything that it left is removed. */
   | { readonly kind: "CleanedUp" };
 
 /** An action that follows from a change, to be done after the record is persisted. */
@@ -74,11 +79,11 @@ export type PodAction =
   | { readonly kind: "count"; readonly of: "refused" | "evicted"; readonly label: string }
   /** Removes its containers, logs, volumes and directory; then comes `CleanedUp`. */
   | { readonly kind: "cleanUp" }
-  /** Its former run says nothing of the next one: its status, what its work came to, what was removed of it. */
+  /** Forgets its last run, which must not affect the next one: status, results, and removals. */
   | { readonly kind: "forgetRun" }
-  /** Its CPUs, memory, devices and ports are given back, and pods that wait are asked about again. */
+  /** Releases its CPUs, memory, devices and ports, and retries waiting pods. */
   | { readonly kind: "freeCapacity" }
-  /** It is asked about at once. */
+  /** Retries its admission at once. */
   | { readonly kind: "retryAdmission" };
 
 /**
@@ -112,10 +117,13 @@ export type Transition =
       readonly isFinal: boolean;
       readonly actions: readonly PodAction[];
     }
-  /** Its record goes. */
+  /** Its record is removed. */
   | { readonly kind: "removed"; readonly actions: readonly PodAction[] };
 
-/** INVARIANT: that a pod may be started lies on the disk before anything of it is; an end is acted on whatever the disk says. */
+/**
+ * How a record must be stored. INVARIANT: a pod's record is on disk before anything of it starts; an end is carried
+ * out even if the disk fails.
+ */
 export const durabilityOf = ({ state }: PodRecord): Durability => (state === "active" ? "required" : "eventual");
 
 /** The end of `Preempted`, `Evicted`, `DeadlineExceeded`, `Drained`. */
@@ -138,9 +146,9 @@ export const DEADLINE = {
 const DRAINED = { reason: "Drained", message: "drained by its daemon on the way out; the next one starts it again" };
 
 /**
- * The life of one pod: what an event makes of its record (null: it has none), and what is to be done for it. Pure, and total: where
- * an event says nothing to a state it is ignored, with the reason by name. kubelet 1.36: podWorkers, of which the states and their
- * order are; that a pod waits, and may come back, is this daemon's.
+ * The life of one pod: the new record after an event (null: none before), and the actions. Pure and total: an event
+ * without meaning in a state is ignored with a named reason. kubelet 1.36: podWorkers, which define the states and
+ * their order; that a pod waits and may come back is this daemon's own.
  */
 export function podTransition(record: PodRecord | null, event: PodLifecycleEvent): Transition {
   if (event.kind === "Added" || event.kind === "Adopted")
@@ -216,7 +224,7 @@ export const admitted = (record: PodRecord, nowMs: number): PodRecord => ({
   end: null,
 });
 
-/** One that is only known needs no file: its source tells of it again. */
+/** A new pod; a pending one needs no file, since its source lists it again. */
 function arrive(event: Of<"Added" | "Adopted">): Transition {
   const record = newRecord(event.pod, event.nowMs, event.file);
   return event.kind === "Adopted" ? becomes(admitted(record, event.nowMs)) : becomes(record, [], "memory");
@@ -238,7 +246,7 @@ function updated(
       if (state !== "active" && state !== "terminating") return ignored("NotRunning");
       return becomes({ ...record, pod: event.pod ?? record.pod, resize: event.resize });
     case "BackOffUpdated":
-      // a crash may forget it; while the daemon lives it holds, whatever the disk says
+      // a crash may lose it, but it holds while the daemon lives
       return becomes({ ...record, backOff: event.backOff }, [], state === "active" ? "bestEffort" : undefined);
     case "StoppedByOthers": {
       // a pod that is to end anyway may have been stopped for this daemon, by the one before it
@@ -252,7 +260,7 @@ function updated(
   }
 }
 
-/** It waits, and says why. What it says again is not told again, and a refusal counts each time. */
+/** It waits, with a reason. An unchanged reason is not reported again, but each refusal counts. */
 function waits(record: PodRecord, event: Of<"Deferred" | "Rejected" | "AllocationFailed">): Transition {
   const { reason, message, nowMs } = event;
   const before = record.refusal;
@@ -308,7 +316,7 @@ function reportsOf(event: Ending): readonly PodAction[] {
   }
 }
 
-/** A pod that is deleted holds what it has until its record is gone. */
+/** A stopped pod; one that is deleted holds its resources until its record is removed. */
 function stopped(record: PodRecord, { pod, runtimePod }: Of<"Stopped">): Transition {
   if (record.end?.cause === "deleted") return { kind: "stays", actions: [{ kind: "cleanUp" }] };
   if (!comesBack(record, pod, runtimePod)) return terminated(record);
@@ -324,8 +332,8 @@ const terminated = (record: PodRecord): Transition => ({
 });
 
 /**
- * It was displaced, and nobody else would ever start it again, as a controller does for a pod of an API. A deadline is
- * final, and so is what its containers say: none of them would be started again.
+ * Whether it restarts after its end: it was displaced, and no controller would replace it as it would an API pod. A
+ * deadline is final, and so are its containers' results: none would restart.
  */
 function comesBack({ end, file }: PodRecord, pod: RunnablePod, runtimePod: RuntimePod | null): boolean {
   const cause = end?.cause;
@@ -333,7 +341,7 @@ function comesBack({ end, file }: PodRecord, pod: RunnablePod, runtimePod: Runti
   return isAlone && cause !== "deadline" && finishedPhase(pod, runtimePod, null) === null;
 }
 
-/** It begins anew, and waits for what it was ended for. */
+/** The record of a pod that starts over, and waits for what it was ended for. */
 const restarted = ({ status: _, ...record }: PodRecord): PodRecord => ({
   ...record,
   state: "pending",
@@ -351,26 +359,26 @@ export function pastDeadline(pod: RunnablePod, startedAtMs: number | null, nowMs
   return seconds !== null && startedAtMs !== null && nowMs - startedAtMs >= seconds * 1000;
 }
 
-/** Nothing of it runs any more, as far as the runtime tells. `runtimePod` null: it holds nothing of the pod. */
+/** Whether nothing of it runs any more, according to the runtime. `runtimePod` null: the runtime has nothing of it. */
 export const isStopped = (runtimePod: RuntimePod | null): boolean => runtimePod === null || !mayRun(runtimePod);
 
 /**
- * The pod is over: its record says so, and the runtime does not contradict. Only then its volumes, its directory and its
- * cgroup may go. kubelet 1.36: ShouldPodRuntimeBeRemoved.
+ * Whether the pod is over: its record says so, and the runtime agrees. Only then may its volumes, its directory and
+ * its cgroup be removed. kubelet 1.36: ShouldPodRuntimeBeRemoved.
  */
 export const isOver = (record: PodRecord, runtimePod: RuntimePod | null): boolean =>
   record.state === "terminated" && isStopped(runtimePod);
 
-/** A pod as it is at one moment, at which nobody works at it. */
+/** A pod's state at a moment without work in progress on it. */
 interface Observation {
   readonly pod: RunnablePod;
   readonly record: PodRecord;
-  /** By a list that began after the last work at it; null: the runtime holds nothing of it. */
+  /** Its runtime state, from a list that began after the last work on it; null: the runtime has nothing of it. */
   readonly runtimePod: RuntimePod | null;
   readonly nowMs: number;
-  /** Its status now. */
+  /** Returns its current status. */
   readonly status: () => PodStatus;
-  /** True: the pod is terminated, and nothing is left of it that takes up room. */
+  /** True: the pod is terminated, and nothing of it uses space. */
   readonly isCleared: boolean;
   /** The node is under pressure, by the last eviction pass. */
   readonly isUnderPressure: boolean;
@@ -378,7 +386,7 @@ interface Observation {
   readonly retryMs: number;
 }
 
-/** The event that time and the runtime make of a pod's life; null: it goes on as it is. Pure. */
+/** The event that follows from the time and the runtime's state; null: none. Pure. */
 export function observedEvent(observation: Observation): PodLifecycleEvent | null {
   const { pod, record, runtimePod } = observation;
   if (record.state === "active") return eventOfActive(observation);
@@ -394,8 +402,8 @@ function eventOfActive({ pod, record, runtimePod, nowMs, status }: Observation):
 }
 
 /**
- * True: an evicted pod of a manifest may start again: everything of it is gone, the node is short of nothing, and the time
- * between two attempts has passed, so that a pod that fills the disk does not do so all the time.
+ * Whether an evicted pod of a manifest may start again: everything of it is gone, the node is not under pressure, and
+ * the time between two attempts has passed, so that a pod that fills the disk does not do so all the time.
  */
 function isRestartDue({ pod, record, runtimePod, nowMs, isCleared, isUnderPressure, retryMs }: Observation): boolean {
   const { end, file } = record;

@@ -28,8 +28,8 @@ import {
 import { hasBegun, isTerminal, lastVerdict, phaseOf, verdictOf } from "./status/verdict.ts";
 
 /**
- * Containers that a resize starts anew: those of which the instance that is to be stopped is still the newest one, whether
- * it runs or not. kubelet 1.36: computePodResizeAction, policy RestartContainer.
+ * Containers that a resize restarts: those whose instance to be stopped is still the newest, running or not. kubelet
+ * 1.36: computePodResizeAction, policy RestartContainer.
  */
 export function resizeRestarts({ resize }: PodRecord, runtimePod: RuntimePod | null): ReadonlySet<string> {
   const restarts = Object.entries(resize?.actuation?.restarts ?? {});
@@ -53,11 +53,11 @@ export interface StatusOptions {
   readonly starting?: ReadonlySet<string>;
   /** Container's name -> resources in force, where they differ from the allocated ones. */
   readonly inForce?: Readonly<Record<string, Resources>>;
-  /** Absent: nobody tells of the health of its devices. */
+  /** The health of its devices; absent: not known. */
   readonly health?: ContainerHealth | undefined;
-  /** Absent: nothing is probed. */
+  /** The probe results; absent: nothing is probed. */
   readonly says?: PodProbeResults;
-  /** Before `://` of a container's id. */
+  /** The part of a container's id before `://`. */
   readonly runtimeName?: string;
 }
 interface Statuses {
@@ -66,8 +66,8 @@ interface Statuses {
 }
 
 /**
- * The v1.PodStatus of a pod. A phase that is over is told only after nothing of the pod runs any more; until then the
- * last one stays. kubelet 1.36: generateAPIPodStatus, TerminatePod, mergePodStatus.
+ * The v1.PodStatus of a pod. A terminal phase is reported only when nothing of the pod runs any more; until then the
+ * last phase stays. kubelet 1.36: generateAPIPodStatus, TerminatePod, mergePodStatus.
  */
 export function podStatus(
   pod: RunnablePod,
@@ -112,8 +112,8 @@ export function podStatus(
 }
 
 /**
- * The phase in which a pod that nobody ends has finished by itself; null: it goes on. A kubelet starts no more of one that is given up,
- * and calls it pending for ever; here it has failed.
+ * The phase in which a pod has finished by itself; null: it continues. If a container cannot be restarted any more, a
+ * kubelet reports Pending for ever; here the pod has failed.
  */
 export const finishedPhase = (
   pod: RunnablePod,
@@ -122,7 +122,7 @@ export const finishedPhase = (
 ): "Succeeded" | "Failed" | null =>
   naturalPhase(pod, runtimePod, previous) ?? (isGivenUp(pod, runtimePod) ? "Failed" : null);
 
-/** The same as a kubelet has it. kubelet 1.36: SyncPod's `isTerminal`. */
+/** The phase as a kubelet computes it. kubelet 1.36: SyncPod's `isTerminal`. */
 export function naturalPhase(
   pod: RunnablePod,
   runtimePod: RuntimePod | null,
@@ -175,7 +175,7 @@ interface ConditionValue {
 }
 const TRUE: ConditionValue = { status: "True" };
 
-/** In the kubelet's order, without times. kubelet 1.36: generateAPIPodStatus, status/generate.go. */
+/** The conditions in the kubelet's order, without times. kubelet 1.36: generateAPIPodStatus, status/generate.go. */
 function conditionsOf(
   pod: RunnablePod,
   resize: PendingResize | null,
@@ -243,8 +243,8 @@ function disruption(end: PodEnd | null): PodCondition | null {
 }
 
 /**
- * With the time of each one's last change (of those about a resize also of their reason), and the pod's generation.
- * kubelet 1.36: updateLastTransitionTime, updatedPodResizeCondition.
+ * Adds each condition's last transition time (for resize conditions also on a change of reason), and the pod's
+ * generation. kubelet 1.36: updateLastTransitionTime, updatedPodResizeCondition.
  */
 function withTimes(
   conditions: readonly PodCondition[],

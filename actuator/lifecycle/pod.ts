@@ -9,22 +9,22 @@ export interface RunnablePod {
   readonly annotations: TextMap;
   /** The kubelet's static pods: critical, and never evicted. */
   readonly isStatic: boolean;
-  /** Somebody asked for its end; null: nobody did. */
+  /** The requested deletion; null: none. */
   readonly deletion: { readonly atMs: number; readonly graceSeconds: number } | null;
   readonly spec: PodSpec;
-  /** As it was given: what a snapshot tells of it, and a record keeps. */
+  /** The object as it was read, for snapshots and records. */
   readonly object: Readonly<Record<string, unknown>>;
 }
 export type TextMap = Readonly<Record<string, string>>;
 
 export interface PodSpec {
   readonly containers: readonly PodContainer[];
-  /** In their order; sidecars among them. */
+  /** The init containers in order, including sidecars. */
   readonly initContainers: readonly PodContainer[];
   readonly volumes: readonly PodVolume[];
   readonly restartPolicy: "Always" | "OnFailure" | "Never";
   readonly terminationGracePeriodSeconds: number;
-  /** From the pod's start until it is ended; null: never. */
+  /** The maximum time from the pod's start to its end; null: none. */
   readonly activeDeadlineSeconds: number | null;
   readonly nodeName: string;
   readonly serviceAccountName: string;
@@ -132,7 +132,7 @@ export interface PodSecurity {
   readonly appArmor: Profile | null;
   readonly sysctls: TextMap;
 }
-/** Null: as the pod says, or the image. */
+/** Security settings; null: the pod's or the image's. */
 export interface ContainerSecurity {
   readonly runAsUser: number | null;
   readonly runAsGroup: number | null;

@@ -58,13 +58,13 @@ export interface CgroupMounts {
   readonly version: 1 | 2 | undefined;
   /** The directory below which the hierarchies are mounted, for example /sys/fs/cgroup. */
   readonly root: string | undefined;
-  /** Where the memory controller's hierarchy is mounted. */
+  /** The mount point of the memory controller's hierarchy. */
   readonly memory: string | undefined;
   /** True: the hugetlb controller exists for the cgroup version in use. */
   readonly hugetlb: boolean;
 }
 
-/** Texts of `node.status.nodeInfo`; `undefined` where the machine does not say. */
+/** Texts of `node.status.nodeInfo`; `undefined`: the machine does not have them. */
 export interface SystemFacts {
   readonly hostname: string | undefined;
   readonly architecture: string;
@@ -90,7 +90,7 @@ export interface MachineFacts {
   readonly system: SystemFacts;
   readonly cpus: readonly Cpu[];
   readonly numaNodes: readonly NumaNode[];
-  /** One row a NUMA node, in the order of `numaNodes`; empty where the kernel does not tell. */
+  /** One row per NUMA node, in the order of `numaNodes`; empty: the kernel does not report them. */
   readonly distances: readonly (readonly number[])[];
   readonly hugepages: HugePages;
   readonly memory: MemoryFacts;

@@ -38,7 +38,7 @@ export interface Missing {
 export interface MachineFiles {
   /** The file's text without surrounding white space. */
   text(path: string): string | undefined;
-  /** As `text`, for a file that many machines rightly lack: its absence is not noted. */
+  /** Reads a file like `text`, but does not note its absence, since many machines lack it. */
   optionalText(path: string): string | undefined;
   /** A file that holds one whole number. */
   wholeNumber(path: string): number | undefined;
@@ -53,7 +53,7 @@ export interface MachineFiles {
 
 const MAX_FILE_BYTES = 4 * 1024 * 1024;
 const MAX_MISSING = 100;
-/** One for all: nothing else runs while a file is read. */
+/** One buffer for all reads, since nothing else runs meanwhile. */
 const CHUNK = Buffer.allocUnsafeSlow(64 * 1024);
 
 export function machineFiles(root: string): MachineFiles {
@@ -82,7 +82,7 @@ export function machineFiles(root: string): MachineFiles {
   };
 }
 
-/** Files of /proc and /sys say size 0, so they are read to their end; O_NONBLOCK keeps a pipe from holding us up. */
+/** Reads a file to its end, since those of /proc and /sys report size 0; O_NONBLOCK avoids blocking on a pipe. */
 function readBounded(path: string): Buffer {
   const fd = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
   try {
@@ -100,7 +100,7 @@ function readBounded(path: string): Buffer {
   }
 }
 
-/** Digits that a number holds exactly; `onOdd` hears of any other text. */
+/** Parses digits that a number holds exactly; `onOdd` is called for any other text. */
 function wholeNumberOf(text: string | undefined, onOdd: (found: string) => undefined): number | undefined {
   if (text === undefined) return undefined;
   const value = /^-?\d{1,16}$/.test(text) ? Number(text) : Number.NaN;

@@ -11,25 +11,27 @@ import { listeningPorts } from "./listening-ports.ts";
 export interface KubeletProcess {
   readonly pid: number;
   readonly name: string;
-  /** As its flags or its configuration say. Null: they cannot be read. */
+  /** The endpoint from its flags or its configuration. Null: they cannot be read. */
   readonly endpoint: string | null;
-  /** It keeps logs of pods in the directory that was asked about, and removes from there those of pods that are not its own. */
+  /** True: it stores pod logs in the given directory, and removes those of other pods there. */
   readonly collectsLogs: boolean;
-  /** Its runtime: the one that was asked about, or another. */
+  /** Its runtime: the given one, or another. */
   readonly uses: "this" | "another" | "unknown";
 }
-/** A port, or a socket in the state directory, that a kubelet listens on; `holder`: null where no process can be seen to have it. */
+/**
+ * A port, or a socket in the state directory, that a kubelet listens on; `holder`: null if its process is not visible.
+ */
 interface KubeletListener {
   readonly what: string;
   readonly holder: { readonly pid: number; readonly name: string } | null;
 }
 export interface KubeletTraces {
   readonly processes: readonly KubeletProcess[];
-  /** Only those for which no process above accounts, and not this process's own. */
+  /** Listeners that none of these processes explains, without this process's own. */
   readonly listeners: readonly KubeletListener[];
 }
 interface KubeletQuestion {
-  /** Where the machine's /proc is. */
+  /** The root directory of the machine's /proc. */
   readonly root?: string;
   readonly runtimeEndpoint: string;
   readonly kubeletDir: string;
@@ -43,7 +45,9 @@ const SOCKETS = /^(?:device-plugins\/kubelet\.sock|pod-resources\/[^/]+)$/;
 const { containerRuntimeEndpoint: DEFAULT_ENDPOINT, podLogsDir: DEFAULT_POD_LOGS } = NEWEST.defaults;
 const K3S_ENDPOINT = "unix:///run/k3s/containerd/containerd.sock";
 const MICROSHIFT_ENDPOINT = "unix:///var/run/crio/crio.sock";
-/** Programs that are a kubelet, or have one in them. That of k0s and of rke2 is a process of its own with a kubelet's name. */
+/**
+ * Names of programs that are or contain a kubelet. Those of k0s and rke2 are separate processes with a kubelet's name.
+ */
 const COMMANDS = /kubelet|kubelite|k3s|hyperkube|microshift|edgecore/;
 /** Variables of MicroK8s, whose file of arguments uses them while the environment of the process lacks them. */
 const SNAP: Readonly<Record<string, string>> = {
@@ -54,9 +58,9 @@ const SNAP: Readonly<Record<string, string>> = {
 const SETTLED_LOOKS = 2;
 
 /**
- * The machine's kubelets, and which runtime each speaks to: what its command line says, else its configuration, read as
- * that process sees the file system. The function looks; `isWhole`: at every process, ports and sockets; else at processes
- * that are new. Whatever cannot be read is not there.
+ * Finds the machine's kubelets and the runtime of each: from its command line, else its configuration, read in that
+ * process's file system. `isWhole`: checks every process, ports and sockets; else only new processes. What cannot be
+ * read counts as absent.
  */
 export function kubeletsOn(question: KubeletQuestion): (isWhole: boolean) => KubeletTraces {
   const { root = "/", kubeletDir } = question;
@@ -81,24 +85,24 @@ export function kubeletsOn(question: KubeletQuestion): (isWhole: boolean) => Kub
   return (isWhole) => {
     lookAtProcesses(isWhole);
     const kubelets = [...processes.values()].filter((one) => one !== null);
-    // one that runs and can be seen accounts for what listens, whoever may look at its descriptors
+    // a visible running kubelet explains the listeners, even if its descriptors cannot be read
     if (kubelets.length > 0) listeners = [];
     else if (isWhole) listeners = listenersIn(root, kubeletDir, ports);
     return { processes: kubelets, listeners };
   };
 }
 
-/** Null: it is none. */
+/** The kubelet of a process; null: it is none. */
 function kubeletOf(pid: string, question: KubeletQuestion): KubeletProcess | null {
   const { root = "/" } = question;
   const comm = textOf(join(root, "proc", pid, "comm")).trim();
-  // nearly all others are told apart without a second file
+  // this rules out nearly all processes without a second file
   if (!COMMANDS.test(comm)) return null;
   const argv = textOf(join(root, "proc", pid, "cmdline"))
     .split("\0")
     .slice(0, -1);
   const started = startedAs(argv, pid, root);
-  // one that has ended, and that nobody has waited for, has no command line
+  // a zombie process has no command line
   if (started === null) return null;
   const { flags, fallback } = started;
   const configuration = configurationOf(flags, pid, root);
@@ -115,12 +119,12 @@ function kubeletOf(pid: string, question: KubeletQuestion): KubeletProcess | nul
 }
 
 interface Started {
-  /** As a kubelet takes them. */
+  /** The flags in a kubelet's form. */
   readonly flags: readonly string[];
-  /** The endpoint that it uses where nothing names one; null: that cannot be told. */
+  /** The default endpoint; null: not known. */
   readonly fallback: string | null;
 }
-/** Null: this is none. */
+/** How a process was started as a kubelet; null: it is none. */
 function startedAs(argv: readonly string[], pid: string, root: string): Started | null {
   const [program = "", verb = ""] = argv;
   const name = basename(program);
@@ -134,7 +138,7 @@ function startedAs(argv: readonly string[], pid: string, root: string): Started 
   return name === "kubelite" ? kubeliteOf(argv, pid, root) : null;
 }
 
-/** MicroK8s: its kubelet's arguments lie in a file, one or two words a line, with variables of the environment. */
+/** MicroK8s: its kubelet's arguments are in a file, one or two words per line, with environment variables. */
 function kubeliteOf(argv: readonly string[], pid: string, root: string): Started {
   const file = flagOf(argv, "kubelet-args-file");
   if (file === undefined) return { flags: argv, fallback: DEFAULT_ENDPOINT };
@@ -153,10 +157,10 @@ const variableOf = (pair: string): readonly [name: string, value: string] => {
   return [name, value.join("=")];
 };
 
-/** A KubeletConfiguration, as far as one is told; null: it cannot be read. */
+/** The KubeletConfiguration that a process names; null: it cannot be read. */
 function configurationOf(argv: readonly string[], pid: string, root: string): Readonly<Record<string, unknown>> | null {
   const file = flagOf(argv, "config");
-  // files of that directory may say something else
+  // files of that directory may override it
   if (flagOf(argv, "config-dir") !== undefined) return null;
   if (file === undefined) return {};
   const text = fileOf(file, pid, root);
@@ -193,7 +197,7 @@ function usesOf(
   return theirs.ok && ours.ok ? compared(theirs.value, ours.value, pid, root) : "another";
 }
 
-/** True: a path of that process leads to the same place as one of ours. */
+/** Whether paths of that process lead to the same places as ours. */
 function compared(theirs: string, ours: string, pid: string, root: string): KubeletProcess["uses"] {
   const own = statOf(join(root, ours));
   const found = seenBy(theirs, pid, root, (path) => statSync(path));
@@ -202,7 +206,9 @@ function compared(theirs: string, ours: string, pid: string, root: string): Kube
   if (found.ok || found.error === "ENOENT") return isSameText && hasOurMounts(pid, root) ? "this" : "another";
   return "unknown";
 }
-/** One is a link to the other, which a path below /proc/PID/root would follow into this process's own tree. */
+/**
+ * The path with /run for /var/run, a symbolic link that below /proc/PID/root would lead into this process's own tree.
+ */
 const withoutVarRun = (path: string): string => path.replace(/^\/var\/run\//, "/run/");
 
 function fileOf(file: string, pid: string, root: string): Result<string, string> {
@@ -231,7 +237,7 @@ function hasOurMounts(pid: string, root: string): boolean {
   return theirs !== undefined && theirs === rootMount("self");
 }
 
-/** TCP ports and sockets of the state directory that somebody listens on, but this process. */
+/** TCP ports and sockets in the state directory with a listener other than this process. */
 function listenersIn(
   root: string,
   kubeletDir: string,

@@ -4,7 +4,7 @@ import { type MachineFiles, machineFiles } from "./files.ts";
 /** A socket that holds a port of the machine. */
 export interface Listener {
   readonly protocol: "TCP" | "UDP";
-  /** In its shortest form; an IPv4 address also where an IPv6 socket has it. */
+  /** The shortest form of the address; an IPv4 address also if an IPv6 socket has it. */
   readonly ip: string;
   readonly port: number;
   /** `/proc/PID/fd/N` links to `socket:[INODE]`. */
@@ -18,9 +18,9 @@ export interface SocketOwner {
 }
 /** Tells who holds the ports of the daemon's network. */
 export interface ListeningPorts {
-  /** Empty where they cannot be read. */
+  /** The listeners; empty: they cannot be read. */
   list(): readonly Listener[];
-  /** Undefined: no process that can be seen holds it. */
+  /** The process with a socket; undefined: none is visible. */
   ownerOf(inode: string): SocketOwner | undefined;
 }
 
@@ -37,7 +37,7 @@ const MAPPED = /^::ffff:([\da-f]{1,4}):([\da-f]{1,4})$/;
 
 /** `root`: where the machine's /proc is; what cannot be read is taken as not there. */
 export function listeningPorts(root = "/"): ListeningPorts {
-  /** Inode -> process that held it last: it is asked first, since to ask all of them takes long. */
+  /** Inode -> process that last held it: it is checked first, since checking all takes long. */
   const holders = new Map<string, string>();
   return {
     list: () => {
@@ -71,7 +71,7 @@ export function listenersIn(table: string, protocol: Listener["protocol"]): read
   });
 }
 
-/** The kernel prints the words of an address as this machine's numbers, and Linux runs pods on little-endian ones. */
+/** Parses an address: the kernel prints its words in this machine's byte order, which is little-endian on nodes. */
 function ipOf(hex: string): string {
   const words = hex.match(/.{8}/g) ?? [];
   const bytes = words.flatMap((word) => (word.match(/../g) ?? []).toReversed());
@@ -79,7 +79,7 @@ function ipOf(hex: string): string {
   return shortestIp((bytes.join("").match(/.{4}/g) ?? []).join(":"));
 }
 
-/** An IP as `Listener` has it; what is none stays as it is. */
+/** The shortest form of an IP; other texts stay unchanged. */
 export function shortestIp(ip: string): string {
   if (!ip.includes(":") || !URL.canParse(`http://[${ip}]`)) return ip;
   const shortest = new URL(`http://[${ip}]`).hostname.slice(1, -1);
@@ -100,7 +100,7 @@ function holds(directory: string, inode: string): boolean {
   try {
     return readdirSync(directory).some((fd) => linkOf(`${directory}/${fd}`) === `socket:[${inode}]`);
   } catch {
-    // it is gone, or not ours to look at
+    // the process is gone, or not readable
     return false;
   }
 }

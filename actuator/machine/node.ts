@@ -32,9 +32,9 @@ export function nodeNameOf(machine: MachineFacts): string | undefined {
 }
 
 /**
- * The machine as a v1.Node, with the labels, address, capacity and nodeInfo that a kubelet registers. What only a kubelet
- * or an API server knows (uid, conditions, taints, allocatable) is not there; versions of programs that were not asked
- * are empty, as v1.NodeSystemInfo requires the fields. `profile`: of the kubelet that is played.
+ * The machine as a v1.Node, with the labels, address, capacity and nodeInfo that a kubelet registers. What only a
+ * kubelet or an API server knows (uid, conditions, taints, allocatable) is absent; versions of programs that were not
+ * asked are empty, since v1.NodeSystemInfo requires the fields. `profile`: that of the simulated kubelet.
  */
 export function nodeOf(
   machine: MachineFacts,

@@ -138,8 +138,8 @@ const lowestSibling = (files: MachineFiles, topology: string): number | undefine
   parseCpuList(files.optionalText(`${topology}/thread_siblings_list`) ?? "")?.[0];
 
 /**
- * The id of the last level cache that only some cores of the NUMA node share; the socket where one cache serves the whole
- * node or none is told (kubelet 1.36: getUncoreCacheID; cAdvisor: addCacheInfo, which counts the node's threads as
+ * The id of the last level cache that only some cores of the NUMA node share; the socket if one cache serves the whole
+ * node or none is reported (kubelet 1.36: getUncoreCacheID; cAdvisor: addCacheInfo, which counts the node's threads as
  * cores times this core's threads).
  */
 function uncoreCacheOf(files: MachineFiles, threads: readonly [Place, ...Place[]], threadsInNode: number): number {
@@ -188,7 +188,7 @@ function readArchitecture(files: MachineFiles): string {
   return NODE_ARCH[process.arch] ?? process.arch;
 }
 
-/** os-release(5): /etc before /usr/lib; the kubelet says Linux where PRETTY_NAME is absent. */
+/** The OS name from os-release(5): /etc before /usr/lib; like the kubelet, Linux if PRETTY_NAME is absent. */
 function readOsImage(files: MachineFiles): string | undefined {
   const text = files.optionalText("/etc/os-release") ?? files.text("/usr/lib/os-release");
   if (text === undefined) return undefined;
@@ -283,7 +283,7 @@ function readTaskCount(files: MachineFiles): number | undefined {
 }
 
 interface ObserveOptions {
-  /** Where the machine's /proc, /sys, /etc and /var are: `/`, a host mounted into a container, or a captured tree. */
+  /** The root of the machine's /proc, /sys, /etc and /var: `/`, a host mounted into a container, or a captured tree. */
   readonly root?: string;
   /** The directory whose file system is nodefs. */
   readonly kubeletDirectory?: string;
@@ -291,9 +291,9 @@ interface ObserveOptions {
 }
 
 /**
- * Reads the machine: CPUs, NUMA nodes, memory, huge pages, process numbers, nodefs, cgroup version, identity. Reads only,
- * blocks for some milliseconds. Never throws: a fact whose file cannot be read or understood is `undefined` (a list:
- * empty), and `missing` names the file, as the machine has it, and why.
+ * Reads the machine: CPUs, NUMA nodes, memory, huge pages, process ids, nodefs, cgroup version, identity. Only reads,
+ * and blocks for some milliseconds. Never throws: a fact whose file cannot be read or parsed is `undefined` (a list:
+ * empty), and `missing` has the file's path on the machine and the reason.
  */
 export function observeMachine(options: ObserveOptions = {}): MachineFacts {
   const { root = "/", kubeletDirectory = KUBELET_DIRECTORY, now = new Date() } = options;
@@ -394,7 +394,7 @@ function v1(files: MachineFiles, directory: string, stat: Numbers): Read | undef
 
 function v2(files: MachineFiles, directory: string, stat: Numbers, meminfo: Numbers): Read | undefined {
   const [anon, file] = [stat.get("anon"), stat.get("file")];
-  // In a container what is mounted as the root is a group of its own, and has the file.
+  // in a container the mounted root is a child cgroup, and has the file
   const current = files.optionalText(`${directory}/memory.current`);
   const emulated = anon === undefined || file === undefined ? undefined : anon + file;
   const usage = current === undefined ? emulated : files.wholeNumber(`${directory}/memory.current`);

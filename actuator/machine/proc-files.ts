@@ -14,8 +14,8 @@ export interface CpuPlace {
 const CPUINFO = "/proc/cpuinfo";
 
 /**
- * CPUs from /proc/cpuinfo, which lists those that are online, for machines that hide /sys. Where it names no core or
- * socket (arm64 never does) every CPU is a core of its own in socket 0.
+ * The online CPUs from /proc/cpuinfo, for machines that hide /sys. Without core or socket ids (as on arm64) every CPU
+ * is its own core in socket 0.
  */
 export function placesFromCpuinfo(files: MachineFiles): readonly CpuPlace[] {
   const text = files.text(CPUINFO);
@@ -57,7 +57,9 @@ export function readMemory(files: MachineFiles): MemoryFacts {
   return { totalBytes, swapTotalBytes: lines.get("SwapTotal"), pageSizeBytes: readPageSize(files) };
 }
 
-/** The auxiliary vector: pairs of 64-bit words, type and value, that the kernel gave this process. */
+/**
+ * The page size from the auxiliary vector: pairs of 64-bit words, type and value, that the kernel gave this process.
+ */
 function readPageSize(files: MachineFiles): number | undefined {
   const auxv = files.bytes(AUXV);
   if (auxv === undefined) return undefined;

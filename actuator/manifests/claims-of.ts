@@ -34,7 +34,7 @@ export const isOfClaims = (value: unknown): boolean => {
 export function claimsOf(source: SourceDocument): readonly Result<FoundClaim, ReadProblem>[] {
   const { kind, items } = fieldsOf(source.value);
   if (!Array.isArray(items)) return isOfClaims(source.value) ? [claimOf(source, source.value, [])] : [];
-  // a ResourceClaimList says of its items what they are, so that they need not
+  // items of a ResourceClaimList need not repeat their kind
   const ofList = /^(ResourceClaim|ResourceSlice|DeviceClass)List$/.exec(String(kind))?.[1];
   const { apiVersion } = fieldsOf(source.value);
   return items.flatMap((item: unknown, i) => {
@@ -68,7 +68,10 @@ function claimOf(
   return refused(stepsOf(path), `${path}: ${first?.message ?? "is refused"}`);
 }
 
-/** As an API server would have stored it: with a namespace and a uid, which is another one once other devices are allocated. */
+/**
+ * The claim as an API server would store it: with a namespace and a uid, which changes when other devices are
+ * allocated.
+ */
 function withIdentity(claim: ResourceClaim): ResourceClaim {
   const { namespace = "default", name, uid } = claim.metadata;
   const text = JSON.stringify([namespace, name, claim.status?.allocation]);
@@ -76,7 +79,7 @@ function withIdentity(claim: ResourceClaim): ResourceClaim {
   return { ...claim, metadata: { ...claim.metadata, namespace, uid: made } };
 }
 
-/** All of a folder; of two of one kind and name the first, and the other is a problem. */
+/** Joins all claims of a folder; if two have one kind and name, the first counts and the other is a problem. */
 export function joinClaims(found: readonly FoundClaim[]): { claims: NodeClaims; problems: readonly ReadProblem[] } {
   const claims: Record<Part, NodeClaims[Part][number][]> = {
     resourceClaims: [],

@@ -36,7 +36,7 @@ const NO_API =
   "podsUrl is no API server's, which alone has ResourceClaims: set it to the API server's list of the node's pods, " +
   "https://HOST:6443/api/v1/pods?fieldSelector=spec.nodeName=NODE";
 
-/** Null: the API server has none of that name. */
+/** Reads a claim; null: the API server has none of this name. */
 async function fromApi(
   podsUrl: string,
   config: Config,

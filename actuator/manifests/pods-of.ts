@@ -58,7 +58,10 @@ function uidOf(pod: PodObject, nodeName: string, file: string): string {
 const sortedFields = (fields: Fields): Fields => Object.fromEntries(Object.entries(fields).sort(byKey));
 const textOf = (value: unknown): string | undefined => (typeof value === "string" && value !== "" ? value : undefined);
 
-/** On the host's network a port of a container is one of the host. kubernetes 1.36: SetDefaults_PodSpec, defaultHostNetworkPorts. */
+/**
+ * Adds host ports: on the host's network every container port is one. kubernetes 1.36: SetDefaults_PodSpec,
+ * defaultHostNetworkPorts.
+ */
 function onHostPorts(spec: Fields): Fields {
   if (spec["hostNetwork"] !== true) return spec;
   const onHost = (port: unknown): unknown =>
@@ -75,7 +78,9 @@ function onHostPorts(spec: Fields): Fields {
   return { ...spec, ...Object.fromEntries(lists.map((name) => [name, containers(spec[name])])) };
 }
 
-/** One toleration of every NoExecute taint, in the place of one that the pod has (core/helper: AddOrUpdateTolerationInPod). */
+/**
+ * Adds a toleration of every NoExecute taint, in place of an existing one (core/helper: AddOrUpdateTolerationInPod).
+ */
 function withToleration(tolerations: unknown): readonly unknown[] {
   const own: readonly unknown[] = Array.isArray(tolerations) ? tolerations : [];
   const isSame = (t: unknown): boolean => {
@@ -89,7 +94,7 @@ function withToleration(tolerations: unknown): readonly unknown[] {
 export interface FoundPod {
   readonly pod: PodObject;
   readonly source: SourceDocument;
-  /** Where it stands in its document. */
+  /** The object's path in its document. */
   readonly at: Path;
 }
 
@@ -112,7 +117,7 @@ export function podsOf(
   if (items === undefined)
     return [err(problemOf(source, "not-a-pod", ["items"], "expected a list of pods in `items`"))];
   return items.flatMap((item, i) => {
-    // A PodList says of its items what they are, so that they need not.
+    // items of a PodList need not repeat their kind
     const pod = kind === "PodList" ? { apiVersion: "v1", kind: "Pod", ...fieldsOf(item) } : item;
     return isOther(pod) ? [] : [podOf(source, pod, ["items", i], nodeName)];
   });
@@ -124,7 +129,7 @@ function podOf(source: SourceDocument, value: unknown, at: Path, nodeName: strin
     return err(isOther ? problem : { ...problem, item: itemOf(value, nodeName) });
   };
   const { apiVersion, kind } = fieldsOf(value);
-  // a document that says that it is something else names no pod
+  // a document of another kind names no pod
   const isOther = typeof kind === "string" && kind !== "Pod";
   if (apiVersion !== "v1" || kind !== "Pod") {
     const found = `found ${shown(apiVersion)} and ${shown(kind)}`;
@@ -140,7 +145,10 @@ function podOf(source: SourceDocument, value: unknown, at: Path, nodeName: strin
   return refused("invalid-pod", stepsOf(path), `${path}: ${decoded.error[0]?.message ?? "is refused"}`);
 }
 
-/** The possible identity of an object that could not be read as a pod: everything readable of it, as a static pod has it. */
+/**
+ * The likely identity of an object that could not be decoded as a pod: its readable fields, as a static pod would have
+ * them.
+ */
 function itemOf(value: unknown, nodeName: string): RefusedItem {
   const item = refusedItemOf(value);
   const isPlain = fieldsOf(fieldsOf(value)["metadata"])["namespace"] === undefined;
@@ -151,7 +159,7 @@ function itemOf(value: unknown, nodeName: string): RefusedItem {
   };
 }
 
-/** The fault that keeps a pod from having a uid of its own; the other fields are checked with it. */
+/** The fault that keeps a pod from having its own uid; the other fields are checked with it. */
 function formFault(value: unknown): { readonly path: string; readonly message: string } | null {
   const { metadata, spec } = fieldsOf(value);
   if (!isObject(metadata)) return { path: "metadata", message: `metadata: expected an object, ${found(metadata)}` };

@@ -19,11 +19,11 @@ const SOURCE_ANNOTATION = "kubernetes.io/config.source";
 const NONE_GONE = "no pod counts as gone";
 
 /**
- * Why a list that was answered, or written to a file, cannot be trusted to hold all pods of the node; null: it can. A
- * v1.PodList may be one page of several. A kubelet that has just started answers with no pods, or with those of its own
- * files, until it has heard its API server; an API server shows a static pod as its mirror, and gives each list the
- * version that it is of, which a kubelet's /pods and `kubectl get -o json` do not have: then none is none.
- * @param isStandalone the kubelet has no API server: pods of its own files are all that it ever has; absent: nobody can say so
+ * Why a pod list may be incomplete; null: it is complete. A v1.PodList may be one page of several. A kubelet that has
+ * just started returns no pods, or those of its own files, until it has read from its API server. An API server shows
+ * a static pod as its mirror, and gives each list a resourceVersion, which a kubelet's /pods and `kubectl get -o json`
+ * do not have; with one, an empty list is complete. @param isStandalone the kubelet has no API server, so it only ever
+ * has pods of its own files; absent: not known
  */
 export function whyPartial(list: unknown, pods: readonly unknown[], isStandalone?: boolean): string | null {
   const page = pageField(list);
@@ -42,8 +42,8 @@ export function whyPartial(list: unknown, pods: readonly unknown[], isStandalone
 const isVersion = (value: unknown): boolean => typeof value === "string" && value !== "" && value !== "0";
 
 /**
- * Items of a list that are no pod at all, by index. Such an item may stand for any of the node's pods, so the list proves of no
- * pod that it is gone.
+ * Indexes of list items that are no pods at all. Such an item may stand for any of the node's pods, so the list does
+ * not prove that a pod is gone.
  */
 function namelessItems(items: readonly unknown[]): readonly string[] {
   return items.flatMap((item, index) => {
@@ -66,18 +66,18 @@ const TIMEOUT_MS = 10_000;
 
 type ReadPods = LoopPorts["readPods"];
 
-/** As `podsSource`, of the configuration as it is at each call. */
+/** Reads pods like `podsSource`, with the configuration as it is at each call. */
 export function livePodsSource(config: ActuatorConfig): ReadPods {
   let source: { readonly of: string; readonly read: ReadPods } | null = null;
   return (inForce) => {
     const of = JSON.stringify([config.manifests, config.manifestPods, config.podsUrl]);
-    // memories of one directory say nothing about another
+    // cached pods of one directory do not apply to another
     if (source?.of !== of) source = { of, read: podsSource(config) };
     return source.read(inForce);
   };
 }
 
-/** Where the configuration says that pods come from; none at all is an empty list. */
+/** Reads pods from the configured source; without a source, an empty list. */
 export function podsSource(config: ActuatorConfig): ReadPods {
   const { manifests, podsUrl, nodeName, manifestPods } = config;
   if (manifests !== undefined) {
@@ -96,7 +96,7 @@ export function podsSource(config: ActuatorConfig): ReadPods {
 /** The kubelet passes over these too; after any other problem pods may be missing. */
 const isNotice = ({ code }: ReadProblem): boolean => code === "not-a-file" || code === "duplicate";
 
-/** As pods of an API server: neither critical nor spared. One that is read again is the same object. */
+/** The pod as an ordinary API pod: neither critical nor protected. The result is cached by object. */
 const ordinaryPod = perObject((pod: PodObject): PodObject => {
   const annotations = { ...(pod.metadata["annotations"] as object), [CONFIG_SOURCE]: "api" };
   return { ...pod, metadata: { ...pod.metadata, annotations } };
@@ -109,7 +109,7 @@ function fromManifests(
   as: (pod: PodObject) => PodObject,
 ): PodsRead {
   const told = (list: readonly ReadProblem[]) => list.map((p) => ({ from: "pods" as const, message: problemText(p) }));
-  // A directory that cannot be read at all says nothing about which pods there are.
+  // an unreadable directory does not mean that there are no pods
   const unread = found.length === 0 && problems.some((p) => p.file === path);
   const faults = problems.filter((p) => !isNotice(p));
   const inForce = kept.map((file) => ({
@@ -138,7 +138,7 @@ const originOf = ({ source, at }: FoundPod): PodOrigin => ({
 });
 type Fields = Readonly<Record<string | number, unknown>>;
 
-/** Pods of a list, with what is told of one that cannot hold all of them (`why`; null: it can). */
+/** The pods of a list, and the problem if it may be incomplete (`why`; null: it is complete). */
 export const listedPods = (from: string, pods: readonly unknown[], why: string | null): PodsRead => ({
   pods,
   whole: why === null,
@@ -146,7 +146,7 @@ export const listedPods = (from: string, pods: readonly unknown[], why: string |
   notices: why === null ? [] : [{ from: "pods", message: `${from}: ${why}` }],
 });
 
-/** As a person or a tool never writes them: each object of an API's has a name and a uid. */
+/** Pods from an API. Objects without a name or uid are faults here, since an API's objects have both. */
 function fromApi(url: string, items: readonly unknown[], why: string | null): PodsRead {
   const listed = listedPods(url, items, why);
   const nameless = namelessItems(items);
@@ -178,10 +178,10 @@ async function fromUrl(url: string, config: ActuatorConfig): Promise<PodsRead> {
     return failed(readFault(e));
   }
 }
-/** Why a server could not be asked, and what to do. */
+/** Why a server did not answer, and what to do. */
 export const readFault = (e: unknown): string => certificateFault(e, KUBELETS_CERTIFICATE) ?? faultText(e, "read");
 
-/** Asks the server of `podsUrl`, as it is to be asked. Throws what Node does. */
+/** Requests `podsUrl` from its server. Throws Node's errors. */
 export async function getFrom(
   url: string,
   { podsTokenFile, podsCaFile }: Pick<ActuatorConfig, "podsTokenFile" | "podsCaFile">,
@@ -202,7 +202,7 @@ export function whatToDo(status: number): string {
   return "check podsUrl";
 }
 
-/** `fetch` takes no certificate authority of its own, so the request is made by hand. */
+/** Makes the request with node:http, since `fetch` takes no certificate authority of its own. */
 function get(
   url: string,
   token: string | undefined,
@@ -215,7 +215,7 @@ function get(
     const options = { headers, signal: AbortSignal.timeout(TIMEOUT_MS), ...(ca === undefined ? {} : { ca }) };
     const sent = request(url, options, (response) => {
       const status = response.statusCode ?? 0;
-      // the rest of the answer is not looked at, and may be anything
+      // the rest of the answer is not read
       if (status !== 200) {
         response.destroy();
         return resolve({ status, text: "" });

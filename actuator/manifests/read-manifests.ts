@@ -10,9 +10,9 @@ import { claimsOf, type FoundClaim, isOfClaims, joinClaims } from "./claims-of.t
 import { type FoundPod, type PodObject, podsOf } from "./pods-of.ts";
 
 export interface Manifests {
-  /** In the order of the files' names, and as they stand in a file. */
+  /** The pods in the order of file names and of their places in a file. */
   readonly pods: readonly PodObject[];
-  /** The same, with where each stands. */
+  /** The same pods, with their places. */
   readonly found: readonly FoundPod[];
   /** Omitted objects, and why. */
   readonly problems: readonly ReadProblem[];
@@ -32,7 +32,7 @@ interface KnownFile {
   /** The stamp of the file as it was read; null: it may have changed since without showing it. */
   readonly stamp: string | null;
   readonly read: FileRead;
-  /** What its last good version holds; null: there was none. */
+  /** The content of its last good version; null: there was none. */
   readonly good: Found | null;
 }
 /** The pods of each file and of its last good version; a caller that reads repeatedly keeps one map. */
@@ -80,7 +80,7 @@ export async function readManifests(
   return { pods, found: distinct.found, claims: joined.claims, problems: all, kept };
 }
 
-/** A file that was taken away takes its pods along; one that cannot be looked at is still there. */
+/** Forgets the pods of removed files; an unreadable file counts as present. */
 function forgetGone(lastGood: LastGood, files: readonly string[], problems: readonly ReadProblem[]): void {
   const there = new Set([...files, ...problems.map(({ file }) => file)]);
   for (const file of lastGood.keys()) {
@@ -103,7 +103,7 @@ async function readAgain(file: string, nodeName: string, lastGood: LastGood): Pr
 
 /** Coarser file systems show two changes of one moment as one. */
 const RECENT_MS = 2_000;
-/** Null: it was changed just now, and may be again without showing it. */
+/** The file's version; null: it was changed just now, so a further change might not be visible. */
 async function stampOf(file: string): Promise<string | null> {
   const found = await stat(file, { bigint: true }).catch(() => null);
   if (found === null || Math.abs(Date.now() - Number(found.ctimeMs)) < RECENT_MS) return null;

@@ -43,9 +43,9 @@ export interface PassReport {
   readonly decisionId: string | null;
   readonly decidedBy: "api" | "here" | null;
   readonly needs: readonly string[];
-  /** As it was found; what the pass put right is among it. */
+  /** The drift as it was found, including what the pass corrected. */
   readonly drift: readonly Drift[];
-  /** Differences between the files after the pass and the decision; null: they were not looked at. */
+  /** Differences between the files after the pass and the decision; null: the files were not read. */
   readonly differs: readonly Difference[] | null;
   readonly skipped: readonly Skip[];
   readonly applied: ApplyReport | null;
@@ -188,7 +188,7 @@ async function carryOut(
   return { drift, differs, told, skipped: plan.value.skipped, applied };
 }
 
-/** A pass that had nothing to do has nothing to tell. */
+/** Reports the results; a pass that did nothing reports nothing. */
 async function reportBack(
   ports: LoopPorts,
   answer: DecisionAnswer,
@@ -203,7 +203,7 @@ async function reportBack(
 /** Everything of the world that one pass touches. */
 export interface LoopPorts {
   readonly observeMachine: () => MachineFacts;
-  /** `inForce`: which of two pods with one name counts; absent: as it was told last. */
+  /** Reads the pods. `inForce`: which of two pods with one name counts; absent: as last given. */
   readonly readPods: (inForce?: PodsInForce) => Promise<PodsRead>;
   readonly readConfiguration: () => Promise<Result<unknown, Problem>>;
   /** Omissions of the configuration that was read last; absent: they are not reported. */
@@ -212,7 +212,7 @@ export interface LoopPorts {
   /** `devices`, `devicePlugins` and `kubelet` of a snapshot; absent: no plugins are served here. */
   readonly readDevices?: () => Pick<SnapshotParts, "devices" | "devicePlugins" | "kubelet">;
   readonly client: DecisionClient;
-  /** Null where this machine has no cgroup hierarchy that could be used. */
+  /** The hierarchy; null: this machine has no usable cgroup hierarchy. */
   readonly hierarchy: Hierarchy | null;
   readonly journal: Journal | null;
   /** The cgroups that the last pass left behind, for the next one; absent: each is the first. */

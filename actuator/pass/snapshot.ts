@@ -15,11 +15,14 @@ import { summaryOf } from "../stats/summary.ts";
 
 export interface SnapshotParts {
   readonly machine: MachineFacts;
-  /** The kubelet that the daemon plays, which the node then tells; absent: nobody plays one. */
+  /** The simulated kubelet, whose version the node then reports; absent: none is simulated. */
   readonly profile?: Profile;
-  /** As posted: any subset of KubeletConfiguration, or `{"kubeletconfig": ...}`; `undefined`: not known. */
+  /**
+   * The configuration as posted: any subset of KubeletConfiguration, or `{"kubeletconfig": ...}`; `undefined`: not
+   * known.
+   */
   readonly kubeletConfiguration: unknown;
-  /** Absent: they are not known, which is another thing than none. */
+  /** The pods; absent: not known, which differs from none. */
   readonly pods?: readonly unknown[];
   /** `root` is where the hierarchies are mounted; absent: where the machine has them. */
   readonly cgroup: {
@@ -27,7 +30,7 @@ export interface SnapshotParts {
     readonly root?: string;
     readonly runtimeCpuWeight?: "curve" | "linear";
   };
-  /** Absent: the host name in lower case. */
+  /** The node's name; absent: the host name in lower case. */
   readonly nodeName?: string;
   /** Counts the snapshots of one boot, so that an older one is known as such. */
   readonly sequence?: number;
@@ -71,7 +74,7 @@ export function snapshotOf(parts: SnapshotParts): Readonly<Record<string, unknow
   };
   return Object.fromEntries(Object.entries(snapshot).filter(([, value]) => value !== undefined));
 }
-/** Without the fields that are undefined, at every depth. */
+/** The value without undefined fields, at every depth. */
 export const plain = (value: object): Readonly<Record<string, unknown>> => JSON.parse(JSON.stringify(value));
 
 /** The defaults alone where it has a fault: it is posted as it is, and the API names the fault. */

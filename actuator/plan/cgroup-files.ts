@@ -4,7 +4,7 @@ import { KERNEL_CFS_PERIOD } from "../../api/model/units.ts";
 const FILE_KINDS = ["share", "quota", "period", "cpu_max", "amount", "cpuset", "text"] as const;
 type FileKind = (typeof FILE_KINDS)[number];
 
-/** Of v1, in the order in which a new cgroup needs them. */
+/** cgroup v1's cpuset files, in the order in which a new cgroup needs them. */
 export const CPUSET_FILES = ["cpuset.mems", "cpuset.cpus"] as const;
 
 /** A file that the actuator may set, and nothing else: the list is also what the door to the files lets through. */
@@ -26,7 +26,7 @@ const rule = (file: string, kind: FileKind, fresh: string, unit: FileRule["unit"
   unit,
 });
 
-/** In the order in which a cgroup's files are widened; memsw may never be below the memory limit. */
+/** The files of v1 in the order in which they are widened; memsw must never be below the memory limit. */
 const V1: readonly FileRule[] = [
   rule("cpuset.mems", "cpuset", ""),
   rule("cpuset.cpus", "cpuset", ""),
@@ -77,7 +77,7 @@ function hugetlbRule(version: 1 | 2, file: string): FileRule | null {
 /** The controller of a file is the part before its first dot. */
 export const controllerOf = (file: string): string => file.slice(0, file.indexOf("."));
 
-/** Files that one limit is made of: they are changed together or not at all. */
+/** The limit that a file belongs to: the files of one limit change together or not at all. */
 export function knobOf(file: string): string {
   if (file === "cpu.cfs_quota_us" || file === "cpu.cfs_period_us") return "cpu.bandwidth";
   return file;

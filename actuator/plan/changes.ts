@@ -18,7 +18,7 @@ export interface Write {
   readonly to: string;
 }
 
-/** One limit of one cgroup that has to change; cpusets have their own way (plan.ts). */
+/** One limit of one cgroup that must change; cpusets are handled separately (plan.ts). */
 export interface Change {
   readonly path: string;
   readonly knob: string;

@@ -18,21 +18,25 @@ import {
 /** Causes of a difference that needs no repair. */
 export const HARMLESS_CAUSES = ["page_rounding", "systemd_rounding", "weight_formula"] as const;
 export type HarmlessCause = (typeof HARMLESS_CAUSES)[number];
-/** Causes of a difference that nobody made: what is wanted has changed, or was never set. */
+/** Causes of a difference that no other writer made: the decision changed, or the value was never written. */
 const PENDING_CAUSES = ["ours", "outdated", "new_cgroup"] as const;
 /**
- * `ours` is our own earlier value, `outdated` what the pass before wanted and another wrote, such as a container's runtime
- * or a kubelet; `new_cgroup` is what a cgroup was made with since that pass. `never_written` is what the kernel or the
- * cgroup's maker left, or somebody changed; `other_writer` is somebody who changed what we wrote.
+ * Causes of a difference. `ours`: our own earlier value. `outdated`: the value of the last decision, written by
+ * another process, such as a container's runtime or a kubelet. `new_cgroup`: the initial value of a cgroup created
+ * since the last pass. `never_written`: the initial value, or a change by another process. `other_writer`: another
+ * process changed what we wrote.
  */
 export const DRIFT_CAUSES = [...HARMLESS_CAUSES, ...PENDING_CAUSES, "never_written", "other_writer"] as const;
 export type DriftCause = (typeof DRIFT_CAUSES)[number];
 
-/** Undefined: it is to be put right. */
+/** The cause, if the difference may stay; undefined: it must be corrected. */
 export const harmlessCause = ({ cause }: { readonly cause: DriftCause | null }): HarmlessCause | undefined =>
   HARMLESS_CAUSES.find((one) => one === cause);
 
-/** Causes that are told: a value that was right, or that we wrote, and is another now. The rest is the plan's next step. */
+/**
+ * Whether a difference is reported: a value that was right, or that we wrote, and that changed. The others are just
+ * the next plan's work.
+ */
 export const isReported = ({ cause }: Pick<Drift, "cause">): boolean => !PENDING_CAUSES.some((one) => one === cause);
 /** Causes that another than this actuator is behind, and that no rounding explains. */
 export const isForeign = ({ cause }: Drift): boolean => cause === "never_written" || cause === "other_writer";
@@ -44,13 +48,13 @@ export interface DriftCase {
   readonly actual: string;
   /** The last value that we wrote, from the journal. */
   readonly written: string | null;
-  /** Its cgroup was made since the pass before. */
+  /** True: the cgroup was created since the last pass. */
   readonly isNew?: boolean;
   /** The text that the pass before decided. */
   readonly lastDecided?: string | undefined;
-  /** v1: the period that goes with a quota. */
+  /** v1: the quota's period. */
   readonly period?: string | undefined;
-  /** The shares that a wanted weight was made of. */
+  /** The shares from which the wanted weight was computed. */
   readonly shares?: number | undefined;
 }
 
@@ -184,13 +188,13 @@ export function findDrift(
 export interface Difference {
   readonly path: string;
   readonly file: string;
-  /** Null: it is not there, or cannot be read. */
+  /** The actual value; null: the file does not exist, or cannot be read. */
   readonly actual: string | null;
-  /** Null with `actual`. */
+  /** The cause; null with `actual`. */
   readonly cause: DriftCause | null;
 }
 
-/** Every file of the decision that differs: those of its drift, and those that cannot be read, of containers that run only. */
+/** All files of the decision that differ: those of the drift, and unreadable ones, of running containers only. */
 export function differencesOf(
   decision: CgroupsDecision,
   state: CgroupState,
@@ -206,8 +210,8 @@ export function differencesOf(
 }
 
 /**
- * Files of containers that stay as they are, as `path file`: weights that the runtime made of the same shares by its own
- * formula. It would write them again whenever it is told of the container, against us each time.
+ * Files of containers that are left alone, as `path file`: weights that the runtime computed from the same shares by
+ * its own formula. It would restore them at every update.
  */
 export function leftToRuntime(decision: CgroupsDecision, drift: readonly Drift[]): ReadonlySet<string> {
   const weights = drift.filter(({ cause }) => cause === "weight_formula");

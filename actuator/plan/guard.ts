@@ -22,7 +22,7 @@ export interface GuardRefusal {
 type Verdict = Result<"go" | "unchanged", GuardRefusal>;
 const refuse = (code: GuardRefusal["code"], message: string): Verdict => err({ code, message });
 
-/** A plan of another boot speaks of cgroups that no longer exist, even where paths are the same. */
+/** Refuses a plan from another boot, whose cgroups no longer exist even if paths are equal. */
 export function guardPlan(
   plan: { readonly bootId: string; readonly root: string },
   now: { readonly bootId: string; readonly root: string },
@@ -44,9 +44,9 @@ export function guardMkdir(step: MkdirStep, exists: boolean): Verdict {
 }
 
 interface WriteNow {
-  /** Null: no such cgroup. */
+  /** The directory's identity; null: no such cgroup. */
   readonly identity: string | null;
-  /** Null: no such file. */
+  /** The file's text; null: no such file. */
   readonly text: string | null;
   readonly version: 1 | 2;
   readonly pageSize: number;
@@ -68,7 +68,7 @@ export function guardWrite(step: WriteStep, now: WriteNow): Verdict {
   );
 }
 
-/** Only an empty cgroup is removed, and only the one that was observed. */
+/** Allows the removal of an empty cgroup, if it is the observed one. */
 export function guardRmdir(
   step: RmdirStep,
   now: { readonly identities: Readonly<Record<string, string>>; readonly processes: number },

@@ -124,7 +124,7 @@ const FOLLOWS: Partial<Readonly<Record<CgroupLevel, Readonly<Record<string, "sum
 };
 
 interface HeldBack {
-  /** Without the values that are held back. */
+  /** The decision without values that are withheld. */
   readonly decision: CgroupsDecision;
   /** `/kubepods/burstable cpu.shares`, in the decision's order. */
   readonly held: readonly string[];
@@ -169,8 +169,8 @@ interface CpusetNode {
 }
 
 /**
- * Every cgroup that has a say in the order of cpuset writes, parents first: those of the decision, and those that
- * stay beside them. What another made and the decision does not name keeps its set, whatever that forbids.
+ * Every cgroup that affects the order of cpuset writes, parents first: those of the decision, and others that stay
+ * beside them. A cgroup that another process made keeps its set, even if that blocks a change.
  */
 function cpusetNodes(
   targets: ReadonlyMap<string, Target>,
@@ -195,8 +195,8 @@ function cpusetNodes(
 }
 
 /**
- * v1 has no "as the parent": a cgroup of the decision without a set of its own keeps what it has of its parent's, and
- * gets what its children are to have. A new one gets all of its parent's.
+ * The set for a v1 cgroup whose decision has none, since v1 cannot inherit: its current part of the parent's set plus
+ * what its children need; a new cgroup gets all of the parent's.
  */
 function followed(target: Target, old: CpuSet, above: CpuSet | undefined, needed: CpuSet): CpuSet {
   const limit = above ?? old;
@@ -284,9 +284,9 @@ interface Unordered {
 }
 
 /**
- * Puts everything into one order that the kernel accepts, and says for each step which others it cannot do without:
- * orphans go, leaves first; new cgroups come, parents first; cpusets are released from the bottom and claimed from the
- * top; what grows is written from the top; what shrinks from the bottom.
+ * Orders all steps so that the kernel accepts them, with each step's prerequisites: orphans are removed, leaves first;
+ * new cgroups are created, parents first; cpusets shrink from the bottom and grow from the top; other limits grow from
+ * the top and shrink from the bottom.
  */
 function orderSteps(work: Unordered, state: CgroupState): readonly Step[] {
   const list = new StepList(state);
@@ -334,7 +334,7 @@ function claimOf(move: Move, givers: readonly Move[], released: Ids): Draft[] {
 const givesTo = (giver: Move, file: string, takes: CpuSet): boolean =>
   giver.file === file && overlaps(giver.gives, takes);
 
-/** Also without a write of its own a move passes on its last step: the parent may only settle after it. */
+/** A settling step without a write of its own passes on the last step, since the parent may only settle after it. */
 const settleOf = (move: Move, last: readonly number[]): Draft => moveDraft(move, "settle", move.settle, last);
 
 /** The way of one cgroup's cpuset to what it shall be, in at most three writes; null: no such write. */

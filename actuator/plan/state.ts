@@ -15,13 +15,13 @@ export interface CgroupState {
   readonly unsupported: Readonly<Record<string, string>>;
   /** v1: cpuset files of the root's parent, which a new root inherits. */
   readonly above: Readonly<Record<string, string>>;
-  /** By path; `/` is the root itself and absent until it was made. */
+  /** The cgroups by path; `/` is the root itself, absent until it is created. */
   readonly cgroups: Readonly<Record<string, ObservedCgroup>>;
 }
 
 export interface ObservedCgroup {
   readonly path: string;
-  /** The identity of its directory, per controller: paths are used again, inode numbers tell. */
+  /** The identity of its directory (inode number) per controller, since paths are reused. */
   readonly identities: Readonly<Record<string, string>>;
   /** Text of each settable file by its bare name. */
   readonly files: Readonly<Record<string, string>>;
@@ -37,7 +37,7 @@ export interface ObservedCgroup {
 interface LastPassCgroup extends Pick<ObservedCgroup, "identities"> {
   readonly wanted: CgroupPlan["files"];
 }
-/** By path, of every cgroup that was there at the end of the pass. */
+/** The cgroups that existed at the end of the pass, by path. */
 export type LastPassCgroups = ReadonlyMap<string, LastPassCgroup>;
 
 export function lastPassCgroupsOf(decision: CgroupsDecision, state: CgroupState): LastPassCgroups {
@@ -47,7 +47,7 @@ export function lastPassCgroupsOf(decision: CgroupsDecision, state: CgroupState)
   );
 }
 
-/** True: a file's cgroup was made since; false also where nobody looked before. */
+/** Whether a cgroup was created since the last pass; false if there was none. */
 export function isNewSince(last: LastPassCgroups | null, { path, identities }: ObservedCgroup, file: string): boolean {
   const controller = controllerOf(file);
   return last !== null && last.get(path)?.identities[controller] !== identities[controller];

@@ -24,14 +24,14 @@ function isSegment(segment: string): boolean {
   return true;
 }
 
-/** Null for the root. */
+/** The parent's path; null for the root. */
 export function parentOf(path: string): string | null {
   if (path === "/") return null;
   const cut = path.lastIndexOf("/");
   return cut === 0 ? "/" : path.slice(0, cut);
 }
 
-/** From the parent up to the root. */
+/** The ancestors from the parent up to the root. */
 export function* ancestorsOf(path: string): Generator<string> {
   for (let up = parentOf(path); up !== null; up = parentOf(up)) yield up;
 }
@@ -47,7 +47,7 @@ export const isBelow = (path: string, ancestor: string): boolean =>
 
 const depthOf = (path: string): number => (path === "/" ? 0 : path.split("/").length - 1);
 
-/** Every path with its missing ancestors, parents before children; the given order is kept among cgroups of one depth. */
+/** All paths with missing ancestors, parents first; cgroups of one depth keep their order. */
 export function parentsFirst(paths: Iterable<string>): string[] {
   const all = new Set<string>();
   for (const path of paths) {
@@ -76,7 +76,7 @@ interface StepOf<Op extends string> {
 
 export interface MkdirStep extends StepOf<"mkdir"> {
   readonly controllers: readonly string[];
-  /** False when the cgroup is there already and only lacks these controllers. */
+  /** False: the cgroup exists and only lacks these controllers. */
   readonly fresh: boolean;
 }
 
@@ -111,7 +111,7 @@ const SKIP_CODES = [
 /** Something that the decision names, or an orphan, that the plan leaves out; never an error. */
 export interface Skip {
   readonly path: string;
-  /** Null: the whole cgroup. */
+  /** The file; null: the whole cgroup. */
   readonly file: string | null;
   readonly code: (typeof SKIP_CODES)[number];
   readonly message: string;

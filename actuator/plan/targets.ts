@@ -59,9 +59,9 @@ function podParents(decision: CgroupsDecision): ReadonlySet<string> {
 /** The wanted values of a cgroup, beside its current ones. */
 export interface Target {
   readonly path: string;
-  /** Null: still to be made. */
+  /** The observed cgroup; null: it must be created. */
   readonly observed: ObservedCgroup | null;
-  /** By bare file name; empty for an ancestor that the decision does not mention. */
+  /** The wanted texts by file name; empty for an ancestor that the decision does not mention. */
   readonly wanted: ReadonlyMap<string, string>;
 }
 
@@ -108,7 +108,10 @@ function leftOut(
   return null;
 }
 
-/** An id comes from the runtime, or from a status of the pod: without one nobody knows whether the container runs. */
+/**
+ * Why a cgroup is not written: without an id from the runtime or the pod's status, it is not known whether the
+ * container runs.
+ */
 const notStarted = ({ path, containerId, container }: CgroupPlan): string =>
   containerId === null
     ? `${path}: whether container ${container} runs is not known: its pod's status names no container, as of a pod that is read from a manifest while the runtime is not asked`

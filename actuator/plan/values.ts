@@ -39,7 +39,7 @@ export function parseCpuset(text: string): CpuSet | null {
   return set;
 }
 
-/** As the kernel prints it: ascending, runs joined by a dash. */
+/** A set as the kernel prints it: ascending, ranges with a dash. */
 export function formatCpuset(set: CpuSet): string {
   const parts: string[] = [];
   let start = -1;
@@ -120,7 +120,7 @@ const sign = (a: bigint, b: bigint, top: bigint): number => (a === b ? 0 : a ===
 
 export const sameBandwidth = (a: Bandwidth, b: Bandwidth): boolean => a.quota === b.quota && a.period === b.period;
 
-/** True: two texts of one file mean the same to the kernel. `wanted` is ours, `found` is the file's. */
+/** Whether two texts of a file mean the same to the kernel. `wanted`: ours; `found`: the file's. */
 export function sameValue(rule: FileRule, wanted: string, found: string, pageSize: number): boolean {
   const equal = (a: bigint | null, b: bigint | null): boolean => a !== null && a === b;
   switch (rule.kind) {
@@ -149,7 +149,7 @@ function quotaOf(text: string): bigint | null {
   return n !== null && n < 0n ? UNLIMITED : n;
 }
 
-/** True: this file can take the text at all. */
+/** Whether the file accepts the text at all. */
 export function isValue(rule: FileRule, text: string): boolean {
   return text.length <= 4095 && !/[\n\0]/.test(text) && sameValue(rule, text, text, 4096);
 }
@@ -168,9 +168,9 @@ export interface CpuRules {
 interface CpuText {
   readonly file: string;
   readonly text: string;
-  /** v1: the period that goes with a quota. */
+  /** v1: the quota's period. */
   readonly period?: string | undefined;
-  /** True: the cgroup's weight follows the line; the curve cannot be inverted. */
+  /** True: the weight is a linear function of shares, which can be inverted; the curve cannot. */
   readonly isLinear: boolean;
 }
 

@@ -18,8 +18,8 @@ export interface LiveNode {
   /** Another one whenever pods, state files, devices or the machine may have changed. */
   readonly version: () => string | number;
   /**
-   * As it would be posted to a decision, of this moment. The error is a sentence: why it is not known. Asked for only when
-   * somebody asks, and `version` is another than when it was told last.
+   * Returns the current snapshot as a decision would get it. The error is a sentence. Called only for a request, and
+   * if `version` has changed.
    */
   readonly snapshot: () => Result<unknown, string>;
 }
@@ -31,7 +31,7 @@ export interface LiveNode {
 export function liveSource({ version, snapshot }: LiveNode): () => Result<PodResourcesSource, string> {
   let known: { readonly version: string | number; readonly source: Result<PodResourcesSource, string> } | undefined;
   return () => {
-    // looked at first: what changes while the snapshot is made is seen by the next call
+    // read first, so that a change during the snapshot is seen by the next call
     const now = version();
     if (known?.version === now) return known.source;
     const posted = snapshot();
@@ -55,7 +55,7 @@ const firstOf = (issues: readonly { readonly path: string; readonly message: str
   return issues.slice(0, 1).map(({ path, message }) => `${path}: ${message}${more}`)[0] ?? "";
 };
 
-/** The parts of a `ManagedNode` that are told. */
+/** The parts of a `ManagedNode` that are published. */
 type PublishedSnapshot = Pick<
   ManagedNode,
   "snapshot" | "active" | "cpuPolicy" | "cpuState" | "memory" | "inventories" | "checkpoint"
@@ -81,7 +81,7 @@ export function sourceOf(node: PublishedSnapshot): PodResourcesSource {
     cpus: (uid, container) => cpuState.assignments.get(uid)?.get(container) ?? NO_CPUS,
     memory: (uid, container) => memory.state.entries.get(uid)?.get(container) ?? [],
     claims: (pod, container) => {
-      // what a kubelet cannot look up it leaves out
+      // like a kubelet, leaves out claims that cannot be found
       const used = claims.ok ? containerClaims(claims.value, pod, container, extended) : claims;
       return used.ok ? used.value : [];
     },
@@ -126,7 +126,7 @@ export interface AllocatedDevices {
 /** Devices of one resource that may be given out. */
 interface AllocatableDevices {
   readonly resource: string;
-  /** `numaNodes` absent: its plugin does not say where it is; empty: it says so, and names no node. */
+  /** `numaNodes` absent: the plugin does not report the place; empty: it reports no node. */
   readonly devices: readonly { readonly id: string; readonly numaNodes?: readonly number[] | undefined }[];
 }
 
@@ -135,9 +135,12 @@ interface AllocatableDevices {
  * DevicesProvider, CPUsProvider, MemoryProvider.
  */
 export interface PodResourcesSource {
-  /** All that the node knows, each with its uid: ended and refused ones too. kubelet 1.36: podManager.GetPods. */
+  /**
+   * All pods that the node knows, each with its uid, including ended and refused ones. kubelet 1.36:
+   * podManager.GetPods.
+   */
   readonly pods: readonly Pod[];
-  /** Those that are active, each with its uid; a pod that was refused is none. kubelet 1.36: GetActivePods. */
+  /** The active pods, each with its uid, without refused ones. kubelet 1.36: GetActivePods. */
   readonly activePods: readonly Pod[];
   devices(podUid: string, container: string): readonly AllocatedDevices[];
   /** CPUs that the container has alone; none of a shared pool. */
@@ -148,7 +151,7 @@ export interface PodResourcesSource {
   readonly allocatable: {
     /** The healthy ones, held or not. */
     readonly devices: readonly AllocatableDevices[];
-    /** Those that the policy may give to one container alone. */
+    /** The CPUs that the policy may assign exclusively. */
     readonly cpus: Iterable<number>;
     readonly memory: readonly Block[];
   };

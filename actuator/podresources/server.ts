@@ -29,8 +29,8 @@ const byName = (a: Pod, b: Pod): number =>
 const uidOf = (pod: Pod): string => podUid(pod) ?? "";
 
 /**
- * As v1alpha1 has it: of all pods that the node knows, the own containers and their devices, without topology. One that
- * has ended holds nothing. kubelet 1.36: v1alpha1PodResourcesServer.List.
+ * The answer of v1alpha1: the regular containers of all known pods and their devices, without topology. Ended
+ * containers hold nothing. kubelet 1.36: v1alpha1PodResourcesServer.List.
  */
 export const alphaPodResources = (source: PodResourcesSource): AlphaListPodResourcesResponse => ({
   podResources: source.pods.toSorted(byName).map((pod) => ({
@@ -69,7 +69,7 @@ export const allocatableResources = ({ allocatable }: PodResourcesSource): Alloc
   memory: allocatable.memory.map(memoryOf),
 });
 
-/** Sidecars come first; other init containers are not told of. */
+/** The resources of a pod's containers, sidecars first; other init containers are left out. */
 function resourcesOf(source: PodResourcesSource, pod: Pod): PodResources {
   const { initContainers = [], containers } = pod.spec;
   const told = [...initContainers.filter(isSidecar), ...containers];
@@ -93,7 +93,7 @@ function containerOf(source: PodResourcesSource, pod: Pod, container: Container)
   };
 }
 
-/** The CDI devices of a driver add up from device to device, as a kubelet tells them. kubelet 1.37: GetDynamicResources. */
+/** A claim's devices; like a kubelet, lists a driver's CDI devices cumulatively. kubelet 1.37: GetDynamicResources. */
 function claimOf(info: ClaimInfo): DynamicResource {
   const claimResources = driversOf(info).flatMap((driverName) => {
     const cdiDevices: { readonly name: string }[] = [];
@@ -130,8 +130,8 @@ function heldRows({ resource, perNuma }: AllocatedDevices): readonly ContainerDe
 }
 
 /**
- * A row for each node that the device is on; nothing is told of where it is: one without; it is told, and is nowhere:
- * none. kubelet 1.36: containerDevicesFromResourceDeviceInstances.
+ * One row for each node of a device; without a reported place, one row without a node; with an empty place, none.
+ * kubelet 1.36: containerDevicesFromResourceDeviceInstances.
  */
 const rowsOf = (resourceName: string, id: string, nodes: readonly number[] | undefined): readonly ContainerDevices[] =>
   nodes?.map((node) => ({ resourceName, deviceIds: [id], topology: topologyOf([node]) })) ?? [
@@ -152,8 +152,8 @@ const CALLS_PER_SECOND = 100;
 const BURST = 10;
 
 /**
- * A bucket of tokens that begins full; true: the call took one. `nowMs`: a clock that never goes back.
- * kubelet 1.36: LimiterUnaryServerInterceptor.
+ * A token bucket that starts full; true: the call may proceed. `nowMs`: a monotonic clock. kubelet 1.36:
+ * LimiterUnaryServerInterceptor.
  */
 export function rateLimit(nowMs: () => number): () => boolean {
   let tokens = BURST;
@@ -183,13 +183,13 @@ const LIMITS = {
 /** Methods of v1, and the one of v1alpha1. */
 export type PodResourcesMethod = "List" | "GetAllocatableResources" | "Get" | "v1alpha1.List";
 export interface PodResourcesServing {
-  /** Where exporters look. */
+  /** The directory where exporters look for the socket. */
   readonly directory: string;
   /** The source of this moment; the error: why it is not known (yet). The same source is not made into an answer again. */
   readonly source: () => Result<PodResourcesSource, string>;
-  /** Told of each call, with gRPC's code by name. */
+  /** Called for each call, with gRPC's code name. */
   readonly onCall?: (method: PodResourcesMethod, code: string) => void;
-  /** Told, as a sentence, of a socket that was taken away while it was served. */
+  /** Called with a sentence when the socket was removed while in use. */
   readonly onFault?: (message: string) => void;
 }
 type Answer = (source: PodResourcesSource, request: object) => Result<object, Refusal>;
@@ -269,7 +269,7 @@ interface ContainerMemory {
 interface ContainerResources {
   readonly name: string;
   readonly devices: readonly ContainerDevices[];
-  /** Only those that the container has alone. */
+  /** The CPUs that the container has exclusively. */
   readonly cpuIds: readonly number[];
   readonly memory: readonly ContainerMemory[];
   readonly dynamicResources: readonly DynamicResource[];

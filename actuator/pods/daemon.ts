@@ -28,8 +28,8 @@ const LOOK_MS = 250;
 const CGROUPS_MS = 10_000;
 
 /**
- * Ends all pods, those of the lowest priority first, and waits until nothing of them runs and their cgroups are gone. What
- * is ending already goes on as it was told to.
+ * Ends all pods, those of the lowest priority first, and waits until nothing of them runs and their cgroups are gone.
+ * Pods that are already ending keep their grace period.
  */
 export async function drained(manager: PodManager, sync: () => Promise<void>, clock = systemClock): Promise<void> {
   // static pods are all critical, but not of one priority
@@ -44,7 +44,7 @@ export async function drained(manager: PodManager, sync: () => Promise<void>, cl
     while (inState("terminating").length > 0 && clock.monotonicMs() < untilMs) {
       await sync();
       await clock.sleep(LOOK_MS);
-      // what a driver does not take back keeps nobody from going: the next daemon goes on with it
+      // claims that a driver does not unprepare do not block the shutdown: the next daemon continues
       const mayRun = ({ uid }: { readonly uid: string }) => !isStopped(manager.set.get(uid)?.runtimePod ?? null);
       const isRunning = manager.set.runtimePods === null || inState("terminating").some(mayRun);
       untilMs = isRunning ? Number.POSITIVE_INFINITY : Math.min(untilMs, clock.monotonicMs() + CGROUPS_MS);
@@ -77,18 +77,18 @@ class LastPass {
   constructor(counter: PassCounter) {
     this.#counter = counter;
   }
-  /** Null: there was none yet. */
+  /** The last report; null: there was none yet. */
   get report(): PassReport | null {
     return this.#report;
   }
   update(report: PassReport): void {
-    // a snapshot is large, and nobody looks at it again
+    // the snapshot is large and no longer needed
     this.#report = { ...report, snapshot: null };
     this.#counter.count(report);
   }
 }
 
-/** Runs syncs until told to stop, and tells people what it sees. */
+/** Runs syncs until stopped, and reports what it sees. */
 export class PodsDaemon {
   readonly #options: PodsDaemonOptions;
   readonly #hooks: SyncHooks;
@@ -119,7 +119,10 @@ export class PodsDaemon {
     this.#file = new StatusFile({ stateDir: options.config.stateDir, onProblem });
   }
 
-  /** Errors: the runtime's endpoint, the records. That nobody can be told of the status is a problem, and no error. */
+  /**
+   * Opens the daemon. Errors: the runtime's endpoint, the records. A status address that cannot be used is a problem,
+   * not an error.
+   */
   static async open(
     shared: PodsShared,
     options: PodsDaemonOptions,
@@ -203,7 +206,7 @@ export class PodsDaemon {
     const { notices, metrics } = this.#hooks;
     const { value: synced, ...times } = await measured(() => manager.sync());
     await Promise.all([version.refresh(synced.hears), readiness.refresh(synced.hears)]);
-    // the daemon's memory lies in the state directory: where nothing can be written there, that says it
+    // the daemon's facts are in the state directory, whose faults cover them
     const isKept = this.#state.faults().length === 0;
     const problems = synced.problems.filter(({ from }) => isKept || from !== "memory");
     const view = { ...synced, problems, notices: [...synced.notices, ...standing()] };

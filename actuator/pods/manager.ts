@@ -40,7 +40,7 @@ import { PodReconciler } from "./sync/pod-reconciler.ts";
 import { PodWorkQueue } from "./sync/pod-work-queue.ts";
 import type { PodWorker } from "./sync/pod-worker.ts";
 
-/** Ports of the pod manager, by subject, for whoever opens them. Each part says itself which of them it needs. */
+/** Ports of the pod manager, by subject, for the code that opens them. Each part declares which it needs. */
 export interface PodManagerPorts {
   readonly clock: PodClock;
   readonly pods: PodPorts;
@@ -66,9 +66,9 @@ export interface RuntimePorts {
   >;
   readonly complete: CompleteContainer;
   readonly hashOf: (pod: RunnablePod, container: PodContainer) => string;
-  /** Absent: nothing is probed. */
+  /** The probes; absent: nothing is probed. */
   readonly probes?: PodProbes;
-  /** Absent: nobody looks whether another kubelet uses the runtime. */
+  /** Detection of another kubelet; absent: off. */
   readonly otherKubelet?: Pick<OtherKubelet, "observe" | "view" | "problems" | "takeStops">;
 }
 
@@ -80,13 +80,13 @@ export interface NodePorts {
   readonly journal: Journal;
   /** The manager keeps it current. */
   readonly cgroups: CurrentCgroups;
-  /** Absent: processes that nobody accounts for are told, and never killed. */
+  /** Access to processes; absent: unexplained processes are reported, never killed. */
   readonly processes?: Processes;
-  /** Absent: nobody looks who has the host's ports. */
+  /** The listening ports; absent: host ports are not checked. */
   readonly listening?: ListeningPorts;
 }
 
-/** Whom decisions are asked of, and the state files that they are told and leave. */
+/** The client for decisions, and the state files for them. */
 export interface DecisionPorts {
   readonly client: DecisionClient;
   readonly files: ManagerFiles;
@@ -94,9 +94,9 @@ export interface DecisionPorts {
   readonly devices?: NodeDevices;
   /** ResourceClaims; absent: no DRA drivers are served. */
   readonly claims?: NodeClaimsPort;
-  /** The health of the devices that pods hold; absent: nobody tells of it. */
+  /** The health of pods' devices; absent: not known. */
   readonly health?: PodHealth;
-  /** The devices that pods hold according to what a kubelet left behind. Absent: nobody holds any. */
+  /** The devices that pods hold according to a kubelet's files. Absent: none. */
   readonly kubeletsDevices?: () => Result<readonly GivenDevices[], string>;
 }
 
@@ -107,7 +107,7 @@ export interface PodEventPorts {
   readonly onPass: (report: PassReport) => void;
   /** A piece of work has ended: there is something new to see. */
   readonly onWorked: () => void;
-  /** Counters of what happens to pods; absent: nobody counts. */
+  /** Counters of pod events; absent: not counted. */
   readonly counters?: Pick<Counters, "restarted" | "refused" | "evicted" | "preempted">;
 }
 
@@ -115,9 +115,9 @@ export interface ManagerSettings {
   readonly nodeName: string;
   /** The kubelet that is played. */
   readonly profile: Profile;
-  /** Absent: nothing that a setting has to ask for. */
+  /** Optional features that are served; absent: none. */
   readonly serves?: Served;
-  /** On everything that the daemon makes in the runtime. */
+  /** The owner's name, on everything that the daemon creates in the runtime. */
   readonly owner: string;
   readonly hostIPs: readonly string[];
   readonly cgroupMount: string;
@@ -143,7 +143,7 @@ export interface SyncView {
   readonly hears: boolean;
 }
 
-/** The parts of the manager, each made of those above it. */
+/** The parts of the manager, each made from those above it. */
 function partsOf(ports: PodManagerPorts, settings: ManagerSettings) {
   const { clock, pods, runtime, node, decisions, eviction, observers } = ports;
   const eventsOf = podEventRecorder(clock, observers.onEvent);
@@ -181,8 +181,8 @@ function partsOf(ports: PodManagerPorts, settings: ManagerSettings) {
 }
 
 /**
- * Brings pods up, keeps them as decided and takes them down: look, compare, ask, plan, apply, one sync after the other.
- * Work at a pod goes on beside the syncs, one piece at a time a pod.
+ * Starts pods, keeps them as decided and stops them: observe, compare, decide, plan, apply, one sync after another.
+ * Work on a pod runs beside the syncs, one piece at a time per pod.
  */
 export class PodManager {
   readonly #ports: PodManagerPorts;
@@ -318,7 +318,7 @@ export class PodManager {
   rest(): Promise<void> {
     return this.#parts.queue.rest();
   }
-  /** From now on nobody is admitted any more. */
+  /** Stops admission. */
   drain(): void {
     this.#parts.admitter.close();
   }

@@ -36,8 +36,8 @@ interface NodeDevicesOptions extends Omit<DevicesOptions, "clock" | "handlers"> 
   readonly readPods: LoopPorts["readPods"];
 }
 /**
- * What plugins and drivers give to pods, where the settings want them served; `readPods`: with the claims beside them in mind. The error
- * says what is in the way.
+ * Opens what plugins and drivers provide to pods, if the settings enable it; `readPods` also remembers the claims
+ * beside the pods. Error: what prevents it.
  */
 export async function openNodeDevices({ configuration, readPods, ...options }: NodeDevicesOptions) {
   const { config, files, onChange } = options;
@@ -70,7 +70,9 @@ export async function openNodeDevices({ configuration, readPods, ...options }: N
   return ok({ devices: devices.value, claims, ports, readPods: reading, problems });
 }
 
-/** Claims that an earlier daemon has had prepared, where drivers are served no more: nobody gives them back. */
+/**
+ * Problems for claims that an earlier daemon prepared, if drivers are no longer served, since they are not unprepared.
+ */
 function leftPrepared(config: ActuatorConfig, files: ManagerFiles): readonly Problem[] {
   const state = files.read().assignments?.[DRA_STATE_FILE];
   const read = readClaims(state, profileOf(config.kubeletVersion).behaviour.claims);
@@ -83,8 +85,8 @@ function leftPrepared(config: ActuatorConfig, files: ManagerFiles): readonly Pro
 }
 
 /**
- * Why plugins are not looked for in a registry; undefined: they may be. Beside a kubelet that looks there too, the plugins of its other
- * types, such as drivers of volumes, would be told that nobody takes them.
+ * Why a plugin registry cannot be watched; undefined: it can. If a kubelet watches it too, its plugins of other types,
+ * such as volume drivers, would be told that they are refused.
  */
 async function registryFault(directory: string): Promise<string | undefined> {
   const socket = join(dirname(directory), "device-plugins", SOCKET_NAME);
@@ -108,7 +110,7 @@ interface DevicesOptions {
 /** The node's devices while the daemon runs. */
 export interface OpenDevices {
   readonly manager: DeviceManager;
-  /** As people see them. `nameOf`: a pod's name by its uid, or the uid. */
+  /** The rows for people. `nameOf`: a pod's name by uid, or the uid. */
   rows(nameOf: (uid: string) => string): readonly DeviceRow[];
   close(): Promise<void>;
 }
@@ -164,7 +166,7 @@ interface ClaimsOptions {
   readonly files: ManagerFiles;
   readonly clock: PodClock;
   readonly claims: FindClaims;
-  /** What stood beside pods in their files last; undefined: pods come from elsewhere. */
+  /** The claims last read beside pods; undefined: pods come from elsewhere. */
   readonly stood: () => NodeClaims | undefined;
   /** Drivers came or went, or have answered what pods wait for. */
   readonly onChange: () => void;
@@ -176,7 +178,7 @@ interface OpenClaims {
   readonly handlers: Readonly<Record<string, PluginHandler>>;
   /** Looks into plugins_registry itself, where no device plugins are served. */
   watch(): void;
-  /** Faults of drivers that no pod hears of. */
+  /** Faults of drivers that no pod reports. */
   problems(): readonly Problem[];
   close(): void;
 }
@@ -253,7 +255,7 @@ function openHealth(
   });
 }
 
-/** What is wrong with the allocations of claims, by the slices and classes beside them. Nobody is kept from starting. */
+/** Faults in the allocations of claims, by the slices and classes beside them. They prevent no start. */
 function allocationProblems({ resourceClaims, resourceSlices, deviceClasses }: NodeClaims, nodeName: string) {
   const dra = {
     resourceClaims: [...resourceClaims],

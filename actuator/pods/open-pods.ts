@@ -61,7 +61,7 @@ export interface OpenPods {
   readonly readiness: KnownReadiness;
   /** The parts of the configuration that were left out. */
   readonly notices: () => readonly Problem[];
-  /** As people see them; undefined: no device plugins are served. */
+  /** The device rows for people; undefined: no device plugins are served. */
   readonly devices: OpenDevices | undefined;
   readonly probes: OpenProbes;
   readonly otherKubelet: OtherKubelet;
@@ -88,7 +88,7 @@ export async function openPods(
   return ok({ ...rest, close: () => close().finally(claims.value.release) });
 }
 
-/** INVARIANT: no record is read, and no directory looked at, that another daemon keeps. */
+/** INVARIANT: records and directories of another daemon are never read. */
 async function openClaimed(
   shared: PodsShared,
   config: ActuatorConfig,
@@ -261,7 +261,7 @@ async function openRuntime(config: ActuatorConfig, records: PodRecords, events: 
 }
 const FIRST_LIST_MS = 3000;
 
-/** One after the other. */
+/** Closes all in order. */
 async function closeAll(all: readonly ({ close(): unknown } | undefined)[]): Promise<void> {
   for (const one of all) await one?.close();
 }

@@ -10,7 +10,7 @@ interface Parts {
   readonly records: PodRecords;
   readonly set: PodSet;
   readonly queue: { interrupt(uid: string): void };
-  /** `then`: once all of it is gone. */
+  /** Removes what a pod leaves; `then` is called when everything is gone. */
   readonly cleanup: { remove(known: KnownPod, then: () => void): void; reopen(uid: string): void };
   readonly capacity: { free(): void };
   readonly backOff: { forget(uid: string): void };
@@ -19,7 +19,7 @@ interface Ports {
   readonly clock: PodClock;
   readonly eventsOf: PodEventRecorder;
   readonly onProblem: (problem: Problem) => void;
-  /** Absent: nobody counts. */
+  /** The counters; absent: not counted. */
   readonly counters?: Pick<Counters, "refused" | "evicted" | "preempted">;
 }
 
@@ -37,8 +37,9 @@ export class PodLifecycle {
   }
 
   /**
-   * An event that says nothing to the pod's state changes nothing. Answers why it could not be persisted; null: it is. A full
-   * disk keeps no pod from ending or from waiting for its next start: those events are always persisted (`durabilityOf`).
+   * Handles an event; one without meaning in the pod's state changes nothing. Returns why the record could not be
+   * persisted; null: it is. A full disk does not prevent a pod's end or its wait for a restart: those events are
+   * always persisted (`durabilityOf`).
    */
   handle(uid: string, event: PodLifecycleEvent): string | null {
     const { records, set } = this.#parts;

@@ -5,7 +5,7 @@ import type { PodEvent } from "../lifecycle/record.ts";
 export interface PodClock {
   /** Wall clock, milliseconds since 1970. */
   nowMs(): number;
-  /** A clock that nobody sets: grace periods and back-offs are measured by it. */
+  /** A monotonic clock for grace periods and back-offs. */
   monotonicMs(): number;
   /** Returns early, and never throws, once `signal` is aborted. */
   sleep(ms: number, signal?: AbortSignal): Promise<void>;

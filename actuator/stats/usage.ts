@@ -1,6 +1,6 @@
 import type { Hierarchy } from "../cgroupfs/hierarchy.ts";
 
-/** Null: the kernel does not tell, or it was looked at only once. */
+/** The usage; null: the kernel does not report it, or it was read only once. */
 export interface PodUsage {
   readonly cpuMilli: number | null;
   readonly memoryWorkingSetBytes: number | null;
@@ -21,7 +21,7 @@ export interface CgroupStatsTarget {
   readonly level: "pods" | "pod" | "container";
 }
 
-/** The usage of a cgroup and all below it, as the kernel counts it. Null: it does not tell, or there is no such cgroup. */
+/** The usage of a cgroup and everything below it, as the kernel counts it. Null: not reported, or no such cgroup. */
 export interface CgroupUsage {
   /** Nanoseconds on a CPU since the cgroup was made. */
   readonly cpuNanos: number | null;
@@ -29,9 +29,9 @@ export interface CgroupUsage {
   readonly memory: CgroupMemory | null;
   /** Tasks: every thread is one. Not of a container. */
   readonly pids: number | null;
-  /** Only in the cgroup itself. Of a container only. */
+  /** The processes in the cgroup itself; only for containers. */
   readonly processes: number | null;
-  /** Not of a container. */
+  /** The pressure; not for containers. */
   readonly pressure: Pressure | null;
 }
 /** By the cgroup's own quota only, since it was made. */
@@ -42,7 +42,7 @@ interface Throttling {
 }
 interface CgroupMemory {
   readonly usageBytes: number;
-  /** Without what could be dropped at once: usage less inactive file pages, as cAdvisor counts. */
+  /** Usage less inactive file pages, which can be dropped at once, as cAdvisor counts. */
   readonly workingSetBytes: number;
   readonly rssBytes: number | null;
   readonly swapBytes: number | null;

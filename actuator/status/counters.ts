@@ -21,7 +21,7 @@ export type Registry = client.Registry;
 
 /** The daemon's counts of its probes. */
 export interface ProbeCounters {
-  /** An attempt ended. `error`: the container could not be asked. */
+  /** Called when an attempt ended. `error`: the container could not be probed. */
   probed(type: ProbeType, result: AttemptResult, seconds: number): void;
   /** The stored result of a container is another one now. */
   probeResult(type: ProbeType, result: StoredResult): void;
@@ -42,7 +42,7 @@ export const noProbeCounters: ProbeCounters = {
   probeKillsHeld() {},
 };
 
-/** As the kubelet's prober_probe_duration_seconds has them. */
+/** The buckets of the kubelet's prober_probe_duration_seconds. */
 const SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 const LATE_SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5];
 
@@ -155,7 +155,7 @@ export class PassCounter {
 }
 const keyOf = ({ path, file, cause }: Difference): string => `${path} ${file} ${cause}`;
 
-/** When a sync was, how long it took and how much of a processor. */
+/** When a sync was, how long it took, and its CPU time. */
 export interface SyncFigures {
   readonly sequence: number;
   readonly at: string;
@@ -183,18 +183,18 @@ export interface Counters extends ProbeCounters {
   runtimeCallFailed(fault: Pick<RuntimeFault, "call" | "code">): void;
   /** Containers that were started again. */
   restarted(containers: number): void;
-  /** Containers that somebody else stopped: with their sandbox, by removing them, or by a signal. */
+  /** Containers that another process stopped: with their sandbox, by removing them, or by a signal. */
   stoppedByOthers(how: "sandbox" | "removed" | "signal", containers: number): void;
   /** A pod was not let in: the reason of its status. One that is tried again for the same reason is counted once. */
   refused(reason: string): void;
-  /** The signal that ordered it, or which of its own limits the pod broke. */
+  /** The signal that caused the eviction, or the pod's own limit. */
   evicted(signal: string): void;
   preempted(): void;
   /** A container's log. */
   logRotated(): void;
   logRotationFailed(): void;
   eventsDropped(events: number): void;
-  /** A device plugin was asked for what comes with a container's devices. */
+  /** A device plugin was called for a container's devices. */
   deviceAllocated(resource: string, isDone: boolean): void;
   /** A device plugin wanted to register. */
   devicePluginRegistered(isTaken: boolean): void;
@@ -202,7 +202,7 @@ export interface Counters extends ProbeCounters {
   outbox(entries: number): void;
 }
 
-/** For a daemon that nobody asks. */
+/** Counters of a daemon without metrics. */
 export const noCounters: Counters = {
   pass() {},
   decided() {},

@@ -28,7 +28,7 @@ const containerEnd = z.looseObject({
   exitCode: number,
   /** `Error`, `OOMKilled`, `Completed`; empty: the runtime gave none. */
   reason: text,
-  /** The container's termination message, or why nobody knows how it ended. */
+  /** The container's termination message, or why its end is not known. */
   message: text,
   finishedAt: time.nullable(),
 });
@@ -39,20 +39,20 @@ const containerRow = z.looseObject({
   name: text,
   kind: z.enum(["init", "sidecar", "container"]),
   id: text.nullable(),
-  /** `unknown`: nobody has looked at it, only its name, kind, image and CPUs are known. */
+  /** `unknown`: not observed; only its name, kind, image and CPUs are known. */
   state: z.enum(["waiting", "running", "terminated", "unknown"]),
   reason: text,
   message: text,
   exitCode: number.nullable(),
-  /** The end of the instance before this one; null: there was none. Absent: told by an older daemon. */
+  /** The end of the previous instance; null: none. Absent: an older daemon. */
   lastState: containerEnd.nullish(),
   restarts: number,
   ready: z.boolean(),
-  /** Its startup probe has succeeded, or it has none. Absent: told by an older daemon. */
+  /** Its startup probe has succeeded, or it has none. Absent: an older daemon. */
   started: z.boolean().optional(),
   image: text,
   cpuset: text.nullable(),
-  /** The health of the devices that it holds, by claims and of plugins. Absent: nobody tells of any. */
+  /** The health of its devices, from claims and plugins. Absent: not known. */
   allocatedResourcesStatus: z
     .array(
       z.looseObject({
@@ -70,7 +70,7 @@ const cgroupRow = z.looseObject({
     z.looseObject({
       file: text,
       wanted: text,
-      /** Null: it is not there, or cannot be read. */
+      /** The actual text; null: the file does not exist, or cannot be read. */
       actual: text.nullable(),
       /** Why `actual` stays another one. Absent: it is as wanted, or is to be put right. */
       harmless: z.enum(HARMLESS_CAUSES).optional(),
@@ -119,14 +119,14 @@ export const podRow = z.looseObject({
   ...pod.shape,
   state: podState,
   phase: z.enum(["Pending", "Running", "Succeeded", "Failed", "Unknown"]),
-  /** The first that tells why it is not as it should be: of the status, of a waiting container, of a refusal; or empty. */
+  /** The first reason why it is not well: of the status, a waiting container, or a refusal; or empty. */
   reason: text,
   message: text,
   qos: z.enum(["Guaranteed", "Burstable", "BestEffort"]),
   priority: number.nullable(),
   isStatic: z.boolean(),
   ip: text,
-  /** Null: nobody has told when it came. */
+  /** When it was first seen; null: not known. */
   seenAt: time.nullable(),
   startedAt: time.nullable(),
   containers: z.array(containerRow),
@@ -140,21 +140,21 @@ export const podRow = z.looseObject({
   resize: z
     .looseObject({ reason: z.enum(["Deferred", "Infeasible", "InProgress"]), message: text, sinceMs: number })
     .nullable(),
-  /** The number of times that a container of it was stopped by somebody else, not by this daemon. Absent: none. */
+  /** How often another process stopped a container of it. Absent: never. */
   stoppedByOthers: number.optional(),
 });
 export type PodRow = Told<typeof podRow>;
 
 const deviceHolder = z.looseObject({
-  /** NAMESPACE/NAME, or the uid of a pod that nobody knows. */
+  /** NAMESPACE/NAME, or the uid of an unknown pod. */
   pod: text,
   uid: text,
   container: text,
-  /** In natural order. */
+  /** The device ids in natural order. */
   ids: z.array(text),
-  /** The NUMA nodes that they are on; none: the plugin does not say. */
+  /** The NUMA nodes of the devices; empty: not reported. */
   numa: z.array(number),
-  /** The plugin has not said yet what comes with them. */
+  /** True: the plugin has not answered for them yet. */
   isPending: z.boolean(),
 });
 export type DeviceHolder = Told<typeof deviceHolder>;
@@ -163,12 +163,12 @@ export const deviceRow = z.looseObject({
   resource: text,
   /** `stopped`: its stream ended; `unregistered`: it has not come back since the start; `removed`: stopped longer than the grace. */
   plugin: z.enum(["registered", "stopped", "unregistered", "removed"]),
-  /** Its socket, a path; null: it has not registered since the start. */
+  /** Its socket's path; null: it has not registered since the start. */
   endpoint: text.nullable(),
   capacity: count,
-  /** Those that are healthy. */
+  /** The number of healthy devices. */
   allocatable: count,
-  /** Held by containers, those that the plugin no longer lists with them. */
+  /** The number of devices that containers hold, including those that the plugin no longer lists. */
   allocated: count,
   /** Changes of health since the start. */
   flips: count,
@@ -185,7 +185,7 @@ const driftRow = z.looseObject({
   /** The cgroup's path, below the daemon's root. */
   path: text,
   file: text,
-  /** As the pass found it. */
+  /** The value as the pass found it. */
   actual: text,
   wanted: text,
   cause: z.enum(DRIFT_CAUSES),
@@ -202,7 +202,7 @@ const otherKubelet = z.looseObject({
   signs: z.array(z.enum(["process", "sandboxes", "stops", "listener"])),
   message: text,
 });
-/** By which signs, and since when. */
+/** The signs of another kubelet, and since when. */
 export type OtherKubeletView = Told<typeof otherKubelet>;
 
 /** What a daemon tells of its node. */
@@ -212,9 +212,9 @@ export const nodeStatus = z.looseObject({
   pid: number,
   /** `observe`: nothing is started, stopped or written. */
   mode: z.enum(["observe", "enforce"]),
-  /** False: it only compares the cgroups of pods that others run. Absent: it runs them. */
+  /** False: the daemon only compares the cgroups of pods that a kubelet runs. Absent: it runs pods. */
   runsPods: z.literal(false).optional(),
-  /** Its setting of that name, the socket of the runtime that its pods are in. Absent: an older daemon. */
+  /** The setting of that name, the socket of its pods' runtime. Absent: an older daemon. */
   runtimeEndpoint: text.optional(),
   runtime: z
     .looseObject({
@@ -237,18 +237,18 @@ export const nodeStatus = z.looseObject({
       /** The first of those files, as the pass found them, at most 100. Absent: there are none, or an older daemon. */
       drifted: z.array(driftRow).optional(),
       decidedBy: z.enum(["api", "here"]).nullable(),
-      /** False: nothing was decided, or no file was looked at, so that `drift` says nothing. Absent: they were compared. */
+      /** False: nothing was decided, or no file was read, so `drift` means nothing. Absent: they were compared. */
       compared: z.literal(false).optional(),
       /** When the pass over the cgroups was of which these tell. Absent: there was none, or an older daemon. */
       cgroupsAt: time.optional(),
     })
     .nullable(),
   pods: z.array(podRow),
-  /** Another kubelet uses this runtime, so nobody is let in. Absent: none is known to. */
+  /** Another kubelet uses this runtime, so no pod is admitted. Absent: none is known to. */
   otherKubelet: otherKubelet.optional(),
   /** Devices by resource. Absent: this daemon takes no device plugins. */
   devices: z.array(deviceRow).optional(),
-  /** By pod, container and type. Absent: this daemon probes nothing. */
+  /** The probes by pod, container and type. Absent: this daemon probes nothing. */
   probes: z.array(probeRow).optional(),
   /** The daemon's own files that cannot be written now, in one line each. Absent: an older daemon. */
   unwritable: z.array(text).optional(),
@@ -258,7 +258,7 @@ export const nodeStatus = z.looseObject({
   refusedManifests: z.array(
     z.looseObject({
       pod: text,
-      /** Absent: its source is no file. */
+      /** The file; absent: its source is no file. */
       file: text.optional(),
       /** Lines and columns of that file, from 1. */
       faults: z.array(z.looseObject({ path: text, message: text, line: number.optional(), column: number.optional() })),

@@ -13,7 +13,7 @@ interface Answer {
 }
 interface AnswerSources {
   readonly status: () => NodeStatus;
-  /** Reads the probes' history, newest first; absent: nobody keeps it here. Error: it cannot be read. */
+  /** Reads the probes' history, newest first; absent: none is kept. Error: it cannot be read. */
   readonly probeHistory?: (asked: HistoryQuery) => Result<readonly object[], string>;
   readonly metrics: Pick<DaemonMetrics, "render">;
 }
@@ -38,7 +38,7 @@ const json = (value: unknown, status = 200): Answer => ({
   type: "application/json",
   text: `${JSON.stringify(value)}\n`,
 });
-/** As the API tells problems. */
+/** A problem in the API's form. */
 export const problem = (status: number, code: string, detail: string): Answer => ({
   ...json({ status, code, detail }, status),
   type: "application/problem+json",
@@ -87,7 +87,7 @@ export async function answer(target: string, { status, metrics, probeHistory }: 
   }
 }
 
-/** Those that were seen then or later. */
+/** Events that were seen at that time or later. */
 function events({ at, nodeName, events }: NodeStatus, since: string | null): Answer {
   const sinceMs = since === null ? Number.NEGATIVE_INFINITY : TIME.test(since) ? Date.parse(since) : Number.NaN;
   if (Number.isNaN(sinceMs)) return problem(400, "bad_request", "since: expected a time such as 2026-01-31T12:00:00Z");
@@ -112,7 +112,7 @@ export interface HistoryQuery {
 
 export interface StatusServerOptions extends AnswerSources {
   readonly listen: ListenAddress;
-  /** Names, beside `localhost` and addresses, by which it may be asked: the node's. */
+  /** The node's names, under which it may be requested besides `localhost` and addresses. */
   readonly ownNames: readonly string[];
 }
 export interface StatusServer {
@@ -122,7 +122,7 @@ export interface StatusServer {
   close(): Promise<void>;
 }
 
-/** INVARIANT: whoever asks, and however slowly, holds a bounded part of the daemon for a bounded time. */
+/** INVARIANT: each client uses a bounded part of the daemon for a bounded time, however slow it is. */
 const LIMITS = { connections: 32, headerBytes: 8192, requestsPerConnection: 1000 } as const;
 const TIMES = { headersTimeout: 5000, requestTimeout: 10_000, keepAliveTimeout: 5000 } as const;
 /** The longest that a connection may have no traffic. */
@@ -171,7 +171,7 @@ async function reply(request: IncomingMessage, response: ServerResponse, options
   response.end(body);
 }
 
-/** Null: it may be answered. */
+/** Why a request is refused; null: it is allowed. */
 function refusalOf(request: IncomingMessage, ownNames: readonly string[]): Answer | null {
   const { method, headers, url = "" } = request;
   if (!isOwnHost(headers.host ?? "", ownNames))

@@ -17,7 +17,7 @@ import type { DesiredPods } from "../pods/records/desired-pods.ts";
 import { PodEvents } from "../pods/records/records.ts";
 import { type StopRuntime, stopPod } from "../pods/sync/stop-container.ts";
 
-/** The time for which somebody who starts again what was stopped is looked for: a kubelet does so within two seconds. */
+/** How long to watch whether a stopped sandbox is started again: a kubelet does that within two seconds. */
 const WATCH_MS = 10_000;
 const LOOK_MS = 250;
 
@@ -29,13 +29,13 @@ export interface TakeoverPorts {
   /** The daemon's own name: label OWNER. */
   readonly owner: string;
   readonly hostIPs: readonly string[];
-  /** Read anew before each pod is stopped; null: they cannot be read now. */
+  /** Read again before each stop; null: it cannot be read now. */
   readonly wanted: () => Promise<PodsWanted | null>;
   readonly onEvent: OnPodEvent;
-  /** Told of each end. */
+  /** Called for each end. */
   readonly onEnd: (end: StopEnd) => void;
 }
-/** `stopped`: it runs no more, whoever stopped it; `left`: it was not begun with. */
+/** `stopped`: it no longer runs, whoever stopped it; `left`: it was not tried. */
 export interface StopEnd {
   readonly stop: TakeoverStop;
   readonly outcome: "stopped" | "failed" | "left";
@@ -45,7 +45,7 @@ export interface StopEnd {
 }
 export interface TakenOver {
   readonly ends: readonly StopEnd[];
-  /** Somebody starts again what is stopped, so that the rest was left alone; null: nobody does. */
+  /** Who starts stopped sandboxes again, so that the rest was left alone; null: nobody. */
   readonly cameBack: string | null;
 }
 
@@ -196,13 +196,13 @@ export interface TakeoverStop {
   /** Seconds from the beginning of a container's end to its kill. */
   readonly graceSeconds: number;
 }
-/** One that goes on, and why. */
+/** A sandbox that stays, and why. */
 interface TakeoverStay {
   readonly sandbox: ForeignSandbox;
   readonly why: string;
 }
 export interface TakeoverPlan {
-  /** In their order: those of the lowest priority first, as a node's shutdown ends pods. */
+  /** The stops in order: pods of the lowest priority first, as in a node's shutdown. */
   readonly stops: readonly TakeoverStop[];
   readonly stays: readonly TakeoverStay[];
 }

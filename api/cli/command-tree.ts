@@ -5,12 +5,12 @@ import { machineNames } from "./inputs/machine-library.ts";
 
 /** A command of the tree that commander has, with what completions and man pages need of it. */
 export interface TreeCommand {
-  /** Its words after the program's name: `["decide", "eviction"]`; of the program none. */
+  /** The command's words after the program's name: `["decide", "eviction"]`; empty for the program. */
   readonly path: readonly string[];
   readonly summary: string;
   readonly commands: readonly { readonly name: string; readonly summary: string }[];
   readonly options: readonly TreeOption[];
-  /** The words that an argument of it may be; empty where any text is taken. */
+  /** The words allowed as its argument; empty: any text. */
   readonly words: readonly string[];
   readonly takesFiles: boolean;
   readonly command: Command;

@@ -211,7 +211,7 @@ class ClaimsRead {
     const key = `${namespace}/${name}`;
     const claim = isGone ? null : resourceClaim.safeParse(object);
     const is = claim?.success === true ? JSON.stringify(claim.data) : null;
-    // of one that cannot be read nothing is known
+    // an unreadable claim says nothing about when it changed
     const sinceMs = claim?.success === false ? Number.POSITIVE_INFINITY : Date.now();
     if (this.#claims.get(key)?.is !== is || is === null) this.#claims.set(key, { is, sinceMs });
     if (isGone) leave(this.#claims, this.#goneClaims, key);

@@ -6,7 +6,7 @@ import { type Bytes, bytes } from "../model/units.ts";
 const PREFIX = "hugepages-";
 export const isHugePage = (name: string): boolean => name.startsWith(PREFIX);
 
-/** `hugepages-2Mi` -> 2097152; undefined for what is no page size. */
+/** The page size of a resource: `hugepages-2Mi` -> 2097152; undefined: the name is no page size. */
 export function pageSizeOf(name: string): number | undefined {
   if (!isHugePage(name)) return undefined;
   const size = parseQuantity(name.slice(PREFIX.length));
@@ -28,7 +28,10 @@ export function hugePageLimits(amounts: ReadonlyMap<string, Amount>): Record<str
 type Limits = Readonly<Record<string, Bytes>>;
 const alike = perObject((_sizes: readonly number[]) => new Map<Bytes, Limits>());
 
-/** One limit for every page size of a node (bytes). Most of its cgroups get the same, which is therefore made once a list. */
+/**
+ * One limit (bytes) for every page size of a node. The object is cached by list, since most cgroups of a node share
+ * it.
+ */
 export function limitEach(sizes: readonly number[], limit: Bytes): Limits {
   const made = alike(sizes);
   const limits = made.get(limit) ?? Object.fromEntries(sizes.map((size) => [String(size), limit]));

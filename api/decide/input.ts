@@ -2,7 +2,7 @@ import type { Kind } from "../model/decision.ts";
 import { traitsOf } from "../model/kinds.ts";
 import type { Snapshot } from "../model/snapshot.ts";
 
-/** The parts that are new in each snapshot of a node, whether or not the node is as it was. */
+/** The parts that differ in every snapshot of a node, even if the node has not changed. */
 export const ALWAYS_NEW = [
   "observedAt",
   "bootId",
@@ -14,7 +14,7 @@ export const ALWAYS_NEW = [
 
 export const isCacheable = (kind: Kind): boolean => traitsOf(kind).cacheable;
 
-/** A snapshot with nothing of `ALWAYS_NEW` but the sizes that cacheable kinds read; null for the other kinds. What is gone cannot matter. */
+/** A snapshot without `ALWAYS_NEW`, except for the sizes that cacheable kinds read; null: the kind is not cacheable. */
 export function cacheableInput(kind: Kind, snapshot: Snapshot): Snapshot | null {
   if (!isCacheable(kind)) return null;
   const rest: { -readonly [K in keyof Snapshot]: Snapshot[K] } = { ...snapshot };

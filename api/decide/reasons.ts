@@ -7,7 +7,10 @@ export interface ReasonRecorder<Code extends string> {
   readonly add: (code: Code, at: string, field: string, numbers?: Numbers) => void;
 }
 
-/** Collects the reasons of one decision by place, whose long path is so told once; with `explain: off` it collects nothing. */
+/**
+ * Collects the reasons of one decision, grouped by place, since paths are long; with `explain: off` it collects
+ * nothing.
+ */
 export class Reasons<Code extends string> implements ReasonRecorder<Code> {
   readonly list: PlaceReasons<Code>[] = [];
   readonly explain: Explain;
@@ -35,16 +38,16 @@ export class Reasons<Code extends string> implements ReasonRecorder<Code> {
     this.#because = known;
     known.push(reason);
   }
-  /** The first reason of a place: who knows that nothing was said of it yet spares, for thousands of them, the looking up. */
+  /** Adds the first reason of a place, without the lookup that `add` needs. */
   addFirst(code: Code, at: string, field: string, numbers?: Numbers): void {
     if (this.#off) return;
     this.#begin(at, this.#reason(code, field, numbers));
   }
-  /** Adds what was collected apart, about places of which nothing else is said. They stay the same objects. */
+  /** Adds separately collected places that have no other reasons; the objects are reused. */
   append(places: readonly PlaceReasons<Code>[]): void {
     this.list.push(...places);
   }
-  /** With its first reason in it from the start the list of a place takes a fraction of the memory. */
+  /** Creates a place's list with its first reason in it, which takes a fraction of the memory. */
   #begin(at: string, reason: Reason<Code>): void {
     this.#at = at;
     this.#because = [reason];

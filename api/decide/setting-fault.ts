@@ -1,4 +1,4 @@
-/** A setting that a kubelet would not start with: where, and its own words. */
+/** A setting with which a kubelet does not start: the field and the kubelet's message. */
 export interface SettingFault {
   /** `evictionHard["memory.available"]`, below kubeletConfiguration. */
   readonly field: string;

@@ -30,7 +30,10 @@ export function sortedBy<T>(
   return sorted;
 }
 
-/** How far each number is from the least, and its place in the list, as one number; undefined: too far to be exact. */
+/**
+ * Packs each number's distance from the least and its list position into one number; undefined: the distance is too
+ * large to be exact.
+ */
 function packedNumbers<T>(list: readonly T[], numberOf: (item: T) => number): Float64Array | undefined {
   const packed = new Float64Array(list.length);
   let least = Number.POSITIVE_INFINITY;

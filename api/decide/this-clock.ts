@@ -19,7 +19,7 @@ export function onThisClock<F extends { readonly atMs: number }>(
 ): OnThisClock<F> {
   if (facts === undefined || !isBeforeStep(facts.atMs, time)) return { facts, shiftedMs: 0 };
   const { atMs, steppedMs } = time;
-  // no time lies before 1970, and nothing that is remembered after now
+  // no time is before 1970, and no remembered time is after now
   const moved = (ms: number): number => Math.min(atMs, Math.max(0, ms + steppedMs));
   return { facts: move(facts, moved), shiftedMs: steppedMs };
 }

@@ -73,7 +73,7 @@ export async function getAgreement(exchange: Exchange): Promise<Result<Reply, Pr
   return page.ok ? json(page.value) : historyProblem(page.error);
 }
 
-/** How outcomes compare: counts of all that the filter takes but for the verdict, and a page of them, newest first. */
+/** The comparison of outcomes with decisions: counts for the filter without its verdict, and one page, newest first. */
 export interface AgreementPage {
   readonly kinds: readonly KindAgreement[];
   readonly outcomes: readonly ListedOutcome[];
@@ -123,7 +123,7 @@ export function agreementFilter(
   });
 }
 
-/** How the outcomes of a kind came out. */
+/** The comparison counts of one kind of outcome. */
 export interface KindAgreement {
   readonly kind: string;
   readonly agrees: number;
@@ -154,7 +154,7 @@ function answerOf({ id, node, recordedAtMs, outcome, comparison }: Agreement) {
   return { id, node, recordedAt: rfc3339(recordedAtMs), outcome: shown, comparison };
 }
 
-/** A recorded outcome as lists have it; what another version wrote in a form that is not known here, by its head alone. */
+/** A recorded outcome as lists show it; one that another version wrote in an unknown form has only its head. */
 export function listedOutcome(row: OutcomeRow): ListedOutcome {
   const { id, node, kind, verdict, pod, reason } = row;
   const agreement = agreementOf(row);

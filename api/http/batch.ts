@@ -17,10 +17,10 @@ interface Line {
 const NEWLINE = 0x0a;
 const RETURN = 0x0d;
 const BLANK: ReadonlySet<number> = new Set([0x20, 0x09, RETURN]);
-/** After so many bytes without a line, others have a turn. */
+/** The number of bytes without a line end after which other requests get a turn. */
 const TURN_BYTES = 64 * 1024;
 
-/** Where the empty line at `from` ends, whether by LF or CR LF; `from` where there is none. */
+/** The end of the empty line at `from`, which ends in LF or CR LF; `from` if there is none. */
 const blankTo = (chunk: Uint8Array, from: number): number => {
   if (chunk[from] === NEWLINE) return from + 1;
   return chunk[from] === RETURN && chunk[from + 1] === NEWLINE ? from + 2 : from;
@@ -36,8 +36,8 @@ interface LineBounds {
 }
 
 /**
- * The lines of a stream that are not blank. One longer than `limit` bytes is passed over as `too_large`, one without room as
- * `no_room`; a stream that breaks gives a last line that says why. Never throws.
+ * The non-blank lines of a stream. A line longer than `limit` bytes becomes `too_large`, a line without room
+ * `no_room`; a broken stream ends with a line that says why. Never throws.
  */
 export async function* lines(
   stream: ReadableStream<Uint8Array>,
@@ -155,7 +155,7 @@ function streamed(
   return new ReadableStream(source, new ByteLengthQueuingStrategy({ highWaterMark: AHEAD_BYTES }));
 }
 
-/** Every answer as soon as it and those before it are there, while the next line is still on its way. */
+/** Yields each answer as soon as it and those before it are ready, while the next line is still arriving. */
 async function* ordered(exchange: Exchange, source: AsyncGenerator<Line>): AsyncGenerator<Uint8Array> {
   const underWay: Promise<LineAnswer>[] = [];
   let reading: Promise<IteratorResult<Line>> | null = source.next();
@@ -172,7 +172,7 @@ async function* ordered(exchange: Exchange, source: AsyncGenerator<Line>): Async
       if ("answered" in next) {
         underWay.shift();
         yield* next.answered.parts;
-        // lines that are decided at once never leave the turn, in which nobody else is served
+        // lines that are answered at once would otherwise never let other requests run
         if (++answered % WINDOW === 0) await nextTurn();
         if (next.answered.isProblem && ++bad === MAX_BAD_LINES) reading = null;
       } else if (next.read.done === true) reading = null;
@@ -190,13 +190,13 @@ async function* ordered(exchange: Exchange, source: AsyncGenerator<Line>): Async
 }
 
 interface LineAnswer {
-  /** One behind the other. */
+  /** The bytes of a line, in pieces. */
   readonly parts: readonly Uint8Array[];
   readonly isProblem: boolean;
 }
-/** The line says the rest. */
+/** The defaults for a line's members. */
 const BARE = { kind: null, key: undefined, record: true } as const;
-/** Never fails: what is wrong with a line is answered on a line. */
+/** Never throws: a line's fault is its answer. */
 async function answer(exchange: Exchange, { number, bytes }: Line): Promise<LineAnswer> {
   const { ports, caller, requestId, signal, held } = exchange;
   // another thread takes the bytes

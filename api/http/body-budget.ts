@@ -2,7 +2,7 @@ import { nextTurn } from "../service/turns.ts";
 
 /** A request's part of the memory that all bodies share. */
 export interface HeldBytes {
-  /** False: there is no room for so many more, and none are taken. */
+  /** Reserves bytes; returns false, without reserving any, if there is not enough room. */
   take(bytes: number): boolean;
   give(bytes: number): void;
   /** Gives back all that is still held; nothing is taken after it. */
@@ -38,7 +38,7 @@ export function bodyRoom(most: number): BodyRoom {
   };
 }
 
-/** A sender's rate is looked at over so long: a network may stop for a moment. */
+/** The time over which a sender's rate is measured, since a network may pause. */
 const RATE_OVER_MS = 20_000;
 
 /** Calls `onSlow` after each twenty seconds in which fewer bytes came than `bytesPerSecond` asks for; 0: never. */
@@ -69,7 +69,7 @@ export function rateOf(bytesPerSecond: number, onSlow: () => void): { came(bytes
 export class Gathered {
   #bytes: Uint8Array<ArrayBuffer> = new Uint8Array();
   #size = 0;
-  /** The first chunk is somebody else's. */
+  /** True: the first chunk is a copy and not the sender's buffer. */
   #isOwn = false;
   readonly #expected: number;
 
@@ -97,7 +97,7 @@ export class Gathered {
     this.#size = size;
   }
 
-  /** All of them; what comes next begins anew. */
+  /** Returns all bytes, and starts empty again. */
   take(): Uint8Array {
     const whole = this.#size === this.#bytes.length ? this.#bytes : this.#bytes.subarray(0, this.#size);
     this.#isOwn = false;

@@ -43,7 +43,7 @@ export async function readJsonBody(exchange: Exchange): Promise<Result<Uint8Arra
   return plain.ok ? plain : bodyProblem(plain.error, bounds.limit);
 }
 
-/** The body as it arrives, its encoding undone. An error of the stream is a body that was cut off or is not what it says. */
+/** The body as it arrives, decoded. A stream error means that the body was cut off or wrongly encoded. */
 export function ndjsonStream(exchange: Exchange): Result<ReadableStream<Uint8Array>, Problem> {
   const decoder = accepted(exchange, NDJSON_TYPES, "application/x-ndjson");
   if (!decoder.ok) return decoder;

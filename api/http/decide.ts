@@ -33,9 +33,9 @@ interface Asking {
   readonly kind: Kind | null;
   /** The Idempotency-Key header. */
   readonly key: string | undefined;
-  /** False: as in `NOT_RECORDED`; a line of a batch says it itself. */
+  /** False: nothing is recorded, as with `NOT_RECORDED`; a line of a batch says so itself. */
   readonly record: boolean;
-  /** Aborted when nobody waits for the answer. */
+  /** Aborted when the client no longer waits for the answer. */
   readonly signal: AbortSignal;
 }
 
@@ -52,7 +52,7 @@ export async function decide(asking: Asking): Promise<Result<string | Uint8Array
 const decideOffThread = ({ ports, signal, caller, requestId, bytes, kind, key, record }: Asking, size: number) =>
   ports.offThread?.decide({ caller, requestId, bytes, kind, key, record }, size, signal) ?? null;
 
-/** On a snapshot of the history: a large one is not even read here. */
+/** Decides on a snapshot of the history, which is not decoded here if it is large. */
 async function decideOn(
   asking: Asking,
   { snapshotId, request }: Extract<Evaluation, { state: "wants_snapshot" }>,
@@ -105,7 +105,7 @@ async function answer(asking: Asking, job: Job, first: Evaluation): Promise<Resu
   return ok(answerText({ ...evaluation, decidedAtMs: now }, null));
 }
 
-/** A kind that remembers is asked again with what the history knows of the node. */
+/** Repeats the request of a remembering kind with the node's facts from the history. */
 async function withFacts(
   { ports, caller }: Asking,
   job: Job,
@@ -118,7 +118,10 @@ async function withFacts(
   return recollection.ok ? ok(await ports.evaluate({ ...job, recollection: recollection.value })) : recollection;
 }
 
-/** With the decision all that it changes in the history: its snapshot, the node's facts, removals and the key. A text: why nothing was recorded. */
+/**
+ * Records the decision and everything it changes in the history: snapshot, facts, removals and key. A text: why
+ * nothing was recorded.
+ */
 async function record(
   { ports, caller, requestId, key, record: isWanted }: Asking,
   decision: Decision,

@@ -40,7 +40,9 @@ export async function listDecisionsOfNode(exchange: Exchange): Promise<Result<Re
   return node.ok ? answer(exchange, given.value, node.value.name) : node;
 }
 
-/** The node that is asked about; null: every node. A node's token asks about its own. Errors: there is none of this name, or it is another's. */
+/**
+ * The node in the query; null: every node. A node's token may query only its own. Errors: no such node, or another's.
+ */
 export async function nodeAsked(exchange: Exchange, name: string | undefined): Promise<Result<string | null, Problem>> {
   if (name === undefined) return ok(exchange.caller.node);
   const found = await nodeNamed(exchange, name);
@@ -123,7 +125,7 @@ export function rangeIn({ since, until, limit }: Bounds, nowMs: number | null): 
   return { issues, times };
 }
 
-/** What is wrong with a reason that is asked for. `mayBeOther`: what is reported by kubelets may have a word that is not known here. */
+/** Issues for an unknown reason in the query. `mayBeOther`: kubelets may report reasons that are not known here. */
 export function reasonIssues(reason: string | undefined, mayBeOther = false): readonly InputIssue[] {
   if (reason === undefined) return [];
   if (reason === "" || reason.length > LIMITS.textLength)

@@ -110,7 +110,7 @@ const headroomOf = ({ observedAtMs, metAtMs, soonMs: _, ...rest }: Headroom) => 
   metAt: metAtMs === null ? null : rfc3339(metAtMs),
 });
 
-/** A node as lists tell of it. */
+/** A node as lists show it. */
 const listedNode = (node: FleetNode) => ({
   name: node.name,
   firstSeenAt: rfc3339(node.firstSeenMs),
@@ -148,7 +148,7 @@ const reasonsText = (refusals: FleetNode["refusals"]): string =>
   refusals.map(({ reason, count }) => `${reason}=${count}`).join(" ");
 
 const HEADROOM_COLUMNS = ["threshold", "type", "distance", "ratio", "metAt"] as const;
-/** Of a signal's hard and soft threshold the one that is met first, as on the page. */
+/** The cells of a signal's hard or soft threshold, whichever is met first, as on the page. */
 const headroomCells = ({ headroom }: FleetNode): readonly CsvCell[] =>
   EVICTION_SIGNALS.flatMap((signal) => {
     const first = headroom.find((one) => one.signal === signal);
@@ -188,11 +188,11 @@ interface FleetQuery {
   readonly by: FleetOrder;
   readonly hours: number;
   readonly limit: number;
-  /** Null: from the beginning. */
+  /** Where the page begins; null: at the beginning. */
   readonly after: FleetPlace | null;
 }
 
-/** `rows`: how many there are where nothing is said. */
+/** Parses the query. `rows`: the default page size. */
 function fleetQuery(given: Given, rows: number): Result<FleetQuery, Problem> {
   const { issues: rangeIssues } = rangeIn(given, null);
   const issues = [...rangeIssues];
@@ -246,7 +246,7 @@ function filterIn(given: Given, issues: InputIssue[]): FleetFilter {
 const tokenOf = ({ sort, order }: FleetOrder, place: FleetPlace): string =>
   encodeToken(JSON.stringify([sort, order, ...place]));
 const LONGEST_TOKEN = 5700;
-/** Undefined: it is no token, or one of another order. */
+/** The place in a page token; undefined: it is no token, or one of another order. */
 function placeIn(token: string, by: FleetOrder): FleetPlace | undefined {
   if (token.length > LONGEST_TOKEN) return undefined;
   try {

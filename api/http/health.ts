@@ -9,7 +9,7 @@ import { WHOLE_MS } from "./agreement.ts";
 import { handOver } from "./off-thread.ts";
 import { type Exchange, JSON_TYPE, type Route } from "./route.ts";
 
-/** That of decisions about nodes that tell no version, and all that there are. */
+/** The policy for nodes that report no version, and all policies. */
 const POLICY = {
   policyVersion: NEWEST.policyVersion,
   policyVersions: PROFILES.map(({ policyVersion }) => policyVersion),
@@ -49,7 +49,7 @@ const NODE_METRICS: Route = {
 };
 const METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8";
 
-/** GET /metrics: of the process, and of the nodes. Where the history cannot be read, the process tells of that alone. */
+/** GET /metrics: metrics of the process and of the nodes; if the history cannot be read, of the process alone. */
 async function getMetrics(exchange: Exchange): Promise<Result<Reply, Problem>> {
   const { metrics } = exchange.ports;
   const nodes = await handOver(NODE_METRICS, exchange, new URL(NODE_METRICS.path, exchange.c.req.raw.url).href);

@@ -34,7 +34,7 @@ const dropIn = z.strictObject({
   file: z.string().min(1).max(LONGEST_FILE).describe("its name, which findings tell"),
   document: z.unknown().describe("the whole file, unchecked as kubeletConfiguration is"),
 });
-/** One fault for whatever is wrong with it. */
+/** Reports one fault for any error in a drop-in. */
 const wholeDropIn = z.preprocess((given, ctx) => {
   const isOne = dropIn.safeParse(given).success && (given as Fields)["document"] !== undefined;
   const message = `expected ${DROP_IN}, the file's name at most ${LONGEST_FILE} characters`;
@@ -109,7 +109,7 @@ export async function postLint(exchange: Exchange): Promise<Result<Reply, Proble
   return touched.ok ? json({ profile: note, findings: touched.value }) : historyProblem(touched.error);
 }
 
-/** What a request has about a kubelet beside its configuration. Errors: drop-ins without a configuration. */
+/** The parts of a request besides its configuration. Errors: drop-ins without a configuration. */
 export function besideOf(asked: Pick<Asked, keyof typeof startMembers>): Result<BesideFile, Problem> {
   const { kubeletConfiguration, kubeletArgs: args = null, kubeletDropIns: dropIns = null } = asked;
   if (dropIns === null || kubeletConfiguration !== undefined) return ok({ args, dropIns });
@@ -124,7 +124,7 @@ function aboutStored(row: SnapshotRow): Result<LintSubject, Problem> {
 export interface LintSubject {
   /** The node whose decisions count; null: everyone's. */
   readonly node: string | null;
-  /** As posted or stored; null: nothing is known of a node. */
+  /** The snapshot as posted or stored; null: no node is known. */
   readonly posted: Fields | null;
 }
 

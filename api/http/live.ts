@@ -7,18 +7,18 @@ import { requireNode } from "./auth/authorize.ts";
 import { type Exchange, json, queryOf } from "./route.ts";
 
 const LOOK_MS = 1_000;
-/** Something is sent at least that often, so that nobody between takes the connection for dead. */
+/** The interval at which something is sent, so that proxies keep the connection open. */
 const BEAT_MS = 15_000;
 const RETRY_MS = 2_000;
-/** Then its reader asks again, with a token that may be revoked meanwhile. */
+/** The maximum length of a stream; the client then reconnects, with a token that may have been revoked. */
 const LONGEST_MS = 300_000;
 /** Events that a slow reader may leave. */
 const MAX_UNREAD = 8;
 const open = new WeakMap<Streams, number>();
 
 /**
- * GET /live: the newest decision, of a node or of all; as server-sent events where the platform keeps a response open, which
- * the answer in JSON tells beforehand.
+ * GET /live: the newest decision, of a node or of all nodes; as server-sent events if the platform keeps responses
+ * open, which the JSON answer says.
  */
 export async function getLive(exchange: Exchange): Promise<Result<Reply, Problem>> {
   const { ports, caller, c } = exchange;
@@ -38,7 +38,7 @@ export async function getLive(exchange: Exchange): Promise<Result<Reply, Problem
 
 interface Newest {
   readonly id: string | null;
-  /** For one that was made again: the last time. */
+  /** When the decision was made; for a repeated one, the last time. */
   readonly decidedAt: string | null;
 }
 async function newest(store: Store, node: string | undefined): Promise<Result<Newest, Problem>> {
@@ -48,7 +48,10 @@ async function newest(store: Store, node: string | undefined): Promise<Result<Ne
   return ok({ id, decidedAt: lastAtMs === null ? null : rfc3339(lastAtMs) });
 }
 
-/** Ends when its reader is gone, when the server ends, and when the history cannot be read: readers come back by themselves. */
+/**
+ * A stream that ends when the client disconnects, the server stops, or the history cannot be read; clients reconnect
+ * by themselves.
+ */
 function eventStream(streams: Streams, first: Newest, look: () => Promise<Result<Newest, Problem>>): Reply {
   const { closing } = streams;
   const ended = Promise.withResolvers<void>();

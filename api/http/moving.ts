@@ -12,7 +12,10 @@ import { type Exchange, JSON_TYPE, json, queryOf, queryProblem } from "./route.t
 /** Rows of one request: on Workers an invocation may run a thousand statements, and a row takes three or four. */
 export const MAX_MOVED_ROWS = 200;
 
-/** A row is larger than the body that it was made of: its text stands in JSON once more, and a decision may tell more than it was asked. */
+/**
+ * How much larger a row may be than the body it came from: its text is quoted in JSON again, and a decision may be
+ * longer than its question.
+ */
 const DENSER = 4;
 
 /** GET /v1/history: a page of an export, which `nodewise history export --api` writes as a file. */

@@ -26,7 +26,7 @@ export async function nodeNamed(exchange: Exchange, name: string): Promise<Resul
   return found.value === null ? unknownNode(exchange, name) : ok(found.value);
 }
 
-/** With the names that may have been meant, of those that the caller may see. */
+/** The problem of an unknown node, with similar names that the caller may see. */
 export async function unknownNode({ ports, caller }: Exchange, name: string): Promise<Result<never, Problem>> {
   const near = caller.node === null ? await nearNodes(ports.store, name) : [];
   const meant = near.length === 0 ? "" : `; there ${near.length === 1 ? "is" : "are"} ${near.join(", ")}`;
@@ -36,7 +36,7 @@ export async function unknownNode({ ports, caller }: Exchange, name: string): Pr
 /** Names to each side of one that is not there: in a fleet of more, what was meant is looked for among these alone. */
 const BESIDE = 250;
 
-/** The nodes that may have been meant by a name; none where the history cannot tell. */
+/** Similar node names; none if the history cannot be read. */
 export async function nearNodes(store: Pick<Store, "listNodes">, name: string): Promise<readonly string[]> {
   const [before, after] = await Promise.all([
     store.listNodes({ before: name, limit: BESIDE }),
@@ -79,7 +79,7 @@ export async function putSnapshot(exchange: Exchange): Promise<Result<Reply, Pro
   return json({ id: snapshot.id, node, fresh: stored.value.fresh }, stored.value.fresh ? 201 : 200);
 }
 
-/** POST /v1/nodes/{node}/deletion: its cluster has deleted it, which holds until something is heard of it again. */
+/** POST /v1/nodes/{node}/deletion: records that the cluster deleted the node, until it is heard of again. */
 export async function postDeletion(exchange: Exchange): Promise<Result<Reply, Problem>> {
   const query = queryOf(exchange, []);
   if (!query.ok) return query;
@@ -87,7 +87,7 @@ export async function postDeletion(exchange: Exchange): Promise<Result<Reply, Pr
   const allowed = requireNode(exchange.caller, node);
   if (!allowed.ok) return allowed;
   const { store, now, metrics, turns } = exchange.ports;
-  // its next turn is written, and so it is there again
+  // the node's next turn would be written, and the node would exist again
   await turns?.forget(node);
   const deletedMs = now();
   const marked = await store.nodeDeleted(node, deletedMs);

@@ -47,7 +47,7 @@ export function offThreadRoutes(
       return c.body(null);
     });
   }
-  // a fault of a handler is told by the thread that handed it over
+  // the calling thread reports a handler's exception
   app.onError((error) => {
     throw error;
   });

@@ -188,6 +188,6 @@ export function problemText(p: Problem, requestId: string): string {
   });
 }
 
-/** The same for a line of a batch: without what `code` stands for in the docs and the answer's headers tell once. */
+/** A problem for a line of a batch, without the parts that the docs explain by `code` and the headers contain. */
 export const lineProblemText = ({ code, detail, issues, needs }: Problem): string =>
   JSON.stringify({ code, detail, issues, needs });

@@ -24,7 +24,7 @@ import { nodeNamed } from "./nodes.ts";
 import { type Exchange, json } from "./route.ts";
 
 const DEFAULT_REPLAYED = 500;
-/** Of decisions that are asked for; what is wrong with any of them `historyPageOf` tells together. */
+/** A time in the query; `historyPageOf` checks all members together. */
 const time = optional(z.unknown().meta(timeOrAgoMeta));
 const notALimit = `must be a number from 1 to ${MAX_REPLAYED}`;
 /** The page of the history that a request asks for, and which decisions of it. */
@@ -42,7 +42,7 @@ export const pageMembers = {
     "the nextPageToken of the page before, with the same node, kind, configuration and version; the times are those of the first page",
   ),
 };
-/** At most one of the two configurations; without either that is not changed. */
+/** At most one of the two configurations; without either, the configuration is unchanged. */
 const changeMembers = {
   kubeletConfiguration: optional(z.unknown().meta(configurationMeta)).describe(
     "in the place of the whole recorded one: a field that it leaves out has the kubelet's default",
@@ -109,7 +109,7 @@ function historyRequest(input: unknown, nowMs: number): Result<HistoryRequest, P
 }
 
 type AskedPage = Pick<z.output<typeof historyReplayForm>, keyof typeof pageMembers | "node">;
-/** Which page of which history a request asks for. Errors: each at its field. */
+/** The page of the history that a request asks for. Errors: each at its field. */
 export function historyPageOf(asked: AskedPage, nowMs: number): Result<Omit<HistoryRequest, "change">, Problem> {
   const filter = filterOf(asked, nowMs);
   if (!filter.ok) return filter;

@@ -47,7 +47,7 @@ export async function respond(
   return new Response(body, { status, headers: { "content-type": type, ...headers } });
 }
 
-/** A reply as it goes out: ETag, 304, compression. Done where it was made, since it may be large. */
+/** A reply as it is sent: with ETag, 304 and compression. This runs where the reply was made, since it may be large. */
 export async function packed(
   { gzip, sha256 }: Pick<Ports, "gzip" | "sha256">,
   { req }: Context,
@@ -71,7 +71,7 @@ export async function packed(
 }
 
 const hasSession = (req: Context["req"]): boolean => sessionsIn(req.header("cookie")).length > 0;
-/** A page that somebody had to show a token or a session for: whoever comes back to the browser must show it again. */
+/** Whether a page needed a token or a session, so that a browser must check it again instead of using its cache. */
 const isOwn = (type: string, req: Context["req"]): boolean =>
   isPage(type) && (hasSession(req) || req.header("authorization") !== undefined);
 

@@ -18,9 +18,9 @@ export interface Exchange {
   readonly requestId: string;
   /** The request's part of the memory that all bodies share; it is given back when the request is answered. */
   readonly held: HeldBytes;
-  /** Aborted when the sender is gone: what was begun for it ends. */
+  /** Aborted when the client disconnects: work for it ends. */
   readonly signal: AbortSignal;
-  /** Absent: nobody wants spans. */
+  /** The span; absent: tracing is off. */
   readonly span?: RequestSpan;
 }
 
@@ -28,11 +28,14 @@ export interface Route {
   readonly method: "GET" | "POST" | "PUT";
   /** As Hono reads it: `/v1/nodes/:node`. */
   readonly path: string;
-  /** Null: open to everyone. */
+  /** The required scope; null: open to everyone. */
   readonly scope: Scope | null;
   /** A page for browsers: Basic authentication works too, and the answer is HTML. */
   readonly page?: boolean;
-  /** It may take long, reads the history alone, and answers whole: where there are threads, one of them does it. */
+  /**
+   * True: the handler may take long, only reads the history, and answers in one piece; a thread runs it if there are
+   * threads.
+   */
   readonly offThread?: true;
   readonly handle: (exchange: Exchange) => Promise<Result<Reply, Problem>> | Result<Reply, Problem>;
 }
@@ -95,8 +98,8 @@ interface Asking<Read extends keyof Store> extends Pick<Exchange, "caller"> {
 }
 
 /**
- * The decision of this id, or of the beginning of one. Errors: there is none, or it is of a node that the caller does not speak for,
- * which is the same answer; several begin so.
+ * Finds a decision by its id or the beginning of it. Errors: none exists, or it is of a node that the caller may not
+ * see, which gives the same answer; or several match.
  */
 export async function decisionSeen(
   { ports, caller }: Asking<"getDecision" | "decisionsBeginning">,

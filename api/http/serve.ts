@@ -33,7 +33,7 @@ class SeenDamage {
   }
 }
 
-/** Set in the environment of a request, it says that the program itself asks. No header can say so. */
+/** A key in the environment of a request that marks the program's own requests. No header can set it. */
 export const TRUSTED: unique symbol = Symbol("nodewise.trusted");
 
 const isTrusted = (c: Context): boolean => (c.env as { [TRUSTED]?: boolean } | undefined)?.[TRUSTED] === true;
@@ -47,9 +47,7 @@ interface Server {
   fault(error: unknown, c: Context): Promise<Response>;
 }
 
-/**
- * Builds the server. Every request goes through these: a name, a caller, a place in the queue, a log line, a count, an answer.
- */
+/** Builds the server. Every request passes the same steps: name, caller, queue, log line, counters, answer. */
 export function server(given: Ports, problemPage: ProblemPage): Server {
   const damage = new SeenDamage();
   const turns = nodeTurns(given);
@@ -134,7 +132,7 @@ async function serve(ports: Ports, ways: Ways, route: Route, c: Context): Promis
 const atOnce: WhenSent = (_env, onSent) => onSent();
 
 async function handle(route: Route, exchange: Exchange): Promise<Result<Reply, Problem>> {
-  // who looks at a node, or compares what it did, sees what waits to be written
+  // a reader of a node, or of its outcomes, should see what is still to be written
   const isLook = route.scope === "read" || route.path === "/v1/nodes/:node/outcomes";
   if (isLook) await exchange.ports.turns?.settleForReader(exchange.c.req.param("node"));
   return route.offThread === true && exchange.ports.offThread !== undefined
@@ -216,7 +214,7 @@ function requestIdOf(c: Context): string {
   return given !== undefined && GIVEN_ID.test(given) ? given : crypto.randomUUID();
 }
 
-/** As metrics name it. */
+/** The route's name in metrics if no route matches. */
 const NO_ROUTE = "(none)";
 
 interface Account {
@@ -281,7 +279,7 @@ const decidingIn =
   async (job) => {
     const started = performance.now();
     const made = await evaluate(job);
-    // it is asked again with what it wants
+    // the request is repeated with what the decision needs
     if (made.state === "wants_snapshot" || made.state === "wants_facts") return made;
     if (made.state === "invalid") span.child("decide", started, kindOf(job.kind), made.problem.code);
     else if (made.state === "refused")

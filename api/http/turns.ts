@@ -80,7 +80,7 @@ export async function takeTurn(
   return ok(spliced(head, `{"decisions":[${answers.map(answerText).join(",")}]}`));
 }
 
-/** With a span for all that the turn decides, and one for what it records. */
+/** Takes the turn, with one span for its decisions and one for its recording. */
 async function takeTraced(span: Exchange["span"], turns: NodeTurns, node: string, request: TurnRequest) {
   if (span === undefined) return turns.take(node, request);
   let started = performance.now();

@@ -30,7 +30,7 @@ export const upgradeForm = z.strictObject({
 type Asked = z.output<typeof upgradeForm>;
 /** Members about a node that are posted, and not taken from the history. */
 const GIVEN_OF_NODE: readonly (keyof Asked)[] = ["kubeletConfiguration", "kubeletArgs", "kubeletDropIns", "snapshot"];
-/** With one of them the history is asked as well. */
+/** Members that ask for the history as well. */
 const OF_HISTORY: readonly (keyof Asked)[] = ["since", "until", "pageToken"];
 
 /** The answer of POST /v1/upgrade. */
@@ -79,7 +79,7 @@ export async function postUpgrade(exchange: Exchange): Promise<Result<Reply, Pro
 
 type Start = Subject & BesideFile;
 
-/** Null: the body names neither a configuration, nor a command line, nor a snapshot that is stored. */
+/** The subject; null: the body names no configuration, command line or stored snapshot. */
 function subjectIn(body: Asked, beside: BesideFile, { posted }: LintSubject): Result<Start | null, Problem> {
   const configuration = body.kubeletConfiguration;
   if (configuration !== undefined && !isObject(configuration)) {

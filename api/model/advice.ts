@@ -5,7 +5,7 @@ import { answerText, type Form, integer } from "./forms.ts";
 const RESERVE_FIELDS = ["kubeReserved", "systemReserved"] as const;
 export type ReserveField = (typeof RESERVE_FIELDS)[number];
 
-/** Notes for the reader of an advice: what was not measured, and what the figures do not tell. */
+/** Notes that go with every advice: what was not measured, and what the figures do not show. */
 const ADVICE_NOTES = [
   "few-measurements",
   "short-span",

@@ -21,9 +21,10 @@ function raiseTo(sum: Amounts, floor: ReadonlyMap<string, Amount>): void {
 }
 
 /**
- * Computes what the containers of a pod need together: the larger of (containers + sidecars) and, for each init container in
- * order, (it + the sidecars before it). `seen` gets what the kubelet's "is it limited" test looks at: a container alone, or an
- * init container with the sidecars started before it. kubernetes 1.36: AggregateContainerRequests, -Limits.
+ * Computes what the containers of a pod need together: the larger of (containers + sidecars) and, for each init
+ * container in order, (the init container + the sidecars before it). `seen` receives the values that the kubelet's "is
+ * it limited" test looks at: a container alone, or an init container with the sidecars started before it. kubernetes
+ * 1.36: AggregateContainerRequests, -Limits.
  */
 export function aggregateContainers(
   pod: Pod,

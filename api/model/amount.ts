@@ -1,6 +1,6 @@
 /**
- * An exact amount of a resource. One value has one form, so `===` compares:
- * a number of thousandths where that is exact and safe, else a bigint of billionths.
+ * An exact amount of a resource. Each value has exactly one form, so `===` compares amounts: a number of thousandths
+ * where that is exact and safe, else a bigint of billionths.
  */
 export type Amount = number | bigint;
 
@@ -12,7 +12,7 @@ export const ZERO: Amount = 0;
 
 const nanos = (a: Amount): bigint => (typeof a === "bigint" ? a : BigInt(a) * NANOS_PER_MILLI);
 
-/** The one form of an amount given in billionths. */
+/** The one form of an amount that is given in billionths. */
 export function fromNanos(n: bigint): Amount {
   if (n % NANOS_PER_MILLI !== 0n) return n;
   const milli = n / NANOS_PER_MILLI;
@@ -38,7 +38,7 @@ export function sub(a: Amount, b: Amount): Amount {
   }
   return fromNanos(nanos(a) - nanos(b));
 }
-/** Negative, zero or positive as a is below, equal to or above b. */
+/** A negative number, zero or a positive number, as a is below, equal to or above b. */
 export function compare(a: Amount, b: Amount): number {
   if (a === b) return 0;
   if (typeof a === "number" && typeof b === "number") return a < b ? -1 : 1;

@@ -10,7 +10,10 @@ import { err, ok, type Result } from "./result.ts";
 
 /** The ask of a kind that decides about one pod. */
 export interface PodAsk {
-  /** A pod that asks to come in, `NAMESPACE/NAME` of one of the snapshot, or null: what is there already. */
+  /**
+   * The pod to admit: an object, `NAMESPACE/NAME` of a pod in the snapshot, or null for the snapshot's pods as they
+   * are.
+   */
   readonly pod: Pod | string | null;
 }
 
@@ -47,14 +50,14 @@ function decodePod(input: unknown, at: string): Result<PodAsk, readonly InputIss
   return issues.length > 0 ? err(issues) : ok({ pod });
 }
 
-/** The form of an ask for a pod; `schema`: that of the pods which the kind takes, in the OpenAPI document. */
+/** The form of an ask for a pod. `schema`: the name of the pod's schema in the OpenAPI document. */
 export const podAskForm = (schema: "Pod" | "ProbedPod") =>
   z.strictObject({
     pod: optional(z.union([z.unknown().meta(ref(schema)), podName])).describe(
       "the pod that asks to come in, or NAMESPACE/NAME of one of the snapshot; absent: what is there",
     ),
   });
-/** The ask of a kind that is asked about a pod and nothing else. */
+/** The ask of a kind whose only question is a pod. */
 export const podAsk = {
   decode: decodePodAsk,
   schema: { name: "PodAsk", form: podAskForm("Pod") },

@@ -12,11 +12,11 @@ type Decoded<A> = Result<A, readonly InputIssue[]>;
 export const decodeAsk = (kind: Kind, input: unknown, at = "ask"): Decoded<AskOf[Kind]> =>
   specOf(kind).ask.decode(input, at) as Decoded<AskOf[Kind]>;
 
-/** Checks what a caller remembers for itself. Errors: every issue with its path. */
+/** Checks the facts that a caller remembers and posts. Errors: every issue with its path. */
 export const decodeFacts = (kind: Kind, input: unknown, at: string): Decoded<unknown> =>
   specOf(kind).facts?.decode(input, at) ?? ok(undefined);
 
-/** Whom an ask speaks of; a pod that no API server has seen has no uid. */
+/** The pod that an ask is about; a pod that no API server has seen has no uid. */
 export function askedPodRef(ask: AskOf[Kind]): PodRef | null {
   const pod = ask !== undefined && "pod" in ask ? ask.pod : null;
   if (pod === null) return null;
@@ -27,7 +27,7 @@ export function askedPodRef(ask: AskOf[Kind]): PodRef | null {
   return { namespace, name, uid: "" };
 }
 
-/** The requests that decoding filled in, of the pod that is asked about and of the snapshot's. */
+/** The requests that decoding filled in, both of the asked pod and of the snapshot's pods. */
 export function assumedIn(kind: Kind, pods: readonly Pod[], ask: AskOf[Kind]): readonly Assumed[] {
   const { pods: looksAt } = traitsOf(kind);
   if (looksAt !== "requests" && looksAt !== "overhead") return [];

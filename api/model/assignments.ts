@@ -6,14 +6,14 @@ import { withoutNulls } from "./nulls.ts";
 import { resourceRequirements } from "./pod.ts";
 import { err, ok, type Result } from "./result.ts";
 
-/** A state file is kept as the disk has it, since its checksum is part of what it says; an object is written as JSON. */
+/** A posted text stays as it is on disk, since its checksum covers it; a posted object is written as JSON. */
 const stateText = z.preprocess(
   (v) => (typeof v === "object" && v !== null && !Array.isArray(v) ? JSON.stringify(v) : v),
   z.string().max(LIMITS.stateText),
 );
 
 const byPod = <V extends z.ZodType>(entry: V) => sortedRecord(pathPart, entry, LIMITS.statePods);
-/** A pod's regular and init containers. */
+/** A map for a pod's regular and init containers. */
 const byContainer = <V extends z.ZodType>(entry: V) => sortedRecord(pathPart, entry, 2 * LIMITS.containersPerPod);
 
 const cpuSetText = z.string().regex(/^(?:\d+(?:-\d+)?(?:,\d+(?:-\d+)?)*)?$/, "must be a CPU list such as 0-3,8");
@@ -34,13 +34,13 @@ const memoryManagerState = z.object({
 export type MemoryManagerState = z.output<typeof memoryManagerState>;
 
 /**
- * Reads which containers have which CPUs from the text of a cpu_manager_state of any version; its checksums are not looked at.
- * `behindData`: whether the kubelet reads the file's `data`, where it has one, and not the fields around it. The error names the
- * place.
+ * Reads the CPUs of each container from the text of a cpu_manager_state of any version; checksums are not verified.
+ * `behindData`: whether the kubelet reads the file's `data` member, where the file has one, instead of the top-level
+ * fields. The error names the place.
  */
 export const readCpuManagerState = (text: string, behindData: boolean): Result<CpuManagerState, InputIssue> =>
   readState("cpu_manager_state", cpuManagerState, text, behindData);
-/** The same of a memory_manager_state. */
+/** Reads a memory_manager_state as `readCpuManagerState` reads a cpu_manager_state. */
 export const readMemoryManagerState = (text: string, behindData: boolean): Result<MemoryManagerState, InputIssue> =>
   readState("memory_manager_state", memoryManagerState, text, behindData);
 
@@ -72,13 +72,13 @@ const allocatedPods = z.object({
       z.object({
         ContainerResources: optional(byContainer(resourceRequirements)),
         PodLevelResources: optional(resourceRequirements),
-        /** Sizes of volumes in memory, by name. */
+        /** Sizes of in-memory volumes, by volume name. */
         EmptyDirVolumeLimits: optional(sortedRecord(pathPart, quantity, LIMITS.volumesPerPod)),
       }),
     ),
   ),
 });
-/** It may be posted as the file's text or as its JSON. */
+/** The file may be posted as its text or as its JSON. */
 const allocatedPodsState = z.preprocess((v, ctx) => {
   if (typeof v !== "string") return unwrapData(v);
   try {

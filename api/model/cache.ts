@@ -1,6 +1,5 @@
 /**
- * The last values by key: at most `max` of them, and of at most so much length together, as `set` is told it; the one that
- * was asked for least lately goes first.
+ * A least-recently-used cache: at most `max` values, whose lengths (as `set` receives them) sum to at most a maximum.
  */
 export class Lru<K, V> {
   readonly #max: number;
@@ -21,7 +20,9 @@ export class Lru<K, V> {
     return found.value;
   }
 
-  /** In the place of what had the key. The newest stays in any case. Answers what had to go for it. */
+  /**
+   * Sets or replaces a value and returns the values that were dropped to make room. The newest value is never dropped.
+   */
   set(key: K, value: V, length = 0): readonly V[] {
     this.delete(key);
     this.#length += length;
@@ -47,8 +48,8 @@ export class Lru<K, V> {
 }
 
 /**
- * Remembers what a pure function made of the last texts: a node repeats a few texts many times. At most `max`, and none of
- * them once there would be more: to keep their order would cost what a quantity costs to read.
+ * Caches what a pure function makes of a text, since a node repeats a few texts many times. The cache is emptied when
+ * it would exceed `max` entries: keeping them in order of use would cost as much as parsing a quantity.
  */
 export function memo<V>(max: number, make: (text: string) => V): (text: string) => V {
   const known = new Map<string, V>();
@@ -79,12 +80,15 @@ export function perObject<K extends object, V, R extends readonly unknown[]>(
   };
 }
 
-/** Results of pure functions by the object that they were made of. INVARIANT: nobody changes the objects, nor what was made of them. */
+/**
+ * Results of pure functions, by the object that each was made from. INVARIANT: nobody changes the objects or the
+ * results.
+ */
 export interface KeptIn {
   get<V>(object: object): V | undefined;
   set(object: object, made: unknown): void;
 }
-/** The same of one owner's objects, for as long as their surroundings, which count as well, are the very same. */
+/** A cache of values derived from one owner's objects; cleared when an input in `#of` is a different object. */
 export class Kept {
   #of: readonly unknown[] = [];
   #in: KeptIn | undefined;

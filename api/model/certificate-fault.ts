@@ -8,8 +8,8 @@ const UNKNOWN_AUTHORITY: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * The fault of a server's certificate, and what to do; undefined: the fault, by its code, is another one.
- * @param authority what a person is to do about one whose authority is not known
+ * The fault of a server's certificate, and what to do; undefined: the error's code is about something else. @param
+ * authority what a person should do if the certificate's authority is unknown
  */
 export function certificateFault(fault: unknown, authority: string): string | undefined {
   const { code = "", cert } = (fault ?? {}) as { readonly code?: string; readonly cert?: { subjectaltname?: string } };
@@ -22,7 +22,10 @@ export function certificateFault(fault: unknown, authority: string): string | un
   return undefined;
 }
 
-/** The fault of an API's certificate to one of its own clients, and what to do; undefined: the fault is another one. */
+/**
+ * The fault of the API's certificate as its own clients report it, and what to do; undefined: the error is about
+ * something else.
+ */
 export const apiCertificateFault = (fault: unknown): string | undefined =>
   certificateFault(fault, "name the authority's certificate in the environment, NODE_EXTRA_CA_CERTS=FILE");
 

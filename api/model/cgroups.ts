@@ -91,7 +91,7 @@ const cgroupPlan = () =>
 export type CgroupPlan = Form<typeof cgroupPlan>;
 export type CgroupFile = CgroupPlan["files"][number];
 
-/** Why the node as a whole, or one of its cgroups, has what it has. */
+/** Reasons for the values of the node as a whole, or of one of its cgroups. */
 export const NODE_LEVEL_REASONS = [
   "capacity",
   "pods_from_configuration",
@@ -149,8 +149,9 @@ export const cgroupsDecision = z.lazy(() =>
 export type CgroupsDecision = Form<typeof cgroupsDecision>;
 
 /**
- * What a new cgroup holds in the files of Memory QoS. Linux 6.12: Documentation/admin-guide/cgroup-v2.rst, "Memory Interface
- * Files". Only those: in others, such as pids.max, systemd or the runtime puts something where the kubelet is silent.
+ * Values that the kernel gives a new cgroup in the files of Memory QoS. Linux 6.12:
+ * Documentation/admin-guide/cgroup-v2.rst, "Memory Interface Files". Other files are not listed: systemd or the
+ * runtime writes some of them, such as pids.max, where the kubelet writes nothing.
  */
 const KERNEL_DEFAULTS = [
   { field: "memoryMin", value: 0, file: "memory.min", text: "0" },
@@ -158,7 +159,7 @@ const KERNEL_DEFAULTS = [
   { field: "memoryHigh", value: -1, file: "memory.high", text: "max" },
 ] as const satisfies readonly { field: keyof CgroupValues; value: number; file: string; text: string }[];
 
-/** One decision writes what the kernel has by itself, the other nothing. */
+/** Whether one decision writes the kernel's default and the other writes nothing. */
 function isKernelDefault({ path, recorded, replayed }: PlaceDifference): boolean {
   if (recorded !== undefined && replayed !== undefined) return false;
   const written = recorded ?? replayed;

@@ -111,7 +111,7 @@ const allocationFault = () =>
   });
 export type AllocationFault = Form<typeof allocationFault>;
 
-/** What people should know of what they posted, beside what the kubelet says. */
+/** Warnings about the posted objects that the kubelet itself does not give. */
 const CLAIM_WARNINGS = [
   "ended",
   "being-deleted",
@@ -190,21 +190,27 @@ export type ClaimsDecision = Form<typeof claimsDecision>;
 /** The event of a pod whose claims cannot be prepared. kubelet 1.36: events.FailedPrepareDynamicResources. */
 export const PREPARE_FAILED = "FailedPrepareDynamicResources";
 
-/** The reason for which a container of it waits that does not get the devices of its claims. kubelet 1.36: ErrCreateContainerConfig. */
+/**
+ * The waiting reason of a container whose claimed devices could not be configured. kubelet 1.36:
+ * ErrCreateContainerConfig.
+ */
 const NOT_CONFIGURED = "CreateContainerConfigError";
-/** Why a pod, or a container of it, does not start; null: all of it does. */
+/** Why a pod or one of its containers does not start; null: all containers start. */
 export function startFault({ message, containers }: PodOfClaims): string | null {
   if (message !== null) return PREPARE_FAILED;
   return containers.some(({ error }) => error !== null) ? NOT_CONFIGURED : null;
 }
 
-/** The message of that event taken apart. */
+/** The parts of that event's message. */
 export interface PrepareWords {
-  /** The kubelet's own words. */
+  /** The part that the kubelet itself wrote. */
   readonly own: string;
-  /** What came of a call to a driver, in its words or in those of the connection to it; null: no driver had a say. */
+  /**
+   * The result of a call to a driver, in the driver's words or those of the connection to it; null: no driver was
+   * involved.
+   */
   readonly driver: string | null;
-  /** The claim that the driver failed; null: none in particular. */
+  /** The claim that the driver failed to prepare; null: the message names none. */
   readonly claim: string | null;
 }
 /** kubelet 1.37: prepareResources. */
@@ -248,7 +254,7 @@ export const claims = {
   ask: podAsk,
   decision: claimsDecision,
   reasons: CLAIMS_REASONS,
-  // without a pod that was asked about, what its lists are looked through for
+  // without an asked pod, the reason comes from the first listed pod that has one
   reasonOf: ({ refusal, pods }: ClaimsDecision): string | null =>
     refusal?.reason ?? pods.map(startFault).find((reason) => reason !== null) ?? null,
   podPartsOf: ({ pods, givenBack }: ClaimsDecision) => [...pods, ...givenBack],

@@ -13,13 +13,13 @@ export const GC_OPERATIONS = ["garbage-collect", "delete-unused"] as const;
 export type GcOperation = (typeof GC_OPERATIONS)[number];
 
 /**
- * How a removal ended: `removed`; `failed`: the runtime refused, with its words in `message`; `stopped`: the pass ended
- * there, since what was found was no longer what the decision saw, nothing could be found out, or it was told to stop.
+ * How a removal ended. `removed`. `failed`: the runtime refused; its words are in `message`. `stopped`: the pass ended
+ * there, because the node no longer matched the decision, its state could not be read, or the pass was told to stop.
  */
 export const REMOVAL_ENDS = ["removed", "failed", "stopped"] as const;
 const doneEntry = z.strictObject({
   id: text,
-  /** The runtime handler that an image is kept for. */
+  /** The runtime handler that the image belongs to. */
   runtimeHandler: optional(text),
   end: z.enum(REMOVAL_ENDS),
   message: optional(text),
@@ -34,13 +34,13 @@ const nodeEvent = () =>
 /** An event as the kubelet records it for its node. */
 export type NodeEvent = Form<typeof nodeEvent>;
 
-/** The end of a removal, as a decision says it. */
+/** The fields for the end of a removal in a decision. */
 export const removalEnd = () => ({
   end: z.enum(["planned", ...REMOVAL_ENDS]).describe("planned: ask.done does not speak of it"),
   message: z.string().describe("the runtime's words where it refused").exactOptional(),
 });
 export type RemovalState = ContainerRemoval["end"];
-/** The part that the forms of both collections have alike. */
+/** The forms that image and container collection share. */
 export const gcForms = () => ({
   operation: z.enum(GC_OPERATIONS),
   place: count.describe("in the order, from 1"),
@@ -55,7 +55,7 @@ export const gcForms = () => ({
   events: z.array(nodeEvent()),
 });
 
-/** The reason of the kubelet's first warning; the first pass that fails it does not tell as an event. */
+/** The reason of the kubelet's first warning; the first pass that fails records no event. */
 export const reasonOfEvents = ({ events }: { readonly events: readonly NodeEvent[] }): string | null =>
   events.find(({ type }) => type === "Warning")?.reason ?? null;
 
@@ -70,7 +70,7 @@ export const gcAsk = {
   ),
 };
 
-/** `delete-unused`: DeleteAllUnusedContainers. Where `error` is given, the runtime's lists are not read. */
+/** The ask. `delete-unused`: DeleteAllUnusedContainers. If `error` is given, the runtime's lists are not read. */
 const ask = z.strictObject(gcAsk);
 /** The ask of a container collection pass, beside the snapshot. */
 export type ContainerGcAsk = Form<typeof ask>;
@@ -79,19 +79,19 @@ export type ContainerGcAsk = Form<typeof ask>;
 export const decodeContainerGcAsk = (input: unknown, at = "ask"): Result<ContainerGcAsk, readonly InputIssue[]> =>
   decodeForm(ask, input ?? {}, at);
 
-/** In the order in which a pass takes them. */
+/** The kinds of things that a pass removes, in the order in which it removes them. */
 export const CONTAINER_GC_TARGETS = ["container", "sandbox", "pod-logs", "log-link"] as const;
 export type ContainerGcTarget = (typeof CONTAINER_GC_TARGETS)[number];
 export const CONTAINER_GC_WHY = [
-  /** The pod is gone, or evicted, or ended and deleted. */
+  /** The pod no longer exists, was evicted, or has ended and is deleted. */
   "pod-removed",
-  /** Under pressure only: the pod has ended, though it is not deleted. */
+  /** Under disk pressure only: the pod has ended but is not deleted. */
   "pod-terminated",
   "per-container-limit",
   "total-limit",
-  /** A sandbox that is not ready, holds no container, and is not its pod's newest. */
+  /** The sandbox is not ready, holds no container, and is not its pod's newest. */
   "older-sandbox",
-  /** A log link whose file is gone. */
+  /** The target file of the log link no longer exists. */
   "dangling",
 ] as const;
 export const CONTAINER_KEEP_WHY = [
@@ -103,11 +103,11 @@ export const CONTAINER_KEEP_WHY = [
   "newest-sandbox",
   "pod-exists",
   "sources-not-ready",
-  /** For a link: its log may only be in rotation. */
+  /** For a log link: its container has not exited, so its log may be in rotation. */
   "container-not-exited",
-  /** For a directory among the pods' logs: its name is not NAMESPACE_NAME_UID. The kubelet removes it. */
+  /** For a directory in the pods' log directory: its name is not NAMESPACE_NAME_UID. The kubelet removes it. */
   "not-pod-logs",
-  /** The pass stopped before it came to this. */
+  /** The pass stopped before it reached this. */
   "not-reached",
 ] as const;
 

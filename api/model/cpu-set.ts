@@ -1,4 +1,4 @@
-/** Above any machine's. */
+/** A CPU number above that of any machine. */
 const LARGEST_CPU = 65_535;
 
 /** The form of every text that `parseCpuSet` takes. */
@@ -13,7 +13,7 @@ export function parseCpuSet(text: string, largest = LARGEST_CPU): readonly numbe
     if (match === null) return undefined;
     const first = Number(match[1]);
     const last = match[2] === undefined ? first : Number(match[2]);
-    // a list that names CPUs again and again is no list that a person or a kernel writes
+    // bounds the size of the list: no person or kernel names CPUs again and again
     listed += last - first + 1;
     if (last < first || last > largest || listed > 2 * largest) return undefined;
     for (let cpu = first; cpu <= last; cpu++) cpus.add(cpu);
@@ -22,7 +22,7 @@ export function parseCpuSet(text: string, largest = LARGEST_CPU): readonly numbe
 }
 export const countCpus = (text: string): number | undefined => parseCpuSet(text)?.length;
 
-/** Why `parseCpuSet` does not take a text: the end of a sentence that begins with it. */
+/** Why `parseCpuSet` refuses a text: the end of a sentence that begins with the text. */
 export function cpuSetFault(text: string): string {
   const isList = /^\d+(?:-\d+)?(?:,\d+(?:-\d+)?)*$/.test(text);
   if (!isList) return "is not a CPU list such as 0-1,4";
@@ -46,7 +46,7 @@ export function formatCpuSet(cpus: readonly number[]): string {
   return parts.join(",");
 }
 
-/** CPUs missing below the highest of a list: [0,1,4] -> [2,3]. */
+/** CPUs that a list lacks below its highest: [0,1,4] -> [2,3]. */
 export function gapsIn(cpus: readonly number[]): readonly number[] {
   const known = new Set(cpus);
   return Array.from({ length: cpus.reduce((a, b) => Math.max(a, b), -1) + 1 }, (_, cpu) => cpu).filter(

@@ -4,8 +4,8 @@ import type { KIND_SPECS } from "./kinds.ts";
 import type { Snapshot } from "./snapshot.ts";
 
 /**
- * One decision kind has one name: route, folder, row value, CLI verb. The list stands beside the register (`KIND_SPECS`), since
- * the command line begins with the names and loads no forms for them.
+ * The names of the decision kinds. Each name is the route, the folder, the row value and the CLI verb. The list is not
+ * in the register (`KIND_SPECS`), because the command line needs the names before it loads any form.
  */
 export const KINDS = [
   "allocatable",
@@ -30,7 +30,7 @@ export const isKind = (s: string): s is Kind => (KINDS as readonly string[]).inc
 export const EXPLAIN = ["off", "reasons", "full"] as const;
 export type Explain = (typeof EXPLAIN)[number];
 
-/** How a decision ended, of all kinds; every other word than `decided` is a negative answer. */
+/** Every way in which a decision can end; every verdict but `decided` is a negative answer. */
 export const VERDICTS = [
   "decided",
   "refused",
@@ -58,28 +58,28 @@ export const REFUSAL_CODES = [
 export interface Refusal {
   readonly code: (typeof REFUSAL_CODES)[number];
   readonly message: string;
-  /** JSON paths below the snapshot that the decision could not do without. */
+  /** JSON paths in the snapshot that the decision needs and lacks. */
   readonly needs: readonly string[];
 }
 
-/** Does not compile where a kind has a name and no spec, or a spec and no name. */
+/** Does not compile if a kind has a name and no spec, or a spec and no name. */
 type Named<S extends Readonly<Record<Kind, unknown>>, N extends Kind> = { readonly [K in N]: S[K] };
 type Specs = Named<typeof KIND_SPECS, keyof typeof KIND_SPECS>;
 type Checked<D extends (...args: never) => unknown> = Extract<ReturnType<D>, { readonly ok: true }>;
-/** Undefined: the kind asks nothing beyond the snapshot. */
+/** The type of each kind's ask; undefined: the kind asks nothing beyond the snapshot. */
 export type AskOf = { readonly [K in Kind]: Checked<Specs[K]["ask"]["decode"]>["value"] };
 export type DecisionOf = { readonly [K in Kind]: Form<Specs[K]["decision"]> };
-/** The codes that reasons of a kind have. */
+/** The codes of a kind's reasons. */
 export type ReasonCode<K extends Kind = Kind> = Specs[K]["reasons"][number];
 
 export interface Decided<D, Code extends string = string> {
   readonly decision: D;
   readonly verdict: Verdict;
-  /** One entry a place, in the order in which the places were first spoken of. */
+  /** One entry per place, in the order in which the places were first mentioned. */
   readonly reasons: readonly PlaceReasons<Code>[];
-  /** Inputs that would have made the answer fuller. */
+  /** Inputs that would have made the answer more complete. */
   readonly needs: readonly string[];
-  /** State to post next time; null when the kind keeps none. */
+  /** State to post with the next question; null: the kind keeps none. */
   readonly next: unknown;
 }
 
@@ -94,6 +94,9 @@ export interface Asked<A> {
   readonly facts: Facts;
   readonly ask: A;
   readonly explain: Explain;
-  /** Results of earlier decisions about objects that may be in the snapshot too; the answer is the same without it. */
+  /**
+   * Results of earlier decisions about objects that may be in this snapshot too; they save time and never change the
+   * answer.
+   */
   readonly kept?: Kept;
 }

@@ -22,10 +22,13 @@ import { parseQuantity } from "./quantity.ts";
 import { err, ok, type Result } from "./result.ts";
 import { isPodList, pageField, type Snapshot, snapshot as snapshotSchema } from "./snapshot.ts";
 
-/** Whole units and thousandths of a CPU; beyond the limits they need not be exact, only large. */
+/** A sum in whole units and in thousandths of a CPU; beyond the limits it only has to be large, not exact. */
 type Total = { units: number; milliCpu: number };
 
-/** Amounts that are fine one by one and together leave exact arithmetic. INVARIANT: after this no sum of a decision does. */
+/**
+ * Finds amounts that are valid one by one but whose sum is not exact. INVARIANT: after this check every sum of a
+ * decision is exact.
+ */
 function amountIssues(snapshot: Snapshot, at: string, podsAt: string, look = LOOK): readonly InputIssue[] {
   const allocated: Total = { units: 0, milliCpu: 0 };
   for (const entry of Object.values(snapshot.assignments?.allocated_pods_state?.entries ?? {})) {
@@ -39,7 +42,7 @@ function amountIssues(snapshot: Snapshot, at: string, podsAt: string, look = LOO
   }
   return found;
 }
-/** The same of pods alone; `at`: their path. */
+/** The check of `amountIssues` for pods alone. `at`: the path of the pods. */
 export function amountsOfPods(pods: readonly Pod[], at: string, look = LOOK): readonly InputIssue[] {
   const total: Total = { units: 0, milliCpu: 0 };
   for (const pod of pods) {
@@ -64,7 +67,7 @@ function totalOf(pod: Pod): Readonly<Total> {
   addRequirements(total, pod.status?.resources);
   return total;
 }
-/** Checks of a pod by itself: its amounts together, and what it has twice. */
+/** Checks of one pod by itself: the sum of its amounts, and its duplicates. */
 interface PodLook {
   readonly totalOf: (pod: Pod) => Readonly<Total>;
   readonly repeatedIn: (pod: Pod) => { readonly id: string | undefined; readonly name: string | undefined };
@@ -73,7 +76,10 @@ const LOOK: PodLook = {
   totalOf,
   repeatedIn: (pod) => ({ id: repeatedContainerId(pod), name: repeatedName(pod) }),
 };
-/** The same for a node that comes again, most pods of which are the same objects then. */
+/**
+ * The same checks with their results cached by pod object, for a node that is posted again with mostly the same
+ * objects.
+ */
 const KEPT_LOOK: PodLook = { totalOf: perObject(totalOf), repeatedIn: perObject(LOOK.repeatedIn) };
 function addStatus(total: Total, status: ContainerStatus): void {
   addList(total, status.allocatedResources);
@@ -91,7 +97,7 @@ function addList(total: Total, list: ResourceList | undefined): void {
   }
 }
 
-/** Bytes of memory, and of huge pages of every size. */
+/** The sum of a machine's memory and huge pages of every size, in bytes. */
 function machineUnits({ numaNodes }: Machine): number {
   let units = 0;
   for (const { memoryBytes, hugepages } of numaNodes ?? []) {
@@ -125,8 +131,8 @@ export function decodeSnapshot(input: unknown, at = ""): Result<Snapshot, readon
 }
 
 /**
- * Faults that no part has by itself, of a snapshot that was put together of parts which were checked before: what pods have twice, and
- * amounts that are too much together. Each pod is looked at once. `podsAt`: the path of the pods.
+ * Finds faults that only the whole snapshot has, if it is assembled from parts that were checked before: duplicates
+ * among pods, and amounts that are too large together. Each pod is checked once. `podsAt`: the path of the pods.
  */
 export const togetherIssues = (snapshot: Snapshot, at: string, podsAt: string): readonly InputIssue[] => [
   ...podIssues(snapshot.pods ?? [], (i) => `${podsAt}[${i}]`, KEPT_LOOK),
@@ -134,8 +140,8 @@ export const togetherIssues = (snapshot: Snapshot, at: string, podsAt: string): 
 ];
 
 /**
- * A snapshot of the history in the form that is taken now. Earlier versions took any text for a kubelet's version, and answered as the
- * newest kubelet where it was none, as where a node tells none.
+ * Converts a snapshot of the history to the current form. Earlier versions accepted any text as the kubelet's version,
+ * and if it was not a version answered as the newest kubelet, as for a node without one.
  */
 export function inFormOfNow(stored: Fields): Fields {
   const node = fieldsOf(stored["node"]);
@@ -145,14 +151,14 @@ export function inFormOfNow(stored: Fields): Fields {
   if (typeof version !== "string" || version === "" || isVersion(version)) return stored;
   return { ...stored, node: { ...node, status: { ...status, nodeInfo: { ...nodeInfo, kubeletVersion: "" } } } };
 }
-/** `decodeSnapshot` of one of the history. */
+/** `decodeSnapshot` for a snapshot of the history. */
 export const decodeStored = (stored: unknown): ReturnType<typeof decodeSnapshot> =>
   decodeSnapshot(isObject(stored) ? inFormOfNow(stored) : stored);
 
 /**
- * A posted snapshot whose `/stats/summary` is another node's: a decision on it would be that of the other node's memory and
- * disks. Whose the stats are is looked at here, since no decision reads it and nothing of it is stored. Undefined: they are
- * this node's, or nobody says whose they are.
+ * An issue if the snapshot's `/stats/summary` is of another node, since a decision would then use the wrong memory and
+ * disks. The check is here, because no decision reads the stats' node name and it is not stored. Undefined: the stats
+ * are this node's, or no name is given.
  */
 export function othersStats(input: unknown, at: string): InputIssue | undefined {
   const { stats, node, pods } = fieldsOf(input);
@@ -165,10 +171,10 @@ export function othersStats(input: unknown, at: string): InputIssue | undefined 
   return { path: joinPath(at, ["stats", "node", "nodeName"]), message };
 }
 const LONGEST_NAME = 253;
-/** The actuator writes "" where the machine has no name. */
+/** A name, or undefined for the "" that the actuator writes on a machine without a name. */
 const nameIn = (value: unknown): string | undefined => (typeof value === "string" && value !== "" ? value : undefined);
 
-/** The node that all pods name. */
+/** The node name that all pods share. */
 function nodeOfAll(posted: unknown): string | undefined {
   const items = Array.isArray(posted) ? posted : fieldsOf(posted)["items"];
   if (!Array.isArray(items)) return undefined;
@@ -176,7 +182,7 @@ function nodeOfAll(posted: unknown): string | undefined {
   return items.every((pod) => fieldsOf(fieldsOf(pod)["spec"])["nodeName"] === name) ? name : undefined;
 }
 
-/** Decided on, one page of a list would be a node with some of its pods. */
+/** Refuses one page of a pod list, since a decision on it would miss the node's other pods. */
 function pageIssues(input: unknown, at: string): readonly InputIssue[] {
   const { pods } = input as { readonly pods?: unknown };
   const field = isPodList(pods) ? pageField(pods) : null;
@@ -186,13 +192,13 @@ function pageIssues(input: unknown, at: string): readonly InputIssue[] {
   return [{ path: joinPath(at, ["pods", "metadata", field]), message }];
 }
 
-/** Go reads null as absent. Nulls are rare where a decision looks, so they are taken out only when the check stumbles. */
+/** Parses as Go does, which reads null as absent. Nulls are rare, so they are removed only if the first parse fails. */
 function parseLenient<S extends z.ZodType>(schema: S, input: unknown): z.ZodSafeParseResult<z.output<S>> {
   const parsed = schema.safeParse(input);
   return parsed.success ? parsed : schema.safeParse(withoutNulls(input));
 }
 
-/** Checks what is posted by its form, and parses it once; a null counts as lacking. Errors: every issue with its path. */
+/** Checks a posted value by its form and parses it once; a null counts as absent. Errors: every issue with its path. */
 export function decodeForm<S extends z.ZodType>(
   form: S,
   input: unknown,
@@ -204,7 +210,7 @@ export function decodeForm<S extends z.ZodType>(
 
 let compiled: typeof snapshotSchema | undefined;
 let isFirst = true;
-/** Zod compiles the schema where code may be made at run time; one snapshot alone would not pay for it. */
+/** The compiled schema if code generation is allowed; compiling does not pay for a single snapshot. */
 function quickest(): typeof snapshotSchema {
   if (isFirst) {
     isFirst = false;
@@ -214,7 +220,7 @@ function quickest(): typeof snapshotSchema {
   return compiled;
 }
 
-/** Compiles the schema, which takes some 50 ms, rather than in the middle of somebody's second answer. */
+/** Compiles the schema ahead (some 50 ms), so that the second request does not wait for it. */
 export function prepareDecoding(): void {
   isFirst = false;
   quickest().safeParse({});
@@ -222,7 +228,7 @@ export function prepareDecoding(): void {
 
 export function issuesOf(error: z.ZodError, input: unknown, at: string): readonly InputIssue[] {
   return error.issues.slice(0, LIMITS.issues).map((issue) => ({
-    // a member that there is not stands at its own place
+    // a missing member is reported at its own path
     path: pathText(
       issue.code === "unrecognized_keys" ? [...issue.path, ...issue.keys.slice(0, 1)] : issue.path,
       input,
@@ -232,7 +238,10 @@ export function issuesOf(error: z.ZodError, input: unknown, at: string): readonl
   }));
 }
 
-/** Says of a required field that it is missing, and which one beside it may have been meant for it; undefined: the fault is another. */
+/**
+ * The message for a missing required field, with the similar field that may have been meant; undefined: the issue is
+ * of another sort.
+ */
 function missingText(issue: z.core.$ZodIssue, input: unknown): string | undefined {
   const { code, path, message } = issue;
   const name = path.at(-1);
@@ -243,7 +252,10 @@ function missingText(issue: z.core.$ZodIssue, input: unknown): string | undefine
   const meant = near === undefined ? "" : `; there is \`${near}\`: did you mean \`${name}\`?`;
   return `is missing: expected ${issue.expected}${meant}`;
 }
-/** The value at a path of the checked form: a List may stand for its items, and an object for a list of it alone. */
+/**
+ * The value at a path of the checked form: the posted document may have a List in place of its items, or a single
+ * object in place of a list.
+ */
 function postedAt(input: unknown, path: readonly PropertyKey[]): unknown {
   let at = input;
   for (const step of path) {
@@ -253,12 +265,12 @@ function postedAt(input: unknown, path: readonly PropertyKey[]): unknown {
   }
   return at;
 }
-/** Unknown members are listed by name, and there may be a million of them. */
+/** Bounds the message, since it lists unknown members by name, and there may be a million of them. */
 const LONGEST_MESSAGE = 1000;
 const cut = (s: string): string => (s.length > LONGEST_MESSAGE ? `${s.slice(0, LONGEST_MESSAGE)}…` : s);
 const lowerFirst = (s: string): string => s.charAt(0).toLowerCase() + s.slice(1);
 
-/** The path as the caller posted it: a PodList keeps its `items`. */
+/** The path as the caller posted it: a PodList's path includes `items`. */
 function pathText(path: readonly PropertyKey[], input: unknown, at: string): string {
   const pods = (input as { pods?: unknown } | null)?.pods;
   const posted = path[0] === "pods" && path.length > 1 && isPodList(pods) ? ["pods", "items", ...path.slice(1)] : path;
@@ -268,8 +280,8 @@ const podsPath = (input: unknown, at: string): string =>
   joinPath(at, isPodList((input as { pods?: unknown }).pods) ? ["pods", "items"] : ["pods"]);
 
 /**
- * Lists faults that the schema of one field cannot see: pods with one uid, containers with one name, an annotation that serves
- * as uid. `place`: the path of a pod.
+ * Finds faults that no single field's schema can see: two pods with one uid, two containers with one name, an
+ * annotation that serves as uid. `place`: the path of a pod.
  */
 export function podIssues(pods: readonly Pod[], place: (i: number) => string, look = LOOK): readonly InputIssue[] {
   const issues: InputIssue[] = [];
@@ -318,7 +330,9 @@ function repeatedName(pod: Pod): string | undefined {
   return undefined;
 }
 
-/** Lists faults that the schema of one field cannot see: a topology that no machine has. `at`: the path of the machine. */
+/**
+ * Finds faults that no single field's schema can see: a topology that no machine has. `at`: the path of the machine.
+ */
 export function machineIssues(machine: Machine, at: string): readonly InputIssue[] {
   const issues = [...cpuIssues(machine, at), ...numaIssues(machine, at), ...distanceIssues(machine, at)];
   return issues.slice(0, LIMITS.issues);
@@ -354,7 +368,10 @@ function cpuIssues({ cpus = [], offlineCpus }: Machine, at: string): readonly In
   return [...issues, ...holes(seen, new Set(offline ?? []), at)];
 }
 
-/** CPUs are numbered from 0; one that is left out is offline or forgotten, and only the sender knows which. */
+/**
+ * Reports CPU numbers that the machine does not list: each may be offline or forgotten, and only the sender knows
+ * which.
+ */
 function holes(seen: ReadonlyMap<number, number>, offline: ReadonlySet<number>, at: string): readonly InputIssue[] {
   const last = Math.max(-1, ...seen.keys());
   for (let cpu = 0; cpu < last; cpu++) {

@@ -60,10 +60,10 @@ export const MINUTE_MS = 60_000;
 export const HOUR_MS = 60 * MINUTE_MS;
 export const DAY_MS = 24 * HOUR_MS;
 
-/** A duration back from now, which is not empty: days, and then what Go writes (`7d`, `12h`, `1d12h30m`, `0`). */
+/** A duration before now; not empty. Days, then what Go writes (`7d`, `12h`, `1d12h30m`, `0`). */
 export const BACK_FROM_NOW = /^(?:(\d{1,6})d)?((?:\d{1,5}(?:\.\d{1,3})?(?:ms|[smh])){0,4}|0)$/;
 
-/** Milliseconds since the epoch, so long before `nowMs`. Null: the text is no `BACK_FROM_NOW`. */
+/** The time that lies a `BACK_FROM_NOW` before `nowMs`, in epoch ms. Null: the text is no `BACK_FROM_NOW`. */
 export function durationBefore(text: string, nowMs: number): number | null {
   const [matched = "", days = "0", rest = ""] = BACK_FROM_NOW.exec(text) ?? [];
   const duration = parseDuration(rest === "" ? "0" : rest);

@@ -31,7 +31,10 @@ export const PREEMPTING = "Preempted in order to admit critical pod";
 /** The message of a pod that a shutdown of its node ended. kubelet 1.36: nodeshutdown. */
 export const SHUTDOWN = "Pod was terminated in response to imminent node shutdown.";
 
-/** The words that decisions and outcomes end with, as kubelets write them; resources of other names make more of the form `OutOf...`. */
+/**
+ * All reasons of decisions and outcomes, in the kubelet's words; for resources of other names there are more of the
+ * form `OutOf...`.
+ */
 export const END_REASONS: readonly string[] = [
   ...["OutOfcpu", "OutOfmemory", "OutOfephemeral-storage", "OutOfpods"],
   ...POD_REFUSALS,
@@ -43,19 +46,19 @@ export const END_REASONS: readonly string[] = [
   ...["FreeDiskSpaceFailed", "InvalidDiskCapacity", "ImageGCFailed", "ContainerGCFailed"],
 ];
 
-/** `OutOfhugepages-2Mi`, `OutOfexample.com/gpu`. */
+/** Matches a reason such as `OutOfhugepages-2Mi` or `OutOfexample.com/gpu`. */
 export const OF_A_RESOURCE = /^OutOf(?:hugepages-|.*\/)/;
 
-/** As a JSON schema tells them. */
+/** The known reasons as a pattern for JSON Schema. */
 export const END_REASON_PATTERN = `^(?:${END_REASONS.map((one) => one.replaceAll(".", "\\.")).join("|")}|OutOfhugepages-.*|OutOf.*/.*)$`;
 
-/** Whether kubelets may give it: a resource of any name makes one of the form `OutOf...`. */
+/** Whether a kubelet may give this reason, including `OutOf...` for a resource of any name. */
 const isKnown = (reason: string): boolean => END_REASONS.includes(reason) || reason.startsWith("OutOf");
 
 /**
- * What is wrong with a reason that somebody asks for, with the one that may have been meant; null: kubelets may give it. One that is
- * like a known one by letters or by their case is taken for a mistake too. `mayBeOther`: kubelets may have reported it in a word that is
- * not known here.
+ * What is wrong with a reason in a filter, with the one that may have been meant; null: kubelets may give it. A reason
+ * that differs from a known one by few letters or by case counts as a mistake. `mayBeOther`: kubelets may have
+ * reported reasons that are not known here.
  */
 export function reasonFault(
   asked: string,
@@ -67,7 +70,9 @@ export function reasonFault(
   return { message: `there is no \`${asked}\`: kubelets give ${END_REASONS.join(", ")}` };
 }
 
-/** The reason that somebody may have meant who asks for one that is not known, by letters or by their case; null: known, or like none. */
+/**
+ * The known reason that an unknown one may stand for, by letters or case; null: the reason is known, or is like none.
+ */
 function meantReason(asked: string): string | null {
   if (END_REASONS.includes(asked) || OF_A_RESOURCE.test(asked)) return null;
   return meantName(asked, END_REASONS);

@@ -9,7 +9,10 @@ import { type KindSpec, PLAIN, type PodPart } from "./kind-spec.ts";
 import { err, ok, type Result } from "./result.ts";
 import { stats } from "./units.ts";
 
-/** In the order in which the kubelet's choice is told where it has none: of two memory signals the pods' own is first. */
+/**
+ * The eviction signals, in the order that decisions use where the kubelet's own order is random: of the two memory
+ * signals, the pods' is first.
+ */
 export const EVICTION_SIGNALS = [
   "allocatableMemory.available",
   "memory.available",
@@ -25,7 +28,7 @@ export type EvictionSignal = (typeof EVICTION_SIGNALS)[number];
 export const PRESSURE_CONDITIONS = ["MemoryPressure", "DiskPressure", "PIDPressure"] as const;
 /** The reason of the condition DisruptionTarget of every pod that a kubelet ends. */
 export const BY_KUBELET = "TerminationByKubelet";
-/** Why a pod goes: for what the node lacks, or above a limit of its own. */
+/** Why a pod is evicted: the node lacks a resource, or the pod exceeds its own limit. */
 export const EVICTION_CAUSES = [
   "threshold",
   "emptyDir",
@@ -33,7 +36,7 @@ export const EVICTION_CAUSES = [
   "container-ephemeral-storage",
 ] as const;
 export type PressureCondition = (typeof PRESSURE_CONDITIONS)[number];
-/** Where images and containers lie: on the kubelet's own disk, together on another, or each on its own. */
+/** Where images and containers are stored: on the kubelet's own disk, together on another disk, or each on its own. */
 const FILE_SYSTEMS = ["one", "dedicated", "split"] as const;
 export type FileSystems = (typeof FILE_SYSTEMS)[number];
 
@@ -59,14 +62,14 @@ const threshold = z.object({
 const evictionFacts = z.object({
   /** The time of the last pass. */
   atMs,
-  /** Looked at once in a kubelet's life. */
+  /** The kubelet reads the layout once in its life. */
   fileSystems: z.enum(FILE_SYSTEMS),
   thresholdsFirstObservedAt: z.array(z.object({ threshold, atMs })).max(THRESHOLDS),
   thresholdsMet: z.array(threshold).max(THRESHOLDS),
   nodeConditionsLastObservedAt: z
     .array(z.object({ condition: z.enum(PRESSURE_CONDITIONS), atMs }))
     .max(PRESSURE_CONDITIONS.length),
-  /** `atMs` null: the stats had no time. */
+  /** `atMs` is null if the stats had no time. */
   lastObservations: z.array(z.object({ signal, atMs: z.nullable(atMs) })).max(EVICTION_SIGNALS.length),
   /** The amounts available at earlier passes, for the forecast; in any order. */
   samples: z
@@ -75,7 +78,10 @@ const evictionFacts = z.object({
 });
 export type EvictionFacts = Readonly<z.output<typeof evictionFacts>>;
 
-/** Checks what history remembers of the kind (`facts.eviction`); absent: a kubelet's first pass. Errors: every issue with its path. */
+/**
+ * Checks the facts of this kind in the history (`facts.eviction`); absent: the pass is a kubelet's first. Errors:
+ * every issue with its path.
+ */
 export function decodeEvictionFacts(
   input: unknown,
   at = "facts.eviction",
@@ -105,7 +111,7 @@ export function decodeEvictionAsk(input: unknown, at = "ask"): Result<EvictionAs
   return err([{ path: joinPath(at, ["pod"]), message: "must be NAMESPACE/NAME of a pod of the snapshot" }]);
 }
 
-/** The texts of the configuration. */
+/** The texts of the threshold in the configuration. */
 const thresholdRef = () => ({
   signal: z.enum(EVICTION_SIGNALS),
   value: z.string().describe("such as 100Mi or 10%"),
@@ -113,7 +119,7 @@ const thresholdRef = () => ({
   minReclaim: z.string().optional(),
 });
 const namedThreshold = () => z.strictObject(thresholdRef());
-/** A threshold as it is named in answers and remembered between passes. */
+/** A threshold as answers name it and as facts remember it. */
 export type ThresholdRef = Form<typeof namedThreshold>;
 const thresholdState = () =>
   z.strictObject({
@@ -155,7 +161,10 @@ const takes = () =>
     containers: containerGcDecision.nullable(),
     images: imageGcDecision.nullable().describe("those that nothing uses any more once the containers are gone"),
   });
-/** The things that the node-level functions would throw away; null: not run here, or refused (the reasons say why). */
+/**
+ * What the node-level reclaim functions would remove; null: the function does not run here, or is refused (the reasons
+ * say why).
+ */
 export type ReclaimTakes = Form<typeof takes>;
 const reclaim = () =>
   z.strictObject({
@@ -178,7 +187,7 @@ const reclaim = () =>
         "what the node-level reclaim would throw away; null: nothing is run, or what the runtime holds was not posted",
       ),
   });
-/** The resources that one pass tries to get back. */
+/** The resources that one pass tries to reclaim. */
 export type Reclaim = Form<typeof reclaim>;
 
 const evictedPod = () =>
@@ -310,7 +319,7 @@ const thresholdSummary = z.strictObject({
   distance: z.number(),
   capacity: z.number().nullable(),
   belowInMs: z.number().nullable(),
-  /** When the signal was observed; null: nothing told it, or a version wrote this that did not keep it. */
+  /** When the signal was observed; null: unknown, or written by a version that did not record it. */
   observedAtMs: z.number().nullable().default(null),
 });
 export const pressureConditions = z.array(z.enum(PRESSURE_CONDITIONS));
@@ -332,12 +341,18 @@ function summaryOf({ conditions, thresholds, forecast }: EvictionDecision, passA
   };
 }
 
-/** The signal whose threshold the pass acts on; of a pod above a limit of its own the limit; else the condition that holds. */
+/**
+ * The signal whose threshold the pass acts on; for a pod above its own limit, that limit; else the condition that is
+ * true.
+ */
 function reasonOf({ reclaim, evicted, conditions }: EvictionDecision): string | null {
   return reclaim?.threshold.signal ?? evicted[0]?.cause ?? conditions[0]?.type ?? null;
 }
 
-/** Who is evicted, who is spared, the places of the ranking, and whose dead containers go before. */
+/**
+ * The decision's parts by pod: pods that are evicted or spared, their ranking places, and pods whose dead containers
+ * are removed first.
+ */
 function podPartsOf({ evicted, spared, rankings, reclaim }: EvictionDecision): readonly PodPart[] {
   const containers = reclaim?.takes?.containers ?? null;
   return [

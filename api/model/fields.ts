@@ -10,10 +10,10 @@ import { err, type Result } from "./result.ts";
 /** Resource name -> quantity, as `resources.requests` and `status.capacity` have it. */
 export type ResourceList = Readonly<Record<string, Quantity>>;
 
-/** A field that objects may lack. A null counts as lacking: see `withoutNulls`. */
+/** An optional field; null counts as absent: see `withoutNulls`. */
 export const optional = <S extends z.ZodType>(schema: S) => schema.optional();
 
-/** The same, which then is `value`: no field, an empty list or null in its place are all one, so that nobody is told of a default. */
+/** An optional field whose absence, null or empty list all become `value`, so that no default is reported. */
 export const optionalOr = <S extends z.ZodType, V extends null | []>(schema: S, value: V) =>
   optional(schema).transform((given) => given ?? value);
 
@@ -22,12 +22,12 @@ export const text = z.string().max(LIMITS.textLength);
 export const pathPart = z
   .string()
   .regex(/^[A-Za-z0-9](?:[A-Za-z0-9.-]{0,251}[A-Za-z0-9])?$/, "must be letters, digits, `-` or `.`, at most 253");
-/** A host's name may hold `_`, though no API server takes such a node. */
+/** A host name may contain `_`, though no API server accepts such a node. */
 export const nodeName = z
   .string()
   .regex(/^[A-Za-z0-9](?:[A-Za-z0-9._-]{0,251}[A-Za-z0-9])?$/, "must be letters, digits, `-`, `.` or `_`, at most 253");
 const PATH_PART = "(?:\\.{0,2}[^./\\u0000-\\u001f\\u007f-\\u009f]|\\.{3})[^/\\u0000-\\u001f\\u007f-\\u009f]*";
-/** A place of the file system, from its root. */
+/** An absolute path in the file system. */
 export const absolutePath = z
   .string()
   .max(4096)
@@ -36,7 +36,7 @@ export const absolutePath = z
     "must be a path from `/`, such as /sys/fs/cgroup, without `.` and `..`",
   );
 const CGROUP_PART = "(?:\\.{0,2}[A-Za-z0-9_:@-]|\\.{3})[A-Za-z0-9._:@-]*";
-/** A cgroup named in a configuration: it must not lead out of the hierarchy. */
+/** A cgroup named in a configuration; it must not lead out of the hierarchy. */
 export const cgroupPath = z
   .string()
   .max(1024)
@@ -44,32 +44,32 @@ export const cgroupPath = z
     new RegExp(`^(?:${CGROUP_PART})?(?:/(?:${CGROUP_PART})?)*$`),
     "must be a cgroup path such as /system or /system.slice, without `.` and `..`",
   );
-/** The form of a kubelet's version that somebody names. */
+/** The error for a text that is no kubelet version. */
 export const VERSION_FORM = "must be a version of the kubelet, such as 1.37 or v1.37.2";
 export const VERSION_PATTERN = "^v?1\\.\\d{1,3}(?:\\.\\d{1,3}(?:[-+.][\\w.+-]{0,64})?)?$";
 const VERSION = new RegExp(VERSION_PATTERN);
 export const isVersion = (text: string): boolean => VERSION.test(text);
-/** The version that a node tells; empty: it tells none. */
+/** The version that a node reports; empty: none. */
 export const toldVersion = z.string().regex(new RegExp(`^$|${VERSION_PATTERN}`), `${VERSION_FORM}, or left out`);
 export const wholeNumber = (min: number, max: number) => z.number().int().min(min).max(max);
 export const count = wholeNumber(0, Number.MAX_SAFE_INTEGER);
 const RFC3339 =
   /^\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])[Tt](?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d{1,9})?(?:[Zz]|[+-](?:[01]\d|2[0-3]):[0-5]\d)$/;
-/** Whether a text is a time of RFC 3339, on a day that its month has, to the nanosecond at most. */
+/** Whether a text is an RFC 3339 time on an existing day, with nanoseconds at most. */
 export const isTimestamp = (text: string): boolean => RFC3339.test(text) && isDay(text);
-/** `Date.parse` takes the 30th of February for the 2nd of March. */
+/** Whether the day exists: `Date.parse` reads the 30th of February as the 2nd of March. */
 const isDay = (text: string): boolean => {
   const day = Number(text.slice(8, 10));
   return day <= 28 || new Date(`${text.slice(0, 10)}T00:00:00Z`).getUTCDate() === day;
 };
-/** How a schema tells of such a text. */
+/** The JSON Schema of such a text. */
 export const timestampMeta = { format: "date-time", pattern: RFC3339.source } as const;
 export const timestamp = z
   .string()
   .refine(isTimestamp, "must be an RFC 3339 time such as 2026-01-31T12:00:00Z")
   .meta(timestampMeta);
 
-/** Whether a host's name or address, an IPv6 one with or without brackets, leads to the machine itself. */
+/** Whether a host name or address, an IPv6 one with or without brackets, is a loopback address. */
 export const isLoopback = (host: string): boolean =>
   /^(?:localhost|127(?:\.(?:25[0-5]|2[0-4]\d|1?\d?\d)){3}|::1|\[::1\])$/i.test(host);
 
@@ -81,7 +81,7 @@ const typeName = (v: unknown): string => (v === null ? "null" : Array.isArray(v)
 
 type Fault = { readonly code: "malformed" | "negative" | "out_of_range"; readonly message: string };
 
-/** Texts that lists and fields repeat, of one node and of many. */
+/** The cache size for texts that lists and fields repeat, within a node and between nodes. */
 const REPEATED = 4096;
 const LONGEST_REPEATED = 64;
 const knownQuantity = memo(REPEATED, parseQuantity);
@@ -105,7 +105,7 @@ const LONGEST_NAME = 317;
 const isResourceName = memo(LIMITS.nodeResources, (name) => RESOURCE_NAME.test(name) && !(name in Object.prototype));
 
 interface ResourceListForm {
-  /** Read back from a kernel, which says "unlimited" with an absurd number; such entries are left out. */
+  /** True: the kernel reported it, so "unlimited" is an absurdly large number; such entries are dropped. */
   readonly observed: boolean;
   readonly most: number;
 }
@@ -126,7 +126,7 @@ function readResourceList(v: unknown, ctx: z.RefinementCtx, { observed, most }: 
   }
   return list;
 }
-/** Names in order: the canonical form of a map. Most come sorted, so look before copying. */
+/** Sorted names: the canonical order of a map. Most are sorted already, so this checks before it copies. */
 function sorted(names: string[]): string[] {
   for (let i = 1; i < names.length; i++) {
     if ((names[i - 1] as string) > (names[i] as string)) return names.slice().sort();
@@ -134,7 +134,7 @@ function sorted(names: string[]): string[] {
   return names;
 }
 
-/** A map with its keys in order, which is its canonical form, and at most `most` of them. */
+/** A map with sorted keys (its canonical form) and at most `most` of them. */
 export const sortedRecord = <V extends z.ZodType>(key: z.ZodType<string, string>, entry: V, most: number) =>
   z
     .record(key, entry)
@@ -147,7 +147,7 @@ export const sortedRecord = <V extends z.ZodType>(key: z.ZodType<string, string>
     })
     .meta({ maxProperties: most });
 
-/** How schemas tell of a quantity; that a text stands for too large an amount is beyond them. */
+/** The JSON Schema of a quantity; it cannot express that an amount is too large. */
 const quantityMeta = {
   type: ["string", "number"],
   description: "a Kubernetes quantity: 500m, 1.5, 64Mi, 1e3",
@@ -157,7 +157,7 @@ const quantityMeta = {
   minimum: 0,
 };
 const numberUpTo = (maximum: number) => ({ ...quantityMeta, maximum });
-/** The same of a schema. */
+/** The JSON Schema of a resource name. */
 const resourceNameMeta = {
   pattern: RESOURCE_NAME.source,
   not: { enum: Object.getOwnPropertyNames(Object.prototype).filter((name) => RESOURCE_NAME.test(name)) },
@@ -185,9 +185,9 @@ const resourceListOf = (form: ResourceListForm) =>
     .transform((v, ctx) => readResourceList(v, ctx, form))
     .meta(listMeta(form));
 export const resourceList = resourceListOf({ observed: false, most: LIMITS.resourcesPerList });
-/** A node's resource list, which includes the resources of its device plugins. */
+/** A node's resource list, including the resources of device plugins. */
 export const nodeResourceList = resourceListOf({ observed: false, most: LIMITS.nodeResources });
-/** A list of a status, which a kubelet filled from what the kernel told it. */
+/** A resource list in a status, with values that the kernel reported. */
 export const observedResourceList = resourceListOf({ observed: true, most: LIMITS.resourcesPerList });
 export const quantity = z
   .unknown()
@@ -210,10 +210,12 @@ export const duration = z
     maxLength: LONGEST_DURATION,
   });
 
-/** The text as a regular expression, for a text of letters, digits, dots, dashes and slashes. */
+/** A regular expression for a text of letters, digits, dots, dashes and slashes. */
 export const literally = (text: string): string => text.replaceAll(".", "[.]");
 
-/** Text to text (labels, annotations, policy options), keys in order; what no decision reads is dropped, where `kept` tells what one does. */
+/**
+ * A map of texts (labels, annotations, policy options) with sorted keys; with `kept`, only keys that a decision reads.
+ */
 export const textMap = (kept?: RegExp) =>
   z
     .unknown()
@@ -242,20 +244,20 @@ export const textMap = (kept?: RegExp) =>
         : { type: "object", patternProperties: { [kept.source]: { type: "string" } } },
     );
 
-/** An object of a form of our own: a field that it does not have is refused, the first one with the name that may have been meant. */
+/** An object of our own form: an unknown field is refused, the first one with the similar name. */
 export const knownFields = <S extends z.ZodRawShape>(shape: S) =>
   z.strictObject(shape, {
     error: (issue) =>
       issue.code === "unrecognized_keys" ? noSuchField(issue.keys[0] as string, Object.keys(shape)) : undefined,
   });
-/** Of a form's members: those that an object of it has, and those that it has not. */
+/** Which members an object of a form has, and which it must not have. */
 export interface FormMembers {
   readonly needs: readonly string[];
   readonly lacks: readonly string[];
 }
 /**
- * A form for those who read about it, where members exclude or need each other: it is one of these. What checks it tells of such a
- * fault in its own words.
+ * Documents a form whose members exclude or require each other, as one of several forms. The check itself reports such
+ * faults with its own messages.
  */
 export const oneOfForms = (form: z.ZodObject, forms: readonly FormMembers[]): readonly z.ZodObject[] =>
   forms.map(({ needs, lacks }) =>

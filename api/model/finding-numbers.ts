@@ -2,7 +2,7 @@ import * as z from "zod";
 import { answerText, integer, podRef } from "./forms.ts";
 import { PROBE_TYPES } from "./probe.ts";
 
-/** States of a pod, the worst first: the first finding of a story is the one that it begins with. */
+/** States of a pod, the worst first: a story begins with its first finding. */
 export const FINDING_CODES = [
   "evicted",
   "preempted",
@@ -37,12 +37,12 @@ export const FINDING_CODES = [
 ] as const;
 export type FindingCode = (typeof FINDING_CODES)[number];
 
-/** A time of which nothing may be known. */
+/** A time, or null if it is not known. */
 export const when = z.string().describe("RFC 3339").nullable();
 export const textOrNull = answerText.nullable();
 export const numberOrNull = z.number().nullable();
 
-/** Why the kubelet evicted: what the node was low on, or which local storage limit the pod went over. */
+/** Why the kubelet evicted a pod: the node's resource, or the local storage limit that the pod exceeded. */
 export const EVICTION_CAUSES = [
   "node-resource",
   "emptyDir",
@@ -51,7 +51,10 @@ export const EVICTION_CAUSES = [
   "unknown",
 ] as const;
 
-/** Why the kubelet calls a resize infeasible: a policy or a feature gate of the node, what the pod is, or the node's size. */
+/**
+ * Why the kubelet calls a resize infeasible: a policy or a feature gate of the node, the kind of pod, or the node's
+ * size.
+ */
 const RESIZE_CAUSES = [
   "capacity",
   "cpu-manager-policy",
@@ -65,7 +68,7 @@ const RESIZE_CAUSES = [
   "unknown",
 ] as const;
 
-/** Why the kubelet does not prepare a ResourceClaim, by its words. */
+/** Why the kubelet does not prepare a ResourceClaim, by its message. */
 const CLAIM_CAUSES = [
   "not-made",
   "not-found",

@@ -3,12 +3,12 @@ import { count } from "./fields.ts";
 import type { Bytes, EpochMs } from "./units.ts";
 
 /**
- * What forms of decisions are made of. A kind's form is a `z.lazy` schema, and its parts are functions: their types are there for
- * everybody, and they are built where answers are described (OpenAPI) or checked (the actuator, tests), not at the start of
- * whoever only decides.
+ * Building blocks of decision forms. A kind's form is a `z.lazy` schema, and its parts are functions: everybody can
+ * use the types, but the schemas are built only where answers are described (OpenAPI) or checked (the actuator,
+ * tests), not in a process that only decides.
  */
 
-/** The type of a schema's values, or of those of the schema that a function makes, read-only all the way down. */
+/** The deeply read-only type of a schema's values, or of the schema that a function returns. */
 export type Form<S extends z.ZodType | (() => z.ZodType)> = Immutable<z.output<S extends () => infer Made ? Made : S>>;
 type Immutable<T> = unknown extends T
   ? T
@@ -32,7 +32,7 @@ export type PodRef = Form<typeof podRef>;
 /** `NAMESPACE/NAME`. apimachinery: types.NamespacedName. */
 export const namespacedName = ({ namespace, name }: Omit<PodRef, "uid">): string => `${namespace}/${name}`;
 
-/** The values that a reason or a counterfactual stands on. */
+/** The values that a reason or a counterfactual uses. */
 export type Numbers = Readonly<Record<string, string | number | boolean | undefined>>;
 /** A record of such values; undefined ones are not in its JSON. */
 export const numbers: z.ZodType<Numbers, Numbers> = z.record(
@@ -78,7 +78,7 @@ export const placeDifference = z.strictObject({
     .describe("the resource or the signal that each number is an amount of, where the answer names it")
     .exactOptional(),
 });
-/** The same for lists. */
+/** A place where two decisions differ, with shortened values. */
 export const shortDifference = placeDifference.extend({
   omitted: z
     .array(z.enum(["recorded", "replayed"]))
@@ -86,5 +86,5 @@ export const shortDifference = placeDifference.extend({
     .exactOptional(),
 });
 
-/** The reason codes of every kind that looks at pods. */
+/** Reason codes of every kind that reads pods. */
 export const REASONS_OF_PODS = ["pods_of_other_nodes"] as const;

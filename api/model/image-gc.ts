@@ -13,19 +13,19 @@ const LATEST_MS = 8.64e15;
 const atMs = wholeNumber(0, LATEST_MS);
 
 /**
- * The facts that a kubelet remembers of its images from pass to pass and loses when it restarts; history does not lose them.
- * Epoch ms.
+ * The facts that a kubelet remembers about its images from pass to pass. The kubelet loses them when it restarts;
+ * history does not. Times in epoch ms.
  */
 export const imageGcFacts = z.object({
   /** The time of the last pass. */
   atMs,
-  /** Since when this node is watched: no image is too old before imageMaximumGCAge has passed since. */
+  /** Since when this node is watched: no image is too old before imageMaximumGCAge has passed since then. */
   beganAtMs: atMs,
-  /** True: the last pass ended in an error; the next one that does is told in an event. */
+  /** True: the last pass failed; if the next one fails too, there is an event. */
   failed: z.boolean(),
   /** [image id, first detected, last used or null, runtime handler if any], in the order of the list. */
   records: z.array(z.tuple([text, atMs, z.nullable(atMs)]).rest(text)).max(LIMITS.images),
-  /** The collected images, newest last; `again`: how often one has come back since. */
+  /** The collected images, newest last; `again`: how often one has come back. */
   removed: z
     .array(
       z.object({
@@ -40,7 +40,7 @@ export const imageGcFacts = z.object({
         away: z.boolean(),
         /** When it last came back. */
         againAtMs: optional(atMs),
-        /** The facts remembered of the image, so that the same pass can be told again. */
+        /** The image's facts, so that a repeated pass gives the same answer. */
         firstDetectedAtMs: optional(atMs),
         lastUsedAtMs: optional(atMs),
       }),
@@ -52,9 +52,9 @@ export type ImageGcFacts = Readonly<z.output<typeof imageGcFacts>>;
 type Records = ImageGcFacts["records"];
 
 /**
- * Checks what history remembers of the kind (`facts["image-gc"]`); absent: a kubelet's first pass. Errors: every issue with
- * its path. Thousands of records that are plainly right are not put through the schema one by one, which takes ten times as
- * long; with any that is not, all of it is.
+ * Checks the facts of this kind in the history (`facts["image-gc"]`); absent: the pass is a kubelet's first. Errors:
+ * every issue with its path. Valid records skip the schema, which is ten times as slow for thousands of them; if any
+ * record is invalid, the schema checks all.
  */
 export function decodeImageGcFacts(
   input: unknown,
@@ -85,7 +85,7 @@ function isPlain(record: unknown): boolean {
 const isText = (v: unknown): boolean => typeof v === "string" && v.length <= LIMITS.textLength;
 const isTime = (v: unknown): boolean => Number.isSafeInteger(v) && (v as number) >= 0 && (v as number) <= LATEST_MS;
 
-/** `delete-unused`: DeleteUnusedImages. What `done` does not speak of does not count as removed. */
+/** The ask. `delete-unused`: DeleteUnusedImages. An image that `done` does not list does not count as removed. */
 const ask = z.strictObject({
   ...gcAsk,
   fileSystem: optionalOr(z.strictObject({ capacityBytes: count, availableBytes: count }), null).describe(
@@ -105,11 +105,11 @@ export const decodeImageGcAsk = (input: unknown, at = "ask"): Result<ImageGcAsk,
   decodeForm(ask, input ?? {}, at);
 
 export const IMAGE_REMOVE_WHY = [
-  /** Not used for longer than imageMaximumGCAge. */
+  /** The image was not used for longer than imageMaximumGCAge. */
   "too-old",
   /** The image file system is over the high threshold. */
   "space",
-  /** The eviction manager asked for everything that is not used. */
+  /** The eviction manager asked to remove everything unused. */
   "unused",
 ] as const;
 export const IMAGE_KEEP_WHY = [
@@ -117,19 +117,19 @@ export const IMAGE_KEEP_WHY = [
   "in-use",
   /** A container mounts it. */
   "image-volume",
-  /** The runtime says so. */
+  /** The runtime reports it as pinned. */
   "pinned",
   /** The runtime starts sandboxes from it. The kubelet itself relies on `pinned` alone. */
   "sandbox-image",
-  /** The id that the runtime lists is none that a removal could name. */
+  /** A removal cannot name the id that the runtime lists. */
   "invalid-id",
-  /** Used at the very moment of this pass or, by the clock, after it. */
+  /** The image was used at the very moment of this pass, or by the clock after it. */
   "used-now",
   /** First seen less than imageMinimumGCAge ago. */
   "too-young",
-  /** Nothing is wanted: the file system is below the high threshold. */
+  /** No removal is needed: usage is below the high threshold. */
   "enough-space",
-  /** The images that go before it are enough. */
+  /** The images before it free enough. */
   "not-needed",
   /** The pass ended in an error before it came to this image. */
   "not-reached",
@@ -186,7 +186,7 @@ const pulledAgain = () =>
     times: count.describe("how often it was collected"),
     again: count.describe("how often it came back"),
   });
-/** An image that was collected and is on the node again: what a wrong threshold costs. */
+/** An image that was collected and is on the node again: the cost of a wrong threshold. */
 export type PulledAgain = Form<typeof pulledAgain>;
 
 const IMAGE_GC_REASONS = [
@@ -269,8 +269,8 @@ export type ImageGcDecision = Form<typeof imageGcDecision>;
 type Known = Pick<ImageGcFacts, "beganAtMs" | "records" | "removed">;
 
 /**
- * Checks that an answer's `next` was made without what is remembered here, forgotten or never known: the node is watched for
- * longer, an image was first seen earlier or last used later, one was collected more often.
+ * Whether the facts in an answer's `next` are older than those here, because they were lost or never known: the node
+ * is watched for longer here, an image was first seen earlier or last used later, or one was collected more often.
  */
 function knowsLess(next: Known, here: Known): boolean {
   if (next.beganAtMs > here.beganAtMs || next.removed.length < here.removed.length) return true;

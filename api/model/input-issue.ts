@@ -2,7 +2,7 @@
 export interface InputIssue {
   readonly path: string;
   readonly message: string;
-  /** The word that may have been meant by the one that was given. */
+  /** The similar word that may have been meant. */
   readonly near?: string;
 }
 

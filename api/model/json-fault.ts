@@ -2,13 +2,13 @@
 interface JsonFault {
   readonly line: number;
   readonly column: number;
-  /** The text ends before it is whole. */
+  /** True: the text ends too early. */
   readonly isCut: boolean;
-  /** `expected a value, found \`}\`` */
+  /** For example `expected a value, found \`}\``. */
   readonly message: string;
 }
 
-/** Where and why a text stops being JSON. Only for texts that do not parse. */
+/** Finds where and why a text is not JSON. Only for texts that do not parse. */
 export function jsonFaultOf(text: string): JsonFault {
   const { at, expected } = new Scanner(text).run();
   const lines = text.slice(0, at).split("\n");
@@ -19,7 +19,7 @@ export function jsonFaultOf(text: string): JsonFault {
   return { ...place, isCut: false, message: `expected ${expected}, found \`${found}\`` };
 }
 
-/** The same of a request's body in one line: `line 3, column 7: expected a value, found \`}\``. */
+/** The fault of a request's body in one line: `line 3, column 7: expected a value, found \`}\``. */
 export function faultOf(text: string): string {
   if (text.trim() === "") return "the body is empty";
   const { line, column, isCut, message } = jsonFaultOf(text);
@@ -35,11 +35,11 @@ const ESCAPE = /["\\/bfnrt]|u[0-9a-fA-F]{4}/y;
 const NUMBER = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y;
 const WORD = /true|false|null/y;
 
-/** Walks JSON with a stack of its own, so that depth costs memory and not the call stack. */
+/** Scans JSON with its own stack, so that deep nesting uses memory and not the call stack. */
 class Scanner {
   readonly #text: string;
   #at = 0;
-  /** The closers that are awaited. */
+  /** The expected closing brackets. */
   readonly #open: string[] = [];
   constructor(text: string) {
     this.#text = text;
@@ -100,7 +100,7 @@ class Scanner {
     return closer === "}" ? this.#key("a name in quotes") : "a value";
   }
 
-  /** Null when the string is whole; else the first character that may not stand in it. */
+  /** Scans a string; null: it is valid; else the first invalid character. */
   #string(): Fault | null {
     for (this.#at++; this.#at < this.#text.length; this.#at++) {
       const c = this.#text[this.#at] as string;

@@ -5,7 +5,7 @@ import { err, ok, type Result } from "./result.ts";
 /** RFC 6901: `/pods/0/metadata`; the empty text is the whole document. */
 const pointer = z.string().regex(/^(?:\/(?:[^/~]|~[01])*)*$/, "must be a JSON pointer");
 
-/** A JSON patch (RFC 6902) of the operations that change a place by themselves. */
+/** A JSON patch (RFC 6902), limited to operations that need only their own place. */
 export const jsonPatch = z.array(
   z.discriminatedUnion("op", [
     z.object({ op: z.literal(["add", "replace"]), path: pointer, value: z.unknown() }),
@@ -16,8 +16,8 @@ export type JsonPatch = readonly z.output<typeof jsonPatch>[number][];
 type Operations = z.output<typeof jsonPatch>;
 
 /**
- * The patch that makes `now` of `before`, both plain JSON; a member that is undefined is not there. One object that is in both is
- * not looked into. The same documents give the same patch. Its order of members is that of `before`, new ones come last.
+ * The patch that turns `before` into `now`, both plain JSON; an undefined member counts as absent. An object that is
+ * in both is skipped. The same documents give the same patch. Members keep the order of `before`, new ones come last.
  */
 export function patchBetween(before: unknown, now: unknown): JsonPatch {
   const patch: Operations = [];
@@ -25,7 +25,10 @@ export function patchBetween(before: unknown, now: unknown): JsonPatch {
   return patch;
 }
 
-/** Answers whether the two have anything in common: what has nothing is replaced whole. */
+/**
+ * Adds the differences to a patch; returns whether the two have anything in common: otherwise the value is replaced as
+ * a whole.
+ */
 function compare(before: unknown, now: unknown, path: string, patch: Operations): boolean {
   if (before === now) return true;
   const from = patch.length;
@@ -49,7 +52,7 @@ function compareObjects(before: Fields, now: Fields, path: string, patch: Operat
   return hasCommon;
 }
 
-/** Entries between the common beginning and the common end are compared one by one; the rest is added or removed. */
+/** Compares entries between the common beginning and the common end one by one; the rest is added or removed. */
 function compareLists(before: readonly unknown[], now: readonly unknown[], path: string, patch: Operations): boolean {
   const shorter = Math.min(before.length, now.length);
   let start = 0;
@@ -81,11 +84,11 @@ type Container = unknown[] | Record<string, unknown>;
 const isContainer = (value: unknown): value is Container => typeof value === "object" && value !== null;
 
 /**
- * The document after the patch; the document itself stays as it is, and what is not changed is shared with it. Errors: the
- * operation (from 0) that names a place which is not there.
+ * The document after the patch; the document itself is not changed, and unchanged parts are shared. Errors: the
+ * operation (from 0) whose place does not exist.
  */
 export function patched(document: unknown, patch: JsonPatch): Result<unknown, string> {
-  // a list around the document makes of the document a place like any other
+  // a list around the document makes the document a place like any other
   const around: Container = [document];
   const copies = new Set<unknown>([around]);
   for (const [i, operation] of patch.entries()) {
@@ -95,7 +98,7 @@ export function patched(document: unknown, patch: JsonPatch): Result<unknown, st
   return ok(around[0]);
 }
 
-/** Null: it is done. `copies`: what was made by this patch, and may be changed. */
+/** Applies an operation; null: done. `copies`: objects made by this patch, which may be changed. */
 function apply(around: Container, operation: JsonPatch[number], copies: Set<unknown>): string | null {
   let parent = around;
   let name = "0";
@@ -127,7 +130,7 @@ const INDEX = /^(?:0|[1-9]\d*)$/;
 const has = (parent: Container, name: string): boolean =>
   Array.isArray(parent) ? INDEX.test(name) && Number(name) < parent.length : Object.hasOwn(parent, name);
 
-/** Assigned, a member named `__proto__` would be no member but the prototype. */
+/** Sets a member without assignment, which for `__proto__` would set the prototype. */
 function put(parent: Container, name: string, value: unknown): void {
   if (name !== "__proto__") (parent as Record<string, unknown>)[name] = value;
   else Object.defineProperty(parent, name, { value, writable: true, enumerable: true, configurable: true });

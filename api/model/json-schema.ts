@@ -1,6 +1,6 @@
 import { LIMITS } from "./limits.ts";
 
-/** A schema in JSON Schema's own words, as the OpenAPI document holds it. */
+/** A JSON Schema, as the OpenAPI document contains it. */
 export type JsonSchema = { readonly [keyword: string]: unknown };
 export type JsonSchemas = Readonly<Record<string, JsonSchema>>;
 
@@ -8,7 +8,7 @@ export const ref = (name: string): JsonSchema => ({ $ref: `#/components/schemas/
 export const NULL: JsonSchema = { type: "null" };
 export const TEXT: JsonSchema = { type: "string", maxLength: LIMITS.textLength };
 export const COUNT: JsonSchema = { type: "integer", minimum: 0, maximum: Number.MAX_SAFE_INTEGER };
-/** An object without other members than these. */
+/** The schema of an object without other members. */
 export const strictObject = (properties: JsonSchemas, required: readonly string[] = []): JsonSchema => ({
   type: "object",
   additionalProperties: false,

@@ -6,58 +6,66 @@ import { err, ok, type Result } from "./result.ts";
 /** Checks a part of what a caller posts and parses it once. Errors: every issue with its path. */
 type Decode<A> = (input: unknown, at: string) => Result<A, readonly InputIssue[]>;
 
-/** The question to a kind, beside the snapshot. */
+/** The form of a kind's ask, beside the snapshot. */
 export interface AskSpec {
   readonly decode: Decode<unknown>;
-  /** Its name in the OpenAPI document and its form, which `facts` joins where the kind has any. Null: nothing is asked. */
+  /**
+   * The ask's name in the OpenAPI document and its form; `facts` is added for kinds that have facts. Null: nothing is
+   * asked.
+   */
   readonly schema: { readonly name: string; readonly form: z.ZodObject } | null;
-  /** The form of `ask.pod`. `object`: a v1.Pod, or a name; `name`: only NAMESPACE/NAME of a pod of the snapshot. */
+  /** The form of `ask.pod`. `object`: a v1.Pod or a name; `name`: only NAMESPACE/NAME of a pod in the snapshot. */
   readonly pod: "none" | "object" | "name";
 }
 
-/** The facts that a kind remembers of a node: the `next` of its answer, which the next question holds as `ask.facts`. */
+/**
+ * The facts that a kind remembers about a node: the `next` of its answer, which the next question contains as
+ * `ask.facts`.
+ */
 interface FactsSpec {
   readonly form: z.ZodType;
   readonly decode: Decode<unknown>;
-  /** True: a boot of the node ends them. Images lie on the disk, and what is learnt of them goes on. */
+  /** True: a reboot of the node ends them. Facts about images survive, since images are on disk. */
   readonly forgottenAtBoot: boolean;
   /**
-   * Checks that `next` was made without what is remembered `here`. Posted facts that know no less are adopted, since a node's
-   * daemon may know more than a new or emptied history. Absent: posted facts count for their question alone.
+   * Whether `next` was made without the facts that are remembered `here`. Posted facts that know at least as much are
+   * adopted, since a node's daemon may know more than a new or emptied history. Absent: posted facts count only for
+   * their question.
    */
   knowsLess?(next: unknown, here: unknown): boolean;
-  /** True: where the runtime's lists are posted it also reads the facts of `image-gc`, as `ask.images`. */
+  /** True: if the runtime's lists are posted, it also reads the facts of `image-gc`, as `ask.images`. */
   readonly readsImages: boolean;
 }
 
-/** The ways in which kinds differ for those who ask, serve and record. */
+/** The differences between kinds that matter to callers, servers and recorders. */
 export interface KindTraits {
   /**
-   * The parts of pods that it looks at, each word with all before it. `nothing`: it is all the same whose pods are posted;
-   * `requests`: those that decoding filled in are told; `overhead`: one of a RuntimeClass that is not known is among the answer's needs.
+   * The parts of pods that it reads, each word including those before it. `nothing`: pods do not matter; `requests`:
+   * requests that decoding filled in are reported; `overhead`: a missing overhead of a RuntimeClass is among the
+   * answer's needs.
    */
   readonly pods: "nothing" | "identity" | "requests" | "overhead";
-  /** True: its answer stays the same while the node does, since neither a clock nor usage is among what it reads. */
+  /** True: its answer depends on neither a clock nor usage, so it stays the same while the node does. */
   readonly cacheable: boolean;
-  /** True: it decides nothing without a time; where only stats are given, people are helped out with the latest in them. */
+  /** True: it needs a time; if only stats are given, the command line uses the latest time in them. */
   readonly needsTime: boolean;
   /** False: the ask alone is enough. */
   readonly needsSnapshot: boolean;
-  /** True: it answers by the kubelet's defaults where no configuration is given, and people are told so. */
+  /** True: without a configuration it uses the kubelet's defaults, and the answer says so. */
   readonly defaultsConfiguration: boolean;
   /**
-   * Its relation to the resource managers (CPU, memory, device, topology). `asked`: they have a say in its answer; `itself`:
-   * it is the answer of one of them. With both, `next` holds state files for the node.
+   * Its relation to the resource managers (CPU, memory, device, topology). `asked`: they affect its answer; `itself`:
+   * it is the answer of one of them. With both, `next` has state files for the node.
    */
   readonly managers: "none" | "asked" | "itself";
   /** The field of the KubeletConfiguration that chooses between the policies of its own manager. */
   readonly policy: { readonly field: string; readonly values: readonly string[] } | null;
   /**
-   * Whether it decides as on a node without devices where none are posted, and does not say so. `unlisted`: it does, but for the
-   * devices that the node's status lists.
+   * Whether it silently assumes a node without devices if none are posted. `unlisted`: except for devices that the
+   * node's status lists.
    */
   readonly assumesNoDevices: "never" | "always" | "unlisted";
-  /** True: its decision lists removals, each of which has a row of its own in the history. */
+  /** True: its decision lists removals, each of which has a row in the history. */
   readonly removes: boolean;
   /**
    * What a what-if asks it, before and after the change. `admission`: whether a pod comes in, before all others; `placement`: which
@@ -73,21 +81,24 @@ export interface KindTraits {
   readonly collected: readonly ("configz" | "stats" | "pods")[] | null;
 }
 
-/** A decision's effect on one pod, in whatever form; null: it is no pod's. */
+/** A decision's effect on one pod, in any form; null: no pod's. */
 export interface PodPart {
   readonly pod: PodRef | null;
 }
 
-/** A place where two decisions of a kind differ; a side that is absent has none. */
+/** A place where two decisions of a kind differ; an absent side has no value. */
 export interface PlaceDifference {
   readonly path: string;
   readonly recorded?: unknown;
   readonly replayed?: unknown;
 }
 
-/** All of a decision kind but its decider (`api/decide/kinds/index.ts`) and its table (`api/text/tables/index.ts`). */
+/**
+ * Everything about a decision kind except its decider (`api/decide/kinds/index.ts`) and its table
+ * (`api/text/tables/index.ts`).
+ */
 export interface KindSpec {
-  /** For people, in a line: `nodewise kinds`. */
+  /** What the kind decides, in one line for people: `nodewise kinds`. */
   readonly decides: string;
   readonly ask: AskSpec;
   /** The form of the decision. */
@@ -95,23 +106,26 @@ export interface KindSpec {
   /** The codes of its reasons. */
   readonly reasons: readonly string[];
   /**
-   * The one word for why a decision ended as it did, as the kubelet writes it into the pod's status or an event, so that decisions
-   * can be found by it; null: this one has none. Absent: the kind has none.
+   * The one word for the decision's outcome, as the kubelet writes it into the pod's status or an event, so that
+   * decisions can be found by it; null: this one has none. Absent: the kind has none.
    */
   reasonOf?(decision: never): string | null;
   /**
-   * The part of a decision that stands for its node in lists and metrics of all nodes. `passAtMs`: when the snapshot was observed;
-   * null: it does not say. Absent: the verdict is enough.
+   * The summary of a decision for lists and metrics of all nodes. `passAtMs`: the snapshot's time; null: not known.
+   * Absent: the verdict is enough.
    */
   summaryOf?(decision: never, passAtMs: number | null): unknown;
   /**
-   * What a decision about a node does to its pods, each as often as it says something of it: the pods whose parts differ are those
-   * of which two decisions about the node differ. Absent: it does nothing to a pod but the one that is asked about.
+   * The effects of a node's decision on its pods: two decisions differ for the pods whose parts differ. Absent: only
+   * the asked pod is affected.
    */
   podPartsOf?(decision: never): readonly PodPart[];
-  /** Checks that a difference does the same to the node: the kernel has by itself what one decision writes. Absent: none does. */
+  /**
+   * Whether a difference has no effect on the node: one decision writes the kernel's default. Absent: every difference
+   * has one.
+   */
   hasNoEffect?(difference: PlaceDifference): boolean;
-  /** Null: it remembers nothing. */
+  /** The facts; null: the kind remembers nothing. */
   readonly facts: FactsSpec | null;
   readonly traits: KindTraits;
 }
@@ -120,7 +134,7 @@ const decodeNothing: Decode<undefined> = (input, at) =>
   input === undefined || input === null
     ? ok(undefined)
     : err([{ path: at, message: "this kind takes no ask; leave it out" }]);
-/** The ask of a kind that is asked nothing. */
+/** The ask of a kind without a question. */
 export const nothingAsked = { decode: decodeNothing, schema: null, pod: "none" } as const satisfies AskSpec;
 
 /** The traits that most kinds have; a spec names those in which it differs, and who asks it unasked, which each has to say. */

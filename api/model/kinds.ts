@@ -46,9 +46,9 @@ export const kindsWith = <T extends keyof KindTraits, const V extends KindTraits
   KIND_NAMES.filter((kind): kind is KindWith<T, V> => values.some((value) => traitsOf(kind)[trait] === value));
 
 /**
- * How a decision ended, in a word for people: that a pod comes in, `admitted`, and not that it was decided. `pod` is absent where it is
- * not known: all but the managers' own kinds are asked about one. A dry run of probes and a
- * pod's claims are asked about a pod too, and let none in: neither looks at requests.
+ * The outcome of a decision in a word for people: for example `admitted` instead of `decided`. `pod` is absent if not
+ * known; all kinds but the managers' own are then about a pod. A dry run of probes and a pod's claims are about a pod
+ * too, but admit none: neither reads requests.
  */
 export function endWord({
   kind,
@@ -68,11 +68,11 @@ export function endWord({
 }
 export const ADMITTED = "admitted";
 
-/** The filter of recorded decisions that finds those which lists show with this word: a pod that came in was `decided` upon. */
+/** The filter for recorded decisions that lists show with this word: an admitted pod has the verdict `decided`. */
 export const filterOfWord = <K extends string>(kind: K | undefined, word: string | undefined) =>
   word === ADMITTED ? { kind: kind ?? ("admission" as const), verdict: "decided" } : { kind, verdict: word };
 
-/** A decision's reason and, as JSON, its summary: see `KindSpec`. Null: it has none. */
+/** A decision's reason and its summary as JSON: see `KindSpec`. Null: none. */
 export function notesOf(
   kind: Kind,
   decision: unknown,
@@ -86,13 +86,13 @@ export function notesOf(
   };
 }
 
-/** Kinds whose answer also depends on what is remembered of the node: their `next`, under the kind's name. */
+/** Kinds whose answer also depends on remembered facts: their `next`, under the kind's name. */
 export const REMEMBERING: ReadonlySet<Kind> = new Set(KIND_NAMES.filter((kind) => specOf(kind).facts !== null));
 
-/** Whose facts are the images' records, for kinds that read them (`readsImages`). */
+/** The kind whose facts are the images' records, for kinds with `readsImages`. */
 export const IMAGE_RECORDS: Kind = "image-gc";
 
-/** Kinds whose decisions remove things, which the history keeps in rows of their own. */
+/** Kinds whose decisions list removals, which the history stores in separate rows. */
 export type RemovingKind = KindWith<"removes", true>;
 export const isRemoving = (kind: Kind): kind is RemovingKind => traitsOf(kind).removes;
 export const REMOVING_KINDS = kindsWith("removes", true);

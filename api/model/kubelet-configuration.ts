@@ -14,7 +14,7 @@ import { ref } from "./json-schema.ts";
 import { LIMITS } from "./limits.ts";
 
 const thresholds = optional(textMap());
-/** A value that is no percentage is refused by the decision that reads it, in the kubelet's words. */
+/** A percentage; the decision that reads it refuses an invalid one, in the kubelet's words. */
 const percent = wholeNumber(-2147483648, 2147483647);
 
 /** The fields of kubelet.config.k8s.io/v1beta1 KubeletConfiguration that a decision reads; any subset may be posted. */
@@ -69,11 +69,11 @@ export type KubeletConfiguration = z.output<typeof configuration>;
 
 type Configz = { readonly kubeletconfig?: unknown } | null | undefined;
 
-/** What holds the fields: the document, or what is within that of /configz. */
+/** The object with the fields: the document itself, or the content of /configz. */
 export const unwrapped = (document: unknown): unknown => (document as Configz)?.kubeletconfig ?? document;
 /** `{"kubeletconfig": ...}` of the kubelet's /configz is taken as it is. */
 export const kubeletConfiguration = z.preprocess(unwrapped, configuration);
-/** How schemas tell of a KubeletConfiguration, alone or as /configz wraps it. */
+/** The JSON Schema of a KubeletConfiguration, alone or as /configz wraps it. */
 export const configurationMeta = {
   anyOf: [
     ref("KubeletConfiguration"),
@@ -85,6 +85,6 @@ export const configurationMeta = {
     },
   ],
 };
-/** Where a document holds the fields: a person is shown the place of one that is wrong. */
+/** The path of the fields in a document, for the places of faults. */
 export const configurationPath = (document: unknown): readonly string[] =>
   ((document as Configz)?.kubeletconfig ?? undefined) === undefined ? [] : ["kubeletconfig"];

@@ -17,7 +17,7 @@ const numaNode = z.object({
 /** Topology and sizes of the machine; cAdvisor's MachineInfo is turned into it (`fromMachineInfo`). */
 const ownForm = z.object({
   cpus: optional(z.array(cpu).max(LIMITS.cpus)),
-  /** CPUs that are there and not in use, so that a gap in the numbers is none: `4-7`. */
+  /** Present CPUs that are not in use, so that a gap in the numbers is explained: `4-7`. */
   offlineCpus: optional(text.meta({ pattern: CPU_LIST.source })),
   numaNodes: optional(z.array(numaNode).max(LIMITS.numaNodes)),
   distances: optional(z.array(z.array(count).max(LIMITS.numaNodes)).max(LIMITS.numaNodes)),
@@ -37,14 +37,17 @@ export function numaText(list: string, cpus: readonly Pick<z.output<typeof cpu>,
   return [...new Set(nodes)].sort((a, b) => a - b).join("+");
 }
 
-/** Whether it tells the memory of its NUMA nodes; what lscpu prints does not. */
+/** Whether the machine has the memory of its NUMA nodes, which lscpu does not print. */
 export const knowsMemory = ({ numaNodes }: Machine): boolean =>
   (numaNodes ?? []).some(({ memoryBytes }) => memoryBytes !== undefined);
 
 const list = (v: unknown): readonly Fields[] =>
   Array.isArray(v) ? (v.filter((x) => typeof x === "object" && x) as Fields[]) : [];
 
-/** cAdvisor `MachineInfo` (its `topology` array tells it apart) in our form; anything else passes unchanged to be checked. */
+/**
+ * Converts a cAdvisor `MachineInfo` (recognised by its `topology` array) to our form; anything else passes unchanged
+ * to be checked.
+ */
 function fromMachineInfo(v: unknown, ctx: z.RefinementCtx): unknown {
   const info = v as Fields | null;
   if (typeof v !== "object" || info === null || !Array.isArray(info["topology"])) return v;
@@ -66,9 +69,7 @@ interface Misshapen {
   readonly path: readonly (string | number)[];
   readonly message: string;
 }
-/**
- * Lists what would be lost when converting to our form: members that are not objects, and non-lists where a list is expected.
- */
+/** Lists what the conversion would lose: members that are not objects, and non-lists where a list is expected. */
 function misshapen(topology: readonly unknown[]): readonly Misshapen[] {
   const faults: Misshapen[] = [];
   const isArray = (v: unknown, path: Misshapen["path"]): v is readonly unknown[] => {
@@ -96,12 +97,15 @@ function misshapen(topology: readonly unknown[]): readonly Misshapen[] {
   });
   return faults;
 }
-/** cAdvisor lists what is online: a gap is a CPU that is not. */
+/** CPUs missing in cAdvisor's list, which has only online ones. */
 function offlineAmong(cpus: readonly { readonly cpu: unknown }[]): string | undefined {
   const online = cpus.flatMap(({ cpu }) => (Number.isInteger(cpu) && Number(cpu) < LIMITS.cpus ? [Number(cpu)] : []));
   return formatCpuSet(gapsIn(online)) || undefined;
 }
-/** A core goes by its lowest thread, since cAdvisor counts cores anew in each socket. kubelet 1.36: getUniqueCoreID. */
+/**
+ * The threads of a core, identified by its lowest thread, since cAdvisor numbers cores per socket. kubelet 1.36:
+ * getUniqueCoreID.
+ */
 function threadsOf(of: Fields, numa: unknown): { readonly cpu: unknown }[] {
   const threads: unknown[] = Array.isArray(of["thread_ids"]) ? of["thread_ids"] : [];
   const uncoreCache = list(of["uncore_caches"])[0]?.["id"];
@@ -155,7 +159,10 @@ const preferred = knownFields({
   /** The error of the call, where it failed. */
   error: optional(text),
 });
-/** The kubelet's knowledge of a plugin beside its devices; without an entry the plugin is registered, with no options. */
+/**
+ * What the kubelet knows about a plugin besides its devices; without an entry the plugin is registered, without
+ * options.
+ */
 const devicePlugin = knownFields({
   resource,
   /** True: its stream is open; absent: it is open. */

@@ -13,7 +13,7 @@ const numaIds = z.array(count);
 
 const hint = () =>
   z.strictObject({ numaNodes: numaIds.nullable().describe("null: on any node"), preferred: z.boolean() });
-/** A way to place a resource. */
+/** A possible placement of a resource. */
 export type Hint = Form<typeof hint>;
 
 const placement = () =>
@@ -36,10 +36,10 @@ const refusal = () =>
     message: z.string(),
     container: z.string().nullable().describe("whose turn it was; null where the pod as a whole was refused"),
   });
-/** The words that the pod's status would have. */
+/** The reason and message for the pod's status. */
 export type PodRefusal = Form<typeof refusal>;
 
-/** The fields that every decision of a manager has. */
+/** Fields of every manager's decision. */
 const managed = () => ({
   startErrors: strings.describe(
     "why a kubelet with this configuration, machine and state would not start, in its words",
@@ -156,7 +156,7 @@ export type MemoryDecision = Form<typeof memoryDecision>;
 const deviceIds = () => z.record(z.string(), strings).describe("resource to device ids");
 export type DeviceIds = Form<typeof deviceIds>;
 
-/** How free CPUs and memory lie about. */
+/** The fragmentation of free CPUs and memory. */
 const fragments = () => ({
   freeCpus: count,
   freeCores: count.describe("cores all of whose CPUs are free"),
@@ -183,7 +183,7 @@ export const managersAssigned = () =>
     )
     .describe("what the asked pod's containers get of each manager");
 
-/** The decision of the kind `topology`; NUMA nodes are as they are after the asked pod came in. */
+/** The decision of the kind `topology`; NUMA nodes are as after the asked pod's admission. */
 const topologyDecision = z.lazy(() => {
   const largestPod = podSize()
     .nullable()
@@ -216,7 +216,7 @@ const deviceConflict = () => {
     dropped: side,
   });
 };
-/** Two plugins want different things under one name; the first is what the container gets. */
+/** Two plugins return different values under one name; the container gets the first. */
 export type DeviceConflict = Form<typeof deviceConflict>;
 
 const deviceOptions = () =>
@@ -298,7 +298,7 @@ const devicesDecision = z.lazy(() =>
 );
 export type DevicesDecision = Form<typeof devicesDecision>;
 
-/** The traits that the four managers have alike. */
+/** Traits of the four managers. */
 const MANAGER = {
   ...PLAIN,
   pods: "requests",

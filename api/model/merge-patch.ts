@@ -2,7 +2,10 @@ import { joinPath } from "./input-issue.ts";
 import { type Fields, isObject } from "./own.ts";
 import { err, ok, type Result } from "./result.ts";
 
-/** RFC 7396: members of the patch take the place of the target's, objects are merged, a null takes a member away. */
+/**
+ * Applies a merge patch (RFC 7396): members of the patch replace the target's, objects are merged, and null removes a
+ * member.
+ */
 export function mergePatch(target: unknown, patch: unknown): unknown {
   if (!isObject(patch)) return patch;
   const merged: Record<string, unknown> = isObject(target) ? { ...target } : {};
@@ -16,8 +19,8 @@ export function mergePatch(target: unknown, patch: unknown): unknown {
 }
 
 /**
- * One patch that does what `first` does, and then `second`. Error: the place where no patch can, as the first puts something other than
- * an object there (a null too), and the second sets a member of it.
+ * One patch with the effect of `first` and then `second`. Error: the place where none exists, since the first sets
+ * something other than an object (or null) and the second sets a member of it.
  */
 export function joinedPatch(first: Fields, second: Fields, at: readonly string[] = []): Result<Fields, string> {
   const joined: Record<string, unknown> = { ...first };

@@ -3,7 +3,10 @@ import { GC_OPERATIONS, REMOVAL_ENDS } from "./container-gc.ts";
 import { EXPLAIN, KINDS } from "./decision.ts";
 import { isRemoving } from "./kinds.ts";
 
-/** The version of the form below. One with another meaning, or with new rows that must not be passed over, has the next. */
+/**
+ * The version of the form below. A form with another meaning, or with new rows that must not be skipped, gets the next
+ * number.
+ */
 export const MOVED_FORMAT = 1;
 /** Bytes of a line at most. What a row can hold is less. */
 export const MAX_MOVED_LINE = 128 * 1024 * 1024;
@@ -12,7 +15,7 @@ const ms = z.number().int().min(Number.MIN_SAFE_INTEGER).max(Number.MAX_SAFE_INT
 const count = ms.min(0);
 const id = z.string().min(1).max(253);
 const name = z.string().max(253);
-/** Whatever the history held: it was checked when it was recorded. */
+/** A text of any length, since it was checked when it was recorded. */
 const long = z.string();
 const pod = z.strictObject({ namespace: z.string(), name: z.string(), uid: z.string() }).nullable();
 const textId = z.string().regex(/^[0-9a-f]{32}$/, "must be 32 hexadecimal digits");
@@ -123,7 +126,7 @@ const node = z.strictObject({
   facts: z.array(fact),
 });
 
-/** Counts of a node in an hour: they outlive the decisions, and tell when a decision that was made again was. */
+/** A node's counts in an hour: they outlive the decisions, and show when a repeated decision was made. */
 const hour = z.strictObject({
   type: z.literal("hour"),
   hourMs: ms,
@@ -149,7 +152,10 @@ const token = z.strictObject({
   revokedAtMs: ms.nullable(),
 });
 
-/** One row of a history on its way to another one, with all that belongs to it alone. A text or a snapshot comes before the rows that need it. */
+/**
+ * One row of a history in transit to another one, with everything that belongs to it alone. Texts and snapshots come
+ * before rows that need them.
+ */
 export const movedRow = z.discriminatedUnion("type", [text, snapshot, decision, outcome, removal, node, hour, token]);
 export const MOVED_TYPES = movedRow.options.map((option) => option.shape.type.value);
 export type MovedRow = z.output<typeof movedRow>;
@@ -162,16 +168,16 @@ export const movedHeader = z.object({
   /** The version of the program that wrote it. */
   version: z.string(),
   exportedAt: z.string(),
-  /** The part that it was narrowed to; absent: all. */
+  /** The filter of the export; absent: everything. */
   node: z.string().optional(),
   since: z.string().optional(),
   until: z.string().optional(),
-  /** The first decision's time; null: there is no decision. */
+  /** The first decision's time; null: there is none. */
   oldestAt: z.string().nullable(),
 });
 export type MovedHeader = z.output<typeof movedHeader>;
 
-/** The last line: without it the file is not whole. `rows`: lines between the first and this one. */
+/** The last line, without which the file is incomplete. `rows`: the number of lines between the first and this one. */
 export const movedEnd = z.object({ type: z.literal("end"), rows: count });
 
 export type MovedEnd = z.output<typeof movedEnd>;

@@ -1,10 +1,7 @@
 import type { InputIssue } from "./input-issue.ts";
 import { byText } from "./order.ts";
 
-/**
- * Finds the name that somebody may have meant: the one that is the fewest changed letters away, if those are few; null: none is
- * near.
- */
+/** Finds the name that was probably meant: the one with the fewest changed letters, if those are few; null: none. */
 export const nearName = (given: string, names: readonly string[]): string | null =>
   nearNames(given, names, 1)[0] ?? null;
 
@@ -12,9 +9,9 @@ export const nearName = (given: string, names: readonly string[]): string | null
 const MAX_MEANT = 3;
 
 /**
- * The words that somebody may have meant who typed one that there is not: the nearest by letters, else those that begin with it, as
- * `eviction` with `evict`, else those that end with it, as `image-gc` with `gc`, else those whose first parts it is near, as
- * `xeon-2s` with `xeom`, else those that it is short for, as `evct` is for `eviction`. None: it is like none of them.
+ * The names that were probably meant by an unknown word: the nearest by letters; else those that begin with it, such
+ * as `eviction` for `evict`; else those that end with it, such as `image-gc` for `gc`; else those whose first parts
+ * are near, such as `xeon-2s` for `xeom`; else those that it abbreviates, such as `eviction` for `evct`. Empty: none.
  */
 export function meantNames(given: string, names: readonly string[]): readonly string[] {
   const near = nearName(given, names);
@@ -33,7 +30,7 @@ export function meantNames(given: string, names: readonly string[]): readonly st
     ? []
     : names.filter((name) => isShortFor(word, name.toLowerCase())).slice(0, MAX_MEANT);
 }
-/** Shorter ones are near to too many. */
+/** Shorter parts are similar to too many names. */
 const SHORTEST_PART = 4;
 
 /** Whether a word has the first letter of a name, and then others of it in their order. */
@@ -42,13 +39,13 @@ function isShortFor(word: string, name: string): boolean {
   return word[0] === name[0] && word.length < name.length && [...word.slice(1)].reduce(next, 1) > 0;
 }
 
-/** The only one that may have been meant; null: none, or several. */
+/** The only name that was probably meant; null: none, or several. */
 export function meantName(given: string, names: readonly string[]): string | null {
   const [one = null, another] = meantNames(given, names);
   return another === undefined ? one : null;
 }
 
-/** `did you mean image-gc or container-gc?`; null: it is like none of the names. `quote` goes around each. */
+/** For example `did you mean image-gc or container-gc?`; null: no name is similar. `quote` surrounds each. */
 export function meantText(given: string, names: readonly string[], quote = ""): string | null {
   const meant = meantNames(given, names).map((name) => quote + name + quote);
   const last = meant.pop();
@@ -56,11 +53,11 @@ export function meantText(given: string, names: readonly string[], quote = ""): 
   return `did you mean ${meant.length === 0 ? last : `${meant.join(", ")} or ${last}`}?`;
 }
 
-/** A proposal where a name is meant, else what is to be said in its place. */
+/** A proposal of similar names, else another text. */
 export const didYouMean = (given: string, names: readonly string[], otherwise: string): string =>
   meantText(given, names) ?? otherwise;
 
-/** What is wrong with the field at `path`, whose word is none of these, with the one that may have been meant. */
+/** The issue for a field at `path` with an unknown word, with the similar word. */
 export function notAmongIssue(path: string, given: string, words: readonly string[]): InputIssue {
   const [near, proposal] = [meantName(given, words), meantText(given, words)];
   const message = `must be one of ${words.join(", ")}`;
@@ -68,13 +65,13 @@ export function notAmongIssue(path: string, given: string, words: readonly strin
   return { path, message: `${message}; ${proposal}`, ...(near === null ? {} : { near }) };
 }
 
-/** No name that one looks for is longer. */
+/** The maximum length of a searched name. */
 export const LONGEST = 253;
 
-/** However long it is, nobody misspells so many letters of a name. */
+/** The maximum number of changed letters, however long the name. */
 const MAX_CHANGED = 16;
 
-/** The nearest of those that few changed letters lead to, at most `limit`, the nearest first. */
+/** The names within few changed letters, at most `limit`, nearest first. */
 export function nearNames(given: string, names: readonly string[], limit = 3): readonly string[] {
   if (given.length > LONGEST) return [];
   const most = Math.min(MAX_CHANGED, Math.max(1, Math.floor(given.length / 3)));
@@ -88,7 +85,7 @@ export function nearNames(given: string, names: readonly string[], limit = 3): r
     .map(({ name }) => name);
 }
 
-/** Letters to add, to take away, to change, or to swap with their neighbour; more than `most` are not counted on. */
+/** The number of letters to add, remove, change, or swap with their neighbour; counting stops above `most`. */
 export function distanceOf(a: string, b: string, most: number): number {
   let from = 0;
   while (from < a.length && from < b.length && a[from] === b[from]) from++;

@@ -1,10 +1,13 @@
 /** Nothing that a decision reads lies deeper. */
 const DEEPEST = 32;
 
-/** A List tells by this member that it is one; Go writes an empty one as null. */
+/** The member that identifies a List; Go writes an empty one as null. */
 const ITEMS = "items";
 
-/** A copy without the object members that are null, but for those that hold a list: `items`, and the `images` of `images` as crictl has it. Nulls in lists stay, they keep the others' places. */
+/**
+ * A copy without object members that are null, except for those that hold a list: `items`, and crictl's `images`.
+ * Nulls in lists stay, so that indexes do not change.
+ */
 export function withoutNulls(v: unknown, depth = 0, name = ITEMS): unknown {
   if (typeof v !== "object" || v === null || depth > DEEPEST) return v;
   if (Array.isArray(v)) return v.map((item) => withoutNulls(item, depth + 1));

@@ -6,9 +6,9 @@ import { withoutNulls } from "./nulls.ts";
 import { err, ok, type Result } from "./result.ts";
 
 /**
- * The parts of pods, nodes, events and stats that tell what happened to a pod. They are told, never decided on (`pod.ts` and
- * `units.ts` have the forms for that), so nearly everything may be absent, and what has another form than Kubernetes gives it
- * is an issue with its place. Texts of environment variables, commands and arguments are not read.
+ * The parts of pods, nodes, events and stats that show what happened to a pod. They are displayed, never decided on
+ * (`pod.ts` and `units.ts` have the forms for that), so nearly everything may be absent; a value of a form that
+ * Kubernetes does not use is an issue with its place. Environment variables, commands and arguments are not read.
  */
 
 const name = z.string().max(LIMITS.textLength);
@@ -18,7 +18,7 @@ const words = z
   .string()
   .max(1024 * 1024)
   .optional();
-/** One that is none counts as absent. */
+/** A time; an invalid one counts as absent. */
 const time = z.string().refine(isTimestamp).optional().catch(undefined);
 const whole = z.int().optional();
 const number = z.number().optional();
@@ -132,7 +132,7 @@ const node = z.object({
 export type ObservedNode = z.output<typeof node>;
 
 const about = z.object({ kind: text, namespace: text, name: text, uid: text, fieldPath: text });
-/** core/v1 and events.k8s.io/v1 name the same things otherwise. */
+/** core/v1 and events.k8s.io/v1 use different names for the same fields. */
 const event = z
   .object({
     involvedObject: about.optional(),
@@ -172,7 +172,7 @@ const event = z
       annotations: e.metadata?.annotations ?? {},
     };
   });
-/** An event, whichever API it came from. `first` and `last` are RFC 3339. */
+/** An event of either API. `first` and `last` are RFC 3339. */
 export type ObservedEvent = z.output<typeof event>;
 
 const pressure = z.object({ avg10: number, avg60: number, avg300: number }).optional();
@@ -202,7 +202,7 @@ const summary = z.object({
 });
 export type ObservedSummary = z.output<typeof summary>;
 
-/** A reader of one form. Errors: every issue, at most `MAX_ISSUES`, with its path below the document. */
+/** Makes a reader of one form. Errors: every issue, at most `MAX_ISSUES`, with its path in the document. */
 const reader =
   <S extends z.ZodType>(schema: S) =>
   (value: unknown): Result<z.output<S>, readonly InputIssue[]> => {

@@ -11,7 +11,7 @@ import { withDefaultRequests } from "./pod-defaults.ts";
 import { resourceClaim } from "./resource-claim.ts";
 import { err, ok, type Result } from "./result.ts";
 
-/** The sorts of things that a kubelet does and that can be held against a decision. */
+/** The kinds of kubelet acts that can be compared with decisions. */
 export const OUTCOME_KINDS = [
   "admission",
   "preemption",
@@ -95,7 +95,7 @@ export type AgreementVerdict = (typeof AGREEMENT_VERDICTS)[number];
 export const isAgreementVerdict = (s: string): s is AgreementVerdict =>
   (AGREEMENT_VERDICTS as readonly string[]).includes(s);
 
-/** Why an outcome cannot be compared, each with what would make it comparable the next time. */
+/** Why an outcome cannot be compared, each with how to make it comparable the next time. */
 export const NOT_COMPARABLE = {
   no_snapshot: "there is no snapshot of the node from before the outcome: post one before it",
   snapshot_too_old:
@@ -130,7 +130,7 @@ export type NotComparable = keyof typeof NOT_COMPARABLE;
 const NOT_COMPARABLE_CODES = Object.keys(NOT_COMPARABLE) as [NotComparable, ...NotComparable[]];
 
 export const MAX_OUTCOMES_POSTED = 500;
-/** An eviction's message names each container that used more than it asked for. */
+/** The maximum length of a message; an eviction's lists each container above its request. */
 const LONGEST_MESSAGE = 16_384;
 const MAX_IMAGES = 4096;
 
@@ -243,9 +243,9 @@ const whole = (one: Outcome): Outcome =>
   "object" in one && one.object !== undefined ? { ...one, object: withDefaultRequests(one.object) } : one;
 
 /**
- * What makes two sightings the same outcome: a pod is refused for a reason, evicted or preempted once in its life, whenever and
- * wherever that is seen. Claims are prepared once, and fail once with each of the kubelet's own words. A condition, a probe's kill and
- * images go by their time as well.
+ * The identity of an outcome across sightings: a pod is refused for a reason, evicted or preempted once in its life.
+ * Claims are prepared once, and fail once with each message. Conditions, probe kills and images are also identified by
+ * time.
  */
 export function outcomeKey(one: Outcome): readonly unknown[] {
   switch (one.kind) {
@@ -267,7 +267,7 @@ export function outcomeKey(one: Outcome): readonly unknown[] {
   }
 }
 
-/** The kubelet's word for why, as the pod's status, its event or the node's condition has it; null: it has none. */
+/** The kubelet's reason, as in the pod's status, its event or the node's condition; null: none. */
 export function reasonOfOutcome(one: Outcome): string | null {
   switch (one.kind) {
     case "admission":
@@ -289,8 +289,8 @@ export function reasonOfOutcome(one: Outcome): string | null {
 }
 
 /**
- * Two sightings of one outcome as one. INVARIANT: the order and the number of the sightings do not matter. The earliest time
- * counts, since a status is written after what it tells; of two texts or objects the longer one.
+ * Merges two sightings of one outcome. INVARIANT: the order and number of sightings do not matter. The earliest time
+ * counts, since a status is written later; of two texts or objects, the longer one.
  */
 export function mergedOutcome<O extends Outcome>(a: O, b: O): O {
   const merged: Record<string, unknown> = {};
@@ -300,7 +300,7 @@ export function mergedOutcome<O extends Outcome>(a: O, b: O): O {
   }
   return merged as O;
 }
-/** In the order in which they are stored. */
+/** The fields in the order in which they are stored. */
 const FIELDS: ReadonlyMap<OutcomeKind, readonly string[]> = new Map(
   outcome.options.map(({ shape }) => [shape.kind.value, Object.keys(shape)]),
 );
@@ -313,7 +313,7 @@ function mergedField(field: string, a: unknown, b: unknown): unknown {
   }
   return larger(a, b);
 }
-/** By the length of its JSON, then by its letters. */
+/** The larger value by the length of its JSON, then alphabetically. */
 function larger(a: unknown, b: unknown): unknown {
   const [first, second] = [JSON.stringify(a), JSON.stringify(b)];
   if (first.length !== second.length) return first.length > second.length ? a : b;

@@ -1,11 +1,11 @@
-/** A text in the letters of a query: its UTF-8 in base64url, without padding. */
+/** Encodes a text for a query: its UTF-8 in base64url, without padding. */
 export const encodeToken = (text: string): string =>
   btoa(String.fromCharCode(...new TextEncoder().encode(text)))
     .replaceAll("=", "")
     .replaceAll("+", "-")
     .replaceAll("/", "_");
 
-/** Null: no text is encoded so. */
+/** Decodes a token; null: it is invalid. */
 export function decodeToken(token: string): string | null {
   if (!/^[\w-]+$/.test(token)) return null;
   try {

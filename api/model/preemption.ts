@@ -320,7 +320,7 @@ export const admission = {
 } as const satisfies KindSpec;
 
 export const preemption = {
-  decides: "whom the kubelet ends so that a critical pod fits, and who else would have done",
+  decides: "which pods are preempted for a critical pod, and which others would have sufficed",
   ask: {
     decode: decodePreemptionAsk,
     schema: { name: "PreemptionAsk", form: ask },

@@ -5,7 +5,7 @@ import type { Profile } from "./profile.ts";
 export const DIRECTIONS = ["upgrade", "downgrade", "none"] as const;
 type Direction = (typeof DIRECTIONS)[number];
 
-/** From one version to another, whether or not they have profiles. */
+/** The direction from one version to another; they need no profiles. */
 export function directionOf(from: string, to: string): Direction {
   const steps = (minorOf(to) ?? 0) - (minorOf(from) ?? 0);
   return steps > 0 ? "upgrade" : steps < 0 ? "downgrade" : "none";
@@ -15,7 +15,7 @@ interface NoteBetween {
   /** The version that began it. */
   readonly version: string;
   readonly note: VersionNote;
-  /** False: `from` has it, and `to` has not. */
+  /** False: only `from` has it, and `to` does not. */
   readonly begins: boolean;
 }
 

@@ -11,7 +11,7 @@ import { type Defaults, type FullConfiguration, isGateOn, type Profile } from ".
  */
 export type EffectiveConfiguration = FullConfiguration & {
   readonly profile: Profile;
-  /** As it was posted: what is not in it is a default. */
+  /** The posted configuration; a field that it lacks has its default. */
   readonly given: KubeletConfiguration;
 };
 export type EffectiveSnapshot = Omit<Snapshot, "kubeletConfiguration"> & {
@@ -40,7 +40,10 @@ const ZERO_IS_UNSET: ReadonlySet<string> = new Set([
   "nodeStatusUpdateFrequency",
 ]);
 
-/** Fills in what a posted configuration leaves out. An empty text is left out: Go cannot tell one from the other. */
+/**
+ * Fills in the fields that a posted configuration leaves out. An empty text counts as left out, since Go cannot
+ * distinguish the two.
+ */
 export const effectiveConfiguration = (profile: Profile, given = NOTHING): EffectiveConfiguration =>
   filledIn(profile)(given);
 
@@ -64,8 +67,8 @@ function fillIn(profile: Profile, given: KubeletConfiguration): EffectiveConfigu
 }
 
 /**
- * The same of a document as a file or /configz has it, for the fields that no decision reads and that nobody has checked: a value
- * of another type than its default counts as left out. An empty text counts where Go has a pointer.
+ * Fills in a document as a file or /configz has it, for the fields that no decision reads and that are not checked: a
+ * value of another type than its default counts as left out. An empty text counts if Go has a pointer.
  */
 export function effectiveDocument({ defaults, fields }: Profile, document: unknown): Defaults {
   const posted = (document ?? {}) as Readonly<Record<string, unknown>>;
@@ -79,7 +82,7 @@ export function effectiveDocument({ defaults, fields }: Profile, document: unkno
   return maxParallelImagePulls === undefined ? all : { ...all, serializeImagePulls: false };
 }
 
-/** A snapshot under a profile, that of its own kubelet unless told otherwise; one that has been made so is taken as it is. */
+/** A snapshot under a profile, by default that of its own kubelet; an effective snapshot is returned unchanged. */
 export function effectiveSnapshot(snapshot: Snapshot | EffectiveSnapshot, profile?: Profile): EffectiveSnapshot {
   const { kubeletConfiguration } = snapshot;
   if (kubeletConfiguration !== undefined && "profile" in kubeletConfiguration) return snapshot as EffectiveSnapshot;
@@ -123,6 +126,6 @@ export const GATES = [
 ] as const;
 type Gate = (typeof GATES)[number];
 
-/** Whether a feature gate is on; a gate that the configuration does not name has its default of the version. */
+/** Whether a feature gate is on; a gate that the configuration does not set has its default in this version. */
 export const gateOn = ({ profile, featureGates }: EffectiveConfiguration, gate: Gate): boolean =>
   isGateOn(profile, featureGates, gate);

@@ -13,8 +13,8 @@ export const PROFILES: readonly [Profile, ...Profile[]] = [v1_34, v1_35, v1_36, 
 export const NEWEST: Profile = PROFILES.at(-1) ?? v1_37;
 
 /**
- * How an answer tells whose it is. `why`: why it is another version's, that nobody named one, or that the node's own came before
- * the one that was named; null: it is its own.
+ * Which kubelet version an answer is for. `why`: why it is not the node's own: another version was used, none was
+ * known, or the node's own overrode the named one; null: it is the node's own.
  */
 export interface ProfileNote {
   readonly version: string;
@@ -50,7 +50,7 @@ const chosen = (profile: Profile, asked: string, why: string | null): ChosenProf
   asked,
   note: { version: profile.version, exact: why === null, why },
 });
-/** The same for a person at the command line, who may name a version. Null: it is answered as it was asked. */
+/** The note for a person at the command line, who may have named a version. Null: the answer is for that version. */
 export const whyAnother = ({ why }: ProfileNote): string | null =>
   why === NO_VERSION ? `${why}; --kubelet takes another` : why;
 export const profileOf = (version: string | undefined): Profile => chooseProfile(version).profile;
@@ -61,11 +61,14 @@ export const KNOWN_VERSION_PATTERN = VERSION_PATTERN.replace(
   `(?:${PROFILES.map(({ version }) => version.replace(".", "\\.")).join("|")})`,
 );
 
-/** The profile of a version that somebody names at `path`, its own or that of a neighbour. Errors: it is no version. */
+/** The profile of a version in the field `path`, its own or a neighbour's. Errors: the text is no version. */
 export const namedVersion = (path: string, text: unknown): Result<ChosenProfile, InputIssue> =>
   typeof text === "string" && isVersion(text) ? ok(chooseProfile(text)) : err({ path, message: VERSION_FORM });
 
-/** The same where nobody would see that a neighbour answers. Errors: a version without a profile as well. */
+/**
+ * The profile of a version that must be known, since a neighbour would answer unnoticed. Errors: also a version
+ * without a profile.
+ */
 export function knownVersion(path: string, text: unknown): Result<ChosenProfile, InputIssue> {
   const named = namedVersion(path, text);
   if (!named.ok || named.value.note.exact) return named;
@@ -73,7 +76,7 @@ export function knownVersion(path: string, text: unknown): Result<ChosenProfile,
   return err({ path, message: `kubelet ${text} is not known here: the versions are ${known}` });
 }
 
-/** The profile of a snapshot's kubelet; `asked` counts where the snapshot tells no version. */
+/** The profile of a snapshot's kubelet; `asked` counts if the snapshot has no version. */
 export const chooseProfileFor = (snapshot: Pick<Snapshot, "node"> | undefined, asked?: string | null): ChosenProfile =>
   choose(snapshot?.node?.status?.nodeInfo?.kubeletVersion ?? "", asked);
 
@@ -91,7 +94,10 @@ export const profileIn = (snapshot: Pick<Snapshot, "node"> | undefined): Profile
 
 /** The profile under which a recorded decision was made: `kubelet-1.36+7`, or an older form of it such as `kubelet-1.36.3+6`. */
 export const profileOfPolicy = (policyVersion: string): Profile => profileOf(policyVersion.replace(/^kubelet-/, ""));
-/** As whose a recorded decision was made. `own`: the version that its snapshot tells; null: none is stored. `asked`: the one that its request named. */
+/**
+ * The note of a recorded decision. `own`: its snapshot's version; null: not stored. `asked`: the version in its
+ * request.
+ */
 export function recordedNote(
   policyVersion: string,
   { own, asked }: { readonly own: string | null; readonly asked: string | undefined },

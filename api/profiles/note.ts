@@ -5,7 +5,7 @@ export interface NotedNode {
   /** The configuration with the defaults of the version that the note holds for. */
   readonly configuration: Readonly<Record<string, unknown>>;
   readonly isOn: (gate: string) => boolean;
-  /** Undefined: nothing is known of the node. */
+  /** The snapshot; undefined: no node is known. */
   readonly snapshot: Snapshot | undefined;
 }
 
@@ -21,15 +21,15 @@ interface NoteText {
 /** A change of a version that neither a gate, a default, a finding nor a decision shows. */
 export interface VersionNote {
   readonly topic: NoteTopic;
-  /** Whose it is: a flag, a path, a field, or a few words. */
+  /** What the note is about: a flag, a path, a field, or a few words. */
   readonly name: string;
-  /** For who comes to this version, from whichever side. */
+  /** The text for a change to this version, from an older or a newer one. */
   readonly begins: NoteText;
-  /** For who leaves it for an older one; absent: there is nothing to say. */
+  /** The text for a change to an older version; absent: none. */
   readonly ends?: NoteText;
   /** A merge patch that does what `begins` asks for. */
   readonly patch?: unknown;
-  /** Nodes that it is of no interest to are not told; absent: all are. */
+  /** Whether the note concerns a node; absent: it concerns all. */
   readonly concerns?: (node: NotedNode) => boolean;
 }
 

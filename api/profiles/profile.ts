@@ -9,9 +9,9 @@ import type { VersionNote } from "./note.ts";
 export interface GateSpec {
   readonly stage: "alpha" | "beta" | "stable" | "deprecated";
   readonly isOn: boolean;
-  /** It cannot be set to anything else. */
+  /** True: the gate cannot be changed. */
   readonly locked: boolean;
-  /** On, it wants these on. */
+  /** Gates that must be on when this one is. */
   readonly wants: readonly string[];
   /**
    * A kubelet, or a library in it, asks for it. A kubelet takes the gates of all components, and those of the others do nothing
@@ -90,9 +90,9 @@ const EMPTY = {
 
 /** A flag of the kubelet's command line. */
 export interface FlagSpec {
-  /** The field of a KubeletConfiguration that it sets, whatever a file says; null: there is none. */
+  /** The field of a KubeletConfiguration that the flag sets, whatever a file says; null: none. */
   readonly field: string | null;
-  /** The Go type of that field, else of its own value. */
+  /** The Go type of that field, else of the flag's own value. */
   readonly type: string;
   /** The end of what the kubelet prints where it is given; null: it is not deprecated. */
   readonly deprecated: string | null;
@@ -107,7 +107,7 @@ interface FlagDefaults {
   readonly maximumDeadContainers: number;
 }
 
-/** How far an option of a resource manager's policy is: those that are not stable wait for a gate. */
+/** The maturity of a resource manager's policy option: options that are not stable need a gate. */
 type OptionLevels = Readonly<Record<string, "alpha" | "beta" | "stable">>;
 
 /**
@@ -230,7 +230,7 @@ export interface OptionGates {
   readonly behaviour: Behaviour;
 }
 
-/** Texts that another version words otherwise. */
+/** Texts whose wording differs between versions. */
 export interface Words {
   /** The API server's for a resize of a pod with resources of its own where that is off. */
   readonly podLevelNotResized: string;
@@ -268,7 +268,7 @@ interface ProfileData {
   readonly release: string;
   /** The policy version of decisions under this profile, `kubelet-1.36+7`. Raised by every commit that changes an answer of a vector (docs/reference/policy-versions.md keeps the list). */
   readonly policyVersion: string;
-  /** Those that are none of this version are not in it. */
+  /** Feature gates by name; gates that this version does not know are absent. */
   readonly gates: ReadonlyMap<string, GateSpec>;
   /** The Go type of each field of a KubeletConfiguration, by its path. */
   readonly fields: ReadonlyMap<string, string>;

@@ -37,9 +37,9 @@ export interface Listening {
 const HEADERS_MS = 30_000;
 const REQUEST_MS = 300_000;
 const KEEP_ALIVE_MS = 65_000;
-/** Time for who was answered for the last time to hang up. */
+/** How long a client may keep its connection open after its last answer at shutdown. */
 const HANG_UP_MS = 1_000;
-/** Its reader takes nothing of an answer for so long: it is cut. */
+/** A connection whose client reads nothing for this long is closed. */
 const UNREAD_MS = 60_000;
 
 /** Serves the app over HTTP/1.1, with TLS 1.2 or newer where a key pair is given. Errors: the address cannot be listened on. */

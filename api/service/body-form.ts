@@ -9,11 +9,11 @@ import { inputProblem, invalid, type Problem } from "./problem.ts";
 /** The form of the ids of decisions and of snapshots. */
 export const ID = /^[0-9a-f]{32}$/;
 export const isId = (text: string): boolean => ID.test(text);
-/** An id, with words of its own for what is none. */
+/** The form of an id. `fault`: the message for a text that is none. */
 export const idText = (fault: string) => z.string(fault).regex(ID, fault);
 /** A kubelet's version. */
 export const versionText = z.string(VERSION_FORM).regex(new RegExp(VERSION_PATTERN), VERSION_FORM);
-/** The same of one that must be known here, since nobody would see that a neighbour answered. */
+/** The form of a version that must be known here; otherwise a neighbouring version would answer unnoticed. */
 export const knownVersionText = z
   .string(VERSION_FORM)
   .superRefine((text, ctx) => {
@@ -23,8 +23,8 @@ export const knownVersionText = z
   .meta({ pattern: KNOWN_VERSION_PATTERN });
 
 /**
- * Checks a request's body by its form, whose members tell their faults in words of their own; a null counts as absent. `example`: of
- * such a body. Errors: that it is no object, the first field that there is not, or the first fault of each member.
+ * Checks a request's body by its form, whose members have their own messages; a null counts as absent. `example`: a
+ * valid body. Errors: the body is no object, the first unknown field, or the first fault of each member.
  */
 export function readBody<S extends z.ZodRawShape>(
   form: z.ZodObject<S>,

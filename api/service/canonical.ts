@@ -10,18 +10,18 @@ export const NO_NODE = "unknown";
 
 export const idOf = async (sha256: Sha256, text: string): Promise<string> => (await sha256(text)).slice(0, 32);
 
-/** Makes the id, 32 hex digits, of a snapshot or a decision of a node: its text tells all that it is made of. */
+/** Makes the id (32 hex digits) of a node's snapshot or decision from its text. */
 export type Ids = (text: string, node: string) => Promise<string>;
 export const idsOf =
   (sha256: Sha256): Ids =>
   (text) =>
     idOf(sha256, text);
 
-/** The digits of a node's hash that name the place where its history is, where each node has one of its own. */
+/** The digits of a node's hash that name where its history is stored, if each node has its own place. */
 export const placeOf = async (sha256: Sha256, node: string): Promise<string> => (await sha256(node)).slice(0, 8);
 /** The place to which an id made by `idsWithPlace` leads. */
 export const placeIn = (id: string): string => id.slice(0, 8);
-/** Ids that begin with their node's place, so that whoever has an id finds what it names. */
+/** Makes ids that begin with their node's place, so that an id is enough to find its row. */
 export const idsWithPlace =
   (sha256: Sha256): Ids =>
   async (text, node) =>
@@ -46,7 +46,7 @@ export interface Segmented extends Canonical {
 
 const NEW: ReadonlySet<string> = new Set(ALWAYS_NEW);
 
-/** As `JSON.stringify(snapshot)` writes it. */
+/** The canonical text, equal to `JSON.stringify(snapshot)`. */
 export function canonical(snapshot: Snapshot): Canonical {
   const { text, repeats } = written(snapshot, (part) => {
     const value = JSON.stringify(part);
@@ -55,7 +55,7 @@ export function canonical(snapshot: Snapshot): Canonical {
   return { text, repeats };
 }
 
-/** The same for a node that comes again: what is the same object in its next snapshot is not written down again. */
+/** The canonical text for a node that is posted again: unchanged objects are not serialised again. */
 export const canonicalInSegments = (snapshot: Snapshot): Segmented => written(snapshot, segmentsOf);
 
 /** `of`: the pieces of a part; null: it has no text. */

@@ -19,7 +19,10 @@ export function changedPods(kind: Kind, recorded: unknown, replayed: unknown): r
 export const isOther = ([first]: readonly Difference[], hasNoEffect: KindSpec["hasNoEffect"]): boolean =>
   first !== undefined && hasNoEffect?.(first) !== true;
 
-/** The reasons of the differences that have an effect, of a kind that tells these apart. Where none of them has a reason: all. */
+/**
+ * The reasons of differences that have an effect, for kinds that distinguish them; all reasons if none of those has
+ * one.
+ */
 export function reasonsOfEffect(
   kind: Kind,
   reasons: readonly PlaceReasons[],
@@ -27,7 +30,7 @@ export function reasonsOfEffect(
 ): readonly PlaceReasons[] {
   const { hasNoEffect } = specOf(kind);
   if (hasNoEffect === undefined) return reasons;
-  // without the name of the list
+  // the path without the list's name
   const paths = new Set(all.filter((one) => !hasNoEffect(one)).map(({ path }) => path.slice(path.indexOf("["))));
   const found = reasons.flatMap(({ at, because }) => {
     const place = `[${JSON.stringify(at)}]`;
@@ -37,7 +40,9 @@ export function reasonsOfEffect(
   return found.length === 0 ? reasons : found;
 }
 
-/** Null: the decision is not in the form of now. Of a record only the outermost form is checked when it is read. */
+/**
+ * The recorded parts; null: the decision has another form. Only the outer form of a record is checked when it is read.
+ */
 function recordedParts<T>(read: () => T): T | null {
   try {
     return read();

@@ -26,9 +26,9 @@ export const checkPointer = (pointer: string): Result<string, string> =>
 export const wantsSnapshot = ({ erase }: EventForm): boolean => !erase.includes(INPUT) && !erase.includes(SNAPSHOT);
 
 /**
- * A recorded decision as an event of OPA's decision logs, JSON text. `snapshot`: JSON text; null: it is erased, or gone. What is
- * stored holds no secret (rule 3), and nothing is added to it but the labels. The texts are put together as they are: parsing is only for pointers into them.
- * Errors: with such a pointer, a row that is damaged.
+ * A recorded decision as an event of OPA's decision logs, JSON text. `snapshot`: JSON text; null: erased, or no longer
+ * stored. Stored data holds no secret (rule 3), and only the labels are added. The texts are joined unparsed unless
+ * pointers erase parts of them. Errors: with such a pointer, a damaged row.
  */
 export function eventText(row: StreamedDecision, snapshot: string | null, form: EventForm): Result<string, string> {
   const { id, kind, node, policyVersion, verdict, reason, explain, pod, snapshotId, decidedAtMs, ask, body } = row;
@@ -66,7 +66,7 @@ function withErased(text: string, erased: readonly string[], pointers: readonly 
   return ok(JSON.stringify(all.length === 0 ? event : { ...event, erased: all }));
 }
 
-/** True: it was there, as a member of an object. */
+/** Removes a member; returns whether it existed. */
 function remove(event: object, pointer: string): boolean {
   const names = pointer
     .slice(1)

@@ -5,10 +5,10 @@ import { ok, type Result } from "../model/result.ts";
 
 /** The beginning of an id, as lists show it. */
 const BEGINNING = /^[0-9a-f]{8,31}$/;
-/** So many are told where a beginning is that of several. */
+/** The maximum number of ids listed if several have the same beginning. */
 const FEW = 4;
 
-/** One decision, or why there is not one: no id begins so, or several do. */
+/** A decision, or why there is none: no id has this beginning, or several have. */
 type FoundDecision =
   | { readonly row: DecisionRow }
   | { readonly row: null /** Empty: there is none. */; readonly ids: readonly string[] };

@@ -16,9 +16,11 @@ export interface DecisionRequest extends Ask {
   /** Null when the snapshot itself was posted. */
   readonly snapshotId: string | null;
   readonly explain: Explain;
-  /** The kubelet to answer as where the snapshot tells none; null: nobody said. */
+  /** The kubelet version to assume if the snapshot has none; null: not given. */
   readonly kubeletVersion: string | null;
-  /** False: the answer is not recorded, and the node is remembered as before. Only a line of a batch says so in its body. */
+  /**
+   * False: the answer is not recorded and the node's facts do not change. Only a line of a batch says so in its body.
+   */
   readonly record: boolean;
 }
 
@@ -86,7 +88,7 @@ function kindIn(kind: unknown): Result<Kind, Problem> {
 /** The question to a kind, beside the snapshot. */
 export interface Ask {
   readonly ask: AskOf[Kind];
-  /** The same as canonical JSON text, as it is kept; null when nothing was asked. */
+  /** The ask as canonical JSON text, as it is stored; null: nothing was asked. */
   readonly askText: string | null;
   /** The facts that the caller remembers of the node, by kind; null: what the history remembers counts, where the kind remembers. */
   readonly facts: Facts | null;
@@ -105,7 +107,7 @@ export function readAsk(kind: Kind, posted: unknown): Result<Ask, Problem> {
   return remembered.ok ? ok(withFacts(kind, bare, facts)) : err(inputProblem(remembered.error));
 }
 
-/** The same with what is remembered of the node: it is part of the question, so that a replay asks it again. */
+/** The ask with the remembered facts: they are part of the question, so that a replay repeats it exactly. */
 export const withFacts = (kind: Kind, { ask }: Pick<Ask, "ask">, facts: unknown): Ask => ({
   ask,
   askText: JSON.stringify({ ...ask, facts }),

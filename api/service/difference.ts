@@ -3,9 +3,12 @@ import type { KindSpec, PlaceDifference } from "../model/kind-spec.ts";
 import { isObject } from "../model/own.ts";
 
 export interface Difference extends PlaceDifference {
-  /** As in issues; an element of a list that has a `path` or `key` is named by it: `cgroups["/kubepods"].values.memory`; one of other pods by its pod. */
+  /**
+   * The path, as in issues; a list element with a `path` or `key` is named by it:
+   * `cgroups["/kubepods"].values.memory`; other elements by their pod.
+   */
   readonly path: string;
-  /** Absent: there was none. */
+  /** The recorded value; absent: none. */
   readonly recorded?: unknown;
   readonly replayed?: unknown;
   /** The resource or the signal that each value is about, where an object around it names it; of no list and no object. */
@@ -26,7 +29,7 @@ export function differences(recorded: unknown, replayed: unknown, hasNoEffect?: 
   return found.list();
 }
 
-/** The same of two decisions as they are answered: without what is undefined. */
+/** The differences of two decisions as they are answered: undefined members count as absent. */
 export const decisionDifferences = (
   before: Decision,
   after: Decision,
@@ -119,7 +122,7 @@ function keyOfBoth(a: unknown, b: unknown): string | null {
   if (before === null || after === null || a.length === 0 || b.length === 0) return null;
   return before.size === after.size && [...before].every((pod) => after.has(pod)) ? null : "pod";
 }
-/** Null: not each element has one of its own. */
+/** The elements' names; null: some element has none, or shares one. */
 function namesIn(list: readonly unknown[], key: string): ReadonlySet<string> | null {
   const seen = new Set(list.map((item) => nameIn(item, key)));
   return seen.has(undefined) || seen.size < list.length ? null : (seen as ReadonlySet<string>);

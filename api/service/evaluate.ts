@@ -113,7 +113,7 @@ export function answerTo(
   };
 }
 
-/** The pod that goes, so that a pod's evictions can be found. */
+/** The evicted pod, so that a pod's evictions can be found. */
 const chosenPod = (decision: DecisionOf[Kind]): PodRef | null =>
   "evicted" in decision ? (decision.evicted[0]?.pod ?? null) : null;
 
@@ -121,7 +121,7 @@ interface AnsweredOf {
   readonly stored: StoredSnapshot;
   readonly chosen: ChosenProfile;
   readonly pass: Pass;
-  /** Null when it came from the history. */
+  /** The decoded snapshot; null: it came from the history. */
   readonly posted: DecodedSnapshot | null;
   readonly pods: readonly Pod[];
   readonly leftOut: Decision["leftOut"];
@@ -187,7 +187,10 @@ const withVersion = (body: string, kubeletVersion: string | null): string =>
 
 const nodeOf = (snapshot: Snapshot): string => snapshot.node?.metadata.name ?? NO_NODE;
 
-/** A status that is Unknown, as of a node whose kubelet does not answer, tells nothing. */
+/**
+ * The pressure conditions as JSON. A condition that is Unknown, as on a node whose kubelet does not answer, does not
+ * count.
+ */
 function pressureOf({ node }: Snapshot): string | null {
   const told = (node?.status?.conditions ?? []).filter(
     ({ type, status }) => PRESSURE_CONDITIONS.some((one) => one === type) && status !== "Unknown",

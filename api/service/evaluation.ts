@@ -12,7 +12,7 @@ import type { DecisionRequest } from "./decision-request.ts";
 import type { Problem } from "./problem.ts";
 import type { Pass, Recollection } from "./remembered.ts";
 
-/** The part of an answer that tells of a pass that ran; the history keeps it longer than the answer. */
+/** The removals of a pass that ran; the history keeps them longer than the answer. */
 export type PassRemovals = Omit<Removals, "atMs">;
 
 /** Limit on an image's names; more would make a row that a database refuses. */
@@ -70,7 +70,7 @@ export type Job =
       readonly bytes: Uint8Array;
       /** The route's; null in a batch, where the line names it. */
       readonly kind: Kind | null;
-      /** The history's knowledge of the node; absent: it was not asked. */
+      /** The node's facts from the history; absent: the history was not asked. */
       readonly recollection?: Recollection;
     }
   | {
@@ -88,7 +88,7 @@ export interface DecodedSnapshot extends StoredSnapshot, Canonical {
   /** JSON; null: it has no node. */
   readonly labels: string | null;
   readonly kubeletVersion: string | null;
-  /** JSON of the pressure conditions that are True; null: its node tells none of them. */
+  /** JSON of the pressure conditions that are True; null: the node reports none of them. */
   readonly conditions: string | null;
 }
 
@@ -102,14 +102,14 @@ export interface Decision {
   readonly snapshot: DecodedSnapshot | null;
   readonly explain: Explain;
   readonly ask: string | null;
-  /** The pod that was asked about, or that is evicted. */
+  /** The asked or evicted pod. */
   readonly pod: PodRef | null;
   /** The policy version of the profile that decided. */
   readonly policyVersion: string;
   readonly profile: ProfileNote;
   /** As the request named it; null: it did not. */
   readonly kubeletVersion: string | null;
-  /** False: the request wants nothing of it recorded. */
+  /** False: nothing of the request is recorded. */
   readonly record: boolean;
   readonly verdict: string;
   /** See `notesOf`. */

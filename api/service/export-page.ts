@@ -42,7 +42,7 @@ export async function exportHeader(store: Exporting, part: ExportPart, nowMs: nu
   };
 }
 
-/** How far an export is, 0 to 1, when it has come to decisions of a time (null: it is behind the last): by their times. */
+/** The progress of an export, 0 to 1, by the time of its last decision (null: after the last one). */
 export async function exportProgress(
   store: Exporting,
   { oldestAt, exportedAt }: MovedHeader,
@@ -61,20 +61,20 @@ export interface ExportPage {
   readonly rows: readonly MovedRow[];
   /** Entries of this page that cannot be read, a line each. */
   readonly leftOut: readonly string[];
-  /** When the last decision of the page was made, in RFC 3339; null: the page ends with something else. */
+  /** When the last decision of the page was made, in RFC 3339; null: the page ends with another row. */
   readonly reachedAt: string | null;
   /** 0 to 1. */
   readonly progress: number;
   readonly nextPageToken: string | null;
 }
 
-/** An export that has begun: its first line, of which the rest follows, and the place behind which it goes on. */
+/** A started export: its first line, and the place after which it continues. */
 const resume = z.tuple([movedHeader, z.string()]);
 type Resume = z.output<typeof resume>;
 
 export const encodeResume = (...begun: Resume): string => encodeToken(JSON.stringify(begun));
 
-/** Null: no export gave it out. */
+/** The place in a page token; null: no export issued it. */
 function decodeResume(token: string): Resume | null {
   try {
     const begun = resume.parse(JSON.parse(decodeToken(token) ?? "null"));
@@ -105,7 +105,7 @@ function resumed(token: string, node: string | undefined): Result<Resume, StoreF
 }
 
 interface ExportRequest {
-  /** With a page token its times do not count, but those of the first page. */
+  /** The part to export; with a page token, the times of the first page count instead. */
   readonly part: ExportPart;
   /** At least 1. */
   readonly limit: number;

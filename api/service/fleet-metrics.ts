@@ -7,7 +7,10 @@ import { type FleetNode, type Headroom, isOld, ordered, SEVERITIES } from "./fle
 
 /** Nodes with series of their own, unless told otherwise: each has about 30. */
 export const DEFAULT_METRICS_NODES = 100;
-/** Reasons with a series of their own, of each node and of all together, by decisions and by kubelets; names of resources are among them, and whoever asks names those. */
+/**
+ * The number of reasons with their own series, per node and in total, for decisions and for kubelets; reasons include
+ * resource names, which callers choose.
+ */
 const MAX_REASONS = 10;
 const OTHER_REASONS = "other";
 /** Signals whose amounts are not bytes. */
@@ -84,9 +87,9 @@ const NODE_GAUGES: readonly NodeGauge[] = [
 ];
 
 /**
- * The nodes as gauges in Prometheus' text format: made of what the history keeps of each, nothing is decided. INVARIANT: the number
- * of series is bounded; nodes that are gone have none, beyond `limit` nodes those that stand worst have theirs, and a gauge says how
- * many are left out. `nodes` and `outcomes` are counted since the hour before this one.
+ * The nodes as gauges in Prometheus' text format, from stored data only; nothing is decided. INVARIANT: the number of
+ * series is bounded: removed nodes have none, above `limit` only the worst nodes have series, and a gauge counts the
+ * rest. `nodes` and `outcomes` are counted since the start of the previous hour.
  */
 export function fleetMetrics(
   nodes: readonly FleetNode[],
@@ -133,7 +136,7 @@ const agreementSamples = (outcomes: readonly OutcomeTally[]): readonly Sample[] 
     }),
   );
 
-/** The same pod may be refused by a decision and by its kubelet: the two are apart, and nothing adds them. */
+/** Refusal samples; a pod may be refused by a decision and by its kubelet, so the two are separate and never added. */
 const refusalSamples = (nodes: readonly FleetNode[], labels: Labels): readonly Sample[] => [
   ...reasonSamples(summed(nodes.map(({ refusals }) => refusals)), { ...labels, by: "nodewise" }),
   ...reasonSamples(summed(nodes.map(({ kubeletRefusals }) => kubeletRefusals)), { ...labels, by: "kubelet" }),

@@ -16,10 +16,10 @@ import { type Labels, type Requirement, selects } from "./label-selector.ts";
 
 const DEGREES = ["under-pressure", "reclaims", "evicts"] as const;
 /**
- * How a node stands, from the best to the worst. `gone`: its cluster deleted it, or nothing was heard of it for so long that it may have.
- * `not-known`: nothing tells whether it is under pressure. `refuses` and `evicted`: of pods since the time that is counted from, by
- * decisions or by its kubelet. `pressure-soon`: it meets a threshold within the hour (`SOON_MS`) if it goes on like this. The last that holds
- * counts, but of one that is not heard of nobody knows the others.
+ * The state of a node, from best to worst. `gone`: its cluster deleted it, or it was silent for so long that this is
+ * likely. `not-known`: its pressure is not known. `refuses` and `evicted`: pods since the start of the count, by
+ * decisions or by the kubelet. `pressure-soon`: a threshold will be met within the hour (`SOON_MS`) at the current
+ * slope. The last one that applies counts, but nothing else is known of a silent node.
  */
 export const SEVERITIES = [
   "ok",
@@ -36,43 +36,46 @@ export type Severity = (typeof SEVERITIES)[number];
 /** The distance to an eviction threshold, as of the node's newest eviction pass. */
 export interface Headroom {
   readonly signal: EvictionSummary["thresholds"][number]["signal"];
-  /** As configured, such as `100Mi`. */
+  /** The threshold as configured, such as `100Mi`. */
   readonly threshold: string;
   readonly type: "hard" | "soft";
-  /** In the signal's unit (bytes, inodes, process ids); negative: so much is missing. */
+  /** The distance to the threshold in the signal's unit (bytes, inodes, process ids); negative: how much is missing. */
   readonly distance: number;
-  /** The same as a share of the capacity; null: the capacity is not known. */
+  /** The distance as a share of the capacity; null: the capacity is not known. */
   readonly ratio: number | null;
-  /** When this was observed, not when the pass was recorded; of a clock that is ahead of this one, the latter. */
+  /** When this was observed, not when the pass was recorded; if the node's clock is ahead, the latter. */
   readonly observedAtMs: number;
-  /** When it is met at the pass's slope; null: not within `FORECAST_MS` of the observation, or not known. */
+  /** When the threshold is met at the pass's slope; null: not within `FORECAST_MS` of the observation, or not known. */
   readonly metAtMs: number | null;
-  /** The same of what was not observed long ago; 0: it is met; null: not by what is known. */
+  /** The time until the threshold is met, if recently observed; 0: it is met; null: not known. */
   readonly soonMs: number | null;
 }
 
-/** A node as the lists, pages and metrics of all nodes tell of it. */
+/** A node as the lists, pages and metrics of all nodes show it. */
 export interface FleetNode extends Omit<FleetRow, "labels" | "conditions"> {
-  /** When its cluster deleted it, and nothing was heard of it since; null: it did not, or nobody said so. */
+  /** When its cluster deleted the node, if it was silent since; null: not deleted, or not known. */
   readonly deletedMs: number | null;
-  /** As which kubelet its newest decision was made, such as `1.37`; empty: not known. */
+  /** The kubelet version of its newest decision, such as `1.37`; empty: not known. */
   readonly kubelet: string;
   /** Null: no snapshot told them. */
   readonly labels: Labels | null;
   readonly zone: string | null;
-  /** The source of its pressure; null: nothing tells of it. */
+  /** The source of its pressure; null: not known. */
   readonly pressureFrom: "eviction-pass" | "node-status" | null;
   /** Conditions that are True by that. */
   readonly conditions: readonly PressureCondition[];
   /** Thresholds, the first to be met first: those that are met, then those that are forecast to be, by their time; then the others, the nearest first. */
   readonly headroom: readonly Headroom[];
-  /** When the first of them is met; 0: it is; null: not within `FORECAST_MS`, by what is known. */
+  /** When the first threshold is met; 0: it is; null: not within `FORECAST_MS` as far as known. */
   readonly firstMetMs: number | null;
   /** 0: none, or not known; 1: some; 2: its newest eviction pass reclaims; 3: it evicts. */
   readonly pressure: number;
-  /** Files that were not as decided at the newest pass, which has nothing to report where all are; null: no daemon has told of its files. */
+  /**
+   * The number of files that differed from the decision at the newest pass; a pass without differences reports
+   * nothing; null: no daemon has reported.
+   */
   readonly drift: number | null;
-  /** Nothing was heard of it for `SILENT_MS`, and its cluster has not deleted it. */
+  /** True: nothing was heard of the node for `SILENT_MS`, and its cluster has not deleted it. */
   readonly silent: boolean;
   readonly severity: Severity;
   /** Null: the history has none. */
@@ -81,11 +84,11 @@ export interface FleetNode extends Omit<FleetRow, "labels" | "conditions"> {
 
 /** A node that was not heard of for this long may be gone: passes come every few seconds to minutes. */
 export const SILENT_MS = 15 * 60_000;
-/** A straight line through some minutes tells nothing of a time that is further off than this. */
+/** The maximum reach of a forecast: a line through some minutes says nothing about later times. */
 export const FORECAST_MS = 6 * HOUR_MS;
-/** What is met within this is worth a warning. */
+/** A threshold that is met within this time is worth a warning. */
 const SOON_MS = HOUR_MS;
-/** For so long somebody may still want to know. */
+/** How long a removed node stays in lists. */
 const GONE_MS = 6 * HOUR_MS;
 const ZONE_LABEL = "topology.kubernetes.io/zone";
 
@@ -129,7 +132,7 @@ export function fleetNode(row: FleetRow, nowMs: number): FleetNode {
 const driftOf = (report: FleetRow["report"], latest: LatestRow | undefined): number | null =>
   report === null ? null : isOfEarlierPass(report, latest) ? 0 : report.okCount + report.failedCount;
 
-/** The same was decided again after the report, and nothing was reported of that. */
+/** Whether a report is of an earlier pass: the same decision was made again later without a new report. */
 export const isOfEarlierPass = (report: { readonly atMs: number }, latest: LatestRow | undefined): boolean =>
   latest !== undefined && report.atMs < latest.decidedAtMs;
 
@@ -141,8 +144,8 @@ const newestOf = (latest: FleetRow["latest"]): LatestRow | null =>
 
 type NodePressure = Pick<FleetNode, "pressureFrom" | "conditions" | "pressure">;
 /**
- * By the newest eviction pass, unless it is from long before the node was last heard of, as when its kubelet does not answer any
- * more; else by the node's own status.
+ * The node's pressure: from the newest eviction pass, unless that is much older than the last contact (as when the
+ * kubelet is down); else from the node's status.
  */
 function pressureOf(
   { latest: { eviction }, conditions, lastSeenMs }: FleetRow,
@@ -157,7 +160,7 @@ function pressureOf(
   return { pressureFrom: "node-status", conditions: own.data, pressure: own.data.length === 0 ? 0 : 1 };
 }
 
-/** The severity of one that is heard of. */
+/** The severity of a node that is not silent. */
 function severityOf(row: FleetRow, { pressureFrom, pressure }: NodePressure, isPressedSoon: boolean): Severity {
   if (pressure > 0) return DEGREES[pressure - 1] as Severity;
   if (isPressedSoon) return "pressure-soon";
@@ -169,7 +172,7 @@ function severityOf(row: FleetRow, { pressureFrom, pressure }: NodePressure, isP
 /** By decisions or by the kubelet, whichever count is larger: the same pod may be in both. */
 export const refusedOf = ({ refused, kubeletRefused }: FleetRow | FleetNode): number =>
   Math.max(refused, kubeletRefused);
-/** Whether a count of no refusals means that there were none: its kubelet's acts are reported, or it is asked who comes in. */
+/** Whether a refusal count of 0 is reliable: the kubelet's outcomes are reported, or admission is asked here. */
 export const knowsRefusals = ({ kubeletTold, latest }: Pick<FleetRow, "kubeletTold" | "latest">): boolean =>
   kubeletTold || latest.admission !== undefined;
 export const evictedOf = ({ evicted, kubeletEvicted }: FleetRow | FleetNode): number =>
@@ -180,7 +183,7 @@ function json(text: string | null): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    // one node's damage is no reason to show none of them
+    // a damaged row of one node must not hide all nodes
     return null;
   }
 }
@@ -188,7 +191,7 @@ function labelsOf(text: string | null): Labels | null {
   const labels = json(text);
   return isObject(labels) ? (labels as Labels) : null;
 }
-/** Null: no pass, or one of another version, which may know other conditions. */
+/** The summary of a pass; null: no pass, or one of another version, which may have other conditions. */
 function summaryOf(pass: LatestRow | undefined): EvictionSummary | null {
   const parsed = evictionSummary.safeParse(json(pass?.summary ?? null));
   return parsed.success ? parsed.data : null;
@@ -197,7 +200,7 @@ function summaryOf(pass: LatestRow | undefined): EvictionSummary | null {
 /** Whether a threshold that is met then is met within the hour, or already. */
 export const isSoon = (metMs: number | null, nowMs: number): boolean => metMs !== null && metMs - nowMs <= SOON_MS;
 
-/** Observed so long ago that a forecast of it tells nothing any more. */
+/** Whether an observation is too old for a forecast. */
 export const isOld = ({ observedAtMs }: Pick<Headroom, "observedAtMs">, nowMs: number): boolean =>
   nowMs - observedAtMs > SILENT_MS;
 
@@ -224,7 +227,9 @@ function headroomOf(
   all.sort((a, b) => (a.soonMs ?? NEVER) - (b.soonMs ?? NEVER) || (a.ratio ?? 1) - (b.ratio ?? 1));
   return { headroom: all, firstMetMs: all[0]?.soonMs ?? null };
 }
-/** For a signal whose threshold is met: the next one of it that is forecast to be met, such as the hard one behind a soft one. */
+/**
+ * The next threshold of a signal that is met: the one with the next forecast, such as the hard one behind a soft one.
+ */
 export const nextThreshold = (
   all: readonly Headroom[],
   { signal, distance }: Headroom,
@@ -248,7 +253,7 @@ export const SHOWN: { readonly [S in Shows]: (node: FleetNode) => boolean } = {
   "not-known": (node) => node.pressureFrom === null && node.severity !== "gone",
 };
 
-/** Which nodes are wanted; a field that is absent lets all through. */
+/** The filter for nodes; an absent field matches all. */
 export interface FleetFilter {
   /** A part of the name, in upper or lower case. */
   readonly name?: string;
@@ -256,8 +261,7 @@ export interface FleetFilter {
   readonly selector?: readonly Requirement[];
   readonly zone?: string;
   /**
-   * A version such as `1.36` or `v1.36.3`: the node's own; where it tells none, the one that its newest decision was made as.
-   * `not-known`: it tells none.
+   * A version such as `1.36` or `v1.36.3`: the node's own, else that of its newest decision. `not-known`: no version.
    */
   readonly kubelet?: string;
   /** The verdict of the newest decision of `kind`; without one, of any kind. */
@@ -282,7 +286,7 @@ const isOfVersion = (wanted: string, { kubelet, kubeletVersion }: FleetNode): bo
   return own === version || (own.startsWith(version) && /^[.+-]/.test(own.slice(version.length)));
 };
 
-/** The versions that nodes can be asked for by: those that are known here and those that nodes have, the oldest first, and `not-known` where one tells none. */
+/** The versions to filter by: known ones and those of nodes, oldest first, and `not-known` if a node has none. */
 export function versionsAmong(nodes: readonly FleetNode[]): readonly string[] {
   const own = new Set(nodes.map(({ kubeletVersion }) => minorOf(kubeletVersion ?? "")));
   const minors = new Set([...VERSIONS.map(minorOf), ...own].filter((minor) => minor !== null));

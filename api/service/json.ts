@@ -2,9 +2,12 @@ import { faultOf } from "../model/json-fault.ts";
 import { ok, type Result } from "../model/result.ts";
 import { type Problem, problem } from "./problem.ts";
 
-/** Nothing that Kubernetes prints comes near. */
+/** Far deeper than anything that Kubernetes prints. */
 export const MAX_DEPTH = 128;
-/** Above this many bytes depth and values are looked at before parsing: millions of brackets take seconds, and each 100 bytes. */
+/**
+ * The size in bytes above which depth and values are checked before parsing: millions of brackets take seconds, and
+ * 100 bytes each.
+ */
 const SCAN_ABOVE = 128 * 1024;
 /** Values of a body: what Kubernetes prints has one in 17 bytes and more, `[[],[],` one in 1.5. Small bodies may be as they like. */
 const BYTES_PER_VALUE = 8;

@@ -2,7 +2,7 @@ import { err, ok, type Result } from "../model/result.ts";
 
 export type Labels = Readonly<Record<string, string>>;
 
-/** One condition on a node's labels. Without the label `NotIn` and `DoesNotExist` hold, and no other does. */
+/** One condition on a node's labels. If the label is absent, only `NotIn` and `DoesNotExist` hold. */
 export interface Requirement {
   readonly key: string;
   readonly operator: "In" | "NotIn" | "Exists" | "DoesNotExist" | "Gt" | "Lt";
@@ -48,7 +48,7 @@ export function parseLabelSelector(text: string): Result<readonly Requirement[],
     at += part.length + 1;
     const requirement = requirementOf(part.trim());
     if (!requirement.ok) return requirement;
-    // what follows is a comma, or a parenthesis that belongs to nothing
+    // the next character must be a comma, not an unmatched parenthesis
     if (at <= text.length && text[at - 1] !== ",") return err(`\`${text.slice(0, 200)}\` has a parenthesis too many`);
     found.push(requirement.value);
   }

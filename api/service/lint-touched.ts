@@ -19,11 +19,14 @@ import { nextTurn } from "./turns.ts";
 
 /** The configuration that decisions were made with, and what is found in it on its node. */
 interface Recorded {
-  /** As it was posted. */
+  /** The configuration as posted. */
   readonly configuration: unknown;
   readonly findings: readonly LintFinding[];
 }
-/** By a decision's `snapshotId`. Null: there is no snapshot, or no longer. Errors: the history's. */
+/**
+ * Finds the recorded findings by a decision's `snapshotId`. Null: there is no snapshot, or no longer. Errors: the
+ * history's.
+ */
 type RecordedFindings = (snapshotId: string | null) => Promise<Result<Recorded | null, StoreFailure>>;
 
 type Snapshots = Pick<Store, "getSnapshot" | "getSnapshotPieces">;
@@ -71,7 +74,7 @@ function lasting(decoded: Snapshot): { readonly snapshot: Snapshot; readonly siz
   return { snapshot: { ...snapshot, stats: sizes }, sizes };
 }
 
-/** The same store for several who ask for the same snapshots: those read last are kept as they were read. */
+/** The same store with the last snapshots cached, for several readers of the same ones. */
 function keptPieces(store: Snapshots): Snapshots {
   const kept = new Lru<string, Awaited<ReturnType<Snapshots["getSnapshotPieces"]>>>(MAX_KEPT, KEPT_LENGTH);
   return {
@@ -107,9 +110,9 @@ type Asked<T> = Promise<Result<T, StoreFailure>>;
 
 /** Tries one finding on recorded decisions. Errors: the history's. */
 interface Trial {
-  /** True: the decision's input has the finding too, by code and field; otherwise the finding had no part in it. */
+  /** Whether the decision's input has the finding too, by code and field; otherwise the finding did not affect it. */
   readonly isIn: (recorded: Recorded) => boolean;
-  /** True: the finding, which is in the input, touched the decision: see `touchedFindings`. */
+  /** Whether the finding, which is in the input, affected the decision: see `touchedFindings`. */
   readonly isTouched: (row: DecisionRow, recorded: Recorded, today: Today) => Asked<boolean>;
 }
 
@@ -152,7 +155,7 @@ class Today {
     const now = await this.#compared(row);
     if (!now.ok) return now;
     if (now.value.state === "same") {
-      // most have it nowhere, which takes no parsing to see
+      // a quick check without parsing: most rows do not contain it
       if (!row.body.includes(text)) return ok(false);
       const recorded = recordedAnswer(row);
       return recorded.ok ? ok(JSON.stringify(recorded.value.decision).includes(text)) : recorded;
@@ -185,7 +188,7 @@ function changesBy(store: Snapshots, patch: unknown): (row: DecisionRow, today: 
     if (!after.ok) return after;
     if (before.value.state !== "differs" || after.value.state !== "differs")
       return ok(before.value.state !== after.value.state);
-    // both are other than what was recorded: only the answers tell whether they are the same
+    // both differ from the record, so the two answers are compared
     const [was, is] = [await today.whole(row), await whole(row)];
     if (!was.ok) return was;
     if (!is.ok) return is;
@@ -210,14 +213,17 @@ function isThere(configuration: unknown, path: readonly string[]): boolean {
   return true;
 }
 
-/** The newest decisions that are looked at, at most. */
+/** The maximum number of decisions that are checked, newest first. */
 export const MAX_TOUCHED = 1000;
 /** Windows of the history, each read as a whole: small at first, as the time may be short. */
 const FIRST_WINDOW = 16;
 const WINDOW = 250;
-/** After so long it is told of how many were looked at. Only its own time counts, and not what others had in between. */
+/**
+ * The time after which counting stops and reports how many were checked. Only its own time counts, not time spent
+ * waiting.
+ */
 const BUDGET_MS = 3000;
-/** But nobody waits so many times as long. */
+/** The maximum waiting time, as a multiple of that. */
 const MAX_WAITED = 3;
 /** Deciding holds up everyone else on the thread, so it pauses this often. */
 const TURN_MS = 5;
@@ -228,17 +234,17 @@ export interface Touched {
   /** Number of recorded decisions that were looked at, the newest ones. */
   readonly of: number;
 }
-/** Null: the finding is of no field, or there is no history, so nothing can be counted. */
+/** A finding with its count; null: the finding is about no field, or there is no history. */
 export type TouchedFinding = LintFinding & { readonly touched: Touched | null };
 
 type TouchedStore = Pick<Store, "listDecisions" | "streamDecisions" | "getSnapshot" | "getSnapshotPieces">;
 
 /**
- * How many recorded decisions each finding touched. Only those count whose own configuration has the same finding, by code and
- * field, on their node. Of these with a patch: those that it would have changed. Without one: those whose answer has the
- * finding's message, such as a start error, or would be another without the field. What has changed of this version's
- * decisions since then does not count. Bounded in decisions and in time; aborted, it tells of what was looked at. Errors: the
- * history's.
+ * Counts the recorded decisions that each finding affected. A decision counts only if its own configuration has the
+ * same finding (code and field) on its node. With a patch: if the patch would change the decision. Without one: if the
+ * answer has the finding's message, such as a start error, or would differ without the field. Changes between program
+ * versions do not count. Bounded in decisions and time; if aborted, it reports the decisions checked so far. Errors:
+ * the history's.
  */
 export async function touchedFindings(
   store: TouchedStore,
@@ -297,7 +303,7 @@ async function tried(
   return ok(of);
 }
 
-/** False: its snapshot is gone. Errors: the history's, and a decision that cannot be read. */
+/** Checks one decision; false: its snapshot is no longer stored. Errors: the history's, and a damaged decision. */
 async function looked(row: DecisionRow, { recordedOf, today, all }: Looks): Promise<Result<boolean, StoreFailure>> {
   const recorded = await recordedOf(row.snapshotId);
   if (!recorded.ok) return recorded;
@@ -336,7 +342,7 @@ function clock(budgetMs: number, signal: AbortSignal | undefined): () => Promise
   };
 }
 
-/** By windows of time: a stream reads whole rows many at a time, each the oldest first. */
+/** Reads windows of time from the newest: within each, a stream reads whole rows, oldest first. */
 async function* newestFirst(
   store: TouchedStore,
   filter: Pick<DecisionFilter, "node">,

@@ -18,8 +18,9 @@ interface OwnConfiguration {
 }
 
 /**
- * What a kubelet's file says, of what that kubelet tells of itself. It names all fields then, and a default of the old version
- * is no wish of anybody: it goes where the new version has another. One that leaves any field out is taken as it is.
+ * The contents of a kubelet's file, from the configuration that the kubelet reports. A reported one names all fields,
+ * so a default of the old version is dropped where the new version has another. A configuration that leaves any field
+ * out is used as it is.
  */
 export function ownConfiguration(given: Fields, from: Profile, to: Profile): OwnConfiguration {
   if (!namesEveryField(given, from)) return { configuration: given, assumed: [] };

@@ -5,7 +5,7 @@ import { err, type Result } from "../model/result.ts";
 const DAMAGED =
   "what is damaged stays so: stop the API and restore the history from a backup; the server's log has the cause";
 
-/** The problem that a caller is told when the history fails where its answer is needed. */
+/** The problem for a caller whose answer needs the history, which failed. */
 export function storeProblem({ code, message, isRow }: StoreFailure): Problem {
   switch (code) {
     case "bad_page_token":
@@ -65,7 +65,7 @@ export type ProblemCode = (typeof PROBLEM_CODES)[number];
 /** Why there is no answer: an expected failure of any route. */
 export interface Problem {
   readonly code: ProblemCode;
-  /** This time's story, one line. */
+  /** What happened this time, in one line. */
   readonly detail: string;
   readonly advice?: string;
   readonly issues?: readonly InputIssue[];
@@ -73,7 +73,7 @@ export interface Problem {
   /** Names that may have been meant by a name that does not exist. */
   readonly near?: readonly string[];
   readonly headers?: Readonly<Record<string, string>>;
-  /** For the server alone: the history's file is damaged, not one row of it. */
+  /** For the server alone: the history's file is damaged, and not just one row. */
   readonly isDamaged?: boolean;
 }
 

@@ -20,14 +20,14 @@ export interface Remembered {
 }
 /** Beside it, because both together may be more than a row takes: what that answer was given, for a request that comes again. */
 export const beforeKey = (kind: Kind): string => `${kind} before`;
-/** Which pass of which node wants to be told. */
+/** The pass of a node that needs the facts. */
 export interface Pass {
   readonly kind: Kind;
   readonly node: string;
-  /** Null: nobody knows when it was. */
+  /** The time of the pass; null: not known. */
   readonly time: PassTime | null;
   readonly bootId: string | null;
-  /** It may look at what the images' records say. */
+  /** True: the pass may read the images' records. */
   readonly readsImages: boolean;
 }
 export const passOf = (kind: Kind, node: string, snapshot: Snapshot): Pass => ({
@@ -37,19 +37,19 @@ export const passOf = (kind: Kind, node: string, snapshot: Snapshot): Pass => ({
   bootId: snapshot.bootId ?? null,
   readsImages: specOf(kind).facts?.readsImages === true && snapshot.runtime !== undefined,
 });
-/** The facts that a pass is told. */
+/** The facts for a pass. */
 export interface Recollection {
-  /** Null: nothing is remembered. */
+  /** The facts; null: nothing is remembered. */
   readonly facts: unknown;
-  /** False: its answer is not the node's last, or it is not known whose it is, and it is not remembered. */
+  /** False: its answer is not the node's last, or its node is not known, so it is not remembered. */
   readonly remembers: boolean;
   /** The `next` of the node's last image-gc, for a pass that reads it. */
   readonly images?: unknown;
 }
 
 /**
- * Reads the facts that count for a pass: a repeated pass is told what it was told before, a late one what was known before the
- * last.
+ * Reads the facts for a pass: a repeated pass gets the same facts as before, a late one those from before the last
+ * pass.
  */
 export async function recollect(store: Pick<Store, "readFacts">, pass: Pass): Promise<Result<Recollection, Problem>> {
   const { kind, node, readsImages } = pass;
@@ -73,7 +73,7 @@ function ownPart({ kind, time, bootId }: Pass, known: Remembered | undefined, be
 
 /** A request with all that the kind needs to know of the node's past. */
 export interface FullRequest extends DecisionRequest {
-  /** The history goes on from its answer. */
+  /** True: the history stores its `next`. */
   readonly remembers?: boolean;
   /** The ask as it is kept where the decision did not come to look at the images' records, which are long. */
   readonly askWithoutImages?: string | null;
@@ -83,7 +83,7 @@ export interface FullRequest extends DecisionRequest {
 interface Asking {
   readonly recollection?: Recollection;
 }
-/** Null: the history must be asked first. */
+/** The request with its facts; null: the history must be asked first. */
 export function recollected(request: DecisionRequest, { recollection }: Asking): FullRequest | null {
   const { kind, facts } = request;
   const spec = specOf(kind).facts;

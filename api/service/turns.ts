@@ -8,7 +8,7 @@ export const nextTurn = (): Promise<void> =>
 /** Work of one after the other takes at most so long before everything else has its turn, and one piece more. */
 export const TURN_MS = 10;
 
-/** Does work one piece at a time. `isOfMany`: it is of a batch, and every other turn goes to work that is not. */
+/** Runs pieces of work in turn. `isOfMany`: the work is part of a batch, and every other turn goes to other work. */
 export type Turns = <T>(work: () => Promise<T>, isOfMany: boolean) => Promise<T>;
 
 export function inTurns(): Turns {

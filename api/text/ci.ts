@@ -55,7 +55,7 @@ export function sarifText(version: string, annotations: readonly CodedAnnotation
   };
   return `${JSON.stringify(log, null, 2)}\n`;
 }
-/** A relative path stays one, so that whoever reads the log finds it from the root of the repository. */
+/** A relative path stays relative, so that readers of the log find it from the repository's root. */
 const uriOf = (path: string): string => {
   const uri = encodeURI(path.replace(/^\.\//, "")).replaceAll("#", "%23").replaceAll("?", "%3F");
   return path.startsWith("/") ? `file://${uri}` : uri;
@@ -66,7 +66,7 @@ export interface JUnitCase {
   readonly suite: string;
   readonly name: string;
   readonly seconds: number;
-  /** Null: it passed. */
+  /** The failure; null: the test passed. */
   readonly failure: { readonly message: string; readonly text: string } | null;
 }
 

@@ -3,7 +3,10 @@ import type { Comparison, SideValue } from "../model/outcome.ts";
 
 export type CsvCell = string | number | null;
 
-/** How a spreadsheet recognizes a formula (OWASP: CSV injection), also in full-width characters and behind spaces. */
+/**
+ * Matches a text that spreadsheets treat as a formula (OWASP: CSV injection), also in full-width characters and after
+ * spaces.
+ */
 const FORMULA = /^\s*[=+\-@＝＋－＠]|^[\t\r\n]/;
 
 function cellText(cell: CsvCell): string {
@@ -14,13 +17,13 @@ function cellText(cell: CsvCell): string {
 }
 
 /**
- * A table as CSV (RFC 4180), the columns' names first. Texts that a spreadsheet would run as a formula begin with an apostrophe,
- * since names come from whoever posts a snapshot; numbers stay as they are.
+ * A table as CSV (RFC 4180), with a header row. Texts that a spreadsheet would run as a formula get an apostrophe,
+ * since names come from callers; numbers stay unchanged.
  */
 export const csvText = (columns: readonly string[], rows: readonly (readonly CsvCell[])[]): string =>
   [columns, ...rows].map((cells) => `${cells.map(cellText).join(",")}\r\n`).join("");
 
-/** A decision as lists have it. */
+/** A decision in a list. */
 interface ListedDecision {
   readonly decidedAt: string;
   readonly node: string;
@@ -57,7 +60,7 @@ export const decisionsCsv = (decisions: readonly ListedDecision[]): string =>
     ]),
   );
 
-/** An outcome as lists have it. */
+/** An outcome in a list. */
 interface Compared {
   readonly at: string;
   readonly node: string;

@@ -27,9 +27,9 @@ export function placeText({ path, resources = {} }: Pick<ComparedPlace, "path" |
 }
 
 /**
- * Both values as people read them: `500 MiB`, a time, `default/web` of a pod, `3 entries`. Exact, as JSON has them, where that is
- * asked for, and where both would look the same otherwise. Printable; `(none)` where there is no value, `(long)` where it is left out.
- * `longest`: characters of a value that are told.
+ * Both values for people: `500 MiB`, a time, `default/web` for a pod, `3 entries`. They are exact JSON if requested,
+ * or if both would look the same otherwise. Printable; `(none)` without a value, `(long)` for one that is left out.
+ * `longest`: the maximum length of a value.
  */
 export function differenceTexts(
   { path, recorded, replayed, resources = {}, omitted = [] }: ComparedPlace,
@@ -46,7 +46,7 @@ export function differenceTexts(
 }
 const LEFT_OUT = "(long)";
 
-/** The same of a field of a configuration: an amount that was written with its unit stays as it is, `34525Mi`. */
+/** Both values of a configuration field; an amount with a unit stays as written, `34525Mi`. */
 export const fieldTexts = (
   place: ComparedPlace,
   isExact = false,
@@ -105,7 +105,7 @@ function shortText(value: object): string {
   return names.length === 1 ? "1 entry" : `${names.length} entries`;
 }
 
-/** Null: it has no name that says which one it is. */
+/** An object's identifying name; null: none. */
 function nameOf(value: unknown): string | null {
   if (typeof value === "string" || typeof value === "number") return `${value}`;
   if (!isObject(value)) return null;
@@ -118,5 +118,5 @@ function nameOf(value: unknown): string | null {
   const own = NAMING.map((member) => value[member]).find((one) => typeof one === "string" && one !== "");
   return typeof own === "string" ? own : null;
 }
-/** Members by which people know an object, the most telling first. */
+/** Members that identify an object, the most telling first. */
 const NAMING = ["path", "key", "container", "cgroup", "reason", "code", "type", "id", "uid", "message"];

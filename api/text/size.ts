@@ -12,11 +12,11 @@ export function amountText(resource: string, units: number, isExact = false): st
   return isBytes(resource) ? humanBytes(units) : units.toLocaleString("en");
 }
 
-/** The same of a quantity as it was written. A configured threshold may be a share, `10%`, and stays. */
+/** A quantity for people. A configured threshold may be a share, `10%`, and stays unchanged. */
 export const quantityText = (resource: string, text: string, isExact = false): string =>
   isBytes(resource) && !isExact && parseQuantity(text).ok && magnitude(text) !== 0 ? humanBytes(magnitude(text)) : text;
 
-/** The same as it was written, `500Mi` or `10%`, but for a bare number of bytes. */
+/** A quantity as written, `500Mi` or `10%`, except for a bare number of bytes. */
 export const writtenText = (resource: string, text: string, isExact = false): string =>
   /^\d+$/.test(text) ? quantityText(resource, text, isExact) : text;
 
@@ -74,5 +74,5 @@ export const fileValueText = (file: string, value: string): string =>
     ? humanBytes(Number(value))
     : value;
 
-/** A share of 0 to 1: `99.9 %`. Not rounded up, since 100 % says that nothing is left. */
+/** A share of 0 to 1: `99.9 %`. It is never rounded up, since 100 % would mean that nothing is left. */
 export const shareText = (share: number): string => `${(Math.floor(share * 1000) / 10).toFixed(1)} %`;

@@ -30,9 +30,12 @@ export const colorPaint: Paint = (color, text) => {
  * as its picture (`␛`, `␊`), or as its code (`\u202e`) where it has none. One line stays one line.
  */
 export const printable = (text: string): string => text.replace(UNPRINTABLE, picture);
-/** The same of a text that may have several lines: tabs and line ends stay. */
+/** Makes a text of several lines printable: tabs and line ends stay. */
 export const visible = (text: string): string => text.replace(UNSEEN, picture);
-/** The same of what was laid out already: lines and colours stay. For values that are no names, and may yet come from a damaged record. */
+/**
+ * Makes laid-out text printable: lines and colours stay. For values that should need no escaping but may come from a
+ * damaged record.
+ */
 export const escapeControls = (drawn: string): string => drawn.replace(STEERING, picture);
 const UNPRINTABLE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/gu;
 const UNSEEN = /(?![\t\n\r])[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/gu;
@@ -65,7 +68,7 @@ const lettersOf = (text: string): readonly string[] =>
     .split(COLOUR)
     .flatMap((part, i) => (i % 2 === 1 ? part : Array.from(SEGMENTER.segment(part), ({ segment }) => segment)));
 
-/** How many of the first letters fit into `width` columns together. */
+/** The number of first letters that fit into `width` columns. */
 function fitting(letters: readonly string[], width: number): number {
   let [count, used] = [0, 0];
   for (const letter of letters) {
@@ -76,14 +79,14 @@ function fitting(letters: readonly string[], width: number): number {
   return count;
 }
 
-/** At most `width` columns, the last an ellipsis where something is cut off. The text must hold no colours. */
+/** Clips a text to `width` columns, with an ellipsis if something is cut off. The text must have no colours. */
 export function clip(text: string, width: number): string {
   if (widthOf(text) <= width) return text;
   const letters = lettersOf(text);
   return `${letters.slice(0, fitting(letters, width - 1)).join("")}…`;
 }
 
-/** As `clip`, but the end stays. */
+/** Clips like `clip`, but keeps the end. */
 export function clipStart(text: string, width: number): string {
   if (widthOf(text) <= width) return text;
   const letters = lettersOf(text).toReversed();
@@ -130,7 +133,7 @@ export function wrap(text: string, width: number): readonly string[] {
 // biome-ignore lint/suspicious/noControlCharactersInRegex: the escape that starts a colour
 const BEGINNING = /^((?:\u001b\[\d+m|[ │])*)(- |\d+ {2,})?/;
 
-/** A text whose lines take no more columns; what goes on in a next line stands a bit to the right of where it began. */
+/** Wraps each line to the columns; continuation lines are indented a bit. */
 export function fitLines(text: string, columns: number): string {
   if (columns === Number.POSITIVE_INFINITY) return text;
   return text

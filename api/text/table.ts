@@ -1,19 +1,22 @@
 import { type Color, clip, clipStart, type Paint, widthOf, wrap } from "./style.ts";
 
 /**
- * In a narrow terminal nothing is lost by which somebody decides: a column becomes shorter, is told in a line below its row, or stays
- * as it is. Only what is told elsewhere, or is for the eye and has no title, goes.
+ * A column. In a narrow terminal no decisive data is lost: a column becomes shorter, moves to a line below its row, or
+ * stays. Only data shown elsewhere, or a drawing without a title, is left out.
  */
 export interface Column {
   readonly title: string;
   readonly align?: "right";
   /** The column with the lowest number gives way first; without a number it keeps its place. */
   readonly giveUp?: number;
-  /** How it gives way: its title and its texts become shorter, or it is told below the row, or left out. Usual: a column with a title is told below. */
+  /**
+   * How the column gives way: its title and texts become shorter, it moves below the row, or it is left out. Default:
+   * a column with a title moves below.
+   */
   readonly giveUpTo?: ((text: string) => string) | "below" | "nothing";
-  /** May become as narrow as this many cells once no column is left to give way; its texts then go on below, in their column. */
+  /** The minimum width once no column is left to give way; its texts then continue below, in their column. */
   readonly shrinkTo?: number;
-  /** The side that is cut off in place of that, for what is told elsewhere. The end of a path says more than its start. */
+  /** The side that is cut off instead, for data shown elsewhere. The end of a path is more telling than its start. */
   readonly cut?: "start" | "end";
 }
 export interface Cell {
@@ -85,7 +88,7 @@ interface Fitted {
   readonly title: string;
   readonly textOf: (row: Row) => string;
   readonly width: number;
-  /** It gave way, and stays. */
+  /** True: it was shortened, and stays. */
   readonly isShort?: true;
 }
 
@@ -133,7 +136,7 @@ const slack = (kept: readonly Fitted[]): number =>
     return sum + Math.max(0, Math.min(most, width - shrinkTo));
   }, 0);
 
-/** The columns that are told below a row, as many on a line as it has room for. */
+/** The columns below a row, as many per line as fit. */
 function belowLines(row: Row, below: readonly Fitted[], available: number): readonly string[] {
   const before = row.tree === undefined ? GAP : `${row.tree.below}${GAP}`;
   const most = Math.max(10, available - widthOf(before));
@@ -177,7 +180,7 @@ const leastWidth = (kept: readonly Fitted[]): number =>
 const totalWidth = (kept: readonly Fitted[]): number =>
   kept.reduce((sum, { width }) => sum + width, GAP.length * (kept.length - 1));
 
-/** 0: no row has anything to say there. */
+/** The width of the widest text; 0: all are empty. */
 function widest(title: string, texts: readonly string[]): number {
   const widths = texts.map(widthOf);
   return widths.every((width) => width === 0) ? 0 : Math.max(widthOf(title), ...widths);
@@ -242,7 +245,7 @@ export function bar(parts: readonly BarPart[], width: number): string {
   return parts.map((part, i) => part.draw(cells[i] ?? 0)).join("");
 }
 
-/** How much of a work is done, of 0 to 1. */
+/** A progress bar for a share of 0 to 1. */
 export const shareBar = (share: number, width: number): string =>
   bar(
     [

@@ -1,4 +1,4 @@
-/** How long before the snapshot something was, `5m12s ago`; without its time the moment itself. */
+/** How long before the snapshot something happened, `5m12s ago`; without the snapshot's time, the time itself. */
 export function agoText(atMs: number, nowMs: number | undefined): string {
   if (nowMs === undefined) return timeText(atMs);
   const age = nowMs - atMs;
@@ -6,16 +6,16 @@ export function agoText(atMs: number, nowMs: number | undefined): string {
   return age > 0 ? `${durationText(age)} ago` : `in ${durationText(-age)}`;
 }
 
-/** When something may be done that only its age forbids now. */
+/** When something becomes old enough to be removed. */
 export function mayGoText(atMs: number, nowMs: number | undefined): string {
   if (nowMs === undefined) return `may go at ${timeText(atMs)}`;
   return atMs > nowMs ? `may go in ${durationText(atMs - nowMs)}` : "may go now";
 }
 
-/** When something is going to be so: `in 5m12s`; what is less than a second away is so now. */
+/** When something will happen: `in 5m12s`; `now` within a second. */
 export const soonText = (ms: number): string => (ms < 1000 ? "now" : `in ${durationText(ms)}`);
 
-/** How long something is put off: below a second by nothing that counts. */
+/** A delay; below a second it does not matter. */
 export const delayText = (ms: number): string => (ms < 1000 ? "under 1s" : durationText(ms));
 
 const UNITS = [

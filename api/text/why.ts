@@ -41,7 +41,10 @@ const colorOf = (code: FindingCode): Color => {
 };
 const tagOf = (code: FindingCode): string => code.replaceAll("-", " ").toUpperCase();
 
-/** The story of a pod for a person: what is so, what was said, the decisions behind it, what would change it, who is next. */
+/**
+ * The story of a pod for a person: its state, the messages about it, the decisions behind it, what would change it,
+ * and which pod is next.
+ */
 export function storyText(story: Story, screen: Screen): string {
   const { paint } = screen;
   const parts = story.findings.map((finding, i) => findingText(finding, story, i === 0, screen));
@@ -90,7 +93,7 @@ function findingText(finding: Finding, { asOf }: Story, isFirst: boolean, screen
   return parts.filter((part) => part !== "").join(isFirst ? "\n" : "");
 }
 
-/** The status, the event and the condition mostly say the same. */
+/** Whether a message is new: the status, the event and the condition mostly say the same. */
 const isNew = ({ message }: Word, i: number, all: readonly Word[]): boolean =>
   all.findIndex((other) => bare(other.message) === bare(message)) === i || bare(message) === "";
 const bare = (message: string): string => message.replace(/^Pod was rejected: /, "").trim();
@@ -136,7 +139,7 @@ const BASIS: Readonly<Record<StoryDecision["basis"], string>> = {
   snapshot: "on the snapshot",
   recorded: "recorded",
 };
-/** Nodes that answer alike are told once; those that would take the pod come first, then the answer of most nodes. */
+/** The answers of nodes, one for all equal ones: nodes that would admit the pod first, then by number of nodes. */
 function nodesTexts(decisions: readonly StoryDecision[], screen: Screen): readonly string[] {
   const alike = Map.groupBy(decisions, (one) => decisionText(one, "", screen));
   const groups = [...alike.values()].toSorted(

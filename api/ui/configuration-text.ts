@@ -12,16 +12,16 @@ import { asTyped, html } from "./html.ts";
 import type { Html } from "./page.ts";
 import { documentOf, documentsOf, type GivenText } from "./what-if/posted-documents.ts";
 
-/** A KubeletConfiguration, or some of its fields, that somebody pasted or chose as a file. Its values are not looked at. */
+/** A pasted or chosen KubeletConfiguration, or some of its fields; values are not checked. */
 interface ConfigurationText {
-  /** Its fields, without what /configz has around them. */
+  /** The fields without the wrapper of /configz. */
   readonly value: unknown;
   readonly source: InputDocument;
-  /** Where the fields stand in the document. */
+  /** The path of the fields in the document. */
   readonly base: readonly string[];
 }
 
-/** No configuration comes near. */
+/** Far longer than any configuration. */
 const MAX_CHARACTERS = 128 * 1024;
 
 /** Reads YAML or JSON, /configz too. Errors: what it is instead, or where it stops being that, in words with line and column. */
@@ -63,7 +63,7 @@ function isThere(value: unknown, steps: readonly (string | number)[]): boolean {
   return first !== undefined && typeof value === "object" && value !== null && Object.hasOwn(value, first);
 }
 
-/** The kubelet's command line in what somebody pasted; null: nothing was. Errors: there is no flag in it. */
+/** The kubelet's command line in a pasted text; null: empty. Errors: it has no flag. */
 export function readArgsText(text: string): Result<readonly string[] | null, string> {
   if (text.trim() === "") return ok(null);
   if (text.length > MAX_CHARACTERS)
@@ -78,7 +78,10 @@ export interface DropInsText {
   readonly placeOf: (field: string) => string | null;
 }
 
-/** The drop-ins of a `--config-dir` in what somebody pasted, one a document; null: nothing was. Errors: what is no YAML or JSON, and too many. */
+/**
+ * The drop-ins of a `--config-dir` in a pasted text, one per document; null: empty. Errors: no YAML or JSON, or too
+ * many.
+ */
 export function readDropInsText(text: string): Result<DropInsText | null, string> {
   if (text.trim() === "") return ok(null);
   const read = documentsOf({ name: "the drop-ins", text });

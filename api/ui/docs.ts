@@ -59,7 +59,7 @@ ${all(
   );
 });
 
-/** What the page has, by the operations' tags, and an example of each kind of decision; folded, so that a phone shows all of it. */
+/** The page's contents by the operations' tags, and an example of each kind of decision; folded for small screens. */
 function contents(document: OpenApiDocument): Html | Promise<Html> {
   const described = Object.entries(document.paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]) => ({

@@ -10,7 +10,7 @@ import type { GivenText } from "./what-if/posted-documents.ts";
 
 const FORMS = /^(?:multipart\/form-data|application\/x-www-form-urlencoded)\b/i;
 
-/** A page's words about its own form where it cannot be taken. */
+/** A page's messages about its own form. */
 export interface FormWords {
   /** Says what to send in its place. */
   readonly advice: string;
@@ -70,7 +70,7 @@ export async function fileText(file: File): Promise<string | null> {
   }
 }
 
-/** A fault of a form's field, in words with the place in it. */
+/** A fault of a form's field, with the place in its text. */
 export interface FormFault<Name extends string = string> {
   readonly field: Name;
   readonly text: string;
@@ -95,7 +95,7 @@ export interface PostedForm<Name extends string> {
   readonly texts: Readonly<Record<Name, string>>;
   /** The one file that was chosen; null: none. */
   readonly file: GivenText | null;
-  /** Why the file was not read, in words. */
+  /** Why the file could not be read. */
   readonly fileFault: string | null;
 }
 

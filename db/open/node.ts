@@ -14,7 +14,7 @@ export type StoreSetting =
 
 /** A store that a setting names, whether or not it is there yet. */
 export interface StoreLocation {
-  /** As it was given, and nothing more: plain data, by which a thread finds the same store. */
+  /** The setting as given: plain data, with which a thread opens the same store. */
   readonly setting: StoreSetting;
   /** The place as messages name it. */
   readonly label: string;
@@ -22,13 +22,16 @@ export interface StoreLocation {
   readonly name: string;
   /** The options of the command line that name the place. */
   readonly flags: string;
-  /** It is a server's, which other machines use too: a write waits for the network, and not for this machine's disk. */
+  /**
+   * True: the store is on a server that other machines use too, so a write waits for the network and not for this
+   * disk.
+   */
   readonly isShared: boolean;
-  /** Whether a history is there; for a server's it is not known before it is opened. */
+  /** Whether a history exists; for a server this is not known before it is opened. */
   exists(): boolean;
   /** Opens the store, which is made and migrated where needed. Several processes and threads may have the same one open. */
   open(options?: OpenOptions): Promise<Result<Store, StoreFailure>>;
-  /** Gives back all space that is free in the store; nobody can write meanwhile. */
+  /** Returns all free space to the file system; nobody can write meanwhile. */
   compact(): Promise<Result<Compacted, StoreFailure>>;
   /** Copies all of it into a new file, while others read and write. */
   backup(to: string, onProgress: OnProgress): Promise<Result<null, StoreFailure>>;
@@ -36,13 +39,13 @@ export interface StoreLocation {
   restore(from: string, kept: string | null): Promise<Result<null, StoreFailure>>;
 }
 interface OpenOptions {
-  /** False: where it is known only now that there is none, that is an error. Default: it is made. */
+  /** False: a missing history is an error. Default: it is created. */
   readonly create?: boolean;
-  /** How long decisions will be kept. */
+  /** How long decisions are kept. */
   readonly maxAgeMs?: number;
-  /** Is told, in a line, why opening takes long. */
+  /** Called with a line that says why opening takes long. */
   readonly onWait?: (message: string) => void;
-  /** To a server, at most. Default: 10. */
+  /** The maximum number of connections to a server. Default: 10. */
   readonly connections?: number;
 }
 

@@ -28,7 +28,7 @@ export const attempt = attempting(failureOf);
 export const openStore = ({ DB, NODES }: StoreBindings): Store =>
   NODES === undefined ? openD1(DB) : openRouted((place) => objectAt(NODES, place), DB);
 
-/** The command which says that the clock is right although it has leapt, so that a sweep goes on. */
+/** The command that confirms a clock after a leap, so that sweeps continue. */
 export const CONFIRM_COMMAND = `wrangler d1 execute DB --remote --command "${CONFIRM_SWEEP}"`;
 
 /** The fewest statements with which a sweep can remove anything. */

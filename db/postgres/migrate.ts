@@ -13,7 +13,7 @@ interface Found {
   /** The schema has a history in it: its tables are made together. */
   readonly isOurs: boolean;
   readonly hasSchema: boolean;
-  /** What others have: in the schema anything, beside it tables and views. */
+  /** Objects of other programs: anything in the schema, tables and views beside it. */
   readonly inside: string | null;
   readonly beside: string | null;
 }
@@ -27,7 +27,10 @@ FROM (SELECT relname AS name, relnamespace AS namespace, relkind AS kind FROM pg
   SELECT proname, pronamespace, NULL FROM pg_proc UNION ALL SELECT typname, typnamespace, NULL FROM pg_type WHERE typrelid = 0 AND typelem = 0) AS one
 JOIN pg_namespace ON pg_namespace.oid = namespace WHERE nspname NOT LIKE 'pg\\_%' AND nspname <> 'information_schema'`;
 
-/** Whether the database may hold the history, before anything is written. Errors: the server is too old, or it is another program's. */
+/**
+ * Checks that the database may hold the history, before anything is written. Errors: the server is too old, or it
+ * belongs to another program.
+ */
 function fits({ version, isOurs, hasSchema, inside, beside }: Found, label: string): Result<null, StoreFailure> {
   if (version < OLDEST * 10_000)
     return failure(

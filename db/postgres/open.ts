@@ -34,15 +34,15 @@ export const LATEST_MIGRATION = "0002_decision_log.sql";
 const CONNECTIONS = 10;
 const USUAL_AGE_MS = 30 * 24 * 3600 * 1000;
 const CONNECT_MS = 5_000;
-/** For what migrates and sweeps. */
+/** The statement timeout of migrations and sweeps. */
 const LONG_STATEMENT_MS = 30_000;
-/** For what somebody waits for. A server or a network that hangs is given up a little later. */
+/** The statement timeout of requests. A server or network that hangs is given up a little later. */
 const STATEMENT_MS = 10_000;
 const ANSWER_MS = 12_000;
 
 /**
- * Each statement has its index, and walks from row to row along it, whatever the tables' statistics say: a plan that is kept from when
- * a table was small would read all of it for each row once it is large.
+ * Session settings that make each statement use its index, whatever the statistics say: a cached plan from when a
+ * table was small would otherwise scan all of a large one.
  */
 const SESSION = {
   search_path: SCHEMA,
@@ -53,7 +53,7 @@ const SESSION = {
   jit: "off",
 };
 
-/** As on SQLite, but for the event loop, which also waits for the network: large texts are compressed beside it. */
+/** Packing as on SQLite, except that large texts are compressed off the event loop. */
 const PACKING: Packing = {
   above: 2048,
   areBytes: true,
@@ -63,20 +63,20 @@ const PACKING: Packing = {
 const digest = (text: string): string => hash("sha256", text, "hex");
 
 interface PostgresOptions {
-  /** False: a database without a history stays as it is, which is an error. Default: its tables are made. */
+  /** False: a database without a history is an error and stays unchanged. Default: its tables are created. */
   readonly create?: boolean;
-  /** At most, of this store. Default: 10. */
+  /** The maximum number of connections of this store. Default: 10. */
   readonly connections?: number;
-  /** How long decisions will be kept. Default: 30 days. */
+  /** How long decisions are kept. Default: 30 days. */
   readonly maxAgeMs?: number;
-  /** Is told, in a line, why the start waits for another process. */
+  /** Called with a line that says why the start waits for another process. */
   readonly onWait?: (message: string) => void;
   /** Rows of then and later have partitions. Default: now. */
   readonly nowMs?: number;
   readonly migrationsDir?: string;
 }
 
-/** How the store speaks to Postgres: drizzle makes the queries of `db/sql/`, and each is put in Postgres's words on its way. */
+/** The store's dialect for Postgres: drizzle makes the queries of `db/sql/`, and each is translated on its way. */
 function postgres(pool: pg.Pool): Dialect {
   const query = (asked: { readonly text: string }, values: unknown[]) =>
     pool.query({ ...asked, text: inPostgres(asked.text), values });
@@ -117,7 +117,7 @@ function takesWrites(client: pg.PoolClient, done: (error?: Error) => void): void
   );
 }
 
-/** How long a start waits for a process that has the tables alone, which may be dropping a partition. */
+/** How long a start waits for a process with exclusive use of the tables, which may be dropping a partition. */
 const WAIT_MS = 60_000;
 const LOCK_TIMEOUT = "55P03";
 
@@ -151,7 +151,7 @@ export async function openPostgres(
         .join(" "),
       keepAlive: true,
     };
-    /** For what may take long: a connection of its own. */
+    /** Runs long work on a connection of its own. */
     const beside = async <T>(work: (client: pg.Client) => Promise<T>): Promise<T> => {
       const client = new pg.Client(connection);
       client.on("error", () => {});

@@ -9,10 +9,10 @@ const AHEAD_MS = 2 * DAY_MS;
 /** Each statement that names a decision by its id looks into every partition, so there are few: some five at a time. */
 const MOST_DAYS = 7;
 const SHARE = 4;
-/** How long the rows of one partition are apart, where decisions are kept for `maxAgeMs`: so much later they go at the most. */
+/** The time span of one partition, given `maxAgeMs`: rows are removed at most that much later. */
 const widthOf = (maxAgeMs: number): number =>
   Math.min(MOST_DAYS, Math.max(1, Math.floor(maxAgeMs / SHARE / DAY_MS))) * DAY_MS;
-/** A reader may hold a table for as long as it likes; whoever waits behind this one should not. */
+/** The lock timeout: a reader may hold a table for long, and others must not wait behind this lock. */
 const PATIENCE = "3s";
 
 /** A partition is looked through as a whole. */
@@ -27,7 +27,7 @@ interface Partition {
   readonly fromMs: number;
   readonly untilMs: number;
 }
-/** In their order; the one of what is in no other is not among them. */
+/** The partitions in order, without the default one. */
 async function partitionsOf(client: Client, table: Table): Promise<readonly Partition[]> {
   const { rows } = await client.query<{ name: string; bounds: string }>(
     `SELECT relname AS name, pg_get_expr(relpartbound, pg_class.oid) AS bounds
@@ -42,7 +42,7 @@ async function partitionsOf(client: Client, table: Table): Promise<readonly Part
     .sort((a, b) => a.fromMs - b.fromMs);
 }
 
-/** Runs work in a transaction in which nobody else writes. */
+/** Runs work in a transaction without other writers. */
 async function alone<T>(client: Client, work: () => Promise<T>): Promise<T> {
   try {
     await client.query("BEGIN");
@@ -64,7 +64,7 @@ async function alone<T>(client: Client, work: () => Promise<T>): Promise<T> {
 export async function makePartitions(client: Client, nowMs: number, maxAgeMs: number, fromMs = nowMs): Promise<void> {
   const width = widthOf(maxAgeMs);
   const dayOf = (ms: number): number => Math.floor(ms / DAY_MS) * DAY_MS;
-  // to look at the partitions waits for whoever drops one, too
+  // reading the partitions also waits for a process that drops one
   await client.query(`SET lock_timeout = '${PATIENCE}'`);
   for (const table of TABLES) {
     const there = await partitionsOf(client, table);
@@ -89,7 +89,7 @@ async function makePartition(client: Client, table: Table, from: number, until: 
   }
 }
 
-/** The rows that stay of a partition that goes, as a condition on them. */
+/** A condition on the rows of a dropped partition that must stay. */
 const STAYS: Readonly<Record<Table, (beforeMs: number) => string>> = {
   decisions: (beforeMs) => `EXISTS (SELECT 1 FROM series WHERE series.seq = old.seq AND last_at_ms >= ${beforeMs})`,
   snapshots: () => `EXISTS (SELECT 1 FROM decisions WHERE snapshot_id = old.id)
@@ -97,7 +97,7 @@ const STAYS: Readonly<Record<Table, (beforeMs: number) => string>> = {
     OR EXISTS (SELECT 1 FROM outcomes WHERE snapshot_id = old.id)
     OR EXISTS (SELECT 1 FROM nodes WHERE name = old.node AND last_snapshot_id = old.id)`,
 };
-/** Statements for what goes with rows, which `old` gives: the triggers do the same for one row. */
+/** Statements that remove what belongs to the rows of `old`, as the triggers do for one row. */
 const GOES: Readonly<Record<Table, (old: string, untilMs: number) => readonly string[]>> = {
   decisions: (old, untilMs) => [
     `UPDATE row_counts SET rows = rows - gone.count FROM (SELECT node, count(*) AS count FROM ${old} AS old GROUP BY node) AS gone
@@ -122,10 +122,13 @@ async function removeBeside(client: Client, table: Table, old: string, untilMs: 
   for (const sql of [texts, ...GOES[table](old, untilMs)]) await client.query(sql, rows === undefined ? [] : [rows]);
 }
 
-/** Rows that are looked at in one turn in which nobody else writes: some 50 ms. */
+/** The number of rows examined in one exclusive transaction: some 50 ms. */
 const CHUNK = 2_000;
 
-/** Removes rows of a partition that are behind a row and do not stay. Answers how many went, and the last that was looked at; null: there is none. */
+/**
+ * Removes rows of a partition after a given row that need not stay. Returns how many, and the last examined row; null:
+ * there is none.
+ */
 async function removeSome(client: Client, table: Table, { name, untilMs }: Partition, beforeMs: number, after: string) {
   await client.query("SET LOCAL nodewise.moves = 'on'");
   const { rows: seen } = await client.query<{ seq: string; stays: boolean }>(

@@ -13,7 +13,10 @@ import {
 import { getTableConfig, type SQLiteColumn, type SQLiteTable } from "drizzle-orm/sqlite-core";
 import * as history from "../sql/schema.ts";
 
-/** By code points, as SQLite orders: nodes are listed so, and no update of the machine's locales spoils an index. */
+/**
+ * A text column ordered by code points, as in SQLite: node lists need this order, and a change of the machine's
+ * locales does not invalidate an index.
+ */
 const text = customType<{ data: string }>({ dataType: () => 'text COLLATE "C"' });
 const bytes = customType<{ data: Uint8Array }>({ dataType: () => "bytea" });
 

@@ -5,9 +5,9 @@ import { err, ok, type Result } from "../../api/model/result.ts";
 
 /** Names a database. Plain data, by which a thread finds the same one. */
 export interface PostgresSetting {
-  /** Without a password. */
+  /** The URL without a password. */
   readonly url: string;
-  /** Absent: PGPASSWORD, or the file that PGPASSFILE names, or none. */
+  /** The password; absent: PGPASSWORD, or the file that PGPASSFILE names, or none. */
   readonly password?: string;
 }
 
@@ -78,7 +78,7 @@ const isHere = (host: string): boolean => host.startsWith("/") || isLoopback(hos
 /** A file that the URL names does not hold what it should; the message is for people. */
 export class UnusableFile extends Error {}
 
-/** libpq's sslmode; without one, a server elsewhere has to prove its name, and one on this machine is spoken to in plain. */
+/** TLS by libpq's sslmode; without one, a remote server must prove its name, and a local one is used without TLS. */
 function tlsOf({ host, parameters }: Place) {
   const mode = parameters.get("sslmode") ?? (isHere(host) ? "disable" : "verify-full");
   if (mode === "disable" || host.startsWith("/")) return false;

@@ -1,8 +1,8 @@
 import { memo } from "../../api/model/cache.ts";
 
 /**
- * The store writes its statements once, in SQLite's SQL (`db/sql/`). All of it that Postgres says in another way is here, in order;
- * what is missing is a syntax error in the store's contract suite.
+ * The store writes its statements once, in SQLite's SQL (`db/sql/`). All differences of Postgres are replaced here, in
+ * order; a missing rule is a syntax error in the store's contract suite.
  */
 const RULES: readonly (readonly [RegExp, string])[] = [
   // hints for SQLite's planner: the order of a join, an index, no index, a value that is not compared with partial indexes

@@ -20,7 +20,7 @@ interface Job {
 
 const SHARE = { name: "share", text: `SELECT pg_advisory_xact_lock_shared(${WRITING})` };
 const EXCLUDE = { name: "exclude", text: `SELECT pg_advisory_xact_lock(${WRITING})` };
-/** In the order of their hashes, so that two that want the same names never wait for each other. */
+/** Locks names in the order of their hashes, so that two transactions with the same names cannot deadlock. */
 const LOCK_NAMES = `SELECT pg_advisory_xact_lock(${NAME}, one.hash) FROM
   (SELECT DISTINCT hashtext(name) AS hash FROM unnest(CAST($1 AS text[])) AS name ORDER BY hash) AS one`;
 
@@ -43,7 +43,7 @@ const outcomeOf = ({ rowCount, rows }: QueryResult): Outcome => ({ changes: rowC
 const stateOf = (error: unknown): string => String((error as { code?: unknown } | null)?.code ?? "");
 /** Statements that follow one that failed fail for that. */
 const IN_FAILED_TRANSACTION = "25P02";
-/** The server has become a standby: whoever connects anew may come to the one that takes writes. */
+/** The server has become a standby: a new connection may reach the primary. */
 export const READ_ONLY = "25006";
 const isConflict = (error: unknown): boolean => ["40001", "40P01"].includes(stateOf(error));
 
@@ -119,7 +119,7 @@ export function groupedWrites(
       for (const job of jobs) job.reject(error);
     }
   };
-  /** Those at the beginning that may share a transaction. */
+  /** The first jobs that may share a transaction. */
   const take = ({ waiting }: Lane): readonly Job[] => {
     const end = waiting.findIndex(({ alone }) => alone === "everything");
     return waiting.splice(0, Math.min(MAX_JOBS, end === -1 ? waiting.length : Math.max(end, 1)));
@@ -148,7 +148,7 @@ export function groupedWrites(
         underWay.add(done);
       }),
     drained: async () => {
-      // one turn for the writes whose rows are still being put together
+      // waits one turn for writes whose rows are still being prepared
       await new Promise((resolve) => setImmediate(resolve));
       while (underWay.size > 0) await Promise.all(underWay);
     },

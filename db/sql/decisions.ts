@@ -127,7 +127,9 @@ export async function readInTurn<Row>(
 
 const ORDER = { atMs: decisions.decidedAtMs, seq: decisions.seq };
 
-/** Those among which the newest is. Of one that was made again the last time counts: the newest row, or the one that was made again last. */
+/**
+ * Candidates for the newest decision: the newest row, and the row that was repeated last, since the last time counts.
+ */
 const newestOf = (node: string | undefined): SQL =>
   node === undefined
     ? sql`SELECT id, coalesce(last_at_ms, decided_at_ms) AS "lastAtMs"

@@ -11,7 +11,7 @@ export type Value = string | number | null | Uint8Array;
 export interface Statement {
   readonly sql: string;
   readonly params: readonly Value[];
-  /** It works on many rows: a database that keeps plans makes one for the tables as they are now. */
+  /** True: it works on many rows, so a database that caches plans makes a new one for the tables as they are now. */
   readonly ofMany?: true;
 }
 
@@ -29,7 +29,7 @@ export interface Dialect {
   readonly db: Database;
   /** Rows that a query of the form `SELECT ...` gives, as they come from the database: objects by column name. */
   all<Row>(query: SQL): Promise<readonly Row[]>;
-  /** Runs a query that was prepared under a name of its own. */
+  /** Runs a named prepared query. */
   prepared<Row>(query: Preparable<Row>): (values: Readonly<Record<string, unknown>>) => Promise<readonly Row[]>;
   readonly failureOf: Classify;
   readonly attempt: Attempt;
@@ -37,7 +37,7 @@ export interface Dialect {
   textsIn(id: AnyColumn, parts: AnyColumn): SQL;
   /** `SELECT` of the ids of texts in the `parts` of snapshots, up to a WHERE. */
   readonly textsOfSnapshots: string;
-  /** A subquery may be asked for each row of what stands before it (LATERAL). */
+  /** Whether a subquery may run for each row of an earlier table (LATERAL). */
   readonly hasLateral: boolean;
   /** The highest number of a decision, of which no lower one is still being written. */
   settledSeq(): Promise<number>;
@@ -62,11 +62,14 @@ export interface Driver extends Dialect {
   /** sha256 of the text's UTF-8, lower case hex. */
   readonly digest: (text: string) => string | Promise<string>;
   /**
-   * All of the statements, or none. Where several may write at a time, no other write goes on with one of the names in `alone`
-   * meanwhile; `"everything"`: no other write at all.
+   * Runs all statements or none. If several processes may write, no other write with a name in `alone` runs meanwhile;
+   * `"everything"`: no other write at all.
    */
   atomic(statements: readonly Statement[], alone: Alone): Promise<readonly Outcome[]>;
-  /** Rows that one transaction of a sweep removes or looks at: where they hold up others, a few milliseconds' worth. Default: 200. */
+  /**
+   * The number of rows that one sweep transaction removes or examines: a few milliseconds' worth if others wait.
+   * Default: 200.
+   */
   readonly sliceRows?: number;
   /** Removes decisions and snapshots of before `beforeMs` that lie apart, without a look at each; answers how many. */
   dropOld?(nowMs: number, beforeMs: number): Promise<{ readonly decisions: number; readonly snapshots: number }>;
@@ -86,7 +89,7 @@ export function insertInto<T extends SQLiteTable>(
   table: T,
   guard = "true",
 ): (row: T["$inferInsert"], guardParams?: readonly Value[]) => Statement {
-  // what the database makes of other columns, or by itself, cannot be written
+  // computed columns cannot be written
   const columns = Object.entries(getTableColumns(table)).filter(
     ([, { generated, hasDefault }]) => generated === undefined && !hasDefault,
   );

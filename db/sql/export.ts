@@ -38,7 +38,7 @@ const PAGE_ROWS = 256;
 /** Texts and snapshots that are known to be in the export already. One that is forgotten is exported once more. */
 const SENT = 128 * 1024;
 
-/** Rows that belong together, and the place in their part from which the export goes on behind them. */
+/** Rows that belong together, and the place after which the export continues. */
 interface Step {
   readonly rows: readonly MovedRow[];
   readonly at: string;
@@ -58,7 +58,10 @@ function readPlace(at: string | undefined): Place | undefined {
   return { atMs, seq };
 }
 
-/** Reads pages until one is empty; each row is a step. A row that cannot be read is a failure of its own, any other ends it. */
+/**
+ * Reads pages until one is empty; each row is a step. An unreadable row is a failure of its own, any other failure
+ * ends it.
+ */
 async function* paged<Row>(
   { attempt }: Driver,
   first: string | undefined,
@@ -120,7 +123,7 @@ class Needed {
     return ok({ moved, found, parts });
   }
 
-  /** The snapshots of these ids that are not in the export yet, each behind its texts. One that is gone is left out. */
+  /** The snapshots of these ids that are not exported yet, each after its texts. Missing ones are left out. */
   async snapshots(ids: readonly (string | null | undefined)[]): Read<readonly MovedRow[]> {
     const rows: MovedRow[] = [];
     for (const id of ids) {
@@ -274,7 +277,7 @@ function isJson(text: string): boolean {
   }
 }
 
-/** Nodes with what is remembered of them, their newest decisions and their newest snapshot: as they are now, whatever the time asked for. */
+/** Nodes with their facts, newest decisions and newest snapshot, as they are now, whatever the requested time. */
 function nodesPart(driver: Driver, needed: Needed): Part {
   const { db } = driver;
   const factsOf = async (node: string) => {
@@ -282,7 +285,7 @@ function nodesPart(driver: Driver, needed: Needed): Part {
     const more = await db.select().from(factParts).where(eq(factParts.node, node)).orderBy(asc(factParts.part));
     return found.flatMap(({ key, value: first, updatedAtMs }) => {
       const value = first + more.flatMap((one) => (one.key === key ? one.value : [])).join("");
-      // what is damaged is of use to nobody
+      // damaged facts are skipped
       return isJson(value) ? { key, value, updatedAtMs } : [];
     });
   };
@@ -306,7 +309,7 @@ function nodesPart(driver: Driver, needed: Needed): Part {
   return ({ node }, first) => paged(driver, first, read(node), step, ({ name }) => name);
 }
 
-/** For an hour that is only partly within the time asked for, the decisions themselves tell. */
+/** Counts of whole hours within the requested time; for partial hours the decisions themselves are exported. */
 function hoursPart(driver: Driver): Part {
   const { db } = driver;
   type Hour = typeof hours.$inferSelect;

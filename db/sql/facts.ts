@@ -15,7 +15,7 @@ WHERE excluded.updated_at_ms >= facts.updated_at_ms`;
 /** Deletes the parts that a longer value left, unless they are newer than this one. */
 const dropParts = (guard: string): string => `DELETE FROM fact_parts
 WHERE node = ? AND key IN (SELECT value FROM json_each(?)) AND updated_at_ms <= ? AND ${guard}`;
-/** Only behind a first piece of the same time: an older value leaves a newer one as it is. */
+/** Inserts a piece only after a first piece of the same time: an older value does not replace a newer one. */
 const insertParts = (guard: string): string => `INSERT INTO fact_parts (node, key, part, value, updated_at_ms)
 SELECT ?, json_extract(json_each.value, '$[0]'), CAST(json_extract(json_each.value, '$[2]') AS bigint), json_extract(json_each.value, '$[1]'), ?
 FROM json_each(?) WHERE ${guard} AND EXISTS

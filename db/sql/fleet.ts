@@ -42,7 +42,7 @@ const COUNTED_OUTCOMES = sql.raw(
     .join(", ")})`,
 );
 
-/** The acts of kubelets, as far as the fleet tells them. */
+/** The kubelets' outcomes that the fleet shows. */
 async function ofKubelets(
   { all }: Driver,
   sinceMs: number,
@@ -75,7 +75,7 @@ export function fleetOf(driver: Driver): Pick<Store, "listFleet" | "listHours" |
   const { db, attempt } = driver;
   const counted = (sinceMs: number, node: string | undefined) =>
     and(gte(hours.hourMs, hourOf(sinceMs)), node === undefined ? undefined : eq(hours.node, node));
-  // of all that is read here most rows by far: as they are, they come in half the time
+  // raw rows, since this is by far the largest read, and they take half the time
   const newest = (node: string | undefined) =>
     driver.all<
       LatestRow & { readonly node: string; readonly kind: string }

@@ -41,7 +41,7 @@ interface Watched extends Driver {
   readonly failedBytes: () => number;
   /** Tells that a write of `failedBytes` went well. */
   readonly written: () => void;
-  /** A write that none of this is told of. */
+  /** A write without notifications to watchers. */
   readonly unwatched: Driver["atomic"];
   /** The last write met a damaged file. */
   readonly damage: () => StoreFailure | null;
@@ -119,7 +119,7 @@ export function createStore(over: Driver): Store {
   };
 }
 
-/** As floats: sizes come from callers, and may add up to more than 64 bits hold. */
+/** Sums as floats: sizes come from callers, and may exceed 64 bits. */
 const bytesWhere = (condition: string): SQL =>
   sql.raw(`coalesce(sum(CAST(size_bytes AS double precision)) FILTER (WHERE ${condition}), 0)`);
 const totalsOf = (within: SQL): SQL => sql`WITH images AS
@@ -172,7 +172,7 @@ function removalSummaryOf({ all, attempt }: Driver): Pick<Store, "summarizeRemov
   };
 }
 
-/** By the database's clock: those of two processes may differ by more than a lease. */
+/** The database's clock, since the clocks of two processes may differ by more than a lease. */
 const NOW = "unixepoch() * 1000";
 const BEGIN = `INSERT INTO decision_log (id, delivered_seq, lost, holder, held_until_ms)
 SELECT 1, coalesce((SELECT max(seq) FROM decisions), 0), 0, NULL, 0 WHERE true ON CONFLICT DO NOTHING`;
@@ -189,7 +189,7 @@ function logOf({ all, atomic, attempt, settledSeq }: Driver): Omit<LogStore, "st
     holdLog: (holder, leaseMs, told) =>
       attempt(async () => {
         const begun = await all<{ id: number }>(sql`SELECT id FROM decision_log WHERE id = 1`);
-        // with nobody else writing, so that all that is recorded later has a higher number
+        // without other writers, so that everything recorded later has a higher number
         if (begun.length === 0) await atomic([{ sql: BEGIN, params: [] }], "everything");
         const [row] = await rowsOf({ sql: HOLD, params: [holder, leaseMs, told, holder] });
         if (row === undefined) return ok(null);

@@ -21,7 +21,7 @@ const insertText = insertInto(texts);
 const insertDecision = insertInto(decisions, `${DECISION_IS_NEW} AND ${TEXTS_ARE_STORED}`);
 const insertRemoval = insertInto(removals);
 const insertToken = insertInto(tokens);
-/** The same removal again; the image may have come back since. */
+/** Updates a known removal, since the image may have come back meanwhile. */
 const CAME_BACK = `UPDATE removals SET again_at_ms = ? WHERE node = ? AND object_id = ? AND target = ? AND runtime_handler = ? AND at_ms = ?
   AND again_at_ms IS NULL`;
 
@@ -31,8 +31,8 @@ SELECT seq, node, ?, ?, ?, ? FROM decisions WHERE id = ?
 ON CONFLICT (seq) DO UPDATE SET times = excluded.times, last_at_ms = excluded.last_at_ms,
   last_snapshot_id = excluded.last_snapshot_id, last_id = excluded.last_id WHERE excluded.times > series.times`;
 /**
- * A trigger counts all repetitions in the hour of the last, where one was in any case; rows of hours tell of the others. `beyond` is how
- * many more than that one the series is longer.
+ * A trigger counts all repetitions in the hour of the last one; the other hours are imported as rows. `beyond`: by how
+ * many, besides that one, the series is longer.
  */
 const BEYOND = `FROM (SELECT ? - coalesce(series.times, 1) - 1 AS beyond FROM decisions LEFT JOIN series ON series.seq = decisions.seq
   WHERE decisions.id = ?) AS one WHERE beyond > 0`;
@@ -42,7 +42,7 @@ SELECT ?, ?, -beyond, -beyond * ?, -beyond * ?, -beyond * ?, -beyond * ? ${BEYON
 ON CONFLICT (hour_ms, node) DO UPDATE SET ${COLUMNS.map((column) => `${column} = hours.${column} + excluded.${column}`).join(", ")}`;
 const UNCOUNT_REFUSED = `INSERT INTO refusals (hour_ms, node, reason, count) SELECT ?, ?, ?, -beyond ${BEYOND}
 ON CONFLICT (hour_ms, node, reason) DO UPDATE SET count = refusals.count + excluded.count`;
-/** As the triggers on decisions have them. */
+/** The same verdicts as in the triggers on decisions. */
 const REFUSED: readonly string[] = ["refused", "kubelet-refuses"];
 const PRESSURED: readonly string[] = ["under-pressure", "reclaims", "evicts"];
 
@@ -65,7 +65,7 @@ type Statements = Promise<Result<readonly Statement[], StoreFailure>>;
 
 const idsOf = (parts: Moved<"snapshot">["parts"]): readonly string[] => [...new Set((parts ?? []).map(([, id]) => id))];
 
-/** The statements for rows, of which `known` tells which are there. */
+/** Makes the statements for rows; `known` says which rows exist. */
 class Placing {
   readonly #driver: Driver;
   readonly #nowMs: number;

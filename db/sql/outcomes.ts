@@ -9,7 +9,7 @@ import { newestFirst, ofPod, pageOf } from "./page.ts";
 import { outcomes, snapshots } from "./schema.ts";
 import { nodeSeen } from "./snapshots.ts";
 
-/** When it was first recorded stays. The same again writes nothing. */
+/** Inserts or updates an outcome, and keeps when it was first recorded. An unchanged one writes nothing. */
 const UPSERT = `INSERT INTO outcomes (id, node, kind, verdict, at_ms, recorded_at_ms, snapshot_id, pod_namespace, pod_name, pod_uid, reason, bytes, encoding, body)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 ON CONFLICT (id) DO UPDATE SET verdict = excluded.verdict, at_ms = excluded.at_ms, reason = excluded.reason,

@@ -11,9 +11,9 @@ interface Whole extends StoredBody {
 }
 
 export const DAMAGED = "the places of its texts are damaged; restore the database from a backup";
-/** With a range: that part of the text alone. */
+/** The place of a shared text; with a range, of a part of the text. */
 type Place = readonly [at: number, id: string] | readonly [at: number, id: string, from: number, to: number];
-/** Where which texts belong. Null: nobody wrote that. */
+/** Parses the places of texts. Null: invalid. */
 export function placesIn(parts: string | null): readonly Place[] | null {
   try {
     const places = JSON.parse(parts ?? "[]") as unknown;
@@ -28,7 +28,7 @@ export function placesIn(parts: string | null): readonly Place[] | null {
   }
 }
 
-/** The joined rows of a query, one entry a row of its own, in their order. */
+/** The joined rows of a query, one entry per base row, in order. */
 export function grouped<J extends { readonly row: { readonly seq: number }; readonly text: Text | null }>(
   joined: readonly J[],
 ): readonly (J & { readonly texts: readonly Text[] })[] {

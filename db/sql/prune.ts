@@ -6,7 +6,7 @@ import { type ClockLeap, NODE_GRACE_MS, type Pruned, type Retention, SNAPSHOT_GR
 import type { Driver, Statement } from "./driver.ts";
 import { USE_MS } from "./texts.ts";
 
-/** Rows that one transaction removes or looks at, unless the driver says it, and bytes of their bodies. */
+/** The default number of rows per sweep transaction, and the bytes of their bodies. */
 const SLICE_ROWS = 200;
 const SLICE_BYTES = 4_000_000;
 /** Nodes that go in one transaction, with all that is remembered of them. */
@@ -14,17 +14,17 @@ const MAX_NODES = 100;
 /** Statements that a call runs at most for each of its `maxSlices`, over all kinds of rows, and those that it runs beside them. */
 export const STATEMENTS_A_SLICE = 25;
 export const STATEMENTS_BESIDE = 4;
-/** Rows that are counted for a message; beyond, it says so many. */
+/** The maximum count in a message. */
 const MAX_COUNTED = 100_000;
 
 interface Sized {
   readonly seq: number;
   readonly size: number;
 }
-/** One transaction's work: how many rows are gone, and whether these were the last. */
+/** One transaction's work: the number of removed rows, and whether they were the last. */
 type Slice = () => Promise<{ readonly removed: number; readonly isLast: boolean }>;
 
-/** Those at the beginning that together are small enough for one transaction; a larger one goes alone. */
+/** The first rows that together fit into one transaction; a larger row goes alone. */
 function firstOf(rows: readonly Sized[]): readonly number[] {
   let bytes = 0;
   const seqs: number[] = [];
@@ -77,11 +77,11 @@ const MADE_ONCE = sql.raw("NOT EXISTS (SELECT 1 FROM series WHERE series.seq = d
 const oldSeries = ({ all, agedDecisions, sliceRows = SLICE_ROWS }: Driver, beforeMs: number) =>
   all<Sized>(sql`SELECT series.seq, octet_length(body) AS size FROM series CROSS JOIN ${sql.raw(agedDecisions)} AS decisions ON decisions.seq = series.seq
     WHERE last_at_ms < ${beforeMs} ORDER BY last_at_ms LIMIT ${sliceRows}`);
-/** By the time of what the kubelet did. */
+/** Removes outcomes by the time of the kubelet's act. */
 const oldOutcomes = ({ all, sliceRows = SLICE_ROWS }: Driver, beforeMs: number) =>
   all<Sized>(sql`SELECT seq, octet_length(body) AS size FROM outcomes WHERE at_ms < ${beforeMs}
     ORDER BY at_ms, seq LIMIT ${sliceRows}`);
-/** By their own age and number: what was collected last month is asked for when its decisions are long gone. */
+/** Removes removals by their own age and number, since they are queried long after their decisions are gone. */
 const oldRemovals = ({ all, sliceRows = SLICE_ROWS }: Driver, beforeMs: number) =>
   all<Sized>(sql`SELECT seq, 0 AS size FROM removals WHERE at_ms < ${beforeMs} ORDER BY at_ms, seq LIMIT ${sliceRows}`);
 
@@ -134,7 +134,7 @@ const DROP_OLD_REFUSALS = `DELETE FROM refusals WHERE (hour_ms, node, reason) IN
 const DROP_OLD_OUTCOME_HOURS = `DELETE FROM outcome_hours WHERE (hour_ms, node, kind, reason) IN (SELECT hour_ms, node, kind, reason
 FROM outcome_hours WHERE hour_ms < ? ORDER BY hour_ms, node, kind, reason LIMIT ?) RETURNING hour_ms`;
 
-/** Nodes without decisions that nobody heard of: a trigger takes what is remembered of them along. */
+/** Removes nodes without decisions that were silent; a trigger also removes their facts. */
 const DROP_NODES = `DELETE FROM nodes WHERE name IN (SELECT row_counts.node FROM row_counts INDEXED BY row_counts_none CROSS JOIN nodes AS known
   ON known.name = row_counts.node WHERE what = 'decisions' AND rows = 0 AND known.last_seen_ms < ? LIMIT ?) RETURNING name`;
 
@@ -146,7 +146,10 @@ const SOME_UNCHECKED = `SELECT seq FROM unchecked_snapshots WHERE seq > ? ORDER 
 const USELESS_SNAPSHOTS = `SELECT seq, octet_length(body) AS size FROM snapshots WHERE seq IN (${SOME_UNCHECKED}) AND stored_at_ms < ?
 AND ${UNUSED}`;
 const DROP_SNAPSHOTS = `DELETE FROM snapshots WHERE seq IN (${SEQS}) AND ${UNUSED} RETURNING seq`;
-/** One that is in use is looked at again when its decision or outcome goes, or its node has a newer one. */
+/**
+ * Unmarks examined snapshots: one in use is examined again when its decision or outcome is removed, or its node has a
+ * newer one.
+ */
 const DROP_CHECKED = `DELETE FROM unchecked_snapshots WHERE seq IN (${SOME_UNCHECKED})
 AND (NOT EXISTS (SELECT 1 FROM snapshots WHERE seq = unchecked_snapshots.seq)
   OR EXISTS (SELECT 1 FROM snapshots AS used CROSS JOIN decisions ON snapshot_id = used.id WHERE used.seq = unchecked_snapshots.seq)
@@ -154,7 +157,7 @@ AND (NOT EXISTS (SELECT 1 FROM snapshots WHERE seq = unchecked_snapshots.seq)
   OR EXISTS (SELECT 1 FROM snapshots AS used CROSS JOIN outcomes ON outcomes.snapshot_id = used.id WHERE used.seq = unchecked_snapshots.seq)
   OR EXISTS (SELECT 1 FROM snapshots AS used CROSS JOIN nodes ON name = used.node AND last_snapshot_id = used.id WHERE used.seq = unchecked_snapshots.seq))`;
 
-/** Looks at the snapshots that may be useless. Those that are, and too young to go, are looked at again in the next call. */
+/** Examines snapshots that may be unused. Unused ones that are too young are examined again in the next call. */
 function snapshotSlices({ atomic, sliceRows = SLICE_ROWS }: Driver, olderThanMs: number): Slice {
   let after = -1;
   return async () => {
@@ -184,15 +187,15 @@ function snapshotSlices({ atomic, sliceRows = SLICE_ROWS }: Driver, olderThanMs:
 }
 
 /**
- * Every decision that was last made before the oldest one is gone, and almost every snapshot as old, and with them all that referred
- * to a text not used since then; the snapshots that are left (a node's latest, one that was decided on later, or that of a
- * decision that is made again and again) are looked at.
+ * The margin before unused texts are removed: every decision last made before the oldest remaining one is gone, and
+ * almost every snapshot of that age, and with them all references to texts not used since; the remaining snapshots (a
+ * node's latest, one used by a later decision, or by a repeated decision) are checked.
  */
 const MARGIN_MS = 4 * USE_MS;
 const dropTexts = ({ textsOfSnapshots }: Driver): string => `DELETE FROM texts WHERE id IN (SELECT id FROM texts
   WHERE used_at_ms < ? AND id NOT IN (${textsOfSnapshots} WHERE stored_at_ms < ?) ORDER BY used_at_ms LIMIT ?) RETURNING id`;
 
-/** When the decision was last made that was not made since the longest; `nowMs` where there is none. */
+/** When the decision that was not repeated for the longest time was last made; `nowMs`: there is none. */
 async function oldestMs({ all }: Driver, nowMs: number): Promise<number> {
   const found = await all<{ atMs: number | null }>(sql`SELECT (SELECT min(last_at_ms) FROM series) AS "atMs" UNION ALL
     SELECT (SELECT decided_at_ms FROM decisions WHERE ${MADE_ONCE} ORDER BY decided_at_ms, seq LIMIT 1)`);
@@ -202,15 +205,15 @@ async function oldestMs({ all }: Driver, nowMs: number): Promise<number> {
 const recordSweep = (at: string): string =>
   `INSERT INTO sweeps (id, at_ms) VALUES (1, ${at}) ON CONFLICT (id) DO UPDATE SET at_ms = excluded.at_ms`;
 const RECORD_SWEEP = recordSweep("?");
-/** For whoever has no program at the database: the word that its clock is right. */
+/** The statement that confirms the clock, for operators without a program at the database. */
 export const CONFIRM_SWEEP = recordSweep("unixepoch() * 1000");
 /** Else the next sweep would compare with what the wrong clock has written since. */
 const RECORD_TRUSTED_TIME = "INSERT INTO sweeps (id, at_ms) VALUES (1, ?) ON CONFLICT (id) DO NOTHING";
 
 /**
- * A clock that is wrong, once, would make everything too old: where it has leapt since the last sweep, or since the newest
- * decision before the first, nothing goes by age, and that time stays the one to compare with. Null: it has not, or there is nothing
- * that would go.
+ * Whether removal by age must wait: a wrong clock would make everything too old. If the clock leapt since the last
+ * sweep, or since the newest decision before the first sweep, nothing is removed by age, and that time stays the
+ * reference. Null: it did not leap, or nothing would be removed.
  */
 async function heldBack(
   { all, atomic }: Driver,

@@ -12,8 +12,8 @@ import { type Cut, placeSlices, TEXTS_ARE_STORED, type Texts, textsGuard } from 
 
 const KEY_IS_FREE = "NOT EXISTS (SELECT 1 FROM idempotency WHERE key = ? AND scope = ?)";
 /**
- * Parameters of conditions on decisions stand in a SELECT of their own: SQLite compares bare ones with the conditions of partial
- * indexes, and then prepares the statement, with its triggers, anew for each value that is bound.
+ * Parameters of conditions on decisions are in a SELECT of their own: SQLite compares bare ones with the conditions of
+ * partial indexes, and then prepares the statement, with its triggers, again for each bound value.
  */
 export const DECISION_IS_NEW = "NOT EXISTS (SELECT 1 FROM decisions WHERE id = (SELECT ?))";
 
@@ -46,7 +46,7 @@ FROM latest AS newest CROSS JOIN decisions AS first ON first.id = newest.decisio
 WHERE newest.node = (SELECT ?) AND newest.kind = (SELECT ?) AND newest.decision_id = (SELECT ?) AND ${TEXTS_ARE_STORED}
 ${MOVE_ON} RETURNING times`;
 
-/** The condition that tells a first recording from a repeated one; with a key, that too. */
+/** The condition that distinguishes a first recording from a repeated one, including the key if there is one. */
 const guardOf = (hasKey: boolean): string =>
   [DECISION_IS_NEW, IS_NOT_COUNTED, ...(hasKey ? [KEY_IS_FREE] : []), TEXTS_ARE_STORED].join(" AND ");
 const [GUARD, GUARD_WITH_KEY] = [guardOf(false), guardOf(true)];
@@ -109,8 +109,8 @@ interface DecisionPlaces {
 }
 
 /**
- * Adds all that a decision changes. Facts and removals come before the decision, so that its absence tells a first recording from a
- * repeated one: an answer that comes again must not bring back what later ones have changed.
+ * Adds everything that a decision changes. Facts and removals come before the decision row, whose absence identifies a
+ * first recording: a repeated answer must not undo later changes.
  */
 function addDecision(
   { recording, values }: PlacedDecision,
@@ -210,7 +210,7 @@ export function recordOf(
     for (const cut of cuts) cut.statements.forEach(statements.add);
     const texts = textsGuard(cuts);
     const stored = posted.map((insert) => statements.add(insert(texts)));
-    // before a decision of the turn is the newest of its kind
+    // before a decision of this turn becomes the newest of its kind
     const again = turn.again.map((one) => statements.add(countAgain(node, one, texts)));
     const places: DecisionPlaces[] = [];
     for (const one of decided) {

@@ -24,7 +24,7 @@ export function decodeRemoval(row: typeof removals.$inferSelect): Result<Removal
   return ok({ ...rest, id, names: names.value, pod, container: containerName });
 }
 
-/** Not LIKE, whose pattern D1 keeps shorter than a digest. */
+/** instr instead of LIKE, whose pattern D1 limits to less than a digest's length. */
 const contains = (text: SQL, part: string): SQL => sql`instr(lower(${text}), lower(${part})) > 0`;
 const naming = (part: string): SQL => sql`(${contains(sql`${removals.objectId}`, part)}
   OR EXISTS (SELECT 1 FROM json_each(${removals.names}) WHERE ${contains(sql`json_each.value`, part)})
@@ -68,7 +68,7 @@ const CHUNK = 256 * 1024;
 const SIZE = 4;
 const TEXT = "json_extract(value, '$[N]')";
 const NUMBER = `CAST(${TEXT} AS bigint)`;
-/** An end that is told again is not written again, and `removed` is the last that there is. */
+/** Inserts a removal. A repeated end is not written again, and `removed` is final. */
 const insert = (guard: string): string => `INSERT INTO removals (node, kind, operation, at_ms, decision_id,
   target, object_id, runtime_handler, names, size_bytes, why, "end", message, pod_namespace, pod_name, pod_uid, container_name)
 SELECT ?, ?, ?, ?, ?, ${Array.from({ length: 12 }, (_, i) => (i === SIZE ? NUMBER : TEXT).replace("N", String(i))).join(", ")}
@@ -106,8 +106,8 @@ const comeBack = (guard: string): string => `WITH back(at_ms, seq) AS MATERIALIZ
 const returnOf = ({ id, runtimeHandler, againAtMs }: Return) => [id, runtimeHandler, againAtMs];
 
 /**
- * The statements that record a pass of a node, as far as decision `decisionId` tells it. `guard` is an SQL condition for doing
- * so, with its parameters.
+ * The statements that record a pass's removals, as far as decision `decisionId` lists them. `guard`: an SQL condition
+ * with parameters.
  */
 export function removalStatements(
   node: string,

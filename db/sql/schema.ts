@@ -26,12 +26,12 @@ export const nodes = sqliteTable("nodes", {
   bootId: text("boot_id"),
   lastSnapshotId: text("last_snapshot_id"),
   lastSequence: integer("last_sequence"),
-  /** JSON, and the kubelet's own words: both of the latest snapshot that has a node. */
+  /** JSON, and the kubelet's version: both from the latest snapshot that has a node. */
   labels: text("labels"),
   kubeletVersion: text("kubelet_version"),
-  /** JSON: the pressure conditions that are True in that snapshot. Null: it tells none, or they were not kept yet. */
+  /** JSON: the pressure conditions that are True in that snapshot. Null: none reported, or not recorded yet. */
   conditions: text("conditions"),
-  /** When its cluster was said to have deleted it, which holds until something is heard of it later. Null: never. */
+  /** When its cluster reported its deletion, until the node is heard of again. Null: never. */
   deletedMs: integer("deleted_ms"),
 });
 
@@ -71,7 +71,7 @@ export const snapshots = sqliteTable(
   ],
 );
 
-/** How almost all decisions end. */
+/** The verdicts of almost all decisions. */
 const USUAL_VERDICTS: readonly string[] = ["decided", "calm", "keeps"];
 const UNUSUAL = sql.raw(`verdict NOT IN (${USUAL_VERDICTS.map((verdict) => `'${verdict}'`).join(", ")})`);
 /** The condition of the index of all others; null: the verdict is one of those, of which the newest are found without. */
@@ -128,11 +128,11 @@ export const series = sqliteTable(
     /** The decision's. */
     seq: integer("seq").primaryKey(),
     node: text("node").notNull(),
-    /** How often it was made, the first time included. */
+    /** How often it was made, including the first time. */
     times: integer("times").notNull(),
     lastAtMs: integer("last_at_ms").notNull(),
     lastSnapshotId: text("last_snapshot_id"),
-    /** The id that the last one would have had as a row of its own: the same request once more is not counted again. */
+    /** The id that the last one would have had as its own row, so that a repeated request is not counted twice. */
     lastId: text("last_id"),
   },
   (t) => [
@@ -170,7 +170,7 @@ export const removals = sqliteTable(
     kind: text("kind").$type<RemovingKind>().notNull(),
     target: text("target").$type<RemovalTarget>().notNull(),
     objectId: text("object_id").notNull(),
-    /** Empty: none, so that the key can tell. */
+    /** The runtime handler; empty: none, so that it can be part of the key. */
     runtimeHandler: text("runtime_handler").notNull(),
     /** JSON. */
     names: text("names").notNull(),
@@ -246,7 +246,10 @@ export const latest = sqliteTable(
   (t) => [primaryKey({ columns: [t.node, t.kind] })],
 );
 
-/** How often what was decided in each hour. Kept by the same trigger. The hour comes first: the fleet is read more than a node. */
+/**
+ * The number of decisions by result and hour, maintained by the same trigger. The hour comes first, since the fleet is
+ * read more often than one node.
+ */
 export const hours = sqliteTable(
   "hours",
   {
@@ -306,7 +309,7 @@ export const factParts = sqliteTable(
   {
     node: text("node").notNull(),
     key: text("key").notNull(),
-    /** From 1; the fact's own row has the first piece. */
+    /** The number of the piece, from 1; the fact's own row has the first one. */
     part: integer("part").notNull(),
     value: text("value").notNull(),
     updatedAtMs: integer("updated_at_ms").notNull(),
@@ -314,7 +317,7 @@ export const factParts = sqliteTable(
   (t) => [primaryKey({ columns: [t.node, t.key, t.part] })],
 );
 
-/** How many rows each node has, of `decisions`, of `outcomes` and of removals by their kind. Triggers keep it. */
+/** The number of rows of each node in `decisions`, `outcomes` and removals by kind, maintained by triggers. */
 export const rowCounts = sqliteTable(
   "row_counts",
   {
@@ -331,7 +334,7 @@ export const rowCounts = sqliteTable(
 /** Snapshots that may be useless: new ones, and those that a decision or a node no longer refers to. Triggers add to it. */
 export const uncheckedSnapshots = sqliteTable("unchecked_snapshots", { seq: integer("seq").primaryKey() });
 
-/** One row: when history was last removed by age, or the time that a clock was found too far ahead of before it ever was. */
+/** One row: when history was last removed by age, or the reference time if a clock was too far ahead before that. */
 export const sweeps = sqliteTable("sweeps", {
   id: integer("id").primaryKey(),
   atMs: integer("at_ms").notNull(),
@@ -365,22 +368,22 @@ export const idempotency = sqliteTable(
   (t) => [primaryKey({ columns: [t.key, t.scope] }), index("idempotency_by_decision").on(t.decisionId)],
 );
 
-/** One row, once a decision log was asked for: how far the decisions are delivered, and who delivers them. */
+/** One row, once a decision log was configured: how far decisions are delivered, and by which process. */
 export const decisionLog = sqliteTable("decision_log", {
   id: integer("id").primaryKey(),
   /** All decisions up to this one are delivered. */
   deliveredSeq: integer("delivered_seq").notNull(),
-  /** Decisions that were removed before they were delivered, and of which nobody has been told yet. Triggers add to it. */
+  /** Decisions that were removed undelivered and are not reported yet. Triggers add to it. */
   lost: integer("lost").notNull(),
   /** The process that delivers, until then by the database's clock. Null: none, or its place is not true any more. */
   holder: text("holder"),
   heldUntilMs: integer("held_until_ms").notNull(),
 });
 
-/** One row, rewritten by `ready`: the proof that the database takes writes. */
+/** One row, rewritten by `ready` to prove that the database accepts writes. */
 export const health = sqliteTable("health", {
   id: integer("id").primaryKey(),
   checkedAtMs: integer("checked_at_ms").notNull(),
-  /** As large as the last write that failed. */
+  /** A filler as large as the last failed write. */
   filler: body("filler"),
 });

@@ -28,7 +28,7 @@ ON CONFLICT (name) DO UPDATE SET ${[
   ...["labels", "kubelet_version"].map((column) => newer(column, `coalesce(excluded.${column}, nodes.${column})`)),
 ].join(", ")}`;
 
-/** The node was heard of at `atMs`, with a snapshot or without one. `texts`: see `textsGuard`. */
+/** Records that the node was heard of at `atMs`, with or without a snapshot. `texts`: see `textsGuard`. */
 export function nodeSeen(
   node: string,
   atMs: number,
@@ -104,7 +104,7 @@ export async function placeSnapshot(
   });
 }
 
-/** For a row that was not written, since its pieces are ranges of texts that are gone. */
+/** The failure for a row that was not written, since its pieces refer to removed texts. */
 export const rangesAreGone = (id: string): Result<never, StoreFailure> =>
   failure("unavailable", `the history has no more what row \`${id}\` is a change of; send the whole`);
 

@@ -70,7 +70,7 @@ export const decisionPages =
       ),
     );
 
-/** The same in the order in which they were recorded, of the places after one up to another. */
+/** The pages in the order of recording, between two places. */
 const pagesBySeq =
   (driver: Driver) =>
   (afterSeq: number, untilSeq: number, from: Place | undefined): Promise<Result<readonly Entry[], StoreFailure>> =>
@@ -79,7 +79,7 @@ const pagesBySeq =
       return ok(await entriesWhere(driver, within, PAGE_ROWS, [decisions.seq]));
     });
 
-/** No statement stays open between two rows, so a slow reader holds back neither a checkpoint nor a writer. */
+/** Streams rows without an open statement between them, so a slow reader blocks neither a checkpoint nor a writer. */
 export function streamOf(driver: Driver): Pick<Store, "streamDecisions" | "streamLog"> {
   const { db, packing, attempt, textsIn } = driver;
   const decodeDecision = decisionReader(packing);

@@ -15,16 +15,16 @@ export interface Cut {
   readonly ids: readonly string[];
   /** Bytes of the texts that were cut out, in UTF-8. */
   readonly bytes: number;
-  /** To run before the row is inserted: they store the texts, or note that they are in use. */
+  /** Statements to run before the row's insert: they store the texts, or mark them as used. */
   readonly statements: readonly Statement[];
-  /** To call once they are committed. */
+  /** Must be called after the commit. */
   readonly committed: () => void;
 }
 
 export interface Texts {
   /** `owner` names whose text it is likely to be again; `what` names the row in a failure. */
   cut(owner: string, what: string, body: Body, atMs: number): Promise<Result<Cut, StoreFailure>>;
-  /** Those that are gone, which are then written again at their next use. */
+  /** Returns the removed ones, which are written again at their next use. */
   missing(ids: readonly string[]): Promise<readonly string[]>;
 }
 
@@ -39,7 +39,7 @@ interface Body {
 const SHORTEST = 1024;
 /** Ranges cut out of one body; what is beyond stays in it. Pieces may be as many as they like. */
 const MAX_PARTS = 4;
-/** This many texts, the last ones, are kept in memory, to be recognized without a hash. */
+/** The number of last texts in memory, which are recognised without hashing. */
 const KNOWN = 256;
 const LONGEST_KNOWN = 128 * 1024;
 /** Texts of pieces that are known to be stored by their ids alone. */
@@ -105,7 +105,7 @@ export function textsOf(driver: Driver): Texts {
         if (end - start < SHORTEST || parts.length === MAX_PARTS) continue;
         const text = body.slice(start, end);
         const placed = await place(`${owner} ${i}`, what, text, atMs);
-        // one that no row can hold stays in the body, which may be sliced
+        // a text that does not fit into a row stays in the body, which may be sliced
         if (!placed.ok && placed.error.code === "too_large") continue;
         if (!placed.ok) return placed;
         const { statement, ...entry } = placed.value;
@@ -140,7 +140,7 @@ export function textsOf(driver: Driver): Texts {
   };
 }
 
-/** Takes bodies apart as their writers say. */
+/** Splits bodies as their writers specify. */
 function pieceCutter(packing: Packing, isStored: (id: string) => Promise<boolean>) {
   const usedAtMs = new Lru<string, number>(KNOWN_IDS);
   /** The statement that stores a text of pieces, or notes that it is in use. Null: neither is needed. */
@@ -168,7 +168,7 @@ function pieceCutter(packing: Packing, isStored: (id: string) => Promise<boolean
       }
       const { id } = piece;
       const placed = used.has(id) ? ok(null) : await use(what, piece, atMs);
-      // one that no row can hold stays in the body, which may be sliced
+      // a text that does not fit into a row stays in the body, which may be sliced
       if (!placed.ok && placed.error.code === "too_large" && "text" in piece) {
         rest += piece.text;
         continue;
@@ -197,7 +197,7 @@ function pieceCutter(packing: Packing, isStored: (id: string) => Promise<boolean
 type Owner = "decision" | "snapshot";
 /** INVARIANT: what begins with this belongs to that row alone; the ids of shared texts are hashes. */
 const sliceId = (owner: Owner, id: string, of: SliceOf, n: number): string => `${owner}/${id}/${of}/${n}`;
-/** Which of a row's own texts a slice continues. */
+/** Which of a row's texts a slice continues. */
 export type SliceOf = "body" | "ask";
 /** The text of a row that the text of this id continues; null: it is a shared one. */
 export const sliceOf = (id: string): SliceOf | null =>
@@ -226,7 +226,7 @@ export function placeSlices(
   };
 }
 
-/** A condition for writing rows that refer to texts: none of them is gone. Its parameter is `textsGuard`. */
+/** A condition for rows that refer to texts: all of them exist. Its parameter is `textsGuard`. */
 export const TEXTS_ARE_STORED =
   "NOT EXISTS (SELECT 1 FROM json_each(?) WHERE NOT EXISTS (SELECT 1 FROM texts WHERE texts.id = json_each.value))";
 export const textsGuard = (cuts: readonly Pick<Cut, "ids">[]): string =>

@@ -6,7 +6,7 @@ import { type Driver, insertInto, prepared } from "./driver.ts";
 import { tokens } from "./schema.ts";
 
 const insert = insertInto(tokens);
-/** The statement that stores a token, for whoever has no program at the database: values stand in it. */
+/** The statement that stores a token, with its values inlined, for operators without a program at the database. */
 export function tokenSql(token: TokenRow): string {
   const { sql: text, params } = insert(token);
   const values = params.map((value) =>
@@ -15,10 +15,10 @@ export function tokenSql(token: TokenRow): string {
   return text.replace(/\?/g, () => values.shift() ?? "NULL");
 }
 export const REVOKE = "UPDATE tokens SET revoked_at_ms = ? WHERE id = ? AND revoked_at_ms IS NULL";
-/** In one statement, so that no token which is made meanwhile is passed over. */
+/** One statement, so that a token created meanwhile is not missed. */
 const FORGET = "DELETE FROM tokens WHERE NOT EXISTS (SELECT 1 FROM tokens WHERE revoked_at_ms IS NULL)";
 
-/** One change of tokens at a time. */
+/** The lock name: one change of tokens at a time. */
 const TOKENS = ["tokens"];
 
 export function tokensOf(driver: Driver): TokenStore {

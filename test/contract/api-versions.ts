@@ -3,7 +3,7 @@ import { lintAnswer } from "../../api/http/openapi/answers.ts";
 import { decisionAnswer, fullDecision, replayAnswer } from "../../api/http/openapi/decision-answers.ts";
 import { decisionList } from "../../api/http/openapi/list-answers.ts";
 import { upgradeAnswer } from "../../api/http/upgrade.ts";
-import { minorOf, NEWEST, NEWEST, PROFILES, PROFILES } from "../../api/profiles/index.ts";
+import { minorOf, NEWEST, PROFILES } from "../../api/profiles/index.ts";
 import { historyReplay } from "../../api/service/replay/replay-answer.ts";
 import { container } from "../kit/containers.ts";
 import { podOf } from "../kit/pods.ts";

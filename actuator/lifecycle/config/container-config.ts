@@ -25,8 +25,8 @@ type Pages = NonNullable<LinuxContainerResources["hugepageLimits"]>;
 const NO_PAGES = 2 ** 62;
 
 /**
- * The resources of a container as the runtime takes them, when it is made and when they change. A value that is absent is left to
- * the runtime; a memory limit of -1 is none, which CRI says by leaving it out. kubelet 1.36: generateLinuxContainerResources.
+ * A container's resources in the runtime's form, for its creation and updates. An absent value is left to the runtime;
+ * a memory limit of -1 (none) is left out in CRI. kubelet 1.36: generateLinuxContainerResources.
  */
 export function containerResources(values: CgroupValues, version: 1 | 2): LinuxContainerResources {
   const resources: Writable<LinuxContainerResources> = {};
@@ -76,14 +76,16 @@ interface ImageUser {
   readonly name: string;
 }
 
-/** `user` as the runtime tells it; null: root. A group behind it says nothing here. kubelet 1.36: getImageUser. */
+/**
+ * The image's user. `user`: as the runtime reports it; null: root. Its group is ignored. kubelet 1.36: getImageUser.
+ */
 function imageUserOf(user: string | null): ImageUser {
   const [name = ""] = (user ?? "").split(":");
   if (name === "") return { uid: 0, name: "" };
   return /^\d+$/.test(name) ? { uid: Number(name), name: "" } : { uid: null, name };
 }
 
-/** Why the container may not start; null: it may. The kubelet's words. kubelet 1.36: verifyRunAsNonRoot. */
+/** Why the container may not start, in the kubelet's words; null: it may. kubelet 1.36: verifyRunAsNonRoot. */
 function nonRootFault(pod: RunnablePod, container: PodContainer, user: ImageUser): string | null {
   const ofPod = pod.spec.securityContext;
   if (!(container.security.runAsNonRoot ?? ofPod.runAsNonRoot)) return null;
@@ -102,19 +104,19 @@ function nonRootFault(pod: RunnablePod, container: PodContainer, user: ImageUser
 export interface ContainerConfigRequest {
   /** The daemon's own name. */
   readonly owner: string;
-  /** Its restart count. */
+  /** The instance's restart count. */
   readonly attempt: number;
   /** The id, or the name, of the image to run. */
   readonly image: string;
-  /** As the runtime tells it; null: root. */
+  /** The image's user as the runtime reports it; null: root. */
   readonly imageUser: string | null;
-  /** As `resolveEnv` has them, behind those of its devices. */
+  /** The variables from `resolveEnv`, after those of its devices. */
   readonly env: readonly EnvPair[];
   /** Mounts of volumes, the hosts file and the termination message, with their places on the host. */
   readonly mounts: readonly MountConfig[];
   /** The options that it gets for its devices; null: it holds none. */
   readonly devices: DeviceOptions | null;
-  /** Undefined: nothing was decided about it. */
+  /** The decided values; undefined: nothing was decided. */
   readonly resources: CgroupValues | undefined;
   /** The version of the cgroups. */
   readonly version: 1 | 2;
@@ -176,7 +178,7 @@ function deviceParts(options: DeviceOptions | null): DeviceParts {
   };
 }
 
-/** With the CDI devices of its claims, which come first. kubelet 1.37: containerManagerImpl.GetResources. */
+/** The options with the CDI devices of claims in front. kubelet 1.37: containerManagerImpl.GetResources. */
 export function withClaimedDevices(options: DeviceOptions | null, claimed: readonly string[]): DeviceOptions | null {
   if (claimed.length === 0) return options;
   const none = { envs: [], mounts: [], devices: [], annotations: [], cdiDevices: [], conflicts: [] };
@@ -185,9 +187,9 @@ export function withClaimedDevices(options: DeviceOptions | null, claimed: reado
 }
 
 /**
- * The variables of its devices, then the container's own, which win: the kubelet tells both, and the last of a name counts.
- * A command and a `subPathExpr` may refer to all of them, the container's own variables only to each other. kubelet 1.36:
- * GenerateRunContainerOptions, ExpandContainerCommandAndArgs.
+ * The variables of the devices, then the container's own, which override them: the kubelet passes both, and the last
+ * one counts. A command and a `subPathExpr` may refer to all of them, the container's own variables only to each
+ * other. kubelet 1.36: GenerateRunContainerOptions, ExpandContainerCommandAndArgs.
  */
 export function withDeviceEnv(options: DeviceOptions | null, own: readonly EnvPair[]): readonly EnvPair[] {
   if (options === null) return own;
@@ -207,7 +209,7 @@ export interface SandboxConfigRequest {
   readonly dns: NonNullable<SandboxConfig["dnsConfig"]>;
   /** Suffix of the names of pods in a subdomain. */
   readonly clusterDomain: string;
-  /** Undefined: nothing was decided about it. */
+  /** The decided values; undefined: nothing was decided. */
   readonly values: SandboxValues | undefined;
   /** The version of the cgroups. */
   readonly version: 1 | 2;
@@ -285,13 +287,13 @@ function nameOf({ name, protocol, hostIP, containerPort, hostPort }: ContainerPo
 export interface NodeSecurity {
   /** Containers without a seccomp profile get the runtime's. kubelet: seccompDefault. */
   readonly seccompDefault: boolean;
-  /** Where `Localhost` profiles of seccomp lie. */
+  /** The directory of seccomp's `Localhost` profiles. */
   readonly seccompDirectory: string;
   /** Paths of this machine beyond those of every machine: /sys/devices/system/cpu/cpuN/thermal_throttle where it exists. */
   readonly maskedPaths: readonly string[];
 }
 
-/** As every runtime of containers hides them. kubernetes 1.36: securitycontext.defaultMaskedPaths. */
+/** Paths that every container runtime masks. kubernetes 1.36: securitycontext.defaultMaskedPaths. */
 const MASKED_PATHS = [
   ..."asound acpi interrupts kcore keys latency_stats timer_list timer_stats sched_debug scsi"
     .split(" ")

@@ -50,8 +50,9 @@ const OFFSET = 0x811c9dc5;
 const PRIME = 0x01000193;
 
 /**
- * Changes when a running container must be started anew: with its name and its image, as all else of a pod is fixed or
- * changes in place. Equal to the kubelet's own, hexadecimal. kubelet 1.36: HashContainer (FNV-1a of the dump of a JSON).
+ * The hash that changes when a running container must be restarted: by name and image, since everything else of a pod
+ * is fixed or changes in place. Equal to the kubelet's own, hexadecimal. kubelet 1.36: HashContainer (FNV-1a of the
+ * dump of a JSON).
  */
 export function containerHash(_pod: RunnablePod, container: Pick<PodContainer, "name" | "image">): string {
   const json = JSON.stringify({ image: container.image, name: container.name }).replace(
@@ -105,7 +106,7 @@ export function containerAnnotations(
   };
 }
 
-/** As Go writes a v1.LifecycleHandler. */
+/** A v1.LifecycleHandler as Go writes it. */
 function handlerJson(handler: LifecycleHandler): string {
   if ("exec" in handler) return JSON.stringify({ exec: { command: handler.exec } });
   if ("sleepSeconds" in handler) return JSON.stringify({ sleep: { seconds: handler.sleepSeconds } });

@@ -5,7 +5,7 @@ import type { SpecFault } from "../pod.ts";
 
 const MAX_FAULTS = 100;
 
-/** Whose pods they are; null: no version's in particular. */
+/** The profile of the kubelet that runs the pods; null: no particular version. */
 export type PodVersion = Pick<Profile, "podFields" | "version"> | null;
 
 /** The parts of this daemon that a setting serves. */
@@ -24,7 +24,7 @@ export class Faults {
     this.serves = serves;
   }
 
-  /** More would not be told. */
+  /** Whether more faults would not be reported. */
   get areFull(): boolean {
     return this.all.length >= MAX_FAULTS;
   }
@@ -33,14 +33,14 @@ export class Faults {
     if (this.areFull || this.#mistyped.has(path)) return;
     if (!this.all.some((f) => f.path === path && f.message === message)) this.all.push({ path, message });
   }
-  /** A value of another type; nothing more is said about it. */
+  /** Reports a value of a wrong type, and nothing else about it. */
   mistyped(path: string, message: string): void {
     this.add(path, message);
     this.#mistyped.add(path === "" ? "$" : path);
   }
 }
 
-/** A value of a manifest, where it stands, and what takes the faults of all of them. */
+/** A manifest value with its field path and the list that collects errors. */
 export class At {
   readonly value: unknown;
   readonly path: string;
@@ -55,7 +55,7 @@ export class At {
   get isAbsent(): boolean {
     return this.value === undefined;
   }
-  /** Absent, or a list or a text without anything in it, which Go keeps as absent. */
+  /** Whether the value is absent, or an empty list or text, which Go treats as absent. */
   get isEmpty(): boolean {
     return this.isAbsent || this.value === "" || (Array.isArray(this.value) && this.value.length === 0);
   }
@@ -69,18 +69,18 @@ export class At {
     if (field === undefined || of === null || of.podFields.has(field)) return null;
     return `kubelet ${of.version} has no such field: remove it`;
   }
-  /** False: what is asked for is not served, or nothing is. */
+  /** Whether a feature is served. */
   serves(what: keyof Served | undefined): boolean {
     return what !== undefined && this.#faults.serves[what];
   }
-  /** There are so many faults that more would not be told. */
+  /** Whether there are so many faults that more would not be reported. */
   get isHopeless(): boolean {
     return this.#faults.areFull;
   }
   fault(message: string): void {
     this.#faults.add(this.path, message);
   }
-  /** In the API server's words: `Invalid value: "x": must ...` */
+  /** Reports a fault in the API server's words: `Invalid value: "x": must ...` */
   invalid(message: string): void {
     this.fault(`Invalid value: ${shown(this.value)}: ${message}`);
   }
@@ -98,7 +98,7 @@ export class At {
     const value = isObject(this.value) && Object.hasOwn(this.value, name) ? this.value[name] : undefined;
     return new At(value, joinPath(this.path, [name]), this.#faults);
   }
-  /** Empty where there is none; what is no list is a fault. */
+  /** The items; empty if absent; a value that is no list is a fault. */
   items(): readonly At[] {
     if (this.isAbsent) return [];
     if (!Array.isArray(this.value)) {
@@ -123,25 +123,25 @@ export class At {
       return item.text();
     });
   }
-  /** Null: it is absent, or no yes or no. */
+  /** The boolean; null: absent, or no boolean. */
   flag(): boolean | null {
     if (typeof this.value === "boolean") return this.value;
     if (!this.isAbsent) this.#expected("true or false");
     return null;
   }
-  /** Null: it is absent, or no whole number. */
+  /** The whole number; null: absent, or no whole number. */
   whole(): number | null {
     if (Number.isSafeInteger(this.value)) return this.value as number;
     if (!this.isAbsent) this.#expected("a whole number");
     return null;
   }
-  /** A whole number of a range; the fault has the API server's words. */
+  /** A whole number within a range; the fault has the API server's words. */
   between(least: number, most: number): number | null {
     const n = this.whole();
     if (n !== null && (n < least || n > most)) this.invalid(`must be between ${least} and ${most}, inclusive`);
     return n;
   }
-  /** One of some words, or what stands for none. */
+  /** One of some words, or the value for an absent one. */
   choice<W extends string, A extends string>(words: readonly W[], absent: A): W | A {
     const text = this.text();
     if (text === "") return absent;

@@ -12,7 +12,10 @@ import { annotatedProfile, containerSecurityOf } from "./security.ts";
 
 const MAX_PORT = 65_535;
 
-/** On the host's network a port is the host's too. kubernetes 1.36: validateContainerPorts, defaultHostNetworkPorts. */
+/**
+ * The container's ports; on the host's network each is also a host port. kubernetes 1.36: validateContainerPorts,
+ * defaultHostNetworkPorts.
+ */
 function portsOf(list: At, hostNetwork: boolean): readonly ContainerPort[] {
   const names = new Set<string>();
   return list.items().map((at) => {
@@ -45,7 +48,10 @@ function portAt(at: At, isRequired: boolean): number {
   return port;
 }
 
-/** One port of the host for one container; init containers run one after the other. kubernetes 1.36: AccumulateUniqueHostPorts. */
+/**
+ * Checks that each host port is used by one container; init containers run one after another. kubernetes 1.36:
+ * AccumulateUniqueHostPorts.
+ */
 export function checkHostPorts(
   containers: readonly { readonly at: At; readonly ports: readonly ContainerPort[] }[],
 ): void {
@@ -122,7 +128,7 @@ function resourceOf(at: At): { resource: string; containerName: string; divisor:
   return { resource: name, containerName: at.field("containerName").text(), divisor };
 }
 
-/** As Go writes it; null: it is no quantity. Thousandths of an exa leave int64, so it is no amount elsewhere. */
+/** The quantity as Go writes it; null: it is none. An amount whose thousandths exceed int64 is not read elsewhere. */
 function canonical(at: At): string | null {
   if (at.value === "1E" || at.value === "1Ei") return at.value;
   const quantity = quantityAt(at);
@@ -156,8 +162,8 @@ const ID = /^[0-9a-f]{64}$/;
 const MAX_LENGTH = 255;
 
 /**
- * The tag of an image's name: `latest` where it says neither tag nor digest, empty where it says only a digest, or is no
- * name at all. kubernetes 1.36: parsers.ParseImageName.
+ * The tag of an image's name: `latest` without tag or digest, empty with only a digest or if it is no valid name.
+ * kubernetes 1.36: parsers.ParseImageName.
  */
 function tagOf(image: string): string {
   const [name = "", digest, ...more] = image.split("@");
@@ -187,7 +193,7 @@ function isRepository(name: string): boolean {
 interface PodContext {
   readonly volumes: ReadonlySet<string>;
   readonly hostNetwork: boolean;
-  /** Null: it is wrong itself. */
+  /** The grace period; null: it is invalid. */
   readonly grace: number | null;
   readonly annotations: TextMap;
 }

@@ -4,7 +4,7 @@ const BYTE = "(?:25[0-5]|2[0-4]\\d|1\\d\\d|[1-9]?\\d)";
 const v4 = new RegExp(`^${BYTE}(?:\\.${BYTE}){3}$`);
 
 export const isIPv4 = (text: string): boolean => v4.test(text);
-/** Without a zone, as Kubernetes takes it. */
+/** Whether a text is an IPv6 address without a zone, as Kubernetes requires. */
 export const isIPv6 = (text: string): boolean => /^[0-9A-Fa-f:.]+$/.test(text) && URL.canParse(`http://[${text}]/`);
 
 /** The API server's faults of an address; empty: none. */
@@ -25,7 +25,7 @@ const searchPattern = new RegExp(`^${SEARCH}$`);
 const keyPattern = new RegExp(`^${KEY}$`);
 const valuePattern = new RegExp(`^(${KEY})?$`);
 
-/** The API server's two packages of checks say it differently. */
+/** The unit in an error: the API server's two validation packages use different words. */
 type Unit = "characters" | "bytes";
 const tooLong = (most: number, unit: Unit = "characters"): string => `must be no more than ${most} ${unit}`;
 const longer = (text: string, most: number, unit?: Unit): Validate => (text.length > most ? [tooLong(most, unit)] : []);

@@ -277,9 +277,9 @@ function checkTogether(spec: At, containers: readonly PodContainer[], init: read
 }
 
 /**
- * A v1.Pod as this daemon can run it, of a manifest or as `kubectl get -o json` and a kubelet's /pods print it, with what
- * an API server would have filled in. Errors: every fault of it with its place, in the order of the fields: what v1 does
- * not have, what this daemon does not do, and what an API server would refuse, in its words. `of`: the kubelet that is played.
+ * Decodes a v1.Pod for this daemon, from a manifest or as `kubectl get -o json` and a kubelet's /pods print it, with
+ * an API server's defaults. Errors: all faults with their places, in the order of fields: unknown fields of v1, fields
+ * that this daemon does not support, and what an API server would refuse, in its words. `of`: the simulated kubelet.
  */
 export function runnablePod(
   object: unknown,
@@ -300,7 +300,7 @@ export function runnablePod(
   return ok({ ...identity, deletion, spec, object: withPriority(pod.value as RunnablePod["object"], spec.priority) });
 }
 
-/** As an API server would have stored it: what is decided about the pod reads the number. */
+/** The pod with its numeric priority, as an API server stores it, since decisions read the number. */
 function withPriority(object: RunnablePod["object"], priority: number | null): RunnablePod["object"] {
   const spec = object["spec"] as { readonly priority?: unknown };
   return priority === null || spec.priority === priority ? object : { ...object, spec: { ...spec, priority } };
@@ -322,12 +322,15 @@ const CONFIG_HASH = "kubernetes.io/config.hash";
 const CONFIG_MIRROR = "kubernetes.io/config.mirror";
 const SECCOMP = /^(?:container\.)?seccomp\.security\.alpha\.kubernetes\.io\//;
 const ANNOTATIONS_BYTES = 256 * 1024;
-/** It names directories and cgroups. */
+/** The form of a uid, which names directories and cgroups. */
 const UID = /^[A-Za-z0-9](?:[A-Za-z0-9.-]{0,251}[A-Za-z0-9])?$/;
 
 type Identity = Pick<RunnablePod, "namespace" | "name" | "uid" | "labels" | "annotations" | "isStatic">;
 
-/** No API server has filled it in: each pod of a manifest has its hash. kubelet 1.36: config.applyDefaults. */
+/**
+ * Whether the pod is from a manifest: those have a hash, and no API server's defaults. kubelet 1.36:
+ * config.applyDefaults.
+ */
 const isOfManifest = (annotations: TextMap): boolean => annotations[CONFIG_HASH] !== undefined;
 
 /** The pod's identity. kubernetes 1.36: ValidateObjectMeta; a node needs the uid beyond that. */
@@ -352,7 +355,7 @@ function identityOf(metadata: At): Identity {
   };
 }
 
-/** Null: nobody asked for its end. `grace`: the pod's own. */
+/** The requested deletion; null: none. `grace`: the pod's own grace period. */
 function deletionOf(metadata: At, grace: number): RunnablePod["deletion"] {
   const at = metadata.field("deletionTimestamp");
   const seconds = metadata.field("deletionGracePeriodSeconds").whole();

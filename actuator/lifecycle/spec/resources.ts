@@ -141,7 +141,7 @@ function amountsOf(list: At, names: NameCheck): Amounts {
 }
 const NOBODYS = "no device plugin may have a name of kubernetes.io, and nothing else gives it to containers: remove it";
 
-/** Null, with its fault told: it is none. */
+/** The quantity; null after its fault was reported. */
 export function quantityAt(at: At): Quantity | null {
   const { value } = at;
   if (typeof value !== "string" && typeof value !== "number") {

@@ -22,7 +22,7 @@ export function nearName(name: string, known: readonly string[]): string | undef
 
 /** The treatment of a field of v1: it is supported, it needs nothing here, or the pod is refused because of it. */
 export type Rule = Treatment & {
-  /** In `Profile.podFields`; absent: every version has the field. */
+  /** The field's name in `Profile.podFields`; absent: every version has the field. */
   readonly only?: string;
 };
 type Treatment =
@@ -34,7 +34,7 @@ type Treatment =
       readonly advice: string;
       /** A value that asks for nothing. */
       readonly harmless: unknown;
-      /** What the daemon may serve: then it is done. */
+      /** A feature of the daemon with which the field is supported. */
       readonly unless?: keyof Served;
     };
 export type FieldRules = Readonly<Record<string, Rule>>;
@@ -49,7 +49,7 @@ export const unlessServed = (what: keyof Served, advice: string): Rule => ({
   harmless: undefined,
   unless: what,
 });
-/** Not every version of the kubelet has the field. */
+/** A rule for a field that only some kubelet versions have. */
 export const ofSome = (only: string, rule: Rule): Rule => ({ ...rule, only });
 /** A row of one rule for several fields. */
 export const each = (names: string, rule: Rule): FieldRules =>

@@ -7,7 +7,10 @@ import { RULES } from "./rules.ts";
 
 const LOCALHOST = "localhost/";
 
-/** A container's profile as older manifests say it; null: they say nothing. kubelet 1.36: getProfileFromPodAnnotations. */
+/**
+ * A container's AppArmor profile from the annotations of older manifests; null: none. kubelet 1.36:
+ * getProfileFromPodAnnotations.
+ */
 export function annotatedProfile(annotations: TextMap, container: string): Profile | null {
   const text = Object.hasOwn(annotations, APP_ARMOR_ANNOTATION + container)
     ? annotations[APP_ARMOR_ANNOTATION + container]
@@ -18,7 +21,7 @@ export function annotatedProfile(annotations: TextMap, container: string): Profi
   return null;
 }
 
-/** Annotations that name no container, or no profile: each is told at its place. */
+/** Reports AppArmor annotations that name no container or no valid profile. */
 export function checkAppArmor(annotations: At, containers: ReadonlySet<string>): void {
   for (const key of annotations.keys) {
     if (!key.startsWith(APP_ARMOR_ANNOTATION)) continue;

@@ -11,8 +11,8 @@ const LOST_CODE = 137;
 const LOST_MESSAGE = "The container could not be located when the pod was terminated";
 
 /**
- * One instance as a container's status, given the status that was told before. A restart count never falls, and an end
- * that was told stays told, whatever became of the instance. kubelet 1.36: convertContainerStatus.
+ * A container's status for one instance, given the last reported status. A restart count never decreases, and a
+ * reported end stays, whatever became of the instance. kubelet 1.36: convertContainerStatus.
  */
 function statusOfInstance(c: RuntimeContainer, old: ContainerStatus | undefined, runtimeName: string): ContainerStatus {
   const containerID = `${runtimeName}://${c.id}`;
@@ -69,8 +69,8 @@ function restartsOf(c: RuntimeContainer, old: ContainerStatus | undefined): numb
 }
 
 /**
- * The statuses of a pod that is over: what did not tell its end counts as failed, except what never had its turn.
- * kubelet 1.36: TerminatePod.
+ * The statuses of a pod that is over: a container without a reported end counts as failed, unless it never had its
+ * turn. kubelet 1.36: TerminatePod.
  */
 export function endedStatuses(
   pod: RunnablePod,
@@ -90,7 +90,7 @@ const lost = (s: ContainerStatus): ContainerStatus =>
     ? { ...s, state: { terminated: { exitCode: LOST_CODE, reason: LOST, message: LOST_MESSAGE } } }
     : s;
 
-/** Its own containers had their turn. kubelet 1.36: hasPodInitialized. */
+/** Whether the regular containers had their turn. kubelet 1.36: hasPodInitialized. */
 function hasInitialized(pod: RunnablePod, init: readonly ContainerStatus[], own: readonly ContainerStatus[]): boolean {
   const last = init.at(-1);
   if (last === undefined || own.some((s) => s.lastState.terminated !== undefined || s.state.waiting === undefined))
@@ -99,7 +99,7 @@ function hasInitialized(pod: RunnablePod, init: readonly ContainerStatus[], own:
   return last.lastState.terminated?.exitCode === 0 || last.state.terminated?.exitCode === 0;
 }
 
-/** Why a container was not started: a reason in one word, and what to tell. */
+/** Why a container was not started: a one-word reason and a message. */
 export interface StartError {
   readonly reason: string;
   readonly message: string;
@@ -111,7 +111,7 @@ interface ContainersInput {
   readonly runtimeName: string;
   /** Containers whose postStart hook still runs. */
   readonly starting: ReadonlySet<string>;
-  /** Containers that a resize stops to start them anew: none of them has come to its end. */
+  /** Containers that a resize stops for a restart: these stops are not ends. */
   readonly restarting: ReadonlySet<string>;
   readonly says: PodProbeResults;
 }
@@ -138,7 +138,10 @@ export function containerStatuses(
   return isInit ? statuses : statuses.sort((a, b) => byText(a.name, b.name));
 }
 
-/** As the runtime tells it; where it holds no instance, as it was told before, or as one that waits for its first start. */
+/**
+ * The status from the runtime; without an instance, the last reported one, or that of a container waiting for its
+ * first start.
+ */
 function seenStatus(
   input: ContainersInput,
   container: PodContainer,
@@ -171,7 +174,7 @@ function unseenStatus(pod: RunnablePod, container: PodContainer, old: ContainerS
   const restartCount = waiting.restartCount + (pod.deletion === null ? 1 : 0);
   return { ...waiting, lastState: { terminated }, restartCount };
 }
-/** It runs as far as anybody was told, and is not ready. */
+/** The status between two instances: running as last reported, and not ready. */
 const betweenStatus = (container: PodContainer, old: ContainerStatus | undefined): ContainerStatus =>
   old?.state.running === undefined
     ? { ...NEVER_SEEN, ...old, name: container.name, image: container.image, state: WAITING, lastState: {} }
@@ -181,7 +184,7 @@ const NEVER_SEEN = { ready: false, restartCount: 0, imageID: "", started: false 
 
 const GONE_MESSAGE = "The container could not be located when the pod was deleted.  The container used to be Running";
 
-/** One that is to be started and could not be waits, and tells why. */
+/** The status of a container that should run but could not be started: it waits, with the reason. */
 function withStart(
   { pod, runtimePod, errors }: ContainersInput,
   container: PodContainer,
@@ -203,7 +206,7 @@ function withStart(
     lastState: status.state.terminated === undefined ? status.lastState : status.state,
   };
 }
-/** An init container that is gone, of a pod whose own containers were made: it must have done its work. */
+/** The state of an init container that is gone although regular containers were created: it must have completed. */
 const FORGOTTEN: ContainerState = {
   terminated: {
     exitCode: 0,
@@ -214,8 +217,8 @@ const FORGOTTEN: ContainerState = {
 };
 
 /**
- * One that runs is started as soon as its postStart hook is done and its startup probe has succeeded, and ready as soon as
- * its readiness probe says so. kubelet 1.36: UpdatePodStatus, isContainerStarted.
+ * Adds `started` and `ready`: a running container is started when its postStart hook is done and its startup probe has
+ * succeeded, and ready when its readiness probe succeeds. kubelet 1.36: UpdatePodStatus, isContainerStarted.
  */
 function withReadiness(
   { starting, restarting, runtimePod, says }: ContainersInput,

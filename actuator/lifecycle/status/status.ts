@@ -7,7 +7,7 @@ import type { RunnablePod } from "../pod.ts";
 /** Limit of all termination messages of a pod together. */
 const MAX_BYTES = 12 * 1024;
 
-/** Cuts each container's share of what a pod may say at its end. kubelet 1.36: normalizeStatus. */
+/** Truncates each container's share of the pod's termination messages. kubelet 1.36: normalizeStatus. */
 export function cutMessages(statuses: readonly ContainerStatus[], containers: number): readonly ContainerStatus[] {
   const most = Math.trunc(MAX_BYTES / Math.max(1, containers));
   return statuses.map((s) => ({ ...s, state: cutState(s.state, most), lastState: cutState(s.lastState, most) }));
@@ -40,7 +40,7 @@ export interface PodStatus {
   readonly startTime?: string;
   readonly initContainerStatuses?: readonly ContainerStatus[];
   readonly containerStatuses: readonly ContainerStatus[];
-  /** As the pod came with them. */
+  /** The claim statuses that the pod came with. */
   readonly resourceClaimStatuses?: unknown;
   readonly extendedResourceClaimStatus?: unknown;
   readonly nodeAllocatableResourceClaimStatuses?: unknown;
@@ -73,9 +73,12 @@ export interface ContainerStatus {
   /** The health of the devices that it holds, of plugins and by claims. */
   readonly allocatedResourcesStatus?: readonly ClaimHealth[];
 }
-/** By container. */
+/** Device health by container. */
 export type ContainerHealth = Readonly<Record<string, readonly ClaimHealth[]>>;
-/** What claims say no more of stays as it was told last. kubelet 1.37: UpdateAllocatedResourcesStatus. */
+/**
+ * The statuses with device health; devices that claims no longer report keep their last health. kubelet 1.37:
+ * UpdateAllocatedResourcesStatus.
+ */
 export const withHealth = (statuses: readonly ContainerStatus[], health: ContainerHealth): readonly ContainerStatus[] =>
   statuses.map((status) => {
     const claims = Object.hasOwn(health, status.name) ? (health[status.name] ?? []) : [];
@@ -85,7 +88,7 @@ export const withHealth = (statuses: readonly ContainerStatus[], health: Contain
     return claims.length === 0 ? status : { ...status, allocatedResourcesStatus: [...before, ...claims] };
   });
 
-/** One of the three; none: not known. */
+/** One of the three states; none: not known. */
 export interface ContainerState {
   readonly waiting?: { readonly reason?: string; readonly message?: string };
   readonly running?: { readonly startedAt: string };
@@ -105,7 +108,7 @@ export type Resources = Readonly<Record<string, unknown>>;
 export const isOverPhase = (phase: string | undefined): phase is "Succeeded" | "Failed" =>
   phase === "Succeeded" || phase === "Failed";
 
-/** As v1.Time is written: whole seconds, cut. */
+/** A time as v1.Time is written: whole seconds, truncated. */
 export const timeOf = (ms: number): string => `${new Date(ms).toISOString().slice(0, 19)}Z`;
 
 type Addresses = Pick<PodStatus, "hostIP" | "hostIPs" | "podIP" | "podIPs">;

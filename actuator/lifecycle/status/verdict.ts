@@ -11,28 +11,30 @@ interface Verdict {
   readonly reason?: string | undefined;
   readonly message?: string | undefined;
 }
-/** One of the pod's own containers is in the sandbox that is used. kubelet 1.36: HasAnyActiveRegularContainerStarted. */
+/**
+ * Whether a regular container was started in the current sandbox. kubelet 1.36: HasAnyActiveRegularContainerStarted.
+ */
 export function hasBegun(pod: RunnablePod, runtimePod: RuntimePod): boolean {
   const sandbox = activeSandboxOf(runtimePod);
   const names = new Set(pod.spec.containers.map((c) => c.name));
   return sandbox !== undefined && runtimePod.containers.some((c) => c.sandboxId === sandbox.id && names.has(c.name));
 }
 
-/** Nothing of it is started any more, and nothing runs. */
+/** Whether nothing of the pod is started any more, and nothing runs. */
 export const isTerminal = ({ state }: PodRecord, runtimePod: RuntimePod): boolean =>
   state === "terminated" || (state === "terminating" && !mayRun(runtimePod));
 
-/** With the phase that the conditions are made of: an order is put over a status that is made already. */
+/** A verdict with the phase for the conditions, since an ordered end overrides a finished status. */
 interface MadeVerdict extends Verdict {
   readonly conditionsPhase: Phase;
 }
 
 /**
- * The phase, reason and message that the containers, and the end that was ordered, make of the pod. A phase that is over is never left again. An order
- * fails the pod while its containers are stopped (kubelet 1.36: SyncTerminatingPod's podStatusFn, put over the status
- * before the kill, and not after it). Then the phase is made anew of what they did: where all of them ended well the pod
- * has succeeded, and the order's words are dropped with the failure that they belong to (generateAPIPodStatus). A deadline
- * is asked each time (ShouldEvict), so that it fails the pod whatever its containers did.
+ * The phase, reason and message that follow from the containers and an ordered end. A terminal phase never changes. An
+ * ordered end fails the pod while its containers are stopped (kubelet 1.36: SyncTerminatingPod's podStatusFn, applied
+ * before the kill and not after it). Then the phase is computed again from their results: if all succeeded, the pod
+ * has succeeded, and the order's message is dropped (generateAPIPodStatus). A deadline is checked each time
+ * (ShouldEvict), so it fails the pod whatever its containers did.
  */
 export function verdictOf(
   pod: RunnablePod,
@@ -54,7 +56,7 @@ export function verdictOf(
   return { phase, conditionsPhase: phase };
 }
 
-/** As it is told: what has come to its end is told so once nothing of it runs. */
+/** The verdict as reported: a terminal one only when nothing of the pod runs. */
 export function lastVerdict(
   pod: RunnablePod,
   record: PodRecord,
@@ -73,7 +75,7 @@ export function lastVerdict(
   return { phase: own.some((s) => s.state.waiting === undefined) ? "Running" : "Pending" };
 }
 
-/** The kubelet's words for a pod that it will not run, and ours: it would have failed it for good. */
+/** The verdict of a refused pod, in the kubelet's words and ours: a kubelet would have failed it for good. */
 function refused({ refusal }: PodRecord): Verdict {
   if (refusal === null) return { phase: "Pending" };
   if (refusal.tries === 0) return { phase: "Pending", reason: refusal.reason, message: refusal.message };
@@ -97,8 +99,8 @@ interface Counts {
 }
 
 /**
- * The phase that the statuses of all containers make up. `isTerminal`: nothing of the pod is started any more, whatever
- * its restart policy; `hasBegun`: one of its own containers is in its sandbox. kubelet 1.36: getPhase.
+ * The phase that follows from all container statuses. `isTerminal`: nothing of the pod is started any more, whatever
+ * its restart policy; `hasBegun`: a regular container is in its sandbox. kubelet 1.36: getPhase.
  */
 export function phaseOf(
   pod: RunnablePod,
@@ -138,7 +140,7 @@ function countInit(n: Counts, pod: RunnablePod, c: PodContainer, status: Contain
   else if (exitCode !== 0 && !restartsAfter(pod, c, exitCode)) n.failedInit++;
 }
 
-/** Its end does not matter for the phase. */
+/** Counts a sidecar, whose end does not affect the phase. */
 function countSidecar(n: Counts, _: RunnablePod, __: PodContainer, status: ContainerStatus | undefined): void {
   if (status?.state.running !== undefined) {
     n.running++;

@@ -23,7 +23,7 @@ interface Ports {
 interface Settings {
   readonly retryMs: number;
 }
-/** When a pod was asked about last, and what was known then that it may hang on. */
+/** When a pod was last tried, and the state that the result may depend on. */
 interface Tried {
   readonly generation: number;
   readonly devices: number;
@@ -36,13 +36,13 @@ interface Failed {
   /** Registrations of the plugins that it waits for. */
   readonly registration: string;
 }
-/** It is left alone for so long after the first time, whatever changes; twice as long each time. */
+/** The time before the second try, whatever changes; it doubles each time. */
 const FIRST_MS = 10_000;
 const LONGEST_MS = 300_000;
-/** One that went well for so long begins anew. */
+/** After this time without a failure, the back-off starts over. */
 const RESET_MS = 2 * LONGEST_MS;
 
-/** Chooses the pods that wait and are to be asked about again: there may be more room, or it was long ago. */
+/** Chooses the waiting pods to try again: more capacity may be free, or the last try was long ago. */
 export class AdmissionBackoff {
   readonly #ports: Ports;
   readonly #capacity: Capacity;
@@ -66,12 +66,12 @@ export class AdmissionBackoff {
     return tried.generation !== this.#capacity.generation || hasOtherDevices || age >= this.#settings.retryMs;
   }
 
-  /** It is asked about now. */
+  /** Records that it is tried now. */
   update(uid: string): void {
     const { generation } = this.#capacity;
     this.#tried.set(uid, { generation, devices: this.#version, atMs: this.#ports.clock.monotonicMs() });
   }
-  /** Its plugins did not do their part. Answers how often that was so in a row. */
+  /** Records that its plugins failed. Returns how often in a row. */
   failed({ uid, pod }: KnownPod): number {
     this.update(uid);
     const atMs = this.#ports.clock.monotonicMs();
@@ -86,7 +86,7 @@ export class AdmissionBackoff {
     this.#tried.delete(uid);
     this.#failed.delete(uid);
   }
-  /** Forgets the pods that are gone. */
+  /** Forgets pods that are gone. */
   prune(isThere: (uid: string) => boolean): void {
     for (const uid of [...this.#tried.keys(), ...this.#failed.keys()]) if (!isThere(uid)) this.forget(uid);
   }

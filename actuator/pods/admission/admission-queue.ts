@@ -9,15 +9,15 @@ import { endOf, PREEMPTED } from "../../lifecycle/pod-state.ts";
 import type { PodLifecycle } from "../pod-lifecycle.ts";
 import type { KnownPod } from "../records/pod-set.ts";
 
-/** Why a pod waits that nobody has asked about yet. */
+/** The reason of a waiting pod that was not tried yet. */
 export const FORMER_VERSION = "FormerVersionEnding";
 /** Reason of a pod that would be ended as soon as it runs, and of its containers. */
 export const OTHER_KUBELET = "OtherKubelet";
 export const WAITS_FOR_VICTIMS = "WaitingForVictims";
 
 /**
- * Pods that wait, in the order in which they are asked about: critical ones, then by priority, then as they came. Of those
- * that were seen at one moment the older object comes first, then that of the earlier file, then as the source lists them.
+ * Waiting pods in admission order: critical ones first, then by priority, then by arrival. Of those first seen
+ * together: the older object, then the earlier file, then the order of the source.
  */
 export function inAdmissionOrder(pods: readonly KnownPod[]): readonly KnownPod[] {
   const rank = ({ pod }: KnownPod): number => Number(isCritical(pod));
@@ -31,7 +31,7 @@ export function inAdmissionOrder(pods: readonly KnownPod[]): readonly KnownPod[]
       byText(a.record.file ?? "", b.record.file ?? ""),
   );
 }
-/** A manifest does not say. */
+/** When the pod was created; a manifest has no time. */
 function createdAtMs({ pod }: KnownPod): number {
   const { creationTimestamp } = pod.object["metadata"] as { readonly creationTimestamp?: unknown };
   const atMs = typeof creationTimestamp === "string" ? Date.parse(creationTimestamp) : 0;
@@ -46,11 +46,11 @@ export const formerVersionOf = ({ uid, pod }: KnownPod, living: readonly KnownPo
 /** The node's answer to a pod that is to be admitted. */
 export type Admitted =
   | { readonly kind: "in"; readonly answer: DecisionAnswer }
-  /** It comes in once these are gone. */
+  /** The pod is admitted once these are gone. */
   | { readonly kind: "after"; readonly victims: readonly Victim[]; readonly answer: DecisionAnswer }
   | { readonly kind: "refused"; readonly reason: string; readonly message: string; readonly answer: DecisionAnswer };
 
-/** The kubelet does not say who has a host port that is taken. */
+/** The holders of taken host ports, which the kubelet's message does not name. */
 function portHolders(reasons: DecisionAnswer["reasons"]): string {
   const taken = reasons.flatMap(({ because }) => because.filter(({ code }) => code === "host_port_taken"));
   return taken

@@ -14,8 +14,8 @@ import type { AdmissionBackoff } from "./admission-backoff.ts";
 import type { NodeSnapshotter } from "./node-snapshotter.ts";
 
 /**
- * Keeps the state files that a decision has the next one be told. Plugins answer while decisions are asked, and decisions
- * are not told what they answered: neither is lost by it. True: something changed.
+ * Stores the state files for the next decision, merged with plugins' answers that arrived meanwhile, which decisions
+ * do not contain. Returns whether something changed.
  */
 export const persistNext = (
   { files, devices }: Pick<Ports, "files" | "devices">,
@@ -23,7 +23,7 @@ export const persistNext = (
 ): Result<boolean, string> =>
   files.persist(devices === undefined ? withStoredResponses(files, next) : devices.withResponses(next));
 
-/** Where no plugins are served, what is held was left by a daemon that did. */
+/** If no plugins are served, the held devices are from an earlier daemon's plugins. */
 function withStoredResponses(files: ManagerFiles, next: unknown): unknown {
   const now = readDeviceCheckpoint(files);
   return withCheckpoint(next, (told) => withResponsesOf(told, (now.ok ? now.value : undefined) ?? EMPTY_CHECKPOINT));
@@ -52,7 +52,7 @@ export class DeviceReallocator {
     this.#backOff = backOff;
   }
 
-  /** Once a sync. */
+  /** Called once per sync. */
   reportVanished(): void {
     const { devices } = this.#ports;
     if (devices === undefined) return;

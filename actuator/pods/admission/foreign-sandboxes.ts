@@ -13,12 +13,11 @@ import type { PodEventRecorder } from "../records/records.ts";
 
 interface HeldName {
   readonly why: string;
-  /** When the other sandbox was seen last. */
+  /** When the foreign sandbox was last seen. */
   readonly seenMs: number;
 }
 /**
- * After a foreign sandbox ends, this long is waited whether it is started again: a kubelet makes the next sandbox within two
- * seconds.
+ * How long to wait after a foreign sandbox ends, in case it is started again: a kubelet does that within two seconds.
  */
 const SETTLE_MS = 5000;
 const SETTLES = `it ran in somebody else's sandbox, which is gone: it comes in unless it is started there again within ${SETTLE_MS / 1000} s`;
@@ -28,11 +27,11 @@ interface Ports {
   readonly eventsOf: PodEventRecorder;
 }
 
-/** Tells which pods of this daemon run, or would run, in a sandbox of somebody else's as well, and holds them. */
+/** Finds pods of this daemon that also run, or would run, in another process's sandbox, and blocks them. */
 export class ForeignSandboxes {
   readonly #ports: Ports;
   readonly #set: PodSet;
-  /** By uid, of the last look. */
+  /** The blocked pods by uid, as last observed. */
   #holds: ReadonlyMap<string, HeldName> = new Map();
 
   constructor(ports: Ports, set: PodSet) {
@@ -114,8 +113,8 @@ export function kubeletsDevices(pluginsDirectory: string): Result<readonly Given
 }
 
 /**
- * Why a pod that wants devices waits: pods of somebody else's that still run may hold the very same, and only their
- * kubelet's checkpoint knows which. Null: none of them does.
+ * Why a pod that wants devices waits: foreign pods that still run may hold the same devices, and only their kubelet's
+ * checkpoint lists them. Null: none does.
  */
 export function whyDevicesHeld(
   pod: RunnablePod,

@@ -11,8 +11,9 @@ import {
 import { socketPathOf } from "../../core/addresses.ts";
 
 /**
- * A stop by somebody else. `sandbox`: stopped or removed, with the containers that were in it; `removed`: a container that ran
- * is gone; `signal`: one was ended by SIGTERM or SIGKILL, which may also have been sent by the kernel, or be its own exit code.
+ * A stop by another process. `sandbox`: the sandbox was stopped or removed, with its containers; `removed`: a running
+ * container disappeared; `signal`: a container ended by SIGTERM or SIGKILL, which may also come from the kernel, or be
+ * its own exit code.
  */
 export interface ForeignStop {
   readonly pod: PodIdentity;
@@ -28,7 +29,7 @@ interface Ended extends Known {
   readonly seenAtMs: number;
 }
 
-/** 128 and the signal's number, as a shell and a runtime have it. */
+/** Exit codes of signals: 128 plus the number, as shells and runtimes use them. */
 const SIGNALS: ReadonlyMap<number, string> = new Map([
   [137, "SIGKILL"],
   [143, "SIGTERM"],
@@ -36,15 +37,16 @@ const SIGNALS: ReadonlyMap<number, string> = new Map([
 export const signalOf = (exitCode: number | null): string | undefined =>
   exitCode === null ? undefined : SIGNALS.get(exitCode);
 /**
- * Time between the stop of a pod's containers and that of its sandbox: whoever ends a pod stops the containers first, and the
- * sandbox within their grace. kubelet 1.36: killPodWithSyncResult.
+ * The maximum time between the stop of a pod's containers and that of its sandbox: containers are stopped first,
+ * within their grace period. kubelet 1.36: killPodWithSyncResult.
  */
 const BEFORE_SANDBOX_MS = 60_000;
 
 /**
- * A runtime that tells `onStop` what of this daemon's own was stopped by another: what ran, or was made, before a list was asked for
- * and is not so in it, though nobody stopped it through here. Nothing is said of the first list, nor of one after the runtime did not
- * answer or was another process (`incarnation`): what a runtime loses with its own end, nobody stopped.
+ * A runtime that calls `onStop` for objects of this daemon that another process stopped: they ran, or were created,
+ * before a list was requested, and do not run in it, although this daemon did not stop them. The first list is not
+ * compared, nor one after the runtime did not answer or restarted (`incarnation`), since a runtime's own end stops
+ * objects too.
  */
 export function watchedRuntime(
   runtime: PodRuntime,
@@ -101,11 +103,11 @@ export function incarnationOf(endpoint: string): string {
 }
 
 class StopWatch {
-  /** By id: sandboxes that are ready. */
+  /** Ready sandboxes by id. */
   sandboxes = new Map<string, PodIdentity>();
   readonly created = new Map<string, Known>();
   running = new Map<string, Known>();
-  /** Those that have ended by themselves, as far as is known yet. */
+  /** Containers known to have ended by themselves. */
   #ended = new Map<string, Ended>();
   readonly #asked = new Set<string>();
   readonly #owner: string;
@@ -122,7 +124,7 @@ class StopWatch {
     return work();
   }
 
-  /** Before the runtime is asked: what is made while it answers may lack in its answer. */
+  /** Called before the runtime is asked, since objects created while it answers may be missing in the answer. */
   begin(): (listed: RuntimePods | null, isSame: boolean) => void {
     const sandboxes = new Map(this.sandboxes);
     const running = new Map(this.running);
@@ -149,7 +151,7 @@ class StopWatch {
         ([one, { sandboxId }]) => sandboxId === id && isForeign(one, id),
       );
       for (const [one] of inIt) this.#ended.delete(one);
-      // nobody saw the end of what the runtime itself lost
+      // the runtime itself lost these
       if (inIt.some(([one]) => containers.get(one)?.reason === "Unknown")) continue;
       const ends = inIt.map(([one, { name }]) => ({ name, exitCode: containers.get(one)?.exitCode ?? null }));
       this.#onStop({ pod, how: "sandbox", containers: ends });

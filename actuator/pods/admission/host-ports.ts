@@ -29,8 +29,8 @@ function hostPortsOf({ spec }: RunnablePod): readonly HostPort[] {
 }
 
 /**
- * True: a socket keeps another one from the port. `hostIP` has the form that `ip` has. Linux: an address and any address
- * exclude each other.
+ * Whether a socket excludes another one from the port. `hostIP` has the form of `ip`. Linux: an address and any
+ * address exclude each other.
  */
 const isTakenBy = ({ protocol, hostPort, hostIP }: ContainerPort, taken: Taken): boolean =>
   protocol === taken.protocol &&
@@ -51,18 +51,18 @@ const NOT_MAPPED_HERE = "HostPortByCNI";
 
 interface Ports {
   readonly eventsOf: PodEventRecorder;
-  /** Absent: nobody looks who has the host's ports. */
+  /** The listening ports; absent: host ports are not checked. */
   readonly listening?: ListeningPorts;
 }
 
 /**
- * Ports of the host that pods ask for and somebody else has. It is looked when a pod was let in and when a container of it
- * has ended, then at each sync until the port is free; no pod is refused for it, as no kubelet does.
+ * Host ports that pods request and another process holds. They are checked when a pod was admitted and when one of its
+ * containers ended, then at each sync until the port is free; as in a kubelet, no pod is refused for it.
  */
 export class HostPorts {
   readonly #ports: Ports;
   readonly #set: PodSet;
-  /** By uid, of the last look. */
+  /** The last check by pod uid. */
   readonly #looks = new Map<string, { readonly occasion: string; readonly taken: readonly string[] }>();
 
   constructor(ports: Ports, set: PodSet) {
@@ -120,7 +120,7 @@ function takenOf(
     const asked = { ...port, hostIP: shortestIp(port.hostIP) };
     for (const listener of listeners.filter((one) => isTakenBy(asked, one))) {
       const owner = listening.ownerOf(listener.inode);
-      // it may be the container's own where nobody can be seen to have it
+      // if no holder is visible, it may be the container itself
       const isOwn = owner === undefined ? isRunning(runtimePod, container) : isOfPod(owner, uid);
       if (!isOwn) return [`${path}: ${port.hostPort} is taken by ${ownerText(owner, listener)}`];
     }
@@ -128,7 +128,7 @@ function takenOf(
   });
 }
 
-/** By its cgroup, in which systemd's driver writes `_` for `-`. */
+/** Whether a process belongs to a pod, by its cgroup; the systemd driver writes `_` for `-`. */
 const isOfPod = ({ cgroup }: SocketOwner, uid: string): boolean =>
   cgroup.split(/[/\n]/).some((name) => name === `pod${uid}` || name.endsWith(`-pod${uid.replaceAll("-", "_")}.slice`));
 

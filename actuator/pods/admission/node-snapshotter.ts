@@ -22,7 +22,7 @@ interface NodeParts {
   readonly assignments: Readonly<Record<string, string>> | undefined;
   readonly nodeName: string;
   readonly cgroupMount: string;
-  /** Null: it was not decided yet. */
+  /** The allocatable; null: not decided yet. */
   readonly allocatable: QuantityList | null;
   readonly conditions: readonly ConditionState[];
   readonly sequence: number;
@@ -76,14 +76,14 @@ interface Settings {
   readonly cgroupMount: string;
 }
 
-/** The node as a sync sees it, whatever it asks about: the machine and its configuration are looked at once a sync. */
+/** The node as one sync sees it: the machine and its configuration are read once per sync. */
 export class NodeSnapshotter {
   readonly #ports: Ports;
   readonly #settings: Settings;
   readonly #set: PodSet;
-  /** Null: it was not decided yet. */
+  /** The allocatable; null: not decided yet. */
   readonly allocatable: () => QuantityList | null;
-  /** Held by the last eviction pass. */
+  /** The conditions of the last eviction pass. */
   conditions: readonly ConditionState[] = [];
   #seen: Observation | null = null;
 
@@ -95,7 +95,7 @@ export class NodeSnapshotter {
   }
 
   /**
-   * `pods`: those that are on it. `asking`: the uid of one that is asked about, with what plugins have answered about it.
+   * Makes a snapshot. `pods`: the node's pods. `asking`: the uid of the asked pod, whose plugin answers are included.
    * Errors: the configuration cannot be read.
    */
   async snapshot(
@@ -106,7 +106,7 @@ export class NodeSnapshotter {
     return this.#snapshot(pods, await this.#seenIn(sequence), this.#devices(asking));
   }
 
-  /** As the last sync saw the node, for whoever cannot wait. Null: no sync has looked yet. */
+  /** The node as the last sync saw it, for callers that cannot wait. Null: there was none yet. */
   lastSnapshot(pods: readonly KnownPod[]): Result<Readonly<Record<string, unknown>>, Problem> | null {
     return this.#seen === null ? null : this.#snapshot(pods, this.#seen, this.#devices());
   }
@@ -140,12 +140,12 @@ export class NodeSnapshotter {
     );
   }
 
-  /** As an eviction pass asks with it: what it remembers is of the clock as it was then. */
+  /** A snapshot for an eviction pass, with clock changes, since its facts use the earlier clock. */
   async passSnapshot(
     pods: readonly KnownPod[],
     sequence: number,
   ): Promise<Result<{ readonly snapshot: Readonly<Record<string, unknown>>; readonly moment: Moment }, Problem>> {
-    // no eviction depends on devices
+    // evictions do not depend on devices
     const seen = await this.#seenIn(sequence);
     const { moment } = seen;
     const snapshot = this.#snapshot(pods, seen, {});
@@ -178,9 +178,9 @@ interface PublishedPorts {
 }
 
 /**
- * Reasons why a kubelet would not start on this node, while they hold: its configuration does not fit the state files, as after
- * a change of cpuManagerPolicy. A kubelet says so at its start. This daemon takes a configuration while it runs, so it says so
- * then, and not only to the next pod.
+ * Reasons why a kubelet would not start on this node, while they last: its configuration does not fit the state files,
+ * for example after a change of cpuManagerPolicy. A kubelet reports that at its start; this daemon reads its
+ * configuration while it runs, so it reports it then, and not only for the next pod.
  */
 export class StartRefusals {
   readonly #ports: StartPorts;
@@ -196,14 +196,14 @@ export class StartRefusals {
     this.#snapshotter = snapshotter;
   }
 
-  /** Once a sync. */
+  /** Called once per sync. */
   async run(sequence: number): Promise<readonly Problem[]> {
     const { readConfiguration, files, clock } = this.#ports;
     const nowMs = clock.monotonicMs();
     if (nowMs - this.#lookedAtMs < LOOK_MS || this.#set.runtimePods === null) return this.#standing;
     this.#lookedAtMs = nowMs;
     const configuration = await readConfiguration();
-    // told by whoever needs it
+    // reported by the code that needs it
     if (!configuration.ok) return this.#standing;
     const key = JSON.stringify([configuration.value, files.version]);
     if (key === this.#key) return this.#standing;
@@ -218,7 +218,10 @@ export class StartRefusals {
   }
 }
 
-/** Faults of the managers' state let nobody in (`admission` refuses then); with the others pods run, and a person should know. */
+/**
+ * Start faults. With faults in the managers' state no pod is admitted (`admission` refuses); with the others pods run,
+ * but a person should know.
+ */
 function faultsOf(snapshot: unknown, explained: (error: string) => string): readonly string[] {
   const cpus = decideLocally("cpus", snapshot, { explain: "off" });
   const allocatable = decideLocally("allocatable", snapshot, { explain: "off" });

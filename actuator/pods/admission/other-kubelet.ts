@@ -12,9 +12,9 @@ export interface Observed {
   readonly traces: KubeletTraces;
   /** Pods that a kubelet made, of which something runs. */
   readonly standing: readonly string[];
-  /** Those of which something was made in the last minutes, while this daemon looked. */
+  /** Pods with sandboxes or containers created in the last minutes, while this daemon watched. */
   readonly came: readonly string[];
-  /** Pods of this daemon's own whose sandbox or container somebody else stopped in the last minutes, one for each time. */
+  /** Pods of this daemon whose sandbox or container another process stopped in the last minutes, one entry per stop. */
   readonly stopped: readonly string[];
 }
 interface OtherKubeletSign {
@@ -24,25 +24,25 @@ interface OtherKubeletSign {
 
 /** A kubelet annotates what it makes with where its pod came from. kubelet 1.36: PodConfig, newPodAnnotations. */
 const KUBELETS_MARK = "kubernetes.io/config.source";
-/** This many stops in `RECENT_MS` are no accident, whoever does it. */
+/** The number of stops in `RECENT_MS` that is no accident. */
 const MANY_STOPS = 3;
 const RECENT_MS = 300_000;
-/** From the last sign to the moment at which pods are let in again. A kubelet that is being restarted is back before. */
+/** The time without a sign after which pods are admitted again. A kubelet that restarts is back earlier. */
 const CALM_MS = 30_000;
-/** For how long pods are not let in when they are stopped right after they were: doubled each time. */
+/** How long admission pauses if pods are stopped right after it resumed; it doubles each time. */
 const FIRST_LONG_MS = 2 * RECENT_MS;
 const MAX_LONG_MS = 3_600_000;
-/** From look to look at every process, and at ports. */
+/** The interval between checks of all processes and ports. */
 const WHOLE_LOOK_MS = 30_000;
 const MAX_NAMED = 5;
 const WHAT_TO_DO =
   "a kubelet ends all pods that are not its own: give Nodewise a containerd of its own (docs/guide/beside-a-kubelet.md, runtimeEndpoint), or set `pods: off`";
 
 /**
- * Why another kubelet uses this runtime, by signs; none: nothing says so. One is enough where it speaks of this very runtime: a
- * kubelet's process whose endpoint it is, or pods that a kubelet makes in it now. That some kubelet is on the machine, whose runtime
- * cannot be told, counts only beside what it does here: its pods run in this runtime, or this daemon's are stopped. A port alone is
- * nobody's proof, and a kubelet with a runtime of its own is none at all.
+ * The signs that another kubelet uses this runtime; empty: none. One sign about this very runtime is enough: a kubelet
+ * process with its endpoint, or new pods of a kubelet in it. A kubelet whose runtime is unknown counts only with
+ * effects here: its pods run in this runtime, or this daemon's are stopped. A port alone proves nothing, and a kubelet
+ * with another runtime is no sign.
  */
 export function signsOf({ traces, standing, came, stopped }: Observed): readonly OtherKubeletSign[] {
   const mine = traces.processes.filter(({ uses }) => uses === "this");
@@ -88,7 +88,7 @@ interface Timed {
   readonly atMs: number;
 }
 
-/** As people see it, and what a pod that waits for it says. */
+/** The finding for people, and for pods that wait because of it. */
 export interface OtherKubeletFound extends OtherKubeletView {
   readonly brief: string;
 }
@@ -101,11 +101,11 @@ export class OtherKubelet {
   #standing: readonly string[] = [];
   #reappeared: readonly Timed[] = [];
   #stopped: readonly Timed[] = [];
-  /** Those that the pods' records do not have yet. */
+  /** Stops that the pods' records do not have yet. */
   #unrecorded: readonly ForeignStop[] = [];
   #wholeLookMs = Number.NEGATIVE_INFINITY;
   #lastSignMs = Number.NEGATIVE_INFINITY;
-  /** When pods were let in for the last time; it says nothing once they were stopped again. */
+  /** When pods were last admitted; reset when they were stopped again. */
   #openedMs = Number.NEGATIVE_INFINITY;
   /** The shortest time for which no pod is admitted, and its end. */
   #long: { readonly forMs: number; readonly untilMs: number } | null = null;
@@ -117,18 +117,18 @@ export class OtherKubelet {
     this.#ports = ports;
   }
 
-  /** The other kubelet; null: nobody else is known to use the runtime. */
+  /** The other kubelet; null: none is known to use the runtime. */
   get view(): OtherKubeletFound | null {
     return this.#view;
   }
 
-  /** A kubelet is on the machine, whose runtime cannot be told: what this one holds says more. */
+  /** Whether a kubelet with an unknown runtime is on the machine, so that objects in this runtime matter more. */
   get isSuspected(): boolean {
     const { processes, listeners } = this.#traces;
     return listeners.length > 0 || processes.some(({ uses }) => uses === "unknown");
   }
 
-  /** `held`: all that the runtime holds; null: it was not heard in this sync. */
+  /** Observes once. `held`: everything in the runtime; null: it did not answer in this sync. */
   observe(held: RuntimePods | null): OtherKubeletFound | null {
     const nowMs = this.#ports.clock.monotonicMs();
     if (held !== null) this.#updateHeld(held, nowMs);
@@ -137,7 +137,7 @@ export class OtherKubelet {
     const traces = this.#ports.kubelets(isWhole);
     this.#traces = traces;
     const hasProcess = traces.processes.some(({ uses }) => uses === "this");
-    // its deeds say nothing any more once it is gone
+    // its earlier stops no longer count once it is gone
     if (this.#hadProcess && !hasProcess) [this.#reappeared, this.#stopped, this.#long] = [[], [], null];
     this.#hadProcess = hasProcess;
     const isRecent = ({ atMs }: Timed): boolean => nowMs - atMs < RECENT_MS;
@@ -158,7 +158,7 @@ export class OtherKubelet {
   #shut(signs: readonly OtherKubeletSign[], nowMs: number): void {
     const isSoon = nowMs - this.#openedMs < RECENT_MS;
     if (isSoon && signs.some(({ kind }) => kind === "stops")) {
-      // who could not be seen is there still: to let pods in every few minutes would have them killed each time
+      // a kubelet that is not visible may still be there, so admission pauses for longer each time
       const forMs = Math.min(this.#long === null ? FIRST_LONG_MS : 2 * this.#long.forMs, MAX_LONG_MS);
       this.#long = { forMs, untilMs: nowMs + forMs };
       this.#openedMs = Number.NEGATIVE_INFINITY;
@@ -180,7 +180,7 @@ export class OtherKubelet {
     return [...found, ...(collector === undefined ? [] : [logs])].map((message) => ({ from: "pods", message }));
   }
 
-  /** Counts and tells it. What is to end anyway may have been stopped for this daemon, by the one before it. */
+  /** Counts and reports a stop. A pod that is to end anyway may have been stopped for the previous daemon. */
   recordStop(stop: ForeignStop): void {
     const { pod, how, containers } = stop;
     const { records, clock, counters, onEvent } = this.#ports;
@@ -208,7 +208,7 @@ export class OtherKubelet {
     this.#wholeLookMs = Number.NEGATIVE_INFINITY;
   }
 
-  /** The stops since it was asked last: whoever asks has them recorded. */
+  /** Returns the stops since the last call; the caller records them. */
   takeStops(): readonly ForeignStop[] {
     const stops = this.#unrecorded;
     this.#unrecorded = [];
@@ -240,7 +240,7 @@ export class OtherKubelet {
 }
 const STOPPED = "StoppedByOthers";
 
-/** Its sandboxes, and the containers in them, that are marked as a kubelet's and are no daemon's of this kind. */
+/** A pod's sandboxes and containers with a kubelet's labels and not of a Nodewise daemon. */
 function kubeletsPartOf({ namespace, name, sandboxes, containers }: RuntimePod) {
   const theirs = sandboxes.filter(
     ({ labels, annotations }) => labels[OWNER] === undefined && KUBELETS_MARK in annotations,

@@ -29,9 +29,9 @@ import type { HostPorts } from "./host-ports.ts";
 import type { NodeSnapshotter } from "./node-snapshotter.ts";
 import type { OtherKubelet } from "./other-kubelet.ts";
 
-/** The reason of a pod whose plugins are being asked which devices they would give it. */
+/** The reason of a pod whose plugins are being asked for their preferred devices. */
 const ASKS_PLUGIN = "AskingDevicePlugin";
-/** Fault of a pod whose plugins are being asked which devices they would give. */
+/** The fault of a pod whose plugins are being asked for their preferred devices. */
 const asksPlugins = (resources: readonly string[]): DeviceFault => ({
   reason: ASKS_PLUGIN,
   message: `waits for the device plugin of ${resources.join(", ")} to answer GetPreferredAllocation`,
@@ -46,7 +46,7 @@ const notServed = (resource: string): DeviceFault & { readonly isReported: boole
   isReported: true,
 });
 
-/** Pods that want devices, before the node is asked about them. */
+/** What pods that want devices need before their admission is tried. */
 class DeviceAdmission {
   readonly #devices: NodeDevices | undefined;
   readonly #client: DecisionClient;
@@ -56,7 +56,7 @@ class DeviceAdmission {
     this.#client = client;
   }
 
-  /** Why the pod is not asked about; null: it may be. `isReported`: as a refusal. */
+  /** Why the pod is not tried; null: it may be. `isReported`: it is reported as a refusal. */
   whyPending(pod: RunnablePod): (DeviceFault & { readonly isReported: boolean }) | null {
     const wanted = deviceRequirements(pod);
     if (wanted.size === 0) return null;
@@ -65,7 +65,7 @@ class DeviceAdmission {
     return notServed(resource);
   }
 
-  /** Plugins are being asked what they prefer, and the pod is asked about again once they have answered; null: they are not. */
+  /** Asks plugins for their preferences, after which the pod is tried again; null: no question is open. */
   async askPreferred(pod: RunnablePod, snapshot: unknown): Promise<Result<DeviceFault | null, Problem>> {
     if (this.#devices === undefined || !this.#devices.isChosenByPlugin(pod)) return ok(null);
     const answer = await this.#client.decide("devices", snapshot, { pod: pod.object });
@@ -75,19 +75,19 @@ class DeviceAdmission {
       unanswered.length > 0 && this.#devices.askPreferred(pod.uid, unanswered as readonly PreferredAllocationRequest[]);
     return ok(isAsked ? asksPlugins([...new Set(unanswered.map(({ resource }) => resource))].sort()) : null);
   }
-  /** Why it is not its turn, where plugins are being asked for these, which came before; null: it is. */
+  /** Why it must wait for earlier pods whose plugins are being asked; null: it need not. */
   whyBehind(pod: RunnablePod, asking: readonly RunnablePod[]): DeviceFault | null {
     const taken = new Set(asking.flatMap(resourcesOf));
     const shared = resourcesOf(pod).find((resource) => taken.has(resource));
     return shared === undefined ? null : asksForEarlier(shared);
   }
 
-  /** Plugins were asked which devices the pod should get, and failed. */
+  /** Whether the plugins' preferences for the pod could not be read. */
   hasFailed(podUid: string): boolean {
     return this.#devices?.hasFailed(podUid) ?? false;
   }
 
-  /** The pod is in, or gone. */
+  /** Called when the pod is admitted or gone. */
   forget(podUid: string): void {
     this.#devices?.forget(podUid);
   }
@@ -110,15 +110,15 @@ interface Ports {
   readonly eventsOf: PodEventRecorder;
   readonly client: DecisionClient;
   readonly files: ManagerFiles;
-  /** Absent: no device plugins are served. */
+  /** The devices; absent: no device plugins are served. */
   readonly devices?: NodeDevices;
-  /** The devices that pods hold according to what a kubelet left behind. Absent: nobody holds any. */
+  /** The devices that pods hold according to a kubelet's files. Absent: none. */
   readonly kubeletsDevices?: () => Result<readonly GivenDevices[], string>;
   readonly otherKubelet?: Pick<OtherKubelet, "view">;
 }
 type ReleasePorts = Pick<Ports, "client" | "files" | "devices">;
 
-/** CPUs, memory and devices of pods that have left go back before anybody else is asked about. */
+/** Releases CPUs, memory and devices of pods that have ended before other pods are tried. */
 class StaleReleaser {
   readonly #ports: ReleasePorts;
   readonly #parts: Pick<Parts, "set" | "snapshotter" | "capacity">;
@@ -129,7 +129,7 @@ class StaleReleaser {
     this.#parts = parts;
   }
 
-  /** Once for each generation of the capacity: it grows when a pod has left. Answers what is in the way. */
+  /** Runs once per capacity generation, which increases when a pod has ended. Returns the problems. */
   async run(sequence: number): Promise<Problem[]> {
     const { files, client } = this.#ports;
     const { set, snapshotter, capacity } = this.#parts;
@@ -167,7 +167,7 @@ export class PodAdmitter {
     this.#repair = new DeviceReallocator(ports, parts.set, parts.snapshotter, parts.backOff);
   }
 
-  /** The daemon is on its way out: nobody is admitted any more. */
+  /** Stops admission, since the daemon is shutting down. */
   close(): void {
     this.#isClosed = true;
   }
@@ -175,7 +175,7 @@ export class PodAdmitter {
     return this.#isClosed;
   }
 
-  /** Asks about each pod that waits and has not been asked about since there was more capacity. */
+  /** Tries each waiting pod that was not tried since capacity increased. */
   async admitWaiting(sequence: number): Promise<readonly Problem[]> {
     const { set, snapshotter, backOff } = this.#parts;
     if (set.runtimePods === null) return [];
@@ -183,7 +183,7 @@ export class PodAdmitter {
     if (this.isClosed || snapshotter.allocatable() === null) return [];
     const other = this.#ports.otherKubelet?.view ?? null;
     if (other !== null) {
-      // the sync tells it whole
+      // the sync reports it in full
       for (const { uid } of this.#pending()) this.#postpone(uid, { reason: OTHER_KUBELET, message: other.brief });
       return [];
     }
@@ -217,9 +217,8 @@ export class PodAdmitter {
   }
 
   /**
-   * Why nobody is admitted; null: pods may be.
-   * INVARIANT: while something runs of which nothing is known, nothing that it may hold is given away. Nor is anybody admitted
-   * whom another kubelet would end.
+   * Why no pod is admitted; null: pods may be. INVARIANT: while unknown objects run, nothing that they may hold is
+   * assigned; and no pod is admitted that another kubelet would stop.
    */
   whyBlocked(): Problem | null {
     const other = this.#ports.otherKubelet?.view;
@@ -229,7 +228,7 @@ export class PodAdmitter {
     return strangers.length === 0 ? null : { from: "pods", message };
   }
 
-  /** The pod is not asked about in this sync, and its record says why. */
+  /** Whether the pod is not tried in this sync, with the reason in its record. */
   #isHeld(known: KnownPod): boolean {
     const held = this.#whyHeld(known);
     if (held === null) return false;
@@ -242,7 +241,7 @@ export class PodAdmitter {
     return true;
   }
 
-  /** Null: it may be asked about. */
+  /** Why the pod is not tried; null: it may be. */
   #whyHeld(known: KnownPod): (DeviceFault & { readonly isRefusal: boolean }) | null {
     const { set, foreign } = this.#parts;
     const held = foreign.whyHeld(known.uid);
@@ -263,7 +262,7 @@ export class PodAdmitter {
     return { ...why, isRefusal: isReported };
   }
 
-  /** Answers what kept it from being asked. */
+  /** Tries the pod's admission; returns what prevented it. */
   async #try(known: KnownPod, sequence: number): Promise<Problem | null> {
     const { set, snapshotter, backOff } = this.#parts;
     const snapshot = await snapshotter.snapshot(set.living(), sequence, known.uid);
@@ -313,8 +312,8 @@ export class PodAdmitter {
   }
 
   /**
-   * A pod that was admitted, and of which nothing runs, did not get its devices: it holds nothing any more, and is asked about
-   * again as one that was refused.
+   * Handles an admitted pod that did not get its devices and of which nothing runs: it releases everything, and is
+   * tried again like a refused pod.
    */
   allocationFailed(uid: string, { reason, message }: DeviceFault): void {
     const { set, lifecycle, backOff } = this.#parts;
@@ -329,7 +328,10 @@ export class PodAdmitter {
   #postpone(uid: string, { reason, message }: DeviceFault): void {
     this.#parts.lifecycle.handle(uid, { kind: "Deferred", reason, message, nowMs: this.#ports.clock.nowMs() });
   }
-  /** `tries`: how often it was refused in a row, where it was admitted, or asked about, in between; absent: its record says it. */
+  /**
+   * Refuses the pod. `tries`: how often it was refused in a row, despite admissions in between; absent: see its
+   * record.
+   */
   #reject(uid: string, { reason, message }: DeviceFault, tries?: number): void {
     const nowMs = this.#ports.clock.nowMs();
     this.#parts.lifecycle.handle(uid, { kind: "Rejected", reason, message, nowMs, tries });

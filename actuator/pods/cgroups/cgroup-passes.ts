@@ -11,7 +11,7 @@ import { Identities, type KnownPod, type PodSet } from "../records/pod-set.ts";
 import { type CgroupView, type CurrentCgroups, cgroupView } from "./cgroup-view.ts";
 import { OrphanProcesses, type OrphanProcessPorts } from "./orphan-processes.ts";
 
-/** Containers that have started or ended since are looked at together. */
+/** The time in which started or ended containers are collected into one pass. */
 const SOON_MS = 2_000;
 /** A value that could not be written is tried again after this time. */
 const RETRY_MS = 10_000;
@@ -32,7 +32,7 @@ export function passKey(living: readonly KnownPod[], versionOf: (known: KnownPod
   return parts.sort().join(" ");
 }
 
-/** True: the cgroups are due. Pods that wait for them are served at once, otherwise each `intervalMs`. */
+/** Whether a pass is due: at once for waiting pods, otherwise each `intervalMs`. */
 export function isPassDue(
   last: LastPass | null,
   living: readonly KnownPod[],
@@ -46,7 +46,7 @@ export function isPassDue(
   if (living.some(({ uid, record }) => record.state === "active" && !view.pods.has(uid))) return true;
   if (now.key !== last.key) return age >= SOON_MS;
   const isFaulty = view.cpusetFault !== null || [...view.pods.values()].some(({ faults }) => faults.length > 0);
-  // the runtime may not have heard of it
+  // the runtime may not have the new values
   const isResized = living.some(({ record }) => record.resize?.actuation !== undefined);
   return (isFaulty || isResized) && age >= RETRY_MS;
 }
@@ -79,9 +79,9 @@ export class CgroupPasses {
   #last: LastPass | null = null;
   readonly #lastPassCgroups: { current: LastPassCgroups | null } = { current: null };
   #isEmptied = false;
-  /** By uid: the form in which the last pass saw a pod. */
+  /** The form in which the last pass saw each pod, by uid. */
   #forms: ReadonlyMap<string, object> = new Map();
-  /** Containers of which the runtime has not heard, with why. */
+  /** Containers whose values the runtime did not receive, with the reason. */
   readonly #unreported = new Map<string, string>();
   /** The daemon before this one may have died between a container's cgroup and the runtime's record of it. */
   #isFirst = true;
@@ -109,7 +109,7 @@ export class CgroupPasses {
     const key = passKey(living, ({ uid }) => this.#versions.of(forms.get(uid)));
     const filesVersion = this.#ports.files.version;
     const { intervalMs } = this.#settings;
-    // without the runtime's word nobody knows which cgroups are in use
+    // without the runtime's lists it is not known which cgroups are in use
     const isDue = this.#isEmptied || isPassDue(this.#last, living, { atMs, key, filesVersion, intervalMs });
     if (this.#set.runtimePods === null || !isDue) return null;
     this.#isEmptied = false;
@@ -133,7 +133,7 @@ export class CgroupPasses {
     return this.#forms.get(uid) === form;
   }
 
-  /** Null: a pass has seen this very form of the pod, and it is in force everywhere; else why it is not, or "". */
+  /** Why the pod's form is not in force, or ""; null: a pass has applied exactly this form everywhere. */
   whyNotInForce(uid: string, form: object): string | null {
     if (!this.hasSeen(uid, form)) return "";
     const place = this.current?.pods.get(uid);
@@ -164,8 +164,8 @@ export class CgroupPasses {
   }
 
   /**
-   * So that the runtime's own record of a container agrees with its cgroup; while a pod is resized, of each of its own, and
-   * once of each that has a CPU set.
+   * Sends containers' values to the runtime, so that its record agrees with the cgroups: all of a pod's containers
+   * while it is resized, and once those with a CPU set.
    */
   async #tellRuntime(view: CgroupView | null, living: readonly KnownPod[]): Promise<readonly Problem[]> {
     if (view === null) return [];
@@ -202,8 +202,8 @@ interface PodWithStatus {
 }
 
 /**
- * Pods as a pass over the cgroups is told them: of a container that has ended nothing, as of one that is yet to start. A
- * decision has no values for one that is over, and it may start again at any moment.
+ * Pods for a cgroup pass, without ended containers' states: a decision has no values for an ended container, and it
+ * may restart at any moment.
  */
 export const podsOfPass = (pods: readonly unknown[]): readonly unknown[] =>
   pods.map((pod) => {

@@ -13,11 +13,11 @@ import type { PassReport } from "../../pass/loop.ts";
 export interface PodCgroups {
   /** Path of the pod's cgroup, below the root of all. */
   readonly path: string;
-  /** By container's name. */
+  /** The values by container name. */
   readonly values: ReadonlyMap<string, CgroupValues>;
   /** Running containers: id -> cgroup. */
   readonly containers: ReadonlyMap<string, string>;
-  /** The same: id -> values. */
+  /** The values by container id. */
   readonly byId: ReadonlyMap<string, CgroupValues>;
   /** The pod's own limit in bytes; null: none. */
   readonly memory: number | null;
@@ -25,7 +25,7 @@ export interface PodCgroups {
   readonly isWithoutQuota: boolean;
   /** Why it is not as decided, in one line; null: it is, so containers may start in it. */
   readonly fault: string | null;
-  /** The same of every cgroup of it that is not as decided, those of its containers too; what failed comes first. */
+  /** The faults of all its cgroups, containers' included; failures come first. */
   readonly faults: readonly string[];
 }
 export interface CgroupView {
@@ -34,13 +34,13 @@ export interface CgroupView {
   readonly pods: ReadonlyMap<string, PodCgroups>;
   /** A CPU set could not be moved: who is to have CPUs alone does not have them alone yet. */
   readonly cpusetFault: string | null;
-  /** Running containers whose values were written: the runtime is told, so that its own record agrees. */
+  /** Running containers whose values were written: they are also sent to the runtime, so that its record agrees. */
   readonly rewritten: readonly { readonly containerId: string; readonly values: CgroupValues }[];
 }
 
 /** The outcome of the last pass over the cgroups, for the work on pods beside the passes. */
 export class CurrentCgroups {
-  /** Null: none has decided anything yet. */
+  /** The view; null: nothing was decided yet. */
   view: CgroupView | null = null;
   /** The node's allocatable, as it was last decided; null: not yet. */
   allocatable: QuantityList | null = null;
@@ -51,8 +51,8 @@ export class CurrentCgroups {
     return limit > 0 ? limit : null;
   }
   /**
-   * What the runtime is told of a pod's sandbox; undefined: the pod's cgroup is not decided yet. Only a Guaranteed pod has CPUs of its own, and
-   * it has a quota where it does not.
+   * The values for a pod's sandbox; undefined: its cgroup is not decided yet. Only a Guaranteed pod may have exclusive
+   * CPUs; without them it has a quota.
    */
   sandboxOf({ uid, object }: RunnablePod, config: EffectiveConfiguration): SandboxValues | undefined {
     const cgroups = this.view?.pods.get(uid);
@@ -69,7 +69,7 @@ export class CurrentCgroups {
   }
 }
 
-/** Null: nothing was decided. */
+/** The view; null: nothing was decided. */
 export function cgroupView({ cgroups, applied }: Pick<PassReport, "cgroups" | "applied">): CgroupView | null {
   if (cgroups === null) return null;
   const results = applied?.results ?? [];
@@ -94,7 +94,7 @@ const isFault = ({ status, code }: StepResult): boolean =>
 
 function podsOf({ cgroups }: CgroupsDecision, faults: readonly StepResult[]): ReadonlyMap<string, PodCgroups> {
   const pods = new Map<string, Filling>();
-  // a step that failed says more than those that were not tried for it
+  // a failed step is more informative than those skipped because of it
   const told = [...faults].sort((a, b) => Number(a.status === "failed") - Number(b.status === "failed"));
   const faultAt = new Map(told.map(({ step, message }) => [step.path, message]));
   const failedAt = new Set(faults.filter(({ status }) => status === "failed").map(({ step }) => step.path));

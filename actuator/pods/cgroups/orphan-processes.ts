@@ -9,10 +9,10 @@ import type { PodClock } from "../ports.ts";
 
 /** The machine's processes, as far as what is left of a pod is to be ended. */
 export interface Processes {
-  /** Clock ticks since boot at which it started, so that another of the same id is told apart; undefined: it is gone. */
+  /** The process's start in clock ticks since boot, which distinguishes reused ids; undefined: it has ended. */
   startOf(pid: number): string | undefined;
   nameOf(pid: number): string;
-  /** Undefined: it was sent SIGKILL, or is gone; else why not. */
+  /** Kills a process; undefined: SIGKILL was sent, or it has ended; else why not. */
   kill(pid: number): string | undefined;
 }
 
@@ -48,7 +48,7 @@ export interface OrphanProcessPorts {
   readonly runtime: Pick<PodRuntime, "pods">;
   readonly clock: PodClock;
   readonly onProblem: (problem: Problem) => void;
-  /** Absent: they are told, and never killed. */
+  /** Access to processes; absent: they are reported, never killed. */
   readonly processes?: Processes;
 }
 interface Settings {
@@ -57,10 +57,10 @@ interface Settings {
 }
 
 /**
- * Processes in cgroups of pods that neither a decision nor the runtime knows: what a runtime that was killed left, and does
- * not list any more. They are told, and killed once that stood for some passes. INVARIANT: none outside the own root; none
- * of a pod that the runtime, asked right before, holds anything of; each only while its cgroup still lists it.
- * kubelet 1.36: podContainerManagerImpl.Destroy.
+ * Processes in pod cgroups that neither a decision nor the runtime knows, such as those of a killed runtime. They are
+ * reported, and killed after some passes. INVARIANT: none outside our root; none of a pod of which the runtime, asked
+ * right before, has anything; each only while its cgroup still lists it. kubelet 1.36:
+ * podContainerManagerImpl.Destroy.
  */
 export class OrphanProcesses {
   readonly #ports: OrphanProcessPorts;
@@ -98,7 +98,7 @@ export class OrphanProcesses {
     for (const [path, { sinceMs, passes }] of this.#orphans) {
       const isDue = held.ok && passes >= PASSES && nowMs - sinceMs >= (PASSES - 1) * this.#settings.intervalMs;
       const faults = isDue ? this.#killAll(path) : [];
-      // one that does not die is looked at with the usual passes only
+      // a process that does not die is checked only in the regular passes
       killed ||= isDue && !this.#tried.has(path);
       if (isDue) this.#tried.add(path);
       const pids = this.#pidsIn(path);
@@ -123,7 +123,7 @@ export class OrphanProcesses {
   #killOne(pid: number, cgroup: string, processes: Processes, faults: Map<number, string>): void {
     const start = processes.startOf(pid);
     const name = processes.nameOf(pid);
-    // its id may be another process's by now
+    // the id may have been reused
     const isStill = this.#ports.hierarchy.pids(cgroup).includes(pid) && processes.startOf(pid) === start;
     if (start === undefined || pid === process.pid || !isStill) return;
     const fault = processes.kill(pid);

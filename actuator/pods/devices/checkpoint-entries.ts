@@ -13,8 +13,8 @@ import { ok, type Result } from "../../../api/model/result.ts";
 import type { StateFiles } from "../../machine/files.ts";
 
 /**
- * State files as decisions are told of them, wherever they are made: what plugins answered may be secret, and no decision
- * hangs on it. A checkpoint that cannot be read may hold anything, and counts as none in a kubelet too.
+ * State files as decisions receive them: without plugins' answers, which may be secret and do not affect decisions. An
+ * unreadable checkpoint counts as none, as in a kubelet.
  */
 export const redactFiles = perObject(
   (files: StateFiles): StateFiles => ({ ...files, assignments: redactedAssignments(files.assignments) }),
@@ -60,7 +60,7 @@ export const DEVICE_CHECKPOINT = "kubelet_internal_checkpoint";
 /** Versions that count as current: the one on the disk, those given to decisions, and the last decision's. */
 const MAX_LATELY = 4;
 const texts = new WeakMap<DeviceCheckpoint, string>();
-/** By their text, those that were read or written last: each is megabytes at worst, and nothing is read back. */
+/** The last checkpoints by text, since parsing megabytes again is slow. */
 const lately = new Lru<string, DeviceCheckpoint>(MAX_LATELY);
 
 /** `writeCheckpoint`, once for each checkpoint. */
@@ -86,7 +86,9 @@ function remember(text: string, checkpoint: DeviceCheckpoint): void {
   lately.set(text, checkpoint);
 }
 
-/** On each container that holds devices: which ones, so that a checkpoint that is lost can be made again from what runs. */
+/**
+ * An annotation of containers with devices that lists them, so that a lost checkpoint can be rebuilt from what runs.
+ */
 export const DEVICES_ANNOTATION = "nodewise.dev/devices";
 
 /** Resource -> NUMA node -> ids, as JSON. */
@@ -99,7 +101,7 @@ export function devicesAnnotation(entries: readonly PodDevicesEntry[]): NameValu
 }
 
 type AnnotatedDevices = ReadonlyMap<string, DevicesPerNuma>;
-/** By resource. What is no such text tells nothing. */
+/** The devices by resource; an invalid annotation lists none. */
 export const readDevicesAnnotation = (annotations: Readonly<Record<string, string>>): AnnotatedDevices =>
   parsed(annotations[DEVICES_ANNOTATION] ?? "{}");
 const MAX_KNOWN = 512;
@@ -134,7 +136,7 @@ export const keyOf = ({ podUid, containerName, resourceName }: Named): string =>
 export const isSameDevices = (a: PodDevicesEntry, b: PodDevicesEntry): boolean =>
   idsOf(a).toSorted().join("\0") === idsOf(b).toSorted().join("\0");
 
-/** A pod's allocations; its plugins must still be asked with Allocate where `allocResp` is null. */
+/** A pod's entries; plugins must still be asked with Allocate where `allocResp` is null. */
 export const entriesOf = ({ entries }: DeviceCheckpoint, podUid: string): readonly PodDevicesEntry[] =>
   (entries ?? []).filter((entry) => entry.podUid === podUid);
 
@@ -150,7 +152,7 @@ const withEntries = (checkpoint: DeviceCheckpoint, entries: readonly PodDevicesE
   entries: entries.length === 0 ? null : entries,
 });
 
-/** Stores a plugin's answer for an entry; returns the same object if that entry is gone, or holds other devices by now. */
+/** Stores a plugin's answer in an entry; returns the same object if that entry is gone or has other devices by now. */
 export function withResponse(checkpoint: DeviceCheckpoint, asked: PodDevicesEntry, base64: string): DeviceCheckpoint {
   const entry = entryOf(checkpoint, asked);
   if (entry === undefined || entry.allocResp !== null || !isSameDevices(entry, asked)) return checkpoint;
@@ -161,7 +163,7 @@ export function withResponse(checkpoint: DeviceCheckpoint, asked: PodDevicesEntr
   );
 }
 
-/** The same object where none of them holds anything. */
+/** The checkpoint without these pods; the same object if none of them holds anything. */
 export function withoutPods(checkpoint: DeviceCheckpoint, podUids: ReadonlySet<string>): DeviceCheckpoint {
   const kept = (checkpoint.entries ?? []).filter(({ podUid }) => !podUids.has(podUid));
   return kept.length === (checkpoint.entries?.length ?? 0) ? checkpoint : withEntries(checkpoint, kept);
@@ -177,7 +179,7 @@ export function withoutResponses(checkpoint: DeviceCheckpoint): DeviceCheckpoint
   );
 }
 
-/** As decisions are told of it: who holds what, and nothing of what plugins answered, which may be secret. */
+/** The checkpoint as decisions receive it: allocations without plugins' answers, which may be secret. */
 function withEmptyResponses(checkpoint: DeviceCheckpoint): DeviceCheckpoint {
   if ((checkpoint.entries ?? []).every(({ allocResp }) => allocResp === null || allocResp === "")) return checkpoint;
   const entries = (checkpoint.entries ?? []).map((e) => (e.allocResp === null ? e : { ...e, allocResp: "" }));
@@ -185,8 +187,8 @@ function withEmptyResponses(checkpoint: DeviceCheckpoint): DeviceCheckpoint {
 }
 
 /**
- * `next` was made from an older file, and from one that tells no answers (`withEmptyResponses`): each entry has the answer
- * that lies here. One that was told as answered and is not here any more is to be asked about again.
+ * Adds the current answers to `next`, which was made from an older checkpoint without answers (`withEmptyResponses`).
+ * An entry whose answer is gone must be asked for again.
  */
 export function withResponsesOf(next: DeviceCheckpoint, current: DeviceCheckpoint): DeviceCheckpoint {
   const byKey = new Map((current.entries ?? []).map((entry) => [keyOf(entry), entry]));
@@ -202,7 +204,7 @@ export function withResponsesOf(next: DeviceCheckpoint, current: DeviceCheckpoin
   return isSame ? next : withEntries(next, entries);
 }
 
-/** With these beside what is held already, or in the place of what their containers hold. */
+/** The checkpoint with more entries, which replace entries of the same containers. */
 export function withEntriesOf(checkpoint: DeviceCheckpoint, more: readonly PodDevicesEntry[]): DeviceCheckpoint {
   const keys = new Set(more.map(keyOf));
   return withEntries(checkpoint, [...(checkpoint.entries ?? []).filter((one) => !keys.has(keyOf(one))), ...more]);
@@ -216,13 +218,13 @@ export function newEntries(next: DeviceCheckpoint, current: DeviceCheckpoint): r
     return now === undefined || !isSameDevices(now, entry);
   });
 }
-/** The same object where all stay. */
+/** The checkpoint without some entries; the same object if none is removed. */
 export function without(next: DeviceCheckpoint, gone: ReadonlySet<PodDevicesEntry>): DeviceCheckpoint {
   const kept = (next.entries ?? []).filter((entry) => !gone.has(entry));
   return kept.length === (next.entries?.length ?? 0) ? next : withEntries(next, kept);
 }
 
-/** Without pods that still wait for an answer of a plugin, where nothing was told of their devices before. */
+/** Without pods that still wait for a plugin's answer, unless their devices were already published. */
 export function withoutPending(now: DeviceCheckpoint, told: DeviceCheckpoint): DeviceCheckpoint {
   const known = new Map((told.entries ?? []).map((entry) => [keyOf(entry), entry]));
   const isReported = (entry: PodDevicesEntry): boolean => {
@@ -242,7 +244,7 @@ interface AllocationChanges {
   readonly allocated: readonly PodDevicesEntry[];
   readonly givenBack: readonly PodDevicesEntry[];
 }
-/** Entries that came and that went; one with other devices did both. What plugins answered is not looked at. */
+/** Added and removed entries; one with other devices counts as both. Plugins' answers are ignored. */
 export function changesBetween(before: DeviceCheckpoint, after: DeviceCheckpoint): AllocationChanges {
   if (before.entries === after.entries) return { allocated: [], givenBack: [] };
   const old = new Map((before.entries ?? []).map((entry) => [keyOf(entry), entry]));
@@ -255,7 +257,10 @@ export function changesBetween(before: DeviceCheckpoint, after: DeviceCheckpoint
   return { allocated, givenBack: [...old.values()] };
 }
 
-/** Where other resources are known than it says: those, no more than plugins may have, with what of them may be given out. kubelet 1.36: writeCheckpoint. */
+/**
+ * With the currently registered resources, limited to what plugins may have, and their allocatable devices. kubelet
+ * 1.36: writeCheckpoint.
+ */
 export function withRegistered(
   checkpoint: DeviceCheckpoint,
   all: ReadonlySet<string>,

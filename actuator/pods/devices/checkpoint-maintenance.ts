@@ -10,12 +10,12 @@ import type { ManagerFiles } from "./manager-files.ts";
 import { checkpointNotWritten, type DeviceFault } from "./port.ts";
 
 const MAX_COPIES = 3;
-/** They hold what plugins answered, which may be secret. */
+/** How long broken checkpoints are kept, since plugins' answers in them may be secret. */
 const KEPT_MS = 7 * 24 * 60 * 60_000;
 
 /**
- * Keeps a checkpoint that cannot be read beside its place, before anything is written there: `.broken`, `.broken.1` and
- * `.broken.2`, of which the oldest makes room. Answers a sentence for people; null: there is nothing to keep.
+ * Saves an unreadable checkpoint before it is overwritten: `.broken`, `.broken.1` and `.broken.2`, dropping the
+ * oldest. Returns a sentence for people; null: there was nothing to save.
  */
 function keepBroken(assignments: DeviceAssignments): string | null {
   const fault = assignments.fault();
@@ -29,7 +29,7 @@ function keepBroken(assignments: DeviceAssignments): string | null {
   const name = free?.name ?? `${file}.broken`;
   try {
     rmSync(name, { force: true });
-    // another name of the same file: whoever writes the checkpoint makes a new one
+    // a hard link is enough: checkpoints are replaced, not overwritten
     linkSync(file, name);
     return told(fault.message, name);
   } catch (error) {
@@ -61,17 +61,17 @@ const copiesOf = ({ file }: DeviceAssignments) =>
   });
 const statOf = (file: string) => statSync(file, { throwIfNoEntry: false });
 
-/** As the kernel has it, a UUID; no file of this kind is longer. */
+/** The maximum size of a boot id file: a UUID from the kernel. */
 const LONGEST = 128;
 
 /**
- * Tells a restart of the daemon from one of the machine: after the latter, or where nobody knows, what plugins answered is
- * void. Error: it could not be written; then it is to be tried again before any answer is used.
+ * Distinguishes a restart of the daemon from a reboot: after a reboot, or if that is not known, plugins' answers are
+ * void. Error: the result could not be written, and must be written before any answer is used.
  */
 function voidAfterReboot(assignments: DeviceAssignments, bootId: string): Result<null, string> {
   const file = join(assignments.directory, "device-plugins", "boot_id");
   if (bootId !== "" && bootIn(file) === bootId) return ok(null);
-  // in this order: a crash between the two only asks plugins again
+  // in this order, a crash between the two only asks plugins again
   const forgotten = assignments.edit(withoutResponses);
   if (!forgotten.ok) return forgotten;
   try {
@@ -83,7 +83,7 @@ function voidAfterReboot(assignments: DeviceAssignments, bootId: string): Result
   }
 }
 
-/** Undefined: there is none, or it cannot be read. */
+/** The stored boot id; undefined: none, or unreadable. */
 function bootIn(file: string): string | undefined {
   try {
     const text = readFileSync(file, "utf8").trim();
@@ -100,11 +100,11 @@ interface CheckpointMaintenancePorts {
   /** The machine's boot id; empty: unknown. */
   readonly bootId: string;
 }
-/** A checkpoint that could not be read is spoken of so long: it is written anew within seconds. */
+/** How long an unreadable checkpoint is reported; a new one is written within seconds. */
 const STANDS_MS = 10 * 60_000;
 const COPIES_MS = 60 * 60_000;
 
-/** The checkpoint on the disk: of this boot, written or told of, and what became of one that could not be read. */
+/** The checkpoint on disk: whether it is of this boot and written, and what became of an unreadable one. */
 export class CheckpointMaintenance {
   readonly #ports: CheckpointMaintenancePorts;
   readonly #startedMs: number;
@@ -123,7 +123,7 @@ export class CheckpointMaintenance {
     this.broken = keepBroken(ports.assignments);
   }
 
-  /** Null: answers of plugins may be used. */
+  /** Why plugins' answers may not be used; null: they may. */
   voidAfterReboot(): Result<never, DeviceFault> | null {
     if (this.#isOfThisBoot) return null;
     const settled = voidAfterReboot(this.#ports.assignments, this.#ports.bootId);
@@ -131,7 +131,7 @@ export class CheckpointMaintenance {
     this.#fault = settled.ok ? null : settled.error;
     return settled.ok ? null : err(checkpointNotWritten(settled.error));
   }
-  /** Once a sync. True: what could not be written can be now. */
+  /** Called once per sync. Returns whether something that could not be written can be written now. */
   run(): boolean {
     const { assignments, files, clock } = this.#ports;
     const nowMs = clock.monotonicMs();

@@ -35,7 +35,7 @@ const HALF = ENTRIES_BYTES / 2;
 const isSmall = (entry: PodDevicesEntry): boolean => bytesOf(entry) <= SMALL_BYTES;
 
 type Entries = DeviceCheckpoint["entries"];
-/** In the file, with a comma. */
+/** The size of an entry in the file, with a comma. */
 export const bytesOf = perObject((entry: PodDevicesEntry): number => {
   const bare = Buffer.byteLength(entryText({ ...entry, allocResp: "" })) + 1;
   return bare + (entry.allocResp?.length ?? "null".length - '""'.length);
@@ -65,8 +65,8 @@ export function shareFault(entries: Entries, entry: PodDevicesEntry): string | u
 const listBytes = (name: string, ids: readonly string[] | null): number =>
   Buffer.byteLength(jsonText(name)) + (ids ?? []).reduce((sum, id) => sum + Buffer.byteLength(jsonText(id)) + 1, 0) + 6;
 /**
- * With so many ids of registered resources as there is room for, the shortest lists first; the others' are left out, since
- * whoever reads the file takes the names only. The same object where all fit. kubelet 1.36: readCheckpoint.
+ * The checkpoint with as many ids of registered resources as fit, the shortest lists first; readers use only the names
+ * of the others. The same object if all fit. kubelet 1.36: readCheckpoint.
  */
 export function withinShare(checkpoint: DeviceCheckpoint): DeviceCheckpoint {
   const { registered } = checkpoint;
@@ -88,7 +88,7 @@ export function withinShare(checkpoint: DeviceCheckpoint): DeviceCheckpoint {
   };
 }
 
-/** Pods that were sent back and are gone say nothing more: the oldest are forgotten. */
+/** The maximum number of returned pods that are remembered; the oldest are forgotten. */
 const MAX_RETURNED = 1024;
 /** Containers that there was no room for. */
 const MAX_REFUSED = 1024;
@@ -142,14 +142,14 @@ export class DeviceAssignments {
     if (this.#returned.size > MAX_RETURNED) this.#returned.delete([...this.#returned][0] as string);
     return this.edit((now) => withoutPods(now, new Set([podUid])));
   }
-  /** The pod is asked about anew, from what is held now. */
+  /** The pod is tried again, with the devices held now. */
   restorePod(podUid: string): void {
     this.#returned.delete(podUid);
   }
 
   /**
-   * `next` of a decision with what happened to the file since it was asked; anything else of it is as it came. Where nobody
-   * gets devices by it, nobody hangs on whether what others give back could be written.
+   * Merges a decision's `next` with changes since its snapshot. If nobody gets devices by it, it does not matter
+   * whether releases can be written.
    */
   withResponses(next: unknown): unknown {
     const now = this.now();
@@ -173,7 +173,7 @@ export class DeviceAssignments {
     return shareFault(this.now().entries, entry);
   }
 
-  /** Without those that may not be given away now, or that there is no room for. */
+  /** Without entries that may not be assigned now, or do not fit. */
   #booked(next: DeviceCheckpoint, fresh: readonly PodDevicesEntry[]): DeviceCheckpoint {
     const refused = new Set(fresh.filter(({ resourceName }) => this.notGiven.has(resourceName)));
     const booked = [...(without(next, new Set(fresh)).entries ?? [])];

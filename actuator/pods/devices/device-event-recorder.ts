@@ -17,9 +17,9 @@ interface DeviceEventRecorderPorts {
   readonly counters: Pick<Counters, "devicePluginRegistered">;
   readonly clock: Pick<PodClock, "monotonicMs">;
 }
-/** Names of pods that are long gone are dropped. */
+/** The maximum number of removed pods whose names are kept. */
 const MAX_NAMES = 1024;
-/** A resource that goes on flipping is told of so often, with all of it: else nothing else would be left in the history. */
+/** The interval at which a resource's health flips are recorded together, so that they do not fill the history. */
 const FLIPS_MS = 30_000;
 /** Faults of unknown plugins, between two looks. */
 const MAX_FAULTS = 16;
@@ -32,9 +32,9 @@ export class DeviceEventRecorder {
   /** Uid -> what its last try ended in, and how often that was so in a row. */
   readonly #refused = new Map<string, { readonly message: string; readonly times: number }>();
   readonly #faults: DeviceEvent[] = [];
-  /** As they were when they were told of. */
+  /** The plugins as last recorded. */
   #plugins: PluginsSeen = new Map();
-  /** Resource -> when its flips were told of. */
+  /** Resource -> when its flips were last recorded. */
   readonly #flipsMs = new Map<string, number>();
   #held: DeviceCheckpoint;
   #leaks: ReadonlySet<string> | null = null;
@@ -44,7 +44,7 @@ export class DeviceEventRecorder {
     this.#held = ports.assignments.now();
   }
 
-  /** Uids of pods that were gone when the daemon started, and still hold devices. */
+  /** Uids of pods that were gone when the daemon started and still hold devices. */
   get leaks(): ReadonlySet<string> {
     return this.#leaks ?? new Set();
   }
@@ -55,7 +55,7 @@ export class DeviceEventRecorder {
     if (this.#names.size > MAX_NAMES) this.#names.delete([...this.#names.keys()][0] as string);
   }
 
-  /** Once a sync; `living`: pods that may hold devices. */
+  /** Called once per sync; `living`: pods that may hold devices. */
   record(living: ReadonlySet<string>): void {
     const { assignments, history } = this.#ports;
     const events = [...this.#pluginEvents(), ...this.#faults.splice(0)];
@@ -79,11 +79,11 @@ export class DeviceEventRecorder {
     if (this.#refused.size > MAX_NAMES) this.#refused.delete([...this.#refused.keys()][0] as string);
     const count = times === 1 ? {} : { count: times };
     const refused: DeviceEvent = { kind: "refused", resource, ...count, ...this.#podOf(pod.uid), reason, message };
-    // the 1st, 2nd, 4th, 8th, ...: one pod does not push out what is told of the others
+    // the 1st, 2nd, 4th, 8th, ...: so that one pod does not fill the history
     const isReported = Number.isInteger(Math.log2(times));
     this.#ports.history.add([...(isReported ? [refused] : []), ...this.#heldEvents()]);
   }
-  /** The checkpoint was lost, or said something else than these, with which containers run. */
+  /** Records allocations restored from running containers, since the checkpoint was lost or differed. */
   restored(entries: readonly PodDevicesEntry[]): void {
     const before = this.#heldEvents();
     this.#held = withEntriesOf(this.#held, entries);
@@ -92,7 +92,7 @@ export class DeviceEventRecorder {
     const events = entries.map((entry) => ({ ...this.#heldEvent("allocated", entry), reason, message }));
     this.#ports.history.add([...before, ...events]);
   }
-  /** It could not be read. */
+  /** Records that the checkpoint could not be read. */
   checkpointLost(message: string): void {
     this.#ports.history.add([{ kind: "refused", resource: "", reason: "CheckpointNotRead", message }]);
   }

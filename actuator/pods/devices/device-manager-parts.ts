@@ -28,7 +28,7 @@ import {
   waitingForPlugins,
 } from "./port.ts";
 
-/** A plugin that answers sooner is told of nowhere. */
+/** The time after which a plugin's answer is reported as slow. */
 const SLOW_MS = 2_000;
 const REASONS = { Allocate: "AllocatingDevices", PreStartContainer: "PreparingDevices" } as const;
 
@@ -58,7 +58,7 @@ export class PluginCalls {
     }
   }
 
-  /** By uid: what a pod has waited for longer than a moment. */
+  /** The calls that pods have waited for longer than a moment, by uid. */
   slow(): ReadonlyMap<string, DeviceFault> {
     const nowMs = this.#clock.monotonicMs();
     const slow = [...this.#calls].filter(({ sinceMs }) => nowMs - sinceMs >= SLOW_MS);
@@ -80,9 +80,12 @@ interface AllocatorPorts {
   readonly waitMs: number;
   readonly calls: PluginCalls;
   readonly counters: Pick<Counters, "deviceAllocated">;
-  /** A container holds nothing that is about to start: its devices are to be decided anew. Answers what it is told. */
+  /**
+   * Called for a container without devices that is about to start: they are to be allocated again. Returns the fault
+   * for it.
+   */
   readonly onMissing: (pod: RunnablePod, container: string, why: string) => DeviceFault;
-  /** Its devices are given back. */
+  /** Called when devices were released after a refusal. */
   readonly onRefused: (pod: RunnablePod, resource: string, fault: DeviceFault) => void;
 }
 type AllocateResult = Result<null, DeviceFault>;
@@ -95,7 +98,7 @@ interface Pending {
 /** Asks plugins what the devices of pods bring. */
 class Allocator {
   readonly #ports: AllocatorPorts;
-  /** A call goes on when its pod's sync is cut short: the next sync waits for the same one. */
+  /** Running calls: a call continues when its pod's sync is interrupted, and the next sync waits for it. */
   readonly #calls = new Map<string, Promise<AllocateResult>>();
 
   constructor(ports: AllocatorPorts) {
@@ -103,9 +106,9 @@ class Allocator {
   }
 
   /**
-   * Allocate for what of a pod was not asked for yet, init containers first, then by the resources' names. An error gives
-   * back all that the pod holds, unless it `keeps` it. `starting`: of these containers only; absent: of all.
-   * kubelet 1.36: allocateContainerResources.
+   * Calls Allocate for all devices of a pod without an answer, init containers first, then by resource name. An error
+   * releases all of the pod's devices, unless it `keeps` them. `starting`: only these containers; absent: all. kubelet
+   * 1.36: allocateContainerResources.
    */
   async prepare(pod: RunnablePod, signal: AbortSignal, starting?: ReadonlySet<string>): Promise<AllocateResult> {
     for (const [containerName, amounts] of deviceRequirements(pod)) {
@@ -197,23 +200,23 @@ const MAX_ANSWERS = 1024;
 interface PodRequests {
   rounds: number;
   open: number;
-  /** More was asked since the answers were last told: else the pod was decided about, and a new try begins. */
+  /** True: more was asked since the last decision; else a new try begins. */
   isAsked: boolean;
-  /** By their text; null: it is being asked. */
+  /** The answers by question; null: the question is open. */
   readonly answers: Map<string, AnsweredRequest | null>;
 }
 const keyOf = (q: PreferredAllocationRequest): string =>
   JSON.stringify([q.resource, q.size, q.available, q.mustInclude]);
 
 /**
- * Preferences of plugins, asked in the background and kept until the pod is admitted. kubelet 1.36:
+ * Plugins' preferences, asked in the background and kept until the pod is admitted. kubelet 1.36:
  * callGetPreferredAllocationIfAvailable.
  */
 export class PreferredAllocationRequests {
   readonly #host: Pick<DevicePluginHost, "preferred">;
   readonly #pods = new Map<string, PodRequests>();
   readonly #failed = new Set<string>();
-  /** All that was asked about a pod at a time is answered. */
+  /** Called when all open questions about a pod are answered. */
   readonly #onAnswered: () => void;
 
   constructor(host: Pick<DevicePluginHost, "preferred">, onAnswered: () => void) {
@@ -221,7 +224,7 @@ export class PreferredAllocationRequests {
     this.#onAnswered = onAnswered;
   }
 
-  /** Each question once a try. False: nothing is under way, and nothing more is asked. */
+  /** Asks each question once per try. False: nothing is open, and nothing new is asked. */
   ask(podUid: string, questions: readonly PreferredAllocationRequest[]): boolean {
     const pod = this.#pods.get(podUid) ?? { rounds: 0, open: 0, isAsked: false, answers: new Map() };
     this.#pods.set(podUid, pod);
@@ -239,7 +242,7 @@ export class PreferredAllocationRequests {
     this.#pods.delete(podUid);
     this.#failed.delete(podUid);
   }
-  /** True: the last request about the pod failed. */
+  /** Whether the last question about the pod failed. */
   hasFailed(podUid: string): boolean {
     return this.#failed.has(podUid);
   }
@@ -290,7 +293,7 @@ const preferredOf = ({ available, mustInclude, size, deviceIds, error }: Answere
 /** A thousand changes a second wake nobody more often. */
 const MIN_INTERVAL_MS = 250;
 
-/** Counts changes, and tells of them: the first at once, those that follow soon together. */
+/** Counts changes and calls listeners: for the first at once, for following ones together soon after. */
 export class ChangeNotifier {
   readonly #clock: PodClock;
   readonly #listeners = new Set<() => void>();

@@ -56,7 +56,7 @@ export class DeviceManager implements NodeDevices, ContainerDevices {
   #isAwaited = false;
   readonly #unlisten: () => void;
 
-  /** At once: after a reboot what plugins answered is void. */
+  /** Created at once, since plugins' answers are void after a reboot. */
   constructor(ports: DeviceManagerPorts) {
     const { host, clock, waitMs } = ports;
     this.#ports = ports;
@@ -78,14 +78,14 @@ export class DeviceManager implements NodeDevices, ContainerDevices {
   get version(): number {
     return this.#parts.changes.version;
   }
-  /** Told when `version` has grown, at most four times a second. Answers how to stop it. */
+  /** Calls the listener when `version` has grown, at most four times a second. Returns how to stop it. */
   onChange(listener: () => void): () => void {
     return this.#parts.changes.onChange(listener);
   }
 
   /**
-   * True: a change deserves a sync of its own, because a pod waits for devices, or plugins came or went since this was last
-   * asked, or devices of a resource that pods hold have another health. Other flips can wait for the next sync.
+   * Whether a change needs a sync at once: a pod waits for devices, plugins came or went since the last call, or
+   * devices of a resource that pods hold changed their health. Other flips can wait for the next sync.
    */
   needsSync(): boolean {
     const held = new Set(this.#parts.assignments.now().entries?.map(({ resourceName }) => resourceName));
@@ -103,7 +103,10 @@ export class DeviceManager implements NodeDevices, ContainerDevices {
     return { devices: this.host.devices(), devicePlugins, kubelet: { startedAt: this.#startedAt } };
   }
 
-  /** One that only the last daemon knew has none until its plugin is back. kubelet 1.36: readCheckpoint. */
+  /**
+   * The amounts by resource; one that only the last daemon knew is 0 until its plugin is back. kubelet 1.36:
+   * readCheckpoint.
+   */
   amounts(): ReadonlyMap<string, ResourceAmount> {
     const now = this.host.amounts();
     const away = [...this.#parts.plugins.known()].filter((resource) => !now.has(resource));
@@ -220,7 +223,7 @@ export class DeviceManager implements NodeDevices, ContainerDevices {
     return this.#parts.maintenance.voidAfterReboot() ?? runContainerOptions(ports, pod, container);
   }
 
-  /** Nobody is told of anything any more; ends all calls to plugins, and removes kubelet.sock. */
+  /** Stops notifications, ends all calls to plugins, and removes kubelet.sock. */
   close(): void {
     this.#life.abort();
     this.#unlisten();
@@ -235,7 +238,7 @@ interface RequirementPorts {
   readonly waitMs: number;
 }
 
-/** Why a pod that wants devices is not asked about; null: it may be. `isReported`: as a refusal. */
+/** Why a pod that wants devices is not tried; null: it may be. `isReported`: it is reported as a refusal. */
 function whyPending(
   { plugins, missing: losses, waitMs }: RequirementPorts,
   pod: RunnablePod,
@@ -257,7 +260,7 @@ const isChosenByPlugin = (plugins: PluginSnapshot, pod: RunnablePod): boolean =>
     return state?.state === "registered" && state.options.getPreferredAllocationAvailable;
   });
 
-/** Another text once a plugin of one of its resources has registered anew. */
+/** A text that changes when a plugin of the pod's resources registers again. */
 const registrationOf = (plugins: PluginSnapshot, pod: RunnablePod): string =>
   requiredResources(pod)
     .map((resource) => `${resource} ${plugins.stateOf(resource)?.generation ?? 0}`)
@@ -309,7 +312,7 @@ async function runContainerOptions(
   return ok({ ...options, annotations });
 }
 
-/** Null: the container may start. kubelet 1.36: callPreStartContainerIfNeeded. */
+/** Calls PreStartContainer where needed; null: the container may start. kubelet 1.36: callPreStartContainerIfNeeded. */
 async function preStart(
   { host, plugins, waitMs, calls }: RunContainerPorts,
   pod: RunnablePod,
@@ -348,11 +351,11 @@ function responseOf(
 
 export interface DeviceManagerOptions
   extends Pick<DeviceManagerPorts, "files" | "clock" | "bootId" | "waitMs" | "onProblem"> {
-  /** Where plugins find kubelet.sock. */
+  /** The directory of kubelet.sock. */
   readonly pluginDir: string;
-  /** Where plugins of the watcher form put their sockets; null: they are not looked for. */
+  /** The directory of plugin-watcher sockets; null: not watched. */
   readonly registryDir: string | null;
-  /** What is done with plugins of other types that are found there; absent: none are taken. */
+  /** Handlers for other types of plugins found there; absent: none are accepted. */
   readonly handlers?: Readonly<Record<string, PluginHandler>>;
   /** Absent: nobody counts. */
   readonly counters?: DeviceManagerPorts["counters"];
@@ -362,7 +365,7 @@ export interface DeviceManagerOptions
   readonly graceMs?: number;
 }
 
-/** Serves kubelet.sock, and keeps who holds what. The error says what is in the way; then nothing was touched. */
+/** Serves kubelet.sock, and records allocations. Error: what prevents it; then nothing was changed. */
 export async function openDeviceManager(options: DeviceManagerOptions): Promise<Result<DeviceManager, string>> {
   const { pluginDir, registryDir, stateDir, files, clock, bootId, waitMs, timeouts, graceMs, onProblem } = options;
   const { counters = noCounters, handlers } = options;

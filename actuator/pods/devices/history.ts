@@ -32,7 +32,7 @@ export type DeviceHistoryEntry = z.output<typeof historyEntry>;
 /** Before it is written. */
 export type DeviceEvent = Omit<DeviceHistoryEntry, "at">;
 
-/** Null: the line is none, as when it was cut short. */
+/** An entry; null: the line is invalid, for example truncated. */
 function readEntry(line: string): DeviceHistoryEntry | null {
   try {
     return historyEntry.safeParse(JSON.parse(line)).data ?? null;
@@ -44,7 +44,7 @@ function readEntry(line: string): DeviceHistoryEntry | null {
 interface DeviceHistoryOptions {
   readonly stateDir: string;
   readonly clock: Pick<PodClock, "nowMs">;
-  /** Told once, until it can be written again. */
+  /** Called once, until writing works again. */
   readonly onFault: (message: string) => void;
 }
 const placeIn = (stateDir: string): HistoryPlace => ({ directory: stateDir, name: "device-history" });
@@ -59,7 +59,7 @@ export class DeviceHistory {
     this.#clock = clock;
   }
 
-  /** Never throws: what cannot be written is lost. */
+  /** Appends events. Never throws: events that cannot be written are lost. */
   add(events: readonly DeviceEvent[]): void {
     if (events.length === 0) return;
     const at = new Date(this.#clock.nowMs()).toISOString();

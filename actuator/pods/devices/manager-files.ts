@@ -24,7 +24,7 @@ export class ManagerFiles {
   readonly directory: string;
   #files: StateFiles;
   #version = 1;
-  /** By file: what could not be written last. */
+  /** The last text of each file that could not be written. */
   readonly #unwritten = new Map<string, Unwritten>();
 
   constructor(directory: string) {
@@ -40,17 +40,17 @@ export class ManagerFiles {
     return this.#files;
   }
 
-  /** As decisions are told of them: without what device plugins answered. */
+  /** The files as decisions receive them: without plugins' answers. */
   redacted(): StateFiles {
     return redactFiles(this.#files);
   }
 
-  /** Where a state file lies. */
+  /** The path of a state file. */
   pathOf(name: string): string {
     return join(this.directory, PATHS[name] as string);
   }
 
-  /** The kubelet's words about one of its state files, and which one that is here. */
+  /** A kubelet message about one of its state files, with the file's path here. */
   explained(message: string): string {
     const here = Object.keys(PATHS).flatMap((name) =>
       message.includes(`/${name}"`)

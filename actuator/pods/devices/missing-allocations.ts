@@ -36,7 +36,7 @@ export class MissingAllocations {
     this.#onRestored = onBooked;
   }
 
-  /** Books again what containers that run say of themselves. Where it cannot be written, nothing is given away. */
+  /** Records again the devices that running containers list. If that cannot be written, nothing is assigned. */
   recover(living: readonly LivingPod[]): void {
     const unbooked = unrecordedAllocations(living, this.#assignments.now());
     const { found } = unbooked;
@@ -70,7 +70,7 @@ export class MissingAllocations {
   standing(): readonly string[] {
     return [...this.#unknown].map(([resource, pods]) => notKnown(resource, pods));
   }
-  /** Null: nothing that it wants may be held by somebody nobody knows of. */
+  /** Why the pod must wait: unknown containers may hold what it wants; null: it need not. */
   whyPending(pod: RunnablePod): DeviceFault | null {
     const wanted = new Set(requiredResources(pod));
     const [first] = [...this.#unknown].filter(([resource]) => wanted.has(resource));

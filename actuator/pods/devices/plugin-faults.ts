@@ -49,7 +49,7 @@ export function conflictText({ namespace, name }: RunnablePod, container: string
   return `container ${container} of pod ${namespace}/${name}: ${kind} \`${what}\` is that of ${kept.resource}, and not that of ${dropped.resource}`;
 }
 
-/** Nobody tells when what a stranger did wrong is over. */
+/** How long a fault of an unknown program is shown, since its end is not reported. */
 const STANDS_MS = 5 * 60_000;
 const MAX_FAULTS = 64;
 /** Faults that differ only by their plugin are one line from this number on; it names the first of these. */
@@ -66,8 +66,8 @@ interface Observed {
 }
 
 /**
- * Faults of plugins that no caller hears of: what is so, while it is; what has happened, until the plugin has registered
- * anew, or for 5 minutes.
+ * Faults of plugins that no caller receives: states while they last; events until the plugin registers again, or for 5
+ * minutes.
  */
 export class PluginFaults {
   readonly #clock: Pick<PodClock, "monotonicMs">;
@@ -167,7 +167,7 @@ export function pluginHealth(
   return told;
 }
 
-/** What several tell of a pod, in their order. */
+/** Joins the device health that several parts report for a pod, in their order. */
 export function joinHealth(...told: readonly (ContainerHealth | undefined)[]): ContainerHealth | undefined {
   const known = told.filter((one) => one !== undefined);
   if (known.length < 2) return known[0];

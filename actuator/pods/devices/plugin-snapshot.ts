@@ -23,11 +23,11 @@ export class PluginSnapshot {
     this.#startedMs = ports.clock.monotonicMs();
   }
 
-  /** Undefined: no plugin has come since the daemon's start. */
+  /** The plugin's state; undefined: none has registered since the daemon's start. */
   stateOf(resource: string): PluginState | undefined {
     return this.#ports.host.states().find((state) => state.resource === resource);
   }
-  /** Its plugin is here, and has said what it has. */
+  /** Whether its plugin is registered and has sent its list. */
   isReady(resource: string): boolean {
     const state = this.stateOf(resource);
     return state?.state === "registered" && state.listed;
@@ -37,7 +37,10 @@ export class PluginSnapshot {
     return this.#ageMs() < this.#ports.waitMs;
   }
 
-  /** By a plugin that is here or away, or by the checkpoint. kubelet 1.36: endpoints, stopGracePeriodExpired. */
+  /**
+   * Whether a plugin, present or stopped, or the checkpoint knows the resource. kubelet 1.36: endpoints,
+   * stopGracePeriodExpired.
+   */
   isKnown(resource: string): boolean {
     const state = this.stateOf(resource);
     if (state !== undefined) return state.state !== "removed";
@@ -49,7 +52,7 @@ export class PluginSnapshot {
       (this.#ports.assignments.now().entries ?? []).some(({ resourceName }) => resourceName === resource);
     return this.isKnown(resource) || isHeld();
   }
-  /** All that is known, those of the last daemon too. */
+  /** All known resources, including those of the last daemon. */
   known(): ReadonlySet<string> {
     const states = this.#ports.host.states();
     const seen = new Set(states.map(({ resource }) => resource));
@@ -58,7 +61,7 @@ export class PluginSnapshot {
     return new Set([...here, ...before.filter((resource) => !seen.has(resource))]);
   }
 
-  /** The kubelet's words against devices that are held and were not asked for yet; undefined: none. kubelet 1.36: devicesToAllocate. */
+  /** Why held devices cannot be used, in the kubelet's words; undefined: they can. kubelet 1.36: devicesToAllocate. */
   whyNot(resource: string, ids: readonly string[]): string | undefined {
     if (!this.isKnown(resource)) return `cannot allocate unregistered device ${resource}`;
     const healthy = new Set(healthyOf(this.stateOf(resource)));

@@ -13,9 +13,9 @@ import type { ChangeNotifier } from "./device-manager-parts.ts";
 /** Reasons of the containers of a pod whose claims are being prepared, or wait to be given back by another pod or its own before. */
 export const PREPARING_CLAIMS = "PreparingResourceClaims";
 export const UNPREPARING_CLAIMS = "UnpreparingResourceClaims";
-/** A driver that answers sooner is told of nowhere. */
+/** The time after which a driver's answer is reported as slow. */
 const SLOW_MS = 2_000;
-/** Until claims that could not be given back are tried again. kubelet 1.37: backOffPeriod. */
+/** The delay before claims that could not be unprepared are retried. kubelet 1.37: backOffPeriod. */
 const RETRY_MS = 10_000;
 /** kubelet 1.37: reconcilePeriod. */
 const RECONCILE_MS = 60_000;
@@ -31,28 +31,37 @@ export interface ClaimFault {
   readonly waits: typeof PREPARING_CLAIMS | typeof UNPREPARING_CLAIMS | null;
 }
 
-/** ResourceClaims, as whoever starts containers sees them. */
+/** The interface to ResourceClaims for starting containers. */
 export interface ContainerClaims {
-  /** Before a pod's sandbox. Null: its claims are prepared, or it has none. A driver's answer is waited for a moment only. */
+  /**
+   * Prepares the claims before a pod's sandbox. Null: they are prepared, or there are none. It waits for a driver only
+   * briefly.
+   */
   prepare(pod: RunnablePod, signal: AbortSignal): Promise<ClaimFault | null>;
   /** The CDI devices that a container is made with. Errors: the kubelet's words. */
   devices(pod: RunnablePod, container: Pick<PodContainer, "name">): Result<readonly string[], string>;
 }
-/** ResourceClaims, as whoever looks after the pods of the node sees them. */
+/** The interface to ResourceClaims for the pod manager. */
 export interface NodeClaimsPort {
   /** Grows when drivers came or went, or have answered what pods wait for. */
   readonly version: number;
   /** Grows when drivers came or went. */
   readonly drivers: number;
-  /** True: an ended pod holds no claim. Else they are being given back, or are tried again. INVARIANT: asked when nothing of it runs. */
+  /**
+   * Whether an ended pod holds no claim; otherwise unpreparing goes on, or is retried. INVARIANT: called when nothing
+   * of it runs.
+   */
   released(pod: RunnablePod): boolean;
-  /** To be told once a sync: the uids of all pods of which something may run. Gives back each minute what others hold. */
+  /**
+   * Called once per sync with the uids of all pods of which something may run. Unprepares other pods' claims every
+   * minute.
+   */
   reconcile(active: () => ReadonlySet<string>): void;
   problems(): readonly Problem[];
 }
 
 interface Options {
-  /** Error: why no claims can be prepared, which is told to each pod that has some. */
+  /** The claim manager. Error: why no claims can be prepared, which each pod with claims reports. */
   readonly manager: Result<ClaimManager, string>;
   readonly clock: PodClock;
   readonly changes: ChangeNotifier;
@@ -66,9 +75,9 @@ interface Options {
 interface Preparation {
   readonly cut: AbortController;
   readonly done: Promise<unknown>;
-  /** Null: what the pod held before is not given back yet. */
+  /** What the pod waits for; null: nothing. */
   wait: ClaimWait | null;
-  /** Undefined: it goes on. Null: all went well. */
+  /** The result; undefined: still running; null: success. */
   end: string | null | undefined;
 }
 const GIVEN_BACK_FIRST: ClaimWait = { what: "its ResourceClaims to be given back first", givesBack: true };
@@ -76,12 +85,14 @@ interface Release {
   readonly drivers: number;
   readonly sinceMs: number;
   wait: ClaimWait | null;
-  /** Why it failed last; undefined: it goes on. */
+  /** Why it last failed; undefined: still running. */
   fault: string | undefined;
   againMs: number;
 }
 
-/** The claims of the node's pods: nobody waits here for a driver longer than a moment, whatever becomes of the call. */
+/**
+ * The claims of the node's pods; callers never wait for a driver longer than a moment, whatever happens to the call.
+ */
 export class PodClaims implements ContainerClaims, NodeClaimsPort {
   readonly #options: Options;
   readonly #preparations = new Map<string, Preparation>();

@@ -13,7 +13,7 @@ import type { LivingPod, VanishedDevices } from "./recorded-devices.ts";
 export const WAITING_FOR_PLUGIN = "WaitingForDevicePlugin";
 /** Reason of a container whose devices were lost while its pod is active: kubelet 1.36: needsReAllocate. */
 export const REALLOCATING = "DecidingDevices";
-/** Reason of a pod that waits because nobody knows which devices are free. */
+/** The reason of a pod that waits because the free devices are not known. */
 export const DEVICES_NOT_KNOWN = "DevicesNotKnown";
 /** Reason of a pod, or of a container, whose allocation cannot be stored. */
 export const CHECKPOINT_NOT_WRITTEN = "DeviceCheckpointNotWritten";
@@ -55,7 +55,7 @@ export const notRegistered = (resources: readonly string[]): DeviceFault => ({
 export const nothingAllocated = (podUid: string, container: string, resource: string): string =>
   `no devices found allocated in local cache for pod ${podUid}, container ${container}, resource ${resource}`;
 
-/** Faults that a plugin's own words say nothing of: those that this side made. */
+/** Fault codes of this side, which no plugin's message contains. */
 const OWN_CODES: ReadonlySet<string> = new Set(["STOPPED", "NOT_REGISTERED"]);
 
 /**
@@ -83,7 +83,7 @@ export interface DeviceSnapshot {
   readonly kubelet: { readonly startedAt: string };
 }
 
-/** The node's devices, as whoever lets pods in sees them. */
+/** The interface to the node's devices for admission. */
 export interface NodeDevices {
   /** Grows whenever plugins or their devices may have changed. */
   readonly version: number;
@@ -98,35 +98,35 @@ export interface NodeDevices {
   whyPending(pod: RunnablePod): (DeviceFault & { readonly isReported: boolean }) | null;
   /** A plugin of one of its resources offers to choose. */
   isChosenByPlugin(pod: RunnablePod): boolean;
-  /** True: the last request to plugins about the pod failed. */
+  /** Whether the last question to plugins about the pod failed. */
   hasFailed(podUid: string): boolean;
-  /** Another text once a plugin of its resources has registered anew. */
+  /** A text that changes when a plugin of the pod's resources registers again. */
   registrationOf(pod: RunnablePod): string;
-  /** To be told before anything is decided: books again what containers that run hold, where it was lost. */
+  /** Called before any decision: records lost allocations of running containers again. */
   recover(living: readonly LivingPod[]): void;
-  /** By uid: containers of living pods that hold nothing and are about to start. */
+  /** Containers of living pods that hold no devices and are about to start, by pod uid. */
   toReallocate(): ReadonlyMap<string, ReadonlySet<string>>;
-  /** `why`: they still do not get any; null: they hold what they want, or the pod is gone. */
+  /** Reports the result. `why`: they still get no devices; null: they hold what they want, or the pod is gone. */
   reallocated(podUid: string, why: string | null): void;
   /** By uid: the calls to plugins that a pod has waited for longer than a moment. */
   slowCalls(): ReadonlyMap<string, DeviceFault>;
   /** Devices that are held, and that their plugins do not list any more. */
   vanished(): readonly VanishedDevices[];
-  /** Asks plugins in the background; `version` grows when they have answered. False: there is nothing more to ask, so go on. */
+  /** Asks plugins in the background; `version` grows when they have answered. False: nothing more to ask. */
   askPreferred(podUid: string, questions: readonly PreferredAllocationRequest[]): boolean;
-  /** The pod is in, or gone: what was asked about it is over. */
+  /** Called when the pod is admitted or gone: its questions are dropped. */
   forget(podUid: string): void;
-  /** `next` of a decision, with what plugins have answered since it was asked. */
+  /** A decision's `next` with plugins' answers since its snapshot. */
   withResponses(next: unknown): unknown;
   /**
    * Current problems: faults of plugins, devices that two pods hold, that have no known holder, or that are no longer listed.
    */
   problems(): readonly Problem[];
-  /** To be told once a sync: which pods are on the node. Keeps registered resources in the checkpoint, and the history. */
+  /** Called once per sync with the node's pods. Keeps the registered resources in the checkpoint, and the history. */
   update(living: ReadonlySet<string>): void;
 }
 
-/** The node's devices, as whoever starts containers sees them. */
+/** The interface to the node's devices for starting containers. */
 export interface ContainerDevices {
   /**
    * Before anything of a pod is made: asks the plugins, each resource of each container once, what its devices bring, and

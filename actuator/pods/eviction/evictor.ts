@@ -13,7 +13,7 @@ import type { PodEventRecorder } from "../records/records.ts";
 
 /** The longest wait of the next pass for what a victim frees. kubelet 1.36: podCleanupTimeout. */
 const CLEAN_UP_MS = 30_000;
-/** The least time that a kill may take before it is told. kubelet 1.36: killPodNow. */
+/** The minimum time that a kill may take before it is reported. kubelet 1.36: killPodNow. */
 const MIN_KILL_MS = 10_000;
 const EXCEEDED = {
   reason: "ExceededGracePeriod",
@@ -22,7 +22,7 @@ const EXCEEDED = {
 
 interface Victim {
   readonly uid: string;
-  /** By the clock that nobody sets, as all times here. */
+  /** When it began, by the monotonic clock, like all times here. */
   readonly sinceMs: number;
   readonly killMs: number;
   isReported: boolean;
@@ -37,7 +37,7 @@ interface StatsSource {
 }
 export interface EvictionPorts {
   readonly evictionClock: PassClock;
-  /** Absent: nothing is evicted. */
+  /** The stats; absent: no pod is evicted. */
   readonly stats?: StatsSource;
   /** Frees what the node itself can free; answers whether anything was. */
   readonly reclaim?: (functions: readonly NodeReclaimFunction[]) => Promise<void>;
@@ -64,10 +64,10 @@ export class Evictor {
   readonly #ports: Ports;
   readonly #settings: Settings;
   readonly #parts: Parts;
-  /** When it was first asked, and when it looked last. */
+  /** When it was first called, and when it last ran a pass. */
   #beganMs: number | null = null;
   #lastMs: number | null = null;
-  /** Victims of the last pass; null: it evicted nobody, or what they leave behind is gone. */
+  /** Victims of the last pass; null: none, or everything of them is removed. */
   #victims: readonly Victim[] | null = null;
 
   constructor(ports: Ports, settings: Settings, parts: Parts) {
@@ -93,7 +93,7 @@ export class Evictor {
     return [...problems, ...this.#carryOut(answer.value)];
   }
 
-  /** At each period; after an eviction as soon as its room is free, which is not waited for for ever. */
+  /** Whether a pass is due: each period, and after an eviction as soon as its space is free, within a limit. */
   #isDue(nowMs: number): boolean {
     if (this.#victims !== null) {
       for (const victim of this.#victims) this.#tellLate(victim, nowMs);

@@ -1,8 +1,8 @@
 /** Options of a log request, as in v1.PodLogOptions. */
 export interface LogFilter {
-  /** Only the last so many lines of what is there. */
+  /** Only this many of the last lines. */
   readonly tail?: number;
-  /** Only what was written from then on, nanoseconds since 1970. */
+  /** Only lines since this time, in nanoseconds since 1970. */
   readonly sinceNanos?: bigint;
 }
 type LogStream = "stdout" | "stderr";
@@ -10,9 +10,9 @@ export interface LinesOptions extends Pick<LogFilter, "sinceNanos"> {
   readonly write: (stream: LogStream, bytes: Buffer) => Promise<void>;
   /** Each line with the time at which it was written. */
   readonly timestamps?: boolean;
-  /** Before each line. */
+  /** A prefix for each line. */
   readonly prefix?: string;
-  /** No more than so many bytes. */
+  /** At most this many bytes. */
   readonly limitBytes?: number;
   /** Each line that is whole, and not skipped. */
   readonly onLine?: () => void;
@@ -32,8 +32,8 @@ export function nanosOf(time: string): bigint | undefined {
 }
 
 /**
- * The lines of a log in CRI's format, in pieces as they are read: their text goes to the stream that it was written to.
- * What is of no such form is nobody's output. kubelet 1.36: parseCRILog, logWriter.
+ * The lines of a CRI log, in pieces as they are read: each goes to the stream that it was written to. Lines of another
+ * form are dropped. kubelet 1.36: parseCRILog, logWriter.
  */
 export class LogLines {
   readonly #options: LinesOptions;

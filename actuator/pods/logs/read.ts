@@ -16,7 +16,7 @@ interface OpenLog {
   readonly modifiedMs: number;
 }
 interface OpenLogs {
-  /** From the oldest; the current one, if it is there, last. */
+  /** The logs, oldest first; the current one, if it exists, last. */
   readonly logs: readonly OpenLog[];
   readonly current: OpenLog | null;
   readonly lastStamp: string;
@@ -27,8 +27,8 @@ const PIECE_BYTES = 64 * 1024;
 const TRIES = 10;
 
 /**
- * A container's log with all that it was rotated into, as one: what is asked of it, and then what comes. What is given on
- * comes in the log's order, each line whole unless it was written in parts.
+ * Reads a container's log and its rotated files as one: first what exists, then what is appended. Output keeps the
+ * log's order, with whole lines unless they were written in parts.
  */
 export class LogReader {
   readonly #path: string;
@@ -38,22 +38,22 @@ export class LogReader {
   #position = 0;
   /** Stamp of the newest rotated log. */
   #lastStamp = "";
-  /** It has another name now; what is written to it under way is waited for. */
+  /** True: the current log was renamed; what is still being written to it is awaited. */
   #isRotated = false;
 
-  /** `path`: as the runtime tells it. */
+  /** `path`: as the runtime reports it. */
   constructor(path: string, filter: LogFilter, lines: LogLines) {
     this.#path = path;
     this.#filter = filter;
     this.#lines = lines;
   }
 
-  /** False: so many bytes were written as were asked for. */
+  /** False: the byte limit is reached. */
   get wantsMore(): boolean {
     return this.#lines.wantsMore;
   }
 
-  /** All that is there now. Throws what the system answers: ENOENT where there is none. */
+  /** Reads everything that exists now. Throws the system's error: ENOENT without a log. */
   async readAll(): Promise<void> {
     const { logs, current, lastStamp } = await this.#openAll();
     this.#current = current;
@@ -91,7 +91,7 @@ export class LogReader {
     this.#current = current;
     try {
       const newer = logs.filter((log) => log === current || stampIn(log.name) > this.#lastStamp);
-      // the first of them is the one that was read till now, which may be compressed already
+      // the first is the one read so far, which may be compressed already
       const [first] = newer;
       if (first !== current && first !== undefined && last !== null && (first.isCompressed || first.ino === last.ino))
         newer.shift();
@@ -158,7 +158,7 @@ async function openLog(directory: string, name: string, isCompressed: boolean): 
   await handle.close();
   throw Object.assign(new Error(`${join(directory, name)} is not a regular file`), { code: "EINVAL" });
 }
-/** Null: it is not there. */
+/** The inode; null: the file does not exist. */
 async function inodeOf(path: string): Promise<number | null> {
   try {
     return (await lstat(path)).ino;
@@ -187,7 +187,7 @@ async function* piecesOf(handle: FileHandle, from: number): AsyncGenerator<Buffe
   }
 }
 
-/** From which log on, and behind how many of its lines, the last `tail` lines begin. */
+/** The log, and the number of lines in it to skip, at which the last `tail` lines begin. */
 async function lastLines(logs: readonly OpenLog[], tail: number): Promise<{ from: number; skip: number }> {
   let missing = tail;
   for (let from = logs.length - 1; from >= 0; from--) {

@@ -10,7 +10,7 @@ export interface RotatedLog {
 }
 /** Files beside a container's log under its name. */
 interface RotatedLogs {
-  /** From the oldest to the newest, each once. */
+  /** The rotated logs, oldest first, each once. */
   readonly inUse: readonly RotatedLog[];
   /** Names of what a rotation that was cut short left: temporary files, and logs that have been compressed. */
   readonly unused: readonly string[];
@@ -21,8 +21,8 @@ export const TEMPORARY = ".tmp";
 const SUFFIX = /^(\d{8}-\d{6})(\.gz)?(\.tmp)?$/;
 
 /**
- * The logs that `log` (a name in `directory`) was rotated into: regular files named as the kubelet names them; others, and
- * links, are nobody's. Throws what the system answers. kubelet 1.36: filterUnusedLogs.
+ * The rotated files of `log` (a name in `directory`): regular files with the kubelet's names; other files and links
+ * are ignored. Throws the system's error. kubelet 1.36: filterUnusedLogs.
  */
 export async function rotatedLogs(directory: string, log: string): Promise<RotatedLogs> {
   const found: RotatedLog[] = [];

@@ -25,7 +25,7 @@ interface LogPolicy {
   readonly maxFiles: number;
   /** Logs that are rotated at the same time. */
   readonly maxWorkers: number;
-  /** From look to look at their sizes. */
+  /** The interval between checks of log sizes. */
   readonly intervalMs: number;
 }
 /** `at 10485760 bytes, 5 files each,` */
@@ -69,17 +69,17 @@ export interface LogFiles {
   /** Throws EEXIST rather than write over anything. */
   link(from: string, to: string): Promise<void>;
   unlink(path: string): Promise<void>;
-  /** Writes `to`, which must not be there, and has it on the disk before it ends. */
+  /** Writes `to`, which must not exist; on return it is on disk. */
   compress(from: string, to: string, signal: AbortSignal): Promise<void>;
 }
 interface LogToRotate {
-  /** A directory that nobody can swap for another while it is worked in: a handle's path. */
+  /** A directory path that cannot be replaced during the work: that of a handle. */
   readonly directory: string;
   /** `0.log` */
   readonly name: string;
-  /** At most so many files, that which is written to among them; 2 at least. */
+  /** The maximum number of files including the current one; at least 2. */
   readonly maxFiles: number;
-  /** The runtime opens the log anew, by its name. */
+  /** Makes the runtime reopen the log by its name. */
   readonly reopen: () => Promise<Result<unknown, RuntimeFault>>;
 }
 interface RotateOptions {
@@ -165,7 +165,7 @@ async function withoutExcess(
   return kept;
 }
 
-/** Null: it is done. kubelet 1.36: compressLog. */
+/** Compresses a log; null: done. kubelet 1.36: compressLog. */
 async function compress(directory: string, name: string, files: LogFiles, signal: AbortSignal): Promise<string | null> {
   const path = join(directory, name);
   const temporary = path + TEMPORARY;
@@ -185,7 +185,7 @@ async function compress(directory: string, name: string, files: LogFiles, signal
 const isOfZlib = (error: unknown): error is Error =>
   error instanceof Error && "code" in error && !("syscall" in error && error.syscall !== undefined);
 
-/** False: there is a log of that name already, and both stay. */
+/** Renames a rotated log back; false: a log of that name exists already, and both stay. */
 async function giveBack(rotated: string, log: string, files: LogFiles): Promise<boolean> {
   try {
     await files.link(rotated, log);
@@ -210,7 +210,7 @@ export async function restoreLog(directory: string, name: string, files = system
 
 export interface RotationPorts {
   readonly runtime: Pick<PodRuntime, "reopenLog">;
-  /** Pods of the runtime that are this daemon's own; null: it was never heard. INVARIANT: no other log is touched. */
+  /** The runtime's pods of this daemon; null: the runtime never answered. INVARIANT: no other log is changed. */
   readonly runtimePods: () => RuntimePods | null;
   /** The KubeletConfiguration that is in force. */
   readonly configuration: () => unknown;
@@ -335,7 +335,7 @@ export class LogRotation {
     }
   }
 
-  /** A missing log is begun anew. Its size; a text: why there is none. */
+  /** The size of a log, which is created if missing; a text: why there is none. */
   async #begun({ id, logPath }: RuntimeContainer): Promise<number | string> {
     const reopened = await this.#ports.runtime.reopenLog(id);
     if (!reopened.ok) return `it is not there, and was not begun anew: ${faultText(reopened.error)}`;
@@ -376,7 +376,7 @@ export class LogRotation {
     return true;
   }
 
-  /** Told once while it stays the same. */
+  /** Reports a fault once while it stays the same. */
   #note({ container: { id, logPath }, name }: Logged, fault: string | null): void {
     const message = fault === null ? undefined : `the log of ${name}, ${logPath}: ${fault}`;
     if (message === undefined) this.#faults.delete(id);
@@ -386,7 +386,10 @@ export class LogRotation {
     }
   }
 
-  /** One that a kubelet would not start with leaves in force what was: the logs never grow without an end. */
+  /**
+   * Reads the policy. With a configuration with which a kubelet does not start, the old policy stays, so that logs
+   * never grow without limit.
+   */
   async #readPolicy(): Promise<void> {
     const configuration = this.#ports.configuration();
     const configured = JSON.stringify(configuration) ?? "";

@@ -8,7 +8,7 @@ interface Hosts {
   readonly hostNetwork: boolean;
   readonly ips: readonly string[];
   readonly hostname: string;
-  /** Empty: it has none. */
+  /** The cluster domain; empty: none. */
   readonly domain: string;
   readonly aliases: PodSpec["hostAliases"];
 }

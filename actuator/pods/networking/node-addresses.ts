@@ -71,7 +71,7 @@ function thermalPaths(): readonly string[] {
 
 /** The facts about a node that its pods need. */
 export interface PodNode {
-  /** Its own, of the first family first. */
+  /** The node's own addresses, the first family first. */
   readonly hostIPs: readonly string[];
   readonly allocatable: QuantityList;
   /** KubeletConfiguration; empty: there is no cluster. */

@@ -30,7 +30,7 @@ import type { KnownPod, PodProbes } from "../records/pod-set.ts";
 import { PodEvents } from "../records/records.ts";
 import { listOf, textOf } from "../status/node-view.ts";
 
-/** From here on what V8's optimizing compilers save is more than the 12 MB that they take. */
+/** The probe rate above which V8's optimising compilers save more than the 12 MB that they cost. */
 const MANY_PER_SECOND = 100;
 /** Flags that a daemon is started without (`DAEMON_FLAGS` of api/cli/start.ts), as far as it can be had once a process runs. */
 const FLAGS = ["--opt", "--maglev", "--no-optimize-for-size", "--no-flush-baseline-code"];
@@ -58,7 +58,7 @@ interface LiveProbesOptions {
   readonly manager: ProbeManager;
   /** The node's addresses, the preferred family first. */
   readonly hostIPs: readonly string[];
-  /** By the daemon before this one. */
+  /** The results that the previous daemon last reported. */
   readonly last: LastReported;
 }
 
@@ -67,7 +67,7 @@ class LiveProbes implements PodProbes {
   readonly #options: LiveProbesOptions;
   readonly #compilers = new Compilers();
   readonly #versions = new Map<string, number>();
-  /** By pod and container, as they were looked at last: of another instance nothing is known yet. */
+  /** The container ids by pod and container, as last seen: nothing is known about another instance. */
   readonly #ids = new Map<string, ReadonlyMap<string, string | null>>();
 
   constructor(options: LiveProbesOptions) {
@@ -175,7 +175,7 @@ export function openProbes(options: ProbesOptions): OpenProbes {
   };
 }
 
-/** Empty where nobody told anything that can be read. */
+/** The last reported results; empty: none readable. */
 function lastReported(stateDir: string): LastReported {
   try {
     const status = decodeStatus(readFileSync(statusFile(stateDir), "utf8"));
@@ -191,7 +191,7 @@ interface GuardListeners {
   readonly onProblem: (problem: Problem) => void;
 }
 
-/** A decision of the probe guard as all others: told, counted, and recorded by the API, now or when it is back. */
+/** Handles a decision of the probe guard like all others: reported, counted, and recorded by the API, now or later. */
 export async function tellGuard(
   { ask, decision, killedBefore }: Guarded,
   { nodeName, client, onProblem }: GuardListeners,
@@ -221,7 +221,7 @@ const probedIn = ({ pod: { spec } }: KnownPod): readonly PodContainer[] => [
   ...spec.initContainers.filter(({ isSidecar }) => isSidecar),
   ...spec.containers,
 ];
-/** One of its containers has a probe. */
+/** Whether one of its containers has a probe. */
 const isProbed = (known: KnownPod): boolean =>
   probedIn(known).some(({ probes }) => Object.values(probes).some((probe) => probe !== null));
 

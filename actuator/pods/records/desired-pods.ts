@@ -7,9 +7,9 @@ import type { Served } from "../../lifecycle/spec/at.ts";
 import { runnablePod } from "../../lifecycle/spec/pod-spec.ts";
 
 export interface RefusedManifest {
-  /** `NAMESPACE/NAME`, as far as the object tells. */
+  /** `NAMESPACE/NAME`, as far as the object has them. */
   readonly pod: string;
-  /** Absent: its source is no file. */
+  /** The file; absent: its source is no file. */
   readonly file?: string;
   /** Lines and columns of that file, from 1. */
   readonly faults: readonly (SpecFault & { readonly line?: number; readonly column?: number })[];
@@ -17,7 +17,7 @@ export interface RefusedManifest {
 /** The pods that should run, by uid, in the order of their source. */
 export interface DesiredPods {
   readonly pods: ReadonlyMap<string, RunnablePod>;
-  /** By uid, of those that were read from a file. */
+  /** The files by uid, for pods read from a file. */
   readonly files: ReadonlyMap<string, string>;
   /** The manifests that this daemon cannot run as they are written. */
   readonly refused: readonly RefusedManifest[];
@@ -25,7 +25,7 @@ export interface DesiredPods {
   readonly refusedItems: readonly RefusedItem[];
   /** False: a pod that is missing here need not be gone. */
   readonly whole: boolean;
-  /** As in PodsRead; null: what is missing may be anywhere. */
+  /** The unreadable files, as in PodsRead; null: missing pods may be anywhere. */
   readonly unread: readonly string[] | null;
   readonly problems: readonly Problem[];
   readonly notices: readonly Problem[];
@@ -33,12 +33,12 @@ export interface DesiredPods {
 interface NodeOfPods {
   readonly nodeName: string;
   readonly profile: Profile;
-  /** Undefined: nothing that a setting has to ask for. */
+  /** Optional features that are served; undefined: none. */
   readonly serves: Served | undefined;
 }
 type Checked = ReadonlyMap<unknown, RunnablePod | RefusedManifest>;
 
-/** Checks what a source told; what it tells again unchanged is not checked again. Null: the source could not be read. */
+/** Checks the pods of a source; unchanged objects are not checked again. Null: the source could not be read. */
 export function desiredPodsReader(
   nodeName: string,
   profile: Profile,
@@ -105,7 +105,7 @@ function checkedPod(
   };
 }
 
-/** The names of different pods that one list gives one uid, by uid: which of them has it nobody can tell. */
+/** The names of different pods with the same uid in one list, by uid: their owner cannot be determined. */
 function duplicateUids(objects: readonly unknown[]): ReadonlyMap<unknown, ReadonlySet<string>> {
   const names = new Map<unknown, Set<string>>();
   for (const object of objects) {

@@ -49,7 +49,7 @@ export interface KnownPod {
   readonly uid: string;
   readonly pod: RunnablePod;
   readonly record: PodRecord;
-  /** Null: the runtime holds nothing of it. */
+  /** Its runtime state; null: the runtime has nothing of it. */
   readonly runtimePod: RuntimePod | null;
 }
 /** The outcome of a pod's last sync. */
@@ -58,12 +58,12 @@ export interface Worked {
   readonly heldBack: readonly ContainerBackOff[];
   readonly starting: ReadonlySet<string>;
 }
-/** A status, with all that it was made of. */
+/** A status with its inputs. */
 interface CachedStatus extends Pick<KnownPod, "record" | "runtimePod"> {
   readonly worked: Worked;
-  /** Version of what its probes say. */
+  /** The version of its probe results. */
   readonly probed: number;
-  /** As JSON. */
+  /** The device health as JSON. */
   readonly health: string | undefined;
   readonly status: PodStatus;
   /** Made again of itself, it was the same. */
@@ -106,7 +106,7 @@ export class PodSet {
     this.#node = node;
   }
 
-  /** INVARIANT: of what a runtime holds, only the daemon's own is ever looked at. */
+  /** Updates from a runtime list. INVARIANT: only objects of this daemon are used. */
   update(all: RuntimePods): void {
     if (all === this.#raw) return;
     this.#raw = all;
@@ -114,15 +114,15 @@ export class PodSet {
     this.#runtimePods = new Map(own.filter((entry): entry is readonly [string, RuntimePod] => entry[1] !== null));
     this.#foreign = foreignSandboxes(all, this.#node.owner);
   }
-  /** The sandboxes that run there and are somebody else's. INVARIANT: nothing of them is ever worked at. */
+  /** Running sandboxes of other owners. INVARIANT: they are never changed. */
   get foreign(): readonly ForeignSandbox[] {
     return this.#foreign;
   }
-  /** The runtime's pods under any name; null: it was never heard. INVARIANT: nothing of them is ever worked at. */
+  /** The runtime's pods of any owner; null: it never answered. INVARIANT: they are never changed. */
   get allRuntimePods(): RuntimePods | null {
     return this.#raw;
   }
-  /** Null: it was never heard. */
+  /** This daemon's pods in the runtime; null: it never answered. */
   get runtimePods(): RuntimePods | null {
     return this.#runtimePods;
   }
@@ -147,19 +147,19 @@ export class PodSet {
       ? null
       : { uid, pod, record, runtimePod: this.#runtimePods?.get(uid) ?? null };
   }
-  /** By `NAMESPACE/NAME`; of two, the one that lives, else the first. */
+  /** The pods by `NAMESPACE/NAME`; of two, the living one, else the first. */
   inForce(): PodsInForce {
     const names = new Map<string, { uid: string; file: string | undefined }>();
     for (const [uid, { pod, file, state }] of this.records.entries())
       if (state === "active" || !names.has(nameOf(pod))) names.set(nameOf(pod), { uid, file });
     return names;
   }
-  /** Those that hold room on the node. */
+  /** Pods that use resources on the node. */
   living(): readonly KnownPod[] {
     return [...this.all()].filter(({ record }) => record.state === "active" || record.state === "terminating");
   }
 
-  /** Null: a record of another version of this daemon, whose pod it cannot run. */
+  /** The pod of a record; null: another version of the daemon wrote it, and this one cannot run the pod. */
   podOf(record: PodRecord): RunnablePod | null {
     const read = this.#read(record.pod);
     return read.ok ? read.value : null;
@@ -176,7 +176,7 @@ export class PodSet {
     this.#statuses.delete(uid);
   }
 
-  /** Returns a pod's status: the very object that was told last while nothing that it is made of changes. */
+  /** Returns a pod's status: the same object while its inputs do not change. */
   statusOf(known: KnownPod, nowMs: number): PodStatus {
     const { uid, pod, record, runtimePod } = known;
     const told = this.#statuses.get(uid);
@@ -263,7 +263,7 @@ export function nameIn({ records }: PodSet, uid: string): string {
   return record === undefined ? uid : nameOf(record.pod);
 }
 
-/** Removes the resources from a status, so that nobody takes what is allocated for what the form asks for. */
+/** The status without resources, so that allocated resources are not taken for requested ones. */
 function withoutResources(status: PodStatus): PodStatus {
   const bare = ({ allocatedResources: _, resources: __, ...rest }: ContainerStatus): ContainerStatus => rest;
   const { initContainerStatuses: init, containerStatuses } = status;

@@ -47,7 +47,7 @@ export const podEventRecorder =
   (pod) =>
     new PodEvents(pod, clock, on);
 
-/** Where they lie below a state directory. */
+/** The records' directory below a state directory. */
 export const recordsIn = (stateDir: string): string => join(stateDir, "pods");
 
 /** The records as everybody sees them but `PodLifecycle`, which alone changes them. */
@@ -64,7 +64,10 @@ export class PodRecords {
     this.#directory = directory;
   }
 
-  /** Errors: the directory cannot be made or listed. A record that cannot be read is told, and counts as none. */
+  /**
+   * Opens the records. Errors: the directory cannot be created or listed. An unreadable record is reported, and counts
+   * as none.
+   */
   static open(directory: string, onProblem: (message: string) => void): Result<PodRecords, string> {
     const records = new PodRecords(directory);
     try {
@@ -131,7 +134,7 @@ export class PodRecords {
     return replaceFile(this.#file(uid), [JSON.stringify({ uid, record: storedRecord(record) })]);
   }
 
-  /** Any text may be a uid; a file's name may not be any text. */
+  /** The file of a uid, which may be any text, unlike a file name. */
   #file(uid: string): string {
     const name = PLAIN.test(uid) ? uid : createHash("sha256").update(uid).digest("hex");
     return join(this.#directory, `${name}${SUFFIX}`);

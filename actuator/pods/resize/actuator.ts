@@ -105,7 +105,7 @@ export class ResizeActuator {
     this.#held = new Map(whys.filter((entry): entry is readonly [string, string] => entry[1] !== null));
   }
 
-  /** A pod as its cgroups are to be: while it is resized, its former form may stand for a while. */
+  /** The form for a pod's cgroups: during a resize, the former form may still apply. */
   formOf({ uid, record }: KnownPod): Fields {
     const former = this.#held.has(uid) ? record.resize?.actuation?.former : undefined;
     if (former === undefined) return record.pod;
@@ -143,7 +143,7 @@ export class ResizeActuator {
     return null;
   }
 
-  /** Told once, whatever the figures in it do. */
+  /** Reports an error once, even if numbers in it change. */
   #fail({ uid, pod, record }: KnownPod, error: string): string | null {
     const { resize } = record;
     if (resize?.actuation === undefined || shapeOf(resize.actuation.error) === shapeOf(error)) return null;
@@ -153,7 +153,7 @@ export class ResizeActuator {
     return this.#update(uid, next);
   }
 
-  /** Null: nothing does. */
+  /** Why the resize must wait; null: it need not. */
   #whyHeld({ uid, record, runtimePod }: KnownPod): string | null {
     const going = resizeRestarts(record, runtimePod);
     const ids = new Set(Object.values(record.resize?.actuation?.restarts ?? {}));
@@ -161,7 +161,7 @@ export class ResizeActuator {
     const place = this.#parts.passes.current?.pods.get(uid);
     const decoded = decodedPod(record.pod);
     if (place === undefined || decoded === null) return null;
-    // the page cache that a stopped container has left is nobody's any more
+    // the page cache of a stopped container belongs to nobody any more
     return whyNotBelow(this.#hierarchy, decoded, place, runtimePod, {
       sparesCache: going.size === 0,
       profile: this.#profile,

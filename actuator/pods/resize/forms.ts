@@ -40,7 +40,7 @@ export function withResources(object: Fields, resources: ResourcesByName): Field
 interface Split {
   /** The part that takes effect at once: everything but the resources, which stay as they are allocated. */
   readonly atOnce: Fields;
-  /** It asks for other resources. */
+  /** True: it requests other resources. */
   readonly isResize: boolean;
 }
 

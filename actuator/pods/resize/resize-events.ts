@@ -58,7 +58,7 @@ const allocationOf = ({ name, resources }: Container): object => ({
   },
 });
 
-/** In the order of names, as Go writes a map, and each amount in its shortest form. */
+/** A resource list sorted by name, as Go writes a map, with each amount in its shortest form. */
 function listOf(part: string, list: ResourceList | null | undefined): object {
   const entries = Object.entries(list ?? {}).sort(byKey);
   if (entries.length === 0) return {};

@@ -54,14 +54,14 @@ interface Parts {
 }
 
 /**
- * Pods that are asked for with other resources than they have: lets them in as new ones are let in, or says why not.
- * kubelet 1.36: the allocation manager.
+ * Admits pods with changed resource requests as it admits new ones, or records why not. kubelet 1.36: the allocation
+ * manager.
  */
 export class Resizer {
   readonly #ports: Ports;
   readonly #settings: Settings;
   readonly #parts: Parts;
-  /** By uid: what is asked for now. */
+  /** The requested forms by uid. */
   readonly #wanted = new Map<string, RunnablePod>();
   readonly #tried = new Map<string, Tried>();
 
@@ -71,7 +71,7 @@ export class Resizer {
     this.#parts = parts;
   }
 
-  /** Starts comparing anew what is asked for. */
+  /** Starts a new comparison of what is requested. */
   begin(): void {
     this.#wanted.clear();
     for (const uid of this.#tried.keys()) if (this.#parts.set.records.get(uid) === undefined) this.#tried.delete(uid);
@@ -88,7 +88,7 @@ export class Resizer {
     return this.#parts.lifecycle.handle(uid, { kind: "SpecUpdated", pod: atOnce });
   }
 
-  /** Asks about each that was not asked about yet, or not since there was more room. */
+  /** Tries each resize that was not tried yet, or not since capacity increased. */
   async askWaiting(sequence: number): Promise<readonly Problem[]> {
     const problems: Problem[] = this.#withdraw();
     const { set, admitter } = this.#parts;
@@ -108,7 +108,7 @@ export class Resizer {
     });
   }
 
-  /** Nobody asks for other resources any more. kubelet 1.36: ClearPodResizePendingCondition. */
+  /** Drops resizes that are no longer requested. kubelet 1.36: ClearPodResizePendingCondition. */
   #withdraw(): Problem[] {
     const problems: Problem[] = [];
     for (const { uid, record } of this.#parts.set.living()) {
@@ -120,10 +120,7 @@ export class Resizer {
     return problems;
   }
 
-  /**
-   * Checks that a resize is due. One that can never be is asked about again only because the node's configuration may have
-   * changed.
-   */
+  /** Whether a resize is due. An infeasible one is retried only because the node's configuration may have changed. */
   #isDue({ known: { uid, record }, pod }: RequestedResize): boolean {
     const tried = this.#tried.get(uid);
     if (tried === undefined || tried.object !== pod.object) return true;
@@ -187,7 +184,7 @@ export class Resizer {
     const sinceMs = isSame ? before.sinceMs : this.#ports.clock.nowMs();
     const actuation = before?.actuation === undefined ? {} : { actuation: before.actuation };
     const fault = this.#update(uid, { reason: kind, message, sinceMs, ...actuation });
-    // another figure in the same words is not told again
+    // another number in the same message is not reported again
     if (!isSame) this.#parts.events.pending(pod, kind, reason, message);
     return fault === null ? null : { from: "pods", message: fault };
   }
@@ -250,13 +247,13 @@ export function nodeOf(
   };
 }
 
-/** A pod that is asked for with other resources than it has. */
+/** A pod that requests other resources than it has. */
 interface RequestedResize {
   readonly known: KnownPod;
   readonly pod: RunnablePod;
 }
 
-/** In the order in which they are asked about; those that nobody can read are left out. */
+/** The resizes in the order in which they are tried, without unreadable ones. */
 export function sortedResizes(wanted: readonly RequestedResize[]): readonly RequestedResize[] {
   const read = wanted.flatMap((one): readonly (Queued & { readonly one: RequestedResize })[] => {
     const { known, pod } = one;

@@ -56,7 +56,7 @@ export class NodeStats {
     return this.#usages;
   }
 
-  /** The facts for deciding who goes that the last look could not see. */
+  /** Inputs for eviction that the last observation could not read. */
   get unseen(): readonly Problem[] {
     return this.#unseen;
   }
@@ -70,7 +70,7 @@ export class NodeStats {
     const at = new Date();
     const usages = readUsages(hierarchy, cgroupStatsTargets(PODS_CGROUP, looks));
     const rates = this.#history.rates(usages, performance.now());
-    // after the disk itself: what it is short of is somebody's share
+    // read after the disk, so that any difference belongs to some pod
     await this.#measure(diskStatsTargets(looks));
     const diskOf = (path: string) => this.#disk.of(path);
     const seen: StatsObservation = { at, usages, rates, diskOf, layers: layers.ok ? layers.value : new Map() };

@@ -27,7 +27,7 @@ import type { KnownPod, PodSet } from "../records/pod-set.ts";
 const PHASES: readonly string[] = ["Pending", "Running", "Succeeded", "Failed"];
 const CLASSES = ["Guaranteed", "Burstable", "BestEffort"] as const;
 
-/** Pods that others run, as their source tells of them, with their cgroups as the pass found them. */
+/** Pods that another kubelet runs, as their source lists them, with their cgroups as the pass found them. */
 export function observedPods(report: PassReport): readonly PodRow[] {
   const cgroups = cgroupRows(report);
   const cpusets = cpusetsOf(report);
@@ -78,7 +78,7 @@ function observedRow(
   };
 }
 
-/** A manifest's pod is given `phase: Pending` by whoever reads it, and nobody has looked at it. */
+/** Whether a status was observed: readers of manifests set `phase: Pending` on their own. */
 const isObserved = (status: unknown): boolean => Object.keys(fieldsOf(status)).some((field) => field !== "phase");
 
 const timeOf = (value: unknown): string | null => (Number.isNaN(Date.parse(textOf(value))) ? null : textOf(value));
@@ -93,9 +93,9 @@ interface NodeViewParts {
   readonly sync: SyncFigures | null;
   readonly pass: PassReport | null;
   readonly usages: ReadonlyMap<string, PodUsage>;
-  /** Undefined: no device plugins are served. */
+  /** The device rows; undefined: no device plugins are served. */
   readonly devices?: NodeStatus["devices"];
-  /** Null: no other kubelet is known to use the runtime. */
+  /** Another kubelet; null: none is known to use the runtime. */
   readonly otherKubelet?: NodeStatus["otherKubelet"] | null;
   readonly probes?: NodeStatus["probes"];
   /** The daemon's own files that cannot be written. */
@@ -105,7 +105,7 @@ interface NodeViewParts {
   readonly events: readonly SeenEvent[];
 }
 
-/** The daemon as people see it, made when somebody asks. */
+/** The daemon's status for people, computed on request. */
 export function nodeView(parts: NodeViewParts): NodeStatus {
   const { nowMs, nodeName, set, runtime, sync, pass, usages, devices, probes, unwritable, problems, refused, events } =
     parts;
@@ -146,7 +146,7 @@ export function nodeView(parts: NodeViewParts): NodeStatus {
 
 const seenKubelet = ({ since, signs, message }: OtherKubeletView): OtherKubeletView => ({ since, signs, message });
 
-/** By uid, as the files were after the pass. */
+/** The cgroup rows by uid, as after the pass. */
 export function cgroupRows(pass: PassReport | null): ReadonlyMap<string, readonly CgroupRow[]> {
   const rows = new Map<string, CgroupRow[]>();
   if (pass?.cgroups === null || pass === null) return rows;
@@ -172,7 +172,7 @@ function faultsByFile({ applied }: PassReport): ReadonlyMap<string, string> {
   return faults;
 }
 
-/** By uid and container. */
+/** The CPU sets by uid and container. */
 function cpusetsOf(pass: PassReport | null): ReadonlyMap<string, ReadonlyMap<string, string>> {
   const pods = new Map<string, Map<string, string>>();
   for (const { pod, container, values } of pass?.cgroups?.cgroups ?? []) {
@@ -185,7 +185,7 @@ function cpusetsOf(pass: PassReport | null): ReadonlyMap<string, ReadonlyMap<str
 
 interface RowParts {
   readonly known: KnownPod;
-  /** Null: not known. */
+  /** The status; null: not known. */
   readonly status: PodStatus | null;
   readonly cgroups: readonly CgroupRow[];
   /** Container's name -> its CPUs as decided. */
@@ -193,7 +193,7 @@ interface RowParts {
   readonly usage: PodUsage | null;
 }
 
-/** State of the containers of a pod that may run: what an earlier daemon saw of it is not told as if it were so now. */
+/** Container states before the first observation: states that an earlier daemon saw are not shown as current. */
 const NOT_SEEN = {
   reason: "NotSeen",
   message: "not seen since the daemon started: the runtime does not answer",

@@ -57,7 +57,7 @@ class Attempts {
     if (!hasBegun) worker.unqueue = unqueue;
   }
 
-  /** Stops waiting for what a probe asked for. */
+  /** Drops a probe's request. */
   drop(worker: ProbeWorker): void {
     worker.attempt++;
     worker.unqueue?.();
@@ -111,7 +111,7 @@ export class Phases {
     }
   }
 
-  /** When the probe with this number is due first, not before `nowMs`. */
+  /** When the probe with this number is next due, not before `nowMs`. */
   static nextMs(index: number, periodMs: number, epochMs: number, nowMs: number): number {
     return nextAtPhase(phaseOf(index, periodMs), periodMs, epochMs, nowMs);
   }
@@ -121,7 +121,7 @@ export class Phases {
 export const REPORT_MS = 60_000;
 
 interface Cause {
-  /** One of the kubelet's. */
+  /** One of the kubelet's quirks. */
   readonly quirk: string | undefined;
   /** One led to it; else what is stored is a beginning, or that of a container that does not run. */
   readonly byAttempt: boolean;
@@ -155,7 +155,7 @@ export class ProbeEngine {
     });
   }
 
-  /** When the daemon started, as the workers count. */
+  /** When the daemon started, in the workers' time. */
   get startMs(): number {
     return this.#startMs;
   }
@@ -384,11 +384,11 @@ export interface ManagerPorts {
   /** The port that runs a command in a container. */
   readonly runtime: ProbePorts;
   readonly clock: ProbeClock;
-  /** From 0 to below 1. */
+  /** A random number from 0 to below 1. */
   readonly random: () => number;
   readonly counters: ProbeCounters;
   readonly history: Pick<ProbeHistory, "add" | "flush">;
-  /** Told of changes only, initial results with them. Must not call back. */
+  /** Called for changes only, including initial results. Must not call back. */
   readonly onResult: (change: ProbeChange) => void;
   readonly onEvent: (warning: ProbeWarning) => void;
   /** Called when the guard holds other things than before. */
@@ -397,7 +397,7 @@ export interface ManagerPorts {
   readonly guardMemory?: Pick<GuardMemory, "read" | "persist">;
 }
 export interface ManagerSettings {
-  /** When the daemon started, on the wall clock. */
+  /** When the daemon started, by the wall clock. */
   readonly startedAtMs: number;
   /** The documented behaviour in the place of the kubelet's quirks. */
   readonly strict: boolean;
@@ -405,7 +405,7 @@ export interface ManagerSettings {
   readonly spread: boolean;
   /** Execs at the same time. */
   readonly execLimit: number;
-  /** Null: every failed liveness probe kills at once, as the kubelet's do. */
+  /** The guard's settings; null: every failed liveness probe kills at once, as in the kubelet. */
   readonly guard: GuardSettings | null;
   /** The kubelet that is played. */
   readonly profile: Profile;

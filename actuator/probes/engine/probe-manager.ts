@@ -12,13 +12,13 @@ import { type ProbedContainer, type ProbedPod, ProbeResults } from "./probed.ts"
 
 interface KnownPod {
   pod: ProbedPod;
-  /** By type and container. */
+  /** The workers by type and container. */
   readonly workers: Map<string, ProbeWorker>;
   readonly containers: Map<string, ProbedContainer>;
 }
 interface ProbeTargetsPorts {
   readonly make: (pod: ProbedPod, container: ProbedContainer, type: ProbeType, probe: ProbeSpec) => ProbeWorker;
-  /** Added now; what was told of its container then is in it. */
+  /** Called for a new worker, with what was reported about its container. */
   readonly added: (worker: ProbeWorker) => void;
   /** kubelet 1.36: StopLivenessAndStartup, RemovePod. */
   readonly stop: (worker: ProbeWorker) => void;
@@ -27,7 +27,7 @@ interface ProbeTargetsPorts {
 }
 const keyOf = (container: string, type: ProbeType): string => `${type}/${container}`;
 
-/** The pods that are told, with a worker for each probe of theirs. kubelet 1.36: prober.manager. */
+/** The pods to probe, with a worker for each probe. kubelet 1.36: prober.manager. */
 class ProbeTargets {
   readonly #ports: ProbeTargetsPorts;
   readonly #pods = new Map<string, KnownPod>();
@@ -36,7 +36,7 @@ class ProbeTargets {
     this.#ports = ports;
   }
 
-  /** Those that have not ended. */
+  /** The workers that have not ended. */
   *workers(): Generator<ProbeWorker> {
     for (const { workers } of this.#pods.values())
       for (const worker of workers.values()) if (!worker.isEnded) yield worker;
@@ -47,7 +47,7 @@ class ProbeTargets {
   container(podUid: string, name: string): ProbedContainer | undefined {
     return this.#pods.get(podUid)?.containers.get(name);
   }
-  /** Undefined: there is none, or it has ended. */
+  /** The worker; undefined: there is none, or it has ended. */
   worker(podUid: string, container: string, type: ProbeType): ProbeWorker | undefined {
     const worker = this.#pods.get(podUid)?.workers.get(keyOf(container, type));
     return worker?.isEnded === true ? undefined : worker;
@@ -102,7 +102,7 @@ class ProbeTargets {
   }
 }
 
-/** Probes the containers of all pods that it is told of. kubelet 1.36: prober.manager. */
+/** Probes the containers of all given pods. kubelet 1.36: prober.manager. */
 export class ProbeManager {
   readonly #ports: ManagerPorts;
   readonly #settings: ManagerSettings;
@@ -152,18 +152,18 @@ export class ProbeManager {
     this.#roster.sync(pods);
   }
 
-  /** Undefined: nothing is stored, as before its first turn and once its worker has ended. */
+  /** The stored result; undefined: none, as before its first attempt and after its worker has ended. */
   resultOf(containerId: string, type: ProbeType): StoredResult | undefined {
     return this.#results.get(containerId, type);
   }
 
-  /** `started` of the container's status, of what was looked at last; false of what is not known. */
+  /** `started` of the container's status as last observed; false if not known. */
   started(podUid: string, container: string): boolean {
     const known = this.#roster.container(podUid, container);
     return known !== undefined && isStarted(known, this.#seen(podUid, known));
   }
 
-  /** `ready` of the container's status, of what was looked at last; false of what is not known. */
+  /** `ready` of the container's status as last observed; false if not known. */
   ready(podUid: string, container: string): boolean {
     const pod = this.#roster.pod(podUid);
     const known = this.#roster.container(podUid, container);
@@ -180,7 +180,7 @@ export class ProbeManager {
     for (const container of pod?.containers ?? []) if (pod !== undefined) this.#triggerOne(pod, container);
   }
 
-  /** For people; in no order. */
+  /** The probes' facts for people, in no order. */
   facts(): readonly ProbeFacts[] {
     return [...this.#roster.workers()].map((worker) => worker.facts(this.#time));
   }
@@ -216,7 +216,7 @@ export class ProbeManager {
     ];
   }
 
-  /** Nothing is asked any more, and no result told; attempts that are under way end by their timeouts. */
+  /** Stops: nothing is probed or reported any more; running attempts end by their timeouts. */
   close(): void {
     this.#engine.close(this.#roster.workers());
     this.#storm?.close();

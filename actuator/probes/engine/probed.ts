@@ -29,27 +29,27 @@ export interface ProbedPod {
   readonly uid: string;
   readonly namespace: string;
   readonly name: string;
-  /** Its owner, as `ReplicaSet/UID`: what pods of one owner have in common is no storm. Null: its own. */
+  /** Its owner, as `ReplicaSet/UID`: failures of one owner's pods are no storm. Null: the pod itself. */
   readonly owner: string | null;
-  /** Empty: it has none yet. */
+  /** The pod's address; empty: none yet. */
   readonly podIP: string;
-  /** Wall clock; null: nobody asked for its end. */
+  /** When its deletion was requested, by the wall clock; null: not. */
   readonly deletionAtMs: number | null;
   readonly phase: "Pending" | "Running" | "Succeeded" | "Failed" | "Unknown";
-  /** Its Ready condition, as it was told last: what a daemon that starts again goes by. */
+  /** Its Ready condition as last reported, for a daemon that has just started. */
   readonly wasReady: boolean;
-  /** Those with and without probes; of init containers the sidecars only. */
+  /** Containers with and without probes; of init containers only sidecars. */
   readonly containers: readonly ProbedContainer[];
 }
 export interface ProbedContainer extends Pick<PodContainer, "name" | "isSidecar" | "ports" | "env"> {
-  /** Null: it has none yet. */
+  /** The container's id; null: none yet. */
   readonly id: string | null;
   readonly state: "waiting" | "running" | "terminated";
   /** Wall clock; of one that runs. */
   readonly startedAtMs: number | null;
   /** True: a container that has ended will restart. */
   readonly willRestart: boolean;
-  /** `started` of its status, as it was told last of this same id; null: nothing was. */
+  /** `started` of its status, as last reported for this id; null: not reported. */
   readonly wasStarted: boolean | null;
   readonly probes: Readonly<Record<ProbeType, ProbeSpec | null>>;
 }
@@ -58,9 +58,9 @@ export interface ProbedContainer extends Pick<PodContainer, "name" | "isSidecar"
 export interface ProbeChange extends ProbeName {
   readonly containerId: string;
   readonly result: StoredResult;
-  /** Null: nothing was stored. */
+  /** The result before; null: none stored. */
   readonly was: StoredResult | null;
-  /** Output of the attempt that caused it, for people; empty: no attempt did, or it succeeded. */
+  /** The output of the attempt that caused it, for people; empty: no attempt did, or it succeeded. */
   readonly output: string;
   readonly probe: ProbeSpec;
 }

@@ -77,7 +77,7 @@ export async function adviseOnReserves(files: readonly string[], given: AdviseFl
 const asksHistory = ({ dataDir, database, api, since, until }: AdviseFlags): boolean =>
   [dataDir, database, api, since, until].some((given) => given !== undefined);
 
-/** By what its kubelet measures now: of a peak only a history knows. */
+/** Advises from what the kubelet measures now; only a history knows peaks. */
 async function adviceOfCluster(given: AdviseFlags, request: AdviceRequest, cli: Cli): Promise<Outcome> {
   if (asksHistory(withoutEnv(given, cli)))
     return fault(EXIT.badInput, "a live cluster has no history: leave --data-dir, --api, --since and --until out");

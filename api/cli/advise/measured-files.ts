@@ -17,7 +17,7 @@ interface MeasuredFiles {
   readonly measurements: readonly Measurement[];
   readonly withoutStats: number;
   readonly everyMs: null;
-  /** The node as the newest of the files tell it. */
+  /** The node, from the newest of the files. */
   readonly snapshot: Snapshot;
   readonly profile: Profile;
   /** The lines about what is left out of the configuration. */
@@ -41,7 +41,10 @@ interface Told {
   readonly source: InputDocument;
 }
 
-/** Reads files of any number of measurements, each told by its content. Errors: file, line and path; files of several nodes; two of what a node has one of. */
+/**
+ * Reads files with any number of measurements, recognised by content. Errors: file, line and path; files of several
+ * nodes; duplicates of what a node has once.
+ */
 export async function readMeasured(
   paths: readonly string[],
   kubelet: string | undefined,
@@ -69,7 +72,7 @@ export async function readMeasured(
   return assembled(told, kubelet);
 }
 
-/** The same of a node of a live cluster, as it is now. */
+/** Measures a node of a live cluster now. */
 export const measuredNow = (
   name: string,
   snapshot: Fields,

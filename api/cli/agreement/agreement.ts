@@ -66,7 +66,7 @@ export async function agreement(given: AgreementFlags, cli: Cli): Promise<Outcom
   });
 }
 
-/** Who asks for a reason or a pod wants all of it, and who asks for nothing what differs. */
+/** With --reason or --pod all outcomes are listed; otherwise only those that differ. */
 function filterOf(given: AgreementFlags, times: Times): OutcomeFilter {
   const { node, kind, reason, pod, namespace, output } = given;
   const isNarrow = [reason, pod, namespace].some((one) => one !== undefined) || output === "csv";
@@ -150,7 +150,7 @@ function kindsTable(kinds: readonly KindAgreement[], { columns: width, paint }: 
 
 const COLORS: Readonly<Record<AgreementVerdict, Color>> = { agrees: "green", differs: "red", "not-comparable": "dim" };
 
-/** One outcome: when and what, the first field that differs or why it is not comparable, and both sides. */
+/** One outcome: its time, the first field that differs or why it is not comparable, and both sides. */
 export function outcomeText(
   { at, node, kind, verdict, pod, comparison }: ListedOutcome,
   { columns, paint }: Terminal,

@@ -3,7 +3,7 @@ import { commandTree, type TreeCommand, type TreeOption } from "../command-tree.
 
 export type Shell = "bash" | "zsh" | "fish";
 
-/** The completion of a shell, made of the commands that there are. */
+/** The completion script of a shell, generated from the commands. */
 export function completionScript(shell: Shell, program: Command): string {
   const tree = commandTree(program);
   return { bash: bashScript, zsh: zshScript, fish: fishScript }[shell](tree);
@@ -23,7 +23,7 @@ const pathPatterns = (tree: readonly TreeCommand[], separator: string): string =
     .map(({ path }) => quoted(path.length === 1 ? ` ${path[0]}` : path.join(" ")))
     .join(separator);
 
-/** In bash and zsh alike: what the word before asks for, of one command. */
+/** The cases for option values, the same in bash and zsh. */
 function valueCases(options: readonly TreeOption[], list: (words: readonly string[]) => string): string {
   const plain = (["file", "directory", "text"] as const).flatMap((value) => {
     const flags = takes(options, value);

@@ -66,7 +66,7 @@ function ofRoot(endpoint: string): Result<string, Fault> {
   );
 }
 
-/** Undefined: it is not there, or may not be looked at, which the call to it tells. */
+/** The owner of a file; undefined: it is missing or unreadable, which a later call reports. */
 function ownerOf(path: string): number | undefined {
   try {
     return statSync(path).uid;
@@ -186,7 +186,7 @@ async function initContainers(pod: RuntimePod, given: ContainerFlags, cli: Cli):
   return new Set(row?.containers.filter(({ kind }) => kind === "init").map(({ name }) => name));
 }
 
-/** Which container of which pod. */
+/** Selects a container of a pod. */
 interface ContainerFlags extends SourceFlags {
   readonly namespace?: string;
   readonly container?: string;
@@ -194,7 +194,7 @@ interface ContainerFlags extends SourceFlags {
   /** The daemon's settings file. */
   readonly settings?: string;
 }
-/** And it is known which runtime is asked. */
+/** The flags with a known runtime endpoint. */
 export type WithEndpoint<G extends ContainerFlags> = G & { readonly runtimeEndpoint: string };
 export interface LogsFlags extends ContainerFlags {
   readonly allContainers?: boolean;

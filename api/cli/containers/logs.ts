@@ -10,7 +10,7 @@ import { EXIT, type Fault, fault, type Outcome } from "../terminal.ts";
 import type { LogsFlags } from "./find.ts";
 import { ask, containerOf, findPod, heldPods, instancesOf, nameOf, withRuntime } from "./find.ts";
 
-/** From look to look at a log, and at the runtime. */
+/** The interval between reads of a log, and between lists of the runtime. */
 const LOG_MS = 200;
 const RUNTIME_MS = 1000;
 /** At the log of a container that has ended: what it wrote last, and over a rotation, may come after its end. */
@@ -106,7 +106,7 @@ class ContainerLogs {
     }
   }
 
-  /** Until the container has ended, and what it wrote last is there. */
+  /** Follows the log until the container has ended and its last output is read. */
   async #follow(reader: LogReader, containerId: string): Promise<void> {
     let askedAt = Number.NEGATIVE_INFINITY;
     for (let left = Number.POSITIVE_INFINITY; left > 0 && this.#lines.wantsMore; left--) {
@@ -119,7 +119,7 @@ class ContainerLogs {
       await sleep(LOG_MS);
     }
   }
-  /** A runtime that is away may have it still. */
+  /** Whether the container has ended; a runtime that does not answer may still have it. */
   async #hasEnded(containerId: string): Promise<boolean> {
     const answer = await this.#connection.call("ContainerStatus", { containerId });
     if (!answer.ok) return answer.error.code === "NOT_FOUND";

@@ -23,7 +23,7 @@ import { EXIT, type Fault, fault, isGood, type Terminal } from "../terminal.ts";
 
 type Answer = Result<Decided<DecisionOf[Kind]>, Refusal>;
 
-/** The question that is asked twice. */
+/** The question that is answered under both configurations. */
 export interface Compared extends Pick<Question, "ask" | "facts"> {
   readonly snapshot: Snapshot;
   /** The configuration as it was given, with fields that no decision reads. */
@@ -48,7 +48,7 @@ interface Comparison {
   readonly changes: readonly Difference[];
   readonly before: Answer;
   readonly after: Answer;
-  /** None where one of them is refused. */
+  /** The differences; empty if one side is refused. */
   readonly differences: readonly Difference[];
   /** Findings of lint about the new configuration that the old one does not have. */
   readonly findings: readonly LintFinding[];
@@ -92,7 +92,7 @@ export function comparison(
 const isSame = ({ before, after, differences: all }: Comparison): boolean =>
   before.ok && after.ok ? all.length === 0 : !before.ok && !after.ok && before.error.message === after.error.message;
 
-/** As data: both answers whole, and their difference. */
+/** The comparison as data: both answers in full, and their differences. */
 export function comparisonData(compared: Comparison): object {
   const { patch, profiles, before, after, differences: all, findings } = compared;
   const [from, to] = profiles;
@@ -112,7 +112,7 @@ export function comparisonData(compared: Comparison): object {
     after: side(after, to),
   };
 }
-/** Null: it is refused. */
+/** The verdict; null: the question is refused. */
 const verdictOf = (answer: Answer): string | null => (answer.ok ? answer.value.verdict : null);
 const fromTo = ({ path, recorded, replayed }: Difference): object => ({
   path,
@@ -131,7 +131,7 @@ interface Head {
 /** The most places that are listed. */
 const MAX_ROWS = 40;
 
-/** For a person: what was changed, the verdicts, and each place where the answers differ. */
+/** The comparison for a person: what was changed, the verdicts, and each place where the answers differ. */
 export function comparisonText(
   { kind, node, assumed, explain }: Head,
   compared: Comparison,
@@ -184,7 +184,7 @@ export function comparisonText(
   ].join("");
 }
 
-/** In the word of lists. */
+/** The verdict's word in lists. */
 const wordOf = (kind: Kind, answer: Answer): string =>
   answer.ok ? endWord({ kind, verdict: answer.value.verdict }) : "refused";
 

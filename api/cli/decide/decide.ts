@@ -74,7 +74,7 @@ export interface DecideOptions extends WhatIfOptions, PatchFlags, QuestionFiles,
   readonly output: Form | "karpenter";
   /** The kubelet to answer as where the node tells no version; with a change of the configuration, the one after it. */
   readonly kubelet?: string;
-  /** Absent: off for tables, reasons for data. */
+  /** The level of reasons; absent: off for tables, reasons for data. */
   readonly explain?: Explain;
 }
 
@@ -270,10 +270,10 @@ function assumptionsOf(
   return [...assumed, ...ofInput.filter((one) => one !== undefined)];
 }
 
-/** For a person; undefined: nothing is assumed. */
+/** The assumptions for a person; undefined: none. */
 const assumedText = (assumptions: readonly Assumption[]): string | undefined =>
   assumptions.length === 0 ? undefined : assumptions.map(({ text }) => text).join("; ");
-/** The same as a member of the answer, or none. */
+/** The assumptions as a member of the answer, or none. */
 const assumedData = (assumptions: readonly Assumption[]): { readonly assumed?: object } =>
   assumptions.length === 0 ? {} : { assumed: Object.assign({}, ...assumptions.map(({ data }) => data)) as object };
 

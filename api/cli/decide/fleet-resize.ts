@@ -21,7 +21,7 @@ import { readDocument } from "../inputs/read.ts";
 import { readSnapshot, type SnapshotFiles } from "../inputs/snapshot.ts";
 import { EXIT, type Fault, type Form, fault, type Outcome, printData, printText, warnAll } from "../terminal.ts";
 
-/** What asks about pods of several nodes. */
+/** The flags for pods on several nodes. */
 export interface FleetFlags extends ClusterFlags {
   readonly selector?: string;
   readonly snapshots?: readonly string[];
@@ -69,7 +69,7 @@ export async function decideFleet(flags: FleetFlags, cli: Cli): Promise<Outcome>
   return ok(told.every(({ decision }) => decision !== null && isWhole(decision)) ? EXIT.ok : EXIT.negative);
 }
 
-/** Every pod gets what was asked for it. */
+/** Whether every pod gets what was asked for. */
 const isWhole = ({ resizes, inError, deferred, infeasible }: ResizeDecision): boolean =>
   inError + deferred + infeasible === 0 && !resizes.some(isLeftAlone);
 const isLeftAlone = ({ status, message }: PodResize): boolean => status === "Unchanged" && message !== "";
@@ -86,9 +86,9 @@ function leftAlone(nodes: readonly Answered[], { ask, container }: FleetFlags): 
 const MAX_TOLD = 5;
 
 interface FleetAsk {
-  /** What each pod is to have, as an ask without its pods; null: what its spec asks for. */
+  /** The wanted resources, as an ask without its pods; null: those in the pod's spec. */
   readonly change: Fields | null;
-  /** Whether a pod is meant; undefined: those that wait. */
+  /** Whether a pod is selected; undefined: all pending ones. */
   readonly isMeant: ((pod: Fields) => boolean) | undefined;
 }
 
@@ -124,7 +124,7 @@ function changeOf(to: string | undefined, container: string | undefined): Result
   return map(amounts, (wanted) => ({ to: wanted, ...(container !== undefined && { container }) }));
 }
 
-/** A whole ask, or the patch of the subresource `resize` in it, without pods of its own. */
+/** Reads an ask, or a patch of the subresource `resize`, without pods of its own. */
 async function changeIn(path: string): Promise<Result<Fields, Fault>> {
   const source = await readDocument(path);
   if (!source.ok) return source;
@@ -155,7 +155,7 @@ async function ofFiles(
     const source = await readDocument(path);
     const files = { snapshot: path, ...(kubelet && { kubelet }) };
     const answer = source.ok ? await answerOf(asked, fieldsOf(source.value.value), files, path) : source;
-    // one of several that is wrong stops none of the others
+    // a failure of one node does not stop the others
     if (!answer.ok && snapshots.length === 1) return answer;
     answers.push(answer.ok ? answer.value : unread(path, answer.error.lines.join("; ")));
   }
@@ -216,7 +216,7 @@ const tried = (decision: ResizeDecision): Answered["outcome"] =>
     ? ok({ decision })
     : err(`the kubelet does not start: ${decision.startErrors.join("; ")}`);
 
-/** What is said of the pods that are meant: others that wait had their turn among them. */
+/** Limits the decision to the asked pods. Other pending resizes were tried in between. */
 function only(decision: ResizeDecision, meant: readonly Fields[]): ResizeDecision {
   const names = new Set(meant.map(nameOf));
   return counted(decision.resizes.filter(({ pod }) => names.has(`${pod.namespace}/${pod.name}`)));

@@ -83,7 +83,7 @@ async function makeReady({ asked, place, manager }: Allocating, known: KnownPod)
   return noted.ok ? ok(null) : fault(EXIT.failed, noted.error);
 }
 
-/** It was before, and nothing of it is to be asked for again, as after a reboot. */
+/** Whether the pod already has its devices, with answers that are still valid after a reboot. */
 function isReady({ asked, place }: Allocating): boolean {
   const { uid } = asked.pod;
   const read = readDeviceCheckpoint(place.files);
@@ -94,7 +94,7 @@ function isReady({ asked, place }: Allocating): boolean {
 const refused = (name: string, { reason, message }: { readonly reason: string; readonly message: string }) =>
   fault(EXIT.negative, `refused: ${printable(`${name}: ${reason}: ${message}`)}`);
 
-/** Nothing tells that a time is over. */
+/** The interval between checks, since the end of a grace period is no event. */
 const LOOK_MS = 500;
 
 /** Waits for what plugins do, until a signal. */
@@ -115,7 +115,7 @@ class Waiting {
     return fault(EXIT.failed, "stopped: the pod was given no device");
   }
 
-  /** Until something is different from `version`, or half a second has gone. */
+  /** Waits for a change since `version`, at most half a second. */
   async change(version: number): Promise<void> {
     if (this.#manager.version !== version || this.isStopped) return;
     const { promise, resolve } = Promise.withResolvers<void>();

@@ -43,9 +43,9 @@ export interface ContainerGift extends DeviceOptions {
 }
 interface AllocatedResource {
   readonly resource: string;
-  /** In natural order. */
+  /** The device ids in natural order. */
   readonly ids: readonly string[];
-  /** Empty: the plugin does not say where they are. */
+  /** The NUMA nodes; empty: the plugin does not report them. */
   readonly numa: readonly number[];
 }
 

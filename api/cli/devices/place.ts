@@ -64,7 +64,7 @@ class KnownPods {
     return new Set([...this.ofDaemon.keys(), ...this.#byHand.keys()]);
   }
 
-  /** On the disk when it succeeds. */
+  /** Stores a pod; on success it is on disk. */
   put(pod: KnownPod): Result<null, string> {
     return this.#write(new Map(this.#byHand).set(pod.uid, pod));
   }
@@ -100,7 +100,7 @@ function readByHand(file: string): Result<readonly KnownPod[], string> {
 const MEND =
   "devices of pods that it names would be given away: mend it, or remove it if none of them is there any more";
 
-/** Those that have not ended, and may so hold devices. */
+/** Reads the daemon's pods that have not ended and so may hold devices. */
 function readRecords(directory: string): Result<KnownPods["ofDaemon"], string> {
   if (!existsSync(directory)) return ok(new Map());
   const problems: string[] = [];

@@ -24,7 +24,7 @@ export function removalLine({ target, name, bytes, why, end, message }: RemovalR
   return `${paint(COLOR[end], end.padEnd(8))} ${printable(`${target} ${name}${size}, ${why}${words}`)}\n`;
 }
 
-/** How full the images' file system was, and is. */
+/** The usage of the image file system before and after. */
 export function spaceLine({ before, after }: CollectionReport["fileSystem"]): string {
   if (before === null || after === null) return "";
   const freed = after.availableBytes - before.availableBytes;
@@ -58,7 +58,7 @@ function collectionLine({ at, kind, operation, dryRun, answer, removals }: Colle
 export const settledLine = ({ kind, done, left }: ClosedPass): string =>
   `${kind}: a pass was cut short: ${many(done.length, "end")} told now, ${left.length} still there and not tried again yet`;
 
-/** One pass, with every guard; what goes is told as it goes. A signal ends it after the removal under way. */
+/** One pass with all checks; removals are printed as they happen. A signal ends it after the current removal. */
 export async function pass({ kind, lacksPods, given, config, world, terminal }: GcJob): Promise<Outcome> {
   const onProblem = ({ from, message }: Problem) => terminal.warn(`nodewise: ${from}: ${message}`);
   try {

@@ -41,7 +41,7 @@ export interface ExportFlags extends HistoryPlace {
 /** Characters that are written, and compressed, at a time. */
 const CHUNK = 4 * 1024 * 1024;
 
-/** How far an export has come. */
+/** The progress of an export. */
 interface Reached {
   readonly header: MovedHeader;
   /** The place behind the rows that are written; empty: none is. */
@@ -55,11 +55,11 @@ interface Kept {
   readonly asked: readonly unknown[];
 }
 
-/** Where the lines go. */
+/** The destination of the lines. */
 interface Sink {
   /** A whole number of lines, and what is reached with them. */
   write(text: string, reached: Reached): Promise<void>;
-  /** Nothing more comes. Answers the words for it. */
+  /** Ends the output. Returns a closing message. */
   end(): string;
 }
 
@@ -99,7 +99,7 @@ function linked(from: string, to: string): boolean {
     throw error;
   }
 }
-/** Null: it has been let go meanwhile. */
+/** The holder of a lock; null: it was released meanwhile. */
 function holderOf(lock: string): number | null {
   try {
     return Number(readFileSync(lock, "utf8"));
@@ -261,11 +261,11 @@ async function write(source: ExportSource, sink: Sink, from: Reached, cli: Cli):
 
 /** The next rows of an export. */
 type ExportStep = Pick<ExportPage, "rows" | "leftOut" | "reachedAt" | "progress"> & {
-  /** An export goes on behind them with this; null: nothing follows. */
+  /** The place after which an export continues; null: nothing follows. */
   readonly place: string | null;
 };
 
-/** Where an export reads: a store, or a running API. */
+/** The source of an export: a store, or a running API. */
 interface ExportSource {
   /** Tells it apart from others. */
   readonly label: string;

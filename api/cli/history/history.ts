@@ -68,7 +68,7 @@ export async function history(given: HistoryFlags, cli: Cli): Promise<Outcome> {
   );
 }
 
-/** As long as a history usually is kept. */
+/** The default retention of a history. */
 const LOOKED_BACK = { text: "30d", ms: 30 * 86_400_000 } as const;
 type HasOutcomes = (filter: OutcomeFilter) => Promise<boolean>;
 /** Points to the command that lists what kubelets did, where one did something for the reason that was asked for: that is no decision. */

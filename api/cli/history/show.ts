@@ -17,7 +17,7 @@ export interface ShowFlags {
   readonly explain: Explain;
   readonly output: Form;
 }
-/** As `GET /v1/decisions/{id}` answers it. */
+/** The decision, as `GET /v1/decisions/{id}` returns it. */
 interface Shown extends Listed, Omit<Decided<DecisionOf[Kind]>, "verdict"> {
   readonly profile: ProfileNote;
   readonly results: readonly {
@@ -29,7 +29,7 @@ interface Shown extends Listed, Omit<Decided<DecisionOf[Kind]>, "verdict"> {
 }
 interface Found {
   readonly record: Shown;
-  /** As it was posted; null: it is no longer stored. */
+  /** The snapshot as posted; null: it is no longer stored. */
   readonly snapshot: unknown;
 }
 
@@ -98,7 +98,7 @@ function drawnOrStored(
   return `${title}\n${note}\n${lines.join("\n")}\n`;
 }
 
-/** An older API tells no `times`. */
+/** The decision's times; an older API has no `times`. */
 const whenText = ({ decidedAt, times = 1, lastDecidedAt }: Found["record"]): string =>
   times === 1 ? decidedAt : `${times} times the same from ${decidedAt} to ${lastDecidedAt}`;
 

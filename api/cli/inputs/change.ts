@@ -107,7 +107,7 @@ export async function readPatches(
 /** The fields that decisions read. */
 const READ: ReadonlySet<string> = new Set(["apiVersion", ...Object.keys(kubeletConfiguration.out.shape)]);
 
-/** Errors: the fault of the path or of the value, in words. */
+/** Parses a change. Errors: the fault of the path or of the value. */
 function setIn(text: string, profile: Profile): Result<Fields, string> {
   const read = configurationSet(text, profile);
   if (!read.ok) return read;

@@ -23,7 +23,7 @@ import {
   type Terminal,
 } from "../terminal.ts";
 
-/** Where a status is read from. */
+/** The source of a status. */
 export interface SourceFlags {
   readonly statusUrl: string;
   readonly stateDir?: string;
@@ -84,7 +84,7 @@ async function adviceWhenAway(env: Cli["env"]): Promise<string> {
 const refusedText = ({ at, message }: Refused): string =>
   `the last start of the daemon, at ${at}, was refused: ${message}`;
 
-/** Null: its last start came to something, nobody can say, or a daemon has written its status since. */
+/** Why its last start failed; null: it did not, that is not known, or a status was written since. */
 async function refusedIn(stateDir: string): Promise<Refused | null> {
   try {
     const { at, message } = JSON.parse((await textOf(refusalFile(stateDir))) ?? "null") as Partial<Refused>;
@@ -126,7 +126,7 @@ async function readFile(stateDir: string): Promise<Result<StatusRead, Fault>> {
   }
 }
 
-/** Null: it is too long. Throws what the system answers. */
+/** A file's text; null: it is too long. Throws the system's error. */
 async function textOf(file: string): Promise<string | null> {
   const handle = await open(file, "r");
   try {

@@ -21,7 +21,7 @@ export const machineNames = (): readonly string[] =>
 export const meantMachine = (name: string): string =>
   didYouMean(name, machineNames(), `there are ${machineNames().join(", ")}`);
 
-/** Undefined for a name that is not in the library. */
+/** A machine by name; undefined: the library does not have it. */
 export function libraryMachine(name: string): LibraryMachine | undefined {
   if (!machineNames().includes(name)) return undefined;
   const layout = JSON.parse(readFileSync(join(DIR, `${name}${EXTENSION}`), "utf8")) as MachineLayout;

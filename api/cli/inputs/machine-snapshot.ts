@@ -22,7 +22,7 @@ export interface MachineSnapshotOptions {
   readonly manifests?: string;
   readonly config?: string;
   readonly nodeName?: string;
-  /** Where a kubelet keeps its state files. */
+  /** The kubelet's directory with its state files. */
   readonly kubeletDir?: string;
   readonly cgroupDriver?: "cgroupfs" | "systemd";
   /** CRI v1 over a unix socket; absent: nothing of the runtime is known. */
@@ -111,7 +111,7 @@ interface PodsAndProblems {
   readonly problems: readonly string[];
 }
 
-/** Undefined: none were given. */
+/** Reads the pods; undefined: none were given. */
 async function readPodsOf(
   { pods, manifests }: MachineSnapshotOptions,
   nodeName: string,

@@ -67,7 +67,7 @@ export const decisionsOfStore = (
     return page.ok ? ok({ ...page.value, items: page.value.items.map(headOf) }) : storeFault(page);
   });
 
-/** False, where that cannot be read. */
+/** Whether the store has matching outcomes; false if that cannot be read. */
 export async function storeHasOutcomes(store: Store, filter: OutcomeFilter): Promise<boolean> {
   const found = await store.listOutcomes({ ...filter, limit: 1 });
   return found.ok && found.value.items.length > 0;

@@ -23,11 +23,11 @@ export interface Found {
         readonly nextPageToken: string | null;
       })
     | null;
-  /** The history was gone on with, and may have been at its end. */
+  /** True: this page continued an earlier one and may be empty. */
   readonly isRest?: boolean;
 }
 
-/** Prints what was found, and tells how the command ends. */
+/** Prints the report, and returns the exit code. */
 export function printUpgrade(found: Found, form: UpgradeForm, terminal: Terminal): ExitCode {
   const { reports, unreported, history } = found;
   if (form === "json" || form === "yaml") {

@@ -22,8 +22,9 @@ function largest(lists: readonly Maybe<ResourceList>[]): ResourceList {
 }
 
 /**
- * Counts what a pod on the node takes of it: while the pod is resized, the largest of what is allocated, of what its status
- * says is allocated, and of what is in force; by container, or of the sums over them. kubernetes 1.36: PodInfo.CalculateResource.
+ * Counts what a pod on the node uses. While the pod is being resized, this is the largest of its allocated resources,
+ * those that its status reports as allocated, and those in force; per container, or for the sums over all containers.
+ * kubernetes 1.36: PodInfo.CalculateResource.
  */
 export function countedRequests(pod: Pod, config: EffectiveConfiguration): Amounts {
   const podLevel = gateOn(config, "InPlacePodLevelResourcesVerticalScaling");
@@ -60,7 +61,7 @@ export function countedRequests(pod: Pod, config: EffectiveConfiguration): Amoun
   };
   return podRequests(resized, claims);
 }
-/** Only what the pod asks for at its level is replaced. */
+/** Replaces only the resources that the pod requests at pod level. */
 const atPodLevel = (spec: ResourceList, effective: ResourceList): ResourceList =>
   Object.fromEntries(
     Object.entries(spec).flatMap(([name, quantity]) =>
@@ -70,7 +71,10 @@ const atPodLevel = (spec: ResourceList, effective: ResourceList): ResourceList =
 const isInfeasible = ({ status }: Pod): boolean =>
   status?.conditions?.find((c) => c.type === "PodResizePending")?.reason === "Infeasible";
 
-/** As `countedRequests`, of the sums over all containers. kubernetes 1.37: PodRequests with UseStatusResources. */
+/**
+ * Counts as `countedRequests` does, but compares the sums over all containers. kubernetes 1.37: PodRequests with
+ * UseStatusResources.
+ */
 function countedByPod(pod: Pod, podLevel: boolean, claims: NodeClaims): Amounts {
   const { status, spec } = pod;
   const byName = statusesByName(pod);

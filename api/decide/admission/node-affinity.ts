@@ -13,17 +13,17 @@ export function selectsNode({ spec }: Pod, labels: Labels, name: string | undefi
   const required = spec.affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution;
   return required === undefined || matchesTerms(required.nodeSelectorTerms, labels, name);
 }
-/** One term is enough. */
+/** Whether at least one term matches. */
 export const matchesTerms = (terms: readonly NodeSelectorTerm[], labels: Labels, name: string | undefined): boolean =>
   terms.some((term) => matches(term, labels, name));
 
-/** A term of several requirements holds when all do; an empty one, or one that is not valid, selects nothing. */
+/** Whether all requirements of a term hold; an empty or invalid term matches nothing. */
 function matches(term: NodeSelectorTerm, labels: Labels, name: string | undefined): boolean {
   const { matchExpressions = [], matchFields = [] } = term;
   if (matchExpressions.length + matchFields.length === 0) return false;
   if (!matchExpressions.every(isValid) || !matchFields.every(isValidField)) return false;
   if (!matchExpressions.every((r) => holds(r, own(labels, r.key)))) return false;
-  // a node without a name has no fields to look at
+  // without the node's name, metadata.name cannot be compared
   return name === undefined || matchFields.every((r) => fieldHolds(r, r.key === "metadata.name" ? name : ""));
 }
 
@@ -41,7 +41,7 @@ function holds({ operator, values = [] }: NodeSelectorRequirement, value: string
       return value !== undefined && compares(operator, value, values[0] as string);
   }
 }
-/** Gt, Lt: both sides as int64. */
+/** Compares both sides as int64, for Gt and Lt. */
 function compares(operator: string, value: string, than: string): boolean {
   const a = parseWhole(value);
   const b = parseWhole(than);

@@ -20,8 +20,8 @@ import type { Admitting, Refused } from "./prepare.ts";
 const OS = "linux";
 
 /**
- * Lists what preempting others cannot help: the wrong operating system, or groups that the runtime cannot set. kubelet 1.36:
- * predicateAdmitHandler.Admit.
+ * Lists refusals that preemption cannot resolve: the wrong operating system, or groups that the runtime cannot set.
+ * kubelet 1.36: predicateAdmitHandler.Admit.
  */
 function incompatibilities({ pod, node, needs }: Admitting): readonly Refused[] {
   const refused: Refused[] = [];
@@ -39,7 +39,7 @@ function incompatibilities({ pod, node, needs }: Admitting): readonly Refused[] 
     });
   }
   const strict = pod.spec.securityContext?.supplementalGroupsPolicy === "Strict";
-  // the kubelet asks its node object, where nothing said is no; one made by hand may only be silent
+  // the kubelet treats absent features of its own node as unsupported; a node written by hand may just lack them
   if (strict && node.status?.features === undefined) needs.add("node.status.features");
   if (strict && node.status?.features?.supplementalGroupsPolicy !== true) {
     refused.push({
@@ -54,11 +54,14 @@ function incompatibilities({ pod, node, needs }: Admitting): readonly Refused[] 
 const correctedLabels = (labels: Labels): Labels =>
   Object.keys(labels).length === 0 ? labels : { ...labels, [OS_LABEL]: OS };
 
-/** `comparing`: the gate TaintTolerationComparisonOperators is on. kubernetes 1.36: TolerationsTolerateTaint. */
+/**
+ * Whether one of the tolerations tolerates the taint. `comparing`: the gate TaintTolerationComparisonOperators is on.
+ * kubernetes 1.36: TolerationsTolerateTaint.
+ */
 export const tolerates = (tolerations: readonly Toleration[], taint: Taint, comparing: boolean): boolean =>
   tolerations.some((t) => toleratesOne(t, taint, comparing));
 
-/** An empty effect or key is any; an empty operator is Equal. */
+/** Whether the toleration tolerates the taint: an empty effect or key matches any; an empty operator is Equal. */
 function toleratesOne({ key, operator, value, effect }: Toleration, taint: Taint, comparing: boolean): boolean {
   if (isSet(effect) && effect !== taint.effect) return false;
   if (isSet(key) && key !== taint.key) return false;
@@ -84,7 +87,7 @@ function compares(less: boolean, taint: string, toleration: string): boolean {
   return less ? a.value < b.value : a.value > b.value;
 }
 
-/** A port of the host that a pod binds. */
+/** A host port that a pod binds. */
 interface HostPort {
   readonly ip: string;
   readonly protocol: string;
@@ -92,7 +95,7 @@ interface HostPort {
 }
 const ANY_IP = "0.0.0.0";
 
-/** Lists the host ports of containers that run as long as the pod. kubernetes 1.36: GetHostPorts. */
+/** Lists the host ports of the containers that run as long as the pod. kubernetes 1.36: GetHostPorts. */
 function hostPorts({ spec }: Pod): readonly HostPort[] {
   const containers = [...(spec.initContainers ?? []).filter(isSidecar), ...spec.containers];
   return containers.flatMap(({ ports = [] }) =>
@@ -102,7 +105,10 @@ function hostPorts({ spec }: Pod): readonly HostPort[] {
   );
 }
 
-/** The same port and protocol, on one address or where either is on all. kubernetes 1.36: HostPortInfo.CheckConflict. */
+/**
+ * Whether two host ports conflict: same port and protocol, and the same address or one of them on all addresses.
+ * kubernetes 1.36: HostPortInfo.CheckConflict.
+ */
 export const conflicts = (a: HostPort, b: HostPort): boolean =>
   a.port === b.port && a.protocol === b.protocol && (a.ip === b.ip || a.ip === ANY_IP || b.ip === ANY_IP);
 
@@ -116,8 +122,9 @@ const PORTS = failed("NodePorts", "node(s) didn't have free ports for the reques
 const TAINTS = failed("TaintToleration", "node(s) had taints that the pod didn't tolerate");
 
 /**
- * Lists why the node is not one for this pod, whatever its room. `onlyThis`: nothing else fails. Then the kubelet reads the
- * node anew when it is the affinity, so its labels are as they are and not as it corrected them. kubelet 1.36: generalFilter.
+ * Lists the predicates that fail for reasons other than resources. `onlyThis`: nothing else fails. In that case the
+ * kubelet rereads the node before it checks affinity, so the labels are the node's own and not the corrected ones.
+ * kubelet 1.36: generalFilter.
  */
 function mismatches(admitting: Admitting, onlyThis: boolean): readonly Refused[] {
   const labels = admitting.node.metadata.labels ?? {};
@@ -137,7 +144,7 @@ function withLabels(admitting: Admitting, labels: Labels): readonly Refused[] {
   ];
 }
 
-/** Each holder is told with the address that it has: the pod may ask for all of them, or for one where it holds all. */
+/** Reports each conflicting pod with the address that it binds, since the asked pod may bind several. */
 function portTaken({ pod, others, reasons }: Admitting): boolean {
   const wanted = hostPorts(pod);
   if (wanted.length === 0) return false;
@@ -153,7 +160,7 @@ function portTaken({ pod, others, reasons }: Admitting): boolean {
   return taken;
 }
 
-/** NoExecute only, and not for static pods. */
+/** Refuses for untolerated NoExecute taints; static pods are exempt. */
 function untolerated({ pod, node, config, reasons }: Admitting): boolean {
   if (isStaticPod(pod)) return false;
   const comparing = gateOn(config, "TaintTolerationComparisonOperators");
@@ -171,22 +178,25 @@ type Units = ReadonlyMap<string, number>;
 
 const FIRST = ["cpu", "memory", "ephemeral-storage"];
 
-/** Counted beside cpu, memory and ephemeral-storage; other names are not looked at. kubernetes 1.36: IsScalarResourceName. */
+/**
+ * Whether a resource is counted beside cpu, memory and ephemeral-storage; other names are ignored. kubernetes 1.36:
+ * IsScalarResourceName.
+ */
 const isScalar = (name: string): boolean =>
   isExtendedResource(name) ||
   isHugePage(name) ||
   name.includes("kubernetes.io/") ||
   name.startsWith("attachable-volumes-");
 
-/** The amounts that a node can give, and those that are taken. kubernetes 1.36: NodeInfo. */
+/** The amounts that a node can allocate, and those in use. kubernetes 1.36: NodeInfo. */
 interface NodeInfo {
-  /** May be raised to what is allocated already. */
+  /** The kubelet may raise this to what is already allocated. */
   readonly allocatable: Map<string, number>;
   readonly used: Units;
   readonly pods: number;
 }
 
-/** `pods`: those that count on the node. */
+/** `pods`: the pods that count on the node. */
 function nodeInfoOf(allocatable: ResourceList, pods: readonly Pod[], config: EffectiveConfiguration): NodeInfo {
   const used = new Map<string, number>();
   for (const pod of pods) {
@@ -199,9 +209,8 @@ function nodeInfoOf(allocatable: ResourceList, pods: readonly Pod[], config: Eff
 }
 
 /**
- * Every resource that is tested, in the kubelet's order: the number of pods always, others where they are asked for. Of
- * the other resources the kubelet's own order is that of a Go map; here it is that of their names.
- * kubernetes 1.36: noderesources.Fits.
+ * Tests resources in the kubelet's order: the number of pods always, the others if they are requested. For scalar
+ * resources the kubelet follows a Go map; here they are sorted by name. kubernetes 1.36: noderesources.Fits.
  */
 function testResources(requests: Amounts, nodeInfo: NodeInfo): readonly TestedResource[] {
   const tested = (resource: string, requested: number, used: number, capacity: number): TestedResource => ({
@@ -223,25 +232,25 @@ function testResources(requests: Amounts, nodeInfo: NodeInfo): readonly TestedRe
 
 /** The failed predicates, each part in the kubelet's order. */
 interface Failures {
-  /** Found before anything else; nobody is ended for such a pod. */
+  /** Checked before anything else; no pod is preempted for a pod with such a failure. */
   readonly incompatible: readonly Refused[];
   readonly resources: readonly TestedResource[];
   readonly short: readonly Shortage[];
-  /** The node is not one for this pod. */
+  /** Why the node does not match this pod. */
   readonly unmatched: readonly Refused[];
 }
 /** The findings of the predicate handler. */
 export interface Predicates {
-  /** In the kubelet's order. */
+  /** The refusals in the kubelet's order. */
   readonly refusals: readonly Refused[];
   readonly resources: readonly TestedResource[];
-  /** How room is made for a critical pod that lacks something, if nothing else refuses it. */
+  /** The preemption for a critical pod that lacks resources and has no other failure. */
   readonly preemption: Preemption | null;
 }
 
 /**
- * Operating system, room, affinity, name, ports and taints. `devices`: how many of each resource containers hold, where
- * the pod holds some. kubelet 1.36: predicateAdmitHandler.
+ * Checks operating system, resources, affinity, name, ports and taints. `devices`: the number of each resource that
+ * containers hold, if the pod holds any. kubelet 1.36: predicateAdmitHandler.
  */
 export function findFailures(
   admitting: Admitting,
@@ -256,13 +265,13 @@ export function findFailures(
   return { incompatible, resources, short, unmatched: mismatches(admitting, short.length === 0) };
 }
 
-/** Tells what the handler makes of the failures: room for a critical pod, else a refusal for each. */
+/** Turns the failures into the handler's result: preemption for a critical pod, else one refusal for each. */
 export function checkPredicates({ pod, active }: Admitting, failures: Failures, preempts: boolean): Predicates {
   const { incompatible, resources, short, unmatched } = failures;
   if (!preempts || !isCriticalPod(pod) || short.length === 0) {
     return { refusals: [...incompatible, ...short.map(outOf), ...unmatched], resources, preemption: null };
   }
-  // a critical pod is never refused for want of resources as such
+  // a critical pod is never refused directly for lack of resources
   const preemption = preemptFor(pod, active, short);
   const failed = preemption.error === null ? [] : [notRecovered(preemption.error)];
   return { refusals: [...incompatible, ...unmatched, ...failed], resources, preemption };
@@ -318,8 +327,9 @@ const notRecovered = (error: string): Refused => ({
 });
 
 /**
- * The pod without requests for extended resources that the node does not list, which are a cluster's or a claim's affair;
- * `drop` hears of each. `claims`: those that a claim gives are left out whether it lists them or not. kubelet 1.36: removeMissingExtendedResources.
+ * The pod without requests for extended resources that the node does not list (cluster-level resources, or those of a
+ * claim); `drop` is called for each. `claims`: resources that a claim provides are dropped even if the node lists
+ * them. kubelet 1.36: removeMissingExtendedResources.
  */
 function withoutMissingResources(
   pod: Pod,

@@ -20,13 +20,13 @@ import { Reasons } from "../reasons.ts";
 
 interface Asked {
   readonly pod: Pod;
-  /** The active pod of the snapshot that it is. */
+  /** The active pod of the snapshot that is the same pod. */
   readonly known: Pod | undefined;
 }
 
 /**
- * The pod of the ask, as the API server would have made it where it never was there. `here`: the pods of the node.
- * Errors: no pod in the ask, or a name that the snapshot does not have.
+ * The pod of the ask, with the API server's defaults if it was never stored there. `here`: the node's pods. Errors:
+ * the ask has no pod, or names one that the snapshot does not have.
  */
 function podToAdmit(
   snapshot: Snapshot,
@@ -60,7 +60,8 @@ const DEFAULT_TOLERATIONS: readonly Toleration[] = ["not-ready", "unreachable"].
 }));
 
 /**
- * Adds to a pod what the API server adds when it is created. A pod with a uid has been there; a static one never goes there.
+ * Adds what the API server adds when it creates a pod. A pod with a uid already exists; a static pod is never created
+ * there.
  */
 function asCreated(pod: Pod, reasons: Reasons<ReasonCode<"admission">>): Pod {
   if (podUid(pod) !== undefined || pod.metadata.annotations?.["kubernetes.io/config.source"] !== undefined) return pod;
@@ -75,7 +76,10 @@ function asCreated(pod: Pod, reasons: Reasons<ReasonCode<"admission">>): Pod {
   const spec = { ...pod.spec, ...portsOnHost(pod), tolerations: [...tolerations, ...missing] };
   return { ...pod, spec: ofClass === undefined ? spec : { ...spec, priority: ofClass } };
 }
-/** On the host's network a port of a container, of an init container too, is one of the host. kubernetes 1.36: SetDefaults_Pod. */
+/**
+ * On the host's network, every container port (of init containers too) becomes a host port. kubernetes 1.36:
+ * SetDefaults_Pod.
+ */
 function portsOnHost({ spec: { hostNetwork, containers, initContainers } }: Pod): Partial<Pod["spec"]> {
   if (hostNetwork !== true) return {};
   const init = initContainers?.map(onHostPorts);
@@ -87,17 +91,20 @@ const onHostPorts = (c: Container): Container =>
     ? c
     : { ...c, ports: c.ports.map((p) => ({ ...p, hostPort: p.hostPort || (p.containerPort ?? 0) })) };
 
-/** One admission made ready. */
+/** The inputs of one admission. */
 export interface Prepared {
   readonly admitting: Admitting;
-  /** With its pod-level resources whatever the gate, and what it asks for rather than what is allocated. */
+  /**
+   * The pod as it was asked about: with its pod-level resources whatever the gate, and its requests rather than its
+   * allocated resources.
+   */
   readonly asked: Pod;
   readonly onNode: boolean;
 }
 
 /**
- * Finds the asked pod and those that count beside it, with what the kubelet has allocated to each.
- * Errors: no pod in the ask, or one that is not there; the node's pods are not known.
+ * Finds the asked pod and the pods that count beside it, each with its allocated resources. Errors: the ask has no
+ * pod, names an unknown one, or the node's pods are not known.
  */
 export function prepare(
   snapshot: EffectiveSnapshot,
@@ -137,8 +144,8 @@ export function prepare(
 }
 
 /**
- * Whether a pod counts beside another: to one that is not admitted yet nothing is allocated. Where nobody posted the kubelet's file,
- * every pod is taken to be. kubelet 1.37: manager.getAllocatedPods.
+ * Whether a pod counts beside another: resources must be allocated to it. Without the kubelet's allocation file, every
+ * pod counts. kubelet 1.37: manager.getAllocatedPods.
  */
 function isCounted(pod: Pod, { kubeletConfiguration, assignments }: EffectiveSnapshot): boolean {
   const { countsAllocatedOnly } = kubeletConfiguration.profile.behaviour;
@@ -147,7 +154,7 @@ function isCounted(pod: Pod, { kubeletConfiguration, assignments }: EffectiveSna
   return own(entries, podUid(pod) ?? "") !== undefined;
 }
 
-/** Reads what the node can give to pods. Error: it does not say. */
+/** Reads the node's allocatable. Error: the node does not list it. */
 export function allocatableOf({ status }: Node): Result<ResourceList, Refusal> {
   const allocatable = status?.allocatable;
   if (allocatable !== undefined) return ok(allocatable);
@@ -155,22 +162,25 @@ export function allocatableOf({ status }: Node): Result<ResourceList, Refusal> {
   return err({ code: "needs_input", message, needs: ["node.status.allocatable"] });
 }
 
-/** One admission: what every handler may look at. */
+/** One admission: the inputs that every handler may read. */
 export interface Admitting {
-  /** As asked, but for the resources that the kubelet has allocated. */
+  /** The asked pod, with its allocated resources if the kubelet has allocated any. */
   readonly pod: Pod;
   readonly node: Node;
   readonly config: EffectiveConfiguration;
   readonly kubelet: NonNullable<Snapshot["kubelet"]>;
   /** The other pods that count on the node, with their allocated resources. */
   readonly others: readonly Pod[];
-  /** Those that may be ended for it: others to which nothing is allocated yet as well. kubelet 1.37: Kubelet.getAllocatedPods. */
+  /**
+   * The pods that may be preempted: the others, and those without allocated resources. kubelet 1.37:
+   * Kubelet.getAllocatedPods.
+   */
   readonly active: readonly Pod[];
   readonly reasons: Reasons<ReasonCode<"admission">>;
-  /** JSON paths of what a handler wanted to know and nobody posted; it lets the pod pass there. */
+  /** JSON paths of inputs that a handler needed and that were not posted; the handler then admits the pod. */
   readonly needs: Set<string>;
 }
-/** Why a handler refuses: the pod's reason, and the message to the byte. */
+/** A handler's refusal: the pod's reason, and the kubelet's exact message. */
 export interface Refused {
   readonly reason: string;
   readonly message: string;

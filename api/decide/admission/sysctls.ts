@@ -5,7 +5,7 @@ import type { Admitting, Refused } from "./prepare.ts";
 
 type Namespaces = Behaviour["namespacedSysctls"];
 
-/** The kernel namespace of a sysctl or of the beginning of one; undefined: not known to have one. kubernetes 1.37: namespaceOf. */
+/** The kernel namespace of a sysctl or of a sysctl prefix; undefined: none is known. kubernetes 1.37: namespaceOf. */
 export function namespaceOf(name: string, namespaces: Namespaces): SysctlNamespace | undefined {
   const exact = namespaces.get(name);
   if (exact !== undefined) return exact;
@@ -25,7 +25,7 @@ export function kernelAtLeast(kernel: string, [major, minor]: readonly [number, 
   return a !== undefined && (Number(a) > major || (Number(a) === major && Number(b) >= minor));
 }
 
-/** The sysctls that the administrator allows beside the safe ones. */
+/** The sysctls that the administrator allows in addition to the safe ones. */
 export interface UnsafeSysctls {
   readonly names: ReadonlyMap<string, SysctlNamespace>;
   readonly prefixes: ReadonlyMap<string, SysctlNamespace>;
@@ -57,7 +57,10 @@ export function unsafeSysctls(
   return ok({ names, prefixes });
 }
 
-/** Every sysctl of the pod that the node does not allow; the kubelet stops at the first. kubelet 1.36: patternAllowlist.Admit. */
+/**
+ * One refusal for every sysctl of the pod that the node does not allow; the kubelet stops at the first. kubelet 1.36:
+ * patternAllowlist.Admit.
+ */
 export function sysctlRefusals(admitting: Admitting, unsafe: UnsafeSysctls): readonly Refused[] {
   const { pod } = admitting;
   return (pod.spec.securityContext?.sysctls ?? []).flatMap(({ name: given }) => {
@@ -67,7 +70,7 @@ export function sysctlRefusals(admitting: Admitting, unsafe: UnsafeSysctls): rea
     return isShared(namespace, pod) ? [forbidden(`${quote(name)} not allowed with host ${namespace} enabled`)] : [];
   });
 }
-/** Whether the pod has the host's namespace. Nobody asks for UTS. kubelet 1.37: validateSysctl. */
+/** Whether the pod shares the host's namespace; no sysctl needs the UTS namespace. kubelet 1.37: validateSysctl. */
 function isShared(namespace: SysctlNamespace, { spec }: Admitting["pod"]): boolean {
   if (namespace === "IPC") return spec.hostIPC === true;
   if (namespace === "Net") return spec.hostNetwork === true;

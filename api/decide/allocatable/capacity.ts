@@ -9,34 +9,38 @@ import { pageSizeOf } from "../hugepages.ts";
 import type { ReasonRecorder } from "../reasons.ts";
 
 type Quantities = Map<string, Quantity>;
-/** Resources with a domain come from device plugins; the others are the kubelet's own, or of a driver that is not asked here. */
+/**
+ * Whether a resource has a domain: such resources come from device plugins or DRA drivers; the others are the
+ * kubelet's own.
+ */
 export const isExtended = (name: string): boolean => name.includes("/");
 
-/** Checks that the snapshot says what device plugins have, so that the node's status need not. */
+/** Whether the snapshot lists the device plugins' devices, so that the node's status is not needed for them. */
 export const tellsDevices = ({ devices, devicePlugins }: Snapshot): boolean =>
   devices !== undefined || devicePlugins !== undefined;
 
 /**
- * The extended resources that the node's status lists: of device plugins, or put there by hand. None is a DRA driver's, for a scheduler asks
- * a claim only for what a node does not list. kubernetes 1.37: shouldDelegateResourceToDRA.
+ * The extended resources in the node's status, from device plugins or added by hand. None of them comes from a DRA
+ * driver, since the scheduler uses a claim only for a resource that the node does not list. kubernetes 1.37:
+ * shouldDelegateResourceToDRA.
  */
 export function listedResources({ node }: Snapshot): ReadonlySet<string> {
   const lists = [node?.status?.capacity ?? {}, node?.status?.allocatable ?? {}].flatMap((list) => Object.entries(list));
   return new Set(lists.flatMap(([name, { amount }]) => (isExtendedResource(name) && value(amount) > 0 ? [name] : [])));
 }
-/** The resources of the node's device plugins: those that are told, else those that its status lists. */
+/** The resources of the node's device plugins: those that the snapshot lists, else those in the node's status. */
 export const pluginResources = (snapshot: Snapshot): ReadonlySet<string> =>
   tellsDevices(snapshot)
     ? new Set([...(snapshot.devices ?? []), ...(snapshot.devicePlugins ?? [])].map(({ resource }) => resource))
     : listedResources(snapshot);
 
-/** How many pods a node of whole `cpus` takes. kubelet 1.36: nodestatus.MachineInfo. */
+/** The number of pods that fit on a node of `cpus` whole CPUs. kubelet 1.36: nodestatus.MachineInfo. */
 export const podCapacity = (
   cpus: number,
   { maxPods, podsPerCore }: Pick<EffectiveConfiguration, "maxPods" | "podsPerCore">,
 ): number => (podsPerCore > 0 ? Math.min(cpus * podsPerCore, maxPods) : maxPods);
 
-/** The machine's resources as the kubelet would put them into status.capacity; `needs` gets what is not known. */
+/** The machine's resources as the kubelet writes them to status.capacity; what is unknown is added to `needs`. */
 export function nodeCapacity(
   snapshot: EffectiveSnapshot,
   reasons: ReasonRecorder<NodeLevelReason>,
@@ -99,7 +103,7 @@ function addPods(
   reasons: ReasonRecorder<NodeLevelReason>,
 ): void {
   const { maxPods, podsPerCore, given } = kubeletConfiguration;
-  // the node tells its number, which may come of the flag `--max-pods`
+  // the node's status has the number, which may come from the flag `--max-pods`
   if (given.maxPods === undefined && podsPerCore === 0 && capacity.has("pods")) return;
   const cpus = Math.floor(milliValue(capacity.get("cpu")?.amount ?? 0) / 1000);
   const pods = podCapacity(cpus, kubeletConfiguration);
@@ -107,7 +111,7 @@ function addPods(
   reasons.add("pods_from_configuration", "pods", "capacity", { maxPods, podsPerCore, pods });
 }
 
-/** The page sizes that the node has, in bytes, ascending. */
+/** The page sizes in the node's capacity, in bytes, ascending. */
 export function pageSizes(capacity: ReadonlyMap<string, Quantity>): readonly number[] {
   const sizes = [...capacity.keys()].map(pageSizeOf).filter((s) => s !== undefined);
   return sizes.sort((a, b) => a - b);

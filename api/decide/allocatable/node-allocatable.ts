@@ -12,10 +12,10 @@ import { type Reserved, reservedOf } from "./reservation.ts";
 
 type Known = ReadonlyMap<string, Quantity>;
 
-/** Takes `amount` off a quantity, never below zero; keeps its notation. */
+/** Subtracts `amount` from a quantity, never below zero, and keeps the quantity's notation. */
 const take = (q: Quantity, amount: Amount): Quantity => quantityOf(subToZero(q.amount, amount), q.format);
 
-/** Huge pages are memory that ordinary pages cannot use. */
+/** Subtracts huge pages from memory, since ordinary pages cannot use them. */
 function withoutHugePages(list: Map<string, Quantity>, hugePages: Known): void {
   for (const [name, size] of hugePages) {
     const memory = list.get("memory");
@@ -23,7 +23,7 @@ function withoutHugePages(list: Map<string, Quantity>, hugePages: Known): void {
   }
 }
 
-/** Everything held back of each resource that the node has. kubelet 1.36: GetNodeAllocatableReservation. */
+/** The total reservation of each resource that the node has. kubelet 1.36: GetNodeAllocatableReservation. */
 export function totalReservation(
   capacity: Known,
   kube: ResourceList,
@@ -76,7 +76,7 @@ export function overReserved(capacity: Known, reservation: ReadonlyMap<string, A
   return errors.length === 0 ? [] : [`invalid Node Allocatable configuration. ${errors.join(" ")}`];
 }
 
-/** The values that every node-level answer starts from. */
+/** The node-level values that every answer about the node starts from. */
 export interface NodeLevel {
   readonly config: EffectiveConfiguration;
   readonly capacity: ReadonlyMap<string, Quantity>;
@@ -85,14 +85,17 @@ export interface NodeLevel {
   readonly absolute: ReadonlyMap<string, Quantity>;
   /** True: `pods` is enforced. */
   readonly enforced: boolean;
-  /** The limits of the kubepods cgroup: `absolute` when enforced, else the capacity; with `pid` where the node tells it. */
+  /**
+   * The limits of the kubepods cgroup: `absolute` if enforced, else the capacity; with `pid` if the node's capacity of
+   * process ids is known.
+   */
   readonly kubepods: ReadonlyMap<string, Quantity>;
 }
 
 const refusal = (code: Refusal["code"], message: string, needs: readonly string[] = []): Result<never, Refusal> =>
   err({ code, message, needs });
 
-/** Errors: the machine's size is not known, or a reserve cannot be read. */
+/** Computes the node-level values. Errors: the machine's size is not known, or a reserve cannot be read. */
 export function nodeLevelOf(
   snapshot: EffectiveSnapshot,
   reasons: ReasonRecorder<NodeLevelReason>,
@@ -118,7 +121,7 @@ export function nodeLevelOf(
   return ok({ config, capacity, reserved: reserved.value, absolute, enforced, kubepods });
 }
 
-/** Process ids are limited on the kubepods cgroup but are no resource of the node's status. */
+/** Adds the limit of process ids, which the kubepods cgroup has although the node's status does not list it. */
 function withProcessIds(
   capacity: Map<string, Quantity>,
   snapshot: EffectiveSnapshot,

@@ -21,10 +21,10 @@ export const RESERVABLE: readonly string[] = ["cpu", "memory", "ephemeral-storag
 
 export const cannotReserve = (name: string): string => `cannot reserve "${name}" resource`;
 
-/** kubelet 1.37: parseResourceList; millionths are rounded up before. */
+/** Rounds millionths of a CPU up, as the kubelet does. kubelet 1.37: parseResourceList. */
 function roundedCpu(reserve: ResourceList): ResourceList {
   const { cpu } = reserve;
-  // whole millis, as nearly all are, stay as they are
+  // whole thousandths, the usual case, need no rounding
   if (cpu === undefined || typeof cpu.amount === "number") return reserve;
   const micros = (toNanos(cpu.amount) + 999n) / 1000n;
   return { ...reserve, cpu: quantityOf(fromNanos(((micros + 500n) / 1000n) * 1_000_000n), cpu.format) };
@@ -56,7 +56,7 @@ const EVICTION_RESOURCE: Readonly<Record<string, string>> = {
   "nodefs.available": "ephemeral-storage",
 };
 
-/** Computes the memory and ephemeral-storage that hard eviction keeps back. kubelet 1.36: hardEvictionReservation. */
+/** Computes the memory and ephemeral-storage that hard eviction reserves. kubelet 1.36: hardEvictionReservation. */
 export function evictionReservation(
   config: EffectiveConfiguration,
   capacity: ReadonlyMap<string, Quantity>,
@@ -107,7 +107,7 @@ export function nodeCgroupValues(
 
 interface Enforcement {
   readonly key: string;
-  /** As configured: a cgroupfs path, or a slice under the systemd driver. */
+  /** The cgroup as configured: a cgroupfs path, or a slice under the systemd driver. */
   readonly cgroup: string;
   readonly values: CgroupValues;
 }

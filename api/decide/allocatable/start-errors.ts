@@ -5,7 +5,7 @@ import { cfsPeriod } from "../resources/cpu-convert.ts";
 import { type SettingFault, settingFault } from "../setting-fault.ts";
 
 const FLAG = "enforceNodeAllocatable (--enforce-node-allocatable)";
-/** Words of enforceNodeAllocatable. kubelet 1.36: ValidateKubeletConfiguration. */
+/** Values of enforceNodeAllocatable. kubelet 1.36: ValidateKubeletConfiguration. */
 export const ENFORCEABLE = [
   "pods",
   "system-reserved",
@@ -15,7 +15,9 @@ export const ENFORCEABLE = [
   "none",
 ];
 
-/** Settings with which the kubelet does not start, in its own words. kubelet 1.36: ValidateKubeletConfiguration. */
+/**
+ * Settings with which the kubelet does not start, in the kubelet's words. kubelet 1.36: ValidateKubeletConfiguration.
+ */
 export function startFaults(config: EffectiveConfiguration, snapshot: Snapshot): readonly SettingFault[] {
   const keys = config.enforceNodeAllocatable;
   const faults = keyErrors(keys, config.cgroupsPerQOS).map((text) => settingFault("enforceNodeAllocatable", text));
@@ -61,7 +63,7 @@ function keyErrors(keys: readonly string[], cgroupsPerQos: boolean): readonly st
   return errors;
 }
 
-/** reservedSystemCPUs names CPUs that the machine does not have. kubelet 1.36: getReservedCPUs. */
+/** CPUs in reservedSystemCPUs that the machine does not have. kubelet 1.36: getReservedCPUs. */
 function absentCpus(config: EffectiveConfiguration, snapshot: Snapshot): readonly string[] {
   const online = new Set((snapshot.machine?.cpus ?? []).map((c) => c.cpu));
   const reserved = parseCpuSet(config.reservedSystemCPUs) ?? [];
@@ -98,7 +100,7 @@ function reservedFaults(
   return faults;
 }
 
-/** A kubelet on a machine with cgroup v1. */
+/** Settings with which a kubelet does not start on a machine with cgroup v1. */
 function v1Faults(config: EffectiveConfiguration): readonly SettingFault[] {
   const faults: SettingFault[] = [];
   if (config.failCgroupV1) faults.push(settingFault("failCgroupV1", config.profile.words.cgroupV1Refused));

@@ -16,18 +16,21 @@ import type { Writable } from "./pod-config.ts";
 export interface ContainerOptions {
   readonly cfsQuota: boolean;
   readonly period: Micros;
-  /** The CPU manager gave it CPUs of its own, so a quota would only throttle it. */
+  /** True: the CPU manager gave the container exclusive CPUs, which a quota would only throttle. */
   readonly exclusiveCpus: boolean;
-  /** Page sizes of the node in bytes: those that the container does not name are limited to 0. */
+  /** Page sizes of the node in bytes; a size that the container does not request is limited to 0. */
   readonly pageSizes: readonly number[];
-  /** What its claims give it of the node: `nodeClaimsOfContainer`. */
+  /** The node resources that claims give the container: `nodeClaimsOfContainer`. */
   readonly claimed?: ReadonlyMap<string, Amount>;
 }
 
 const amountOf = (list: ResourceList | null | undefined, name: string): Amount => list?.[name]?.amount ?? ZERO;
 
 type Claimed = NonNullable<ContainerOptions["claimed"]>;
-/** The container's own limit and what its claims add, or the pod's where it has none. kubelet 1.37: getCPULimit, getMemoryLimit. */
+/**
+ * The container's own limit plus what its claims add, or the pod's limit if the container has none. kubelet 1.37:
+ * getCPULimit, getMemoryLimit.
+ */
 function limitOf(
   pod: Pod,
   c: Container,
@@ -76,7 +79,10 @@ export function containerValues(
   return values;
 }
 
-/** Quota is left out when there is no limit; a memory limit of 0 is none. kubelet 1.36: calculateLinuxResources. */
+/**
+ * The Linux resources: no quota without a limit, and a memory limit of 0 counts as none. kubelet 1.36:
+ * calculateLinuxResources.
+ */
 function linuxResources(
   cpuRequest: Amount,
   cpuLimit: Amount,
@@ -114,19 +120,19 @@ function tellQuota(
   }
 }
 
-/** A kill for memory takes the whole container. kubelet 1.36: calculateLinuxResources. */
+/** Whether an OOM kill ends all processes of the container. kubelet 1.36: calculateLinuxResources. */
 export const killsAsGroup = (version: 1 | 2, { singleProcessOOMKill }: EffectiveConfiguration): boolean =>
   version === 2 && singleProcessOOMKill === false;
 
-/** What the runtime is told of a pod's sandbox: the pod without its overhead, and its overhead. */
+/** The resources in a sandbox's creation request: the pod's without its overhead, and the overhead. */
 export interface SandboxValues {
   readonly resources: CgroupValues;
-  /** Empty: the pod has none. */
+  /** The pod's overhead; empty: it has none. */
   readonly overhead: CgroupValues;
 }
 /**
- * What RunPodSandbox is told of a pod, with the resources that are allocated to it. `exclusiveCpus`: containers of it have CPUs of their own
- * and so no quota. kubelet 1.37: calculateSandboxResources, convertOverheadToLinuxResources.
+ * The resources in RunPodSandbox for a pod, from its allocated resources. `exclusiveCpus`: some containers have
+ * exclusive CPUs and so no quota. kubelet 1.37: calculateSandboxResources, convertOverheadToLinuxResources.
  */
 export function sandboxValues(
   given: Pod,
@@ -152,8 +158,8 @@ export function sandboxValues(
 }
 
 /**
- * Limits per page size; a container that names none has the pod's, and what its claims give joins its own limit, or is its limit where there
- * is none at all. kubelet 1.37: GetHugepageLimitsFromResources.
+ * The limit of a page size. A container without limits uses the pod's. What claims give is added to the container's
+ * own limit, or is the limit if there is no other. kubelet 1.37: GetHugepageLimitsFromResources.
  */
 function hugePageLimitOf(
   pod: Pod,
@@ -175,7 +181,7 @@ function hugePageLimitOf(
   }
   return Object.keys(limits).length === 0 ? undefined : limits;
 }
-/** Huge pages of claims; where the container has no limit of its own, one of the pod stands in their place. */
+/** Huge pages from claims; if the container has no limit of its own, a limit of the pod replaces them. */
 const claimedPages = (pod: Pod, c: Container, claimed: Claimed): readonly (readonly [string, Amount])[] =>
   [...claimed].filter(
     ([name]) =>

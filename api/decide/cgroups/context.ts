@@ -23,7 +23,7 @@ import type { MemoryQos } from "./memory-qos.ts";
 import { type Driver, type Paths, pathsOf } from "./paths.ts";
 import type { Swap } from "./pod-config.ts";
 
-/** The CPUs and NUMA nodes of each container, as the kubelet's state files have them. */
+/** The CPUs and NUMA nodes of each container, from the kubelet's state files. */
 interface CpuSets {
   readonly cpusOf: (
     uid: string,
@@ -31,13 +31,16 @@ interface CpuSets {
   ) => { readonly cpus: string; readonly exclusive: boolean } | undefined;
   readonly memsOf: (uid: string, container: string) => string | undefined;
   readonly hasExclusive: (uid: string) => boolean;
-  /** All CPUs of the machine where no CPU manager keeps them; the kubepods cgroup then gets the whole list. */
+  /** All CPUs of the machine if no CPU manager assigns them; the kubepods cgroup then has the whole list. */
   readonly allCpus: string | undefined;
 }
 
 const none = (): undefined => undefined;
 
-/** `needs` gets the state file of a manager that is on and that was not posted. Errors: a state file that cannot be read. */
+/**
+ * Reads the state files; a file that an active manager needs and that was not posted is added to `needs`. Errors: a
+ * state file that cannot be read.
+ */
 export function cpuSetsOf(snapshot: EffectiveSnapshot, needs: string[]): Result<CpuSets, Refusal> {
   const { cpu_manager_state: cpuFile, memory_manager_state: memoryFile } = snapshot.assignments ?? {};
   const behindData = snapshot.kubeletConfiguration.profile.behaviour.stateFiles === "data";
@@ -61,7 +64,7 @@ function setsOf(
   memoryState: MemoryManagerState | undefined,
   needs: string[],
 ): CpuSets {
-  // a state file tells the policy where no configuration does
+  // without a configuration, the state file says which policy is used
   const { given: config } = snapshot.kubeletConfiguration;
   const isStatic =
     config.cpuManagerPolicy === "static" ||
@@ -79,7 +82,7 @@ function setsOf(
       ? none
       : (uid, container) => {
           const exclusive = own(own(entries, uid), container);
-          // an empty entry is neither exclusive nor ever written
+          // an empty entry grants no exclusive CPUs and is never written to a cgroup
           if (exclusive === "") return undefined;
           if (exclusive !== undefined) return { cpus: exclusive, exclusive: true };
           return shared === undefined ? undefined : { cpus: shared, exclusive: false };
@@ -100,20 +103,20 @@ function allCpusOf(snapshot: EffectiveSnapshot): string | undefined {
   return formatCpuSet(cpus.map((c) => c.cpu).sort((a, b) => a - b));
 }
 
-/** What a node gives the runtime for a container, and its pod's cgroup, beside their resources. */
+/** The node's settings that determine a container's runtime resources and its pod's cgroup. */
 export interface RuntimeContext {
   readonly config: EffectiveConfiguration;
   readonly version: 1 | 2;
   readonly cpuSets: CpuSets;
   readonly cfsQuota: boolean;
-  /** Exclusive CPUs have no quota: the gate DisableCPUQuotaWithExclusiveCPUs is on. */
+  /** True: exclusive CPUs have no quota (the gate DisableCPUQuotaWithExclusiveCPUs is on). */
   readonly exclusiveWithoutQuota: boolean;
   readonly period: Micros;
-  /** The period that quotas are counted over. */
+  /** The CFS period of quotas. */
   readonly quotaPeriod: Micros;
   readonly memoryQos: MemoryQos | undefined;
   readonly swap: Swap;
-  /** `cgroupClaimsOf` */
+  /** The claims' node resources, from `cgroupClaimsOf`. */
   readonly claims: NodeClaims;
 }
 interface NodeMemory {
@@ -123,7 +126,7 @@ interface NodeMemory {
   readonly allocatable: number;
 }
 
-/** `needs` gets the swap where it matters and is not known. */
+/** Builds the context; the swap capacity is added to `needs` if it matters and is not known. */
 export function runtimeContext(
   snapshot: EffectiveSnapshot,
   version: 1 | 2,
@@ -145,7 +148,7 @@ export function runtimeContext(
   };
 }
 
-/** The values that every level of the tree needs, worked out once for each node. */
+/** Values that every level of the tree needs, computed once per node. */
 export interface TreeContext extends RuntimeContext {
   readonly snapshot: EffectiveSnapshot;
   readonly level: NodeLevel;
@@ -156,7 +159,7 @@ export interface TreeContext extends RuntimeContext {
   /** Bytes. */
   readonly memoryCapacity: number;
   readonly reservedMemoryPercent: number | undefined;
-  /** Results about the node's pods from the last time that all else that their cgroups depend on was the same. */
+  /** Cached results for the node's pods; undefined if anything else that their cgroups depend on may have changed. */
   readonly kept: KeptIn | undefined;
   readonly reasons: Reasons<ReasonCode<"cgroups">>;
   readonly needs: string[];
@@ -166,7 +169,7 @@ type OfPods = Pick<TreeContext, "version" | "driver" | "pageSizes" | "memoryCapa
 
 const DEFAULT_PAGE_SIZE = 4096;
 
-/** Errors: what the tree cannot do without is missing. */
+/** Builds the context of the tree. Errors: an indispensable input is missing. */
 export function treeContext(
   snapshot: EffectiveSnapshot,
   reasons: Reasons<ReasonCode<"cgroups">>,
@@ -220,13 +223,16 @@ export function treeContext(
   });
 }
 
-/** All that a pod's cgroups depend on beside the pod, the configuration and the assignments. The profile's behaviour is the configuration's. */
+/**
+ * A text of everything that a pod's cgroups depend on besides the pod, the configuration and the assignments. The
+ * profile's behaviour belongs to the configuration.
+ */
 function surroundingsText({ cgroup }: EffectiveSnapshot, explain: Explain, { memoryQos, ...rest }: OfPods): string {
   return JSON.stringify([explain, cgroup?.runtimeCpuWeight, rest, memoryQos && { ...memoryQos, behaviour: null }]);
 }
 
 /**
- * Refuses with everything that is missing and indispensable, all at once. A node whose pods nobody names may still have some.
+ * Refuses with every indispensable input that is missing. A snapshot without `pods` does not mean a node without pods.
  */
 function unknownTree({ cgroup, pods }: EffectiveSnapshot): Refusal {
   const missing: (readonly [path: string, why: string])[] = [];
@@ -246,7 +252,10 @@ function unknownTree({ cgroup, pods }: EffectiveSnapshot): Refusal {
   };
 }
 
-/** In bytes; none where the kernel has no controller for them, which the node's status does not tell. */
+/**
+ * The node's page sizes in bytes; none if the kernel has no huge page controller, which the node's status does not
+ * show.
+ */
 function pageSizesOf(snapshot: EffectiveSnapshot, capacity: NodeLevel["capacity"], needs: string[]): readonly number[] {
   if (snapshot.machine?.hugetlb === false) return [];
   const sizes = pageSizes(capacity);
@@ -254,7 +263,9 @@ function pageSizesOf(snapshot: EffectiveSnapshot, capacity: NodeLevel["capacity"
   return sizes;
 }
 
-/** A reserve's limits on the root, on kubepods or on a tier would hold the pods themselves. */
+/**
+ * Why a reserve's cgroup is refused: limits on the root, on kubepods or on a QoS tier would limit the pods themselves.
+ */
 function misplacedReserve(config: EffectiveConfiguration, paths: Paths): string | undefined {
   for (const field of ["systemReservedCgroup", "kubeReservedCgroup"] as const) {
     const name = config[field];
@@ -305,7 +316,10 @@ function swapOf(
   return { limited: asked && swapCapacity !== undefined, nodeMemory, swapCapacity: swapCapacity ?? 0 };
 }
 
-/** `qosReserved: {memory: "50%"}`, behind the alpha gate QOSReserved. kubelet 1.36: ParseQOSReserved. */
+/**
+ * The memory percentage of `qosReserved: {memory: "50%"}`, behind the alpha gate QOSReserved. kubelet 1.36:
+ * ParseQOSReserved.
+ */
 function reservedMemoryPercent(config: EffectiveConfiguration): Result<number | undefined, string> {
   for (const [resource, text] of Object.entries(config.qosReserved)) {
     const match = /^(\d{1,3})%$/.exec(text);

@@ -11,7 +11,9 @@ type Files = CgroupFile[];
 function put(files: Files, path: string, value: number | string | undefined): void {
   if (value !== undefined) files.push({ path, value: String(value) });
 }
-/** A value of 0 is "leave it alone" in the kubelet's Set. opencontainers/cgroups 0.0.6: fs, fs2. */
+/**
+ * The value, or undefined for 0, which means "unchanged" in the kubelet's Set. opencontainers/cgroups 0.0.6: fs, fs2.
+ */
 const unlessZero = (n: number | undefined): number | undefined => (n === 0 ? undefined : n);
 
 function v1(v: CgroupValues): readonly CgroupFile[] {
@@ -44,7 +46,7 @@ function v2(v: CgroupValues): readonly CgroupFile[] {
 }
 
 type Limits = NonNullable<CgroupValues["hugePageLimit"]>;
-/** Most cgroups of a node share one object of limits, and so its files. */
+/** Caches the files by limits object, since most cgroups of a node share one. */
 const pageFiles = (ending: string): ((limits: Limits) => Files) =>
   perObject((limits) => {
     const files: Files = [];
@@ -55,12 +57,15 @@ const pageFiles = (ending: string): ((limits: Limits) => Files) =>
     }
     return files;
   });
-/** 2^62 for none, as the kubelet writes it. */
+/** The text of a page limit; no limit is written as 2^62, as the kubelet writes it. */
 const pagesText = (limit: Bytes): string => (limit === NO_PAGE_LIMIT ? "4611686018427387904" : String(limit));
 const pagesV1 = pageFiles("limit_in_bytes");
 const pagesV2 = pageFiles("max");
 
-/** -1 is no limit. Less than that (qosReserved of more than the node has) is for the kernel to refuse, never "no limit". */
+/**
+ * The text of a limit, where -1 means no limit. A lower value (qosReserved of more than the node has) is written as it
+ * is, for the kernel to refuse.
+ */
 const maxText = (n: number | undefined): string | undefined =>
   n === undefined ? undefined : n === -1 ? "max" : String(n);
 
@@ -72,7 +77,9 @@ function cpuMax(v: CgroupValues): string | undefined {
   return `${quota > 0 ? String(quota) : "max"} ${String(period === 0 ? KERNEL_CFS_PERIOD : period)}`;
 }
 
-/** -1 is none; 0 would stop the pod's first process, so it becomes 1. */
+/**
+ * The text of a limit of process ids, where -1 means none; 0 becomes 1, since 0 would prevent the pod's first process.
+ */
 function pidsText(limit: number | undefined): string | undefined {
   if (limit === undefined) return undefined;
   if (limit < 0) return "max";

@@ -12,23 +12,26 @@ import { podMemoryLimit, type Writable } from "./pod-config.ts";
 import type { TierRequests } from "./qos-config.ts";
 
 export interface MemoryQos {
-  /** `Requests`: every request is kept by memory.min. `Off`: the gate is off, and what it set before is taken back. */
+  /** `Requests`: memory.min protects every request. `Off`: the gate is off, and values set earlier are reset. */
   readonly policy: "None" | "TieredReservation" | "Requests" | "Off";
-  /** Absent: memory.high is not set. */
+  /** The throttling factor; absent: memory.high is not set. */
   readonly throttlingFactor: number | undefined;
   /** Bytes; without the hard-eviction part. */
   readonly allocatableMemory: number;
   readonly pageSize: number;
   readonly behaviour: Behaviour;
-  /** `cgroupClaimsOf` */
+  /** The claims' node resources, from `cgroupClaimsOf`. */
   readonly claims: NodeClaims;
 }
 type Values = Writable<CgroupValues>;
 type Recorder = ReasonRecorder<ReasonCode<"cgroups">>;
-/** The kernel's "max". */
+/** The kernel's "max" for memory.high. */
 const NO_HIGH: Bytes = bytes(-1);
 
-/** Under TieredReservation Guaranteed memory is never reclaimed (min), that of all others is protected (low). */
+/**
+ * Under TieredReservation, Guaranteed memory is never reclaimed (memory.min), and all other memory is protected
+ * (memory.low).
+ */
 function reserve(
   values: Values,
   field: "memoryMin" | "memoryLow",
@@ -41,7 +44,10 @@ function reserve(
   reasons.add("memory_reservation", at, field, { policy: qos.policy, bytes: amount });
 }
 
-/** A tier that is not protected is put back to 0. kubelet 1.36: setMemoryQoS of the QoS container manager. */
+/**
+ * The values of a QoS tier; an unprotected tier is reset to 0. kubelet 1.36: setMemoryQoS of the QoS container
+ * manager.
+ */
 export function tierMemoryQos(
   kubepods: Values,
   burstable: Values,
@@ -62,7 +68,10 @@ export function tierMemoryQos(
   reserve(burstable, "memoryLow", tiered ? Burstable : 0, qos, at[1], reasons);
 }
 
-/** Reserves a request where the policy does, also the overhead of a BestEffort pod; true when it did. kubelet 1.36: ResourceConfigForPod with Memory QoS. */
+/**
+ * Reserves a request if the policy does (also the overhead of a BestEffort pod); returns whether it did. kubelet 1.36:
+ * ResourceConfigForPod with Memory QoS.
+ */
 function reserveRequest(
   values: Values,
   podQos: QosClass,
@@ -95,14 +104,14 @@ export function podMemoryQos(
   }
   if (!qos.behaviour.memoryQosOfPods || !isPodLevelResourcesSet(pod)) return;
   if (podMemoryLimit(pod, qos) === null) return;
-  // here the kubelet leaves out what claims give
+  // for this value the kubelet ignores what claims give
   const asked = qos.claims === null ? request : value(podRequests(pod).get("memory") ?? ZERO);
   const limit = value(podLimits(pod).get("memory") ?? ZERO);
   if (limit === 0 || (asked === limit && asked !== 0)) return;
   throttle(values, asked, limit, qos, at, reasons);
 }
 
-/** memory.high throttles before the limit kills. */
+/** Sets memory.high, which throttles a container before the limit kills it. */
 export function containerMemoryQos(
   values: Values,
   pod: Pod,
@@ -119,7 +128,7 @@ export function containerMemoryQos(
   }
   const request = value(c.resources?.requests?.["memory"]?.amount ?? ZERO);
   const limit = value(c.resources?.limits?.["memory"]?.amount ?? ZERO);
-  // one reservation with a request, else both are put back to 0
+  // a container has one reservation or, without a request, both values reset to 0
   if (!reserveRequest(values, podQos, request, qos, at, reasons) && qos.policy !== "Requests") {
     reserve(values, "memoryMin", 0, qos, at, reasons);
     reserve(values, "memoryLow", 0, qos, at, reasons);

@@ -1,6 +1,6 @@
 /**
- * A cgroup's name: its components below the cgroup root, as the kubelet keeps them whatever the driver.
- * A component may not hold `_` (the systemd form uses it) or `/`.
+ * A cgroup's name: its components below the cgroup root, for either driver. A component must not contain `_` (the
+ * systemd form uses it) or `/`.
  */
 type CgroupName = readonly string[];
 
@@ -34,25 +34,28 @@ export function parseSystemd(path: string): CgroupName {
 /** kubelet 1.36: ParseCgroupfsToCgroupName. */
 export const parseCgroupfs = (path: string): CgroupName => path.split("/").filter((part) => part !== "");
 
-/** The runtime's directory of a container below its pod's cgroup: its id, or a scope of containerd's under systemd. */
+/** The name of a container's cgroup below its pod's: the container's id, or containerd's scope under systemd. */
 export const containerLeaf = (driver: "cgroupfs" | "systemd", id: string): string =>
   driver === "systemd" ? `cri-containerd-${id}.scope` : id;
 
 export type Driver = "cgroupfs" | "systemd";
 const NODE_ALLOCATABLE_ROOT = "kubepods";
 
-/** Where the cgroups of one node lie, for its driver. */
+/** The cgroup paths of one node, for its driver. */
 export interface Paths {
   readonly kubepods: string;
   readonly burstable: string;
   readonly besteffort: string;
   pod(qos: "Guaranteed" | "Burstable" | "BestEffort", uid: string): string;
   container(podPath: string, leaf: string): string;
-  /** A cgroup named in the configuration. */
+  /** The path of a cgroup that the configuration names. */
   configured(name: string): string;
 }
 
-/** `cgroupRoot` is the kubelet's setting: kubepods lies below it. kubelet 1.36: NewContainerManager, GetPodContainerName. */
+/**
+ * Builds the paths. `cgroupRoot`: the kubelet's setting, the parent of kubepods. kubelet 1.36: NewContainerManager,
+ * GetPodContainerName.
+ */
 export function pathsOf(driver: Driver, cgroupRoot: string): Paths {
   const path = driver === "systemd" ? toSystemd : toCgroupfs;
   const parse = driver === "systemd" ? parseSystemd : parseCgroupfs;

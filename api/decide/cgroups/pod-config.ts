@@ -13,16 +13,16 @@ import { claimedParts, isPodLevelResourcesSet, podLimits } from "../resources/po
 import { computeQosClass, isCriticalPod, type QosClass } from "../resources/qos.ts";
 
 interface PodCgroupOptions {
-  /** Requests of the pod: `podRequests`. */
+  /** The pod's requests, from `podRequests`. */
   readonly requests: Amounts;
   readonly qos: QosClass;
-  /** Why CPU limits are not enforced (cpuCFSQuota off, exclusive CPUs); undefined when they are. */
+  /** Why CPU limits are not enforced (cpuCFSQuota is off, or CPUs are exclusive); undefined: they are enforced. */
   readonly quotaOff: string | undefined;
   readonly period: Micros;
-  /** The period that the quota is counted over: `quotaPeriod`. */
+  /** The CFS period of the quota, from `quotaPeriod`. */
   readonly quotaPeriod: Micros;
   readonly behaviour: Behaviour;
-  /** `cgroupClaimsOf` */
+  /** The claims' node resources, from `cgroupClaimsOf`. */
   readonly claims?: NodeClaims;
 }
 export type Writable<T> = { -readonly [K in keyof T]: T[K] };
@@ -33,8 +33,8 @@ interface DeclaredLimits {
   readonly memory: boolean;
 }
 /**
- * Limits, and whether every container has one; a pod-level limit settles it. Where a container's own limit does not count alone,
- * the order of init containers matters.
+ * The pod's limits, and whether every container has one; a pod-level limit applies to all containers. If a container's
+ * own limit is not decisive by itself, the order of init containers matters.
  */
 function declaredLimits(pod: Pod, { limitsOfEachContainer }: Behaviour, claims: NodeClaims = null): DeclaredLimits {
   let cpu = true;
@@ -104,7 +104,7 @@ function tellParts(
 export const podMemoryLimit = (pod: Pod, { behaviour }: Pick<Profile, "behaviour">): number | null =>
   memoryLimit(declaredLimits(pod, behaviour), computeQosClass(pod) === "Guaranteed") || null;
 
-/** Bytes; null: a container has no limit, so the pod has none. */
+/** The memory limit in bytes; null: a container has no limit, so the pod has none. */
 const memoryLimit = ({ limits, memory }: DeclaredLimits, isGuaranteed: boolean): number | null =>
   isGuaranteed || memory ? value(limits.get("memory") ?? ZERO) : null;
 
@@ -147,8 +147,8 @@ export interface Swap {
 }
 
 /**
- * Swap of a container. LimitedSwap gives Burstable containers a share by their memory request; everything else gets none.
- * kubelet 1.36: configureContainerSwapResources.
+ * A container's swap limit. LimitedSwap gives Burstable containers a share by their memory request; all others get
+ * none. kubelet 1.36: configureContainerSwapResources.
  */
 export function containerSwap(
   values: Values,

@@ -7,7 +7,7 @@ import type { ReasonRecorder } from "../reasons.ts";
 import { BEST_EFFORT_SHARES, milliCpuToShares } from "../resources/cpu-convert.ts";
 import type { Writable } from "./pod-config.ts";
 
-/** The sums of what the pods of each tier request. */
+/** The sum of the requests of each QoS tier's pods. */
 export interface TierRequests {
   readonly burstableMilliCpu: number;
   /** Bytes. */
@@ -27,7 +27,7 @@ export function tierRequests(pods: readonly Pick<NodePod, "qos" | "asked">[]): T
 }
 
 interface TierOptions {
-  /** The percentage of qosReserved; undefined when the gate is off or memory is not named. */
+  /** The percentage of qosReserved; undefined: the gate is off, or memory is not set. */
   readonly reservedMemoryPercent: number | undefined;
   /** Allocatable memory without the hard-eviction part, in bytes. */
   readonly allocatableMemory: number;
@@ -38,7 +38,10 @@ interface TierValues {
 }
 type Paths = { readonly burstable: string; readonly besteffort: string };
 
-/** Values of the two tiers; Guaranteed pods have none of their own. kubelet 1.36: QOSContainerManager UpdateCgroups. */
+/**
+ * Values of the Burstable and BestEffort tiers; Guaranteed pods have no tier cgroup. kubelet 1.36: QOSContainerManager
+ * UpdateCgroups.
+ */
 export function tierValues(
   requests: TierRequests,
   options: TierOptions,

@@ -9,34 +9,34 @@ interface ContainerPass {
   readonly containers: readonly RuntimeContainer[];
   readonly fateOf: (uid: string) => PodState;
   readonly allSourcesReady: boolean;
-  /** Ended pods count as gone. */
+  /** True: the eviction manager asked; pods that have ended count as removed. */
   readonly underPressure: boolean;
   readonly minAgeMs: number;
-  /** See `newestOldEnough`. */
+  /** The latest creation time of a container that is old enough: see `newestOldEnough`. */
   readonly newest: string | null;
-  /** Negative: no limit. */
+  /** The maximum per container name and pod; negative: no limit. */
   readonly maxPerPodContainer: number;
   readonly maxContainers: number;
 }
 
-/** The containers of one name in one pod, what the limit per container counts. kubelet 1.36: evictUnit. */
+/** The containers of one name in one pod, to which the limit per container applies. kubelet 1.36: evictUnit. */
 interface Unit {
   readonly pod: PodState;
   /** Containers of every state, oldest first. */
   readonly containers: readonly ContainerTarget[];
-  /** Those that may go, oldest first; the first `taken` of them do. */
+  /** The dead containers, oldest first; the first `taken` of them are removed. */
   readonly dead: readonly ContainerTarget[];
   taken: number;
 }
 type Take = (list: readonly ContainerTarget[], i: number, because: Removing) => void;
 
 /**
- * The dead containers that a pass takes: all of pods that are gone, then what is over the limit of each unit, then what is
- * over the total: down to an equal share of each unit, at least 1, then the oldest of all. Like the kubelet it counts a
- * container as gone even if its removal fails. Answers those that are left, in no order: what stays, and what did not go.
- *
- * Order where Go's maps have none: units by pod uid, then container name; in a unit, and over all, oldest first, the
- * smaller id first of those made at one moment. kubelet 1.36: evictContainers.
+ * Selects the dead containers that a pass removes: all of removed pods; then those above the limit of each unit; then
+ * those above the total, first down to an equal share of each unit (at least 1), then the oldest of all. Like the
+ * kubelet, this counts a container as removed even if its removal fails. Returns the containers that remain, in no
+ * order: the kept ones and the failed removals.
+ * Where the kubelet follows Go maps, this order applies: units by pod uid, then container name; containers oldest
+ * first, and of equal age the smaller id first. kubelet 1.36: evictContainers.
  */
 export function evictContainers(pass: ContainerPass, ledger: Ledger): readonly RuntimeContainer[] {
   const left: RuntimeContainer[] = [];
@@ -65,7 +65,7 @@ function removePod(unit: Unit, underPressure: boolean, take: Take): boolean {
   return because !== null;
 }
 
-/** Takes the oldest until `left` are left. */
+/** Removes the oldest containers of a unit until `left` remain. */
 function cut(unit: Unit, left: number, because: Parameters<Take>[2], take: Take): void {
   for (; unit.dead.length - unit.taken > left; unit.taken++) take(unit.dead, unit.taken, because);
 }
@@ -101,7 +101,7 @@ function leaveRest(
   ledger: Ledger,
   left: RuntimeContainer[],
 ): void {
-  // most often all of it went
+  // most often all containers are taken
   if (taken === containers.length) return;
   const staying = dead.length - taken;
   let seen = 0;
@@ -123,7 +123,7 @@ const RUNNING = { why: "running", code: "running" } as const;
 
 function unitsOf({ containers, fateOf, newest }: ContainerPass): readonly Unit[] {
   const byUid = new Map<string, ContainerTarget[]>();
-  // those of a pod mostly follow each other
+  // containers of one pod are mostly adjacent
   let lastUid: string | undefined;
   let last: ContainerTarget[] | undefined;
   for (const c of containers) {
@@ -149,7 +149,7 @@ function unitsOf({ containers, fateOf, newest }: ContainerPass): readonly Unit[]
   return units;
 }
 
-/** Each name's, by name; oldest first. */
+/** The containers of each name, sorted by name; oldest first. */
 function byName(list: ContainerTarget[]): readonly (readonly ContainerTarget[])[] {
   const name = list[0]?.name;
   if (list.every((e) => e.name === name)) return [sortedByAge(list)];

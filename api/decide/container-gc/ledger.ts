@@ -5,7 +5,7 @@ import type { EpochMs } from "../../model/units.ts";
 import type { Reasons } from "../reasons.ts";
 
 export type Target = Omit<ContainerKept, "why" | "oldEnoughAtMs">;
-/** Why, in the answer and in the reasons. */
+/** Why something is removed or kept, for the answer and its reasons. */
 interface GcReason<W> {
   readonly why: W;
   readonly code: ReasonCode<"container-gc">;
@@ -14,7 +14,10 @@ interface GcReason<W> {
 export type Removing = GcReason<ContainerRemoval["why"]>;
 export type Keeping = GcReason<ContainerKept["why"]>;
 
-/** The removals and what stays, in the order of the pass, with how each removal ended. INVARIANT: each target comes once. */
+/**
+ * The removals and the kept targets, in the order of the pass, with the end of each removal. INVARIANT: each target
+ * occurs once.
+ */
 export class Ledger implements Pick<ContainerGcDecision, "remove" | "keep"> {
   readonly remove: ContainerRemoval[] = [];
   readonly keep: ContainerKept[] = [];
@@ -26,7 +29,7 @@ export class Ledger implements Pick<ContainerGcDecision, "remove" | "keep"> {
     this.#reasons = reasons;
   }
 
-  /** Next in order to be removed. True: it is gone, or will be if all works out. */
+  /** Adds the next removal. Returns true if the target is removed, or will be unless its removal fails. */
   take(target: Target, { why, code, numbers }: Removing, stopFirst: boolean, tie: boolean): boolean {
     const { id } = target;
     const told = this.#done.size === 0 ? undefined : this.#done.get(id);
@@ -70,7 +73,7 @@ export class Ledger implements Pick<ContainerGcDecision, "remove" | "keep"> {
     this.#reasons.addFirst(code, id, target.target, numbers);
   }
 
-  /** Ends of what no removal was planned for. */
+  /** Reports posted ends of removals that were not planned. */
   close(): void {
     for (const { id, end } of this.#done.values()) this.#reasons.add("done_without_plan", id, "done", { end });
   }

@@ -6,14 +6,17 @@ import type { Snapshot } from "../../model/snapshot.ts";
 import { isAfter, nanosOf } from "./unix-nanos.ts";
 
 const UID_LABEL = "io.kubernetes.pod.uid";
-/** Empty where the runtime knows of no pod, as the kubelet has it. */
+/** The pod uid of a container; empty if the runtime has no label for it, as in the kubelet. */
 export const uidOf = (c: RuntimeContainer): string => c.labels?.[UID_LABEL] ?? "";
 
-/** `unsynced`: not posted, and not every source of pods has been heard, so that nothing can be said. */
+/**
+ * What became of a pod. `unsynced`: it was not posted, but some source of pods has not been heard yet, so nothing is
+ * certain.
+ */
 type PodFate = "exists" | "terminated" | "removed" | "unsynced";
 export interface PodState {
   readonly fate: PodFate;
-  /** Code of the reason. */
+  /** The reason's code. */
   readonly because: ReasonCode<"container-gc">;
 }
 const NOT_POSTED: PodState = { fate: "removed", because: "pod_not_posted" };
@@ -25,14 +28,18 @@ const DELETED: PodState = { fate: "removed", because: "pod_ended_and_deleted" };
 const ENDED: PodState = { fate: "terminated", because: "pod_ended" };
 
 /**
- * What has become of the pod with a uid. A kubelet asks its pod workers; a snapshot shows as much of them:
- * - A posted uid is known, a mirror pod's also by the uid of its static pod. So is one that is not posted but runs (it has
- *   a ready sandbox or a running container): the kubelet still tears it down, or it is newer than the list of pods.
- * - Any other is gone once all sources of pods are ready. Containers without a uid are of the pod "", which is never known.
- * - Terminated: the phase says ended, or deletion has begun, and nothing of it runs any more.
- * - Evicted, to make room too: the kubelet's own condition DisruptionTarget. A kubelet forgets it when it restarts (and a
- *   shutdown sets it as well), so with `kubelet.startedAt` it counts only where a part of the pod was made since.
- * Whether a pod with a finaliser ended before its deletion, when the kubelet keeps its containers, cannot be told.
+ * Determines what became of the pod with a uid. The kubelet asks its pod workers; a snapshot shows part of their
+ * state:
+ * - A posted uid is known; a mirror pod is also known by its static pod's uid. A uid that is not posted but runs (it
+ * has a ready sandbox or a running container) is known too: the kubelet is still stopping it, or it is newer than the
+ * pod list.
+ * - Any other uid is removed once all sources of pods are ready. Containers without a uid belong to the pod "", which
+ * is never known.
+ * - Terminated: the phase is terminal, or deletion has begun, and nothing of the pod runs any more.
+ * - Evicted or preempted: the kubelet's own condition DisruptionTarget. The kubelet forgets it when it restarts (and a
+ * shutdown sets it too), so with `kubelet.startedAt` it counts only if a part of the pod was created since.
+ *
+ * Not known: whether a pod with a finaliser ended before its deletion, in which case the kubelet keeps its containers.
  * kubelet 1.36: ShouldPodContentBeRemoved, ShouldPodRuntimeBeRemoved.
  */
 export function podFates(
@@ -54,7 +61,7 @@ export function podFates(
   const unknown = kubelet?.sourcesReady === false ? UNSYNCED : NOT_POSTED;
   return (uid) => known.get(uid) ?? (parts.running.has(uid) ? STILL_RUNS : unknown);
 }
-/** Annotation of a static pod, and of its mirror, with the uid that the runtime knows. */
+/** The annotation on a static pod and its mirror pod that holds the uid known to the runtime. */
 const HASH_ANNOTATION = "kubernetes.io/config.hash";
 
 const isDisrupted = ({ status }: Pod): boolean =>
@@ -68,9 +75,9 @@ function stateOf(pod: Pod, runs: boolean): PodState {
 }
 
 interface Parts {
-  /** Uids of which a container runs or a sandbox is ready. */
+  /** Uids of pods with a running container or a ready sandbox. */
   readonly running: ReadonlySet<string>;
-  /** Uids of which a container or sandbox was made since the kubelet started; empty if that is not told. */
+  /** Uids of pods with a container or sandbox created since the kubelet started; empty: the start time is not known. */
   readonly ofThisKubelet: ReadonlySet<string>;
 }
 function partsOf(
@@ -92,7 +99,7 @@ function partsOf(
   return { running, ofThisKubelet };
 }
 
-/** Why all of a pod may go, or null. kubelet 1.36: evictNonDeletedPods is `underPressure`. */
+/** Why all containers of a pod may be removed, or null. `underPressure`: evictNonDeletedPods of kubelet 1.36. */
 export function goneBecause({ fate, because: code }: PodState, underPressure: boolean) {
   if (fate === "removed") return { why: "pod-removed", code } as const;
   return underPressure && fate === "terminated" ? ({ why: "pod-terminated", code } as const) : null;

@@ -5,7 +5,7 @@ import type { Target } from "./ledger.ts";
 import { uidOf } from "./pod-fates.ts";
 import { type Aged, nanosToMs } from "./unix-nanos.ts";
 
-/** A container in the answer, with what it was made from: worked out once, since it goes or stays in any case. */
+/** A container in the answer, with the runtime's container that it was made from. */
 export interface ContainerTarget extends Target, Aged<RuntimeContainer> {
   readonly name: string;
   readonly createdAtMs: EpochMs;
@@ -14,7 +14,7 @@ export interface SandboxTarget extends Target, Aged<RuntimeSandbox> {
   readonly createdAtMs: EpochMs;
 }
 
-/** `like`: the pod of another of the same uid, told once where it is the same. */
+/** `like`: a reference to another container's pod of the same uid, which is reused if it is equal. */
 export const containerTarget = (c: RuntimeContainer, like: PodRef | null): ContainerTarget => ({
   target: "container",
   id: c.id,
@@ -45,13 +45,13 @@ export const sandboxTarget = (s: RuntimeSandbox): SandboxTarget => ({
   made: s,
 });
 
-/** `NAMESPACE_NAME_UID`, none of them empty: no name of Kubernetes holds an underscore. */
+/** Whether a directory's name is `NAMESPACE_NAME_UID`, no part empty: names in Kubernetes contain no underscore. */
 export function isPodLogsName(directory: string): boolean {
   const parts = directory.split("_");
   return parts.length === 3 && !parts.includes("");
 }
 
-/** A directory `NAMESPACE_NAME_UID`; what has another form is all uid, as the kubelet reads it. */
+/** The target of a directory `NAMESPACE_NAME_UID`; a name of any other form is all uid, as the kubelet reads it. */
 export function podLogsTarget(directory: string): Target & { readonly pod: PodRef } {
   const parts = directory.split("_");
   const uid = parts.at(-1) ?? "";
@@ -67,7 +67,7 @@ export function podLogsTarget(directory: string): Target & { readonly pod: PodRe
   };
 }
 
-/** `of`: the container that it was made for, if the runtime still lists it. */
+/** The target of a log link. `of`: the link's container, if the runtime still lists it. */
 export const logLinkTarget = (link: string, of: RuntimeContainer | undefined): Target => ({
   target: "log-link",
   id: link,

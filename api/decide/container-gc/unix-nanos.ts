@@ -2,29 +2,32 @@ import { byText } from "../../model/order.ts";
 import { type EpochMs, epochMs } from "../../model/units.ts";
 import { sortedBy } from "../sorted-by.ts";
 
-/** Nanoseconds since 1970 stay the digits that the runtime sent (they exceed an exact number); none has a leading zero. */
+/**
+ * Nanoseconds since 1970 stay digits, as the runtime sent them, since they exceed an exact number; they have no
+ * leading zero.
+ */
 
-/** Negative: `a` is before `b`. */
+/** A negative number if `a` is before `b`. */
 function compareNanos(a: string, b: string): number {
   if (a === b) return 0;
   if (a.length !== b.length) return a.length - b.length;
   return a < b ? -1 : 1;
 }
 
-/** Cheaper than to compare, for ten thousand. */
+/** Whether `a` is after `b`; cheaper than `compareNanos`, since a pass compares ten thousand. */
 export const isAfter = (a: string, b: string): boolean => (a.length === b.length ? a > b : a.length > b.length);
 
 interface Made {
   readonly id: string;
   readonly createdAt: string;
 }
-/** With its time as a number, which ten thousand compare by far sooner than by text. */
+/** An object with its creation time as a number, which compares much faster than text. */
 export interface Aged<T extends Made = Made> {
   readonly made: T;
   readonly createdAtMs: EpochMs;
 }
 
-/** Oldest first; of what was made at one moment the smaller id. */
+/** Sorts oldest first; of equal age, the smaller id first. */
 export const byAge = (a: Aged, b: Aged): number => a.createdAtMs - b.createdAtMs || inOneMs(a, b);
 const inOneMs = (a: Aged, b: Aged): number =>
   compareNanos(a.made.createdAt, b.made.createdAt) || byText(a.made.id, b.made.id);
@@ -32,13 +35,13 @@ const inOneMs = (a: Aged, b: Aged): number =>
 export const sortedByAge = <T extends Aged>(list: readonly T[]): readonly T[] => sortedBy(list, msOf, inOneMs);
 const msOf = ({ createdAtMs }: Aged): number => createdAtMs;
 
-/** Checks that a neighbour in the order was made at the same moment. */
+/** Whether a neighbour in the order was created at the same moment. */
 export const isTied = (sorted: readonly Aged[], i: number): boolean =>
   isOfOneMoment(sorted[i - 1], sorted[i] as Aged) || isOfOneMoment(sorted[i + 1], sorted[i] as Aged);
 const isOfOneMoment = (a: Aged | undefined, b: Aged): boolean =>
   a !== undefined && a.createdAtMs === b.createdAtMs && a.made.createdAt === b.made.createdAt;
 
-/** Truncated. Digit by digit: a part of the text as a number of its own costs ten times as much. */
+/** Truncates to milliseconds. The loop over digits is ten times as fast as converting a substring. */
 export function nanosToMs(nanos: string): EpochMs {
   let ms = 0;
   for (let i = 0; i < nanos.length - 6; i++) ms = ms * 10 + (nanos.charCodeAt(i) - ZERO);
@@ -46,7 +49,7 @@ export function nanosToMs(nanos: string): EpochMs {
 }
 const ZERO = "0".charCodeAt(0);
 
-/** The first whole millisecond at which what was made at `nanos` is as old as `ageMs`. */
+/** The first whole millisecond at which something created at `nanos` is as old as `ageMs`. */
 export function oldEnoughAt(nanos: string, ageMs: number): EpochMs {
   const begun = /[1-9]/.test(nanos.slice(-6)) ? 1 : 0;
   return epochMs(Math.min(nanosToMs(nanos) + begun + ageMs, Number.MAX_SAFE_INTEGER));

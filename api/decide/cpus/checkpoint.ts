@@ -8,7 +8,10 @@ import { ascending, type CpuSet, common, cpuText } from "./sets.ts";
 
 type Entries = ReadonlyMap<string, ReadonlyMap<string, string> | null>;
 
-/** The fields of a cpu_manager_state, CPUs as they are written. A null is Go's nil, which the checksum tells from an empty map. */
+/**
+ * The fields of a cpu_manager_state, with CPUs as the file writes them. Null is Go's nil, which has another checksum
+ * than an empty map.
+ */
 export interface CheckpointFields<E> {
   readonly policyName: string;
   readonly defaultCpuSet: string;
@@ -18,8 +21,8 @@ export interface CheckpointFields<E> {
 export type CheckpointV2 = CheckpointFields<Entries>;
 
 /**
- * The text of cpu_manager_state as the kubelet writes it: of version 2; where it has another for the CPUs of pods as a whole, of
- * version 3; or of version 4, which is version 2 with all of it behind. kubelet 1.37: storeState, MarshalCheckpoint.
+ * Writes cpu_manager_state as the kubelet does: version 2; version 3 if pods as a whole have CPUs; or version 4, which
+ * is version 2 followed by the whole data. kubelet 1.37: storeState, MarshalCheckpoint.
  */
 export function writeCpuState(policyName: string, state: CpuState, form: StateForm): string {
   const { stateFiles } = form.profile.behaviour;
@@ -42,7 +45,10 @@ const podsText = (podEntries: ReadonlyMap<string, readonly number[]>): string =>
   mapText("podEntries", podEntries, (cpus) =>
     cpus.length === 0 ? "{}" : `{"cpuSet":${jsonText(formatCpuSet(cpus))}}`,
   );
-/** The CPUs with which containers were admitted: no resize has changed any, as this policy resizes none. */
+/**
+ * The CPUs with which containers were admitted; they never differ from the current ones, as this policy does not
+ * resize CPUs.
+ */
 const baselinesText = ({ entries }: CheckpointV2): string =>
   mapText("baselines", entries, (containers) =>
     mapJson(containers ?? new Map(), (cpus) => `{"baseline":${jsonText(cpus)}}`),
@@ -63,13 +69,13 @@ export const checkpointOf = (policyName: string, { defaultCpus, assignments }: C
 });
 
 /**
- * Builds the text that the checksum of version 2 is taken of: the Go value as spew prints it for hashing, maps in the order of
- * their keys.
+ * Builds the text that version 2's checksum is computed from: the Go value as spew prints it for hashing, with sorted
+ * maps.
  */
 export const hashedV2 = (checkpoint: CheckpointV2, type = "CPUManagerCheckpoint"): string =>
   hashed(type, checkpoint, `(map[string]map[string]string)${mapDump(checkpoint.entries, (c) => mapDump(c, asIs))}`);
 
-/** Version 1 has container ids for keys. */
+/** The hashed text of version 1, which uses container ids as keys. */
 export const hashedV1 = (checkpoint: CheckpointFields<ReadonlyMap<string, string>>): string =>
   hashed("CPUManagerCheckpoint", checkpoint, `(map[string]string)${mapDump(checkpoint.entries, asIs)}`);
 
@@ -77,7 +83,7 @@ export interface CheckpointV3 extends CheckpointV2 {
   /** Pod uid -> its CPUs. */
   readonly podEntries: ReadonlyMap<string, readonly number[]> | null;
 }
-/** Version 3 has the CPUs of pods as a whole besides. */
+/** The hashed text of version 3, which also has the CPUs of pods as a whole. */
 export function hashedV3({ podEntries, ...checkpoint }: CheckpointV3, type = "CPUManagerCheckpoint"): string {
   const cpus = (list: readonly number[]) => list.map((cpu) => `${cpu}:{}`).join(" ");
   const pods = mapDump(podEntries, (list) => `{CPUSet:(cpuset.CPUSet){elems:(map[int]struct {})map[${cpus(list)}]}}`);
@@ -93,16 +99,16 @@ const asIs = (text: string): string => text;
 /** Pod uid -> container -> its own CPUs. */
 export type CpuAssignments = ReadonlyMap<string, ReadonlyMap<string, CpuSet>>;
 
-/** The state that the CPU manager remembers. kubelet 1.36: state.State. */
+/** The state of the CPU manager. kubelet 1.36: state.State. */
 export interface CpuState {
-  /** The shared pool, reserved CPUs with it; empty: not yet known. */
+  /** The shared pool including the reserved CPUs; empty: not known yet. */
   readonly defaultCpus: CpuSet;
   readonly assignments: CpuAssignments;
   /** Pod uid -> CPUs of the pod as a whole; only with the gate PodLevelResourceManagers. */
   readonly podCpus: ReadonlyMap<string, CpuSet>;
 }
 
-/** CPUs that two containers of different pods hold alone: the kubelet takes such a state without a word. */
+/** CPUs that containers of two pods both hold exclusively; the kubelet accepts such a state silently. */
 interface SharedCpus {
   readonly cpus: CpuSet;
   readonly holders: readonly [Holder, Holder];
@@ -111,7 +117,10 @@ export interface Holder {
   readonly uid: string;
   readonly container: string;
 }
-/** Containers of one pod may share, since an init container leaves its CPUs to the next. In the order of uids and names. */
+/**
+ * Finds CPUs that containers of different pods hold, in the order of uids and names. Containers of one pod may share,
+ * since an init container leaves its CPUs to later containers.
+ */
 export function sharedCpus(assignments: CpuAssignments): readonly SharedCpus[] {
   const first = new Map<number, Holder>();
   const shared = new Map<string, SharedCpus>();

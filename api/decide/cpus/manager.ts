@@ -15,19 +15,19 @@ import { exclusiveCpus, podExclusiveCpus, sharedPoolFault } from "./request.ts";
 import { type CpuSet, filtered, minus, NO_CPUS, union } from "./sets.ts";
 import type { CpuTopology } from "./topology.ts";
 
-/** The sums that a hint is weighed by, for each NUMA node with CPUs. */
+/** The sums by which hints are compared, for each NUMA node with CPUs. */
 interface NodeSum {
   readonly bit: NumaMask;
   readonly cpus: number;
-  /** Available and reusable. */
+  /** The number of available and reusable CPUs. */
   readonly matching: number;
-  /** Bits of the sockets that have CPUs in it. */
+  /** A bit mask of the sockets with CPUs on the node. */
   readonly sockets: number;
 }
 
 /**
- * The sets of NUMA nodes that have room for `request` CPUs, fewest nodes first; all of them hold every reusable CPU.
- * Preferred are those of as few nodes as an empty machine would need. At most 2^n hints: `MAX_ALIGNED_NODES` bounds n.
+ * The sets of NUMA nodes with room for `request` CPUs, fewest nodes first; each set includes every reusable CPU. Sets
+ * with as few nodes as an empty machine would need are preferred. At most 2^n hints: `MAX_ALIGNED_NODES` bounds n.
  * kubelet 1.36: generateCPUTopologyHints.
  */
 function cpuHints(policy: StaticPolicy, available: CpuSet, reusable: CpuSet, request: number): readonly TopologyHint[] {
@@ -71,7 +71,7 @@ function nodeSums({ nodes, numa, sockets, positionOf }: CpuTopology, ...matching
       bit: numa.bitOf.get(id) as NumaMask,
       cpus: members.length,
       matching: counts[i] as number,
-      // only read with align-by-socket, which wants no more sockets than nodes
+      // read only with align-by-socket, which requires no more sockets than nodes
       sockets: members.reduce((bits, position) => bits | (1 << (sockets.of[position] as number)), 0),
     };
   });
@@ -86,7 +86,10 @@ function nodesOf({ nodes, numa, positionOf }: CpuTopology, cpus: CpuSet): NumaMa
   return mask;
 }
 
-/** The sockets that so many NUMA nodes are on at least; -1: sockets tell nothing. kubelet 1.36: isHintSocketAligned. */
+/**
+ * The minimum number of sockets that this many NUMA nodes are on; -1: sockets are not considered. kubelet 1.36:
+ * isHintSocketAligned.
+ */
 function socketsFor({ nodes, sockets }: CpuTopology, fewestNodes: number): number {
   const nodesPerSocket = Math.floor(nodes.ids.length / sockets.ids.length);
   return nodesPerSocket === 0 ? -1 : Math.ceil(fewestNodes / nodesPerSocket);
@@ -101,10 +104,11 @@ export interface CpuManager extends HintProvider {
   /** The assignments and the shared pool as they are now. */
   state(): CpuState;
   /**
-   * Returns the CPUs that one container may still be given: the shared pool without the reserved CPUs. None with policy `none`.
+   * Returns the CPUs that a container may still get exclusively: the shared pool without the reserved CPUs. None with
+   * policy `none`.
    */
   available(): CpuSet;
-  /** Gives a container's CPUs back; what other containers of the pod hold stays theirs. */
+  /** Releases a container's CPUs; CPUs that other containers of the pod hold stay assigned. */
   removeContainer(uid: string, container: string): void;
   /** Removes every container that none of the active pods has. kubelet 1.36: removeStaleState. */
   removeStale(active: Iterable<Pod>): void;
@@ -112,8 +116,8 @@ export interface CpuManager extends HintProvider {
 }
 
 /**
- * `state`: as `startState` gives it, a kubelet with another one does not start; it is not changed. `podLevel`: the gate
- * PodLevelResourceManagers.
+ * Creates a manager. `state`: from `startState`, since a kubelet does not start with an invalid one; it is not
+ * changed. `podLevel`: the gate PodLevelResourceManagers.
  */
 export function cpuManager(policy: CpuPolicy, state: CpuState, podLevel = false): CpuManager {
   return policy.name === "none" ? idleManager(state) : staticManager(policy, workingState(state), podLevel);
@@ -124,7 +128,7 @@ const hints = (list: readonly TopologyHint[]): ResourceHints => new Map([["cpu",
 const UNPLACEABLE = hints([]);
 const uidOf = (pod: Pod): string => podUid(pod) ?? "";
 
-/** Gives nothing and takes nothing, also of what an earlier policy gave. */
+/** The manager of policy `none`: it assigns nothing, and releases nothing that an earlier policy assigned. */
 function idleManager(state: CpuState): CpuManager {
   return {
     isManaging: false,
@@ -211,9 +215,9 @@ function podHints(
 }
 
 /**
- * Gives a pod with pod-level resources its CPUs as a whole, and shares them out: to a container what it asks for itself, to
- * the others what is left. Only with pod scope and the gate PodLevelResourceManagers. After an error the pod's CPUs are
- * out of the pool all the same, if there were enough. kubelet 1.36: staticPolicy.AllocatePod.
+ * Assigns CPUs to a pod with pod-level resources, and divides them: a container gets what it requests for itself, the
+ * others share the rest. Only with pod scope and the gate PodLevelResourceManagers. After an error the pod's CPUs stay
+ * out of the pool if there were enough. kubelet 1.36: staticPolicy.AllocatePod.
  */
 function allocatePod(
   policy: StaticPolicy,
@@ -241,7 +245,7 @@ function allocatePod(
 
 interface Shares {
   readonly own: ReadonlyMap<string, CpuSet>;
-  /** The CPUs of all other containers, while the pod runs. */
+  /** The pod's CPUs that all other containers share while the pod runs. */
   readonly shared: CpuSet;
 }
 function sharesOf(policy: StaticPolicy, pod: Pod, whole: CpuSet): Result<Shares, string> {
@@ -251,7 +255,7 @@ function sharesOf(policy: StaticPolicy, pod: Pod, whole: CpuSet): Result<Shares,
     const count = exclusiveCpus(pod, container, true);
     const cpus = count > 0 ? takeCpus(policy, left, count) : ok(left);
     if (!cpus.ok) return cpus;
-    // one that ends before the others begin has all that the sidecars so far have not
+    // a container that ends before the next starts gets all CPUs that the sidecars so far do not hold
     if (count > 0 || !isSidecar(container)) own.set(container.name, cpus.value);
     if (count > 0 && isSidecar(container)) left = minus(left, cpus.value);
   }
@@ -279,7 +283,7 @@ interface CpuAsk {
 function allocateContainer(policy: StaticPolicy, state: WorkingState, ask: CpuAsk): Result<void, AllocateError> {
   const { uid, pod, container, count, affinity } = ask;
   let cpus = state.held.get(uid)?.get(container.name);
-  // without keepsHeldCpus a container may fail after a restart where it ran
+  // without keepsHeldCpus, a running container may fail after a kubelet restart
   const isKept = cpus !== undefined && policy.options.keepsHeldCpus;
   const fault = isKept ? undefined : smtFault(policy, state.pool, count);
   if (fault !== undefined) return err(fault);
@@ -293,14 +297,14 @@ function allocateContainer(policy: StaticPolicy, state: WorkingState, ask: CpuAs
   state.reuse = { uid, cpus: isOnlyInit(pod, container) ? union(left, cpus) : minus(left, cpus) };
   return ok(undefined);
 }
-/** A sidecar runs on beside those that come after it. */
+/** Whether a container is an init container but no sidecar, which keeps running beside later containers. */
 const isOnlyInit = ({ spec }: Pod, { name }: Container): boolean => {
   const init = spec.initContainers?.find((c) => c.name === name);
   return init !== undefined && !isSidecar(init);
 };
 
 /**
- * Takes CPUs from the pool and from `left`: as many as possible near the affinity, the rest anywhere. kubelet 1.36:
+ * Takes CPUs from the pool and from `left`: as many as possible within the affinity, the rest anywhere. kubelet 1.36:
  * allocateCPUs.
  */
 function takeFromPool(
@@ -321,7 +325,9 @@ function takeFromPool(
   return ok(cpus);
 }
 
-/** With align-by-socket: all on the sockets of these nodes. kubelet 1.36: getAlignedCPUs. */
+/**
+ * The CPUs within the affinity; with align-by-socket, all on the sockets of those nodes. kubelet 1.36: getAlignedCPUs.
+ */
 function nearCpus({ topology, options }: StaticPolicy, mask: NumaMask, allocatable: CpuSet): CpuSet {
   const { nodes, sockets, numa, positionOf } = topology;
   const bits = nodes.ids.map((id) => numa.bitOf.get(id) as NumaMask);
@@ -333,7 +339,7 @@ function nearCpus({ topology, options }: StaticPolicy, mask: NumaMask, allocatab
 }
 
 /**
- * Why full-pcpus-only refuses so many CPUs; undefined where it does not. Cores that hold a reserved CPU do not count as
+ * Why full-pcpus-only refuses this number of CPUs; undefined: it does not. Cores with a reserved CPU do not count as
  * free. kubelet 1.36: enforceSMTAlignment.
  */
 function smtFault({ options, topology, reservedCores }: StaticPolicy, pool: CpuSet, count: number) {
@@ -351,38 +357,38 @@ const fault = (what: string): AllocateError => ({
   reason: "SMTAlignmentError",
 });
 
-/** A `CpuState` that one decision works on, and what is only remembered while it does. */
+/** A `CpuState` that one decision changes, with what the manager remembers only during it. */
 interface WorkingState {
   pool: CpuSet;
   readonly held: Map<string, Map<string, CpuSet>>;
   readonly podCpus: Map<string, CpuSet>;
-  /** The CPUs that init containers of the current pod leave to later ones; nothing is remembered for other pods. */
+  /** The CPUs that init containers of the current pod leave to later ones; forgotten when another pod is handled. */
   reuse: { readonly uid: string; readonly cpus: CpuSet };
 }
 
-/** A copy to work on. */
+/** Copies the state, to work on. */
 const workingState = ({ defaultCpus, assignments, podCpus }: CpuState): WorkingState => ({
   pool: defaultCpus,
   held: new Map(Array.from(assignments, ([uid, containers]) => [uid, new Map(containers)])),
   podCpus: new Map(podCpus),
   reuse: { uid: "", cpus: NO_CPUS },
 });
-/** A copy of how it stands. */
+/** Copies the current state. */
 const standing = ({ pool, held, podCpus }: WorkingState): CpuState => ({
   defaultCpus: pool,
   assignments: new Map(Array.from(held, ([uid, containers]) => [uid, new Map(containers)])),
   podCpus: new Map(podCpus),
 });
 
-/** Notes that these are the container's CPUs; taken out of the pool they must be before. */
+/** Records the container's CPUs; the caller has taken them out of the pool. */
 function assign({ held }: WorkingState, uid: string, container: string, cpus: CpuSet): void {
   const containers = held.get(uid) ?? new Map<string, CpuSet>();
   held.set(uid, containers.set(container, cpus));
 }
 
 /**
- * Gives a container's CPUs back, but for those that others of its pod hold. A pod that has its CPUs as a whole gives them
- * back with its last container. kubelet 1.36: RemoveContainer.
+ * Releases a container's CPUs, except those that others of its pod hold. CPUs of a pod as a whole are released with
+ * its last container. kubelet 1.36: RemoveContainer.
  */
 function release(state: WorkingState, uid: string, container: string): void {
   const { held, podCpus } = state;
@@ -399,5 +405,5 @@ function release(state: WorkingState, uid: string, container: string): void {
   }
 }
 
-/** Reads the CPUs that the pod's init containers have left. */
+/** The CPUs that the pod's init containers have left. */
 const reusable = ({ reuse }: WorkingState, uid: string): CpuSet => (reuse.uid === uid ? reuse.cpus : NO_CPUS);

@@ -11,9 +11,9 @@ export interface StaticOptions {
   readonly distributeAcrossCores: boolean;
   readonly strictReservation: boolean;
   readonly preferUncoreCache: boolean;
-  /** Whether a distribution over NUMA nodes stays in one socket where it can. */
+  /** Whether a distribution over NUMA nodes stays within one socket if possible. */
   readonly distributesBySocket: boolean;
-  /** Whether a container that has its CPUs keeps them, and full-pcpus-only is for new ones. */
+  /** Whether a container that has CPUs keeps them, so that full-pcpus-only applies to new containers only. */
   readonly keepsHeldCpus: boolean;
 }
 const FULL_PCPUS = "full-pcpus-only";
@@ -32,8 +32,8 @@ const OPTIONS = new Map<string, Exclude<keyof StaticOptions, "distributesBySocke
 ]);
 
 /**
- * The options; the error is the kubelet's. Of several faults the kubelet names any one, this the first by the option's
- * name, and conflicts last. kubelet 1.36: NewStaticPolicyOptions.
+ * Parses the options; the error is the kubelet's. If there are several faults, the kubelet reports a random one; this
+ * reports the first by option name, and conflicts last. kubelet 1.36: NewStaticPolicyOptions.
  */
 export function staticOptions(
   values: Readonly<Record<string, string>>,

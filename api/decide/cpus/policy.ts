@@ -10,9 +10,9 @@ export interface StaticPolicy {
   readonly name: "static";
   readonly topology: CpuTopology;
   readonly options: StaticOptions;
-  /** Never given to one container alone. */
+  /** CPUs that are never assigned exclusively. */
   readonly reserved: CpuSet;
-  /** Those and the other threads of their cores. */
+  /** The reserved CPUs and the other threads of their cores. */
   readonly reservedCores: CpuSet;
 }
 export type CpuPolicy = StaticPolicy | { readonly name: "none" };
@@ -21,26 +21,26 @@ interface Setting {
   readonly topology: CpuTopology;
   readonly options: Readonly<Record<string, string>>;
   readonly gates: OptionGates;
-  /** `topologyManagerPolicy`. */
+  /** The setting `topologyManagerPolicy`. */
   readonly topologyPolicy: string;
 }
 export interface CpuPolicySetting extends Setting {
-  /** `cpuManagerPolicy`. */
+  /** The setting `cpuManagerPolicy`. */
   readonly policy: string;
-  /** CPUs of systemReserved and kubeReserved together. */
+  /** The CPU of systemReserved and kubeReserved together. */
   readonly reservedCpu: Amount;
-  /** `reservedSystemCPUs`; empty: not set. It takes the place of `reservedCpu`. */
+  /** The setting `reservedSystemCPUs`, which replaces `reservedCpu`; empty: not set. */
   readonly reservedSystemCpus: string;
 }
 
-/** The policy of a kubelet's configuration; the error is what keeps it from starting. kubelet 1.36: NewManager. */
+/** The policy that a configuration selects; the error says why the kubelet does not start. kubelet 1.36: NewManager. */
 export function cpuPolicy(setting: CpuPolicySetting): Result<CpuPolicy, string> {
   const { policy, topology, reservedSystemCpus, reservedCpu } = setting;
   const named = systemCpus(reservedSystemCpus, topology);
   if (!named.ok) return named;
   if (policy === "none") return nonePolicy(setting.options);
   if (policy !== "static") return err(`unknown policy: "${policy}"`);
-  // a reserve of zero is left out of the sums that the kubelet looks at, so its words about zero are never said
+  // the kubelet leaves a reserve of zero out of its sums, so its message about zero never appears
   if (named.value.size === 0 && isZero(reservedCpu)) {
     return err(NO_RESERVED_CPU);
   }
@@ -52,7 +52,7 @@ export function cpuPolicy(setting: CpuPolicySetting): Result<CpuPolicy, string> 
 export const newStaticPolicyError = (why: string): string => `new static policy error: ${why}`;
 export const NO_RESERVED_CPU = "[cpumanager] unable to determine reserved CPU resources for static policy";
 
-/** `none` has no options. kubelet 1.36: NewNonePolicy. */
+/** Policy `none`, which has no options. kubelet 1.36: NewNonePolicy. */
 export function nonePolicy(options: Readonly<Record<string, string>>): Result<CpuPolicy, string> {
   const list = Object.keys(options).sort();
   if (list.length === 0) return ok({ name: "none" });
@@ -60,7 +60,7 @@ export function nonePolicy(options: Readonly<Record<string, string>>): Result<Cp
   return err(`new none policy error: None policy: received unsupported options=map[${shown}]`);
 }
 
-/** `reservedSystemCPUs`, whatever the policy. kubelet 1.36: getReservedCPUs. */
+/** The CPUs of `reservedSystemCPUs`, for any policy. kubelet 1.36: getReservedCPUs. */
 function systemCpus(text: string, { all }: CpuTopology): Result<CpuSet, string> {
   const cpus = parseCpus(text);
   if (!cpus.ok) return err(`unable to parse reserved-cpus list: ${cpus.error}`);
@@ -70,7 +70,7 @@ function systemCpus(text: string, { all }: CpuTopology): Result<CpuSet, string> 
 
 export interface StaticSetting extends Setting {
   readonly numReserved: number;
-  /** Empty: the policy chooses as many as it needs. */
+  /** The reserved CPUs; empty: the policy chooses as many as it needs. */
   readonly reserved: CpuSet;
 }
 /** kubelet 1.36: NewStaticPolicy. */
@@ -121,7 +121,7 @@ function coresOf(topology: CpuTopology, cpus: CpuSet): CpuSet {
   );
 }
 
-/** `count` of the available CPUs, the way the options say. kubelet 1.36: takeByTopology. */
+/** Takes `count` of the available CPUs as the options require. kubelet 1.36: takeByTopology. */
 export function takeCpus(
   { topology, options }: Pick<StaticPolicy, "topology" | "options">,
   available: CpuSet,
@@ -136,16 +136,16 @@ export function takeCpus(
 }
 
 interface Distribution {
-  /** CPUs are handed out in groups of this size. */
+  /** The size of the groups in which CPUs are assigned. */
   readonly group: number;
   readonly spread: boolean;
-  /** Nodes of one socket come first. */
+  /** True: nodes of one socket come first. */
   readonly bySocket: boolean;
 }
 
 /**
- * `count` of the available CPUs from as few NUMA nodes as can be, the same share from each of them; packed where that
- * cannot be. kubelet 1.36: takeByTopologyNUMADistributed.
+ * Takes `count` of the available CPUs from as few NUMA nodes as possible, an equal share from each; packs them if that
+ * is not possible. kubelet 1.36: takeByTopologyNUMADistributed.
  */
 function takeDistributed(
   topology: CpuTopology,
@@ -196,7 +196,7 @@ function takeSpread(taking: Taking, { nodes, share, remainder }: Spread, how: Di
   return err(`accounting error, ${fault} CPUs allocated, remaining: ${taking.needed}`);
 }
 
-/** Where the node has too few, nothing is taken, and the sum will not come out. */
+/** Takes CPUs of a node; if it has too few, takes nothing, and the total stays short. */
 function takeOfNode(taking: Taking, node: number, count: number, spread: boolean): void {
   const { topology } = taking;
   const free = freeOf(taking, topology.nodes.members[node] as readonly number[]);
@@ -209,15 +209,15 @@ function takeOfNode(taking: Taking, node: number, count: number, spread: boolean
 }
 
 interface Packing {
-  /** Threads one by one, over as many cores as there are, instead of whole cores. */
+  /** True: takes threads one by one over as many cores as possible, instead of whole cores. */
   readonly spread: boolean;
-  /** Whole uncore caches before whole cores, then one that has room for the rest. */
+  /** True: takes whole uncore caches before whole cores, then a cache with room for the rest. */
   readonly byCache: boolean;
 }
 
 /**
- * `count` of the available CPUs, close together: whole sockets and NUMA nodes, then whole cores, then threads; of each
- * those that lie where the fewest are free. The error is the kubelet's. kubelet 1.36: takeByTopologyNUMAPacked.
+ * Takes `count` of the available CPUs close together: whole sockets and NUMA nodes, then whole cores, then threads; at
+ * each level where the fewest CPUs are free. The error is the kubelet's. kubelet 1.36: takeByTopologyNUMAPacked.
  */
 function takePacked(
   topology: CpuTopology,
@@ -236,19 +236,19 @@ function takePacked(
   if (taking.needed > 0) takeRest(taking, spread);
   return taking.needed > 0 ? err("failed to allocate cpus") : ok(taking.taken);
 }
-/** The kubelet's words for more CPUs than there are. */
+/** The kubelet's message if more CPUs are requested than available. */
 const notEnough = (requested: number, available: CpuSet): string =>
   `not enough cpus available to satisfy request: requested=${requested}, available=${available.size}`;
 
 /**
- * Whole groups, as many as are needed. Where cores or sockets differ in size the kubelet takes a group that has as many
- * free CPUs as the average one for a free one, and then takes all its CPUs, those of others with them.
+ * Takes as many whole groups as needed. If cores or sockets differ in size, the kubelet considers a group free if it
+ * has as many free CPUs as the average group, and then takes all its CPUs, including those that others hold.
  */
 function takeWhole(taking: Taking, groups: CpuGroups, order: (taking: Taking) => readonly number[]): void {
   const counts = freeIn(taking, groups);
   const sizeOf = (group: number): number => (groups.members[group] as readonly number[]).length;
   const isWhole = (group: number): boolean => counts[group] === groups.whole[group] && sizeOf(group) <= taking.needed;
-  // an order is work
+  // skips the sort if no group is whole
   if (!counts.some((_, group) => isWhole(group))) return;
   for (const group of order(taking).filter(isWhole)) {
     if (sizeOf(group) <= taking.needed) take(taking, groups.members[group] as readonly number[]);
@@ -266,7 +266,10 @@ function takeCaches(taking: Taking): void {
   }
 }
 
-/** All the rest from one cache, by cores of lowest number, or nothing. kubelet 1.36: takePartialUncore. */
+/**
+ * Takes all the rest from one cache, cores of the lowest number first, or takes nothing. kubelet 1.36:
+ * takePartialUncore.
+ */
 function takeInCache(taking: Taking, cache: number): void {
   const { caches, cores, cpusPerCore } = taking.topology;
   const inCache = freeOf(taking, caches.members[cache] as readonly number[]);
@@ -286,18 +289,18 @@ function takeRest(taking: Taking, spread: boolean): void {
   }
 }
 
-/** CPUs being taken for one request. kubelet 1.36: cpuAccumulator. */
+/** The CPUs taken for one request. kubelet 1.36: cpuAccumulator. */
 interface Taking {
   readonly topology: CpuTopology;
-  /** By position: 1 while the CPU is there to take. */
+  /** 1 for each CPU that is free to take, by position. */
   readonly free: Uint8Array;
-  /** By id. */
+  /** Ids of the CPUs taken so far. */
   readonly taken: Set<number>;
-  /** How many are still to take. */
+  /** The number of CPUs still to take. */
   needed: number;
 }
 
-/** Begins to take `needed` CPUs; `available` by id, those that the machine lacks are passed over. */
+/** Starts a request for `needed` CPUs. `available`: ids; those that the machine does not have are ignored. */
 function startTaking(topology: CpuTopology, available: CpuSet, needed: number): Taking {
   const free = new Uint8Array(topology.cpus.length);
   for (const cpu of available) {
@@ -306,14 +309,14 @@ function startTaking(topology: CpuTopology, available: CpuSet, needed: number): 
   }
   return { topology, free, taken: new Set(), needed };
 }
-/** How many CPUs are there to take. */
+/** The number of CPUs that are free to take. */
 function freeCount({ free }: Taking): number {
   let count = 0;
   for (const one of free) count += one;
   return count;
 }
 
-/** INVARIANT: as in the kubelet, what was taken before counts again. */
+/** Takes CPUs. INVARIANT: as in the kubelet, CPUs that were taken before count again. */
 function take(taking: Taking, positions: readonly number[]): void {
   for (const position of positions) {
     taking.free[position] = 0;
@@ -330,7 +333,7 @@ function freeIn({ free }: Taking, { members }: CpuGroups): number[] {
     return count;
   });
 }
-/** Those of the positions that are free, in their order. */
+/** The free ones of the positions, in the same order. */
 const freeOf = ({ free }: Taking, positions: readonly number[]): number[] =>
   positions.filter((position) => free[position] === 1);
 
@@ -338,7 +341,10 @@ const freeOf = ({ free }: Taking, positions: readonly number[]): number[] =>
 const fewestFirst = (counts: readonly number[], groups: number[]): number[] =>
   groups.sort((a, b) => (counts[a] as number) - (counts[b] as number));
 
-/** For each group of `outer`, in order, those of `inner` that share a free CPU with it. One that spans two comes twice. */
+/**
+ * For each group of `outer`, in order, the groups of `inner` that share a free CPU with it. An inner group that spans
+ * two outer ones occurs twice.
+ */
 function nested(taking: Taking, outer: CpuGroups, inner: CpuGroups): number[][] {
   const inside: number[][] = outer.ids.map(() => []);
   for (const [group, positions] of inner.members.entries()) {
@@ -356,7 +362,7 @@ function within(taking: Taking, outer: CpuGroups, order: readonly number[], inne
   return order.flatMap((group) => inside[group] as number[]);
 }
 
-/** Sockets hold NUMA nodes, or NUMA nodes sockets: the fewer ones are the outer ones. */
+/** Which of sockets and NUMA nodes contains the other: the level with fewer groups is the outer one. */
 const levelsOf = ({ sockets, nodes }: CpuTopology): { outer: CpuGroups; inner: CpuGroups } =>
   sockets.ids.length >= nodes.ids.length ? { outer: nodes, inner: sockets } : { outer: sockets, inner: nodes };
 
@@ -371,22 +377,25 @@ function innerInOrder(taking: Taking): number[] {
   const { outer, inner } = levelsOf(taking.topology);
   return within(taking, outer, outerInOrder(taking), inner);
 }
-/** Indexes into `nodes`, or into `sockets`, whichever level they are. */
+/** The groups' indexes at their level (`nodes` or `sockets`), in the kubelet's order. */
 const inOrder = (taking: Taking, groups: CpuGroups): number[] =>
   groups === levelsOf(taking.topology).outer ? outerInOrder(taking) : innerInOrder(taking);
 
-/** Uncore caches, NUMA node by NUMA node. kubelet 1.36: sortAvailableUncoreCaches. */
+/** Uncore caches, grouped by NUMA node. kubelet 1.36: sortAvailableUncoreCaches. */
 function cachesInOrder(taking: Taking): number[] {
   const { nodes, caches } = taking.topology;
   return within(taking, nodes, inOrder(taking, nodes), caches);
 }
-/** Cores, inner group by inner group. kubelet 1.36: sortAvailableCores. */
+/** Cores, grouped by inner group. kubelet 1.36: sortAvailableCores. */
 function coresInOrder(taking: Taking): number[] {
   const { topology } = taking;
   return within(taking, levelsOf(topology).inner, innerInOrder(taking), topology.cores);
 }
 
-/** Free positions, core by core; with `spread` socket by socket and by number, which is across the cores of most machines. */
+/**
+ * Free positions, core by core; with `spread`, socket by socket in the order of numbers, which on most machines
+ * alternates between cores.
+ */
 function cpusInOrder(taking: Taking, spread: boolean): number[] {
   const { cores, sockets } = taking.topology;
   const groups = spread ? sockets : cores;

@@ -16,12 +16,12 @@ import {
 import { ascending, cpuListReader } from "./sets.ts";
 
 export interface ReadOptions extends StateForm {
-  /** Container id -> whose it is, for files of version 1, which know containers by their ids. */
+  /** Container id -> pod and container; for version 1 files, which use container ids. */
   readonly containers?: ReadonlyMap<string, Holder>;
 }
 /** The content of a file of any version. */
 export interface ReadCheckpoint extends CheckpointV3 {
-  /** Pod uid -> container -> the CPUs with which it was admitted; in version 4 alone. */
+  /** Pod uid -> container -> the CPUs with which it was admitted; only in version 4. */
   readonly baselines?: ReadonlyMap<string, ReadonlyMap<string, { readonly baseline: string }> | null> | null;
 }
 
@@ -36,7 +36,7 @@ const CHECKSUM: GoType = { kind: "uint64", name: "checksum.Checksum" };
 const PER_CONTAINER = mapOf(mapOf(TEXT));
 const V1 = struct("CPUManagerCheckpointV1", { entries: mapOf(TEXT), checksum: CHECKSUM });
 const V2 = struct("CPUManagerCheckpointV2", { entries: PER_CONTAINER, checksum: CHECKSUM });
-/** Version 2 where it is the newest one. */
+/** Version 2 where it is the newest known version. */
 const NEWEST_V2 = struct("CPUManagerCheckpoint", V2.fields);
 const POD: GoType = { kind: "struct", name: "state.podEntryJSON", fields: { cpuSet: TEXT }, decodesItself: true };
 const WITH_PODS = { entries: PER_CONTAINER, podEntries: mapOf(POD, "state.PodCPUAssignments") };
@@ -50,7 +50,7 @@ interface Decoded<C> {
 }
 const empty = (): GoValue => new Map<string, GoValue>();
 const starting = (): { [field: string]: GoValue } => ({ policyName: "", defaultCpuSet: "", entries: empty() });
-/** `C`: the form of what `type` decodes to. */
+/** Decodes JSON as a Go type. `C`: the resulting form. */
 function decode<C>(json: GoJson, type: GoType): Decoded<C> {
   const start = { ...starting(), podEntries: empty(), baselines: empty(), checksum: 0n };
   const { value, error } = decodeGo(json, type, start);
@@ -58,8 +58,8 @@ function decode<C>(json: GoJson, type: GoType): Decoded<C> {
 }
 
 /**
- * The text of a cpu_manager_state of any version that this kubelet reads, its checksum verified. Versions before 4 are not written
- * down: the kubelet tries one after the other, and says what it found wrong with the last.
+ * Reads a cpu_manager_state of any version that this kubelet reads, and verifies its checksum. Files before version 4
+ * do not state their version: the kubelet tries each in turn, and reports what it found wrong with the last.
  */
 export function readCheckpoint(text: string, options: ReadOptions): Result<ReadCheckpoint, string> {
   const json = parseGoJson(text);
@@ -85,7 +85,7 @@ function upToV3(json: GoJson, options: ReadOptions): Result<CheckpointV3, string
   if (options.podLevel) {
     const v3 = decodeWithPods(json, V3);
     if (v3.error === undefined && v3.fields.checksum === BigInt(fnv1a(hashedV3(v3.fields)))) return ok(v3.fields);
-    // the pods that the first try has read stay
+    // the pods that the first attempt read stay, as in the kubelet
     podEntries = v3.fields.podEntries;
   }
   const v2 = decode<CheckpointV2>(json, V2);
@@ -96,7 +96,10 @@ function upToV3(json: GoJson, options: ReadOptions): Result<CheckpointV3, string
   return migrated.ok ? ok({ ...migrated.value, podEntries }) : migrated;
 }
 
-/** A file without `data`; version 1 is no longer read. kubelet 1.37: loadAndMigrateCheckpointV3, loadCheckpointV2. */
+/**
+ * Reads a file without `data`; version 1 is no longer read. kubelet 1.37: loadAndMigrateCheckpointV3,
+ * loadCheckpointV2.
+ */
 function fallenBack(json: GoJson, options: ReadOptions): Result<CheckpointV3, string> {
   const { fields, error } = decodeWithPods(json, V3);
   const sums = [hashedV3(fields), hashedV3(fields, "CPUManagerCheckpointV3")].map((text) => BigInt(fnv1a(text)));
@@ -122,7 +125,7 @@ function readV1(json: GoJson): Result<V1Fields, string> {
   return isSum(fields.checksum, [hashedV1(fields)]) ? ok(fields) : err(CORRUPTED);
 }
 
-/** A file without a checksum is of the days before there was one; not so in version 3. */
+/** Whether the checksum matches. A file without one predates checksums and is accepted, except in version 3. */
 const isSum = (checksum: bigint, texts: readonly string[]): boolean =>
   checksum === 0n || texts.some((text) => checksum === BigInt(fnv1a(text)));
 const isSumOfV2 = ({ fields }: Decoded<CheckpointV2>, { podLevel }: ReadOptions): boolean =>

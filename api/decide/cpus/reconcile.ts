@@ -4,26 +4,27 @@ import { type ContainerStatus, containersOf, type Pod, podNamespace, podUid } fr
 import type { CpuManager } from "./manager.ts";
 import { type CpuSet, cpuText, sameCpus } from "./sets.ts";
 
-/** Why a container's cpuset is left alone for now. */
+/** Why a container's cpuset is not changed now. */
 type SkipCode = "no_status" | "no_container_id" | "waiting" | "terminated" | "no_cpus";
 interface SkippedContainer {
   readonly pod: PodRef;
-  /** Null: the whole pod. */
+  /** The container's name; null: the whole pod is skipped. */
   readonly container: string | null;
   readonly code: SkipCode;
 }
 interface Reconciled {
-  /** In the order in which they are made. */
+  /** The changes in the order in which they are made. */
   readonly changes: readonly CpuChange[];
   readonly skipped: readonly SkippedContainer[];
 }
-/** Tells the CPUs that a running container has now; undefined: not known, and then they are written in any case. */
+/** Returns a running container's current CPUs; undefined: not known, so the cpuset is written in any case. */
 export type CurrentCpus = (uid: string, container: string, containerId: string) => CpuSet | undefined;
 
 /**
- * The running containers that must get other CPUs now: their own or the shared pool. The kubelet takes the pods in Go's
- * map order; here those without CPUs of their own come first, in the order given, so that they make room before another
- * moves in. Of a pod, init containers come first. With policy `none` nothing is changed. kubelet 1.36: reconcileState.
+ * Finds the running containers whose cpuset must change: to their exclusive CPUs or the shared pool. The kubelet
+ * follows a Go map of pods; here pods without exclusive CPUs come first, in the given order, so that they leave CPUs
+ * before others move there. Within a pod, init containers come first. Policy `none` changes nothing. kubelet 1.36:
+ * reconcileState.
  */
 export function reconcile(manager: CpuManager, active: readonly Pod[], current: CurrentCpus): Reconciled {
   const changes: CpuChange[] = [];
@@ -67,7 +68,7 @@ function runningId(statuses: readonly ContainerStatus[]): Running {
   if (parts.length !== 2) return { code: "no_container_id" };
   const state = statuses[0]?.state;
   if (state?.terminated !== undefined) return { code: "terminated" };
-  // neither a state nor "waiting": both wait
+  // a state that is neither running, terminated nor waiting counts as waiting
   if (state?.running === undefined) return { code: "waiting" };
   return { id: parts[1] as string };
 }

@@ -4,16 +4,19 @@ import { isPodLevelResourcesSet } from "../resources/pod-resources.ts";
 import { isGuaranteedAlone, qosClass } from "../resources/qos.ts";
 
 /**
- * The CPUs that a container gets for itself: its request, if that is whole and the pod Guaranteed; else 0. In a pod with
- * resources of its own as a whole it is 0, or with `podLevel`, the gate PodLevelResourceManagers, also what a container
- * asks for that would be Guaranteed alone. kubelet 1.36: guaranteedCPUs, Allocate.
+ * The number of exclusive CPUs that a container gets: its request, if that is whole and the pod Guaranteed; else 0.
+ * With pod-level resources it is 0, unless `podLevel` (the gate PodLevelResourceManagers) is on and the container
+ * alone would be Guaranteed. kubelet 1.36: guaranteedCPUs, Allocate.
  */
 export function exclusiveCpus(pod: Pod, container: Container, podLevel = false): number {
   if (qosClass(pod) !== "Guaranteed") return 0;
   if (isPodLevelResourcesSet(pod) && !(podLevel && isGuaranteedAlone(container))) return 0;
   return wholeCpus(container.resources?.requests);
 }
-/** A container that has CPUs for itself also in a pod that has some as a whole. kubelet 1.36: resourcesQualifyForExclusiveCPUs. */
+/**
+ * Whether a container gets exclusive CPUs even in a pod with pod-level CPUs. kubelet 1.36:
+ * resourcesQualifyForExclusiveCPUs.
+ */
 export const wantsWholeCpus = (container: Container): boolean =>
   isGuaranteedAlone(container) && wholeCpus(container.resources?.limits) > 0;
 function wholeCpus(requests: NonNullable<Container["resources"]>["requests"]): number {
@@ -23,7 +26,7 @@ function wholeCpus(requests: NonNullable<Container["resources"]>["requests"]): n
   return cpus * 1000 === milliValue(amount) ? cpus : 0;
 }
 
-/** The most CPUs that the pod's containers have for themselves at one time. kubelet 1.36: podGuaranteedCPUs. */
+/** The maximum number of exclusive CPUs that the pod's containers hold at one time. kubelet 1.36: podGuaranteedCPUs. */
 export function podExclusiveCpus(pod: Pod, podLevel = false): number {
   if (podLevel && isPodLevelResourcesSet(pod)) {
     return qosClass(pod) === "Guaranteed" ? wholeCpus(pod.spec.resources?.requests) : 0;
@@ -40,8 +43,8 @@ export function podExclusiveCpus(pod: Pod, podLevel = false): number {
 }
 
 /**
- * Why containers of a pod with CPUs as a whole would have nothing to share; undefined where they have, or none shares.
- * kubelet 1.36: validatePodScopeResources.
+ * Why containers of a pod with pod-level CPUs would have no CPUs left to share; undefined: some are left, or no
+ * container shares. kubelet 1.36: validatePodScopeResources.
  */
 export function sharedPoolFault(pod: Pod): string | undefined {
   const whole = podExclusiveCpus(pod, true);

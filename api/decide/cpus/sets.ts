@@ -2,10 +2,10 @@ import { formatCpuSet } from "../../model/cpu-set.ts";
 import { err, ok, type Result } from "../../model/result.ts";
 import { parseWhole, quote } from "../go/strconv.ts";
 
-/** No machine has a CPU of a higher number, and a list that goes far beyond fills the memory of the kubelet that reads it. */
+/** Above any machine's highest CPU number; a list far beyond it would fill the kubelet's memory. */
 const MAX_CPU = 65_535;
 
-/** A CPU list, read as the kubelet reads it and refused in its words. kubernetes 1.36: cpuset.Parse. */
+/** Parses a CPU list as the kubelet does, with the kubelet's errors. kubernetes 1.36: cpuset.Parse. */
 export function parseCpus(text: string): Result<CpuSet, string> {
   if (text === "") return ok(NO_CPUS);
   const cpus = new Set<number>();
@@ -22,7 +22,7 @@ export function parseCpus(text: string): Result<CpuSet, string> {
   return ok(cpus);
 }
 
-/** The same for the lists of one file, bounded together; a kubelet would read on. */
+/** A parser with one bound for all lists of a file, where a kubelet would read on. */
 export function cpuListReader(): (text: string) => Result<CpuSet, string> {
   let listed = 0;
   return (text) => {
@@ -44,7 +44,7 @@ function rangeOf(part: string): Result<{ first: number; last: number }, string> 
   return ok({ first: Number(first.value), last: Number(last.value) });
 }
 
-/** CPUs by their ids; not changed once made. */
+/** A set of CPU ids, never changed once made. */
 export type CpuSet = ReadonlySet<number>;
 export const NO_CPUS: CpuSet = new Set();
 
@@ -63,13 +63,13 @@ export function holdsAll(set: CpuSet, part: CpuSet): boolean {
   for (const cpu of part) if (!set.has(cpu)) return false;
   return true;
 }
-/** The CPUs that `keep` says yes to. */
+/** The CPUs for which `keep` returns true. */
 export function filtered(set: CpuSet, keep: (cpu: number) => boolean): CpuSet {
   const kept = new Set<number>();
   for (const cpu of set) if (keep(cpu)) kept.add(cpu);
   return kept;
 }
-/** The CPUs by number. */
+/** The CPUs in ascending order. */
 export const ascending = (set: CpuSet): number[] => [...set].sort((a, b) => a - b);
-/** As the kubelet writes it: `0-3,8`. */
+/** The list as the kubelet writes it: `0-3,8`. */
 export const cpuText = (set: CpuSet): string => formatCpuSet(ascending(set));

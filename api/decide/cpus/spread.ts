@@ -7,12 +7,12 @@ interface SpreadAsk {
   /** Free CPUs of each node, by index. */
   readonly free: readonly number[];
   readonly count: number;
-  /** CPUs go in groups of this size; `count` is a multiple of it. */
+  /** The size of the groups in which CPUs are assigned; `count` is a multiple of it. */
   readonly group: number;
-  /** Given: nodes of one socket come before any others, however evenly those would do. */
+  /** If set, nodes of one socket come before all others, even if those are more evenly used. */
   readonly inOneSocket?: ((nodes: readonly number[]) => boolean) | undefined;
 }
-/** The nodes that each give the even share (or what they have), and those of them that give the remainder. */
+/** The nodes that each give the equal share (or all that they have), and the nodes that also give the remainder. */
 export interface Spread {
   readonly nodes: readonly number[];
   readonly share: number;
@@ -20,28 +20,29 @@ export interface Spread {
 }
 
 /**
- * The limit for one search; a step is less than a microsecond. Twelve nodes stay below it, and so do sixteen except in the
- * worst cases.
+ * The limit of steps for one search; a step takes less than a microsecond. Twelve nodes never reach it, sixteen only
+ * in the worst cases.
  */
 const MAX_SPREAD_STEPS = 2 ** 22;
 
 interface Search extends SpreadAsk {
-  /** Without those that come twice because they span two sockets. */
+  /** The nodes without repetitions; a node that spans two sockets occurs twice. */
   readonly distinct: readonly number[];
-  /** Free CPUs of a node when all is given, on average: the same for each choice. */
+  /** The average number of free CPUs per node after all are assigned: the same for each choice. */
   readonly mean: number;
   readonly steps: { left: number };
 }
 interface Remainder {
-  /** How evenly it would leave the machine; the lower the better. */
+  /** The imbalance that a choice would leave; lower is better. */
   readonly balance: number;
   readonly remainder: readonly number[];
 }
 const NOTHING: Remainder = { balance: Number.POSITIVE_INFINITY, remainder: [] };
 
 /**
- * Looks for the best choice of so many nodes over which the CPUs can be spread; undefined where there is none. The error
- * says that the kubelet would never be done, or that this would take too long. kubelet 1.36: takeByTopologyNUMADistributed.
+ * Searches the best choice of a given number of nodes over which the CPUs can be spread; undefined: there is none. The
+ * error says that the kubelet would never finish, or that the search takes too long. kubelet 1.36:
+ * takeByTopologyNUMADistributed.
  */
 export function spreadSearch(ask: SpreadAsk): (size: number) => Result<Spread | undefined, string> {
   const distinct = [...new Set(ask.nodes)];
@@ -82,7 +83,7 @@ function bestSpread(search: Search, size: number): Result<Spread | undefined, st
   return ok({ nodes, share: inOneSocket === undefined ? evenShare : atMostFree(search, nodes, evenShare), remainder });
 }
 
-/** In whole groups of CPUs. */
+/** The shares, each at most the node's free CPUs in whole groups. */
 const atMostFree = ({ free, group }: Search, nodes: readonly number[], share: number): number =>
   Math.min(share, ...nodes.map((node) => Math.floor((free[node] as number) / group) * group));
 
@@ -99,8 +100,7 @@ function isRoomIn({ free, count, group }: Search, nodes: readonly number[], shar
 }
 
 /**
- * Chooses the nodes that give what is left after the even share: as many nodes as possible, and among those the choice of best
- * balance.
+ * Chooses the nodes that give the remainder after the equal share: as many nodes as possible, then the best balance.
  */
 function bestRemainder(search: Search, nodes: readonly number[], share: number): Result<Remainder, string> {
   let best = NOTHING;
@@ -126,7 +126,7 @@ function bestRemainder(search: Search, nodes: readonly number[], share: number):
   return fault === undefined ? ok(best) : err(fault);
 }
 
-/** Takes `rest` from the nodes in turns; false where none of them has a group left, and the kubelet turns for ever. */
+/** Takes `rest` from the nodes in turns; false: no node has a group left, where the kubelet loops for ever. */
 function handOut(free: number[], nodes: readonly number[], rest: number, group: number): boolean {
   let left = rest;
   while (left > 0) {
@@ -141,7 +141,7 @@ function handOut(free: number[], nodes: readonly number[], rest: number, group: 
   }
   return true;
 }
-/** For `rest` CPUs that the kubelet would try to take for ever. */
+/** The message for `rest` CPUs that the kubelet would try to take for ever. */
 export const neverDone = (rest: number, group: number): string =>
   `the kubelet would not come back: it looks for ${rest} more CPUs in groups of ${group} on NUMA nodes that have none left`;
 const tooLong = ({ nodes, count }: SpreadAsk): string =>
@@ -152,7 +152,7 @@ function sumOf(values: readonly number[], of: readonly number[]): number {
   for (const i of of) sum += values[i] as number;
   return sum;
 }
-/** The standard deviation, its mean and itself rounded to thousandths. */
+/** The standard deviation; both it and its mean are rounded to thousandths. */
 function deviation({ distinct, mean }: Search, values: readonly number[]): number {
   let squares = 0;
   for (const node of distinct) {
@@ -164,11 +164,10 @@ function deviation({ distinct, mean }: Search, values: readonly number[]): numbe
 const thousandths = (n: number): number => Math.round(n * 1000) / 1000;
 
 /**
- * Visits every choice of `size` of the list, in lexicographic order, until `visit` returns true.
- *
- * INVARIANT: a list that `visit` keeps may change under it later, exactly as in the kubelet: Go's `append` writes into a
- * list that has room, and lists have room up to the next power of two. A kept choice of four so ends as its first three
- * and the last fourth that was tried, and the kubelet allocates from that. kubelet 1.36: iterateCombinations.
+ * Visits every choice of `size` entries of the list, in lexicographic order, until `visit` returns true.
+ * INVARIANT: a list that `visit` keeps may change later, exactly as in the kubelet: Go's `append` writes into a list
+ * with spare capacity, which is the next power of two. A kept choice of four therefore becomes its first three plus
+ * the last fourth that was tried, and the kubelet allocates from that. kubelet 1.36: iterateCombinations.
  */
 export function combinations(
   list: readonly number[],
@@ -185,7 +184,7 @@ export function combinations(
   if (size > 0) extend(0, [], 0);
 }
 
-/** Go's `append` to the first `length` of the list. */
+/** Appends to the first `length` entries of the list as Go's `append` does. */
 function append(chosen: number[], length: number, value: number): number[] {
   const isFull = (length & (length - 1)) === 0;
   const room = isFull ? chosen.slice(0, length) : chosen;

@@ -8,17 +8,17 @@ import { type CpuSet, common, cpuListReader, cpuText, minus, NO_CPUS, parseCpus,
 
 export interface StartInput extends ReadOptions {
   readonly policy: CpuPolicy;
-  /** The text of cpu_manager_state; undefined: there is no such file, which is not the same as an empty one. */
+  /** The text of cpu_manager_state; undefined: the file does not exist, which differs from an empty file. */
   readonly file: string | undefined;
-  /** The kubelet's root directory, which its words name. */
+  /** The kubelet's root directory, which its error messages contain. */
   readonly rootDir?: string;
 }
 const ROOT_DIR = "/var/lib/kubelet";
 
 /**
- * The state with which a kubelet starts, or why it does not, in its words. A file that is not there, and one of an empty
- * pool without assignments, begins anew. Of several faults the kubelet names any one, this the first by pod uid and
- * container. kubelet 1.36: cpumanager.Start.
+ * The state with which a kubelet starts, or why it does not start, in its words. A missing file, or one with an empty
+ * pool and no assignments, gives a fresh state. If there are several faults, the kubelet reports a random one; this
+ * reports the first by pod uid and container. kubelet 1.36: cpumanager.Start.
  */
 export function startState({ policy, file, rootDir = ROOT_DIR, ...options }: StartInput): Result<CpuState, string> {
   if (file === undefined) return ok(freshState(policy));
@@ -30,13 +30,13 @@ export function startState({ policy, file, rootDir = ROOT_DIR, ...options }: Sta
   );
 }
 
-/** The state of a kubelet that starts without a file; with policy `none` nobody keeps a pool. */
+/** The state of a kubelet that starts without a file; policy `none` has no pool. */
 export const freshState = (policy: CpuPolicy): CpuState => ({
   defaultCpus: policy.name === "none" ? NO_CPUS : managedCpus(policy),
   assignments: new Map(),
   podCpus: new Map(),
 });
-/** With strict-cpu-reservation the reserved CPUs are nobody's. */
+/** The CPUs that the policy manages; with strict-cpu-reservation, without the reserved ones. */
 const managedCpus = ({ topology, options, reserved }: StaticPolicy): CpuSet =>
   options.strictReservation ? minus(topology.all, reserved) : topology.all;
 
@@ -76,7 +76,7 @@ function assignmentsOf({ entries }: ReadCheckpoint): Result<CpuAssignments, stri
   }
   return ok(assignments);
 }
-/** They are read for their form alone: see `writeCpuState`. */
+/** The fault of the baselines, which are read only to check their form: see `writeCpuState`. */
 function baselineFault({ baselines }: ReadCheckpoint): string | undefined {
   const read = cpuListReader();
   for (const [uid, containers] of baselines ? [...baselines].sort(byKey) : []) {

@@ -5,19 +5,22 @@ import { err, ok, type Result } from "../../model/result.ts";
 import { MAX_NUMA_NODES, type NumaNodes, numaNodes } from "../topology/hint.ts";
 import type { CpuSet } from "./sets.ts";
 
-/** Cores, sockets, NUMA nodes or uncore caches. A CPU goes by its position in `CpuTopology.cpus`, a group by its index here. */
+/**
+ * Cores, sockets, NUMA nodes or uncore caches. A CPU is identified by its position in `CpuTopology.cpus`, a group by
+ * its index here.
+ */
 export interface CpuGroups {
-  /** Ascending, so that the lower index is the lower id. */
+  /** The groups' ids, ascending, so that the lower index has the lower id. */
   readonly ids: readonly number[];
   /** The group of each position. */
   readonly of: readonly number[];
   /** The positions of each group, ascending. */
   readonly members: readonly (readonly number[])[];
-  /** As many free CPUs as the kubelet asks for before it calls the group free. */
+  /** The number of free CPUs at which the kubelet considers each group free. */
   readonly whole: readonly number[];
 }
 
-/** The CPUs that are in use, and how they hang together. kubelet 1.36: topology.CPUTopology. */
+/** The online CPUs and their topology. kubelet 1.36: topology.CPUTopology. */
 export interface CpuTopology {
   /** Ascending. */
   readonly cpus: readonly number[];
@@ -28,17 +31,17 @@ export interface CpuTopology {
   readonly sockets: CpuGroups;
   /** The NUMA nodes that have CPUs. */
   readonly nodes: CpuGroups;
-  /** The machine's NUMA nodes, those without a CPU too. */
+  /** All NUMA nodes of the machine, including those without CPUs. */
   readonly numa: NumaNodes;
   readonly caches: CpuGroups;
-  /** Averages, rounded down, which is all that the kubelet looks at. */
+  /** Averages, rounded down; the kubelet uses nothing more exact. */
   readonly cpusPerCore: number;
   readonly cpusPerCache: number;
 }
 
 /**
- * The topology of `machine.cpus`, or what is wrong with it, with the JSON path below `at`: a CPU twice or missing, a core
- * on two NUMA nodes. A core number counts within its socket, as in the kernel's files. kubelet 1.36: topology.Discover.
+ * The topology of `machine.cpus`, or its faults, each with the JSON path below `at`: a duplicate or missing CPU, a
+ * core on two NUMA nodes. Core numbers are per socket, as in the kernel's files. kubelet 1.36: topology.Discover.
  */
 export function cpuTopology(machine: Machine, at = "machine"): Result<CpuTopology, readonly InputIssue[]> {
   const issues = machineIssues(machine, at);
@@ -62,7 +65,7 @@ function fromRows(rows: readonly Row[], numa: NumaNodes): CpuTopology {
   const coreIds = lowestOfCores(rows);
   const sockets = groups(rows.map((row) => row.socket));
   const cores = groups(coreIds);
-  // a machine that does not tell its caches is taken to have one a socket
+  // a machine without cache data counts as having one cache per socket
   const caches = groups(rows.map((row) => row.uncoreCache ?? row.socket));
   const cpusPerCore = average(cpus, cores);
   return {
@@ -91,7 +94,7 @@ function lowestOfCores(rows: readonly Row[]): readonly number[] {
   });
 }
 
-/** `idOf`: by position. */
+/** Groups positions. `idOf`: the group's id by position. */
 function groups(idOf: readonly number[]): CpuGroups {
   const ids = [...new Set(idOf)].sort((a, b) => a - b);
   const index = new Map(ids.map((id, i) => [id, i]));

@@ -14,7 +14,7 @@ interface DeviceSpec {
   /** Permissions in the devices cgroup: some of `r`, `w` and `m`. */
   readonly permissions: string;
 }
-/** v1beta1.ContainerAllocateResponse: what a plugin wants a container to have for its devices. */
+/** v1beta1.ContainerAllocateResponse: what a plugin wants a container to get for its devices. */
 export interface AllocateResponse {
   readonly envs: ReadonlyMap<string, string>;
   readonly mounts: readonly Mount[];
@@ -24,8 +24,9 @@ export interface AllocateResponse {
 }
 
 /**
- * Reads the message from base64, of the form that a checkpoint is let in with. Unknown fields are skipped, and a known one of another wire type
- * counts as unknown, as in Go. Error: where the bytes are no such message; the kubelet then drops the checkpoint's entry.
+ * Reads the message from base64 in the form that checkpoints allow. Unknown fields, and known ones of another wire
+ * type, are skipped, as in Go. Error: where the bytes are no such message; the kubelet then drops the checkpoint's
+ * entry.
  */
 export function readAllocateResponse(base64: string): Result<AllocateResponse, WireFault> {
   const data = atob(base64);
@@ -67,10 +68,10 @@ function addTo(response: Building, number: number, slice: Slice): WireFault | un
   else response.cdiDevices.push(text(1));
   return undefined;
 }
-/** Which fields of each part are texts: envs, mounts, devices, annotations, CDI devices. */
+/** The text fields of each part: envs, mounts, devices, annotations, CDI devices. */
 const TEXTS: readonly (readonly number[])[] = [[], [1, 2], [1, 2], [1, 2, 3], [1, 2], [1]];
 
-/** The texts of a part, the last of each; and its varints. */
+/** The text fields of a part (the last of each number), and its varints. */
 function messageOf(
   slice: Slice,
   textFields: readonly number[],
@@ -95,9 +96,9 @@ export interface ResourceResponse {
 }
 
 /**
- * Puts the answers of several plugins together: of two under one name the first stays, and they are in conflict when their
- * values differ (of mounts and devices: their paths on the host). The kubelet takes resources, environment and annotations in
- * the order of Go maps; here they go by name. kubelet 1.36: deviceRunContainerOptions.
+ * Joins the answers of several plugins: if two use one name, the first counts, and different values are a conflict
+ * (for mounts and devices: their host paths). The kubelet follows Go maps of resources, environment and annotations;
+ * here they are sorted by name. kubelet 1.36: deviceRunContainerOptions.
  */
 export function containerOptions(responses: readonly ResourceResponse[]): DeviceOptions {
   const conflicts: DeviceConflict[] = [];
@@ -131,7 +132,7 @@ export function containerOptions(responses: readonly ResourceResponse[]): Device
   return { ...options, cdiDevices: [...options.cdiDevices], conflicts };
 }
 
-/** Remembers what each name got; true for the first. */
+/** Remembers the value of each name; returns true for the first. */
 function merging(kind: DeviceConflict["kind"], conflicts: DeviceConflict[]) {
   const first = new Map<string, { readonly resource: string; readonly value: string }>();
   return (name: string, value: string, resource: string): boolean => {

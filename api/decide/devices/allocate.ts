@@ -12,17 +12,16 @@ import { limitsOf, uidOf } from "./wire.ts";
 
 const NONE: ReadonlySet<string> = new Set();
 
-/**
- * The devices that init containers of the current pod leave to those that start after them. kubelet 1.36: PodReusableDevices.
- */
+/** The devices that the current pod's init containers leave to later containers. kubelet 1.36: PodReusableDevices. */
 interface Reusable {
-  /** Returns nothing for any pod but the current one. */
+  /** The reusable devices; empty for any pod but the current one. */
   of(podUid: string, resource: string): ReadonlySet<string>;
-  /** Takes a pod in hand, before any container of it is served. */
+  /** Starts a pod, before any of its containers is handled. */
   begin(podUid: string): void;
   /**
-   * To be told of each container that got what it asked for: an init container leaves all that it holds, any other one (a sidecar
-   * too) takes what it holds away. What is left after the last container stays with the pod. kubelet 1.36: Allocate.
+   * Called for each container that got its devices: an init container's devices are reused by later containers; any
+   * other container (a sidecar too) removes its devices from the reusable ones. What is left after the last container
+   * stays with the pod. kubelet 1.36: Allocate.
    */
   settle(pod: Pod, container: Container, state: DeviceState): void;
 }
@@ -47,7 +46,7 @@ export function reusableDevices(): Reusable {
   };
 }
 
-/** Devices given to a container in this decision; its plugin is still to be asked with Allocate. */
+/** Devices assigned to a container in this decision; their plugin must still be asked with Allocate. */
 export interface GivenDevices {
   readonly podUid: string;
   readonly container: string;
@@ -74,10 +73,9 @@ const isClaimed = (pod: Pod, container: Container, resource: string): boolean =>
   ) === true;
 
 /**
- * All resources of one container, by name; the kubelet takes them in the order of a Go map. After an error it keeps those that
- * came before until it purges the refused pod, which, sources being ready, is before anything else is given: here they are
- * taken back at once.
- * kubelet 1.36: allocateContainerResources.
+ * Allocates all resources of a container, sorted by name, where the kubelet follows a Go map. After an error the
+ * kubelet keeps the earlier resources until it purges the refused pod, which, with sources ready, happens before the
+ * next allocation: here they are released at once. kubelet 1.36: allocateContainerResources.
  */
 export function allocateContainer(
   m: Allocating,

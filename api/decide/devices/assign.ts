@@ -4,40 +4,40 @@ import { type Device, hasTopology, type Inventory, isKnown } from "./inventory.t
 import { naturalOrder } from "./natural-order.ts";
 import type { PreferredAllocation } from "./preferred.ts";
 
-/** A container's wish for one resource, with all that bears on it. */
+/** A container's request for one resource, with everything that affects it. */
 interface DeviceRequest {
   readonly podUid: string;
   readonly container: string;
   readonly resource: string;
   readonly required: number;
-  /** The devices of the resource that the container holds; undefined: nothing is written of it. */
+  /** The devices of the resource that the container holds; undefined: none recorded. */
   readonly held: ReadonlySet<string> | undefined;
-  /** The devices that init containers of the pod have left. */
+  /** The devices that the pod's init containers have left. */
   readonly reusable: ReadonlySet<string>;
   /** Every device of the resource that any container holds. */
   readonly inUse: ReadonlySet<string>;
-  /** Sources are not ready, and the container was found running when the kubelet started. */
+  /** True: sources are not ready, and the container was running when the kubelet started. */
   readonly running: boolean;
   readonly affinity: NumaMask | null;
 }
 
 export const SOURCES = ["reused", "preferred", "aligned", "unaligned", "no-affinity"] as const;
-/** Which list a device was taken from. */
+/** The list from which a device was taken. */
 export type Source = (typeof SOURCES)[number];
-/** Devices taken from one list, in the order they were taken. */
+/** Devices taken from one list, in the order in which they were taken. */
 export interface Taken {
   readonly from: Source;
   readonly ids: readonly string[];
 }
-/** `running` and `held`: nothing is to be given. */
+/** The result; with `running` and `held` nothing is assigned. */
 type Assigned = { readonly kind: "running" | "held" } | { readonly kind: "given"; readonly taken: readonly Taken[] };
 
 const fail = (message: string): Result<never, AllocateError> => err({ message });
 
 /**
- * Which devices the container gets, tested in the kubelet's order; every error text is the kubelet's. Where it takes from a Go
- * map, the natural order of ids decides; where a plugin prefers more devices than are needed, the order of its answer.
- * kubelet 1.36: devicesToAllocate.
+ * Chooses the container's devices, with checks in the kubelet's order and the kubelet's errors. Where the kubelet
+ * follows a Go map, ids are taken in natural order; where a plugin prefers more devices than needed, in the order of
+ * its answer. kubelet 1.36: devicesToAllocate.
  */
 export function devicesToAllocate(
   request: DeviceRequest,
@@ -52,7 +52,7 @@ export function devicesToAllocate(
       `pod ${quoted(podUid)} container ${quoted(container)} changed request for resource ${quoted(resource)} ${change}`,
     );
   }
-  // it runs, so it has its devices: only the kubelet restarted
+  // a running container has its devices: only the kubelet restarted
   if (request.running) return ok({ kind: "running" });
   if (!isKnown(inventory)) return fail(`cannot allocate unregistered device ${resource}`);
   const { healthy } = inventory;
@@ -65,7 +65,7 @@ export function devicesToAllocate(
   if (held !== undefined || required === 0) return ok({ kind: "held" });
   return take(request, inventory, nodes, prefer);
 }
-/** Go's %q of names that the API server let in. */
+/** Go's %q for names that the API server accepted. */
 const quoted = (name: string): string => JSON.stringify(name);
 
 function take(
@@ -76,7 +76,7 @@ function take(
 ): Result<Assigned, AllocateError> {
   const { resource, required, reusable, inUse, affinity } = request;
   const picked = picking(required);
-  // the kubelet does not look at the health of what it reuses
+  // the kubelet does not check the health of reused devices
   if (picked.take("reused", [...reusable].sort(naturalOrder))) return ok({ kind: "given", taken: picked.taken });
   const available = inventory.ids.filter((id) => inventory.healthy.has(id) && !inUse.has(id));
   if (available.length < picked.needed()) {
@@ -106,7 +106,7 @@ function take(
 type Ask = (among: readonly string[]) => Result<readonly string[], AllocateError>;
 type Failed = Result<never, AllocateError> | undefined;
 
-/** More aligned ones than needed: the plugin may choose among those. */
+/** There are more aligned devices than needed: the plugin may choose among them. */
 function fromAligned(picked: Picking, { aligned }: Filtered, ask: Ask): Failed {
   const preferred = ask(aligned);
   if (!preferred.ok) return preferred;
@@ -114,7 +114,7 @@ function fromAligned(picked: Picking, { aligned }: Filtered, ask: Ask): Failed {
   return undefined;
 }
 
-/** Every aligned one, then what the plugin chooses among the rest. */
+/** Takes every aligned device, then the plugin's choice among the rest. */
 function fromAll(
   picked: Picking,
   { aligned, unaligned, noAffinity }: Filtered,
@@ -132,9 +132,11 @@ function fromAll(
 interface Picking {
   readonly ids: ReadonlySet<string>;
   readonly taken: readonly Taken[];
-  /** How many are still to be found. */
+  /** The number of devices still needed. */
   needed(): number;
-  /** Takes from the front of the list what is needed and not taken yet; true once nothing is needed. */
+  /**
+   * Takes devices from the front of the list that are needed and not taken yet; returns true when no more are needed.
+   */
   take(from: Source, list: readonly string[]): boolean;
 }
 function picking(required: number): Picking {
@@ -155,20 +157,19 @@ function picking(required: number): Picking {
   return { ids, taken, needed, take: takeFrom };
 }
 
-/** The available devices by where they are, each list in the order of `available`. */
+/** The available devices by place, each list in the order of `available`. */
 interface Filtered {
-  /** On a node of the affinity. */
+  /** Devices on a node of the affinity. */
   readonly aligned: readonly string[];
-  /** On other nodes only. */
+  /** Devices on other nodes only. */
   readonly unaligned: readonly string[];
-  /** On no known node, or nothing was said of where to take them from. */
+  /** Devices without a known node, or all if there is no affinity. */
   readonly noAffinity: readonly string[];
 }
 
 /**
- * Sorts devices by the affinity; null: none was given. One of several nodes counts as aligned when any of them is.
- * The kubelet sorts the nodes by their devices first, but puts the result into sets, so nothing of that is left.
- * kubelet 1.36: filterByAffinity.
+ * Sorts devices by the affinity; null: none. A device on several nodes is aligned if any of them is. The kubelet sorts
+ * nodes by their devices first, but puts the result into sets, which loses the order. kubelet 1.36: filterByAffinity.
  */
 export function filterByAffinity(
   inventory: Inventory,

@@ -3,15 +3,15 @@ import { err, ok, type Result } from "../../model/result.ts";
 import { parseGoJson } from "../go/json.ts";
 import { checksumOf, type DeviceCheckpoint, type DevicesPerNuma, type PodDevicesEntry } from "./checkpoint.ts";
 
-/** Why a kubelet_internal_checkpoint is not taken. The kubelet logs it, and goes on as if no device were held. */
+/** Why a kubelet_internal_checkpoint is not used. The kubelet logs it, and continues as if no devices were held. */
 export type CheckpointFault =
   | { readonly code: "empty"; readonly message: string }
   | { readonly code: "not_json"; readonly message: string }
-  /** `path` holds another kind of value. */
+  /** `path` has a value of another type. */
   | { readonly code: "malformed"; readonly path: string; readonly message: string }
-  /** The form of older kubelets, which lists devices without their NUMA nodes: 1.36 does not read it. */
+  /** The form of older kubelets, which lists devices without NUMA nodes: 1.36 does not read it. */
   | { readonly code: "old_version"; readonly path: string; readonly message: string }
-  /** `expected`: what the file says; `actual`: what its content gives. */
+  /** `expected`: the checksum in the file; `actual`: that of its content. */
   | { readonly code: "checksum"; readonly expected: number; readonly actual: number; readonly message: string };
 
 /** Reads the text of a checkpoint and verifies its checksum. kubelet 1.36: getCheckpoint. */
@@ -28,7 +28,10 @@ export function readCheckpoint(text: string): Result<DeviceCheckpoint, Checkpoin
   return checkCheckpoint(json);
 }
 
-/** The same of its parsed JSON. What the file lacks is as the kubelet has it before it reads: no entries, nothing registered. */
+/**
+ * Checks parsed JSON like `readCheckpoint`. Missing members have the values of an empty checkpoint, as in the kubelet:
+ * no entries, nothing registered.
+ */
 export function checkCheckpoint(json: unknown): Result<DeviceCheckpoint, CheckpointFault> {
   const faults: CheckpointFault[] = [];
   const file = objectAt(json, "", faults) ?? {};
@@ -110,11 +113,11 @@ function perNumaAt(v: unknown, path: string, faults: Faults): DevicesPerNuma | n
 const V1_MESSAGE =
   "json: cannot unmarshal array into Go struct field PodDevicesEntry.Data.PodDeviceEntries.DeviceIDs of type checkpoint.DevicesPerNUMA";
 
-/** Padded base64, in the one form that Go writes; it may come with line ends. */
+/** Padded base64 in the only form that Go writes; it may contain line ends. */
 function base64At(v: unknown, path: string, faults: Faults): string | null {
   if (isAbsent(v)) return null;
   const text = textAt(v, path, faults).replace(/[\r\n]+/g, "");
-  // bits that no byte is made of stand at the end only
+  // unused bits may only be at the end
   const end = text.slice(-4);
   if (text.length % 4 === 0 && /^[A-Za-z0-9+/]*={0,2}$/.test(text)) return text.slice(0, -4) + btoa(atob(end));
   malformed(faults, path, "base64");

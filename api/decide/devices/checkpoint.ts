@@ -7,7 +7,10 @@ const OPEN = 0x5b;
 const CLOSE = 0x5d;
 const ZERO = 0x30;
 
-/** Bytes of base64 as Go's spew prints them, `[0 1 255]`: digits are written in place, since there may be millions. */
+/**
+ * The bytes of base64 as Go's spew prints them, `[0 1 255]`; the digits are written in place, since there may be
+ * millions.
+ */
 function dumpOf(base64: string): Uint8Array {
   const data = atob(base64);
   const dump = new Uint8Array(4 * data.length + 2);
@@ -24,7 +27,10 @@ function dumpOf(base64: string): Uint8Array {
   return dump.subarray(0, at);
 }
 
-/** NUMA node (-1: none) -> device ids. A null is Go's nil, which the file and the checksum tell from an empty one. */
+/**
+ * NUMA node (-1: none) -> device ids. Null is Go's nil, which the file and the checksum distinguish from an empty
+ * list.
+ */
 export type DevicesPerNuma = ReadonlyMap<number, readonly string[] | null>;
 
 /** The devices of one resource that one container holds. kubelet 1.36: checkpoint.PodDevicesEntry. */
@@ -58,7 +64,7 @@ export function writeCheckpoint(checkpoint: DeviceCheckpoint): string {
   const data = `{"PodDeviceEntries":${list},"RegisteredDevices":${mapText(registered)}}`;
   return `{"Data":${data},"Checksum":${checksumOf(checkpoint)}}`;
 }
-/** Returns the text that stands in the file for an entry. */
+/** Returns an entry's text in the file. */
 export const entryText = (e: PodDevicesEntry): string =>
   `{"PodUID":${jsonText(e.podUid)},"ContainerName":${jsonText(e.containerName)},"ResourceName":${jsonText(e.resourceName)},` +
   `"DeviceIDs":${mapText(e.deviceIds)},"AllocResp":${e.allocResp === null ? "null" : `"${e.allocResp}"`}}`;
@@ -94,7 +100,7 @@ export function* hashedPieces({ entries, registered }: DeviceCheckpoint): Genera
   }
   yield ` RegisteredDevices:(map[string][]string)${dumpMap(registered)}}`;
 }
-/** Up to what its plugin answered. */
+/** The beginning of an entry's text, before its plugin's answer. */
 const dumpEntry = (e: PodDevicesEntry): string =>
   `{PodUID:(string)${e.podUid} ContainerName:(string)${e.containerName} ResourceName:(string)${e.resourceName} ` +
   `DeviceIDs:(checkpoint.DevicesPerNUMA)${dumpMap(e.deviceIds)} AllocResp:([]uint8)`;

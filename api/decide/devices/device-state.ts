@@ -15,7 +15,7 @@ import type { WireFault } from "./wire.ts";
 
 const NONE: ReadonlySet<string> = new Set();
 
-/** An entry of a checkpoint whose plugin's answer is no message: the kubelet logs it and forgets the entry. */
+/** An entry of a checkpoint whose plugin answer cannot be decoded: the kubelet logs and drops the entry. */
 interface DroppedEntry {
   readonly podUid: string;
   readonly container: string;
@@ -26,14 +26,14 @@ interface DroppedEntry {
 export interface DeviceState {
   readonly pods: PodDevices;
   readonly dropped: readonly DroppedEntry[];
-  /** Known now, or held by a container. kubelet 1.36: isDevicePluginResource. */
+  /** Whether a plugin or a container has the resource. kubelet 1.36: isDevicePluginResource. */
   isDeviceResource(resource: string): boolean;
   holding(podUid: string, container: string, resource: string): Holding | undefined;
   /** Returns the devices that all containers of the pod hold. */
   podHolds(podUid: string, resource: string): ReadonlySet<string>;
   /** Returns the devices that all containers of the node hold. */
   inUse(resource: string): ReadonlySet<string>;
-  /** Resource -> how many of its devices are held. */
+  /** Resource -> the number of its held devices. */
   allocated(): ReadonlyMap<string, number>;
   give(podUid: string, container: string, resource: string, holding: Holding): void;
   release(podUid: string, container: string, resources: readonly string[]): void;

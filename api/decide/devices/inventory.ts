@@ -5,9 +5,9 @@ import { naturalOrder } from "./natural-order.ts";
 /** A device as its plugin lists it. */
 export interface Device {
   readonly id: string;
-  /** Anything but `Healthy` is unhealthy; absent: healthy. */
+  /** The health: anything but `Healthy` is unhealthy; absent: healthy. */
   readonly health?: string | undefined;
-  /** Absent: the plugin says nothing of where it is. */
+  /** The NUMA nodes; absent: the plugin does not report them. */
   readonly numaNodes?: readonly number[] | undefined;
 }
 export interface PluginOptions {
@@ -25,22 +25,22 @@ export interface DeviceResource {
   readonly resource: string;
   /** The last list that the plugin sent. */
   readonly devices: readonly Device[];
-  /** Absent: registered, with no options. */
+  /** The plugin; absent: it is registered, without options. */
   readonly plugin?: DevicePlugin | undefined;
 }
 
 type PluginState = "registered" | "stopped" | "unregistered" | "removed";
-/** The kubelet's knowledge of one resource. */
+/** What the kubelet knows about one resource. */
 export interface Inventory {
   readonly resource: string;
-  /** `unregistered`: known from the checkpoint only; `removed`: stopped for longer than the grace. */
+  /** `unregistered`: only in the checkpoint; `removed`: stopped for longer than the grace period. */
   readonly state: PluginState;
   readonly options: PluginOptions;
-  /** Everything that the plugin listed, by id. */
+  /** All devices that the plugin listed, by id. */
   readonly devices: ReadonlyMap<string, Device>;
   /** The ids of `devices` in natural order. */
   readonly ids: readonly string[];
-  /** Those that may be given out. */
+  /** The ids of devices that may be assigned. */
   readonly healthy: ReadonlySet<string>;
 }
 export type Inventories = ReadonlyMap<string, Inventory>;
@@ -51,16 +51,16 @@ const isHealthy = (device: Device): boolean => (device.health ?? "Healthy") === 
 
 interface InventoryInput {
   readonly resources: readonly DeviceResource[];
-  /** The resources that the checkpoint has as registered: those of the kubelet's last life. */
+  /** The resources registered in the checkpoint: those of the kubelet's last run. */
   readonly checkpointed: Iterable<string>;
   readonly now: EpochMs;
-  /** From when the grace of a plugin counts that has not come back since; absent: it is not over. */
+  /** When the grace period of plugins that have not come back starts; absent: it has not passed. */
   readonly kubeletStartedAt: EpochMs | undefined;
 }
 
 /**
- * The resources by name, in the order of their names. One that only the checkpoint knows is there with no devices until its
- * plugin registers. kubelet 1.36: genericDeviceUpdateCallback, markResourceUnhealthy, readCheckpoint, stopGracePeriodExpired.
+ * The resources sorted by name. A resource that only the checkpoint has is without devices until its plugin registers.
+ * kubelet 1.36: genericDeviceUpdateCallback, markResourceUnhealthy, readCheckpoint, stopGracePeriodExpired.
  */
 export function inventoriesOf({ resources, checkpointed, now, kubeletStartedAt }: InventoryInput): Inventories {
   const posted = new Map(resources.map((r) => [r.resource, r]));
@@ -84,7 +84,7 @@ function stateOf(plugin: DevicePlugin | undefined, now: EpochMs, startedAt: Epoc
 }
 
 function inventoryOf({ resource, devices: listed, plugin }: DeviceResource, state: PluginState): Inventory {
-  // a list from before the kubelet's start means nothing to it
+  // a list from before the kubelet's start does not count
   const neverSeen = plugin !== undefined && !plugin.registered && plugin.stoppedAt === undefined;
   const devices = new Map(neverSeen ? [] : listed.map((d) => [d.id, d]));
   const ids = [...devices.keys()].sort(naturalOrder);
@@ -92,11 +92,17 @@ function inventoryOf({ resource, devices: listed, plugin }: DeviceResource, stat
   return { resource, state, options: plugin?.options ?? {}, devices, ids, healthy: new Set(healthy) };
 }
 
-/** Whether the kubelet still takes the resource for one of a device plugin. kubelet 1.36: isDevicePluginResource, first half. */
+/**
+ * Whether the kubelet still treats the resource as a device plugin's. kubelet 1.36: isDevicePluginResource, first
+ * half.
+ */
 export const isKnown = (inventory: Inventory | undefined): inventory is Inventory =>
   inventory !== undefined && inventory.state !== "removed";
 
-/** Whether any device says where it is: then placing matters for the resource. kubelet 1.36: deviceHasTopologyAlignment. */
+/**
+ * Whether any device reports its place, so that alignment matters for the resource. kubelet 1.36:
+ * deviceHasTopologyAlignment.
+ */
 export function hasTopology(inventory: Inventory | undefined): boolean {
   for (const device of inventory?.devices.values() ?? []) {
     if ((device.numaNodes?.length ?? 0) > 0) return true;
@@ -104,7 +110,7 @@ export function hasTopology(inventory: Inventory | undefined): boolean {
   return false;
 }
 
-/** A device that containers of two pods or more hold. */
+/** A device that containers of several pods hold. */
 interface SharedDevice {
   readonly resource: string;
   readonly id: string;
@@ -112,8 +118,8 @@ interface SharedDevice {
 }
 
 /**
- * The devices that a checkpoint gives to several pods, in the order of the file. The kubelet takes such a file without a
- * word. Containers of one pod may share: an init container leaves its devices to the next.
+ * The devices that a checkpoint assigns to several pods, in the file's order. The kubelet accepts such a file
+ * silently. Containers of one pod may share: an init container leaves its devices to later ones.
  */
 export function sharedDevices(entries: readonly PodDevicesEntry[] | null): readonly SharedDevice[] {
   const holders = new Map<string, SharedDevice & { readonly podUids: string[] }>();
@@ -128,11 +134,11 @@ export function sharedDevices(entries: readonly PodDevicesEntry[] | null): reado
   return [...holders.values()].filter((holder) => holder.podUids.length > 1);
 }
 
-/** The node status's values for plugins' resources, in whole devices. */
+/** The node status's values for device plugin resources, in whole devices. */
 interface DeviceCapacity {
   readonly capacity: ReadonlyMap<string, number>;
   readonly allocatable: ReadonlyMap<string, number>;
-  /** Stopped for longer than the grace: the status keeps them with a capacity and an allocatable of 0. */
+  /** Resources stopped for longer than the grace period: the status keeps them with a capacity and allocatable of 0. */
   readonly removed: readonly string[];
 }
 
@@ -153,9 +159,9 @@ export function deviceCapacity(inventories: Inventories): DeviceCapacity {
 }
 
 /**
- * Raises what the node can allocate to what is allocated already, so that a pod whose device is gone is not refused for it;
- * `allocatable` and `allocated` in whole devices. A new map; the resources raised are in its second part. The kubelet does
- * so only for a pod that holds devices. kubelet 1.36: sanitizeNodeAllocatable.
+ * Raises the allocatable to what is already allocated, so that a pod whose device is gone is not refused for it;
+ * `allocatable` and `allocated` in whole devices. Returns a new map, and the raised resources. The kubelet does this
+ * only for a pod that holds devices. kubelet 1.36: sanitizeNodeAllocatable.
  */
 export function sanitizeNodeAllocatable(
   allocatable: ReadonlyMap<string, number>,

@@ -23,21 +23,21 @@ import { limitsOf, uidOf } from "./wire.ts";
 
 export interface DeviceManagerInput {
   readonly inventories: Inventories;
-  /** Undefined: the kubelet has no checkpoint, or could not read it. */
+  /** The checkpoint; undefined: the kubelet has none, or could not read it. */
   readonly checkpoint: DeviceCheckpoint | undefined;
   readonly nodes: NumaNodes;
   /** True: every source of pods has been heard since the kubelet started. */
   readonly sourcesReady: boolean;
-  /** The uids of the pods that are not finished. One that is asked about joins them, unless it is refused its devices. */
+  /** The uids of pods that are not finished. An asked pod joins them, unless its devices are refused. */
   readonly activePods: ReadonlySet<string>;
   /**
-   * True: the runtime had the container running when the kubelet started, so only the kubelet restarted. After a reboot of the
-   * node no container was running.
+   * Whether the container was running when the kubelet started, so that only the kubelet restarted. After a reboot no
+   * container was running.
    */
   readonly runningAtStart: (podUid: string, container: string) => boolean;
   readonly prefer: PreferredAllocation;
   readonly behaviour: Behaviour;
-  /** The gate DRAExtendedResource is on. */
+  /** True: the gate DRAExtendedResource is on. */
   readonly claims?: boolean;
 }
 
@@ -45,20 +45,22 @@ export interface DeviceManager extends HintProvider {
   readonly state: DeviceState;
   readonly inventories: Inventories;
   readonly given: readonly GivenDevices[];
-  /** The questions to plugins whose answers were not known; the natural order decided. */
+  /** Questions to plugins without a known answer; natural order was used instead. */
   readonly unanswered: readonly PreferredAllocationRequest[];
-  /** The uids of the pods that were purged so far. */
+  /** The uids of the pods purged so far. */
   readonly purged: readonly string[];
   /**
-   * Frees what pods hold that are not active any more, the asking one apart; nothing before sources are ready. The kubelet does so
-   * when it is asked for hints or devices, and not else. kubelet 1.36: UpdateAllocatedDevices.
+   * Releases devices of pods that are no longer active, except the asking one; nothing before sources are ready. The
+   * kubelet does this only when it is asked for hints or devices. kubelet 1.36: UpdateAllocatedDevices.
    */
   purge(asking?: Pod): void;
-  /** Returns what the kubelet writes once the containers that asked have their devices. */
+  /** Returns the checkpoint that the kubelet writes after the allocation. */
   checkpoint(): DeviceCheckpoint;
 }
 
-/** INVARIANT: every pod that is asked about has a uid. kubelet 1.36: devicemanager.ManagerImpl. */
+/**
+ * Creates a manager. INVARIANT: every pod that it is asked about has a uid. kubelet 1.36: devicemanager.ManagerImpl.
+ */
 export function deviceManager(input: DeviceManagerInput): DeviceManager {
   const { inventories, nodes, sourcesReady, behaviour } = input;
   const active = new Set(input.activePods);
@@ -110,7 +112,7 @@ export function deviceManager(input: DeviceManagerInput): DeviceManager {
 }
 const NONE: ReadonlySet<string> = new Set();
 
-/** The healthy devices of every resource that is known. kubelet 1.36: writeCheckpoint. */
+/** The healthy devices of every known resource. kubelet 1.36: writeCheckpoint. */
 const registeredOf = (inventories: Inventories): ReadonlyMap<string, readonly string[]> =>
   new Map([...inventories].filter(([, i]) => isKnown(i)).map(([name, i]) => [name, [...i.healthy]]));
 
@@ -137,7 +139,7 @@ function hintsOf(
       left: left(resource),
       inUse: state.inUse(resource),
     };
-    // where devices are says nothing, so it does not matter
+    // the devices' places are not reported, so alignment does not matter
     hints.set(
       resource,
       inventory === undefined || !hasTopology(inventory) ? null : resourceHints(inventory, { nodes, behaviour }, ask),
@@ -155,14 +157,14 @@ interface HintAsk {
 }
 function resourceHints(inventory: Inventory, over: HintNodes, ask: HintAsk): readonly TopologyHint[] {
   const { request, held, left, inUse } = ask;
-  // it gets the devices that it holds: the same hints again
+  // it keeps the devices that it holds, so the hints are the same
   if (held.size > 0) return held.size === request ? deviceHints(inventory, held, [], request, over) : [];
   const available = inventory.ids.filter((id) => inventory.healthy.has(id) && !inUse.has(id));
   if (new Set([...available, ...left]).size < request) return [];
   return deviceHints(inventory, available, left, request, over);
 }
 
-/** How many devices touch exactly these nodes. */
+/** The number of devices that touch exactly these nodes. */
 interface Group {
   readonly nodes: NumaMask;
   all: number;
@@ -171,11 +173,11 @@ interface Group {
 }
 
 /**
- * Every set of nodes that can give `request` devices of a resource: of `available` ones and of `reusable` ones, all of which
- * must touch it. Only nodes with such devices are looked at, or all in some versions, at most 2^n sets of n nodes. Preferred are those of the smallest
- * size that all devices, taken and unhealthy ones too, could give. Order: size, then the nodes ascending.
- * A device that its plugin lists no more counts as without a place; the kubelet's process ends there.
- * kubelet 1.36: generateDeviceTopologyHints.
+ * Every set of nodes that can supply `request` devices of a resource, from `available` and `reusable` ones; each set
+ * must include all reusable ones. Only nodes with such devices are considered, or all in some versions, at most 2^n
+ * sets of n nodes. Preferred are sets of the smallest size that all devices, including taken and unhealthy ones, could
+ * supply. Order: size, then nodes ascending. A device that its plugin no longer lists has no place here; the kubelet
+ * crashes on it. kubelet 1.36: generateDeviceTopologyHints.
  */
 export function deviceHints(
   inventory: Inventory,
@@ -207,7 +209,7 @@ export function deviceHints(
   return found.map((mask) => ({ nodes: mask, preferred: countNodes(mask) === smallest }));
 }
 
-/** `anywhere`: a reusable device claims a topology without a known node, so that no set of nodes touches it. */
+/** `anywhere`: a reusable device reports a topology without a known node, so no set includes it. */
 function groupsOf(inventory: Inventory, available: Iterable<string>, reusable: Iterable<string>, nodes: NumaNodes) {
   const groups = new Map<NumaMask, Group>();
   let anywhere = false;
@@ -237,7 +239,7 @@ function groupsOf(inventory: Inventory, available: Iterable<string>, reusable: I
   return { groups: [...groups.values()], anywhere };
 }
 
-/** Smaller sets first, and among those of a size the ones of lower bits first. kubelet 1.36: IterateBitMasks. */
+/** Visits smaller sets first, and sets of one size by their lowest bits. kubelet 1.36: IterateBitMasks. */
 function forEachSubset(bits: readonly number[], visit: (mask: NumaMask) => void): void {
   const extend = (mask: NumaMask, from: number, left: number): void => {
     if (left === 0) visit(mask);
@@ -246,11 +248,11 @@ function forEachSubset(bits: readonly number[], visit: (mask: NumaMask) => void)
   for (let size = 1; size <= bits.length; size++) extend(0, 0, size);
 }
 
-/** The options with which a container gets its devices. */
+/** The options that a container gets for its devices. */
 interface ContainerDevices {
-  /** Undefined: the container holds no device. */
+  /** The options; undefined: the container holds no device. */
   readonly options: DeviceOptions | undefined;
-  /** Resources whose plugin has not said yet what the container gets; `options` lacks them. */
+  /** Resources whose plugin has not answered yet; `options` lacks them. */
   readonly pending: readonly string[];
 }
 /** Merges the answers of the container's plugins. */
@@ -258,7 +260,7 @@ export function containerDevices({ state }: DeviceManager, podUid: string, conta
   const resources = [...(state.pods.get(podUid)?.get(container) ?? [])];
   const pending = resources.filter(([, { allocResp }]) => allocResp === null).map(([resource]) => resource);
   const responses = resources.flatMap(([resource, { allocResp }]) => {
-    // those that are no message were dropped when the checkpoint was read
+    // answers that cannot be decoded were dropped when the checkpoint was read
     const response = allocResp === null ? undefined : readAllocateResponse(allocResp);
     return response?.ok ? [{ resource, response: response.value }] : [];
   });

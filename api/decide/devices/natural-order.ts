@@ -25,8 +25,9 @@ function compareDigits(a: string, i: number, aEnd: number, b: string, j: number,
 }
 
 /**
- * The natural order of ids: runs of digits compare as numbers (`gpu-2` before `gpu-10`), all else by character code, and ids
- * that are alike so far (`a1`, `a01`) by their text. It is total, and stands wherever the kubelet takes from a Go map.
+ * The natural order of ids: runs of digits compare as numbers (`gpu-2` before `gpu-10`), everything else by character
+ * code, and otherwise equal ids (`a1`, `a01`) as texts. It is a total order, used wherever the kubelet follows a Go
+ * map.
  */
 export function naturalOrder(a: string, b: string): number {
   const shorter = Math.min(a.length, b.length);
@@ -41,7 +42,7 @@ export function naturalOrder(a: string, b: string): number {
   return fromRun(a, i, b, i) || (a < b ? -1 : 1);
 }
 
-/** The order by what starts at i and j, neither of which is inside a run of digits; 0 where only zeros in front differ. */
+/** Compares what starts at i and j, neither within a run of digits; 0: only leading zeros differ. */
 function fromRun(a: string, start: number, b: string, from: number): number {
   let i = start;
   let j = from;

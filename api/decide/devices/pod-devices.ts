@@ -5,10 +5,10 @@ import type { Inventory } from "./inventory.ts";
 export interface Holding {
   readonly perNuma: DevicesPerNuma;
   readonly ids: ReadonlySet<string>;
-  /** base64 of the plugin's ContainerAllocateResponse; null: it has not been asked yet. */
+  /** base64 of the plugin's ContainerAllocateResponse; null: it was not asked yet. */
   readonly allocResp: string | null;
 }
-/** Pod uid -> container -> resource, each in the order they came. kubelet 1.36: podDevices. */
+/** Pod uid -> container -> resource, in the order of insertion. kubelet 1.36: podDevices. */
 export type PodDevices = Map<string, Map<string, Map<string, Holding>>>;
 
 /** The NUMA node under which the checkpoint lists devices without one. kubelet 1.36: nodeWithoutTopology. */
@@ -20,7 +20,7 @@ export function holdingOf(perNuma: DevicesPerNuma, allocResp: string | null): Ho
   return { perNuma, ids: held, allocResp };
 }
 
-/** Newly given devices by the nodes that they are on; one of several nodes is listed under each. Ids in the order given. */
+/** Newly assigned devices by node; a device on several nodes is listed under each. Ids in the given order. */
 export function perNumaOf(inventory: Inventory, ids: readonly string[]): DevicesPerNuma {
   const perNuma = new Map<number, string[]>();
   for (const id of ids) {
@@ -42,7 +42,7 @@ export function insert(pods: PodDevices, podUid: string, container: string, reso
   resources.set(resource, holding);
 }
 
-/** Takes one resource of a container back, and what is then empty. */
+/** Removes one resource of a container, and maps that become empty. */
 export function remove(pods: PodDevices, podUid: string, container: string, resource: string): void {
   const containers = pods.get(podUid);
   const resources = containers?.get(container);
@@ -51,7 +51,7 @@ export function remove(pods: PodDevices, podUid: string, container: string, reso
   if (containers?.size === 0) pods.delete(podUid);
 }
 
-/** Everything that the pod's containers hold of a resource. */
+/** All devices of a resource that the pod's containers hold. */
 export function podHolds(pods: PodDevices, podUid: string, resource: string): Set<string> {
   const held = new Set<string>();
   for (const resources of pods.get(podUid)?.values() ?? []) {
@@ -60,7 +60,7 @@ export function podHolds(pods: PodDevices, podUid: string, resource: string): Se
   return held;
 }
 
-/** Resource -> every device that a container holds. kubelet 1.36: podDevices.devices. */
+/** Resource -> all devices that containers hold. kubelet 1.36: podDevices.devices. */
 export function allocatedDevices(pods: PodDevices): Map<string, Set<string>> {
   const allocated = new Map<string, Set<string>>();
   for (const containers of pods.values()) {
@@ -70,14 +70,17 @@ export function allocatedDevices(pods: PodDevices): Map<string, Set<string>> {
   }
   return allocated;
 }
-/** Devices of a resource that are held from now on too. */
+/** Adds devices of a resource to the held ones. */
 export function addTo(allocated: Map<string, Set<string>>, resource: string, ids: ReadonlySet<string>): void {
   const all = allocated.get(resource);
   if (all === undefined) allocated.set(resource, new Set(ids));
   else for (const id of ids) all.add(id);
 }
 
-/** The entries of a checkpoint, by pod, container and resource as they came; null where nothing is held. kubelet 1.36: toCheckpointData. */
+/**
+ * The entries of a checkpoint, by pod, container and resource in insertion order; null: nothing is held. kubelet 1.36:
+ * toCheckpointData.
+ */
 export function toEntries(pods: PodDevices): readonly PodDevicesEntry[] | null {
   const entries: PodDevicesEntry[] = [];
   for (const [podUid, containers] of pods) {

@@ -5,16 +5,16 @@ import { naturalOrder } from "./natural-order.ts";
 export interface PreferredAllocationRequest {
   readonly resource: string;
   readonly available: readonly string[];
-  /** Chosen already: reused ones, and aligned ones that are all taken. */
+  /** Devices already chosen: reused ones, and aligned ones if all are taken. */
   readonly mustInclude: readonly string[];
-  /** How many devices the container gets in all. */
+  /** The total number of devices that the container gets. */
   readonly size: number;
 }
-/** Ids, best first; the error of the call; undefined where the plugin has not been asked. */
+/** Ids, best first; or the call's error; undefined: the plugin was not asked. */
 type PreferredAnswer = Result<readonly string[], string> | undefined;
 export type PreferredAllocation = (question: PreferredAllocationRequest) => PreferredAnswer;
 
-/** A question with the plugin's answer to it: its ids or its error. */
+/** A question with the plugin's answer: its ids or its error. */
 export interface AnsweredRequest extends PreferredAllocationRequest {
   readonly deviceIds?: readonly string[] | undefined;
   readonly error?: string | undefined;
@@ -22,7 +22,7 @@ export interface AnsweredRequest extends PreferredAllocationRequest {
 const keyOf = (q: PreferredAllocationRequest): string =>
   JSON.stringify([q.resource, q.size, [...q.available].sort(naturalOrder), [...q.mustInclude].sort(naturalOrder)]);
 
-/** Answers what a plugin has answered before to the same question, in whatever order the ids were. */
+/** Answers a question as the plugin answered it before, in whatever order its ids are. */
 export function recordedAnswers(answered: readonly AnsweredRequest[]): PreferredAllocation {
   const answers = new Map(answered.map((a) => [keyOf(a), a]));
   return (question) => {

@@ -14,10 +14,10 @@ export interface Slice {
   readonly start: number;
   readonly end: number;
 }
-/** One field of a message; of types that no message here uses only the number is told. */
+/** One field of a message; for types that no message here uses, only the number. */
 interface Field {
   readonly number: number;
-  /** For a varint. True: its value is not 0. */
+  /** For a varint: whether its value is not 0. */
   readonly flag?: boolean;
   /** Value of a length-delimited field. */
   readonly slice?: Slice;
@@ -32,7 +32,7 @@ const FIXED32 = 5;
 const MAX_VARINT_BYTES = 10;
 const MAX_FIELD_NUMBER = 2 ** 29 - 1;
 
-/** Where a reader stands. It is changed in place, since a node's checkpoint holds thousands of messages. */
+/** A reader's position. It is changed in place, since a node's checkpoint has thousands of messages. */
 interface Cursor {
   readonly data: string;
   readonly end: number;
@@ -64,7 +64,7 @@ export function fieldsOf({ data, start, end }: Slice): Result<readonly Field[], 
   return groups.length === 0 ? ok(fields) : err({ code: "truncated", at: end });
 }
 
-/** Reads what follows a tag; `at`: where the tag stands. */
+/** Reads what follows a tag; `at`: the tag's position. */
 function bodyOf(cursor: Cursor, number: number, type: number, at: number): Field {
   if (type === VARINT) return { number, flag: varint(cursor) !== 0 };
   if (type === LENGTH) {
@@ -83,7 +83,7 @@ function skip(cursor: Cursor, size: number): void {
   else cursor.at += size;
 }
 
-/** A varint of up to 64 bits; above 2^53 it is not exact, and nothing here is that large and right. */
+/** A varint of up to 64 bits; above 2^53 it is inexact, but no valid value here is that large. */
 function varint(cursor: Cursor): number {
   const start = cursor.at;
   let value = 0;
@@ -116,7 +116,7 @@ export function textOf({ data, start, end }: Slice): Result<string, WireFault> {
   }
 }
 
-/** A container's limits in the order of their names. Of extended resources the request is the same, so limits say all. */
+/** A container's limits sorted by name. For extended resources requests equal limits. */
 export const limitsOf = (container: Container): ReadonlyMap<string, Amount> =>
   new Map(
     Object.entries(container.resources?.limits ?? {})

@@ -6,7 +6,7 @@ import type { AllocatedDevice, Dra, ResourceClaim, ResourceSlice, SliceDevice } 
 import { matchesTerms } from "../admission/node-affinity.ts";
 import { tolerates } from "../admission/predicates.ts";
 
-/** Finds faults in the devices that the scheduler gave: it saw another state of the node, or another node. */
+/** Finds faults in the scheduler's allocation, which was made for another state of the node, or another node. */
 export function allocationFaults(
   claims: readonly ResourceClaim[],
   { resourceClaims = [], resourceSlices, deviceClasses }: Dra,
@@ -56,16 +56,19 @@ interface Holding {
   /** The claim's text. */
   readonly holder: string;
 }
-/** A device for an administrator is given beside whoever has it. */
+/** The devices of a claim; a device with admin access does not exclude others. */
 const holdings = (claim: ResourceClaim): readonly Holding[] =>
   (claim.status?.allocation?.devices?.results ?? [])
     .filter(({ adminAccess }) => adminAccess !== true)
     .map((result) => ({ result, holder: claimText(claim) }));
-/** Shares of a device stand beside each other, and not beside whoever has all of it. */
+/** Whether two allocations exclude each other: shares of a device can coexist, but not with the whole device. */
 const excludes = (one: AllocatedDevice, other: AllocatedDevice): boolean =>
   one !== other && (one.shareID === undefined || other.shareID === undefined);
 
-/** Newer generations of a pool take the place of older ones, and one whose slices are not all there is not given from. kubernetes 1.37: GatherPools. */
+/**
+ * The fault of a device's slice: only the newest generation of a pool counts, and a pool with missing slices cannot be
+ * allocated from. kubernetes 1.37: GatherPools.
+ */
 function sliceFault(
   result: AllocatedDevice,
   slices: readonly ResourceSlice[],
@@ -121,7 +124,7 @@ function sliceFault(
   return faults;
 }
 
-/** The slices of a device's pool, and those of the newest generation, which count. */
+/** The slices of a device's pool, and those of its newest generation, which count. */
 function poolOf({ driver, pool = "" }: AllocatedDevice, slices: readonly ResourceSlice[]) {
   const all = slices.filter(({ spec }) => spec.driver === driver && spec.pool.name === pool);
   const newest = Math.max(...all.map(({ spec }) => spec.pool.generation ?? 0));
@@ -130,11 +133,11 @@ function poolOf({ driver, pool = "" }: AllocatedDevice, slices: readonly Resourc
 
 interface Overdrawn {
   readonly code: Fault["fault"];
-  /** Keys of the devices that take of it. */
+  /** Keys of the devices that use it. */
   readonly by: ReadonlySet<string>;
   readonly message: string;
 }
-/** What devices, or shares of one, take together. */
+/** What devices, or shares of one, use in total. */
 interface Drawn {
   readonly name: string;
   readonly has: Quantity;
@@ -146,14 +149,17 @@ interface Draw {
   /** The device and its holder. */
   readonly text: string;
 }
-/** A thing that is drawn from, by its key; made when it is drawn from for the first time. */
+/** The entry of a key, created on first use. */
 const drawnIn = (all: Map<string, Drawn>, at: string, name: string, has: Quantity): Drawn => {
   const one = all.get(at) ?? { name, has, draws: [] };
   all.set(at, one);
   return one;
 };
 
-/** The counters that given devices take of. A device counts once, in however many shares it is given. kubernetes 1.37: checkAvailableCounters. */
+/**
+ * The counters that allocated devices consume. A device counts once, however many shares are allocated. kubernetes
+ * 1.37: checkAvailableCounters.
+ */
 function counters(held: readonly Holding[], slices: readonly ResourceSlice[]): readonly Drawn[] {
   const given = new Map(held.map((one) => [deviceKey(one.result), one]));
   const all = new Map<string, Drawn>();
@@ -176,7 +182,7 @@ function counters(held: readonly Holding[], slices: readonly ResourceSlice[]): r
   return [...all.values()];
 }
 
-/** The capacities that shares of devices take of. kubernetes 1.37: CmpRequestOverCapacity. */
+/** The capacities that shares of devices consume. kubernetes 1.37: CmpRequestOverCapacity. */
 function capacities(held: readonly Holding[], slices: readonly ResourceSlice[]): readonly Drawn[] {
   const all = new Map<string, Drawn>();
   for (const { result, holder } of held) {
@@ -193,7 +199,7 @@ function capacities(held: readonly Holding[], slices: readonly ResourceSlice[]):
   return [...all.values()];
 }
 
-/** Those of which more is taken than there is. */
+/** The entries that are used beyond their total. */
 function overdrawnBy(code: Overdrawn["code"], drawn: readonly Drawn[]): readonly Overdrawn[] {
   return drawn.flatMap(({ name, has, draws }) => {
     const sum = draws.reduce<Amount>((all, { value }) => add(all, value.amount), ZERO);
@@ -213,7 +219,7 @@ function deviceIn(slices: readonly ResourceSlice[], name: string) {
   return undefined;
 }
 
-/** The slices that have a device on the node, with the devices that are there; a slice, or each of its devices, says of which nodes it is. */
+/** The slices with devices on the node, and these devices; the slice, or each device, names its nodes. */
 export function slicesHere({ resourceSlices = [] }: Dra = {}, node: Node | undefined): readonly ResourceSlice[] {
   const isHere = (where: Where): boolean => elsewhereText(where, node) === undefined;
   return resourceSlices.flatMap((slice) => {
@@ -223,9 +229,9 @@ export function slicesHere({ resourceSlices = [] }: Dra = {}, node: Node | undef
   });
 }
 
-/** What says of which nodes devices are. */
+/** The fields that say on which nodes devices are. */
 type Where = Pick<SliceDevice, "nodeName" | "nodeSelector">;
-/** Why devices are not on the node; undefined: they are, or nobody knows which node it is. */
+/** Why devices are not on the node; undefined: they are, or the node is not known. */
 function elsewhereText(where: Where, node: Node | undefined): string | undefined {
   const name = node?.metadata.name;
   if (name === undefined) return undefined;
@@ -237,11 +243,16 @@ function elsewhereText(where: Where, node: Node | undefined): string | undefined
 const selects = ({ nodeSelectorTerms }: RequiredNodes, { metadata }: Node): boolean =>
   matchesTerms(nodeSelectorTerms, metadata.labels ?? {}, metadata.name);
 
-/** An effect of `None` harms nobody. kubernetes 1.37: resourceclaim.ToleratesTaint. */
+/**
+ * Whether a taint has no effect here, such as one with the effect `None`. kubernetes 1.37:
+ * resourceclaim.ToleratesTaint.
+ */
 const isHarmless = (tolerations: readonly Toleration[], taint: Taint): boolean =>
   (taint.effect !== "NoSchedule" && taint.effect !== "NoExecute") || tolerates(tolerations, taint, false);
 
-/** What the claim asks for no more, and classes that are gone: they say no longer how their devices are to be prepared. */
+/**
+ * Faults of requests that the claim no longer has, and of missing classes, which determine how devices are prepared.
+ */
 function requestFaults(
   { spec }: ResourceClaim,
   results: readonly AllocatedDevice[],
@@ -253,7 +264,7 @@ function requestFaults(
     const [name, sub] = (result.request ?? "").split("/");
     const request = requests.find((one) => one.name === name);
     const chosen = sub === undefined ? request?.exactly : request?.firstAvailable?.find((one) => one.name === sub);
-    // posted without its spec, a claim asks for nobody knows what
+    // a claim posted without its spec has unknown requests
     if (requests.length > 0 && (request === undefined || (sub !== undefined && chosen === undefined)))
       return [fault(result, "no-request", `the claim has no request ${result.request ?? ""}`)];
     const missing = deviceClasses === undefined ? undefined : chosen?.deviceClassName;

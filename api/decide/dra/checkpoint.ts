@@ -8,7 +8,10 @@ import { type ClaimInfo, ClaimInfoCache, type DriverState, driversOf, type Prepa
 /** The name of the kubelet's file. */
 export const DRA_STATE_FILE = "dra_manager_state";
 
-/** The file's text, but for the order of the claims, which hangs on a Go map there. kubelet 1.37: state.NewCheckpoint. */
+/**
+ * The file's text, except for the order of claims, which follows a Go map in the kubelet. kubelet 1.37:
+ * state.NewCheckpoint.
+ */
 export function writeClaims(cache: ClaimInfoCache): string {
   const claims = cache.list().map((claim) => claimText(claim, cache.behaviour));
   const data = `${HEAD}[${claims.join(",")}]}`;
@@ -138,8 +141,8 @@ interface ReadClaim {
 }
 
 /**
- * The claims of a dra_manager_state, none of them prepared yet. Undefined: there is no file. Errors: why the kubelet does not start, in
- * its words. kubelet 1.37: newClaimInfoCache.
+ * Reads the claims of a dra_manager_state, none of them prepared yet. Undefined: there is no file. Errors: why the
+ * kubelet does not start, in its words. kubelet 1.37: newClaimInfoCache.
  */
 export function readClaims(text: string | undefined, behaviour: Behaviour["claims"]): Result<ClaimInfoCache, string> {
   const failed = (what: string): Result<never, string> => err(`create ResourceClaim cache: ${what}`);
@@ -156,7 +159,7 @@ export function readClaims(text: string | undefined, behaviour: Behaviour["claim
   return ok(new ClaimInfoCache(behaviour, (list ?? []).map(claimOf)));
 }
 
-/** The kubelet reads into a checkpoint without claims, so that what the file leaves out is that one's. */
+/** The kubelet decodes into an empty checkpoint, so missing members have the values of that one. */
 function dataOf(text: string): Result<string, string> {
   const json = parseGoJson(text);
   if (!json.ok) return json;

@@ -5,7 +5,7 @@ import { err, ok, type Result } from "../../model/result.ts";
 import type { Behaviour } from "../../profiles/profile.ts";
 import { quote } from "../go/strconv.ts";
 
-/** Which claim an entry of a pod stands for; null: none was needed. kubernetes 1.37: resourceclaim.Name. */
+/** The claim of an entry of a pod; null: none was needed. kubernetes 1.37: resourceclaim.Name. */
 export function claimName(pod: Pod, podClaim: PodClaim): Result<ClaimName, string> {
   const who = `pod "${podNamespace(pod)}/${pod.metadata.name}"`;
   if (podClaim.resourceClaimName !== undefined) return ok({ name: podClaim.resourceClaimName, ofTemplate: false });
@@ -19,22 +19,22 @@ export function claimName(pod: Pod, podClaim: PodClaim): Result<ClaimName, strin
 }
 interface ClaimName {
   readonly name: string | null;
-  /** True: it must have been made for this pod. */
+  /** True: it must have been created for this pod. */
   readonly ofTemplate: boolean;
 }
 
-/** The pod's claims, with the one that the scheduler made for its extended resources where the gate DRAExtendedResource is on. */
+/** The pod's claims, including the scheduler's one for extended resources if the gate DRAExtendedResource is on. */
 export function podClaims({ spec, status }: Pod, extended: boolean): readonly PodClaim[] {
   const claims = spec.resourceClaims ?? [];
   const { extendedResourceClaimStatus: made } = status ?? {};
   return made === undefined || !extended ? claims : [...claims, { resourceClaimName: made.resourceClaimName ?? "" }];
 }
 
-/** The group that the pod belongs to, where claims of groups count: the gate DRAWorkloadResourceClaims. */
+/** The pod's group, if claims of groups count: the gate DRAWorkloadResourceClaims. */
 const groupOf = ({ spec }: Pod): string | undefined => spec.schedulingGroup?.podGroupName;
 const GROUP_API = "scheduling.k8s.io";
 
-/** Why a claim was not made for the pod; undefined: it was. kubernetes 1.37: resourceclaim.IsForPod. */
+/** Why a claim is not the pod's; undefined: it is. kubernetes 1.37: resourceclaim.IsForPod. */
 export function notForPod(
   pod: Pod,
   claim: ResourceClaim,
@@ -58,7 +58,7 @@ export function notForPod(
     ? undefined
     : `ResourceClaim ${name} was not created for Pod ${owner} (neither Pod nor PodGroup ${group} is the owner)`;
 }
-/** Go's words as the kubelet ends. */
+/** Go's message when the kubelet crashes. */
 export const NIL_POINTER = "panic: runtime error: invalid memory address or nil pointer dereference";
 
 /** kubernetes 1.37: resourceclaim.IsReservedForPod. */

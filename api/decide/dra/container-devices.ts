@@ -8,15 +8,15 @@ import type { Behaviour } from "../../profiles/profile.ts";
 import { type ClaimInfo, type ClaimInfoCache, type DriverState, driversOf, type PreparedDevice } from "./claim-info.ts";
 import { claimName } from "./claim-name.ts";
 
-/** A claim that a container uses, and one request of it; an empty one stands for all. */
+/** A claim that a container uses, and one request of it; an empty one means all. */
 interface UsedRequest {
   readonly claim: string;
   readonly request: string;
-  /** The extended resource that the claim stands behind. */
+  /** The extended resource that the claim provides. */
   readonly resource?: string;
 }
 
-/** Whether its driver says that a device is for a request; `""` stands for all. */
+/** Whether a device is for a request, according to its driver; `""` means all. */
 export const isForRequest = ({ requestNames }: PreparedDevice, request: string): boolean =>
   request === "" || (requestNames ?? []).length === 0 || requestNames?.includes(request) === true;
 
@@ -28,8 +28,9 @@ const cdiDevices = (info: ClaimInfo, request: string): readonly string[] =>
     .flatMap(({ cdiDeviceIds }) => cdiDeviceIds ?? []);
 
 /**
- * The CDI devices that a container gets, claim by claim as the pod names them; newer kubelets walk a Go map of claims. Errors: the
- * kubelet's words, and the container does not start. `extended`: the gate DRAExtendedResource is on. kubelet 1.37: GetResources.
+ * The CDI devices of a container, claim by claim in the pod's order; newer kubelets follow a Go map of claims. Errors:
+ * why the container does not start, in the kubelet's words. `extended`: the gate DRAExtendedResource is on. kubelet
+ * 1.37: GetResources.
  */
 export function containerDevices(
   cache: ClaimInfoCache,
@@ -41,7 +42,7 @@ export function containerDevices(
   if (!used.ok) return used;
   const namespace = podNamespace(pod);
   const unknown = used.value.filter(({ claim }) => cache.get(namespace, claim) === undefined);
-  // of several the map chooses one
+  // if there are several, Go's map order picks one
   if (cache.behaviour.extendedRequests === "mapped") unknown.sort((a, b) => byText(a.claim, b.claim));
   const [first] = unknown;
   if (first !== undefined) {
@@ -52,10 +53,10 @@ export function containerDevices(
   );
   return ok(devices.flat());
 }
-/** The claim must be known, and nothing of it is given. */
+/** A request that matches nothing: the claim must be known, but no device is used. */
 const NOTHING = "\0";
 
-/** Which requests of which claims a container uses. Errors: the kubelet's words for a claim that is not there yet. */
+/** The claims and requests that a container uses. Errors: the kubelet's message for an unknown claim. */
 export function usedRequests(
   pod: Pod,
   container: Container,
@@ -76,7 +77,7 @@ export function usedRequests(
 }
 
 /**
- * The claims that a container uses, whichever requests of them. Errors: one of them is not known. `extended`: the gate
+ * The claims that a container uses, for any requests. Errors: one of them is unknown. `extended`: the gate
  * DRAExtendedResource is on. kubelet 1.37: GetContainerClaimInfos.
  */
 export function containerClaims(
@@ -92,7 +93,7 @@ export function containerClaims(
     const named = claimName(pod, podClaim);
     if (!named.ok) return named;
     const claim = named.value.name;
-    // before the mappings a claim was told once for each request of it
+    // versions before the mappings list a claim once for each of its requests
     const times = cache.behaviour.extendedRequests === "mapped" ? 1 : own.length;
     if (claim !== null) names.push(...Array.from({ length: times }, () => claim));
   }
@@ -105,7 +106,7 @@ export function containerClaims(
   return ok(claims as readonly ClaimInfo[]);
 }
 
-/** A resource that a claim can stand behind; the oldest kubelets know no names of device classes. */
+/** Whether a claim can provide a resource; the oldest kubelets do not know names of device classes. */
 export const isClaimable = (name: string, { extendedRequests }: Behaviour["claims"]): boolean =>
   extendedRequests === "first" ? isExtendedResource(name) : isDraResource(name);
 

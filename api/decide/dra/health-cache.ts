@@ -7,24 +7,26 @@ import { type DeviceState, HEALTH_TIMEOUT_NS, type HealthInfo, type HealthState,
 
 /** The name of the kubelet's file. */
 export const HEALTH_STATE_FILE = "dra_health_state";
-/** Devices that are kept of a driver; kubelets before 1.37 keep all. kubelet 1.37: maxDevicesPerDriver. */
+/**
+ * The maximum number of devices stored per driver; kubelets before 1.37 store all. kubelet 1.37: maxDevicesPerDriver.
+ */
 export const MAX_DEVICES = 16_384;
 /** kubelet 1.37: ResourceHealthMessageMaxLength, in bytes. */
 const MAX_MESSAGE = 1024;
 
-/** A device as its driver tells of it: without the time, which is when that was heard. `timeoutSeconds`: zero or less, 30 s. */
+/** A device as its driver reports it, without the time of the report. `timeoutSeconds`: zero or less means 30 s. */
 export interface ReportedDevice extends Omit<DeviceState, "updatedAt" | "timeoutNs"> {
   readonly timeoutSeconds: bigint;
 }
 interface Update {
-  /** Devices whose health, message or timeout is another one now. */
+  /** Devices whose health, message or timeout changed. */
   readonly changed: readonly DeviceState[];
-  /** Devices for which there is no room: what is told of them is not known. */
+  /** The number of devices without room: their health is not known. */
   readonly leftOut: number;
   readonly isStored: boolean;
 }
 
-/** The health of devices, as drivers have told it. kubelet 1.37: healthInfoCache. */
+/** The health of devices as drivers report it. kubelet 1.37: healthInfoCache. */
 export class HealthCache {
   readonly #behaviour: Behaviour["claims"];
   readonly #drivers: Map<string, Map<string, DeviceState>>;
@@ -47,8 +49,8 @@ export class HealthCache {
   }
 
   /**
-   * A driver's report of all of its devices. Of new ones so many are kept that no driver has more than half of what the others leave of
-   * the file. kubelet 1.37: updateHealthInfo.
+   * Records a driver's report of all its devices. New devices are stored only as long as no driver has more than half
+   * of what the others leave of the file. kubelet 1.37: updateHealthInfo.
    */
   update(driver: string, reported: readonly ReportedDevice[], now: EpochMs): Update {
     const known = this.#drivers.get(driver) ?? new Map<string, DeviceState>();
@@ -62,7 +64,7 @@ export class HealthCache {
       const before = known.get(key);
       told.add(key);
       const growth = sizeOf(device) - (before === undefined ? 0 : sizeOf(before));
-      // what takes no more than before is taken in however full the file is
+      // an entry that does not grow is stored however full the file is
       if ((growth > 0 && growth > room) || (before === undefined && known.size >= MAX_DEVICES)) {
         leftOut++;
         continue;
@@ -81,7 +83,7 @@ export class HealthCache {
     }
     return { changed, leftOut, isStored: changed.length > 0 || (this.#behaviour.forgetsDevices && gone.length > 0) };
   }
-  /** Once its stream has ended. Answers what it had told. kubelet 1.37: clearDriver. */
+  /** Removes a driver's devices after its stream ended; returns them. kubelet 1.37: clearDriver. */
   clear(driver: string): readonly DeviceState[] {
     const known = [...(this.#drivers.get(driver)?.values() ?? [])];
     this.#drivers.delete(driver);
@@ -123,7 +125,7 @@ export class HealthCache {
 const isSame = (a: DeviceState, b: DeviceState): boolean =>
   a.health === b.health && a.message === b.message && a.timeoutNs === b.timeoutNs;
 
-/** In whole characters, where the kubelet cuts amid one. */
+/** Truncates a message at a character, where the kubelet may cut within one. */
 function cutMessage(message: string): string {
   const bytes = UTF8.encode(message);
   if (bytes.length <= MAX_MESSAGE) return message;
@@ -131,6 +133,6 @@ function cutMessage(message: string): string {
 }
 const UTF8 = new TextEncoder();
 
-/** Its bytes in the file, at most. */
+/** The maximum size of a device in the file. */
 const sizeOf = ({ poolName, deviceName, message }: DeviceState): number =>
   160 + UTF8.encode(jsonText(poolName + deviceName)).length * 2 + UTF8.encode(jsonText(message)).length;

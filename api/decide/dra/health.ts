@@ -7,7 +7,7 @@ import type { Behaviour } from "../../profiles/profile.ts";
 import { type ClaimInfo, type ClaimInfoCache, type DriverState, driversOf } from "./claim-info.ts";
 import { claimName } from "./claim-name.ts";
 
-/** As drivers number them. kubelet 1.37: dra-health v1, HealthStatus. */
+/** The health states, indexed by the drivers' numbers. kubelet 1.37: dra-health v1, HealthStatus. */
 export const HEALTHS = ["Unknown", "Healthy", "Unhealthy"] as const;
 type Health = (typeof HEALTHS)[number];
 /** A device of dra_health_state. */
@@ -16,26 +16,26 @@ export interface DeviceState {
   readonly deviceName: string;
   readonly health: Health;
   readonly updatedAt: EpochMs;
-  /** Zero: 30 s. */
+  /** The timeout in nanoseconds; zero: 30 s. */
   readonly timeoutNs: bigint;
   readonly message: string;
 }
-/** By driver, and by `POOL/DEVICE`. */
+/** Device states by driver, then by `POOL/DEVICE`. */
 export type HealthState = ReadonlyMap<string, ReadonlyMap<string, DeviceState>>;
-/** Drivers' reports about their devices. */
+/** Looks up what a driver reported about a device. */
 export type HealthInfo = (driver: string, pool: string, device: string) => Pick<DeviceState, "health" | "message">;
 
 const UNKNOWN = { health: "Unknown", message: "" } as const;
 export const HEALTH_TIMEOUT_NS = 30_000_000_000n;
 const members = (v: unknown): Fields => (typeof v === "object" && v !== null ? (v as Fields) : {});
 
-/** Reads a dra_health_state; what cannot be read counts as not said. kubelet 1.37: loadFromCheckpoint. */
+/** Reads a dra_health_state; a file that cannot be read counts as absent. kubelet 1.37: loadFromCheckpoint. */
 export function readHealth(text: string | undefined, { healthTimeouts }: Behaviour["claims"]): HealthState {
   let file: Fields = {};
   try {
     file = members(JSON.parse(text ?? "{}"));
   } catch {
-    // the kubelet logs it, and goes on with nothing
+    // the kubelet logs the error and starts without health data
   }
   const deviceOf = (said: Fields): DeviceState => {
     const timeout = Number(said["HealthCheckTimeout"] ?? 0);
@@ -58,7 +58,7 @@ export function readHealth(text: string | undefined, { healthTimeouts }: Behavio
   );
 }
 
-/** True: its driver has not told of it for too long. */
+/** Whether the driver has not reported the device's health for longer than its timeout. */
 export const isStale = ({ updatedAt, timeoutNs }: DeviceState, now: EpochMs): boolean =>
   !(now - updatedAt <= Number(timeoutNs === 0n ? HEALTH_TIMEOUT_NS : timeoutNs) / 1e6);
 
@@ -72,11 +72,11 @@ export const healthAt =
 
 /** `allocatedResourcesStatus` of a container's status. kubelet 1.37: UpdateAllocatedResourcesStatus. */
 export interface ClaimHealth {
-  /** `claim:NAME`, or `claim:NAME/REQUEST`; of a device plugin its resource. */
+  /** `claim:NAME` or `claim:NAME/REQUEST`; for a device plugin, the resource's name. */
   readonly name: string;
   readonly resources: readonly { readonly resourceID: string; readonly health: Health; readonly message?: string }[];
 }
-/** In the order of names; `messages`: the gate ResourceHealthStatusMessage. */
+/** The health of a container's claims, sorted by name. `messages`: the gate ResourceHealthStatusMessage. */
 export function claimHealth(
   cache: ClaimInfoCache,
   pod: Pod,
@@ -102,7 +102,10 @@ export function claimHealth(
   return [...told.values()].sort((a, b) => byText(a.name, b.name));
 }
 
-/** The oldest kubelets tell each claim once, by the first request that the container names of it. */
+/**
+ * The claims that a container uses. The oldest kubelets list each claim once, with the first request that the
+ * container names.
+ */
 function usedClaims({ resources }: Container, { healthOf }: Behaviour["claims"]) {
   const all = resources?.claims ?? [];
   return healthOf === "claim-names"
@@ -110,7 +113,10 @@ function usedClaims({ resources }: Container, { healthOf }: Behaviour["claims"])
     : all;
 }
 
-/** Older kubelets look in the status alone, which names the claims of templates only; the oldest take the container's word for the claim's name. */
+/**
+ * The known claim that a container uses. Older kubelets look only in the status, which lists claims made from
+ * templates; the oldest use the name in the container.
+ */
 function infoOf(cache: ClaimInfoCache, pod: Pod, used: string): ClaimInfo | undefined {
   const namespace = podNamespace(pod);
   const { healthOf } = cache.behaviour;

@@ -16,19 +16,19 @@ import {
 } from "./claim-info.ts";
 import { claimName, isReservedFor, NIL_POINTER, notForPod, podClaims } from "./claim-name.ts";
 
-/** The feature gates that bear on claims. */
+/** The feature gates that affect claims. */
 export interface ClaimGates {
-  /** DRAExtendedResource */
+  /** The gate DRAExtendedResource. */
   readonly extended: boolean;
-  /** DRAWorkloadResourceClaims */
+  /** The gate DRAWorkloadResourceClaims. */
   readonly groups: boolean;
-  /** DRAOptionalNodeOperations */
+  /** The gate DRAOptionalNodeOperations. */
   readonly optionalOperations: boolean;
 }
-/** Sources that the kubelet asks beside its own knowledge. */
+/** What the kubelet looks up outside its own cache. */
 export interface ClaimSources {
   readonly gates: ClaimGates;
-  /** Undefined: the API server has no such claim. */
+  /** Returns a claim; undefined: the API server has none of this name. */
   claim(namespace: string, name: string): ResourceClaim | undefined;
   isRegistered(driver: string): boolean;
 }
@@ -36,20 +36,21 @@ export interface ClaimSources {
 /** A driver's answer about a claim. */
 export interface ClaimAnswer {
   readonly error?: string;
-  /** `known`: it is an answer that another pod's call had, whose devices are taken. */
+  /** The prepared devices; `known`: another pod's call has already recorded them. */
   readonly devices: readonly PreparedDevice[] | "known";
 }
-/** A driver's answer to a call: by the claims' uids, or why the call as a whole failed. */
+/** A driver's answer to a call: one answer per claim uid, or why the whole call failed. */
 export type DriverAnswer = { readonly claims: ReadonlyMap<string, ClaimAnswer> } | { readonly failed: string };
-/** One call to a driver, with all claims that it is asked about together. */
+/** One call to a driver, with all claims that it covers. */
 export interface DriverCall {
   readonly driver: string;
   readonly operation: NodeOperation;
   readonly claims: readonly ClaimRef[];
 }
 /**
- * The steps of the DRA manager, for whoever carries them out: `store` is the moment at which the kubelet writes dra_manager_state, and a
- * call is answered by its driver. Between two steps nothing is awaited. It ends with the kubelet's error, or undefined.
+ * The steps of the DRA manager, which the caller carries out: at `store` the kubelet writes dra_manager_state; a call
+ * is answered by its driver. Nothing is awaited between two steps. The generator returns the kubelet's error, or
+ * undefined.
  */
 export type ClaimSteps = Generator<DriverCall | "store", string | undefined, DriverAnswer | undefined>;
 
@@ -60,8 +61,8 @@ export interface CheckedClaim {
 }
 
 /**
- * The checks of all claims of a pod, which change nothing; the first error counts. Claims that were not needed are left out.
- * kubelet 1.37: prepareResources.
+ * Checks all claims of a pod without changing anything; the first error counts. Claims that were not needed are left
+ * out. kubelet 1.37: prepareResources.
  */
 function checkClaims(
   pod: Pod,
@@ -77,7 +78,7 @@ function checkClaims(
   return ok(checked);
 }
 
-/** The checks of one of them. Null: it was not needed. */
+/** Checks one claim. Null: the claim was not needed. */
 export function checkClaim(
   pod: Pod,
   podClaim: PodClaim,
@@ -105,7 +106,7 @@ export function checkClaim(
   }
   return ok({ claim, drivers: drivers.value });
 }
-/** The API server's words. */
+/** The API server's error message. */
 const noSuchClaim = (name: string): string => `resourceclaims.resource.k8s.io "${name}" not found`;
 
 /** Why a driver cannot be called; undefined: it can. kubelet 1.37: GetPlugin. */
@@ -139,20 +140,20 @@ function skippedOf(results: readonly AllocatedDevice[]): readonly string[] {
   return NODE_OPERATIONS.filter((operation) => results.every((r) => skips(r, "*") || skips(r, operation)));
 }
 
-/** The pod's claims as the kubelet has them once they passed the checks. */
+/** A pod's claims in the kubelet's cache, once they passed the checks. */
 interface Attached {
-  /** Those that are not prepared yet. */
+  /** Claims that are not prepared yet. */
   readonly staged: readonly ClaimInfo[];
   readonly calls: readonly DriverCall[];
-  /** How many claims the pod was entered at; all, where there is no error. */
+  /** The number of claims in which the pod was entered; without an error, all. */
   readonly entered: number;
   readonly error: string | undefined;
-  /** A driver that the allocation had when the claim was entered has no device of it now, and a kubelet that calls it ends. */
+  /** True: a driver of the claim's entry has no device in the current allocation; a kubelet that calls it crashes. */
   readonly lost: boolean;
 }
 const isCalled = (state: DriverState | undefined): boolean =>
   state !== undefined && !doesWithout(state, "NodePrepareResources");
-/** Enters the pod at its claims, and says which drivers are to be called. kubelet 1.37: prepareResources. */
+/** Adds the pod to its claims, and returns the drivers to call. kubelet 1.37: prepareResources. */
 function attachClaims(cache: ClaimInfoCache, pod: Pod, checked: readonly CheckedClaim[]): Attached {
   const staged: ClaimInfo[] = [];
   const batches = new Map<string, ClaimRef[]>();
@@ -190,15 +191,15 @@ function entered(
   }
   return known.unpreparing ? `ResourceClaim ${name} is being unprepared` : known;
 }
-/** Go walks a map of drivers; here they are called by name. */
+/** The calls sorted by driver, where Go follows a map. */
 export const callsOf = (
   operation: NodeOperation,
   batches: ReadonlyMap<string, readonly ClaimRef[]>,
 ): readonly DriverCall[] => [...batches].sort(byKey).map(([driver, claims]) => ({ driver, operation, claims }));
 
 /**
- * Prepares the claims of a pod. A driver's error ends it; what was prepared until then is kept and asked for again at the next try.
- * kubelet 1.37: PrepareResources.
+ * Prepares the claims of a pod. A driver's error ends it; what was prepared so far stays, and the next attempt asks
+ * for it again. kubelet 1.37: PrepareResources.
  */
 export function* prepareResources(cache: ClaimInfoCache, pod: Pod, sources: ClaimSources): ClaimSteps {
   const failed = (why: string): string => (why === NIL_POINTER ? why : `prepare dynamic resources: ${why}`);
@@ -219,7 +220,10 @@ export function* prepareResources(cache: ClaimInfoCache, pod: Pod, sources: Clai
   return undefined;
 }
 
-/** Why an answer does not do; of several faults Go's map chooses one. kubelet 1.37: prepareResources, unprepareResources. */
+/**
+ * Why an answer is not acceptable; if there are several faults, Go's map order picks one. kubelet 1.37:
+ * prepareResources, unprepareResources.
+ */
 export function faultOf({ operation, claims }: DriverCall, answer: DriverAnswer): string | undefined {
   if ("failed" in answer) return `${operation}: ${answer.failed}`;
   const uids = [...answer.claims.keys()].sort();
@@ -234,7 +238,7 @@ export function faultOf({ operation, claims }: DriverCall, answer: DriverAnswer)
   return unfinished === 0 ? undefined : `${operation} skipped ${unfinished} ResourceClaims`;
 }
 
-/** The devices of those that went well, also beside one that did not. */
+/** Records the devices of the claims that succeeded, even if another claim failed. */
 function takeDevices(cache: ClaimInfoCache, { driver, claims }: DriverCall, answers: ReadonlyMap<string, ClaimAnswer>) {
   for (const [uid, answer] of answers) {
     const claim = claims.find((one) => one.uid === uid);

@@ -7,7 +7,7 @@ import { quote } from "../go/strconv.ts";
 export const DRA_SERVICES = ["v1.DRAPlugin", "v1beta1.DRAPlugin"] as const;
 export type DraService = (typeof DRA_SERVICES)[number];
 
-/** The first of the services that a driver registers with which the kubelet has too. kubelet 1.37: validateSupportedServices. */
+/** Chooses the first service that both the driver and the kubelet support. kubelet 1.37: validateSupportedServices. */
 export function chooseService(services: readonly string[]): Result<DraService, string> {
   if (services.length === 0) return err("empty list of supported gRPC services (aka supported versions)");
   const chosen = services.find((service) => DRA_SERVICES.some((one) => one === service));
@@ -18,7 +18,10 @@ export function chooseService(services: readonly string[]): Result<DraService, s
   );
 }
 
-/** The service by which the kubelet calls a posted driver. Errors: it does not register it. */
+/**
+ * The service by which the kubelet calls a posted driver. Errors: the driver registers no service that the kubelet
+ * knows.
+ */
 export const registeredService = ({
   services = ["v1.DRAPlugin"],
 }: Pick<DraDriver, "services">): Result<DraService, string> => chooseService(services);
@@ -27,13 +30,16 @@ export const registeredService = ({
 export const HEALTH_SERVICES = ["v1.DRAResourceHealth", "v1alpha1.DRAResourceHealth"] as const;
 export type HealthService = (typeof HEALTH_SERVICES)[number];
 
-/** The one that a driver is asked by; undefined: it is not asked. kubelet 1.37: pickHealthService. */
+/** The health service of a driver; undefined: the kubelet does not ask it. kubelet 1.37: pickHealthService. */
 export const healthService = (
   services: readonly string[],
   { healthByService }: Behaviour["claims"],
 ): HealthService | undefined =>
   healthByService ? HEALTH_SERVICES.find((one) => services.includes(one)) : "v1alpha1.DRAResourceHealth";
 
-/** A driver may have several plugins, each with an endpoint of its own. kubelet 1.37: DRAPluginManager.add. */
+/**
+ * The error for an endpoint of a driver that is already registered: a driver may have several plugins, each with its
+ * own endpoint. kubelet 1.37: DRAPluginManager.add.
+ */
 export const endpointTaken = (driver: string, endpoint: string): string =>
   `endpoint ${endpoint} already registered for DRA driver plugin ${driver}`;

@@ -15,7 +15,7 @@ import {
 
 type Registered = Pick<ClaimSources, "gates" | "isRegistered">;
 
-/** Gives back the claims of a pod that has ended; `names`: these of them only. kubelet 1.37: UnprepareResources. */
+/** Unprepares the claims of a pod that has ended; `names`: only these claims. kubelet 1.37: UnprepareResources. */
 export function* unprepareResources(
   cache: ClaimInfoCache,
   pod: Pod,
@@ -43,13 +43,16 @@ export function claimNames(cache: ClaimInfoCache, pod: Pod, extended: boolean): 
 
 /** The effects on the claims that a pod leaves. */
 interface Detached {
-  /** Those that no other pod uses: they are forgotten once all drivers have answered. */
+  /** Claims that no other pod uses; they are forgotten once all drivers have answered. */
   readonly leaving: readonly ClaimInfo[];
-  /** Those that other pods still use. */
+  /** Claims that other pods still use. */
   readonly kept: readonly ClaimInfo[];
   readonly calls: readonly DriverCall[];
 }
-/** Takes the pod from claims that others use, and says which drivers are to be called for the rest. kubelet 1.37: unprepareResources. */
+/**
+ * Removes the pod from claims that others use, and returns the drivers to call for the rest. kubelet 1.37:
+ * unprepareResources.
+ */
 export function detachClaims(
   cache: ClaimInfoCache,
   uid: string,
@@ -99,7 +102,7 @@ export function* unprepareClaims(
   return undefined;
 }
 
-/** Pods that are gone and still hold claims, with the names of these. kubelet 1.37: reconcileLoop. */
+/** Removed pods that still hold claims, with the claims' names. kubelet 1.37: reconcileLoop. */
 interface GonePod {
   readonly uid: string;
   readonly namespace: string;

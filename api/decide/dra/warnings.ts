@@ -13,10 +13,13 @@ import { claimName, podClaims } from "./claim-name.ts";
 import { isForRequest, usedRequests } from "./container-devices.ts";
 import { registeredService } from "./registration.ts";
 
-/** Whether a kubelet that hears of the pod ends it, so that nothing is prepared for it. kubelet 1.37: podWorkers.UpdatePod. */
+/** Whether the kubelet terminates the pod and so prepares nothing for it. kubelet 1.37: podWorkers.UpdatePod. */
 export const isLeaving = (pod: Pod): boolean => isTerminal(pod) || isTerminating(pod);
 
-/** Why nothing is prepared for a pod that was asked about; undefined: it has claims to prepare. `served`: the kubelet prepares claims at all; `holds` null: not known. */
+/**
+ * Why nothing is prepared for the asked pod; undefined: it has claims to prepare. `served`: the kubelet prepares
+ * claims at all; `holds` null: not known.
+ */
 export function nothingPrepared(
   pod: Pod,
   { served, extended, holds }: { readonly served: boolean; readonly extended: boolean; readonly holds: boolean | null },
@@ -52,7 +55,7 @@ export function nothingPrepared(
     : undefined;
 }
 
-/** Claims that a pod names and its namespace lacks, which another namespace has. */
+/** Claims that a pod names and that exist only in another namespace. */
 export function claimsElsewhere(pod: Pod, { resourceClaims = [] }: Dra, extended: boolean): readonly ClaimWarning[] {
   const namespace = podNamespace(pod);
   return podClaims(pod, extended).flatMap((podClaim): readonly ClaimWarning[] => {
@@ -71,12 +74,13 @@ interface RequestSources {
   claim(namespace: string, name: string): ResourceClaim | undefined;
   /** The gate DRAExtendedResource is on. */
   readonly extended: boolean;
-  /** Not all of its drivers' answers are known. */
+  /** Whether some driver's answer for the claim is unknown. */
   isOpen(info: ClaimInfo): boolean;
 }
 /**
- * Requests by which a container gets no device, though its claim is prepared: the kubelet compares them with what drivers answer letter by
- * letter, so that one who answers for a subrequest (`gpu/big`) meets no container that names `gpu`. kubelet 1.37: cdiDevicesAsList.
+ * Requests for which a container gets no device, though its claim is prepared: the kubelet compares request names
+ * exactly, so a driver that answers for a subrequest (`gpu/big`) does not match a container that names `gpu`. kubelet
+ * 1.37: cdiDevicesAsList.
  */
 export function requestsWithoutDevice(
   cache: ClaimInfoCache,
@@ -87,7 +91,7 @@ export function requestsWithoutDevice(
   const used = usedRequests(pod, container, extended, cache.behaviour);
   return (used.ok ? used.value : []).flatMap(({ claim, request, resource }): readonly ClaimWarning[] => {
     const info = cache.get(podNamespace(pod), claim);
-    // that of an extended resource is the scheduler's, and no person writes it
+    // the scheduler writes the claim of an extended resource, not a person
     if (info === undefined || request === "" || resource !== undefined) return [];
     const told = [...info.drivers.values()].flatMap(({ devices }) => devices ?? []);
     if (told.some((device) => isForRequest(device, request))) return [];
@@ -105,7 +109,10 @@ export function requestsWithoutDevice(
   });
 }
 
-/** What of the posted drivers does not lead where it seems to. `claims`: those that they are yet to be asked about. */
+/**
+ * Posted driver data that will not have the expected effect. `claims`: the claims that the drivers still have to
+ * prepare.
+ */
 export function driverWarnings(
   { drivers = [], resourceClaims }: Dra,
   claims: readonly ResourceClaim[],
@@ -146,7 +153,7 @@ function forNoClaim(uid: string, resourceClaims: readonly ResourceClaim[]): Omit
   };
 }
 
-/** The kubelet takes devices and CDI devices as drivers tell them, and checks neither. kubelet 1.37: prepareResources. */
+/** The kubelet does not check devices and CDI devices that drivers report. kubelet 1.37: prepareResources. */
 function deviceWarnings(
   { name: driver }: DraDriver,
   claim: ResourceClaim,

@@ -24,7 +24,7 @@ export const THRESHOLD_FIELDS = [
 ] as const;
 type Field = (typeof THRESHOLD_FIELDS)[number];
 
-/** Every entry read; signals in order, because of several faults the kubelet names any one. */
+/** Parses every entry, with signals sorted: if there are several faults, the kubelet reports a random one. */
 function readAll<V>(
   field: Field,
   texts: Texts,
@@ -51,7 +51,7 @@ function parseGrace(signal: string, text: string): Result<number, string> {
 }
 
 /**
- * The thresholds of a configuration: hard, soft, then those that node allocatable adds. Error: the first setting that keeps
+ * The thresholds of a configuration: hard, soft, then those for node allocatable. Error: the first setting that keeps
  * the kubelet from starting. kubelet 1.36: ParseThresholdConfig.
  */
 export function evictionThresholds(config: EffectiveConfiguration): Result<readonly Threshold[], SettingFault> {
@@ -93,10 +93,15 @@ export function readThresholds(config: EffectiveConfiguration): {
   return { thresholds, faults };
 }
 
-/** Go's maps have no order, and where several thresholds are met the order tells; here it is that of the signals. */
+/**
+ * The entries in the order of signals. Go's maps have no order, yet the order matters if several thresholds are met.
+ */
 const inOrder = <V>(entries: ReadonlyMap<string, V>): readonly (readonly [string, V])[] =>
   [...entries].sort(([a], [b]) => Number(isSignal(a) && signalOrder(a)) - Number(isSignal(b) && signalOrder(b)));
 
-/** A hard threshold of the node's memory holds for the memory of all pods as well. kubelet 1.36: addAllocatableThresholds. */
+/**
+ * The threshold, and for a hard memory threshold also the one for the memory of all pods. kubelet 1.36:
+ * addAllocatableThresholds.
+ */
 const ofAllPods = (t: Threshold): readonly Threshold[] =>
   t.signal === "memory.available" && isHard(t) ? [{ ...t, signal: "allocatableMemory.available" }] : [];

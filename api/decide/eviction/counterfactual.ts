@@ -4,18 +4,18 @@ import { podRef } from "../../model/pod.ts";
 import { canonicalText } from "../../model/quantity.ts";
 import { type Candidate, isBefore, type RankKey, standing } from "./rank.ts";
 
-/** One value of a pod that could be another. */
+/** A value of a pod that could be changed. */
 interface Lever {
   readonly change: Counterfactual["change"];
   readonly from: number;
-  /** Which way the pod goes later. */
+  /** The direction of change in which the pod is evicted later. */
   readonly direction: 1 | -1;
   readonly furthest: number;
-  /** Values around which the pod may pass another. */
+  /** Values near which the pod may change places with another. */
   readonly turns: (other: Candidate) => readonly number[];
   readonly keyAt: (to: number) => RankKey;
 }
-/** Beyond lie the system's own classes, whose pods are critical. */
+/** The highest priority below the system's own classes, whose pods are critical. */
 const HIGHEST_USER_PRIORITY = 1_000_000_000;
 
 function leversOf(c: Candidate, resource: StarvedResource): readonly Lever[] {
@@ -53,7 +53,7 @@ function leversOf(c: Candidate, resource: StarvedResource): readonly Lever[] {
   return [requested, ...levers];
 }
 
-/** How far a value must go for another pod to go first; 0: it does; Infinity: never. */
+/** The change of a value after which another pod is evicted first; 0: it is already; Infinity: never. */
 function distanceTo(other: Candidate, lever: Lever, resource: StarvedResource): number {
   const { from, direction, furthest } = lever;
   let least = Number.POSITIVE_INFINITY;
@@ -68,8 +68,9 @@ function distanceTo(other: Candidate, lever: Lever, resource: StarvedResource): 
 const PLACES = 3;
 
 /**
- * For one pod of a ranking: the least request, the most usage and the least priority with which it goes later, for the next
- * places and for the one where another pod goes first. A pod counts as passed only where the kubelet could not choose otherwise.
+ * For one ranked pod: the least request, the highest usage and the lowest priority at which it is evicted later, for
+ * the next places and for the place where another pod is evicted first. A pod counts as passed only if the kubelet
+ * could not choose otherwise.
  */
 export function counterfactuals(
   ranked: readonly Candidate[],

@@ -7,7 +7,7 @@ import type { Reasons } from "../reasons.ts";
 import type { Pass } from "./synchronise.ts";
 import { isHard, keyOf, refOf, SIGNALS, type Threshold, thresholdQuantity } from "./threshold.ts";
 
-/** A kubelet looks at file systems once a minute; what is older than two looks does not come from a running one. */
+/** The kubelet checks file systems once a minute; stats older than two checks do not come from a running kubelet. */
 const STALE_MS = 120_000;
 
 /** Lists contradictory and missing input, each by name, in the reasons, and in `needs` where a better input would help. */
@@ -68,7 +68,7 @@ function observationDoubts(
   }
 }
 
-/** The kubelet takes these as they are, and they do nothing or too much. */
+/** Threshold settings that the kubelet accepts although they do nothing or too much. */
 function thresholdDoubts({ watched, seen }: Pass, reasons: Reasons<ReasonCode<"eviction">>): void {
   for (const warning of watched.warnings)
     reasons.add("containerfs_overridden", "containerfs", "thresholds", { warning });

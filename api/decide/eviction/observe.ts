@@ -7,7 +7,7 @@ import { type Threshold, thresholdQuantity } from "./threshold.ts";
 export interface Observation {
   readonly available: number;
   readonly capacity: number;
-  /** Null: the stats have no time, and count as new. */
+  /** When the stats were taken; null: not given, and they count as new. */
   readonly atMs: EpochMs | null;
 }
 export type Observations = ReadonlyMap<EvictionSignal, Observation>;
@@ -15,7 +15,7 @@ export type Observations = ReadonlyMap<EvictionSignal, Observation>;
 const timeOf = (time: string | undefined): EpochMs | null =>
   time === undefined ? null : epochMs(Math.trunc(Date.parse(time)));
 
-/** The signals that the stats speak of; one that lacks an amount or its capacity is left out. kubelet 1.36: makeSignalObservations. */
+/** The observed signals; a signal without an amount or a capacity is left out. kubelet 1.36: makeSignalObservations. */
 export function observe(stats: Stats | undefined): Observations {
   const seen = new Map<EvictionSignal, Observation>();
   const node = stats?.node;
@@ -34,7 +34,7 @@ export function observe(stats: Stats | undefined): Observations {
     ["memory.available", node?.memory],
   ] as const) {
     const { availableBytes, workingSetBytes, time } = memory ?? {};
-    // all that is not available is in use: that is how the kubelet counts capacity here
+    // the kubelet computes the memory capacity as available + working set
     if (workingSetBytes !== undefined) put(signal, availableBytes, (availableBytes ?? 0) + workingSetBytes, time);
   }
   for (const [name, fs] of [
@@ -62,7 +62,7 @@ export function isMet(t: Threshold, seen: Observations, withReclaim: boolean): b
 }
 const goalOf = (t: Threshold, { capacity }: Observation) => thresholdQuantity(t.value, fromUnits(capacity)).amount;
 
-/** Returns the amount that must be available for a threshold that was met to be over. */
+/** Returns the amount that must be available before a met threshold counts as resolved. */
 export function reclaimGoal(t: Threshold, observed: Observation) {
   const goal = goalOf(t, observed);
   if (t.minReclaim === undefined) return goal;

@@ -19,7 +19,7 @@ interface PressureInput {
   readonly now: EpochMs;
   readonly transitionMs: number;
 }
-/** A threshold that is below, or was and has not reached its minimum reclaim. */
+/** A threshold that is met, or was met and has not reached its minimum reclaim yet. */
 interface OpenThreshold {
   readonly threshold: Threshold;
   readonly state: "below" | "unreclaimed";
@@ -28,11 +28,11 @@ interface OpenThreshold {
 export interface Pressure {
   readonly open: readonly OpenThreshold[];
   readonly conditions: readonly ConditionState[];
-  /** Every condition ever observed, for the next pass. */
+  /** When each condition was last observed, for the next pass. */
   readonly lastObserved: ReadonlyMap<PressureCondition, EpochMs>;
-  /** Past their grace period: what the next pass holds against their minimum reclaim. */
+  /** Met thresholds past their grace period; the next pass compares them with their minimum reclaim. */
   readonly pastGrace: readonly Threshold[];
-  /** Those of them with stats newer than the last pass saw, the one to reclaim first. */
+  /** Those of `pastGrace` whose stats are newer than at the last pass; the first is reclaimed first. */
   readonly driving: readonly Threshold[];
 }
 
@@ -43,7 +43,7 @@ export function pressureOf({ watched, seen, before, now, transitionMs }: Pressur
   const open: OpenThreshold[] = [];
   const put = (threshold: Threshold, state: OpenThreshold["state"]): void => {
     const key = keyOf(refOf(threshold));
-    // two equal texts are one threshold: nothing could tell them apart
+    // two thresholds with equal texts count as one
     if (open.some((o) => keyOf(refOf(o.threshold)) === key)) return;
     open.push({ threshold, state, firstObservedAt: epochMs(firstBefore.get(key) ?? now) });
   };
@@ -66,7 +66,7 @@ export function pressureOf({ watched, seen, before, now, transitionMs }: Pressur
   };
 }
 
-/** The same but for the minimum reclaim. kubelet 1.36: hasThreshold. */
+/** Whether two thresholds are equal apart from their minimum reclaim. kubelet 1.36: hasThreshold. */
 const isEqual = (a: Threshold, b: Threshold): boolean =>
   a.signal === b.signal && a.graceMs === b.graceMs && sameValue(a.value, b.value);
 const sameValue = (a: ThresholdValue, b: ThresholdValue): boolean =>
@@ -75,9 +75,9 @@ const sameValue = (a: ThresholdValue, b: ThresholdValue): boolean =>
     : "percentage" in b && a.percentage === b.percentage;
 
 /**
- * The one to reclaim first. The kubelet goes through a Go map, so it may take another; this is the order that comes out
- * unless the map starts elsewhere than at its first entry: memory backwards, then the rest as they were met.
- * kubelet 1.36: byEvictionPriority.
+ * Sorts thresholds by urgency. The kubelet follows a Go map, so it may choose another; this is the order that results
+ * if the map starts at its first entry: memory last to first, then the rest as they were met. kubelet 1.36:
+ * byEvictionPriority.
  */
 function byUrgency(thresholds: readonly Threshold[]): readonly Threshold[] {
   const isMemory = (t: Threshold): boolean => SIGNALS[t.signal].resource === "memory";
@@ -121,8 +121,9 @@ interface PressureRefusal {
 }
 
 /**
- * Decides if a node under pressure admits a pod: null, or what the pod's status would say. The kubelet names several conditions
- * in the order of a Go map; the order here is memory, disk, process ids. kubelet 1.36: the eviction manager's Admit.
+ * Decides whether a node under pressure admits a pod: null, or the refusal for the pod's status. The kubelet lists
+ * several conditions in the order of a Go map; here the order is memory, disk, process ids. kubelet 1.36: the eviction
+ * manager's Admit.
  */
 export function refusalUnderPressure(pod: Pod, conditions: readonly PressureCondition[]): PressureRefusal | null {
   const present = PRESSURE_CONDITIONS.filter((c) => conditions.includes(c));

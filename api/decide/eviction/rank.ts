@@ -9,21 +9,26 @@ import { diskParts, diskUsage, requestOf, type StatsOf } from "./usage.ts";
 
 /** The values that the kubelet compares pods by. */
 export interface RankKey {
-  /** 0: no stats; 1: above its request; 2: not above it. Process ids have no request: 1 for all that have stats. */
+  /**
+   * 0: no stats; 1: above its request; 2: not above it. Process ids cannot be requested, so every pod with stats has
+   * 1.
+   */
   readonly group: 0 | 1 | 2;
   readonly priority: number;
-  /** Usage less request; the most goes first. */
+  /** Usage less request; the pod with the most is evicted first. */
   readonly above: Amount;
 }
 export interface Candidate extends RankKey {
   readonly pod: Pod;
   readonly uid: string;
   readonly critical: boolean;
-  /** Undefined without stats. */
+  /** The usage; undefined: no stats. */
   readonly usage: number | undefined;
-  /** That decides whether the pod is above it. */
+  /** The request that decides whether the pod is above it. */
   readonly request: Amount;
-  /** That is taken off its usage: with inodes the kubelet takes off the bytes of the ephemeral-storage request. */
+  /**
+   * The amount subtracted from the usage; for inodes the kubelet subtracts the bytes of the ephemeral-storage request.
+   */
   readonly deducted: Amount;
 }
 interface RankMeasure {
@@ -57,16 +62,16 @@ export function measureOf(signal: EvictionSignal, layout: FileSystems): RankMeas
     : { resource, usage: (pod, stats) => diskUsage(pod, stats, parts).bytes, request: deducted, deducted };
 }
 
-/** Below 0 where a goes before b, 0 where the kubelet leaves it to chance. */
+/** Compares two pods: negative if a is evicted before b, 0 if the kubelet's order is random. */
 const byKey = (resource: StarvedResource) => (resource === "pids" ? comparePids : compareKeys);
 /** kubelet 1.36: rankMemoryPressure, rankDiskPressureFunc. */
 const compareKeys = (a: RankKey, b: RankKey): number =>
   a.group - b.group || a.priority - b.priority || compare(b.above, a.above);
-/** Priority comes before everything. kubelet 1.36: rankPIDPressure. */
+/** Compares by priority first, then by process ids. kubelet 1.36: rankPIDPressure. */
 const comparePids = (a: RankKey, b: RankKey): number =>
   a.priority - b.priority || a.group - b.group || compare(b.above, a.above);
 
-/** The group and the excess that a usage and its requests come to. */
+/** The group and the excess for a usage and its request. */
 export function standing(
   resource: StarvedResource,
   usage: Amount | undefined,
@@ -78,7 +83,7 @@ export function standing(
   return { group: exceeds ? 1 : 2, above: isZero(deducted) ? usage : sub(usage, deducted) };
 }
 
-/** Every pod in the order in which the kubelet would evict; equal ones by uid, where the kubelet leaves it to chance. */
+/** All pods in eviction order; equal pods are sorted by uid, where the kubelet's order is random. */
 export function rank(pods: readonly Pod[], statsOf: StatsOf, measure: RankMeasure): readonly Candidate[] {
   const { resource } = measure;
   const candidates = pods.map((pod): Candidate => {
@@ -102,7 +107,7 @@ export function rank(pods: readonly Pod[], statsOf: StatsOf, measure: RankMeasur
   return candidates.sort((a, b) => order(a, b) || byText(a.uid, b.uid));
 }
 
-/** Checks that a goes before b, whatever the kubelet leaves to chance. */
+/** Whether a is certainly evicted before b. */
 export const isBefore = (a: RankKey, b: RankKey, resource: StarvedResource): boolean => byKey(resource)(a, b) < 0;
 const isTie = (a: RankKey, b: RankKey | undefined): boolean => b !== undefined && compareKeys(a, b) === 0;
 
@@ -124,5 +129,5 @@ export function rankedPods(
     tie: isTie(c, ranked[i - 1]) || isTie(c, ranked[i + 1]),
   }));
 }
-/** Whole units; of a request with a fraction what is left is rounded away from zero. */
+/** The excess in whole units; a fractional remainder is rounded away from zero. */
 const excess = (above: Amount): number => (isNegative(above) ? -value(sub(ZERO, above)) : value(above));

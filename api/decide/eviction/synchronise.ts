@@ -31,7 +31,10 @@ interface Excess {
   readonly message: string;
 }
 
-/** Every pod that takes more local storage than it may; they go whatever the node has left. kubelet 1.36: localStorageEviction. */
+/**
+ * Pods that exceed their local storage limits; they are evicted even without node pressure. kubelet 1.36:
+ * localStorageEviction.
+ */
 function localStorageEvictions(
   pods: readonly Pod[],
   statsOf: StatsOf,
@@ -67,7 +70,7 @@ function emptyDirExcess(pod: Pod, stats: PodStats): Excess | undefined {
   return undefined;
 }
 
-/** The limits of the containers that have one, against what the whole pod takes. */
+/** A pod whose usage exceeds the sum of the limits of those containers that have one. */
 function podExcess(pod: Pod, stats: PodStats): Excess | undefined {
   const limit = podLimit(pod);
   if (limit === undefined || compare(fromUnits(stats[RESOURCE]?.usedBytes ?? 0), limit.amount) <= 0) return undefined;
@@ -75,7 +78,9 @@ function podExcess(pod: Pod, stats: PodStats): Excess | undefined {
   return { cause: "pod-ephemeral-storage", message };
 }
 
-/** As `podLimits`, and in the form in which Go writes the sum. kubernetes 1.36: PodLimits. */
+/**
+ * The pod's limit, as `podLimits` computes it, in the notation in which Go writes the sum. kubernetes 1.36: PodLimits.
+ */
 function podLimit(pod: Pod): Quantity | undefined {
   const limitOf = (c: Container): readonly Quantity[] => {
     const limit = c.resources?.limits?.[RESOURCE];
@@ -92,7 +97,7 @@ function podLimit(pod: Pod): Quantity | undefined {
   const overhead = pod.spec.overhead?.[RESOURCE];
   return limit === undefined || overhead === undefined || isZero(limit.amount) ? limit : sumOf([limit, overhead]);
 }
-/** A Go sum is written as its first part that is not 0. */
+/** The sum, in the notation of its first part that is not 0, as in Go. */
 function sumOf(parts: readonly Quantity[]): Quantity | undefined {
   const [first] = parts;
   if (first === undefined || parts.length === 1) return first;
@@ -103,7 +108,7 @@ function sumOf(parts: readonly Quantity[]): Quantity | undefined {
   );
 }
 
-/** Finds a container over its limit: its logs count, and its layer where that lies on the kubelet's disk. */
+/** Finds a container above its limit: its logs count, and its writable layer if that is on the kubelet's disk. */
 function containerExcess(
   pod: Pod,
   stats: PodStats,
@@ -124,10 +129,10 @@ function containerExcess(
 }
 
 interface WatchedThresholds {
-  /** The thresholds that a kubelet's first pass looks at: the derived ones are not among them yet. */
+  /** The thresholds of a kubelet's first pass, which does not have the derived ones yet. */
   readonly first: readonly Threshold[];
   readonly all: readonly Threshold[];
-  /** The kubelet's words for thresholds that it overrides. */
+  /** The kubelet's warnings about thresholds that it overrides. */
   readonly warnings: readonly string[];
 }
 const PAIRS = [
@@ -136,9 +141,9 @@ const PAIRS = [
 ] as const;
 
 /**
- * containerfs thresholds are those of the file system that holds the containers' layers, whatever was configured: with one
- * disk and with split ones nodefs, with a dedicated one imagefs. Where a soft threshold has no grace period it counts as
- * the hard one. kubelet 1.36: UpdateContainerFsThresholds, whose result the pass that calls it does not use.
+ * Replaces the containerfs thresholds by those of the file system with the containers' layers, whatever was
+ * configured: nodefs with one disk or split ones, imagefs with a dedicated one. A soft threshold without a grace
+ * period counts as hard. kubelet 1.36: UpdateContainerFsThresholds, whose result the calling pass does not use.
  */
 function withContainerFs(configured: readonly Threshold[], layout: FileSystems): WatchedThresholds {
   const first: (Threshold | null)[] = [...configured];
@@ -174,12 +179,12 @@ export interface PassInput {
   readonly thresholds: readonly Threshold[];
   readonly stats: Stats;
   readonly statsAfterReclaim: Stats | null;
-  /** Those that may run on the node. */
+  /** The pods that may run on the node. */
   readonly pods: readonly Pod[];
   readonly before: EvictionFacts | undefined;
   readonly now: EpochMs;
 }
-/** Without what the node-level functions would take, which no threshold tells. */
+/** The reclaim without what node-level functions would remove, which thresholds do not determine. */
 type ReclaimGoal = Omit<Reclaim, "takes">;
 export interface Pass {
   readonly layout: FileSystems;
@@ -239,13 +244,13 @@ function reclaimOf(
   if (nodeLevel.length === 0) return { ...shared, afterNodeLevel: "nothing-run", mustReach: [] };
   const mustReach = goals(watched.all, seen);
   if (after === null) return { ...shared, afterNodeLevel: "unknown", mustReach };
-  // every threshold counts here, also a soft one in its grace period
+  // every threshold counts here, including soft ones within their grace period
   const seenAfter = observe(after);
   const isOpen = watched.all.some((t) => isMet(t, seenAfter, true));
   return { ...shared, afterNodeLevel: isOpen ? "not-enough" : "enough", mustReach };
 }
 
-/** The most that an unmet threshold asks of each signal, its minimum reclaim included. */
+/** The amount that each signal must reach: the highest unmet threshold, minimum reclaim included. */
 function goals(thresholds: readonly Threshold[], seen: Observations): Reclaim["mustReach"] {
   const most = new Map<EvictionSignal, number>();
   for (const t of thresholds) {
@@ -259,13 +264,13 @@ function goals(thresholds: readonly Threshold[], seen: Observations): Reclaim["m
 }
 
 const IMMEDIATE_SECONDS = 1;
-/** With hard thresholds at once, with soft ones as long as the pod asks and evictionMaxPodGracePeriod allows. */
+/** The grace period: 0 for hard thresholds; for soft ones the pod's, at most evictionMaxPodGracePeriod. */
 function graceSeconds(threshold: Threshold, pod: Pod, { evictionMaxPodGracePeriod: most }: EffectiveConfiguration) {
   if (isHard(threshold)) return IMMEDIATE_SECONDS;
   return Math.min(most, pod.spec.terminationGracePeriodSeconds ?? most);
 }
 
-/** At most one pod goes in a pass: the first that is not critical. */
+/** Evicts at most one pod per pass: the first that is not critical. */
 function evictOne(
   ranked: readonly Candidate[],
   threshold: Threshold,
@@ -297,7 +302,7 @@ interface EvictionMessage {
 const bytesText = (bytes: number): string => canonicalText(fromUnits(bytes), "BinarySI");
 const quantityText = (q: Quantity | undefined): string => (q === undefined ? "0" : canonicalText(q.amount, q.format));
 
-/** Why a pod goes, to the byte, and what the event says beside it. kubelet 1.36: evictionMessage. */
+/** The exact eviction message, and the event's annotations. kubelet 1.36: evictionMessage. */
 function evictionMessage(
   threshold: Threshold,
   { available, capacity }: Observation,
@@ -308,7 +313,7 @@ function evictionMessage(
   const quantity = thresholdQuantity(threshold.value, fromUnits(capacity));
   const left = canonicalText(fromUnits(available), format);
   let message = `The node was low on resource: ${resource}. Threshold quantity: ${quantityText(quantity)}, available: ${left}. `;
-  // the kubelet says nothing of a pod that it knows nothing of, not even what was starved
+  // for a pod without stats the kubelet adds nothing, not even the starved resource
   if (stats === undefined) return { message, annotations: {} };
   const annotations: Record<string, string> = {};
   const podRequest = pod.spec.resources?.requests?.["memory"];
@@ -333,7 +338,9 @@ interface Offender {
   readonly usage: string;
   readonly request: string;
 }
-/** In the order of the stats. Inodes and process ids are not counted by container. */
+/**
+ * The containers above their request, in the order of the stats. Inodes and process ids are not counted per container.
+ */
 function offendingContainers(pod: Pod, stats: PodStats, resource: StarvedResource): readonly Offender[] {
   const byName = new Map<string, Container>();
   for (const c of containersOf(pod)) byName.set(c.name, c);

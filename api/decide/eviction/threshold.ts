@@ -20,9 +20,9 @@ import { quote } from "../go/strconv.ts";
 interface SignalFacts {
   readonly resource: StarvedResource;
   readonly condition: PressureCondition;
-  /** How amounts of it are written. */
+  /** The notation of its amounts. */
   readonly format: QuantityFormat;
-  /** Where a Summary holds it. */
+  /** The signal's path in a Summary. */
   readonly stats: string;
 }
 const memory = (stats: string): SignalFacts => ({
@@ -57,7 +57,7 @@ export const SIGNALS: Readonly<Record<EvictionSignal, SignalFacts>> = {
   "pid.available": { resource: "pids", condition: "PIDPressure", format: "DecimalSI", stats: "stats.node.rlimit" },
 };
 export const isSignal = (s: string): s is EvictionSignal => (EVICTION_SIGNALS as readonly string[]).includes(s);
-/** The place of a signal among others where the kubelet has no order: memory is first there too. */
+/** The position of a signal where the kubelet has no order; memory is first, as in the kubelet. */
 export const signalOrder = (s: EvictionSignal): number => EVICTION_SIGNALS.indexOf(s);
 
 /** Values of the eviction settings as Go reads them; every error is Go's own text, which the kubelet passes on. */
@@ -66,7 +66,10 @@ const FORMAT_WRONG = "quantities must match the regular expression '^([+-]?[0-9.
 const SUFFIX_WRONG = "unable to parse quantity's suffix";
 const QUANTITY_FORM = /^[+-]?\d*(?:\.\d*)?[eEinumkKMGTP]*(?:[-+]\d*|\d+)?$/;
 
-/** Go: resource.ParseQuantity. An amount whose thousandths leave int64 is refused in this project's own words: Go overflows. */
+/**
+ * Parses a quantity. Go: resource.ParseQuantity. An amount whose thousandths exceed int64, where Go overflows, is
+ * refused with our own message.
+ */
 export function goQuantity(text: string): Result<Quantity, string> {
   const parsed = parseQuantity(text);
   if (parsed.ok) return parsed;
@@ -98,7 +101,7 @@ export function goDuration(text: string): Result<Duration, string> {
 }
 const UNITS: ReadonlySet<string> = new Set(["ns", "us", "µs", "μs", "ms", "s", "m", "h"]);
 
-/** Go reads from the left, a number and its unit at a time, and names what it stumbles over. */
+/** The error for a duration. Go reads from the left, a number and its unit at a time, and reports the first fault. */
 function durationFault(text: string): string {
   const invalid = `time: invalid duration ${quoted(text)}`;
   let rest = text.replace(/^[+-]/, "");
@@ -113,7 +116,7 @@ function durationFault(text: string): string {
   return invalid;
 }
 
-/** Printable ASCII as it is, all else by its bytes. Go: quote of package time. */
+/** Quotes a text: printable ASCII as it is, everything else by its bytes. Go: quote of package time. */
 function quoted(text: string): string {
   const bytes = [...text].map((char) =>
     char >= " " && char < "\x80" ? char.replace(/["\\]/, "\\$&") : [...utf8(char)].map(hexByte).join(""),
@@ -132,11 +135,11 @@ export interface Threshold {
   readonly value: ThresholdValue;
   /** As configured. */
   readonly text: string;
-  /** 0: hard, whichever list it came from. */
+  /** The grace period in ms; 0: hard, whichever setting it came from. */
   readonly graceMs: number;
   readonly minReclaim?: ThresholdValue;
   readonly minReclaimText?: string;
-  /** For a containerfs threshold: the signal that the kubelet made it from. */
+  /** For a containerfs threshold: the signal that the kubelet derived it from. */
   readonly derivedFrom?: EvictionSignal;
 }
 export const isHard = (t: Threshold): boolean => t.graceMs === 0;
@@ -163,7 +166,7 @@ export function parseThreshold(signal: string, text: string): Result<ThresholdVa
   return ok({ quantity: quantity.value });
 }
 
-/** The error is the kubelet's. kubelet 1.36: parseMinimumReclaims. */
+/** Parses a minimum reclaim; the error is the kubelet's. kubelet 1.36: parseMinimumReclaims. */
 export function parseMinReclaim(signal: string, text: string): Result<ThresholdValue, string> {
   if (!isSignal(signal)) return err(unsupported(signal));
   if (text.endsWith("%")) {
@@ -181,7 +184,7 @@ export function parseMinReclaim(signal: string, text: string): Result<ThresholdV
 /** Computes the amount of a value with this capacity. kubelet 1.36: GetThresholdQuantity. */
 export function thresholdQuantity(threshold: ThresholdValue, capacity: Amount): Quantity {
   if ("quantity" in threshold) return threshold.quantity;
-  // only a minimum reclaim may be more than all there is; Go overflows where this stops
+  // only a minimum reclaim may exceed the capacity; Go overflows where this clamps
   const units = Math.min(Math.trunc(value(capacity) * threshold.percentage) || 0, Number.MAX_SAFE_INTEGER);
   return unitsQuantity(units, "BinarySI");
 }
@@ -192,6 +195,6 @@ export const refOf = ({ signal, text, graceMs, minReclaimText }: Threshold): Thr
   graceMs,
   ...(minReclaimText === undefined ? {} : { minReclaim: minReclaimText }),
 });
-/** By which a remembered threshold is found again in the configuration; one that is no longer there is forgotten. */
+/** The key that finds a remembered threshold in the configuration; a threshold that is no longer there is forgotten. */
 export const keyOf = ({ signal, value: text, graceMs, minReclaim }: ThresholdRef): string =>
   `${signal}<${text} ${graceMs} ${minReclaim ?? ""}`;

@@ -9,8 +9,9 @@ type StatsOfNode = NonNullable<Stats["node"]>;
 type FileSystem = NonNullable<StatsOfNode["fs"]>;
 
 /**
- * Where images and containers lie. The kubelet compares devices, which a Summary does not name, so unless the stats say it
- * two file systems of the same size with as much left count as the same. kubelet 1.36: HasDedicatedImageFs, HasDedicatedContainerFs.
+ * Where images and containers are stored. The kubelet compares devices, which a Summary does not name; so unless the
+ * stats name the layout, two file systems of the same size and free space count as the same. kubelet 1.36:
+ * HasDedicatedImageFs, HasDedicatedContainerFs.
  */
 export function fileSystemsOf(node: StatsOfNode | undefined): FileSystems {
   if (node?.fileSystems !== undefined) return node.fileSystems;
@@ -20,7 +21,10 @@ export function fileSystemsOf(node: StatsOfNode | undefined): FileSystems {
   return "dedicated";
 }
 
-/** The allowed difference for one file system asked twice: the free space may differ by what was written in between. */
+/**
+ * The allowed difference in free space between two readings of one file system, since something may be written in
+ * between.
+ */
 const DRIFT = 0.01;
 function isSame(a: FileSystem, b: FileSystem): boolean {
   if (a.capacityBytes !== b.capacityBytes || a.inodes !== b.inodes) return false;
@@ -28,7 +32,7 @@ function isSame(a: FileSystem, b: FileSystem): boolean {
   return drift <= DRIFT * (a.capacityBytes ?? 0);
 }
 
-/** The parts of a pod that count on a file system; images belong to no pod. */
+/** The parts of a pod that use a file system; images belong to no pod. */
 interface DiskParts {
   readonly rootfs: boolean;
   readonly logs: boolean;
@@ -51,7 +55,7 @@ export function diskParts(signal: EvictionSignal, layout: FileSystems): DiskPart
 
 const [CONTAINERS, IMAGES] = NODE_RECLAIM;
 /**
- * Lists what is tried before a pod is evicted; memory and process ids have nothing. kubelet 1.36:
+ * Lists the reclaim functions that run before a pod is evicted; memory and process ids have none. kubelet 1.36:
  * buildSignalToNodeReclaimFuncs.
  */
 export function nodeReclaim(signal: EvictionSignal, layout: FileSystems): readonly NodeReclaimFunction[] {
@@ -61,7 +65,7 @@ export function nodeReclaim(signal: EvictionSignal, layout: FileSystems): readon
   return layout === "dedicated" && fs === "nodefs" ? [] : [CONTAINERS, IMAGES];
 }
 
-/** The stats of a pod by its uid; of two with one uid the last counts. kubelet 1.36: cachedStatsFunc. */
+/** Looks up a pod's stats by uid; if two have the same uid, the last counts. kubelet 1.36: cachedStatsFunc. */
 export type StatsOf = (pod: Pod) => PodStats | undefined;
 export function statsByUid(stats: Stats | undefined): StatsOf {
   const byUid = new Map(stats?.pods?.map((p) => [p.podRef.uid, p]));
@@ -102,8 +106,9 @@ const localVolumes = (pod: Pod): readonly string[] =>
     .map((v) => v.name);
 
 /**
- * Computes a pod's request of one resource. Pod-level resources stand in for those of all containers, even where they cannot
- * name the resource, which then counts 0. Overhead is added only to what is not 0. kubelet 1.36: GetResourceRequestQuantity.
+ * Computes a pod's request of a resource. Pod-level resources replace those of the containers, even if they cannot
+ * include the resource, which is then 0. Overhead is added only to a request that is not 0. kubelet 1.36:
+ * GetResourceRequestQuantity.
  */
 export function requestOf(pod: Pod, resource: string): Amount {
   const asked = isPodLevelResourcesSet(pod) ? podLevelRequest(pod, resource) : containerRequest(pod, resource);

@@ -15,9 +15,9 @@ interface GoStruct {
   readonly kind: "struct";
   readonly name: string;
   readonly fields: Readonly<Record<string, GoType>>;
-  /** A struct whose fields are this one's as well; errors name it on their way. */
+  /** An embedded struct, whose fields are also this struct's; errors include its name in the path. */
   readonly embedded?: { readonly name: string; readonly fields: Readonly<Record<string, GoType>> };
-  /** It decodes itself (UnmarshalJSON), so that errors name the struct around it. */
+  /** True: the type has its own UnmarshalJSON, so errors name the struct around it. */
   readonly decodesItself?: true;
 }
 
@@ -26,13 +26,14 @@ export type GoValue = string | bigint | null | GoValue[] | Map<string, GoValue> 
 
 interface GoDecoded {
   readonly value: GoValue;
-  /** Go's words for the first value of another kind; decoding goes on after it, and leaves that value as it was. */
+  /** Go's message for the first value of a wrong type; decoding continues after it and leaves that field unchanged. */
   readonly error: string | undefined;
 }
 
 /**
- * Decodes as Go does: unknown members are passed over, names fit in any case, a member that comes twice counts twice, null
- * changes nothing but makes lists and maps nil. `start`: what the fields hold before. Go 1.26: encoding/json.Unmarshal.
+ * Decodes as Go does: unknown members are ignored, names match in any case, a repeated member is decoded each time,
+ * and null changes nothing but makes lists and maps nil. `start`: the initial values of the fields. Go 1.26:
+ * encoding/json.Unmarshal.
  */
 export function decodeGo(json: GoJson, type: GoType, start: GoValue): GoDecoded {
   const decoder: Decoder = { error: undefined, struct: undefined, path: [] };
@@ -42,7 +43,7 @@ export function decodeGo(json: GoJson, type: GoType, start: GoValue): GoDecoded 
 
 interface Decoder {
   error: string | undefined;
-  /** The innermost struct, and the fields on the way here. */
+  /** The innermost struct and the field names on the path. */
   struct: string | undefined;
   readonly path: string[];
 }
@@ -128,7 +129,7 @@ function zeroOf(type: GoType): GoValue {
 
 const isWhole = (type: GoType): type is Extract<GoType, { kind: WholeKind }> =>
   type.kind === "int" || type.kind === "uint32" || type.kind === "uint64";
-/** Undefined for what the type does not hold. */
+/** The whole number; undefined: the type cannot hold it. */
 function wholeOf(text: string, kind: WholeKind): bigint | undefined {
   if (!/^-?\d{1,20}$/.test(text) || (kind !== "int" && text.startsWith("-"))) return undefined;
   const whole = BigInt(text);

@@ -1,14 +1,17 @@
 import { err, ok, type Result } from "../../model/result.ts";
 import { quote } from "./strconv.ts";
 
-/** A JSON value as Go's decoder meets it: numbers as they are written, members in their order. */
+/** A JSON value as Go's decoder reads it: numbers as texts, members in order. */
 export type GoJson =
   | { readonly kind: "null" | "bool" }
   | { readonly kind: "number" | "string"; readonly text: string }
   | { readonly kind: "array"; readonly items: GoJson[] }
   | { readonly kind: "object"; readonly members: (readonly [string, GoJson])[] };
 
-/** Parses a text; the error is Go's. Depth costs memory and not the call stack. Go 1.26: encoding/json.Unmarshal, its syntax. */
+/**
+ * Parses a text; the error is Go's. Deep nesting uses memory, not the call stack. Go 1.26: encoding/json.Unmarshal,
+ * its syntax.
+ */
 export function parseGoJson(text: string): Result<GoJson, string> {
   const reader: Reader = { text, at: 0, open: [], key: "", root: undefined, error: undefined };
   let next: Step | undefined = value;
@@ -21,13 +24,13 @@ interface Reader {
   at: number;
   /** The arrays and objects that are not closed yet. */
   readonly open: Extract<GoJson, { kind: "array" | "object" }>[];
-  /** The name of the object's member whose value comes next. */
+  /** The name of the member whose value is next. */
   key: string;
   root: GoJson | undefined;
-  /** The first that was met. */
+  /** The first error. */
   error: string | undefined;
 }
-/** Reads one token and says what comes next; undefined at the end. */
+/** Reads one token and returns the next step; undefined at the end. */
 type Step = (reader: Reader) => Step | undefined;
 
 const MAX_DEPTH = 10_000;
@@ -43,7 +46,9 @@ function skipSpace(reader: Reader): string | undefined {
   return reader.text[reader.at];
 }
 
-/** Go meets a character, or the first byte of one beyond ASCII; at the end of the text, within a token, a space. */
+/**
+ * Records Go's error for an unexpected character or byte; at the end of the text, within a token, Go reports a space.
+ */
 function unexpected(reader: Reader, at: number, where: string): undefined {
   const byte = new TextEncoder().encode(String.fromCodePoint(reader.text.codePointAt(at) ?? SPACE_CODE))[0] as number;
   const shown = String.fromCharCode(byte);
@@ -145,7 +150,7 @@ function readNumber(reader: Reader): string {
   return text.slice(start, at);
 }
 
-/** Half of a surrogate pair is no character of a Go text. */
+/** Reads a string; an unpaired surrogate becomes U+FFFD, as in Go. */
 function readString(reader: Reader): string {
   const { text, at: start } = reader;
   const plain = text.slice(start + 1, Math.max(start, text.indexOf('"', start + 1)));
@@ -178,7 +183,7 @@ function escapeEnd(reader: Reader, at: number): number {
   return at + 5;
 }
 
-/** A text as Go's encoding/json writes it: also `<`, `>`, `&` and two line separators are escaped. */
+/** Quotes a text as Go's encoding/json does, which also escapes `<`, `>`, `&` and two line separators. */
 export function jsonText(text: string): string {
   const escaped = (c: string): string => `\\u${c.charCodeAt(0).toString(16).padStart(4, "0")}`;
   return JSON.stringify(text.toWellFormed()).replace(/[<>&\u2028\u2029]/g, escaped);

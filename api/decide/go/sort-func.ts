@@ -1,6 +1,6 @@
 /**
- * Go's unstable sort, step for step: equal elements, and those whose comparison contradicts itself, end where Go puts them. It has no
- * chance in it: what breaks patterns is seeded with the length. Go 1.26: slices.SortFunc.
+ * Go's unstable sort, step for step: equal or inconsistently compared elements end where Go puts them. The sort is
+ * deterministic: its random numbers are seeded with the length. Go 1.26: slices.SortFunc.
  */
 export function sortFunc<T>(list: T[], isLess: (a: T, b: T) => boolean): void {
   const sorter: Sorter<T> = {
@@ -13,7 +13,7 @@ export function sortFunc<T>(list: T[], isLess: (a: T, b: T) => boolean): void {
   quickSort(sorter, 0, list.length, bitLength(list.length));
 }
 
-/** By index. */
+/** Compares and swaps elements by index. */
 interface Sorter<T = unknown> {
   readonly list: T[];
   readonly less: (i: number, j: number) => boolean;
@@ -27,7 +27,7 @@ const SHORTEST_SHIFTING = 50;
 const MAX_STEPS = 5;
 const MAX_SWAPS = 12;
 
-/** Sorts [from, to). `limit`: of bad pivots, before the heap takes over. Go: pdqsortCmpFunc. */
+/** Sorts [from, to). `limit`: the number of bad pivots before heapsort takes over. Go: pdqsortCmpFunc. */
 function quickSort(sorter: Sorter, from: number, to: number, limit: number): void {
   let [a, b, left] = [from, to, limit];
   let wasBalanced = true;
@@ -93,7 +93,7 @@ function siftDown({ less, swap }: Sorter, from: number, size: number, first: num
   }
 }
 
-/** Those before the pivot's new place are less than it; `was`: they were already. Go: partitionCmpFunc. */
+/** Moves elements less than the pivot before its new place; `was`: they already were. Go: partitionCmpFunc. */
 function partition({ less, swap }: Sorter, a: number, b: number, pivot: number) {
   swap(a, pivot);
   let [i, j] = [a + 1, b - 1];
@@ -108,7 +108,7 @@ function partition({ less, swap }: Sorter, a: number, b: number, pivot: number) 
   }
 }
 
-/** Those equal to the pivot first; gives where they end. Go: partitionEqualCmpFunc. */
+/** Moves elements equal to the pivot to the front; returns where they end. Go: partitionEqualCmpFunc. */
 function partitionEqual({ less, swap }: Sorter, a: number, b: number, pivot: number): number {
   swap(a, pivot);
   let [i, j] = [a + 1, b - 1];
@@ -120,7 +120,7 @@ function partitionEqual({ less, swap }: Sorter, a: number, b: number, pivot: num
   }
 }
 
-/** Mends a few places; gives whether all is sorted then. Go: partialInsertionSortCmpFunc. */
+/** Fixes a few misplaced elements; returns whether everything is sorted then. Go: partialInsertionSortCmpFunc. */
 function partialInsertionSort({ less, swap }: Sorter, a: number, b: number): boolean {
   let i = a + 1;
   for (let step = 0; step < MAX_STEPS; step++) {
@@ -149,7 +149,7 @@ function breakPatterns({ swap }: Sorter, a: number, length: number): void {
   }
 }
 
-/** A median, and whether the elements that were looked at rise or fall. Go: choosePivotCmpFunc. */
+/** Returns a median, and whether the sampled elements are ascending or descending. Go: choosePivotCmpFunc. */
 function choosePivot({ less }: Sorter, a: number, length: number) {
   let swaps = 0;
   const median = (first: number, second: number, third: number): number => {

@@ -4,7 +4,7 @@ import { decodeGo, type GoType, type GoValue } from "./decode.ts";
 import { fnv1a } from "./fnv1a.ts";
 import { type GoJson, jsonText, parseGoJson } from "./json.ts";
 
-/** The version's behaviour and the gates that the form of the CPU and the memory manager's files depends on. */
+/** The version's behaviour and the gates that determine the form of the CPU and memory managers' state files. */
 export interface StateForm {
   readonly profile: Pick<Profile, "behaviour" | "words">;
   /** The gate PodLevelResourceManagers. */
@@ -18,17 +18,17 @@ export const CORRUPTED = "checkpoint is corrupted";
 /** FNV-1a over a Go string as spew prints it for hashing. kubelet 1.37: checksum.New. */
 const checksumOf = (data: string): number => fnv1a(`(string)${data}`);
 
-/** The file's text: that of an older form, and `data` behind it. */
+/** The file's text: an older form followed by `data`. */
 export const withData = (older: string, data: string): string =>
   `${older.slice(0, -1)},"data":${jsonText(data)},"dataChecksum":${checksumOf(data)}}`;
 
-/** `C`: what the file's `data` is decoded to. */
+/** How to decode the `data` of a file. `C`: the decoded form. */
 export interface DataForm<C> {
-  /** `cpu`, `memory` */
+  /** The manager's name: `cpu` or `memory`. */
   readonly manager: string;
-  /** `v4` */
+  /** The version's name: `v4`. */
   readonly version: string;
-  /** The Go type of the file: the older form's fields, and these two. */
+  /** The Go type of the file: the older form's fields plus `data` and its checksum. */
   readonly name: string;
   readonly older: { readonly name: string; readonly fields: Readonly<Record<string, GoType>> };
   readonly start: () => { [field: string]: GoValue };
@@ -36,8 +36,9 @@ export interface DataForm<C> {
 }
 
 /**
- * What a file says in its `data`, the older form around it unread. Undefined: it has none, and is of an older kubelet. Errors: why
- * the kubelet does not take it, which then does not look at the older form. kubelet 1.37: loadAndMigrateCheckpointV4, -V3.
+ * Reads the `data` of a file and ignores the older form around it. Undefined: the file has no `data` and is of an
+ * older kubelet. Errors: why the kubelet refuses the file; it then does not read the older form either. kubelet 1.37:
+ * loadAndMigrateCheckpointV4, -V3.
  */
 export function readData<C>(json: GoJson, form: DataForm<C>): Result<C, string> | undefined {
   const { manager, version, name, older } = form;

@@ -1,6 +1,6 @@
 import { err, ok, type Result } from "../../model/result.ts";
 
-/** A text of bytes in double quotes: what is no UTF-8 goes by its bytes. Go: strconv.Quote. */
+/** Quotes a string of bytes; invalid UTF-8 is written as escaped bytes. Go: strconv.Quote. */
 export function quoteBytes(bytes: string): string {
   const raw = Uint8Array.from(bytes, (c) => c.charCodeAt(0));
   try {
@@ -9,7 +9,7 @@ export function quoteBytes(bytes: string): string {
     return `"${bytes.split(CHARACTER).map(part).join("")}"`;
   }
 }
-/** Whole characters beyond ASCII, and single bytes that belong to none. */
+/** Matches whole characters beyond ASCII, and single bytes that belong to none. */
 const CHARACTER = /([\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3}|[\x80-\xff])/;
 function part(bytes: string, i: number): string {
   if (i % 2 === 0) return quote(bytes).slice(1, -1);
@@ -32,7 +32,7 @@ export function parseBool(text: string): Result<boolean, string> {
 export function parseWhole(text: string): Result<bigint, string> {
   const digits = /^[+-]?(\d*)/.exec(text) as RegExpExecArray;
   const size = BigInt(digits[1] as string);
-  // Go reads from the left: what is too large is said before what is no digit
+  // Go reads from the left: it reports a number that is too large before a later character that is no digit
   if (size > MAX_UINT64) return err(fault("Atoi", text, "value out of range"));
   if (digits[1] === "" || digits[0].length < text.length) return err(fault("Atoi", text, "invalid syntax"));
   const negative = text.startsWith("-");
@@ -64,7 +64,7 @@ function escaped(char: string): string {
   if (PRINTED.test(char)) return char;
   const code = char.codePointAt(0) as number;
   if (code < 0x20 || code === 0x7f) return `\\x${hex(code, 2)}`;
-  // half of a surrogate pair is no character of a Go text
+  // an unpaired surrogate is no character of a Go text
   if (code >= 0xd800 && code <= 0xdfff) return "\ufffd";
   return code > 0xffff ? `\\U${hex(code, 8)}` : `\\u${hex(code, 4)}`;
 }
@@ -83,7 +83,7 @@ export function goDurationText(nanos: bigint): string {
   if (minutes === 0n) return `${sign}${seconds}`;
   return minutes < 60n ? `${sign}${minutes}m${seconds}` : `${sign}${minutes / 60n}h${minutes % 60n}m${seconds}`;
 }
-/** `n` with its last `places` digits behind the point, zeros at the end left out. */
+/** `n` as a decimal with `places` digits after the point, without trailing zeros. */
 function decimal(n: bigint, places: number): string {
   const digits = String(n).padStart(places + 1, "0");
   const fraction = digits.slice(-places).replace(/0+$/, "");

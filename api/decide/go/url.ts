@@ -2,8 +2,8 @@ import { err, ok, type Result } from "../../model/result.ts";
 import { quoteBytes } from "./strconv.ts";
 
 /**
- * Parts of a URL as Go escapes them. A text is a text of bytes here (each character is one byte of its UTF-8), so that
- * what is escaped and what is not may stand side by side. Go 1.26: net/url.
+ * Parts of a URL as Go escapes them. Strings here are bytes (each character is one byte of the UTF-8 text), so that
+ * escaped and unescaped bytes can be mixed. Go 1.26: net/url.
  */
 type UrlPart = keyof typeof PLAIN;
 
@@ -14,7 +14,7 @@ const PLAIN = {
   fragment: byteSet("$&+,/:;=?@!()*"),
   user: byteSet("$&+,;="),
   host: byteSet("!\"$&'()*+,:;<=>\\[\\]"),
-  /** More is let through in a part that was escaped by somebody else. */
+  /** Characters allowed in a part that the user has already escaped. */
   given: byteSet("$&+,/:;=@!'()*%\\[\\]"),
   givenFragment: byteSet("$&+,/:;=?@!'()*%\\[\\]"),
 } as const;
@@ -22,7 +22,7 @@ function byteSet(more: string): RegExp {
   return new RegExp(`^[${ALWAYS}${more}]*$`);
 }
 
-/** UTF-8, a character a byte. */
+/** The UTF-8 bytes of a text, one character per byte. */
 export function bytesOf(text: string): string {
   if (isAscii(text)) return text;
   let bytes = "";
@@ -43,7 +43,7 @@ function escapeBytes(bytes: string, part: UrlPart): string {
 }
 const hex = (c: string): string => c.charCodeAt(0).toString(16).toUpperCase().padStart(2, "0");
 
-/** The escape that is wrong, of three characters at most; undefined: all are right. */
+/** The first invalid escape, at most three characters; undefined: all are valid. */
 function wrongEscape(bytes: string): string | undefined {
   const at = bytes.search(/%(?![0-9A-Fa-f]{2})/);
   return at < 0 ? undefined : bytes.slice(at, at + 3);
@@ -52,13 +52,13 @@ function wrongEscape(bytes: string): string | undefined {
 const unescapeBytes = (bytes: string): string =>
   bytes.replace(/%([0-9A-Fa-f]{2})/g, (_, digits: string) => String.fromCharCode(Number.parseInt(digits, 16)));
 
-/** As Go escapes a path, unless somebody did so in another way that is right too. Go: URL.EscapedPath. */
+/** Escapes a path as Go does, unless it is already validly escaped in another way. Go: URL.EscapedPath. */
 function escapedAnew(bytes: string, part: "path" | "fragment"): string {
   const given = part === "path" ? "given" : "givenFragment";
   return isPlain(bytes, given) ? bytes : escapeBytes(unescapeBytes(bytes), part);
 }
 
-/** A host with or without a port, checked and unescaped. Error: Go's words. Go 1.26: net/url, parseHost. */
+/** Checks and unescapes a host with or without a port. Error: Go's message. Go 1.26: net/url, parseHost. */
 function parseUrlHost(scheme: string, host: string): Result<string, string> {
   const open = host.lastIndexOf("[");
   if (open > 0) return err("invalid IP-literal");
@@ -92,7 +92,7 @@ const isPort = (text: string): boolean => text === "" || /^:\d*$/.test(text);
 const wrongPort = (port: string): string => `invalid port ${quoteBytes(port)} after host`;
 const escapeFault = (part: string): string => `invalid URL escape ${quoteBytes(part)}`;
 
-/** Only bytes beyond ASCII may be escaped in a host. */
+/** Unescapes a host, in which only bytes beyond ASCII may be escaped. */
 function unescapeHost(host: string): Result<string, string> {
   for (let i = 0; i < host.length; i++) {
     const c = host[i] as string;
@@ -122,20 +122,20 @@ export function isIPv6(text: string): boolean {
   return halves.length === 2 ? count < 8 : count === 8;
 }
 
-/** A URL as Go keeps it, but path and fragment escaped; texts of bytes. Go 1.26: net/url, URL. */
+/** A URL as Go keeps it, except that path and fragment stay escaped; strings are bytes. Go 1.26: net/url, URL. */
 export interface GoUrl {
   readonly scheme: string;
-  /** The text that follows the scheme where no slash does; empty: none. */
+  /** The text after the scheme if it does not begin with a slash; else empty. */
   readonly opaque: string;
   readonly user: { readonly name: string; readonly password: string | null } | null;
-  /** With the port, if there is one; an IPv6 address in brackets. */
+  /** The host with its port, if any; an IPv6 address is in brackets. */
   readonly host: string;
   readonly path: string;
-  /** A `?` with nothing behind it. */
+  /** True: the URL ends in a `?` with an empty query. */
   readonly forceQuery: boolean;
   readonly query: string;
   readonly fragment: string;
-  /** A slash follows the scheme, but no host. */
+  /** True: a slash follows the scheme, but there is no host. */
   readonly omitHost: boolean;
 }
 const NO_URL: GoUrl = {
@@ -149,12 +149,12 @@ const NO_URL: GoUrl = {
   fragment: "",
   omitHost: false,
 };
-/** A path that is none, as Go keeps it: every byte that must be is escaped. */
+/** A URL that is only a path, escaped where necessary. */
 export const pathAlone = (path: string): GoUrl => ({ ...NO_URL, path: escapeBytes(bytesOf(path), "path") });
 
-/** Error: Go's words, `parse "%zz": invalid URL escape "%zz"`. Go 1.26: url.Parse. */
+/** Parses a URL. Error: Go's message, such as `parse "%zz": invalid URL escape "%zz"`. Go 1.26: url.Parse. */
 export const parseUrl = (text: string): Result<GoUrl, string> => parseUrlBytes(bytesOf(text));
-/** The same of a text of bytes, which need not be UTF-8. */
+/** Parses a URL given as bytes, which need not be valid UTF-8. */
 export function parseUrlBytes(all: string): Result<GoUrl, string> {
   const [url, fragment] = cut(all, "#");
   const parsed = parse(url);
@@ -238,13 +238,13 @@ export function hostAndPort({ host }: GoUrl): { readonly hostname: string; reado
   return { hostname: textOf(bare), port };
 }
 
-/** The text before the first mark and behind it; without one, all and nothing. Go: strings.Cut. */
+/** The text before and after the first mark; without a mark, the whole text and an empty one. Go: strings.Cut. */
 function cut(text: string, mark: string): readonly [string, string] {
   const at = text.indexOf(mark);
   return at < 0 ? [text, ""] : [text.slice(0, at), text.slice(at + 1)];
 }
 
-/** A reference as it is meant on a page. Go 1.26: URL.ResolveReference. */
+/** Resolves a reference against a base URL. Go 1.26: URL.ResolveReference. */
 export function resolveReference(base: GoUrl, reference: GoUrl): GoUrl {
   const scheme = reference.scheme === "" ? base.scheme : reference.scheme;
   if (reference.scheme !== "" || reference.host !== "" || reference.user !== null) {
@@ -264,12 +264,12 @@ export function resolveReference(base: GoUrl, reference: GoUrl): GoUrl {
   return { ...url, host: base.host, user: base.user, path: resolvePath(base.path, reference.path) };
 }
 
-/** Without its dots. RFC 3986, 5.2.4; Go 1.26: net/url, resolvePath. */
+/** Resolves a path and removes its dot segments. RFC 3986, 5.2.4; Go 1.26: net/url, resolvePath. */
 function resolvePath(base: string, reference: string): string {
   const full = fullPath(base, reference);
   if (full === "") return "";
   const elements = full.split("/");
-  // as a list: a text would be copied at each step back
+  // a list, since a string would be copied at every step back
   const kept: string[] = [];
   for (const element of elements) {
     if (element === "..") kept.pop();
@@ -278,7 +278,7 @@ function resolvePath(base: string, reference: string): string {
   }
   const last = elements.at(-1);
   const path = `/${kept.join("/")}${last === "." || last === ".." ? "/" : ""}`;
-  // one slash stood there from the start
+  // the path began with one slash
   return path.length > 1 && path[1] === "/" ? path.slice(1) : path;
 }
 function fullPath(base: string, reference: string): string {

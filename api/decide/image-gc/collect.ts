@@ -24,10 +24,13 @@ export function formatSize(bytes: number): string {
   for (; size >= 1024 && unit < UNITS.length - 1; unit++) size /= 1024;
   return `${oneDecimal(size)} ${UNITS[unit]}`;
 }
-/** Both languages round the exact binary value; a tie (only .25 and .75 are) goes up in `toFixed`, to the even digit in Go. */
+/**
+ * One decimal as Go rounds it: both languages round the exact binary value, but a tie (.25 or .75) goes up in
+ * `toFixed` and to the even digit in Go.
+ */
 const oneDecimal = (n: number): string => (n % 1 === 0.25 ? `${Math.trunc(n)}.2` : n.toFixed(1));
 
-/** Several errors as one text: a single one plain, each text once. apimachinery: errors.NewAggregate. */
+/** Joins error messages without duplicates; a single one stays plain. apimachinery: errors.NewAggregate. */
 function aggregate(messages: readonly string[]): string {
   const different = [...new Set(messages)];
   return different.length === 1 ? (different[0] as string) : `[${different.join(", ")}]`;
@@ -48,7 +51,7 @@ interface CollectInput {
   readonly policy: ImageGcPolicy;
   readonly order: readonly Ordered[];
   readonly ends: RemovalOutcomes;
-  /** The usage of the image file system; null: the operation does not look at it. */
+  /** The usage of the image file system; null: the operation does not read it. */
   readonly disk: DiskNumbers | null;
   readonly now: EpochMs;
   readonly beganAtMs: EpochMs;
@@ -58,14 +61,14 @@ export interface Collected {
   readonly taken: readonly Taken[];
   readonly left: readonly RemainingImage[];
   readonly disk: DiskState | null;
-  /** As Go's int64 sums it, of what went for space. */
+  /** The bytes freed for space, summed as Go's int64. */
   readonly freed: bigint;
   readonly error: string | null;
   readonly events: readonly NodeEvent[];
-  /** A removal was stopped, and the pass ended there. */
+  /** True: a removal was stopped, and the pass ended there. */
   readonly stopped: boolean;
 }
-/** The amount that eviction wants to free: all there is. */
+/** The amount that an eviction asks to free: everything. */
 const MAX_INT64 = 2n ** 63n - 1n;
 export const warning = (reason: string, message: string): NodeEvent => ({ type: "Warning", reason, message });
 
@@ -91,7 +94,7 @@ export function collect(input: CollectInput): Collected {
   return answer(forSpace(removals, rest, input));
 }
 
-/** Down to the low threshold, if the file system is over the high one. */
+/** Removes images down to the low threshold if usage is above the high threshold. */
 function forSpace(removals: Removals, rest: readonly Ordered[], input: CollectInput): Partial<Collected> {
   const disk = diskState(input.disk ?? {}, input.policy);
   if (disk.capacityBytes === 0) {
@@ -108,7 +111,10 @@ function forSpace(removals: Removals, rest: readonly Ordered[], input: CollectIn
   return { disk, freed, error, events: [warning("FreeDiskSpaceFailed", error)] };
 }
 
-/** Removes what was not used for too long, however much space there is. The rest comes back. kubelet 1.36: freeOldImages. */
+/**
+ * Removes images that were unused for too long, regardless of space, and returns the rest. kubelet 1.36:
+ * freeOldImages.
+ */
 function freeOldImages(
   removals: Removals,
   { policy, order, now, beganAtMs }: CollectInput,
@@ -131,8 +137,9 @@ function freeOldImages(
 }
 
 /**
- * Removes until `wanted` bytes are free; the test comes after a removal, so that even 0 or less takes one image. Null: nothing
- * is wanted; `not-reached`: the pass ended before. What is done counts in any case. kubelet 1.36: freeSpace.
+ * Removes images until `wanted` bytes are free. The check comes after a removal, so even 0 or less removes one image.
+ * Null: nothing is wanted; `not-reached`: the pass ended before. Removals that already happened count in any case.
+ * kubelet 1.36: freeSpace.
  */
 function freeSpace(
   removals: Removals,

@@ -19,21 +19,24 @@ export type RemovalOutcomes = ReadonlyMap<string, Done>;
 export const removalOutcomesOf = (done: readonly Done[] | null): RemovalOutcomes =>
   new Map((done ?? []).map((d) => [imageKey(d.id, d.runtimeHandler), d]));
 
-/** One pass over the order: what is taken, what is left, and what the runtime refused. What no end is told of counts as if it works. */
+/**
+ * One pass over the eviction order: removed images, remaining images and failed removals. A removal without a posted
+ * result counts as successful.
+ */
 export class Removals {
   readonly taken: Taken[] = [];
   readonly left: RemainingImage[] = [];
-  /** A removal was stopped: nothing new is begun after it. */
+  /** True: a removal was stopped, so no other starts. */
   stopped = false;
   readonly #ends: RemovalOutcomes;
   constructor(ends: RemovalOutcomes) {
     this.#ends = ends;
   }
-  /** Checks that the image's removal has already ended; no rule changes that. */
+  /** Whether the image's removal has already ended, so that no rule applies to it. */
   isDone({ image }: Ordered): boolean {
     return this.#ends.has(image.key);
   }
-  /** Takes one; the runtime's words if it refused, else undefined. kubelet 1.36: freeImage. */
+  /** Removes one image; returns the runtime's error, or undefined. kubelet 1.36: freeImage. */
   take(candidate: Ordered, why: Taken["why"]): string | undefined {
     const done = this.#ends.get(candidate.image.key);
     const end = done?.end ?? "planned";
@@ -49,16 +52,16 @@ export class Removals {
 }
 const UNTOLD = "unknown error";
 
-/** Checks that an image is gone, or will be if all works out. */
+/** Whether an image is removed, or will be unless its removal fails. */
 export const isGone = ({ end }: { readonly end: RemovalState }): boolean => end === "planned" || end === "removed";
 
-/** Why an image is in no order of eviction at all. */
+/** Why an image is not in the eviction order at all. */
 type Barred = Extract<ImageKept["why"], "in-use" | "image-volume" | "pinned" | "sandbox-image" | "invalid-id">;
 export interface Ordered {
   readonly image: DetectedImage;
   /** From 1. */
   readonly place: number;
-  /** Equal to a neighbour in all that the kubelet sorts by. */
+  /** True: a neighbour is equal in everything that the kubelet sorts by. */
   readonly tie: boolean;
 }
 export interface EvictionOrder {
@@ -67,8 +70,9 @@ export interface EvictionOrder {
 }
 
 /**
- * Images that may go, the longest unused first, then the longest known; the id decides what the kubelet leaves to chance.
- * The sandbox image stays though the kubelet relies on `pinned` alone for it. kubelet 1.36: imagesInEvictionOrder.
+ * Images that may be removed: the longest unused first, then the longest known; the id decides where the kubelet's
+ * order is random. The sandbox image is kept, though the kubelet relies on `pinned` alone for it. kubelet 1.36:
+ * imagesInEvictionOrder.
  */
 export function evictionOrder(
   images: readonly DetectedImage[],
@@ -84,7 +88,7 @@ export function evictionOrder(
     else if (image.lastUsedAtMs === null) unused.push(image);
     else used.push(image);
   }
-  // never used comes before all else: in the kubelet that is the year 1
+  // images that were never used come first: the kubelet's time for that is the year 1
   const free = [...sortedBy(unused, firstDetected, byKey), ...sortedBy(used, lastUsed, byDetection)];
   const order = free.map((image, i) => {
     return { image, place: i + 1, tie: isEqual(image, free[i - 1]) || isEqual(image, free[i + 1]) };
@@ -105,5 +109,7 @@ function barredBy(image: DetectedImage, use: Use | undefined, sandboxImages: Rea
   if (sandboxImages.has(image.key)) return "sandbox-image";
   return isValidId(image) ? undefined : "invalid-id";
 }
-/** Nothing can be removed by an empty id, and what stands before a comma may be another image's. */
+/**
+ * Whether a removal can name the id: an empty id names nothing, and the part before a comma may be another image's id.
+ */
 const isValidId = ({ id }: { readonly id: string }): boolean => id !== "" && !id.includes(",");

@@ -11,7 +11,7 @@ import { imageKey } from "./listed-images.ts";
 /** The place of reasons about the pass as a whole. */
 const PASS = "image-gc";
 
-/** How the pass came to be as it is: its policy, and the disk. */
+/** Explains the pass as a whole: its policy and the disk. */
 export function explainPass(
   { policy, defaultMinAgeMs, disk, now, beganAtMs, clockShiftedMs }: ImageGcInput,
   { operation, fileSystem, freedBytes, events }: ImageGcDecision,
@@ -42,7 +42,7 @@ export function explainPass(
   }
 }
 
-/** Why each image goes or stays. `full` tells what is remembered of it as well. */
+/** Explains why each image is removed or kept. `full`: also what the facts say about it. */
 export function explainImages(
   { remove, keep }: ImageGcDecision,
   uses: ReadonlyMap<string, Use>,
@@ -92,7 +92,7 @@ function explainRemoval(
   }
 }
 
-/** The code and the numbers of what keeps an image. */
+/** The reason code and the numbers for a kept image. */
 function reasonToKeep(
   k: ImageKept,
   use: Use | undefined,

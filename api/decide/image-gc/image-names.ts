@@ -3,10 +3,10 @@ import type { Inventory, ListedImage } from "./listed-images.ts";
 const HEX_ID = /^[0-9a-f]{64}$/;
 const NONE: readonly ListedImage[] = [];
 
-/** A look through all names costs less than an index of them, as long as few are asked for. */
+/** The maximum number of lookups by scanning, which is cheaper than an index of all names. */
 const FEW = 3;
 
-/** Finds images by what people, pods and older runtimes call them. */
+/** Finds images by the names that people, pods and older runtimes use. */
 export class ImageNames {
   readonly #inventory: Inventory;
   #asked = 0;
@@ -15,7 +15,7 @@ export class ImageNames {
     this.#inventory = inventory;
   }
 
-  /** The images of an id, with or without its `sha256:`. */
+  /** The images with an id, with or without its `sha256:`. */
   byId(id: string): readonly ListedImage[] {
     const exact = this.#ofId(id);
     if (exact !== undefined) return exact;
@@ -64,7 +64,7 @@ function indexOf({ images }: Inventory): Map<string, ListedImage[]> {
   return index;
 }
 
-/** Equal for all references that can mean the same image: the digest where there is one, else the full name and tag. */
+/** A key that is equal for all references to the same image: the digest if there is one, else the full name and tag. */
 export function indexed(reference: string): string {
   const at = reference.lastIndexOf("@");
   if (at >= 0) return reference.slice(at + 1);
@@ -78,7 +78,7 @@ export function fullName(reference: string): string {
   const isHost = host === "localhost" || host.includes(".") || host.includes(":") || /[A-Z]/.test(host);
   const path = isHost ? reference.slice(slash + 1) : reference;
   const tagged = path.includes(":") ? path : `${path}:latest`;
-  // most names are whole already
+  // most names are already complete
   if (isHost && host !== "docker.io" && host !== "index.docker.io")
     return tagged === path ? reference : `${host}/${tagged}`;
   return path.includes("/") ? `docker.io/${tagged}` : `docker.io/library/${tagged}`;

@@ -11,7 +11,7 @@ import { type Inventory, imageKey, type ListedImage } from "./listed-images.ts";
 export interface Use {
   readonly why: "in-use" | "image-volume";
   readonly by: readonly string[];
-  /** How many containers and volumes. */
+  /** The number of containers and volumes. */
   readonly count: number;
 }
 interface MutableUse {
@@ -27,15 +27,15 @@ interface UseInput {
   readonly sandboxes: readonly RuntimeSandbox[];
   readonly pods: readonly Pod[];
   readonly names: ImageNames;
-  /** True: images are kept apart by runtime handler. */
+  /** True: images are distinguished by runtime handler. */
   readonly byHandler: boolean;
 }
 
 /**
- * Finds the images that containers of any state were made from or mount, by image key. The kubelet compares ids: imageId, or
- * imageRef with older runtimes. Beyond that, and only to keep more: names from an older runtime are looked up too, an image
- * that is not listed for the container's runtime handler is in use for every other, and a pod's image volumes count where
- * mounts are not told. kubelet 1.36: detectImages, handleImageVolumes, toKubeContainer.
+ * Finds the images, by key, that containers of any state were made from or mount. The kubelet compares ids: imageId,
+ * or imageRef with older runtimes. Three additions only keep more images: names from an older runtime are resolved; an
+ * image that is not listed for the container's runtime handler is in use for every handler; and a pod's image volumes
+ * count if mounts are not listed. kubelet 1.36: detectImages, handleImageVolumes, toKubeContainer.
  */
 export function imagesInUse(input: UseInput, reasons: Reasons<ReasonCode<"image-gc">>): ReadonlyMap<string, Use> {
   const { containers, names } = input;
@@ -70,7 +70,7 @@ export function imagesInUse(input: UseInput, reasons: Reasons<ReasonCode<"image-
   return uses;
 }
 
-/** Checks that the runtime says which image a container is of; where it does not, nothing may be removed. */
+/** Whether the runtime names the container's image; otherwise no image may be removed. */
 export const imageIsTold = (c: RuntimeContainer): boolean => askedImage(c) !== "";
 const askedImage = (c: RuntimeContainer): string => c.imageId || c.imageRef || c.image?.image || "";
 
@@ -82,14 +82,14 @@ function imagesOf(
   const handler = c.image?.runtimeHandler ?? "";
   const found = names.byId(c.imageId || c.imageRef || "");
   if (found.length > 0) return byHandler ? withHandler(found, handler, reasons) : found;
-  // a runtime that tells imageId means it; of others the reference may be a tag or a digest
+  // imageId is exact; without it, the reference may be a tag or a digest
   if (c.imageId !== undefined && c.imageId !== "") return [];
   const byRef = names.find(c.imageRef ?? "");
   return byRef.length > 0 ? byRef : names.find(c.image?.image ?? "");
 }
 /**
- * Picks the images of the container's own runtime handler. Where none is listed for it, picks all with the id: a removal knows
- * no handler.
+ * Selects the images of the container's runtime handler. If none is listed for it, selects all with the id, since a
+ * removal does not name a handler.
  */
 function withHandler(
   found: readonly ListedImage[],
@@ -123,7 +123,7 @@ function containerText(c: RuntimeContainer, sandboxes: ReadonlyMap<string, Runti
   return pod === undefined ? what : `${namespace ?? "default"}/${pod} ${what}`;
 }
 
-/** Pods with containers here whose mounts the runtime's list does not show. */
+/** Pods on this node whose mounts the runtime's list does not show. */
 function podsInDoubt({ containers, pods }: UseInput, sandboxes: ReadonlyMap<string, RuntimeSandbox>): readonly Pod[] {
   const mounting = pods.filter((p) => (p.spec.volumes ?? []).some((v) => v.image !== undefined));
   if (mounting.length === 0) return [];
@@ -134,19 +134,19 @@ function podsInDoubt({ containers, pods }: UseInput, sandboxes: ReadonlyMap<stri
   return mounting.filter((p) => silent.has(undefined) || silent.has(podRef(p).uid));
 }
 
-/** An image with what the kubelet remembers of it. */
+/** An image with the kubelet's record of it. */
 export interface DetectedImage extends ListedImage {
   readonly firstDetectedAtMs: EpochMs;
-  /** Null: never seen in use. */
+  /** When the image was last in use; null: never. */
   readonly lastUsedAtMs: EpochMs | null;
 }
 
 type ImageRecord = Readonly<ImageGcFacts["records"][number]>;
 
 /**
- * The records of all listed images, in the order of the list: what is new was first seen now, what is in use was last used
- * now. An image that this very pass removed, by an earlier answer of it, is still listed and has not lost its times.
- * kubelet 1.36: detectImages.
+ * The records of all listed images, in the order of the list: a new image was first seen now, and one in use was last
+ * used now. An image that an earlier answer for this pass removed is still listed and keeps its times. kubelet 1.36:
+ * detectImages.
  */
 export function detectImages(
   { images }: Inventory,

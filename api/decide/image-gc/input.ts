@@ -14,16 +14,16 @@ export interface ImageGcPolicy {
   readonly highThresholdPercent: number;
   readonly lowThresholdPercent: number;
   readonly minAgeMs: number;
-  /** Nanoseconds, since an error names it; 0: no image is too old. */
+  /** The maximum age in nanoseconds, since an error contains it; 0: no image is too old. */
   readonly maxAgeNanos: number;
   readonly maxAgeMs: number;
-  /** False: the kubelet starts no timer for it, and only the eviction manager collects. */
+  /** False: the kubelet starts no timer, so only the eviction manager collects images. */
   readonly timer: boolean;
 }
 
 /**
- * The thresholds and ages of a configuration. An age of 0 is taken as it is posted. Error: the
- * text with which the kubelet refuses. kubelet 1.36: NewImageGCManager; of the ages ValidateKubeletConfiguration.
+ * The thresholds and ages of a configuration. A posted age of 0 counts. Error: the message with which the kubelet
+ * refuses to start. kubelet 1.36: NewImageGCManager; for the ages ValidateKubeletConfiguration.
  */
 function imageGcPolicy(config: EffectiveConfiguration): Result<ImageGcPolicy, string> {
   const { imageGCHighThresholdPercent: high, imageGCLowThresholdPercent: low } = config;
@@ -47,7 +47,10 @@ function imageGcPolicy(config: EffectiveConfiguration): Result<ImageGcPolicy, st
 }
 const isPercent = (n: number): boolean => n >= 0 && n <= 100;
 
-/** An image is as old as it is, whatever is done to the clock. The kubelet takes the clock as it is. */
+/**
+ * Moves the times with the clock, since setting the clock does not change an image's age. The kubelet does not correct
+ * for that.
+ */
 const moveImages: Move<ImageGcFacts> = (facts, moved) => ({
   ...facts,
   atMs: moved(facts.atMs),
@@ -72,21 +75,23 @@ export interface ImageGcInput {
   readonly policy: ImageGcPolicy;
   readonly images: readonly RuntimeImage[];
   readonly containers: readonly RuntimeContainer[];
-  /** Null: the operation does not look at it. */
+  /** The image file system; null: the operation does not read it. */
   readonly disk: DiskNumbers | null;
-  /** On the clock of `now`. */
+  /** The earlier facts, with times on the clock of `now`. */
   readonly before: ImageGcFacts | undefined;
   /** The default of imageMinimumGCAge. */
   readonly defaultMinAgeMs: number;
-  /** By how much its times were moved for that. */
+  /** By how much the facts' times were moved for a clock change. */
   readonly clockShiftedMs: number;
-  /** Null: neither the kubelet's start nor an earlier pass is known. */
+  /** When this node was first watched; null: neither the kubelet's start nor an earlier pass is known. */
   readonly beganAtMs: EpochMs | null;
 }
 
 const NOTHING_LISTED: Pick<Runtime, "images" | "containers"> = { images: [], containers: [] };
 
-/** Reads the input that every pass needs. Nothing of it is guessed: with half of the lists, images in use would look unused. */
+/**
+ * Reads the input that every pass needs. Nothing is guessed: with incomplete lists, images in use would look unused.
+ */
 export function imageGcInput({ snapshot, facts, ask }: EffectiveAsked<ImageGcAsk>): Result<ImageGcInput, Refusal> {
   const policy = imageGcPolicy(snapshot.kubeletConfiguration);
   if (!policy.ok) return err({ code: "invalid_configuration", message: policy.error, needs: [] });
@@ -134,8 +139,8 @@ export interface DiskNumbers {
 export type DiskState = NonNullable<ImageGcDecision["fileSystem"]>;
 
 /**
- * The image file system against the thresholds; a number that is not told is 0, and what is free beyond the capacity is not
- * there. With a capacity of 0 nothing else is worked out. kubelet 1.36: GarbageCollect.
+ * Compares the image file system with the thresholds; an absent number is 0, and free space above the capacity is
+ * ignored. With a capacity of 0 nothing else is computed. kubelet 1.36: GarbageCollect.
  */
 export function diskState(disk: DiskNumbers, policy: ImageGcPolicy): DiskState {
   const capacityBytes = disk.capacityBytes ?? 0;

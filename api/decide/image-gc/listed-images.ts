@@ -2,12 +2,12 @@ import type { ReasonCode } from "../../model/decision.ts";
 import type { RuntimeImage } from "../../model/runtime.ts";
 import type { Reasons } from "../reasons.ts";
 
-/** An image of the runtime's list, or all entries of one id where the runtime handler does not tell them apart. */
+/** An image of the runtime's list; entries with one id are merged unless the runtime handler distinguishes them. */
 export interface ListedImage {
   /** The key of the kubelet's record. */
   readonly key: string;
   readonly id: string;
-  /** Empty, unless images are kept apart by it. */
+  /** The runtime handler; empty unless images are distinguished by it. */
   readonly runtimeHandler: string;
   /** Its tags; without any, its digests. */
   readonly names: readonly string[];
@@ -19,7 +19,7 @@ export interface ListedImage {
 export interface Inventory {
   /** Key -> image, in the order of the list. */
   readonly images: ReadonlyMap<string, ListedImage>;
-  /** Null: no id is there twice, and it is the key. */
+  /** Images by id; null: every id is unique and is the key. */
   readonly byId: ReadonlyMap<string, readonly ListedImage[]> | null;
 }
 
@@ -27,7 +27,10 @@ export interface Inventory {
 export const imageKey = (id: string, runtimeHandler: string | undefined): string =>
   runtimeHandler === undefined || runtimeHandler === "" ? id : `${id},${runtimeHandler}`;
 
-/** The runtime's list as the kubelet keeps it: by id, with the gate RuntimeClassInImageCriApi by id and runtime handler. */
+/**
+ * The runtime's list as the kubelet keeps it: by id; with the gate RuntimeClassInImageCriApi by id and runtime
+ * handler.
+ */
 export function listedImages(
   list: readonly RuntimeImage[],
   byHandler: boolean,
@@ -76,7 +79,7 @@ function listedImage(image: RuntimeImage, byHandler: boolean): ListedImage {
     layers: image.layers,
   };
 }
-/** Some runtimes write `<none>:<none>` for no name. */
+/** The names without `<none>:<none>`, which some runtimes write for no name. */
 const named = (names: readonly string[] | undefined): readonly string[] =>
   names === undefined
     ? []
@@ -84,7 +87,10 @@ const named = (names: readonly string[] | undefined): readonly string[] =>
       ? names.filter((n) => !n.includes("<none>"))
       : names;
 
-/** The last entry's size stands, as in the kubelet; but what one entry pins stays, though there the last decides. */
+/**
+ * Merges two entries of one id: the last size counts, as in the kubelet, but an image pinned by either stays pinned,
+ * though in the kubelet the last entry decides.
+ */
 const merged = (a: ListedImage, b: ListedImage): ListedImage => ({
   ...b,
   names: [...new Set([...a.names, ...b.names])],

@@ -29,13 +29,16 @@ import type { Admission } from "../topology/admit.ts";
 import { explainVictims } from "./preemption.ts";
 import { assignedOf } from "./topology.ts";
 
-/** `asked`: the pod with its pod-level resources, which a kubelet without the gate does not see elsewhere. kubelet 1.36: podFeaturesAdmitHandler. */
+/**
+ * Refusals by pod features. `asked`: the pod with its pod-level resources even if the gate is off. kubelet 1.36:
+ * podFeaturesAdmitHandler.
+ */
 function podFeatureRefusals({ config }: Admitting, asked: Pod): readonly Refused[] {
   if (gateOn(config, "PodLevelResources") || !isPodLevelResourcesSet(asked)) return [];
   return [{ reason: "PodLevelResourcesNotSupported", message: "PodLevelResources feature gate is disabled" }];
 }
 
-/** Which pods need a feature of their node, by its name. */
+/** For each node feature, which pods need it. */
 const REQUIRED_BY: Readonly<Record<string, (pod: Pod) => boolean>> = {
   RestartAllContainersOnContainerExits: (pod) =>
     containersOf(pod).some((c) => c.restartPolicyRules?.some(({ action }) => action === "RestartAllContainers")),
@@ -51,7 +54,7 @@ function declaredFeatureRefusals({ pod, node, config, needs }: Admitting): reado
   const declared = node.status?.declaredFeatures;
   const missing = [...declaredFeatures].flatMap(([name, by]) => {
     if (REQUIRED_BY[name]?.(pod) !== true) return [];
-    // the kubelet goes by its own gates, not by what the node's status told before
+    // the kubelet uses its own gates, not an earlier node status
     if (!isGateOn(config.profile, config.featureGates, name)) return [name];
     if (by === "kubelet") return [];
     if (declared === undefined) needs.add("node.status.declaredFeatures");
@@ -88,14 +91,17 @@ const handlersFor = ({ asked, unsafe, managers, predicates }: HandlerInputs): re
 ];
 
 const SHUTTING_DOWN = "node is shutting down";
-/** The kubelet says so itself in the node's Ready condition. kubelet 1.36: nodeshutdown managerImpl.Admit. */
+/**
+ * Refuses if the node is shutting down, which the kubelet reports in its Ready condition. kubelet 1.36: nodeshutdown
+ * managerImpl.Admit.
+ */
 function shutdownRefusals({ node, kubelet }: Admitting): readonly Refused[] {
   const ready = node.status?.conditions?.find(({ type }) => type === "Ready");
   if (!(kubelet.shuttingDown ?? ready?.message?.includes(SHUTTING_DOWN))) return [];
   return [{ reason: "NodeShutdown", message: "Pod was rejected as the node is shutting down." }];
 }
 
-/** Everything that would refuse, in order; the first is the one that the kubelet shows. */
+/** All refusals in the handlers' order; the kubelet reports the first. */
 function askHandlers(admitting: Admitting, inputs: HandlerInputs): readonly WouldRefuse[] {
   const all = handlersFor(inputs).flatMap(({ name, check }) =>
     check(admitting).map((refused) => ({ handler: name, reason: refused.reason, message: refused.message })),
@@ -103,7 +109,10 @@ function askHandlers(admitting: Admitting, inputs: HandlerInputs): readonly Woul
   return all.map((refused, i) => ({ ...refused, shown: i === 0 }));
 }
 
-/** The node's conditions stand for what the eviction manager holds on to. kubelet 1.36: eviction managerImpl.Admit. */
+/**
+ * Refuses under pressure, where the node's conditions stand for the eviction manager's state. kubelet 1.36: eviction
+ * managerImpl.Admit.
+ */
 function evictionRefusals({ pod, node, reasons, needs }: Admitting): readonly Refused[] {
   const conditions = node.status?.conditions;
   if (conditions === undefined) needs.add("node.status.conditions");
@@ -120,10 +129,13 @@ function evictionRefusals({ pod, node, reasons, needs }: Admitting): readonly Re
 const isConfined = (p: AppArmorProfile | undefined): boolean => p !== undefined && p.type !== "Unconfined";
 const refused = (what: string): Refused => ({ reason: "AppArmor", message: `Cannot enforce AppArmor: ${what}` });
 
-/** A pod that has not started needs a host that enforces its profiles, and names for them. kubelet 1.36: appArmorAdmitHandler. */
+/**
+ * Refuses a pod that has not started if the host does not enforce AppArmor or a profile has no name. kubelet 1.36:
+ * appArmorAdmitHandler.
+ */
 function appArmorRefusals({ pod, kubelet, needs }: Admitting): readonly Refused[] {
   const phase = pod.status?.phase ?? "";
-  // a pod that is created is Pending
+  // a new pod is Pending
   if ((phase !== "" && phase !== "Pending") || !isRequired(pod)) return [];
   if (kubelet.appArmor === undefined) needs.add("kubelet.appArmor");
   if (kubelet.appArmor === false) return [refused("AppArmor is not enabled on the host")];
@@ -139,11 +151,11 @@ function isRequired(pod: Pod): boolean {
   const annotations = Object.entries(pod.metadata.annotations ?? {}).filter(([k]) =>
     k.startsWith(APP_ARMOR_ANNOTATION),
   );
-  // the kubelet looks at one of them, whichever Go's map gives first; here any that asks for a profile counts
+  // the kubelet checks a random one of the annotations; here any that requires a profile counts
   return annotations.some(([, profile]) => profile !== "unconfined");
 }
 
-/** The container's own, else that of the annotation, else the pod's. kubernetes 1.36: apparmor.GetProfile. */
+/** A container's profile: its own, else the annotation's, else the pod's. kubernetes 1.36: apparmor.GetProfile. */
 function profileOf(pod: Pod, c: Container): AppArmorProfile | undefined {
   return (
     c.securityContext?.appArmorProfile ??
@@ -159,26 +171,26 @@ function annotated(text: string | undefined): AppArmorProfile | undefined {
     ? { type: "Localhost", localhostProfile: text.slice(localhost.length) }
     : undefined;
 }
-/** As Go's generated code prints the profile. */
+/** The profile as Go's generated code prints it. */
 const goText = ({ type, localhostProfile }: AppArmorProfile): string =>
   `&AppArmorProfile{Type:${type},LocalhostProfile:${localhostProfile === undefined ? "nil" : `*${localhostProfile}`},}`;
 
-/** The resource managers of the node, as the caller has put them together. */
+/** The node's resource managers, as the caller supplies them. */
 export interface ManagersAtHand {
-  /** Why they refuse the pod, or null. */
+  /** Returns why the managers refuse the pod, or null. */
   readonly managers?: (pod: Pod) => Refused | null;
-  /** The amounts that they would give its containers; asked after `managers`, and only where that gave null. */
+  /** Returns what they would assign to its containers; called after `managers`, and only if that returned null. */
   readonly assigned?: (pod: Pod) => TopologyDecision["assigned"];
-  /** Whole devices that containers hold of each resource, for a pod that holds some itself; else an empty map. */
+  /** Returns the whole devices of each resource that containers hold, for a pod that holds some; else an empty map. */
   readonly heldDevices?: (pod: Pod) => ReadonlyMap<string, number>;
-  /** False: nobody is ended for the pod, even if it is critical. */
+  /** False: no pod is preempted for this pod, even if it is critical. */
   readonly preempts?: boolean;
 }
 
 /**
- * Decides whether the kubelet admits a pod, in its words, with every reason that would refuse it and what would change the
- * answer. Errors: no pod in the ask, one that is not there, a node that does not say what it can give, and allowedUnsafeSysctls
- * that no kubelet starts with. kubelet 1.36: allocation manager AddPod.
+ * Decides whether the kubelet admits a pod, in the kubelet's words, with all refusals and what would change the
+ * answer. Errors: the ask has no pod or an unknown one, the node does not list its allocatable, or
+ * allowedUnsafeSysctls keeps the kubelet from starting. kubelet 1.36: allocation manager AddPod.
  */
 export function decideAdmission(
   { snapshot, ask, explain }: EffectiveAsked<PodAsk>,
@@ -238,10 +250,10 @@ function answer(
     assigned: refusedByManagers ? null : (at.assigned?.(pod) ?? null),
   };
 }
-/** Handlers whose refusal keeps the kubelet from making room; when those after them refuse, it has been made. */
+/** Handlers that run before preemption: their refusal prevents it. Later handlers refuse after pods were preempted. */
 const BEFORE_PREEMPTION: ReadonlySet<string> = new Set(["eviction", "sysctl", "resources", "predicates"]);
 
-/** The kubelet's whole answer to a pod: its handlers, and among them the resource managers as the snapshot has them. */
+/** The kubelet's full admission of a pod: all handlers, with the resource managers that the snapshot describes. */
 export function decideWithManagers(
   asked: EffectiveAsked<PodAsk>,
   more: Pick<ManagersAtHand, "preempts"> = {},
@@ -265,7 +277,7 @@ type Answer = Result<DecidedOf<"admission">, Refusal>;
 const withNeeds = (answer: Answer, needs: readonly string[]): Answer =>
   answer.ok ? ok({ ...answer.value, needs: [...new Set([...answer.value.needs, ...needs])] }) : answer;
 
-/** A kubelet that does not start lets nobody in, whatever its handlers would have said. */
+/** The answer of a kubelet that does not start: it admits no pod, whatever its handlers would answer. */
 function withStartErrors(answer: Answer, startErrors: readonly string[]): Answer {
   if (!answer.ok) return answer;
   const because = startErrors.map((message) => ({
@@ -281,7 +293,7 @@ function withStartErrors(answer: Answer, startErrors: readonly string[]): Answer
   });
 }
 
-/** No handler's words would be shown, and no change of the pod would let it in. */
+/** The decision without the handlers' refusals and counterfactuals, which do not apply. */
 const notStarted = (decision: AdmissionDecision, startErrors: readonly string[]): AdmissionDecision => ({
   ...decision,
   startErrors,
@@ -298,7 +310,7 @@ interface Tried {
   readonly admission: Admission | null;
 }
 
-/** Each pod is tried once, in working copies of its own. `next`: the state files once the last one is in. */
+/** Tries each pod once, in the managers' working copies. `next`: the state files after the last one is admitted. */
 function atHand(node: ManagedNode): ManagersAtHand & { readonly next: () => unknown } {
   const tried = new Map<string, Tried>();
   const tryOne = (asking: Pod): Tried & { readonly pod: Pod } => {

@@ -20,7 +20,9 @@ import { isHugePage } from "../hugepages.ts";
 import { checkpointOf, pluginsOf } from "../managers/node.ts";
 import { Reasons } from "../reasons.ts";
 
-/** Capacity, what is taken off and why, allocatable, and the limits of the node-level cgroups. */
+/**
+ * Decides the capacity, the reservations and their reasons, the allocatable, and the limits of the node-level cgroups.
+ */
 export function decideAllocatable(asked: EffectiveAsked<undefined>): Result<DecidedOf<"allocatable">, Refusal> {
   const { snapshot } = asked;
   const reasons = new Reasons<ReasonCode<"allocatable">>(asked.explain);
@@ -65,7 +67,7 @@ export function decideAllocatable(asked: EffectiveAsked<undefined>): Result<Deci
   });
 }
 
-/** The tiers' refresh lifts the limits of huge pages on kubepods as well: they are not part of what holds. */
+/** The cgroup values without huge page limits, which the QoS tiers' refresh removes from kubepods as well. */
 const withoutPages = ({ hugePageLimit: _lifted, ...values }: CgroupValues): CgroupValues => values;
 
 function texts(list: ReadonlyMap<string, Quantity>): QuantityList {
@@ -99,7 +101,10 @@ interface Status {
   readonly allocatable: Map<string, Quantity>;
 }
 
-/** Plugins' devices; where none are posted the node's own allocatable of them stands. kubelet 1.36: nodestatus.MachineInfo. */
+/**
+ * Adds the plugins' devices; if none are posted, the node's own allocatable of them is used. kubelet 1.36:
+ * nodestatus.MachineInfo.
+ */
 function addDevices(
   snapshot: EffectiveSnapshot,
   status: Status,
@@ -123,7 +128,7 @@ function addDevices(
   }
 }
 
-/** A resource whose plugin is gone stays in the status with 0, it is not taken out. */
+/** Sets a resource; one whose plugin is gone stays in the status with 0. */
 function put({ capacity, allocatable }: Status, name: string, count: number, healthy: number): void {
   capacity.set(name, quantityOf(count === 0 ? ZERO : fromUnits(count), "DecimalSI"));
   allocatable.set(name, quantityOf(healthy === 0 ? ZERO : fromUnits(healthy), "DecimalSI"));

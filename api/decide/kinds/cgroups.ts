@@ -61,7 +61,10 @@ interface PodTree {
   readonly plans: readonly CgroupPlan[];
   readonly because: readonly PlaceReasons<ReasonCode<"cgroups">>[];
 }
-/** A pod's cgroup and those of its containers that run or will run. Most pods are the same objects in a node's next snapshot. */
+/**
+ * The cgroups of a pod and of its containers that run or will run; cached, since most pods are the same objects in a
+ * node's next snapshot.
+ */
 function podTree(nodePod: NodePod, ofNode: TreeContext): PodTree {
   const { kept } = ofNode;
   const known = kept?.get<PodTree>(nodePod);
@@ -111,11 +114,14 @@ function podPlan(context: TreeContext, own: PodContext): CgroupPlan {
   return { ...planOf(context, own.path, "pod", finishOwn(values, context, own.path, bytes(0))), pod: own.identity };
 }
 
-/** A quota on the pod would throttle the containers that own their CPUs. kubelet 1.36: podContainerManager EnsureExists. */
+/**
+ * Why a pod has no CPU quota: it would throttle the containers with exclusive CPUs. kubelet 1.36: podContainerManager
+ * EnsureExists.
+ */
 export function quotaOff(context: RuntimeContext, pod: Pod, uid: string): string | undefined {
   if (!context.cfsQuota) return "cpuCFSQuota is false";
   if (!context.exclusiveWithoutQuota) return undefined;
-  // CPUs of a pod as a whole are bounded by its quota, as long as any of its containers may use them
+  // CPUs of a pod as a whole are limited by its quota if any container shares them
   const exclusive = sharesWithinPod(context, pod)
     ? containersOf(pod).every((c) => hasExclusiveCpus(context, pod, uid, c))
     : context.cpuSets.hasExclusive(uid);
@@ -123,11 +129,14 @@ export function quotaOff(context: RuntimeContext, pod: Pod, uid: string): string
 }
 const sharesWithinPod = ({ config }: RuntimeContext, pod: Pod): boolean =>
   gateOn(config, "PodLevelResourceManagers") && isPodLevelResourcesSet(pod);
-/** Other containers of its pod may not use them either. kubelet 1.36: GetResourceIsolationLevel. */
+/**
+ * Whether a container has exclusive CPUs, which other containers of its pod may not use either. kubelet 1.36:
+ * GetResourceIsolationLevel.
+ */
 const hasExclusiveCpus = (context: RuntimeContext, pod: Pod, uid: string, c: Container): boolean =>
   context.cpuSets.cpusOf(uid, c.name)?.exclusive === true && (!sharesWithinPod(context, pod) || wantsWholeCpus(c));
 
-/** A finished container has no cgroup; one that does not run yet is shown under its name. */
+/** The plan of a container's cgroup; a finished container has none, and one that does not run yet is listed by name. */
 function containerPlan(context: TreeContext, own: PodContext, c: Container): CgroupPlan[] {
   const status = own.status.get(c.name);
   const state = status?.state;
@@ -151,7 +160,7 @@ function containerPlan(context: TreeContext, own: PodContext, c: Container): Cgr
   ];
 }
 const isInit = (pod: Pod, c: Container): boolean => pod.spec.initContainers?.includes(c) === true;
-/** Some regular container runs, so every init container has done its work (its status may be missing). */
+/** Whether some regular container runs, so every init container has finished (its status may be missing). */
 const started = (own: PodContext): boolean =>
   own.pod.spec.containers.some((c) => (own.status.get(c.name)?.state?.running ?? null) !== null);
 
@@ -192,9 +201,9 @@ interface Resized {
   readonly pageSizes: readonly number[];
 }
 /**
- * What the kubelet gives the runtime for a container that is resized: all but its CPUs and NUMA nodes, which stay. `c` has CPU and
- * memory alone, so that huge pages have the limits of the pod as a whole, or 0: the kubelet leaves the container's own out. kubelet
- * 1.36: generateContainerResources, updatePodContainerResources.
+ * The values that the kubelet sends to the runtime when it resizes a container: all but its CPUs and NUMA nodes, which
+ * stay. `c` has only CPU and memory; the huge page limits are those of the pod as a whole, or 0, since the kubelet
+ * ignores the container's own. kubelet 1.36: generateContainerResources, updatePodContainerResources.
  */
 export function resizedValues(
   pod: Pod,
@@ -241,7 +250,7 @@ function addOomGroup(values: Values, { version, config }: RuntimeContext, at: st
   reasons.add("oom_group", at, "memoryOomGroup", { because: "singleProcessOOMKill is false" });
 }
 
-/** The cpu.weight that the node's runtime makes of shares. */
+/** The cpu.weight that the node's runtime computes from shares. */
 export function runtimeWeight(
   cgroup: TreeContext["snapshot"]["cgroup"],
   shares: CpuShares,
@@ -250,7 +259,7 @@ export function runtimeWeight(
   return { rule, weight: rule === "linear" ? linearWeight(shares) : curveWeight(shares) };
 }
 
-/** Containers' weights are the runtime's work, and its rule is not the kubelet's. */
+/** Adds the weight that the runtime computes for a container, whose rule differs from the kubelet's. */
 function addRuntimeWeight(values: Writable<CgroupValues>, context: TreeContext, at: string): void {
   const shares = values.cpuShares ?? (0 as CpuShares);
   const { rule, weight } = runtimeWeight(context.snapshot.cgroup, shares);
@@ -280,7 +289,7 @@ const planOf = (context: TreeContext, path: string, level: CgroupLevel, values: 
   files: filesOf(values, context.version),
 });
 
-/** kubepods, the reserved cgroups that are enforced, and the two QoS tiers. */
+/** The cgroups of kubepods, of enforced reserves, and of the two QoS tiers. */
 function nodeTree(context: TreeContext): CgroupPlan[] {
   if (!context.config.cgroupsPerQOS) return [...rootWithoutTiers(context), ...reservedPlans(context)];
   const { paths, level, reasons } = context;
@@ -288,13 +297,13 @@ function nodeTree(context: TreeContext): CgroupPlan[] {
   allCpus(kubepods, context, paths.kubepods);
   reasons.add(level.enforced ? "pods_enforced" : "pods_not_enforced", paths.kubepods, "memory");
   const tiers = tierPlans(context, kubepods);
-  // the tiers' refresh takes kubepods for the tier of Guaranteed pods, and lifts its page limits with theirs
+  // the QoS refresh treats kubepods as the Guaranteed tier and removes its huge page limits
   delete kubepods.hugePageLimit;
   const root = planOf(context, paths.kubepods, "node", finishOwn(kubepods, context, paths.kubepods, NO_PAGE_LIMIT));
   return [root, ...reservedPlans(context), ...tiers];
 }
 
-/** Without tiers pods run directly below cgroupRoot, which gets the whole node. */
+/** The cgroup plan of cgroupRoot without QoS tiers: pods run directly below it, and it gets the whole node. */
 function rootWithoutTiers(context: TreeContext): CgroupPlan[] {
   const root = context.config.cgroupRoot;
   if (root === "" || root === "/") return [];
@@ -304,7 +313,10 @@ function rootWithoutTiers(context: TreeContext): CgroupPlan[] {
   return [planOf(context, path, "node", finishOwn(values, context, path, bytes(0)))];
 }
 
-/** One cgroup may be named for both; the kubelet then writes system-reserved first, kube-reserved over it. */
+/**
+ * The reserved cgroups. If both settings name one cgroup, the kubelet writes system-reserved first, and kube-reserved
+ * over it.
+ */
 function reservedPlans(context: TreeContext): CgroupPlan[] {
   const { config, level, reasons, paths } = context;
   const values = new Map<string, Values>();
@@ -322,7 +334,7 @@ function reservedPlans(context: TreeContext): CgroupPlan[] {
   return [...values].map(([path, v]) => planOf(context, path, "node", finishOwn(v, context, path, bytes(0))));
 }
 
-/** Without a CPU manager the kubelet names all CPUs, so that systemd knows of the cpuset. kubelet 1.36: getCgroupConfig. */
+/** Sets all CPUs if there is no CPU manager, so that systemd knows the cpuset. kubelet 1.36: getCgroupConfig. */
 function allCpus(values: Values, context: TreeContext, at: string): void {
   const { allCpus: cpus } = context.cpuSets;
   if (cpus === undefined) return;
@@ -347,7 +359,7 @@ function tierPlans(context: TreeContext, kubepods: Values): CgroupPlan[] {
   );
 }
 
-/** What claims give of the sums of the pods' requests. */
+/** Adds the claims' share in the sums of the pods' requests to the reasons. */
 function tellTierParts({ pods, claims, paths, reasons }: TreeContext, kubepods: Values, burstable: Values): void {
   if (claims === null) return;
   const sum = (name: string, tiers: readonly QosClass[]): Amount =>

@@ -54,8 +54,9 @@ import { Reasons } from "../reasons.ts";
 type ClaimReasons = Reasons<ReasonCode<"claims">>;
 
 /**
- * What becomes of the ResourceClaims of one pod, or of all pods of the node: nothing is called, and what drivers would answer is posted or
- * not known. Refused: no such pod; a pod with claims where none are posted. kubelet 1.37: dra.Manager.
+ * Decides what happens to the ResourceClaims of one pod, or of all pods of the node. No driver is called: their
+ * answers are posted or unknown. Refused: no such pod; a pod with claims if no claims are posted. kubelet 1.37:
+ * dra.Manager.
  */
 export function decideClaims({ snapshot, ask, explain }: EffectiveAsked<PodAsk>): Result<DecidedOf<"claims">, Refusal> {
   const reasons: ClaimReasons = new Reasons(explain);
@@ -72,7 +73,7 @@ export function decideClaims({ snapshot, ask, explain }: EffectiveAsked<PodAsk>)
   const isServed = gateOn(snapshot.kubeletConfiguration, "DynamicResourceAllocation");
   const claiming = candidates.filter((pod) => podClaims(pod, node.sources.gates.extended).length > 0);
   if (!isServed && claiming.length > 0) reasons.add("dra_off", "node", "pods");
-  // kubelet 1.34: SyncPod asks PrepareDynamicResources with the gate only
+  // kubelet 1.34: SyncPod calls PrepareDynamicResources only if the gate is on
   const using = isServed ? claiming : [];
   const needs = [...missingOf(node, using), ...(lacksTime(snapshot) ? ["observedAt"] : [])];
   if (claiming.length === 0 && node.cache.list().length === 0) reasons.add("no_claims", "node", "pods");
@@ -98,12 +99,12 @@ const NOTHING: ClaimsDecision = {
   health: [],
 };
 
-/** The node as its DRA manager knows it. */
+/** The node as its DRA manager sees it. */
 interface Node {
   readonly snapshot: EffectiveSnapshot;
   readonly dra: Dra;
   readonly cache: ClaimInfoCache;
-  /** The claims that are prepared before any pod is looked at, by uid. */
+  /** Uids of the claims that are prepared before any pod is processed. */
   readonly prepared: ReadonlySet<string>;
   /** `UID DRIVER` of the claims whose driver's answer is not posted. */
   readonly unanswered: Set<string>;
@@ -112,7 +113,10 @@ interface Node {
   readonly reasons: ClaimReasons;
 }
 
-/** A claim of the file is prepared where each of its drivers has answered, unless it is told which are. */
+/**
+ * The claim cache; a claim of the file counts as prepared if all its drivers have answered, unless the prepared claims
+ * are posted.
+ */
 function claimCache({ assignments, dra, kubeletConfiguration }: EffectiveSnapshot): Result<ClaimInfoCache, string> {
   const read = readClaims(assignments?.dra_manager_state, kubeletConfiguration.profile.behaviour.claims);
   if (!read.ok) return read;
@@ -126,7 +130,7 @@ function claimCache({ assignments, dra, kubeletConfiguration }: EffectiveSnapsho
 
 const CLAIMS = "dra.resourceClaims";
 const NO_CLAIMS = "the pod has ResourceClaims, and none are posted: post those of its namespace";
-/** Names the inputs that are not posted; a pod whose claims nobody knows is not looked at. */
+/** Lists the inputs that are not posted; a pod whose claims are unknown is skipped. */
 function missingOf({ dra, cache, reasons }: Node, using: readonly Pod[]): readonly string[] {
   if (using.length > 0 && dra.resourceClaims === undefined) return [CLAIMS];
   const isOpen = dra.drivers === undefined && (using.length > 0 || cache.list().length > 0);
@@ -172,9 +176,9 @@ function decisionOf(node: Node, asked: Pod | null, pods: readonly Pod[]): Claims
     reasons.add("allocation_fault", claim, "allocation", { device, fault, message });
   }
   node.warnings.push(...warningsOf(node, asked, pods, claims));
-  // the last, since it enters the pods at their claims
+  // last, since this adds the pods to their claims
   const prepared = pods.map((pod) => preparedPod(node, pod));
-  // and after them, since who joins a claim in time keeps it from being given back
+  // after that, since a pod that joins a claim prevents its unpreparing
   const givenBack = givenBackOf(node, names, asked);
   const [of] = asked === null ? [] : prepared;
   const message = of?.message ?? null;
@@ -238,7 +242,7 @@ function knownClaim(info: ClaimInfo, names: ReturnType<typeof podNames>): Claims
   };
 }
 
-/** The calls that the pod's claims would take, by driver, and what its containers get. */
+/** The calls per driver for the pod's claims, and what its containers get. */
 function preparedPod(node: Node, pod: Pod): PodOfClaims {
   const { cache, dra, sources, unanswered, reasons } = node;
   const claims = podClaimsOf(node, pod);
@@ -272,7 +276,7 @@ function preparedPod(node: Node, pod: Pod): PodOfClaims {
   };
 }
 
-/** How each claim of the pod stands before anything is done. */
+/** The state of each of the pod's claims before anything is done. */
 function podClaimsOf({ cache, prepared, sources, reasons }: Node, pod: Pod): PodOfClaims["claims"] {
   let isRefused = false;
   const at = namespacedPodName(pod);
@@ -321,7 +325,7 @@ function callOf(dra: Dra, { driver, operation, claims }: DriverCall): DraCall {
   const service = known === undefined ? undefined : registeredService(known);
   return { driver, service: service?.ok === true ? service.value : null, operation, claims };
 }
-/** The posted answer of a driver; a claim of which nothing is posted counts as prepared, with devices that are not known. */
+/** A driver's posted answer; a claim without one counts as prepared, with unknown devices. */
 function answerOf(dra: Dra, { driver, claims }: DriverCall, unanswered: Set<string>): DriverAnswer {
   const told = claims.map(({ uid }) => {
     const answer = driverOf(dra, driver)?.answers?.find(({ claim }) => claim === uid);
@@ -362,7 +366,10 @@ function containerOf(
   };
 }
 
-/** Pods that have ended, or are being deleted, give back once their containers have stopped; those that nobody knows any more, at the next look. */
+/**
+ * The claims that are unprepared: those of pods that ended or are being deleted, once their containers have stopped;
+ * those of unknown pods, at the next reconcile.
+ */
 function givenBackOf(node: Node, names: ReturnType<typeof podNames>, asked: Pod | null): ClaimsDecision["givenBack"] {
   const { snapshot, cache, sources } = node;
   const here = new Map([...podsOfNode(snapshot), ...(asked === null ? [] : [asked])].map((pod) => [podUid(pod), pod]));
@@ -404,7 +411,7 @@ const lacksTime = ({ kubeletConfiguration: config, assignments, observedAt }: Ef
 function healthOf({ snapshot, cache }: Node, pods: readonly Pod[]): ClaimsDecision["health"] {
   const { kubeletConfiguration: config, assignments, observedAt } = snapshot;
   if (!gateOn(config, "ResourceHealthStatus")) return [];
-  // without a time nothing that was told is known to hold, and the answer needs it
+  // without a time, no reported health is known to be current, and the answer needs it
   const told = observedAt === undefined ? undefined : assignments?.dra_health_state;
   const now = epochMs(observedAt === undefined ? 0 : Date.parse(observedAt));
   const health = healthAt(readHealth(told, cache.behaviour), now);

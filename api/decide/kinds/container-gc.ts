@@ -37,7 +37,7 @@ interface WithId {
 }
 const NOTHING_LISTED: Pick<Snapshot, "runtime" | "pods"> = { runtime: { containers: [], sandboxes: [] }, pods: [] };
 
-/** The inputs that no pass can do without; half of the runtime's lists decides nothing. */
+/** Reads the inputs that every pass needs; incomplete runtime lists are refused. */
 function inputOf(snapshot: EffectiveSnapshot, isListed = true): Result<GcInput, Refusal> {
   const { observedAt, kubelet } = snapshot;
   const { flags } = snapshot.kubeletConfiguration.profile;
@@ -92,7 +92,10 @@ function repeated(list: string, entries: readonly WithId[], count: number): stri
   return undefined;
 }
 
-/** How many different ids. A number made of each tells most often that all are, sooner than a set of ten thousand texts. */
+/**
+ * The number of different ids. Hashing each to a number first mostly proves that all differ, faster than a set of ten
+ * thousand texts.
+ */
 function differentIds(entries: readonly WithId[]): number {
   const prints = new Int32Array(entries.length);
   for (let i = 0; i < prints.length; i++) prints[i] = printOf((entries[i] as WithId).id);
@@ -102,7 +105,7 @@ function differentIds(entries: readonly WithId[]): number {
   }
   return entries.length;
 }
-/** FNV-1a of its end. */
+/** FNV-1a of the end of an id. */
 function printOf(id: string): number {
   let print = 0x811c9dc5;
   for (let i = Math.max(0, id.length - PRINTED); i < id.length; i++) {
@@ -115,9 +118,9 @@ const PRINTED = 24;
 const sortedOnce = (names: readonly string[] | undefined): readonly string[] => [...new Set(names)].sort(byText);
 
 /**
- * The log directories of pods that are gone, by name; none before all sources of pods are ready. A pod that has only
- * ended keeps its logs, under pressure too. A directory of another form (`backup`, `lost+found`) stays: the kubelet takes
- * all of its name for a uid that no pod has, and removes it. kubelet 1.36: evictPodLogsDirectories.
+ * Removes the log directories of removed pods, by name; none until all sources of pods are ready. A pod that has only
+ * ended keeps its logs, even under pressure. A directory of another form (`backup`, `lost+found`) stays here; the
+ * kubelet takes its whole name for an unknown uid and removes it. kubelet 1.36: evictPodLogsDirectories.
  */
 function evictPodLogs(
   { podLogDirectories }: Runtime,
@@ -136,9 +139,9 @@ function evictPodLogs(
 }
 
 /**
- * The links that lead nowhere, by name; `left`: the containers that the pass leaves. While a log is rotated its link does so for a moment, so a container that the
- * runtime still lists, and not as exited, keeps its link. What has another name than a link to a container's log goes.
- * kubelet 1.36: evictPodLogsDirectories.
+ * Removes dangling log links, by name; `left`: the containers that the pass keeps. During log rotation a link dangles
+ * for a moment, so a container that is listed and not exited keeps its link. A link with another kind of name is
+ * removed. kubelet 1.36: evictPodLogsDirectories.
  */
 function evictLogLinks({ danglingLogLinks }: Runtime, left: readonly RuntimeContainer[], ledger: Ledger): void {
   if (danglingLogLinks === undefined) return;
@@ -153,7 +156,7 @@ function evictLogLinks({ danglingLogLinks }: Runtime, left: readonly RuntimeCont
 }
 
 const SHORTEST_ID = 6;
-/** Undefined: the name holds none. kubelet 1.36: getContainerIDFromLegacyLogSymlink. */
+/** The container id in a link's name; undefined: there is none. kubelet 1.36: getContainerIDFromLegacyLogSymlink. */
 function containerIdOf(link: string): string | undefined {
   const last = link.slice(link.lastIndexOf("-") + 1);
   if (!last.endsWith(".log")) return undefined;
@@ -161,7 +164,10 @@ function containerIdOf(link: string): string | undefined {
   return id.length < SHORTEST_ID ? undefined : id;
 }
 
-/** By id, or by its beginning: a long name of a link is cut. Of several with one beginning the first that has not exited. */
+/**
+ * Finds a container by id, or by an id prefix, since long link names are truncated. If several match, the first that
+ * has not exited.
+ */
 function finder(containers: readonly RuntimeContainer[]): (id: string | undefined) => RuntimeContainer | undefined {
   const byId = new Map<string, RuntimeContainer>();
   const others: RuntimeContainer[] = [];
@@ -178,7 +184,7 @@ function finder(containers: readonly RuntimeContainer[]): (id: string | undefine
   };
 }
 
-/** The first whose id begins so. */
+/** The first container whose id has the prefix. */
 function beginning(sorted: readonly RuntimeContainer[], id: string): RuntimeContainer | undefined {
   let low = 0;
   let high = sorted.length;
@@ -192,11 +198,11 @@ function beginning(sorted: readonly RuntimeContainer[], id: string): RuntimeCont
 }
 
 /**
- * One pass over dead containers, then sandboxes, log directories and dangling log links; with `delete-unused` what
- * belongs to pods that have ended goes too. Refused: a runtime's list, the pods, a pod's uid or the time is lacking; an id
- * that is there twice; flags that the kubelet does not start with (its words). `error` is null and there are no events but
- * where the ask tells that the runtime listed nothing: the kubelet only logs single failures.
- * kubelet 1.36: containerGC.GarbageCollect, realContainerGC.DeleteAllUnusedContainers.
+ * One pass over dead containers, then sandboxes, log directories and dangling log links; `delete-unused` also removes
+ * those of pods that have ended. Refused: a runtime's list, the pods, a pod's uid or the time is missing; a duplicate
+ * id; flags with which the kubelet does not start (its words). `error` and events occur only if the ask says that the
+ * runtime's lists failed: the kubelet only logs single failures. kubelet 1.36: containerGC.GarbageCollect,
+ * realContainerGC.DeleteAllUnusedContainers.
  */
 export function decideContainerGc(asked: EffectiveAsked<ContainerGcAsk>): Result<DecidedOf<"container-gc">, Refusal> {
   const { snapshot, ask } = asked;
@@ -230,14 +236,14 @@ export function decideContainerGc(asked: EffectiveAsked<ContainerGcAsk>): Result
   return ok({ decision, verdict, reasons: reasons.list, needs, next: null });
 }
 
-/** Lists the impossible or incomplete parts of the runtime's lists, each by name. None of them is a reason to remove more. */
+/** Lists impossible or incomplete parts of the runtime's lists, each by name. None of them leads to more removals. */
 function doubts(
   { now, containers, sandboxes, sandboxIds, runtime }: GcInput,
   reasons: Reasons<ReasonCode<"container-gc">>,
   needs: string[],
 ): void {
   const nowText = now < 0n ? "0" : now.toString();
-  // those of a sandbox mostly follow each other
+  // entries of one sandbox are mostly adjacent
   let listed: string | undefined;
   for (const { id, podSandboxId, metadata, createdAt } of containers) {
     if (podSandboxId !== undefined && (podSandboxId === listed || sandboxIds.has(podSandboxId))) listed = podSandboxId;
@@ -255,8 +261,8 @@ function doubts(
 }
 
 /**
- * A pass that ended before it began, since the runtime did not list what it has: nothing goes, and the timer's pass tells of
- * it in an event each time. kubelet 1.36: StartGarbageCollection.
+ * A pass that failed because the runtime's lists failed: nothing is removed, and the timer's pass records an event
+ * each time. kubelet 1.36: StartGarbageCollection.
  */
 function unlisted(
   { snapshot, ask: { operation }, explain }: EffectiveAsked<ContainerGcAsk>,
@@ -280,19 +286,19 @@ function unlisted(
 
 interface SandboxPass {
   readonly sandboxes: readonly RuntimeSandbox[];
-  /** That the pass has left. */
+  /** The containers that the pass kept. */
   readonly containers: readonly RuntimeContainer[];
   readonly fateOf: (uid: string) => PodState;
   readonly underPressure: boolean;
 }
 
 /**
- * The sandboxes that are not ready and hold no container any more: all of a pod that is gone, else all but the pod's
- * newest, which stays whatever its state. Each is stopped first. That all sources are ready is not asked for here, but
- * without it no pod that is not posted counts as gone.
+ * Removes sandboxes that are not ready and hold no container: all of a removed pod, else all but the pod's newest,
+ * which stays in any state. Each is stopped first. Unlike for logs, not all sources must be ready, but without that no
+ * pod counts as removed because it is not posted.
  *
- * Order where Go's maps have none: pods by uid; in a pod oldest first, of one moment the smaller id.
- * kubelet 1.36: evictSandboxes.
+ * Where Go's maps have no order: pods by uid; within a pod oldest first, of equal age the smaller id. kubelet 1.36:
+ * evictSandboxes.
  */
 function evictSandboxes(pass: SandboxPass, ledger: Ledger): void {
   const holding = new Map<string, number>();

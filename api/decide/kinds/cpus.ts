@@ -17,7 +17,9 @@ import { isPodLevelResourcesSet } from "../resources/pod-resources.ts";
 import { qosClass } from "../resources/qos.ts";
 import { idsOf, type TopologyHint } from "../topology/hint.ts";
 
-/** Decides who has which CPUs, what the asked pod would get or why not, and which cpusets must change now. */
+/**
+ * Decides which container has which CPUs, what the asked pod would get or why not, and which cpusets must change now.
+ */
 export function decideCpus(asked: EffectiveAsked<PodAsk>): Result<DecidedOf<"cpus">, Refusal> {
   const { cpuManagerPolicy: policy, cpuManagerPolicyOptions: options } = asked.snapshot.kubeletConfiguration;
   const head = { policy, options };
@@ -77,7 +79,9 @@ function decided(
   };
 }
 
-/** The containers' CPUs: as observed, or else as in the state before the asked pod has any; unknown after a start. */
+/**
+ * The containers' current CPUs: as observed, else as in the state before the asked pod; unknown after a kubelet start.
+ */
 function currentOf({ node, pod }: ManagerQuery, before: ManagerQuery["before"]): CurrentCpus {
   const observed = node.snapshot.cgroup?.cpusets ?? {};
   const { defaultCpus } = before.cpus.state();
@@ -89,7 +93,7 @@ function currentOf({ node, pod }: ManagerQuery, before: ManagerQuery["before"]):
   };
 }
 
-/** Why each container of the asked pod has the CPUs that it has, under its name. */
+/** Explains the CPUs of each container of the asked pod, under its name. */
 export function explainCpus(answered: ManagerQuery, reasons: ReasonRecorder<ReasonCode<"cpus">>): void {
   const { node, pod, before, after, admission, refusal } = answered;
   explainReserve(answered, reasons);

@@ -13,7 +13,7 @@ import { decideWith, type ManagerQuery } from "../managers/manager-query.ts";
 import { podNames } from "../managers/node.ts";
 import type { Reasons } from "../reasons.ts";
 
-/** Plugins' resources, who holds which devices, and what the asked pod would get or why not. */
+/** Decides the plugins' resources, which container holds which devices, and what the asked pod would get or why not. */
 export function decideDevices(asked: EffectiveAsked<PodAsk>): Result<DecidedOf<"devices">, Refusal> {
   return decideWith<"devices">(asked, {
     decided: (answered, reasons, needs) => {

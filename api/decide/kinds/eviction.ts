@@ -42,15 +42,15 @@ interface Point {
   readonly atMs: number;
   readonly available: number;
 }
-/** Fewer say nothing: two points are a line through whatever noise is in them. */
+/** The minimum number of points: a line through two points only shows noise. */
 const FEWEST = 3;
-/** The last so many count: a trend that has turned is told after half of them. */
+/** The maximum number of points, the latest: a reversed trend shows after half of them. */
 const LATEST = 12;
 
 /**
- * How fast an amount changes now, per second; null with fewer than three times. The median of the slopes between every two
- * points (Theil and Sen): a node's free disk jumps when images go and its free memory when a pod goes, and one jump must
- * not turn a forecast round, as it does with least squares. Up to 29 % of the points may be off.
+ * The current slope of an amount, per second; null with fewer than three times. It is the median of the slopes between
+ * every two points (Theil and Sen): free disk jumps when images are removed and free memory when a pod ends, and one
+ * jump must not reverse a forecast, as it does with least squares. Up to 29 % of the points may be outliers.
  */
 export function slopePerSecond(points: readonly Point[]): number | null {
   const byTime = [...new Map(points.map((p) => [p.atMs, p])).values()].sort((a, b) => a.atMs - b.atMs);
@@ -66,7 +66,7 @@ export function slopePerSecond(points: readonly Point[]): number | null {
   return slopes.length % 2 === 1 ? upper : ((slopes[middle - 1] as number) + upper) / 2;
 }
 
-/** Milliseconds until an amount has fallen by `distance`; null where it does not fall. */
+/** Milliseconds until an amount has fallen by `distance`; null: it does not fall. */
 export function msToFall(distance: number, perSecond: number | null): number | null {
   if (perSecond === null || perSecond >= 0) return null;
   return Math.round((distance * 1000) / -perSecond);
@@ -74,7 +74,10 @@ export function msToFall(distance: number, perSecond: number | null): number | n
 
 const NEXT_VICTIMS = 5;
 
-/** For every threshold whose signal was observed: how far off it is, when it will be met at the present slope, and who buys how much time. */
+/**
+ * For every observed threshold: the distance to it, when it will be met at the current slope, and how much time each
+ * next victim would gain.
+ */
 function forecasts(
   { watched, seen, pressure }: Pass,
   samples: ReturnType<typeof samplesWith>,
@@ -109,7 +112,7 @@ const plus = (ms: number | null, more: number): number | null => (ms === null ? 
 const distanceTo = (t: Threshold, { available, capacity }: Observation): number =>
   available - value(thresholdQuantity(t.value, fromUnits(capacity)).amount);
 
-/** The most that a pod's end gives back is what it takes up: what it wrote to a hostPath stays. */
+/** The next victims. A pod's end frees at most what it uses: its hostPath files stay. */
 function nextVictims(ranked: readonly Candidate[], slope: number | null): Forecast["victims"] {
   return ranked
     .filter((c) => !c.critical && c.usage !== undefined)
@@ -125,7 +128,10 @@ interface Ranked {
   readonly candidates: readonly Candidate[];
 }
 
-/** The pods in their order for every signal with a threshold, told once for signals that measure the same. `asked`: `NAMESPACE/NAME`. */
+/**
+ * The eviction order of pods for every signal with a threshold, listed once for signals with the same measure.
+ * `asked`: `NAMESPACE/NAME`.
+ */
 function rankings(pass: Pass, pods: readonly Pod[], asked: string | null, whole: boolean): readonly Ranked[] {
   const groups = new Map<string, EvictionSignal[]>();
   const inForce = new Set(pass.watched.all.map((t) => t.signal));
@@ -151,7 +157,7 @@ function rankings(pass: Pass, pods: readonly Pod[], asked: string | null, whole:
   });
 }
 
-/** The next victim, and the pod that was asked about. */
+/** The next victim, and the asked pod. */
 function subjects(candidates: readonly Candidate[], asked: string | null): readonly Candidate[] {
   const victim = candidates.find((c) => !c.critical);
   const named = candidates.find(({ pod }) => namespacedPodName(pod) === asked);
@@ -162,9 +168,9 @@ const [CONTAINERS, IMAGES] = NODE_RECLAIM;
 const DELETE_UNUSED = { operation: "delete-unused", done: null } as const;
 
 /**
- * Lists what the node-level functions would take now, each in its order, and the images' bytes. Images that only containers of
- * the first function use are free for the second. `ask.images` holds what is known of the images. kubelet 1.36:
- * reclaimNodeLevelResources, with DeleteAllUnusedContainers and DeleteUnusedImages.
+ * Lists what the node-level functions would remove now, each in its order, and the images' bytes. Images used only by
+ * containers that the first function removes are unused for the second. `ask.images` holds the image facts. kubelet
+ * 1.36: reclaimNodeLevelResources, with DeleteAllUnusedContainers and DeleteUnusedImages.
  */
 function reclaimTakes(
   { snapshot, ask }: EffectiveAsked<EvictionAsk>,
@@ -196,7 +202,10 @@ function reclaimTakes(
   };
 }
 
-/** Returns what the next pass must be given: all that the kubelet keeps in memory, and the observations for the forecast. */
+/**
+ * Returns the facts for the next pass: everything that the kubelet keeps in memory, and the observations for the
+ * forecast.
+ */
 export const remembered = (
   { layout, seen, pressure }: Pass,
   samples: ReturnType<typeof samplesWith>,
@@ -214,7 +223,10 @@ export const remembered = (
   samples: storedSamples(samples),
 });
 
-/** Grace periods and conditions last as long as they do, whatever is done to the clock: the kubelet's is one that nobody sets. */
+/**
+ * Moves the times with the clock: setting the clock does not change grace periods and conditions, since the kubelet
+ * uses a monotonic clock.
+ */
 const movePasses: Move<EvictionFacts> = (facts, moved) => {
   const movedAt = <T extends { readonly atMs: number }>(one: T): T => ({ ...one, atMs: moved(one.atMs) });
   return {
@@ -231,8 +243,9 @@ const movePasses: Move<EvictionFacts> = (facts, moved) => {
 };
 
 /**
- * One pass of the eviction manager, what comes next and when. Facts: `eviction`, the `next` of the last pass; without it
- * this is a kubelet's first. Refused: a configuration that the kubelet does not start with (its words), no stats, no time.
+ * One pass of the eviction manager, what comes next and when. Facts: `eviction`, the `next` of the last pass; without
+ * it, the pass is a kubelet's first. Refused: a configuration with which the kubelet does not start (its words), no
+ * stats, no time.
  */
 export function decideEviction(asked: EffectiveAsked<EvictionAsk>): Result<DecidedOf<"eviction">, Refusal> {
   const { snapshot, ask } = asked;
@@ -301,7 +314,7 @@ function inputOf(snapshot: Snapshot): Result<{ readonly stats: Stats; readonly t
   return ok({ stats, time });
 }
 
-/** Nobody goes and no condition holds; one does; what the node itself holds is freed; pods go. */
+/** The verdict: nothing is wrong; a condition is true; node-level resources are reclaimed; or pods are evicted. */
 function verdictOf({ evicted, reclaim, pressure }: Pass): Verdict {
   if (evicted.length > 0) return "evicts";
   if (reclaim !== null && reclaim.nodeLevel.length > 0) return "reclaims";
@@ -334,7 +347,10 @@ function explain({ pressure, reclaim, evicted, spared }: Pass, reasons: Reasons<
 
 type Samples = ReadonlyMap<EvictionSignal, readonly Point[]>;
 
-/** The remembered observations and those of this pass, oldest first, the latest of each signal. Those of a later time than now are left out. */
+/**
+ * The remembered and the current observations, oldest first, the latest for each signal. Those after the current time
+ * are left out.
+ */
 export function samplesWith(before: EvictionFacts | undefined, seen: Observations, now: EpochMs): Samples {
   const all = new Map<EvictionSignal, readonly Point[]>();
   for (const signal of EVICTION_SIGNALS) {

@@ -30,7 +30,7 @@ import { decideContainerGc } from "./container-gc.ts";
 
 type Lists = Pick<ImageGcDecision, "remove" | "keep" | "freedOnceBytes">;
 
-/** Field by field: ten thousand times, that costs far less than to spread. */
+/** Copies field by field, which for ten thousand images is much cheaper than spreading. */
 const kept = (
   image: DetectedImage,
   why: ImageKept["why"],
@@ -52,7 +52,7 @@ const kept = (
 const NOBODY: readonly string[] = [];
 
 /**
- * Lists the images that go, by place, and those that stay: first those in the order, by place, then the others as they are
+ * Lists the removed images by place, and the kept ones: first those in the eviction order, then the others as they are
  * listed.
  */
 function imageLists(
@@ -96,22 +96,22 @@ function imageLists(
 
 interface Removed {
   readonly image: ListedImage;
-  /** False: it stays all the same. */
+  /** False: the removal failed, so the image stays. */
   readonly gone: boolean;
 }
 interface Layer {
   readonly sizeBytes: number;
-  /** How often images that are not gone hold it: an empty one is often listed several times in one. */
+  /** How often remaining images list the layer: an empty layer is often listed several times in one image. */
   holders: number;
 }
 type Listed = NonNullable<ListedImage["layers"]>[number];
 
 /**
- * Computes the bytes that removals really free, one after the other: a layer's bytes are freed with the last image that holds
- * it. Null where any image, removed or in `stay`, does not tell its layers with their sizes: it may hold those of the others.
+ * Computes the bytes that removals really free, one after the other: a layer is freed with the last image that has it.
+ * Null: some image, removed or in `stay`, does not list its layers with sizes, so it may share layers.
  */
 function exclusiveBytes(stay: Iterable<ListedImage>, removals: readonly Removed[]): readonly number[] | null {
-  // only layers of what goes are counted: an image that stays has but to be asked for them
+  // only layers of removed images are tracked; images that stay are only checked for them
   const layers = new Map<string, Layer>();
   const going: Layer[][] = [];
   for (const { image, gone } of removals) {
@@ -128,7 +128,7 @@ function exclusiveBytes(stay: Iterable<ListedImage>, removals: readonly Removed[
   });
 }
 
-/** Counts the layers of an image that goes, into `held` too; false: it does not tell them. */
+/** Counts the layers of a removed image, into `held` too; false: it does not list them. */
 function hold({ layers: listed }: ListedImage, layers: Map<string, Layer>, held: Layer[]): boolean {
   if (listed === undefined) return false;
   for (let i = 0; i < listed.length; i++) {
@@ -145,7 +145,7 @@ function hold({ layers: listed }: ListedImage, layers: Map<string, Layer>, held:
   return true;
 }
 
-/** Counts what an image that stays holds of them; false: it does not tell its layers. */
+/** Counts the tracked layers of an image that stays; false: it does not list its layers. */
 function need({ layers: listed }: ListedImage, layers: Map<string, Layer>): boolean {
   if (listed === undefined) return false;
   for (let i = 0; i < listed.length; i++) {
@@ -161,15 +161,15 @@ type Entry = ImageGcFacts["removed"][number];
 const MAX_REMOVED = 1024;
 
 interface Ledger {
-  /** Newest last. */
+  /** The collected images, newest last. */
   readonly removed: readonly Entry[];
   readonly pulledAgain: readonly PulledAgain[];
 }
 
 /**
- * Updates the record of collected images with those that came back and those in `gone`. An image is back when a later pass
- * lists it under its id and runtime handler, or lists another one with one of its names: whoever needed the name had to pull
- * again. An image removed a second time, under any id, is the same entry. Telling the same pass twice changes nothing.
+ * Updates the record of collected images with those that came back and those in `gone`. An image is back when a later
+ * pass lists it under its id and runtime handler, or lists another image with one of its names, since the name was
+ * pulled again. An image removed again, under any id, is the same entry. Repeating a pass changes nothing.
  */
 function nextLedger(
   before: readonly Entry[],
@@ -205,7 +205,7 @@ const presentImages = (images: readonly DetectedImage[]): PresentImages => ({
 const isHere = (entry: Entry, { keys, names }: PresentImages): boolean =>
   keys.has(keyOf(entry)) || entry.names.some((n) => names.has(n));
 
-/** `known`: the same image's entry, or that of what came back under its name and another id. */
+/** Records a removal. `known`: the entry of the same image, or of one with the same name and another id. */
 function record(ledger: Map<string, Entry>, image: DetectedImage, known: Entry | undefined, now: EpochMs): void {
   if (known?.away === true && known.atMs === now) return;
   if (known !== undefined) ledger.delete(keyOf(known));
@@ -236,7 +236,10 @@ const toldOf = (e: Entry, now: EpochMs): PulledAgain => ({
 
 const NONE: ReadonlySet<string> = new Set();
 
-/** Ids of the containers that a `container-gc` of the same operation would remove first; none, where that is not asked. */
+/**
+ * Ids of the containers that a `container-gc` of the same operation would remove first; none unless the ask wants
+ * that.
+ */
 function containersGone({ snapshot, facts, ask }: EffectiveAsked<ImageGcAsk>): Result<ReadonlySet<string>, Refusal> {
   if (!ask.afterContainerGc) return ok(NONE);
   const { operation } = ask;
@@ -246,9 +249,10 @@ function containersGone({ snapshot, facts, ask }: EffectiveAsked<ImageGcAsk>): R
 }
 
 /**
- * One pass of the image collection: what goes in the kubelet's order, and what stays and why. Facts: `image-gc`, the `next` of
- * the last pass; without it this is a kubelet's first. Refused: thresholds that no kubelet starts with (its words), no time,
- * half of the runtime's lists (unless the ask tells that there are none), no file system where one is looked at. kubelet 1.36: images.ImageGCManager.
+ * One pass of image collection: which images are removed in the kubelet's order, and which stay and why. Facts:
+ * `image-gc`, the `next` of the last pass; without it, the pass is a kubelet's first. Refused: thresholds with which
+ * no kubelet starts (its words), no time, incomplete runtime lists (unless the ask says that they failed), no file
+ * system if the operation reads it. kubelet 1.36: images.ImageGCManager.
  */
 export function decideImageGc(asked: EffectiveAsked<ImageGcAsk>): Result<DecidedOf<"image-gc">, Refusal> {
   const { snapshot, ask } = asked;
@@ -297,14 +301,17 @@ export function decideImageGc(asked: EffectiveAsked<ImageGcAsk>): Result<Decided
   return ok({ decision, verdict: verdictOf(pass), reasons: reasons.list, needs, next });
 }
 
-/** In the order in which they went. */
+/** The removed images in the order of removal. */
 function removedImages(images: readonly DetectedImage[], ends: RemovalOutcomes): readonly DetectedImage[] {
   if (ends.size === 0) return [];
   const byKey = new Map(images.map((i) => [i.key, i]));
   return [...ends].flatMap(([key, { end }]) => (end === "removed" ? (byKey.get(key) ?? []) : []));
 }
 
-/** In the order in which the kubelet records them; the last comes from the timer, from the second failure in a row on. */
+/**
+ * The events in the order in which the kubelet records them; the timer's failure event comes last, from the second
+ * failure in a row on.
+ */
 function eventsOf(
   { before }: ImageGcInput,
   { operation }: ImageGcAsk,
@@ -321,11 +328,11 @@ function eventsOf(
   ];
 }
 
-/** Lists what would make the answer surer. */
+/** Lists inputs that would make the answer more certain. */
 function doubts(snapshot: Snapshot, input: ImageGcInput, ask: ImageGcAsk, { taken }: Collected): readonly string[] {
   const needs: string[] = [];
   if (input.policy.maxAgeMs > 0 && input.beganAtMs === null) needs.push("kubelet.startedAt");
-  // with images gone that were too old, the file system is another
+  // after old images were removed, the file system's usage differs
   if (ask.fileSystem === null && taken.some((t) => t.why === "too-old")) needs.push("ask.fileSystem");
   const mountsUntold = input.containers.findIndex((c) => c.mounts === undefined);
   if (mountsUntold >= 0 && snapshot.pods === undefined) needs.push(`runtime.containers[${mountsUntold}].mounts`);
@@ -338,8 +345,9 @@ function verdictOf({ error, taken }: Collected): Verdict {
 }
 
 /**
- * Returns what the next pass must be given: the records of what is listed and not removed, and how the pass ended. A plan, or a
- * pass that is not at its end, leaves the last pass's end as it was. kubelet 1.36: imageRecords, prevImageGCFailed, beganGC.
+ * Returns the facts for the next pass: the records of listed images that were not removed, and how the pass ended. A
+ * plan, or a pass that has not ended, keeps the last pass's end. kubelet 1.36: imageRecords, prevImageGCFailed,
+ * beganGC.
  */
 function remembered(
   { now, before, beganAtMs, policy }: ImageGcInput,
@@ -371,8 +379,8 @@ function recordsOf(images: readonly DetectedImage[], ends: RemovalOutcomes): Ima
 }
 
 /**
- * A pass that ended before it began, since the runtime did not list what it has: nothing goes, nothing is forgotten, and
- * from the second failure in a row on there is an event. kubelet 1.36: GarbageCollect, StartGarbageCollection.
+ * A pass that failed because the runtime's lists failed: nothing is removed or forgotten, and from the second failure
+ * in a row on there is an event. kubelet 1.36: GarbageCollect, StartGarbageCollection.
  */
 function unlisted(
   { ask: { operation }, explain }: EffectiveAsked<ImageGcAsk>,

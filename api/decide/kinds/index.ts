@@ -19,10 +19,10 @@ import { decideProbes } from "./probes.ts";
 import { decideResize } from "./resize.ts";
 import { decideTopology } from "./topology.ts";
 
-/** INVARIANT: a pure function of its argument. Same input, same answer, same reasons. */
+/** A decider. INVARIANT: it is a pure function of its argument: same input, same answer, same reasons. */
 type Decider<K extends Kind> = (asked: EffectiveAsked<AskOf[K]>) => Result<DecidedOf<K>, Refusal>;
 
-/** The decider of each kind; all else of a kind is in its spec (`api/model/kinds.ts`). */
+/** The decider of each kind; everything else about a kind is in its spec (`api/model/kinds.ts`). */
 export const DECIDERS: { readonly [K in Kind]: Decider<K> } = {
   allocatable: decideAllocatable,
   cgroups: decideCgroups,
@@ -42,9 +42,10 @@ export const DECIDERS: { readonly [K in Kind]: Decider<K> } = {
 };
 
 /**
- * A kind's decision under a profile, that of the snapshot's kubelet unless told otherwise, for a caller that has kind and ask from outside; `ask` is what
- * `decodeAsk` made for this kind. Whoever asks several kinds about one snapshot makes it effective once and for all. What
- * holds of every kind that looks at pods is told here: whose pods they are, and which of them lack their overhead.
+ * Decides a kind under a profile: that of the snapshot's kubelet unless another is given. For callers that receive
+ * kind and ask from outside; `ask` comes from `decodeAsk` for this kind. A caller that asks several kinds about one
+ * snapshot computes the effective snapshot once. This also adds what applies to every kind that reads pods: pods of
+ * other nodes, and pods that lack their overhead.
  */
 export function decideKind(
   kind: Kind,

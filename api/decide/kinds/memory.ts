@@ -11,7 +11,7 @@ import type { Block, Table } from "../memory/machine-memory.ts";
 import type { ReasonRecorder } from "../reasons.ts";
 import { qosClass } from "../resources/qos.ts";
 
-/** Decides which pods have memory and huge pages of which NUMA nodes, and what the asked pod would get or why not. */
+/** Decides which pods have memory and huge pages on which NUMA nodes, and what the asked pod would get or why not. */
 export function decideMemory(asked: EffectiveAsked<PodAsk>): Result<DecidedOf<"memory">, Refusal> {
   const { memoryManagerPolicy: policy } = asked.snapshot.kubeletConfiguration;
   return decideWith<"memory">(asked, {
@@ -68,7 +68,7 @@ const tableOf = ({ total, systemReserved, allocatable, reserved, free }: Table):
 export const blocksOf = (blocks: readonly Block[]): readonly MemoryBlock[] =>
   blocks.map(({ numaAffinity, type, size }) => ({ numaNodes: numaAffinity, resource: type, size: bytes(size) }));
 
-/** Why each container of the asked pod has the memory that it has, under its name. */
+/** Explains the memory of each container of the asked pod, under its name. */
 export function explainMemory(
   { node, pod, after, refusal }: ManagerQuery,
   reasons: ReasonRecorder<ReasonCode<"memory">>,

@@ -15,14 +15,14 @@ import { isCriticalPod } from "../resources/qos.ts";
 /** Why a pod does not fit as it is. */
 interface Failures {
   readonly shortages: readonly Shortage[];
-  /** Names of the failed predicates that no victim can help. */
+  /** Names of the failed predicates that preemption cannot resolve. */
   readonly others: readonly string[];
 }
 
 /**
- * Chooses the pods that the kubelet terminates so that a pod fits: by the failures in the ask, or by those that the predicates
- * find. Errors: no pod in the ask, or one that is not there; without failures, a node that does not say what it can give.
- * kubelet 1.36: CriticalPodAdmissionHandler.HandleAdmissionFailure.
+ * Chooses the pods that the kubelet preempts so that a pod fits: by the failures in the ask, or by those that the
+ * predicates find. Errors: the ask has no pod or an unknown one; without failures, the node does not list its
+ * allocatable. kubelet 1.36: CriticalPodAdmissionHandler.HandleAdmissionFailure.
  */
 export function decidePreemption({
   snapshot,
@@ -67,7 +67,7 @@ function answer({ admitting, asked }: Prepared, { shortages, others }: Failures)
   const preemption = preemptFor(pod, admitting.active, shortages);
   const critical = isCriticalPod(pod);
   const remaining = critical ? others : [...shortages.map((s) => outOf(s).reason), ...others];
-  // nobody is ended for a pod that is refused anyway
+  // no pod is preempted for a pod that is refused anyway
   const { preempt, error } = remaining.length === 0 ? preemption : { preempt: [], error: null };
   return {
     ...preemption,
@@ -81,7 +81,7 @@ function answer({ admitting, asked }: Prepared, { shortages, others }: Failures)
   };
 }
 
-/** Why each victim was taken, in the order of the choices. */
+/** Explains why each victim was chosen, in the order of the choices. */
 export function explainVictims(
   { critical, candidates, rounds, better }: Preemption,
   reasons: ReasonRecorder<ReasonCode<"preemption">>,

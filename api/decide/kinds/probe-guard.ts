@@ -13,49 +13,49 @@ import { Reasons } from "../reasons.ts";
 /** The events since the last step; the times of all steps are milliseconds of one clock. */
 export interface GuardEvents {
   readonly atMs: number;
-  /** Groups of pods that have a liveness probe. */
+  /** The number of pod groups with a liveness probe. */
   readonly groups: number;
-  /** Once more at each attempt that fails while the kill is held. */
+  /** Containers that failed; a held container occurs again at each failed attempt. */
   readonly failed: readonly Pick<FailedContainer, "containerId" | "group">[];
-  /** Containers that answer again. */
+  /** Ids of containers whose probe succeeds again. */
   readonly recovered: readonly string[];
-  /** Containers that nobody probes any more. */
+  /** Ids of containers that are no longer probed. */
   readonly gone: readonly string[];
 }
 
 interface Failure {
   readonly group: string;
-  /** The last one. */
+  /** When its last failure was. */
   readonly atMs: number;
-  /** Null: its kill goes ahead, or is not due. */
+  /** Since when its kill is held; null: it is not held. */
   readonly heldSinceMs: number | null;
 }
-/** By container. */
+/** The failures by container. */
 export type GuardState = ReadonlyMap<string, Failure>;
 
 interface GuardStep {
   readonly next: GuardState;
-  /** Unrelated groups with failures in the window, and from how many on they are a storm. */
+  /** The number of unrelated groups with failures in the window, and the number from which they are a storm. */
   readonly failing: number;
   readonly least: number;
-  /** In words. */
+  /** The explanation for people. */
   readonly why: string;
-  /** All kills that are held now. */
+  /** The total number of kills that are held now. */
   readonly holding: number;
-  /** The containers that failed now and whose kill goes ahead. */
+  /** Ids of the containers that failed now and whose kill goes ahead. */
   readonly killed: readonly string[];
-  /** Kills that are held from now on. */
+  /** Ids of the containers whose kills are held from now on. */
   readonly held: readonly string[];
-  /** Those that are not held any more; `calm` and `held long enough` go ahead. */
+  /** Kills that are no longer held; those with `calm` and `held long enough` go ahead. */
   readonly released: readonly { readonly containerId: string; readonly why: GuardRelease }[];
 }
 
 /**
- * Holds the kills of containers whose liveness probes fail in the same window, while enough unrelated groups of pods are
- * among them, those with it that have not failed often enough to be killed. Who was due before it was clear that they are
- * many was killed already: one whose first failure kills, or whose period is much shorter than others'. A held kill ends when its
- * container answers again, when the failures are too few at its next failed attempt, or at that attempt after the longest
- * hold; then it goes ahead.
+ * Holds the kills of containers whose liveness probes fail in the same window as those of enough unrelated pod groups,
+ * including groups that have not reached their threshold. Kills that were due before the storm was recognised have
+ * already happened: of containers that one failure kills, or with a much shorter period. A held kill ends when its
+ * container succeeds again, or at its next failed attempt if there are too few failures or the longest hold has
+ * passed; then it goes ahead.
  */
 export function guardStep(settings: GuardSettings, state: GuardState, events: GuardEvents): GuardStep {
   const { atMs, failed, recovered, gone } = events;
@@ -65,7 +65,7 @@ export function guardStep(settings: GuardSettings, state: GuardState, events: Gu
     for (const containerId of ids) {
       const isHeld = next.get(containerId)?.heldSinceMs != null;
       if (isHeld) released.push({ containerId, why });
-      // a container that was killed for the storm is still a part of it
+      // a container that was killed during the storm still counts towards it
       if (isHeld || why === "recovered") next.delete(containerId);
     }
   };
@@ -84,7 +84,7 @@ export function guardStep(settings: GuardSettings, state: GuardState, events: Gu
   return { next, failing, least, why, holding, killed: verdicts.killed, held: verdicts.held, released };
 }
 
-/** Held ones fail until they are released, however long their period is. */
+/** Whether a failure counts: a held one counts until it is released, however long its period. */
 const counts = ({ windowSeconds }: GuardSettings, { heldSinceMs, atMs }: Failure, nowMs: number): boolean =>
   heldSinceMs !== null || nowMs - atMs <= windowSeconds * 1000;
 
@@ -122,13 +122,13 @@ function judged(
   return { held, killed, released };
 }
 
-/** The moment of the question, from which ages count back. */
+/** The time of the question; ages count back from it. */
 const NOW_MS = 0;
 
 /**
- * Which kills of containers with failed liveness probes wait, because so many unrelated ones fail together that it is rather
- * a trouble of the node. Nothing of the snapshot is read, and nothing is remembered: what was known before is in the ask.
- * Refused: nothing is asked. No kubelet does this.
+ * Decides which liveness kills wait, because so many unrelated containers fail together that the node is the likelier
+ * cause. The snapshot is not read and nothing is remembered: known failures are in the ask. Refused: no ask. No
+ * kubelet does this.
  */
 export function decideProbeGuard({ ask, explain }: Asked<ProbeGuardAsk>): Result<DecidedOf<"probe-guard">, Refusal> {
   const { guard, groups, known, failed, recovered, gone } = ask;
@@ -181,7 +181,7 @@ function decisionOf({ groups, known, failed }: ProbeGuardAsk, step: GuardStep): 
   };
 }
 
-/** Explains by which numbers it is a storm or not, and for each container why its kill waits, or why it no longer does. */
+/** Explains the numbers that make a storm or not, and for each container why its kill waits, or no longer does. */
 function explainGuard(
   decision: ProbeGuardDecision,
   guard: GuardSettings,

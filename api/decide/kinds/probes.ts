@@ -36,12 +36,12 @@ import { SimPod } from "../probes/sim-pod.ts";
 import { type AttemptOutcome, QUIRKS } from "../probes/worker-state.ts";
 import { Reasons } from "../reasons.ts";
 
-/** A container that is slower to start than this is nothing unusual. */
+/** A start time up to this is common. */
 const USUAL_START_MS = 30_000;
 const LONG_DELAY_SECONDS = 30;
-/** Few programs are sure to have started by then, and on a busy node none. */
+/** Few programs have certainly started within this time, and none on a busy node. */
 const TINY_START_MS = 10_000;
-/** A process in the container each time. */
+/** An exec probe more often than this is costly, as each attempt starts a process. */
 const OFTEN_SECONDS = 5;
 const LONG_GRACE_SECONDS = 60;
 
@@ -167,7 +167,7 @@ class ContainerLint {
   }
 }
 
-/** Where the kubelet's text is the same whoever is asked, it is that; else it is one that tells what was scripted. */
+/** The outcome for each word: the kubelet's text if it is always the same, else a text that names what was scripted. */
 const OUTCOME: Readonly<Record<Exclude<OutcomeWord, "timeout">, AttemptOutcome>> = {
   ok: { result: "success", output: "" },
   warn: { result: "warning", output: "" },
@@ -185,9 +185,9 @@ const ALWAYS_OK: OutcomeScript = [{ word: "ok", tookMs: null }];
 type ScriptedProbe = Pick<ProbeSetting, "handler" | "timing" | "unknownPort">;
 
 /**
- * The script of one probe from the items of an ask, which were checked with it; `ok` for ever without any. Nothing lasts
- * longer than the timeout: what would is one. Where the port has no number there is nobody to ask. Only HTTP has a body
- * that may hang: of every other handler it is a timeout.
+ * The attempts of one probe, from the checked items of an ask; without any, `ok` for ever. An attempt longer than the
+ * timeout is a timeout. A port without a number cannot be reached. Only HTTP has a body that may hang: for other
+ * handlers a hang is a timeout.
  */
 function attemptsOf(
   items: readonly string[] | undefined,
@@ -219,7 +219,10 @@ function attemptOf({ word, tookMs }: ScriptedOutcome, { handler, timing }: Scrip
   return { word: "timeout", outcome: timedOut(handler, timing), tookMs: timeoutMs };
 }
 
-/** All other handlers name whom they asked, which a dry run does not know. kubelet 1.36: pkg/probe/grpc. */
+/**
+ * The outcome of a timeout; most handlers' messages name the target, which a dry run does not know. kubelet 1.36:
+ * pkg/probe/grpc.
+ */
 function timedOut(handler: ProbeSetting["handler"], { timeoutSeconds }: ProbeTiming): AttemptOutcome {
   const within = goDurationText(BigInt(timeoutSeconds) * 1_000_000_000n);
   const output = handler === "grpc" ? `timeout: health rpc did not complete within ${within}` : "no answer in time";
@@ -229,13 +232,13 @@ function timedOut(handler: ProbeSetting["handler"], { timeoutSeconds }: ProbeTim
 /** kubernetes 1.36: DefaultTerminationGracePeriodSeconds. */
 const DEFAULT_GRACE_SECONDS = 30;
 const NO_BACK_OFF: BackOffLimits = { firstMs: 0, longestMs: 0 };
-/** The exit code of a container that ends when it is asked to. */
+/** The exit code of a container that stops when asked. */
 const EXIT_CODE = 0;
 
 /**
- * A dry run of one pod's probes on the answers of the ask, and what is likely to go wrong with their settings. Of
- * the snapshot a pod that the ask names is read, and how long restarts are held back. Refused: no pod, or one that is not there; of a named one probes that
- * no API server takes, or a container that it does not have. kubelet 1.36: prober.manager, prober.worker.
+ * A dry run of one pod's probes with the answers in the ask, and what is likely to go wrong with their settings. The
+ * snapshot supplies a pod named in the ask, and the restart back-off. Refused: no pod, or an unknown one; for a named
+ * pod also probes that no API server accepts, or an unknown container. kubelet 1.36: prober.manager, prober.worker.
  */
 export function decideProbes(asked: EffectiveAsked<ProbesAsk>): Result<DecidedOf<"probes">, Refusal> {
   const { ask } = asked;
@@ -330,12 +333,12 @@ function containerOf(trace: ContainerTrace, setting: ContainerSetting, graceSeco
 }
 
 /**
- * Simulates the probes of one pod on scripted answers: attempts, results, restarts, and when it was ready. It ends early after
- * 20,000 attempts (`truncated`). The same input has the same answer.
+ * Simulates the probes of one pod with scripted answers: attempts, results, restarts, and when it was ready. It ends
+ * early after 20,000 attempts (`truncated`). The simulation is deterministic.
  */
 export const timelineOf = (input: TimelineInput): Timeline => new SimPod(input).run();
 
-/** The pod of the ask. A posted one was checked with it; one that is named is checked here. */
+/** The pod of the ask. A posted pod has been checked; a named one is checked here. */
 function askedProbes({ pods }: Snapshot, { pod: asked, container }: ProbesAsk): Result<Pod, Refusal> {
   if (asked === null) {
     const message = "whose probes are to be run dry? post the pod, or name one of the snapshot";
@@ -355,7 +358,7 @@ function askedProbes({ pods }: Snapshot, { pod: asked, container }: ProbesAsk): 
   return err({ code: "invalid_state", message, needs: [] });
 }
 
-/** Why each container is started and ready when it is, how late a failure is noticed, and which quirks played a part. */
+/** Explains when each container is started and ready, how late a failure is noticed, and which quirks had an effect. */
 function explain(decision: ProbesDecision, reasons: Reasons<ReasonCode<"probes">>): void {
   for (const container of decision.containers) explainContainer(container, reasons);
   for (const { code, container, type, times } of decision.quirks) {

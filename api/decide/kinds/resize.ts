@@ -48,20 +48,20 @@ const quiet = new Reasons<string>("off");
 
 /** A node on which resizes are tried one after another. */
 interface Node {
-  /** Its pods as they are allocated. */
+  /** The node's pods with their allocated resources. */
   readonly snapshot: EffectiveSnapshot;
   readonly facts: ResizeNode;
   readonly runtime: RuntimeContext;
-  /** Of huge pages, in bytes. */
+  /** The node's huge page sizes, in bytes. */
   readonly pageSizes: readonly number[];
-  /** Those that were tried before, and wait. */
+  /** Resizes that were tried before and are pending. */
   readonly ahead: readonly Waiting[];
 }
 
 /**
- * What the kubelet makes of resizes: those that the pods' specs ask for, or one that is thought of. It tries them in its order, and
- * each that it takes holds its new resources before the next. Errors: no such pod or container, the node's pods or what it can give
- * are not known. kubelet 1.36: retryPendingResizes.
+ * Decides what the kubelet does with resizes: those that the pods' specs ask for, or a hypothetical one. It tries them
+ * in the kubelet's order, and each accepted one holds its new resources before the next. Errors: no such pod or
+ * container; the node's pods or its allocatable are not known. kubelet 1.36: retryPendingResizes.
  */
 export function decideResize(asked: EffectiveAsked<ResizeAsk>): Result<DecidedOf<"resize">, Refusal> {
   const { snapshot, ask } = asked;
@@ -101,14 +101,14 @@ export function decideResize(asked: EffectiveAsked<ResizeAsk>): Result<DecidedOf
   return ok({ decision: counted(resizes), verdict, reasons, needs: [...needs], next: null });
 }
 
-/** A resize of it waits, and its status does not tell what is allocated till then. */
+/** Whether a pod's resize is pending and its status does not list its allocated resources. */
 const waitsUntold = (pod: Pod): boolean =>
   conditionIn(pod, "PodResizePending") !== undefined &&
   pod.status?.allocatedResources === undefined &&
   [...statusesByName(pod).values()].every(({ allocatedResources }) => allocatedResources === undefined);
 
 interface Runtime extends Pick<Node, "runtime" | "pageSizes"> {
-  /** What the values of containers depend on beside their resources, and is not known. */
+  /** Inputs that the containers' values depend on besides their resources, and that are not known. */
   readonly needs: readonly string[];
 }
 function runtimeOf(snapshot: EffectiveSnapshot, { cgroupVersion, absolute }: ResizeNode): Result<Runtime, Refusal> {
@@ -128,7 +128,7 @@ function runtimeOf(snapshot: EffectiveSnapshot, { cgroupVersion, absolute }: Res
   return ok({ runtime: context, pageSizes: pageSizes(capacity), needs });
 }
 
-/** The decision on these resizes: how many come to which end. */
+/** The decision about these resizes, with the number of each outcome. */
 export function counted(resizes: readonly PodResize[]): ResizeDecision {
   const count = (status: PodResize["status"]): number => resizes.filter((r) => r.status === status).length;
   return {
@@ -141,7 +141,7 @@ export function counted(resizes: readonly PodResize[]): ResizeDecision {
   };
 }
 
-/** A kubelet that does not start tries nothing. */
+/** The answer of a kubelet that does not start: it tries nothing. */
 function notStarted(startErrors: readonly string[]): DecidedOf<"resize"> {
   const because = startErrors.map((message) => ({
     code: "kubelet_does_not_start" as const,
@@ -160,13 +160,15 @@ function notStarted(startErrors: readonly string[]): DecidedOf<"resize"> {
 function allocatedIn(snapshot: EffectiveSnapshot, pod: Pod): Pod {
   const { kubeletConfiguration: config, assignments } = snapshot;
   const allocated = allocatedPod(pod, snapshot, "", quiet);
-  // without its gate the kubelet takes what the spec says of the pod's volumes
+  // without its gate, the kubelet uses the volume sizes in the spec
   const sizes = own(assignments?.allocated_pods_state?.entries, podUid(pod) ?? "")?.EmptyDirVolumeLimits;
   const isMounted = sizes !== undefined && gateOn(config, "InPlacePodVerticalScalingMemoryBackedVolumes");
   return isMounted ? withSizes(allocated, sizes) : allocated;
 }
 
-/** The pods' specs stand for what is allocated to them, so that nothing reads it off elsewhere; those with nothing are as they were. */
+/**
+ * A snapshot in which the pods' specs are what is allocated to them; pods without allocated resources are unchanged.
+ */
 function asAllocated(snapshot: EffectiveSnapshot, pods: readonly Pod[]): EffectiveSnapshot {
   const known = snapshot.assignments?.allocated_pods_state?.entries;
   const uids = known === undefined ? pods.flatMap((pod) => podUid(pod) ?? []) : Object.keys(known);
@@ -176,7 +178,7 @@ function asAllocated(snapshot: EffectiveSnapshot, pods: readonly Pod[]): Effecti
 
 interface Tried {
   readonly resize: PodResize;
-  /** Null: it does not wait. */
+  /** The pending resize; null: it is not pending. */
   readonly waits: Waiting | null;
   readonly reasons: readonly PlaceReasons<ReasonCode<"resize">>[];
   readonly needs: readonly string[];
@@ -225,7 +227,7 @@ function tryResize(
   return ok({ resize, reasons: wanted.length === 0 ? [] : ofRoom(reasons), needs: [...needs, ...usage], waits });
 }
 
-/** Of admission's reasons those about room: all else is in the resize itself. */
+/** The admission reasons about room; everything else is in the resize itself. */
 function ofRoom(reasons: DecidedOf<"admission">["reasons"]): Tried["reasons"] {
   return reasons.flatMap(({ at, because }) => {
     const told = because.flatMap(({ code, ...rest }) =>
@@ -249,20 +251,23 @@ function verdictOf(
   if (admit) return { status: "InProgress", check: null, message: "" };
   return { status: "Deferred", check: null, message };
 }
-/** kubelet 1.36: SyncPod sets the reason Error where it does not bring a resize into force. */
+/** The verdict of an accepted resize. kubelet 1.36: SyncPod sets the reason Error if it cannot apply a resize. */
 const writing = ({ error }: ResizeActuation): Verdict => ({
   status: error === null ? "InProgress" : "Error",
   check: null,
   message: error ?? "",
 });
 
-/** Another reason than room keeps it waiting: no size is taken until that is over. kubelet 1.36: the eviction manager's Admit, topology. */
+/**
+ * Whether something other than room keeps it pending; no size is accepted until that ends. kubelet 1.36: the eviction
+ * manager's Admit, topology.
+ */
 const isBarred = ({ admit, resources }: AdmissionDecision): boolean =>
   !admit && resources.every(({ insufficient }) => insufficient === 0);
 
 const LEAST = { cpu: quantityOf(1, "DecimalSI"), memory: unitsQuantity(1, "BinarySI") };
 type Resizable = (typeof RESIZABLE)[number];
-/** The pod as it is, but for a little more of one resource in the first container that requests some, else in the first. */
+/** The pod with a little more of one resource, in the first container that requests some, else in the first. */
 function grown(pod: Pod, resource: Resizable): Pod {
   const { containers } = pod.spec;
   const at = containers.findIndex(({ resources }) => resources?.requests?.[resource] !== undefined);
@@ -277,7 +282,7 @@ function grown(pod: Pod, resource: Resizable): Pod {
   return { ...pod, spec: { ...pod.spec, containers: containers.map(each) } };
 }
 
-/** The most that the whole pod may request of CPU and memory beside the others, and why no resize changes what it requests of one. */
+/** The largest CPU and memory request that fits, and why a resource cannot be resized. */
 function largestOf(
   { snapshot, facts }: Node,
   { desired, allocated, invalid }: Resize,
@@ -307,7 +312,7 @@ function largestOf(
   return ok({ largest, notRequested });
 }
 
-/** It has its new resources, and those that were ended for it are gone. */
+/** The node after an accepted resize: the pod has its new resources, and its victims are gone. */
 function withTaken(node: Node, { desired }: Resize, preempt: readonly Victim[]): Node {
   const uid = podUid(desired);
   const gone = new Set(preempt.map((victim) => victim.uid));
@@ -318,7 +323,10 @@ function withTaken(node: Node, { desired }: Resize, preempt: readonly Victim[]):
   return { ...node, snapshot: { ...node.snapshot, pods } };
 }
 
-/** `needs` gets the stats where a memory limit comes down and nobody knows what is in use. */
+/**
+ * Computes how the resize is applied; the stats are added to `needs` if a memory limit decreases and the usage is
+ * unknown.
+ */
 function actuate(
   { snapshot, runtime, pageSizes }: Node,
   { desired, inForce }: Resize,
@@ -341,7 +349,7 @@ function actuate(
       claims,
     };
     const values = podCgroupValues(pod, options, "", quiet);
-    // older kubelets leave these of a pod's cgroup as they are
+    // older kubelets do not change these values of a pod's cgroup
     if (memoryQos !== undefined && behaviour.memoryQosOfPods)
       podMemoryQos(values, pod, qos, value(requests.get("memory") ?? ZERO), memoryQos, "", quiet);
     return values;
@@ -364,13 +372,16 @@ function actuate(
   return withFiles(error === null ? done : { ...done, writes: [], error }, snapshot, desired);
 }
 
-/** Why its status says that it is not written; null: it says nothing, or `isKnown`, how much memory is in use, tells better. */
+/**
+ * Why the pod's status says that the resize is stuck; null: it does not, or (`isKnown`) the known memory usage
+ * explains it better.
+ */
 function stuckOn(pod: Pod, isKnown: boolean): string | null {
   const { reason, message = "" } = conditionIn(pod, "PodResizeInProgress") ?? {};
   return reason !== "Error" || (isKnown && message.startsWith(MEMORY_IN_USE)) ? null : message;
 }
 
-/** Where each is written, and the exact text of each file. */
+/** Adds to each write its cgroup and the exact text of each file. */
 function withFiles({ restarts, writes, error }: Actuation, snapshot: EffectiveSnapshot, pod: Pod): ResizeActuation {
   const config = snapshot.kubeletConfiguration;
   const { version, driver = config.cgroupDriver } = snapshot.cgroup ?? {};
@@ -391,7 +402,7 @@ function withFiles({ restarts, writes, error }: Actuation, snapshot: EffectiveSn
       container === null ? linearWeight(shares) : runtimeWeight(snapshot.cgroup, shares).weight;
     const isWeighed = version === 2 && set.cpuShares !== undefined;
     const values = { ...set, ...(isWeighed && { cpuWeight: weight(set.cpuShares as CpuShares) }) };
-    // runc leaves limits of huge pages as they are in an update
+    // runc does not change huge page limits in an update
     const { hugePageLimit: _told, ...files } = values;
     return { container, path, values, files: path === null || version === undefined ? [] : filesOf(files, version) };
   };

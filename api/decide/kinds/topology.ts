@@ -13,7 +13,7 @@ import { explainCpus } from "./cpus.ts";
 import { blocksOf, explainMemory } from "./memory.ts";
 
 /**
- * Decides if the asked pod is admitted and where it is placed. Also tells how the rest of the node is placed and what would
+ * Decides whether the asked pod is admitted and where it is placed, how the rest of the node is placed, and what would
  * still be admitted.
  */
 export function decideTopology(asked: EffectiveAsked<PodAsk>): Result<DecidedOf<"topology">, Refusal> {
@@ -73,7 +73,7 @@ function explain(answered: ManagerQuery, reasons: Reasons<ReasonCode<"topology">
   if (answered.refusal === null) explainMemory(answered, reasons);
 }
 
-/** Lists what the managers have allocated to a pod's containers, init containers first. */
+/** Lists what the managers have assigned to a pod's containers, init containers first. */
 export function assignedOf(managers: Managers, pod: Pod): TopologyDecision["assigned"] {
   const uid = podUid(pod) ?? "";
   const shared = cpuText(managers.cpus.state().defaultCpus);

@@ -7,7 +7,10 @@ import { settingFault } from "../setting-fault.ts";
 import { entryField, error, type LintFinding, meantQuantity, note, refusal, warning } from "./finding.ts";
 import type { LintInput } from "./input.ts";
 
-/** Amounts that the kubelet reads only once it runs, and does not go on without. kubelet 1.36: run, NewMainKubelet. */
+/**
+ * Amounts that the kubelet parses only when it runs, and that stop it if they are wrong. kubelet 1.36: run,
+ * NewMainKubelet.
+ */
 export function amountFindings(input: LintInput): readonly LintFinding[] {
   return [
     ...listFindings(input, "kubeReserved", "--kube-reserved"),
@@ -19,7 +22,7 @@ export function amountFindings(input: LintInput): readonly LintFinding[] {
 
 /** kubelet 1.36: parseResourceList. */
 function listFindings({ given }: LintInput, field: string, flag: string): readonly LintFinding[] {
-  // reservedSystemCPUs takes their place before they are read
+  // reservedSystemCPUs replaces the cpu of the reserves before they are parsed
   const noCpu = given.text("reservedSystemCPUs") !== "";
   return given.texts(field).flatMap(([name, text]) => {
     if (noCpu && name === "cpu") return [];
@@ -90,11 +93,11 @@ const isBytes = (name: string): boolean =>
   name === "ephemeral-storage" ||
   (isSignal(name) && name.endsWith(".available") && name !== "pid.available");
 const MAPS = ["kubeReserved", "systemReserved", "evictionHard", "evictionSoft", "evictionMinimumReclaim"] as const;
-/** Nobody means less than this of memory or of a disk. */
+/** The least plausible amount of memory or disk space. */
 const FEWEST_BYTES = 64 * 1024;
 const MIN_LOG_BYTES = 4096;
 
-/** Amounts that are read, and are hardly what was meant. */
+/** Amounts that are valid but probably not intended. */
 export function amountDoubts(input: LintInput): readonly LintFinding[] {
   const { given } = input;
   const maps = MAPS.flatMap((field) =>

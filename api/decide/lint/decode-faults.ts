@@ -8,12 +8,16 @@ import { entryField, inOrder, type LintFinding, meantDuration, refusal } from ".
 
 const KIND = "KubeletConfiguration";
 const VERSION = "kubelet.config.k8s.io/v1beta1";
-/** As a released kubelet names what it knows: after the place where that is made. kubelet 1.36: NewSchemeAndCodecs. */
+/**
+ * The source place in a released kubelet's error about unknown names: where the scheme is created. kubelet 1.36:
+ * NewSchemeAndCodecs.
+ */
 const SCHEME = "pkg/kubelet/apis/config/scheme/scheme.go:33";
 
 /**
- * An apiVersion or a kind by which a kubelet does not know its file as a configuration, in its own words. What has neither is
- * no file, such as the fields of a request; a recorded snapshot keeps the kind alone. kubelet 1.36: DecodeKubeletConfiguration.
+ * The finding for an apiVersion or a kind that the kubelet does not accept as a configuration, in its own words. A
+ * document with neither is not a file (for example the fields of a request); a recorded snapshot has only the kind.
+ * kubelet 1.36: DecodeKubeletConfiguration.
  */
 export function headFindings(document: Fields, { version: ofKubelet, behaviour }: Profile): readonly LintFinding[] {
   const wrong = wrongHeadType(document);
@@ -35,7 +39,10 @@ export function headFindings(document: Fields, { version: ofKubelet, behaviour }
   return [registered === VERSION ? wrongKind(what, kind) : wrongVersion(what, kind, ofKubelet)];
 }
 
-/** Go reads a name in any case here, and of several the last; `/` and a group alone are no version. */
+/**
+ * The text of a field: Go matches its name in any case, and the last of several counts. `/` or a group alone is no
+ * version.
+ */
 function textOf(document: Fields, name: string): string {
   const [, value] = members(document, name).findLast(([, given]) => given !== null) ?? [];
   const text = typeof value === "string" ? value : "";
@@ -44,7 +51,7 @@ function textOf(document: Fields, name: string): string {
 const members = (document: Fields, name: string): readonly [string, unknown][] =>
   Object.entries(document).filter(([given]) => given.toLowerCase() === name.toLowerCase());
 
-/** The first that is no text. Go: json.UnmarshalTypeError. */
+/** The first of the two fields that is not a text. Go: json.UnmarshalTypeError. */
 function wrongHeadType(document: Fields): LintFinding | null {
   for (const [name, value] of Object.entries(document)) {
     const field = ["apiVersion", "kind"].find((known) => known.toLowerCase() === name.toLowerCase());
@@ -58,18 +65,21 @@ function wrongHeadType(document: Fields): LintFinding | null {
   return null;
 }
 
-/** The same of a drop-in, which needs both and takes no other; null: it is one. kubelet 1.37: mergeKubeletConfigurations. */
+/**
+ * The finding for a drop-in's apiVersion or kind; it needs both and accepts no others; null: they are right. kubelet
+ * 1.37: mergeKubeletConfigurations.
+ */
 export function dropInHead(file: string, document: unknown): LintFinding | null {
   const why = isObject(document) ? wrongDropIn(document) : settingFault("$", "error: this is no object");
   if (why === null) return null;
   const message = `failed to load kubelet dropin file, path: ${file}, ${why.message}`;
   const advice = `each drop-in begins with \`apiVersion: ${VERSION}\` and \`kind: ${KIND}\``;
   const found = refusal("drop-in-refused", settingFault("$", message), advice);
-  // the kubelet's own words would have the whole file in them
+  // the kubelet's own message would contain the whole file
   return { ...found, kubelet: why.field !== "$" };
 }
 
-/** `$`: the words are not all of the kubelet's. */
+/** The fault of a drop-in's head; with the field `$` the message is not entirely the kubelet's. */
 function wrongDropIn(document: Fields): SettingFault | null {
   const wrong = wrongHeadType(document);
   if (wrong !== null) return settingFault(wrong.field, `error: ${wrong.message.replace(/^failed to decode: /, "")}`);
@@ -98,7 +108,7 @@ function wrongKind(why: string, kind: string): LintFinding {
 }
 const isNear = (kind: string): boolean => nearName(kind, [KIND]) !== null;
 
-/** The kubelet's own words would have the whole file in them. */
+/** Our own message, since the kubelet's would contain the whole file. */
 function versionAlone(version: string): LintFinding {
   const message = `'Kind' is missing: a kubelet reads no file with the apiVersion ${quote(version)} alone`;
   const fault = settingFault("apiVersion", message);
@@ -116,12 +126,12 @@ function kindAlone(kind: string): LintFinding {
 
 const LARGEST: Readonly<Record<string, number>> = { int32: 2 ** 31, int64: 2 ** 63 };
 const LARGEST_LEVEL = 2 ** 32;
-/** A list that has a name of its own. */
+/** Names of list types that have their own. */
 const LIST_NAMES: Readonly<Record<string, string>> = { "[]v1.VModuleItem": "v1.VModuleConfiguration" };
 
 /**
- * Values that Go cannot read into their fields, each in the words with which the kubelet gives up on its file; a kubelet
- * names the first. kubelet 1.36: DecodeKubeletConfiguration.
+ * Values that Go cannot decode into their fields, each with the error with which the kubelet stops; a kubelet reports
+ * the first. kubelet 1.36: DecodeKubeletConfiguration.
  */
 export function decodeFaults(
   configuration: Readonly<Record<string, unknown>>,
@@ -132,7 +142,7 @@ export function decodeFaults(
   );
 }
 
-/** `field`: with the places in lists; `path`: without them, as Go's errors have it. */
+/** The place of a value. `field`: with list indexes; `path`: without, as in Go's errors. */
 interface Place {
   readonly field: string;
   readonly path: string;
@@ -149,7 +159,7 @@ function faultsAt(at: Place, value: unknown): readonly SettingFault[] {
   const type = declared.replace(/^\*/, "");
   if (type === "v1.Duration") return value === null && declared !== type ? [] : durationFaults(at, value);
   if (value === null) return [];
-  // a value that is no time is reported with the taint, in which none may stand
+  // a value that is not a time is reported with the taint, where none is allowed
   if (type === "v1.Time") return typeof value === "string" ? [] : wrongType(at, value, "string");
   if (type === "v1.TimeOrMetaDuration") return flushFaults(at, value);
   if (type === "resource.QuantityValue") return quantityFault(field, value);
@@ -185,7 +195,7 @@ function isOf(value: unknown, type: string): boolean {
     return Number.isInteger(value) && (value as number) < largest && (value as number) >= -largest;
   if (type === "v1.VerbosityLevel")
     return Number.isInteger(value) && (value as number) >= 0 && (value as number) < LARGEST_LEVEL;
-  // the rest are texts under names of their own
+  // the other types are named texts
   return typeof value === "string";
 }
 
@@ -204,7 +214,10 @@ function quantityFault(field: string, value: unknown): readonly SettingFault[] {
   return read.ok || value === null ? [] : cannotDecode(field, read.error);
 }
 
-/** A number is nanoseconds there. k8s.io/component-base: TimeOrMetaDuration.UnmarshalJSON. */
+/**
+ * Faults of a flush frequency, where a number means nanoseconds. k8s.io/component-base:
+ * TimeOrMetaDuration.UnmarshalJSON.
+ */
 function flushFaults(at: Place, value: unknown): readonly SettingFault[] {
   if (typeof value === "string") return durationFaults(at, value);
   if (isOf(value, "int64")) return [];
@@ -235,7 +248,7 @@ function kindOf(value: unknown, type: string): string {
   return type in LARGEST || type === "v1.VerbosityLevel" ? `number ${value}` : "number";
 }
 
-/** The value that was meant: of a field, or of an entry of a map. */
+/** The intended value of a field or of a map's entry. */
 interface Meant {
   readonly name: string;
   readonly key: string | undefined;
@@ -243,9 +256,9 @@ interface Meant {
 }
 
 /**
- * The values that Go cannot read, each with the value that was meant where only the quotes or the unit of a duration are wrong, and
- * what is found beside them: with the values that were meant, and without the others. `findingsOf`: checks a whole configuration. A
- * value that has a fault of its own once it can be read is no fix: both faults are told then.
+ * The values that Go cannot decode, each with the intended value if only quotes or a duration's unit are wrong, and
+ * all other findings: with the intended values in place, and without the other undecodable ones. `findingsOf`: checks
+ * a whole configuration. An intended value that is itself wrong is no fix: both faults are reported.
  */
 export function typeFindings(
   unread: readonly SettingFault[],
@@ -257,7 +270,7 @@ export function typeFindings(
   const lost = unread.filter((_, i) => meant[i] === null);
   const known = meant.filter((one) => one !== null);
   const beside = findingsOf(readable(mended(document, known), lost));
-  // the worst of several at a field
+  // the worst of several findings for a field
   const next = new Map([...inOrder(beside)].reverse().map((finding) => [finding.field, finding]));
   const refused = unread.map((fault, i) => {
     const advice = typeAdvice(fault.message);
@@ -271,7 +284,10 @@ export function typeFindings(
   return [...refused, ...beside.filter(({ field }) => !told.has(field))];
 }
 
-/** Without fields that Go cannot read, of maps without such entries: one that is not there has its default for the other checks. */
+/**
+ * The document without fields (or map entries) that Go cannot decode; an absent one has its default for the other
+ * checks.
+ */
 export function readable(document: Fields, unread: readonly { readonly field: string }[]): Fields {
   const rest: Record<string, unknown> = { ...document };
   for (const { field } of unread) {
@@ -285,7 +301,7 @@ export function readable(document: Fields, unread: readonly { readonly field: st
   return rest;
 }
 
-/** The name of a field, or of a map and of one of its entries; null: it is deeper inside. */
+/** The name of a field, or of a map and one of its entries; null: the place is deeper. */
 function nameIn(field: string): readonly [name: string, key?: string] | null {
   const [, name, entry] = /^(\w+)(?:\[("(?:[^"\\]|\\.)*")\])?$/.exec(field) ?? [];
   if (name === undefined) return null;
@@ -308,7 +324,7 @@ function meantBy({ field, message }: SettingFault, document: Fields, profile: Pr
 }
 function corrected(value: unknown, message: string, { fields }: Profile): unknown {
   const type = / of type (\w+)$/.exec(message)?.[1];
-  // the kubelet wants a text for a duration, and a number has no unit
+  // the kubelet requires a text for a duration, and a number has no unit
   if (typeof value === "number")
     return type === "string" && fields.get(fieldIn(message)) === "map[string]string" ? String(value) : null;
   if (typeof value !== "string") return null;

@@ -5,14 +5,17 @@ import { slicesHere } from "../dra/allocation.ts";
 import { error, type LintFinding, warning } from "./finding.ts";
 import type { LintInput } from "./input.ts";
 
-/** Finds what has two owners on a node with DRA drivers, and what the runtime does not do for them. */
+/** Finds resources that two owners manage on a node with DRA drivers, and runtime settings that drivers need. */
 export function draFindings(input: LintInput): readonly LintFinding[] {
   return [...cpuOwners(input), ...resourceOwners(input), ...cdi(input)];
 }
 
-/** The Kubernetes project's own driver of CPUs. */
+/** The Kubernetes project's CPU driver. */
 const CPU_DRIVER = "dra.cpu";
-/** Devices that are CPUs are mapped to the node's; an overhead is what a device takes beside itself. kubernetes 1.37: NodeAllocatableResource. */
+/**
+ * Whether a device is a mapping of the node's CPUs; an overhead is what a device uses additionally. kubernetes 1.37:
+ * NodeAllocatableResource.
+ */
 const isOfCpus = ({ nodeAllocatableResources, nodeAllocatableResourceMappings }: SliceDevice): boolean =>
   fieldsOf(nodeAllocatableResources?.["cpu"])["mapping"] !== undefined ||
   nodeAllocatableResourceMappings?.["cpu"] !== undefined;
@@ -53,14 +56,14 @@ function resourceOwners({ snapshot, isOn }: LintInput): readonly LintFinding[] {
   const shared = others.flatMap((resource) => sharedDevices(snapshot, resource, byDriver));
   return [...classesOfPlugins(snapshot, classes, plugins), ...shared];
 }
-/** How it is known whose the resource is. */
+/** The explanation of how it is known that a plugin has the resource. */
 const ofPlugin = (snapshot: Known, resource: string): string =>
   tellsDevices(snapshot)
     ? `${resource} is given by a device plugin of this node`
     : `this node's status lists ${resource}, as of a device plugin`;
 type Known = NonNullable<LintInput["snapshot"]>;
 
-/** What tells one device from all others, and what device plugins take for its id: a UUID, or where it sits. */
+/** Attributes that identify a device, and that device plugins use as ids: a UUID or a PCI address. */
 const IDENTITIES = ["uuid", "pciBusID", "pciAddress"];
 function identitiesOf({ attributes = {} }: SliceDevice): readonly string[] {
   return Object.entries(attributes).flatMap(([name, value]) => {
@@ -70,9 +73,9 @@ function identitiesOf({ attributes = {} }: SliceDevice): readonly string[] {
 }
 
 /**
- * A resource of a device plugin whose devices a DRA driver of this node has too: both name one by the same UUID or PCI address. Where either
- * tells none, the driver has the resource's own name the other way round: gpu.nvidia.com for nvidia.com/gpu. Devices that both tell and that
- * are others are shared out between the two.
+ * Finds device plugins' resources whose devices a DRA driver of this node has too: both list the same UUID or PCI
+ * address. If either lists none, the driver's name is the resource's name reversed: gpu.nvidia.com for nvidia.com/gpu.
+ * Devices that differ are divided between the two, which is fine.
  */
 function sharedDevices(
   snapshot: Known,
@@ -80,7 +83,7 @@ function sharedDevices(
   byDriver: ReadonlyMap<string, readonly ResourceSlice[]>,
 ): readonly LintFinding[] {
   const [domain, label] = resource.split("/");
-  // a replica of a device has its number behind it
+  // a device's replica has a number appended
   const ids = new Set(
     (snapshot.devices ?? []).flatMap((one) => (one.resource === resource ? [one.id.split("::")[0] as string] : [])),
   );

@@ -15,15 +15,14 @@ import { lintConfiguration } from "./lint.ts";
 /** A file of the kubelet's `--config-dir`. */
 export interface DropIn {
   readonly file: string;
-  /** Not checked. */
+  /** The content, not checked. */
   readonly document: unknown;
 }
 
 /**
- * What is wrong with a KubeletConfiguration and the drop-ins that are merged over it, in the order in which they are given: of the
- * file itself what stops it from being loaded, of each drop-in the same, and of what comes out of them everything. `over`: what
- * counts before all of them.
- * kubelet 1.37: loadConfigFile, mergeKubeletConfigurations of cmd/kubelet/app.
+ * Findings about a KubeletConfiguration and its drop-ins, merged in the given order: for each file, what keeps it from
+ * being loaded; for the merged configuration, everything. `over`: findings that take precedence. kubelet 1.37:
+ * loadConfigFile, mergeKubeletConfigurations of cmd/kubelet/app.
  */
 export function lintWithDropIns(
   configuration: unknown,
@@ -51,7 +50,7 @@ const isRead = ({ file, document }: DropIn): boolean => dropInHead(file, documen
 export const mergedConfiguration = (base: Fields, dropIns: readonly DropIn[], profile: Profile): Fields =>
   mergedOver(base, dropIns.filter(isRead), profile).merged;
 
-/** Findings about a file that count before the drop-ins are looked at, whatever they say. */
+/** Codes of findings about loading a file, which count before any drop-in is read. */
 const OF_LOADING: ReadonlySet<string> = new Set([
   "feature-gate-dependency",
   "kind-missing",
@@ -72,7 +71,7 @@ const afterMerge = (found: LintFinding): LintFinding =>
     ? { ...found, message: OF_MERGED + found.message.slice(OF_FILE.length) }
     : found;
 
-/** Fields that no field of the version is named like. */
+/** Fields of a drop-in that this version does not have. */
 function leftOut({ file, document }: DropIn, { fieldNames, version }: Profile): readonly LintFinding[] {
   return unknownFields(document, fieldNames).map(({ path, near }) => {
     const name = String(path.at(-1));
@@ -95,8 +94,8 @@ interface Merged {
 }
 
 /**
- * The drop-ins are merge patches (RFC 7396) of the file with all its defaults: a default that hung on another field of the file
- * stays when a drop-in changes that field.
+ * The file with all its defaults, and the drop-ins applied to it as merge patches (RFC 7396): a default derived from
+ * another field stays even if a drop-in changes that field.
  */
 export function mergedOver(base: Fields, dropIns: readonly DropIn[], profile: Profile): Merged {
   const patches = dropIns.map(({ document }) => {
@@ -104,14 +103,14 @@ export function mergedOver(base: Fields, dropIns: readonly DropIn[], profile: Pr
     return fields;
   });
   const all = patches.reduce<unknown>(mergePatch, loaded(base, profile)) as Fields;
-  // the thresholds are merged when the file is loaded, and have no default after that
+  // the thresholds are merged when the file is loaded, without defaults after that
   const { mergeDefaultEvictionSettings: _, ...merged }: Fields = { evictionHard: {}, ...all };
-  // those of the file were made absolute when it was loaded
+  // the file's paths were made absolute when it was loaded
   const isKept = patches.some((patch) => patch["podLogsDir"] !== undefined);
   return { merged, relativePaths: isKept ? "kept" : "resolved" };
 }
 
-/** Without the fields that the version does not know. `path`: without the places in lists. */
+/** The value without fields that this version does not know. `path`: without list indexes. */
 function known(value: unknown, path: string, profile: Profile): unknown {
   if (Array.isArray(value)) return value.map((item) => known(item, path, profile));
   const names = profile.fieldNames.get(path);
@@ -122,7 +121,10 @@ function known(value: unknown, path: string, profile: Profile): unknown {
   );
 }
 
-/** A configuration with its defaults, as the kubelet writes it down before it merges. kubelet 1.37: SetDefaults_KubeletConfiguration. */
+/**
+ * A configuration with its defaults, as the kubelet serialises it before it merges. kubelet 1.37:
+ * SetDefaults_KubeletConfiguration.
+ */
 function loaded(document: Fields, profile: Profile): Fields {
   const given = known(readable(document, decodeFaults(document, profile)), "", profile) as Fields;
   const named = gatesIn(new Given(given));
@@ -152,7 +154,7 @@ function filled(given: Fields, defaults: Fields, path: string, profile: Profile)
   return all;
 }
 
-/** Go's zero, where a field holds no pointer, and an empty list are not written down. */
+/** Whether Go omits the value when it serialises: a zero where the field is no pointer, or an empty list. */
 export function isLeftOut(value: unknown, type: string): boolean {
   if (value === null || value === undefined) return true;
   if (type.startsWith("*")) return false;

@@ -7,15 +7,18 @@ import { entryField, type LintFinding, note, refusal, warning } from "./finding.
 import type { LintInput } from "./input.ts";
 
 type Gates = Readonly<Record<string, boolean>>;
-// it is a panic: the defaults cannot be set without the gates
+// the kubelet panics, since it cannot set defaults without the gates
 export const GATES_OF_FILE =
   "failed to merge global and in-flight KubeletConfiguration while setting defaults, error: ";
-/** Those of the command line are set before a file is loaded. */
+/** Gates of the command line are set before a file is loaded. */
 export const GATES_OF_FLAGS = "failed to set feature gates from initial flags-based config: ";
 const field = (gate: string): string => entryField("featureGates", gate);
 const without = (gate: string): unknown => ({ featureGates: { [gate]: null } });
 
-/** Gates that cannot be set so, and those that will go. Of several a kubelet names any. kubelet 1.36: SetDefaults_KubeletConfiguration. */
+/**
+ * Gates that cannot be set as given, and gates that will be removed. If there are several, the kubelet reports a
+ * random one. kubelet 1.36: SetDefaults_KubeletConfiguration.
+ */
 export function gateFindings({ profile, gates: named }: LintInput): readonly LintFinding[] {
   const names = Object.keys(named).sort();
   const known = [...profile.gates.keys()];
@@ -30,7 +33,7 @@ export function gateFindings({ profile, gates: named }: LintInput): readonly Lin
   ];
 }
 
-/** The most names to look up among all gates for what was meant, since the sender may send any number. */
+/** The maximum number of unknown names for which a similar gate is searched, since the sender may send any number. */
 const MAX_SOUGHT = 20;
 const LONGEST_NAME = 64;
 
@@ -50,7 +53,7 @@ function faultOf(
         ? `this version has no such gate; there is one in ${others.join(", ")}`
         : "this version has no such gate, or has it no longer";
     const advice = near === null ? `take it out: ${has}` : `was \`${near}\` meant?`;
-    // a value that is set under the right name is not replaced
+    // a gate that is also set under its right name is not replaced
     const isThere = near === null || named[near] !== undefined;
     const fix = isThere ? without(name) : { featureGates: { [name]: null, [near]: value } };
     return [refusal("unknown-feature-gate", fault, advice, fix)];
@@ -75,7 +78,7 @@ function unmet(profile: Profile, named: Gates): readonly LintFinding[] {
   });
 }
 
-/** The gates that are on and want this one, at any distance. */
+/** The enabled gates that depend on this gate, directly or indirectly. */
 function wanting(name: string, profile: Profile, isOn: (gate: string) => boolean): readonly string[] {
   const found = new Set([name]);
   for (const of of found)
@@ -83,7 +86,7 @@ function wanting(name: string, profile: Profile, isOn: (gate: string) => boolean
   return [...found].slice(1);
 }
 
-/** kubelet 1.36: it logs so, and goes on. */
+/** Gates that will be removed; the kubelet logs this and continues. kubelet 1.36. */
 function leaving(name: string, spec: GateSpec | undefined, named: Gates): readonly LintFinding[] {
   if (spec === undefined || (spec.locked && spec.isOn !== named[name])) return [];
   if (spec.stage !== "stable" && spec.stage !== "deprecated") return [];
@@ -98,7 +101,7 @@ function leaving(name: string, spec: GateSpec | undefined, named: Gates): readon
   return [{ ...found, kubelet: true }];
 }
 
-/** Defaults that go because a field was set. */
+/** Defaults that no longer apply because a related field was set. */
 export function droppedDefaults(input: LintInput): readonly LintFinding[] {
   return [...evictionDefaults(input), ...enforcement(input), ...reportFrequency(input), ...replacedCpu(input)];
 }
@@ -156,7 +159,7 @@ function enforcement({ config }: LintInput): readonly LintFinding[] {
   ];
 }
 
-/** Each word once, as it was meant. Null: a list that the kubelet takes cannot be told from these words. */
+/** The words without duplicates, corrected. Null: no valid list follows from them. */
 function withPods(keys: readonly string[]): unknown {
   const meant = keys.map((key) => nearName(key, ENFORCEABLE));
   if (meant.some((word) => word === null || word === "none")) return null;

@@ -4,7 +4,10 @@ import { goDuration } from "../eviction/threshold.ts";
 import { goDurationText } from "../go/strconv.ts";
 import type { SettingFault } from "../setting-fault.ts";
 
-/** A configuration as posted, read as Go reads it. What Go cannot read counts as absent, and what is absent is Go's zero. */
+/**
+ * A configuration as posted, read as Go reads it: an undecodable value counts as absent, and an absent value is Go's
+ * zero.
+ */
 export class Given {
   readonly raw: Fields;
   constructor(raw: Fields) {
@@ -37,7 +40,7 @@ export class Given {
       .filter((entry): entry is [string, string] => typeof entry[1] === "string")
       .sort(byKey);
   }
-  /** Nanoseconds. */
+  /** A duration in nanoseconds. */
   nanos(name: string): number {
     const value = this.raw[name];
     const read = typeof value === "string" ? goDuration(value) : undefined;
@@ -45,11 +48,11 @@ export class Given {
   }
 }
 
-/** As Go prints a duration. */
+/** A duration as Go prints it. */
 export const spanText = (nanos: number): string => goDurationText(BigInt(Math.trunc(nanos)));
 export const SECOND = 1e9;
 
-/** The worst first. */
+/** The severities, the worst first. */
 export const LINT_SEVERITIES = ["refuses-start", "error", "warning", "note"] as const;
 export type LintSeverity = (typeof LINT_SEVERITIES)[number];
 
@@ -66,11 +69,11 @@ export interface LintFinding {
   readonly kubelet: boolean;
   /** The advice on what to do. */
   readonly advice: string;
-  /** A merge patch (RFC 7396) of the configuration that mends it; null: a person must choose. */
+  /** A merge patch (RFC 7396) that corrects the configuration; null: a person must choose. */
   readonly fix: unknown;
 }
 
-/** With the kubelet's words a fault keeps it from starting. */
+/** Creates a finding with the kubelet's words: the fault keeps it from starting. */
 export const refusal = (
   code: string,
   { field, message }: SettingFault,
@@ -82,19 +85,19 @@ type Own = Pick<LintFinding, "code" | "field" | "message" | "advice"> & { readon
 const own =
   (severity: LintSeverity) =>
   ({ fix = null, ...rest }: Own): LintFinding => ({ ...rest, severity, kubelet: false, fix });
-/** It does not do what is written. */
+/** Creates a finding for a setting that does not have the written effect. */
 export const error = own("error");
-/** It does, and harms. */
+/** Creates a finding for a setting that works but causes harm. */
 export const warning = own("warning");
-/** Good to know. */
+/** Creates a finding that is only good to know. */
 export const note = own("note");
 
-/** Whether a finding is about the command line, and so about no field of the configuration. */
+/** Whether a finding is about the command line and not about a field of the configuration. */
 export const isOfCommandLine = ({ field }: Pick<LintFinding, "field">): boolean => field.startsWith("-");
 
 const rank = ({ severity }: LintFinding): number => LINT_SEVERITIES.indexOf(severity);
 
-/** By severity, then field, then code; what was found twice is told once. */
+/** Sorts findings by severity, field and code, and removes duplicates. */
 export function inOrder(findings: readonly LintFinding[]): readonly LintFinding[] {
   const told = new Map<string, LintFinding>();
   for (const finding of findings) {
@@ -119,7 +122,7 @@ export function oncePerField(findings: readonly LintFinding[]): readonly LintFin
 /** `evictionHard["memory.available"]`. */
 export const entryField = (field: string, name: string): string => `${field}[${JSON.stringify(name)}]`;
 
-/** `10MB`, `1 Gi`, `512mib`: what was perhaps meant, as Kubernetes writes it; null: nothing is near. */
+/** The quantity that was probably meant by `10MB`, `1 Gi` or `512mib`, as Kubernetes writes it; null: none. */
 export function meantQuantity(text: string): string | null {
   const match = /^\s*(\d+(?:\.\d+)?)\s*([kmgt])(i?)b?\s*$/i.exec(text);
   if (match === null) return null;
@@ -130,7 +133,7 @@ export function meantQuantity(text: string): string | null {
   return meant === text ? null : meant;
 }
 
-/** `30`, `5 min`, `2d`: the same for a duration. */
+/** The duration that was probably meant by `30`, `5 min` or `2d`; null: none. */
 export function meantDuration(text: string): string | null {
   const match = /^\s*(\d+)\s*(|s|secs?|seconds?|m|mins?|minutes?|h|hours?|d|days?)\s*$/i.exec(text);
   if (match === null) return null;

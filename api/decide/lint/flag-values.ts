@@ -5,8 +5,9 @@ import { parseBool, parseWhole, quote } from "../go/strconv.ts";
 import { isIPv6 } from "../go/url.ts";
 
 /**
- * The value of a flag, in the form in which a KubeletConfiguration has its field. `before`: that of the same flag earlier on the
- * command line, to which lists and maps add; undefined: there is none. The error is Go's text. kubelet 1.37: the pflag.Value of each type.
+ * The value of a flag, in the form of its KubeletConfiguration field. `before`: the value of the same flag earlier on
+ * the command line, to which lists and maps add; undefined: none. The error is Go's text. kubelet 1.37: the
+ * pflag.Value of each type.
  */
 export function flagValue({ type, field }: FlagSpec, text: string, before: unknown): Result<unknown, string> {
   switch (type.replace("*", "")) {
@@ -58,7 +59,10 @@ export function flagValue({ type, field }: FlagSpec, text: string, before: unkno
 }
 
 const as = (text: string, read: Result<unknown, string>): Result<string, string> => (read.ok ? ok(text) : read);
-/** Go's package flag, from which cAdvisor's flags come, keeps the reason to itself. */
+/**
+ * Replaces the error, unless it is about the range: Go's package flag, from which cAdvisor's flags come, does not
+ * report the reason.
+ */
 const orParseError = (text: string, read: Result<unknown, string>): Result<string, string> =>
   read.ok ? ok(text) : err(read.error.endsWith("value out of range") ? "value out of range" : "parse error");
 
@@ -136,7 +140,7 @@ function merged(
 }
 
 function textMap(field: string, text: string, before: unknown): Result<unknown, string> {
-  // values of options may hold commas
+  // values of this option may contain commas
   if (field === "cpuManagerPolicyOptions")
     return merged(before, [pairOf(text, "=", "string")], ([, value]) => ok(value));
   const separator = field === "evictionHard" || field === "evictionSoft" ? "<" : "=";
@@ -172,7 +176,7 @@ const NOT_A_NAME =
   "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')";
 const EFFECTS: ReadonlySet<string> = new Set(["NoSchedule", "PreferNoSchedule", "NoExecute"]);
 
-/** Go: ParseTaints; the form of key and value is looked at with the field's. */
+/** Parses a taint. Go: ParseTaints; the form of key and value is checked with the field. */
 function taint(text: string): Result<unknown, string> {
   const invalid = `invalid taint spec: ${text}`;
   const [named = "", effect, ...more] = text.split(":");

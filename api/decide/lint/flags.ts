@@ -8,14 +8,14 @@ import { flagValue } from "./flag-values.ts";
 /** A flag that a command line gives. */
 export interface GivenFlag {
   readonly spec: FlagSpec;
-  /** The value of all that give it; undefined: it cannot be read, which `faults` tells. */
+  /** The combined value of all its occurrences; undefined: it cannot be parsed, see `faults`. */
   readonly value: unknown;
 }
 /** A command line as the kubelet reads it. */
 export interface GivenFlags {
-  /** By name, without the dashes before it. */
+  /** The flags by name, without leading dashes. */
   readonly flags: ReadonlyMap<string, GivenFlag>;
-  /** All that keeps the kubelet from starting; it names the first. */
+  /** All faults that keep the kubelet from starting; the kubelet reports the first. */
   readonly faults: readonly LintFinding[];
   /** Index of the last argument that gives a flag, `--NAME`, or that a field of `faults` is about. */
   readonly places: ReadonlyMap<string, number>;
@@ -74,7 +74,10 @@ type Argument = { readonly at: number; readonly field: string } & (
   | { readonly fault: LintFinding }
 );
 
-/** Every argument. A flag that is not known has the next one for its value unless that is a flag itself. */
+/**
+ * Splits the command line into arguments. An unknown flag takes the next argument as its value, unless that is a flag
+ * itself.
+ */
 function* argumentsIn(args: readonly string[], profile: Profile): Generator<Argument, undefined> {
   let isWord = false;
   for (let at = 0; at < args.length; at++) {
@@ -103,12 +106,12 @@ const BOOL = /^(?:\*|flag\.)?(?:bool|version)$/;
 interface ReadArgument {
   readonly field: string;
   readonly name: string;
-  /** Undefined, without a fault: it asks for help. */
+  /** The flag's spec; undefined without a fault: the argument asks for help. */
   readonly spec?: FlagSpec | undefined;
-  /** In the same argument; undefined: it has none there. */
+  /** The value within the same argument; undefined: none. */
   readonly value: string | undefined;
   readonly fault?: LintFinding;
-  /** How pflag names it where its value is missing. */
+  /** The flag's name in pflag's message about a missing value. */
   readonly inWords: string;
 }
 
@@ -123,7 +126,7 @@ function readArgument(written: string, profile: Profile): ReadArgument {
       ? { ...known, fault: unknownFlag(name, `unknown flag: --${long}`, profile) }
       : { ...known, spec };
   }
-  // letters that stand for flags: v has a value behind it, h has none
+  // a group of letters: v takes the rest as its value, h takes none
   const [, letter = "", behind = ""] = /^-h*([^-h]?)([\s\S]*)$/.exec(written) ?? [];
   if (letter === "" && behind === "") return { field: "--help", name: "help", value: "", inWords: "" };
   const own = behind === "" ? undefined : behind.replace(/^=(?=[\s\S])/, "");

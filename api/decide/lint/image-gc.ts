@@ -47,7 +47,7 @@ export function imageGcFindings(input: LintInput): readonly LintFinding[] {
 }
 const HOUR = 3600 * SECOND;
 
-/** The stats tell that images lie on the node's own disk, where two signals watch the same space. */
+/** Whether the stats show images on the node's own disk, where two signals watch the same space. */
 function isOneDisk({ snapshot }: LintInput): boolean {
   const node = snapshot?.stats?.node;
   const isTold = node?.fileSystems !== undefined || (node?.fs !== undefined && node.runtime?.imageFs !== undefined);

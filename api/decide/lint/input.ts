@@ -15,7 +15,10 @@ import { nodeCapacity } from "../allocatable/capacity.ts";
 import { Reasons } from "../reasons.ts";
 import { Given } from "./finding.ts";
 
-/** The meaning of a relative path by the time it is looked at: one from the folder of the file, or what it was. kubelet 1.37: fsLoader.Load. */
+/**
+ * How relative paths are to be read: `resolved` against the file's folder, or `kept` as given. kubelet 1.37:
+ * fsLoader.Load.
+ */
 export type RelativePaths = "resolved" | "kept";
 
 /** How a configuration is looked over. */
@@ -28,21 +31,21 @@ export interface LintBy {
 /** The input of every check. */
 export interface LintInput {
   readonly relativePaths: RelativePaths;
-  /** As it was posted, with fields that the version does not know. */
+  /** The posted configuration, including fields that the version does not know. */
   readonly posted: Fields;
   readonly given: Given;
   readonly profile: Profile;
   /** The profile's defaults, to be read as the given fields are. */
   readonly defaults: Given;
-  /** As decisions go by it, without the fields that they would not take. */
+  /** The configuration as decisions use it, without fields that they would refuse. */
   readonly config: EffectiveConfiguration;
   /** Fields that decisions do not take, with why. */
   readonly untaken: ReadonlyMap<string, string>;
   readonly isOn: (gate: string) => boolean;
   readonly gates: Readonly<Record<string, boolean>>;
-  /** With `config` in it; null: nothing is known of a node. */
+  /** The snapshot, with `config` in it; null: no node is known. */
   readonly snapshot: EffectiveSnapshot | null;
-  /** Empty without a snapshot. */
+  /** The node's capacity; empty without a snapshot. */
   readonly capacity: ReadonlyMap<string, Quantity>;
 }
 
@@ -67,7 +70,7 @@ export function gatesIn(given: Given): LintInput["gates"] {
 
 function taken(raw: Fields): { readonly config: KubeletConfiguration } & Pick<LintInput, "untaken"> {
   const rest: Record<string, unknown> = { ...(withoutNulls(raw) as Fields) };
-  // whatever it says it is, it is read as a configuration
+  // a document of any kind is read as a configuration
   delete rest["kind"];
   const untaken = new Map<string, string>();
   for (;;) {
@@ -79,7 +82,7 @@ function taken(raw: Fields): { readonly config: KubeletConfiguration } & Pick<Li
       if (!untaken.has(field) && Object.hasOwn(rest, field)) untaken.set(field, message);
       delete rest[field];
     }
-    // an issue of no field of its own would come again and again
+    // an issue that belongs to no field would recur for ever
     if (untaken.size === before) return { config: {}, untaken };
   }
 }

@@ -118,7 +118,10 @@ function advised(fault: SettingFault, { field, signal, text }: Entry, renames: R
   return refusal(isRange ? "out-of-range" : "cannot-parse", fault, advice, meant && patch({ [signal]: meant }));
 }
 
-/** Without a signal that is meant there is no patch: with its entry gone nothing would take the threshold's place. */
+/**
+ * The finding for an unknown signal. Without a likely signal there is no fix: removing the entry would leave nothing
+ * in place of the threshold.
+ */
 function unknownSignal(fault: SettingFault, name: string, renames: Renames): LintFinding {
   const meant = renames.meantBy(name);
   const known = `there are ${NAMED_SIGNALS.join(", ")}`;
@@ -163,7 +166,7 @@ function fieldFindings({ posted, given, profile }: LintInput, isOfKubelet: boole
   ];
 }
 
-/** Takes the field away, and gives its value to the one that was meant, if that is not there. */
+/** A patch that removes a field, and moves its value to the intended field if that is not set. */
 function patched(path: readonly string[], near: string | null, raw: unknown): unknown {
   const [name = "", ...rest] = path;
   const at = (raw ?? {}) as Readonly<Record<string, unknown>>;
@@ -171,7 +174,7 @@ function patched(path: readonly string[], near: string | null, raw: unknown): un
   return near === null || at[near] !== undefined ? { [name]: null } : { [name]: null, [near]: at[name] };
 }
 
-/** Reserves that nobody is held to, and the other way round. kubelet 1.36: enforceNodeAllocatableCgroups. */
+/** Reserves that are not enforced, and enforcement without reserves. kubelet 1.36: enforceNodeAllocatableCgroups. */
 function enforcementFindings(input: LintInput): readonly LintFinding[] {
   return [...(["kube", "system"] as const).flatMap((who) => ofReserve(input, who)), ...kubeletCgroup(input)];
 }
@@ -217,7 +220,10 @@ function kubeletCgroup({ given }: LintInput): readonly LintFinding[] {
 const ALL = "shutdownGracePeriod";
 const CRITICAL = "shutdownGracePeriodCriticalPods";
 
-/** How a graceful shutdown's time is shared: the last part is of critical pods alone. kubelet 1.36: migrateConfig of nodeshutdown. */
+/**
+ * How a graceful shutdown's time is divided: the last part is for critical pods only. kubelet 1.36: migrateConfig of
+ * nodeshutdown.
+ */
 function shutdownFindings({ given, isOn }: LintInput): readonly LintFinding[] {
   const all = given.nanos(ALL);
   const critical = given.nanos(CRITICAL);
@@ -275,9 +281,10 @@ const CHECKS: readonly ((input: LintInput) => readonly LintFinding[])[] = [
 ];
 
 /**
- * What is wrong with a KubeletConfiguration, or likely to be: what keeps the kubelet of the node's version from starting (in its own words),
- * what does not do what is written, and what fights. `configuration`: as a file or /configz has it, JSON already; with a
- * `snapshot` the node's sizes, machine and state files are looked at too. By severity, then field; defaults have no finding.
+ * Finds faults and likely faults of a KubeletConfiguration: settings with which the kubelet of the node's version does
+ * not start (in its words), settings without effect, and settings that conflict. `configuration`: parsed JSON of a
+ * file or of /configz; a `snapshot` adds checks of the node's sizes, machine and state files. Sorted by severity, then
+ * field; defaults have no finding.
  */
 export function lintConfiguration(
   configuration: unknown,
@@ -354,7 +361,7 @@ function isHuge(document: object): boolean {
   return false;
 }
 
-/** A field that decisions refuse, and that nothing else was said of. */
+/** Fields that decisions refuse and that no other finding is about. */
 function untaken({ untaken: fields }: LintInput, found: readonly LintFinding[]): readonly LintFinding[] {
   return [...fields].flatMap(([field, why]) => {
     if (found.some((f) => f.severity === "refuses-start" && f.field.startsWith(field))) return [];

@@ -14,7 +14,7 @@ import { topologyOptions } from "../topology/policy.ts";
 import { error, type LintFinding, note, refusal, warning } from "./finding.ts";
 import { capacityOf, type LintInput } from "./input.ts";
 
-/** How many pods there may be, and what is left for them. */
+/** Findings about the number of pods and the resources left for them. */
 export function podFindings(input: LintInput): readonly LintFinding[] {
   return [...processIds(input), ...podCount(input), ...nothingLeft(input)];
 }
@@ -75,7 +75,7 @@ function nothingLeft({ config, capacity }: LintInput): readonly LintFinding[] {
   });
 }
 
-/** The field that keeps most people's share of a resource back: where to begin when it is too much. */
+/** The field that reserves the largest share of a resource: the first to reduce if it is too much. */
 function reserveField(config: EffectiveConfiguration, resource: string): string {
   if (resource === "cpu" && config.reservedSystemCPUs !== "") return "reservedSystemCPUs";
   const has = (field: "kubeReserved" | "systemReserved"): boolean => config[field][resource] !== undefined;
@@ -86,7 +86,7 @@ function reserveField(config: EffectiveConfiguration, resource: string): string 
 export function managerFindings(input: LintInput): readonly LintFinding[] {
   const { snapshot, config, capacity } = input;
   const settings = settingsOf({ kubeletConfiguration: config });
-  // a reserve or a threshold that cannot be read is told by itself
+  // an unreadable reserve or threshold has its own finding
   if (!settings.ok || readThresholds(config).faults.length > 0) return [];
   const started = snapshot === null ? null : startOrFaults(snapshot, settings.value);
   const faults = started?.ok ? (started.value.ok ? [] : started.value.error) : onAnyMachine(input, settings.value);
@@ -130,7 +130,7 @@ function cpuFault({ cpuPolicy, cpuOptions, cpuGates, topologyPolicy, ...reserve 
   return why && newStaticPolicyError(why);
 }
 
-/** A threshold that is a share of the memory cannot be told without the machine. */
+/** Why the memory reserve is wrong; a threshold in percent needs the machine's size. */
 function memoryFault(config: LintInput["config"]): string | undefined {
   const hard = readThresholds(config).thresholds.find((t) => t.signal === "memory.available" && t.graceMs === 0);
   const reserved = reservedOf(config);

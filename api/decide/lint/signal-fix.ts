@@ -8,14 +8,14 @@ import { THRESHOLD_FIELDS } from "../eviction/configuration.ts";
 import { goQuantity, isSignal } from "../eviction/threshold.ts";
 import { entryField, type Given, type LintFinding } from "./finding.ts";
 
-/** Those that a configuration names with sense. */
+/** The signals that a configuration can usefully name. */
 export const NAMED_SIGNALS: readonly EvictionSignal[] = EVICTION_SIGNALS.filter(
   (name) => name !== "allocatableMemory.available",
 );
 const partsAt = (i: 0 | 1): readonly string[] => [...new Set(NAMED_SIGNALS.map((name) => name.split(".")[i] ?? ""))];
 const THINGS = partsAt(0);
 const ENDS = partsAt(1);
-/** The names that people write for a signal and cannot have meant otherwise. */
+/** Common wrong names that can mean only one signal. */
 const ALSO: ReadonlyMap<string, string> = new Map([
   ["disk", "nodefs"],
   ["mem", "memory"],
@@ -25,8 +25,8 @@ const ALSO: ReadonlyMap<string, string> = new Map([
 const LONGEST = 64;
 
 /**
- * The signal that was meant by a name that is none. What tells signals apart stands before the point, so that is compared on
- * its own: nearly all of them end the same. Null: none is near, or more than one could be meant.
+ * The signal that a wrong name probably means. The part before the point is compared by itself, since most signals end
+ * alike. Null: none is similar, or several are.
  */
 function meantSignal(name: string): EvictionSignal | null {
   if (name.length > LONGEST) return null;
@@ -49,7 +49,7 @@ function meantEnd(text: string): string | undefined {
 
 /** The fewest letters of a name that may have one wrong: `pod` is not a misspelled `pid`. */
 const SURE = 6;
-/** One letter more, less or another, or two that changed places. */
+/** Whether the texts differ by one letter added, removed or changed, or by two swapped letters. */
 function isOneOff(text: string, name: string): boolean {
   if (name.length < SURE || Math.abs(text.length - name.length) > 1) return false;
   let from = 0;
@@ -65,7 +65,7 @@ export const UNKNOWN_SIGNAL = "unknown-signal";
 export class Renames {
   readonly #maps: readonly (readonly [string, Fields])[];
   readonly #meant = new Map<string, EvictionSignal | null>();
-  /** By how many wrong names each was meant. */
+  /** The number of wrong names that mean each signal. */
   readonly #names = new Map<EvictionSignal, number>();
 
   constructor(given: Given) {
@@ -83,8 +83,8 @@ export class Renames {
   }
 
   /**
-   * Gives what stands under the wrong name to the signal that was meant, in all four fields, and only takes it away where that
-   * is set already. Error: why a person must, in words.
+   * A patch that moves values from the wrong name to the intended signal in all four fields, or only removes them
+   * where that is already set. Error: why a person must decide.
    */
   patchOf(wrong: string, meant: EvictionSignal): Result<unknown, string> {
     const patch: [string, unknown][] = [];
@@ -100,9 +100,9 @@ export class Renames {
   }
 }
 
-/** No kernel has more of them. Linux: PID_MAX_LIMIT. */
+/** The kernel's maximum. Linux: PID_MAX_LIMIT. */
 const MAX_PIDS = 2 ** 22;
-/** Bytes are no process ids, and nobody counts inodes by 1024. */
+/** Whether an amount fits the signal: process ids are not bytes, and inodes are not counted in units of 1024. */
 function isOf(field: string, signal: EvictionSignal, text: string): boolean {
   if (field === "evictionSoftGracePeriod" || text.endsWith("%")) return true;
   const read = goQuantity(text);
@@ -112,9 +112,9 @@ function isOf(field: string, signal: EvictionSignal, text: string): boolean {
 }
 
 /**
- * Keeps the renaming of a signal only where the mended configuration has no finding there that it did not have before, and no
- * new refusal that comes of it. A wrong name also hides refusals of other settings: those that are there without the wrong
- * names too do not come of the renaming. `findingsOf`: of a whole configuration.
+ * Keeps the renaming of a signal only if the corrected configuration has no new finding there and no new refusal
+ * caused by it. A wrong name also hides refusals of other settings; refusals that exist without the wrong names too
+ * are not caused by the renaming. `findingsOf`: checks a whole configuration.
  */
 export function standingRenames(
   found: readonly LintFinding[],
@@ -159,14 +159,14 @@ const keyOf = ({ code, field, message }: LintFinding): string =>
 const PLACES: ReadonlySet<string> = new Set(
   THRESHOLD_FIELDS.flatMap((field) => [field, ...NAMED_SIGNALS.map((signal) => entryField(field, signal))]),
 );
-/** An entry that goes with it is missing, or the sum is wrong: any value has that. */
+/** Codes that any value would have: a related entry is missing, or a sum is wrong. */
 const OF_ANY_VALUE: ReadonlySet<string> = new Set([
   "soft-without-grace",
   "grace-without-soft",
   "reclaim-without-threshold",
   SUM,
 ]);
-/** Why the mended configuration is not to be offered, in words. Null: it is. */
+/** Why the corrected configuration is not offered; null: it is. */
 function harmIn(after: readonly LintFinding[], before: ReadonlySet<string>): string | null {
   const harm = after.filter((one) => (isRefusal(one) || PLACES.has(one.field)) && !before.has(keyOf(one)));
   const other = harm.find(({ code }) => OF_ANY_VALUE.has(code));

@@ -11,22 +11,22 @@ import { lintConfiguration } from "./lint.ts";
 
 /** The file, drop-ins and flags that a kubelet is started with. */
 export interface KubeletStart {
-  /** Not checked; undefined: none is known, and the flags alone are looked over. */
+  /** The configuration, not checked; undefined: none is known, and only the flags are checked. */
   readonly configuration: unknown;
   /** The files of its `--config-dir`, in order; null: there is none. */
   readonly dropIns: readonly DropIn[] | null;
-  /** Null: its command line is not known. */
+  /** The flags; null: the command line is not known. */
   readonly flags: GivenFlags | null;
 }
 
-/** The same beside the configuration, as it is given. */
+/** What a kubelet is started with besides its configuration. */
 export interface BesideFile extends Pick<KubeletStart, "dropIns"> {
   /** The kubelet's command line, without its name; null: it is not known. */
   readonly args: readonly string[] | null;
 }
 
 /**
- * What is wrong with all that a kubelet is started with: its file and drop-ins, and the flags, which count before both.
+ * Checks everything that a kubelet is started with: its file, its drop-ins, and the flags, which override both.
  * kubelet 1.37: NewKubeletCommand, kubeletConfigFlagPrecedence of cmd/kubelet/app.
  */
 export function lintStart(
@@ -43,7 +43,7 @@ export function lintStart(
   const found =
     dropIns === null
       ? [
-          // they stop the file from being loaded, whatever flag sets the field
+          // these keep the file from being loaded, even if a flag sets the field
           ...lintConfiguration(file, snapshot, profile).filter(({ code }) => code === "wrong-type"),
           ...lintConfiguration(withFlags(file, flags), snapshot, profile),
         ]
@@ -60,11 +60,11 @@ export function lintStart(
   ]);
 }
 
-/** Without the wrapper of /configz. */
+/** The document without the wrapper of /configz. */
 const documentOf = (configuration: unknown): unknown =>
   configurationPath(configuration).reduce<unknown>((at, name) => (at as Fields)[name], configuration);
 
-/** A configuration with what the flags set in the place of its own. Gates are set one by one. */
+/** A configuration with the flags' values in place of its own. Feature gates are merged one by one. */
 export function withFlags<C>(configuration: C, { flags }: GivenFlags): C {
   let all: unknown = configuration;
   const wrapper = configurationPath(configuration);
@@ -95,7 +95,10 @@ function valueAt(document: unknown, field: string): unknown {
   return field.split(".").reduce<unknown>((at, name) => (isObject(at) ? at[name] : undefined), document);
 }
 
-/** A flag that counts before a file that says something else, and one that will go. `files`: the last that names a field counts. */
+/**
+ * Flags that override a different value in a file, and flags that will be removed. `files`: the last that sets a field
+ * counts.
+ */
 function flagFindings(
   { name, spec, value, isRefused }: GivenFlag & { readonly name: string; readonly isRefused: boolean },
   files: readonly unknown[],
@@ -134,7 +137,7 @@ const pick = (members: unknown, names: readonly string[]): Fields | undefined =>
   return found.length === 0 ? undefined : Object.fromEntries(found);
 };
 
-/** The first place where a flag says something else than the file; null: there is none. */
+/** The first place where a flag and the file differ; null: none. */
 function differing(
   path: string,
   value: unknown,
@@ -165,7 +168,7 @@ export function flagOf(field: string, { flags }: GivenFlags): string | null {
   return null;
 }
 
-/** No patch of the file mends what a flag sets. */
+/** The finding without a fix, since a patch of the file does not change a flag. */
 function ofFlag(finding: LintFinding, flags: GivenFlags): LintFinding {
   const flag = flagOf(finding.field, flags);
   if (flag === null) return finding;

@@ -14,15 +14,15 @@ const DIGEST = "[A-Za-z][A-Za-z0-9]*(?:[-_+.][A-Za-z][A-Za-z0-9]*)*:[0-9a-fA-F]{
 const REFERENCE = new RegExp(`^((?:${DOMAIN}/)?${PATH})(?::(${TAG}))?(?:@(${DIGEST}))?$`);
 const WITH_DOMAIN = new RegExp(`^${DOMAIN}/(${PATH})$`);
 const LONGEST_PATH = 255;
-/** No reference is so long, and what is longer takes the expressions long. */
+/** No reference is longer; a longer text would slow the expressions down. */
 const LONGEST = 4096;
 
 /** Hex digits. */
 const DIGEST_LENGTHS: Readonly<Record<string, number>> = { sha256: 64, sha384: 96, sha512: 128 };
 
 /**
- * Why a text is no image without a tag or a digest, in Go's words; null: it is one. kubelet 1.37: getAllowlistImagePattern.
- * `inFull`: with its registry and folder, as kubelet 1.35 wants it.
+ * Why a text is no image without tag or digest, in Go's words; null: it is one. kubelet 1.37:
+ * getAllowlistImagePattern. `inFull`: with registry and folder, as kubelet 1.35 requires.
  */
 function imageFault(text: string, inFull: boolean): string | null {
   const read = inFull ? normalizedName(text) : nameOf(text);
@@ -46,7 +46,10 @@ function nameOf(text: string): Result<string, string> {
 
 const HUB = "docker.io";
 
-/** The same with the registry and the folder that are meant by a short name. github.com/distribution/reference v0.6.0: ParseNormalizedNamed. */
+/**
+ * The name with the registry and folder that a short name implies. github.com/distribution/reference v0.6.0:
+ * ParseNormalizedNamed.
+ */
 function normalizedName(text: string): Result<string, string> {
   if (/^[a-f0-9]{64}$/.test(text))
     return err(`invalid repository name (${text}), cannot specify 64-byte hexadecimal strings`);
@@ -121,11 +124,11 @@ function unknownPolicy(policy: string): LintFinding {
   const near = nearName(policy, POLICIES);
   const meant = near === null ? "" : `; was \`${near}\` meant?`;
   const fault = invalid(POLICY, `option ${quote(policy)} specified for ${POLICY}. Valid options are ${listed}`);
-  // which images are trusted is not guessed
+  // no fix is guessed, since it decides which images are trusted
   return refusal("unknown-value", fault, `one of ${POLICIES.join(", ")}${meant}`);
 }
 
-/** The first, as the kubelet tells it. kubelet 1.36: ValidateAllowlistImagesPatterns. */
+/** The first wrong pattern, as the kubelet reports it. kubelet 1.36: ValidateAllowlistImagesPatterns. */
 function wrongPattern(patterns: readonly string[], inFull: boolean): readonly LintFinding[] {
   for (const [i, pattern] of patterns.entries()) {
     const why = patternFault(pattern, inFull);

@@ -36,7 +36,7 @@ interface Wrong {
 }
 const NAME = "at most 63 letters, digits, `-`, `_` and `.`, which begins and ends with a letter or a digit";
 
-/** The kubelet does not say which part; null: none. An effect may be absent. */
+/** What is wrong with a taint; the kubelet does not report the part; null: nothing. An effect may be absent. */
 function wrongPart(key: string, value: string, effect: string): Wrong | null {
   if (!isQualifiedName(key))
     return { part: "key", advice: `the key is a name, or a DNS name, a slash and a name: ${NAME}` };
@@ -54,7 +54,7 @@ function isQualifiedName(key: string): boolean {
   return parts.length <= 2 && (prefix === undefined || isDnsSubdomain(prefix)) && isNamePart(name);
 }
 
-/** As Go prints a time of a whole second in UTC; others only roughly. Null: it is no time. */
+/** A time of a whole second in UTC as Go prints it; others only roughly. Null: it is no time. */
 function timeText(text: string): string | null {
   const at = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)$/.test(text) ? Date.parse(text) : Number.NaN;
   return Number.isNaN(at) ? null : `${new Date(at).toISOString().slice(0, 19).replace("T", " ")} +0000 UTC`;

@@ -11,7 +11,10 @@ export function tlsFindings(input: LintInput): readonly LintFinding[] {
 }
 
 const SUITES = "tlsCipherSuites";
-/** Those of Go 1.26 with which kubelet 1.36.3 is built, and two old names: after TLS_. k8s.io/component-base: TLSCipherPossibleValues. */
+/**
+ * Cipher suites of Go 1.26, with which kubelet 1.36.3 is built, and two old names, without TLS_.
+ * k8s.io/component-base: TLSCipherPossibleValues.
+ */
 const KNOWN_SUITES: ReadonlySet<string> = new Set(
   `
   AES_128_GCM_SHA256 AES_256_GCM_SHA384 CHACHA20_POLY1305_SHA256 ECDHE_ECDSA_WITH_AES_128_CBC_SHA
@@ -28,7 +31,7 @@ const KNOWN_SUITES: ReadonlySet<string> = new Set(
     .map((name) => `TLS_${name}`),
 );
 
-/** A patch cannot reach into a list: who chose the suites chooses again. */
+/** A merge patch cannot edit one list item, so no fix is offered. */
 function suites({ given }: LintInput): readonly LintFinding[] {
   return given.list(SUITES).flatMap((item, i) => {
     const name = item ?? "";
@@ -48,7 +51,7 @@ const VERSIONS = ["VersionTLS10", "VersionTLS11", "VersionTLS12", "VersionTLS13"
 function version({ given }: LintInput): readonly LintFinding[] {
   const text = given.text(VERSION);
   if (text === "" || VERSIONS.includes(text)) return [];
-  // `1.2`, `TLSv1.2`, `versiontls12`; of what is none of them nobody knows how old it was meant to be
+  // matches `1.2`, `TLSv1.2`, `versiontls12`; for any other text the intended version is not guessed
   const [, minor] = /^(?:version)?(?:tls)?v?1[._]?([0-3])$/i.exec(text) ?? [];
   const meant = minor === undefined ? null : `VersionTLS1${minor}`;
   const advice = `one of ${VERSIONS.join(", ")}${meant === null ? "" : `; was \`${meant}\` meant?`}`;
@@ -153,7 +156,7 @@ export function wordFindings({ given }: LintInput): readonly LintFinding[] {
     const near = meantName(text, words);
     const meant = near === null ? "" : `; was \`${near}\` meant?`;
     const fault = settingFault(inner === undefined ? name : `${name}.${inner}`, says(text));
-    // a static policy wants reserves too, which nobody but a person can choose
+    // a static policy also needs reserves, which only a person can choose
     const fix = near?.toLowerCase() === "static" ? null : patched(near);
     return [refusal("unknown-value", fault, `one of ${words.join(", ")}${meant}`, fix)];
   });

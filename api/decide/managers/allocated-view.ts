@@ -3,10 +3,10 @@ import { qosClass } from "../resources/qos.ts";
 import type { Settings } from "./start.ts";
 
 /**
- * The pod as the CPU and the memory manager count it. Where they read what a pod was given (`managersReadAllocated`), that is the
- * request of each container which the pod's status has, also where it says nothing of that; other containers have that of their
- * spec, and an init container that ends is looked for among the containers that stay. kubelet 1.34: guaranteedCPUs,
- * getRequestedResources.
+ * The pod as the CPU and memory managers count it. If they read allocated resources (`managersReadAllocated`), the
+ * requests are those of the containers in the pod's status, even where the status has none; other containers keep
+ * those of the spec, and an init container that ends is looked up among the regular containers. kubelet 1.34:
+ * guaranteedCPUs, getRequestedResources.
  */
 export function asManagersCount(pod: Pod, { profile, inPlaceResize }: Settings): Pod {
   if (!profile.behaviour.managersReadAllocated || !inPlaceResize) return pod;

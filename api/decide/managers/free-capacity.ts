@@ -16,7 +16,10 @@ import { managersOf, providersOf } from "./node.ts";
 /** Each of some 200 trials hints at 2^n sets of nodes: on more nodes the largest pod is not searched for. */
 const MAX_SEARCHED_NODES = 8;
 
-/** How free CPUs and memory lie about once the asked pod is in, and the largest Guaranteed pod that would come in next. */
+/**
+ * How fragmented free CPUs and memory are once the asked pod is admitted, and the largest Guaranteed pod that would
+ * still be admitted.
+ */
 export function freeCapacity(
   answered: ManagerQuery,
   reasons: ReasonRecorder<"largest_pod_not_searched">,
@@ -61,7 +64,7 @@ function memoryOf(
   return new Map(tables.map(([id, table]) => [id, bytes(table === undefined ? 0 : pick(table))]));
 }
 
-/** Null: what the node has is not known. */
+/** The largest pod; null: the node's resources are not known. */
 function largestAsk(answered: ManagerQuery, wholeCores: boolean, needs: string[]): LargestAsk | null {
   const { node, pod } = answered;
   const free = freeOf(answered, needs);
@@ -85,9 +88,7 @@ function largestAsk(answered: ManagerQuery, wholeCores: boolean, needs: string[]
   };
 }
 
-/**
- * Computes what the node's allocatable leaves beside the requests of its pods, including the asked one when it was admitted.
- */
+/** Computes the node's allocatable minus the requests of its pods, including the asked pod if it was admitted. */
 function freeOf({ node, pod, refusal }: ManagerQuery, needs: string[]): PodSize | null {
   const { snapshot } = node;
   const config = snapshot.kubeletConfiguration;

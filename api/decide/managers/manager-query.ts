@@ -55,13 +55,13 @@ export function nextState(
   return { assignments: files };
 }
 
-/** One question to a node's managers, answered once for all kinds that show a part of it. */
+/** One question to a node's managers, answered once for all kinds that show part of it. */
 export interface ManagerQuery {
   readonly node: ManagedNode;
   readonly pod: Pod | null;
-  /** As they were before the pod asked. */
+  /** The managers before the pod was tried. */
   readonly before: Managers;
-  /** As they are once it is in; where it is refused, as before. */
+  /** The managers after the pod was admitted; if it was refused, as before. */
   readonly after: Managers;
   readonly admission: Admission | null;
   readonly placements: readonly Placement[];
@@ -143,7 +143,7 @@ export function decideWith<K extends ManagerKind>(
   });
 }
 
-/** Why the pod was refused, as data: whose turn it was, who refused, and what was asked and left. */
+/** Explains a refusal: which container, which manager, what was requested and what was left. */
 function explainRefusal(
   { node, pod, admission, refusal, tried }: ManagerQuery,
   reasons: ReasonRecorder<ManagerReason>,

@@ -25,7 +25,7 @@ import { type Settings, type Started, settingsOf, startManagers } from "./start.
 
 /** Sets of NUMA nodes that one pod's hints may name, over all its containers and resources: below half a second. */
 const MAX_SETS_OF_POD = 2 ** 17;
-/** The same of the pods that a restarted kubelet lets in again. */
+/** The limit for all pods that a restarted kubelet readmits. */
 const MAX_SETS_OF_NODE = 2 ** 18;
 
 /** Why hinting for these pods would take too long: each resource of each container is hinted at with every of 2^n sets. */
@@ -64,7 +64,10 @@ export interface ManagedNode extends Started {
   readonly snapshot: EffectiveSnapshot;
   readonly settings: Settings;
   readonly numa: NumaNodes;
-  /** Those that hold what they have: one that has failed holds it until its containers have stopped. kubelet 1.36: GetActivePods. */
+  /**
+   * Pods that hold their resources; a failed pod holds them until its containers have stopped. kubelet 1.36:
+   * GetActivePods.
+   */
   readonly active: readonly Pod[];
   readonly inventories: Inventories;
   /** Why kubelet_internal_checkpoint was not taken; null: it was, or there is none. */
@@ -74,7 +77,7 @@ export interface ManagedNode extends Started {
 /** The node, or why its kubelet does not start. */
 type NodeStart = Result<ManagedNode, readonly string[]>;
 
-/** Reads a node's managers from a snapshot; `needs` gets what would have told more. */
+/** Reads a node's managers from a snapshot; inputs that would improve the answer are added to `needs`. */
 export function managedNode(snapshot: EffectiveSnapshot, needs: string[]): Result<NodeStart, Refusal> {
   const { start, missed } = started(snapshot);
   needs.push(...missed);
@@ -107,7 +110,7 @@ function startOf(snapshot: EffectiveSnapshot, needs: string[]): Result<NodeStart
   return withReadmitted(node, needs);
 }
 
-/** Fresh copies of the managers as they are, after what pods hold that are gone was taken back. `asking` counts as active. */
+/** Fresh copies of the managers, after resources of removed pods were released. `asking` counts as active. */
 export function managersOf(node: ManagedNode, asking: Pod | null): Managers {
   const isAsking = (pod: Pod): boolean => asking !== null && podUid(pod) === podUid(asking);
   const active = asking === null ? node.active : [...node.active.filter((pod) => !isAsking(pod)), asking];
@@ -148,7 +151,7 @@ function runningOf(pods: readonly Pod[]): (podUid: string, container: string) =>
   return (uid, container) => running.has(`${uid}/${container}`);
 }
 
-/** In the kubelet's order. */
+/** The managers in the order in which the kubelet asks them. */
 export const providersOf = ({ devices, cpus, memory }: Managers): readonly NamedProvider[] => [
   { name: "devices", provider: devices },
   { name: "cpus", provider: cpus },
@@ -160,9 +163,9 @@ export const admit = (node: ManagedNode, managers: Managers, pod: Pod): Result<A
   admitPod(node.topology, providersOf(managers), asManagersCount(pod, node.settings), node.settings.podLevel);
 
 /**
- * A manager that is on and whose file was not posted has begun anew, and a kubelet that starts asks it for the pods that are
- * there already, by the time they were made, but not for one that has ended. So does this; a pod that is refused then goes
- * without. kubelet 1.36: HandlePodAdditions.
+ * The managers after readmission: a manager that is on and whose file was not posted starts empty, and a starting
+ * kubelet asks it for the existing pods, in order of creation, except ended ones. A pod that is refused gets nothing.
+ * kubelet 1.36: HandlePodAdditions.
  */
 function withReadmitted(node: ManagedNode, needs: string[]): Result<NodeStart, Refusal> {
   const files = node.snapshot.assignments ?? {};
@@ -184,19 +187,19 @@ function withReadmitted(node: ManagedNode, needs: string[]): Result<NodeStart, R
   const checkpoint = managers.devices.checkpoint();
   return ok(ok({ ...node, cpuState: managers.cpus.state(), memory, checkpoint }));
 }
-/** Those without a time come first, as they were listed. */
+/** Pods in order of creation; those without a time come first, as listed. */
 function byCreation(pods: readonly Pod[]): readonly Pod[] {
   const at = (pod: Pod): number => Date.parse(pod.metadata.creationTimestamp ?? "") || 0;
   return pods.toSorted((a, b) => at(a) - at(b));
 }
 
-/** The managers know pods by uid; a pod that no API server has seen goes by its name. */
+/** The pod with a uid, by which the managers know pods; a pod that no API server has seen uses its name. */
 export const withUid = (pod: Pod): Pod =>
   podUid(pod) === undefined
     ? { ...pod, metadata: { ...pod.metadata, uid: `${podNamespace(pod)}.${pod.metadata.name}` } }
     : pod;
 
-/** The pod that is asked about, with a uid; null: none. */
+/** The asked pod, with a uid; null: none. */
 export function podOfAsk(snapshot: Snapshot, { pod }: PodAsk): Result<Pod | null, Refusal> {
   if (pod === null) return ok(null);
   if (typeof pod !== "string") return ok(withUid(pod));
@@ -205,7 +208,7 @@ export function podOfAsk(snapshot: Snapshot, { pod }: PodAsk): Result<Pod | null
   return err({ code: "no_such_pod", message: `the snapshot has no pod \`${pod}\``, needs: ["pods"] });
 }
 
-/** Finds the pod of a uid; a pod that is gone from the snapshot has no name any more. */
+/** Looks up a pod by uid; a pod that is no longer in the snapshot has no name. */
 export function podNames(pods: readonly Pod[]): (uid: string) => PodRef {
   const refs = new Map(pods.map((pod) => [podUid(pod) ?? "", podRef(pod)]));
   return (uid) => refs.get(uid) ?? { namespace: "", name: "", uid };

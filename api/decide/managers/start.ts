@@ -27,7 +27,7 @@ export interface Started {
   readonly cpuState: CpuState;
   readonly memory: StartedMemory;
 }
-/** Why it does not, in its words, in the order in which it would find out. */
+/** The started managers, or the kubelet's errors in the order in which it would find them. */
 type Start = Result<Started, readonly string[]>;
 
 const NO_MACHINE: Machine = {};
@@ -39,7 +39,7 @@ export function startManagers(snapshot: EffectiveSnapshot, settings: Settings): 
   return ok(err(started.value.error.map(({ message }) => message)));
 }
 
-/** The same, with the setting that each error is about. */
+/** Starts the managers, with the setting that each error is about. */
 export function startOrFaults(
   snapshot: EffectiveSnapshot,
   settings: Settings,
@@ -122,7 +122,7 @@ function containerIds({ pods = [] }: Snapshot): ReadonlyMap<string, Holder> {
 }
 
 function cpuPolicyOf(machine: Machine, settings: Settings): Result<CpuPolicy, string> {
-  // nobody asks where the CPUs are when none is given away
+  // without assigned CPUs, the topology does not matter
   if ((machine.cpus ?? []).length === 0) return nonePolicy(settings.cpuOptions);
   const topology = cpuTopology(machine);
   if (!topology.ok) return err(topology.error.map(({ path, message }) => `${path}: ${message}`).join("; "));

@@ -26,7 +26,7 @@ interface FileNode {
   readonly cells: readonly Amount64[] | null;
 }
 
-/** The content of memory_manager_state; a null is Go's nil, which the checksum tells from an empty map or list. */
+/** The content of memory_manager_state; null is Go's nil, which has another checksum than an empty map or list. */
 export interface Checkpoint {
   readonly policyName: string;
   readonly machineState: ReadonlyMap<Amount64, FileNode | null> | null;
@@ -34,7 +34,7 @@ export interface Checkpoint {
   readonly podEntries: ReadonlyMap<string, FileBlocks> | null;
 }
 
-/** The Go type of version 1 has a name of its own, which only its checksums from before 1.36.3 carry. */
+/** The version; version 1 has a Go type name of its own, which affects only checksums from before 1.36.3. */
 export type Version = "v1" | "v1 by its type's name" | "v2";
 
 /**

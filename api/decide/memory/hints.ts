@@ -11,8 +11,8 @@ import type { Block, MachineMemory, NodeMemory, Requests, Table } from "./machin
 
 const known: (readonly NumaMask[])[] = [];
 /**
- * Every set of `count` nodes, none empty: by size, then by the nodes in it. Made once for each count.
- * kubelet 1.36: bitmask.IterateBitMasks.
+ * Every non-empty set of `count` nodes, by size, then by nodes; cached for each count. kubelet 1.36:
+ * bitmask.IterateBitMasks.
  */
 export function nodeSets(count: number): readonly NumaMask[] {
   const made = known[count];
@@ -45,8 +45,8 @@ export const unknownType = (ground: NumaMemory, asked: Requests): string | undef
   [...asked.keys()].find((type) => nodesOf(ground).some((node) => !node.memoryMap.has(type)));
 
 /**
- * The sets of nodes that have what is asked for; preferred are those as small as any that could have it on an empty machine.
- * All kinds of memory get the same sets; none at all without one. kubelet 1.36: calculateHints.
+ * The sets of nodes that have the requested memory; sets as small as an empty machine would need are preferred. All
+ * kinds of memory get the same sets; there are none without a request. kubelet 1.36: calculateHints.
  */
 export function memoryHints(ground: NumaMemory, asked: Requests, reusable: Reusable): ResourceHints {
   const unknown = unknownType(ground, asked);
@@ -72,7 +72,7 @@ export function memoryHints(ground: NumaMemory, asked: Requests, reusable: Reusa
   return new Map(kinds.map(({ type }) => [type, hints]));
 }
 
-/** By set, the sum of the values of its nodes; each is one sum more than that of the set without its lowest node. */
+/** The sum of the nodes' values for each set; each sum adds the lowest node to the sum of the remaining set. */
 function sums(values: readonly number[]): Float64Array {
   const total = new Float64Array(1 << values.length);
   for (let set = 1; set < total.length; set++) {
@@ -82,7 +82,7 @@ function sums(values: readonly number[]): Float64Array {
   return total;
 }
 
-/** A node serves blocks of its own or blocks of one group, never both. */
+/** Whether a set is possible: a node serves either its own blocks or the blocks of one group. */
 function groupTest(ground: NumaMemory): (set: NumaMask) => boolean {
   const nodes = nodesOf(ground);
   const groups = nodes.map(({ cells }) => (cells.length === 1 ? 0 : maskOf(ground.numa, cells)));
@@ -127,7 +127,9 @@ function isBetter(hint: TopologyHint, than: TopologyHint): boolean {
   return (countNodes(mine) - countNodes(theirs) || mine - theirs) < 0;
 }
 
-/** Returns the present allocation as the only hint; none when it is not what is asked for. kubelet 1.36: regenerateHints. */
+/**
+ * Returns the present allocation as the only hint; none if it differs from the request. kubelet 1.36: regenerateHints.
+ */
 export function hintsOfBlocks(numa: NumaNodes, blocks: readonly Block[], asked: Requests): ResourceHints {
   if (blocks.length !== asked.size || blocks.some(({ type, size }) => asked.get(type) !== size)) return NO_PREFERENCE;
   return new Map(

@@ -12,7 +12,7 @@ import type { SystemReserved } from "./reserved-memory.ts";
 
 /** Kind of memory -> bytes, in the order of the names, where the kubelet has Go's order of maps. */
 export type Requests = ReadonlyMap<string, number>;
-/** The kubelet's words for a request that is no whole number of bytes. */
+/** The kubelet's message for a request that is not a whole number of bytes. */
 export const NOT_INT64 = "[memorymanager] failed to represent quantity as int64";
 
 const NONE: Requests = new Map();
@@ -39,8 +39,8 @@ export function containerRequests(pod: Pod, container: Container, podLevel: bool
 }
 
 /**
- * What a pod needs at once: its pod-level request, or the larger of (containers + sidecars) and the peak of its init
- * containers, of kinds that a container asks for. kubelet 1.36: getPodRequestedResources.
+ * The memory that a pod needs at one time: its pod-level request, or the larger of (containers + sidecars) and the
+ * peak of its init containers, for kinds of memory that a container requests. kubelet 1.36: getPodRequestedResources.
  */
 export function podRequests(pod: Pod, podLevel: boolean): Requests | undefined {
   if (podLevel && isPodLevelResourcesSet(pod)) {
@@ -69,8 +69,8 @@ export function podRequests(pod: Pod, podLevel: boolean): Requests | undefined {
 }
 
 /**
- * With pod-level resources, containers without memory of their own share what is left. The kubelet's words where nothing is;
- * undefined where all is well. kubelet 1.36: validatePodScopeResources.
+ * Why containers without memory of their own have nothing to share in a pod with pod-level resources, in the kubelet's
+ * words; undefined: something is left. kubelet 1.36: validatePodScopeResources.
  */
 export function sharedPoolFault(pod: Pod): string | undefined {
   const whole = podRequests(pod, true);
@@ -114,12 +114,12 @@ export interface Table {
 export interface NodeMemory {
   /** Blocks that lie on this node, wholly or in part: a container with memory and huge pages counts twice. */
   readonly numberOfAssignments: number;
-  /** By kind of memory. */
+  /** The tables by kind of memory. */
   readonly memoryMap: ReadonlyMap<string, Table>;
   /** The nodes that share blocks with this one, itself among them. */
   readonly cells: readonly number[];
 }
-/** By NUMA node id. */
+/** The memory by NUMA node id. */
 export type MachineMemory = ReadonlyMap<number, NodeMemory>;
 
 /** Pod uid -> container name -> blocks. */
@@ -136,14 +136,14 @@ export interface MemoryState {
 export const EMPTY_STATE: MemoryState = { machineState: new Map(), entries: new Map(), podEntries: new Map() };
 
 /**
- * Why there is no memory manager. `start`: the kubelet would not start, and says so in these words. `panic`: it would fall
- * over. `bound`: more than this answers.
+ * Why there is no memory manager. `start`: the kubelet does not start, with this message. `panic`: it crashes.
+ * `bound`: the input exceeds the limits of this implementation.
  */
 export interface MemoryFault {
   readonly code: "start" | "panic" | "bound";
   readonly message: string;
 }
-/** Go's words when the kubelet crashes on a table or a node that is not there. */
+/** Go's message when the kubelet crashes on a missing table or node. */
 export const NIL_POINTER = "runtime error: invalid memory address or nil pointer dereference";
 
 /** A NUMA node's own meminfo, which on a whole machine may sum up to less than /proc/meminfo. */

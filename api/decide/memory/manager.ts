@@ -61,7 +61,10 @@ export interface MemoryManager extends HintProvider {
   allocatePod(pod: Pod, affinity: TopologyHint): Result<void, AllocateError>;
   /** Takes a container's memory back; nothing happens where it has none. */
   removeContainer(uid: string, container: string): void;
-  /** A container was created: the init containers before it have ended, and what is left of theirs goes back. */
+  /**
+   * Records that a container was created: the init containers before it have ended, and their remaining memory is
+   * released.
+   */
   containerCreated(pod: Pod, container: string): void;
   /** Takes back what containers hold that are in none of the active pods, as before each admission once all sources are ready. */
   removeStale(active: readonly Pod[]): readonly Removed[];
@@ -72,7 +75,7 @@ export interface MemoryManager extends HintProvider {
 
 const NO_PREFERENCE: ResourceHints = new Map();
 
-/** INVARIANT: every pod that is asked about has a uid. kubelet 1.36: memorymanager.manager. */
+/** Creates a manager. INVARIANT: every pod that it is asked about has a uid. kubelet 1.36: memorymanager.manager. */
 export function memoryManager(input: MemoryManagerInput): MemoryManager {
   const state = workingState(input.state);
   const numa = numaNodes(state.machineState.keys());
@@ -187,7 +190,10 @@ function allocatePod(policy: StaticPolicy, pod: Pod, affinity: TopologyHint): Re
   return ok(undefined);
 }
 
-/** By container, init containers first. The API lets no container ask for more than its pod, so nothing falls below zero. */
+/**
+ * The shares by container, init containers first. The API allows no container to request more than its pod, so none is
+ * negative.
+ */
 function shares(pod: Pod, whole: Requests): ReadonlyMap<string, Requests> {
   const own = (name: string): Requests => asked.get(name) ?? new Map();
   const inits = pod.spec.initContainers ?? [];
@@ -208,7 +214,7 @@ const minus = (sizes: Requests, less: Requests): Requests =>
 /** The Static policy with its working data. kubelet 1.36: memorymanager.staticPolicy. */
 interface StaticPolicy {
   readonly ground: NumaMemory;
-  /** Its `machineState` is the ground's machine. */
+  /** The manager's state, whose `machineState` is the ground's machine. */
   readonly state: WorkingState;
   readonly reusable: ReusableMemory;
   /** The gate PodLevelResourceManagers is on (PodLevelResources with it, or the kubelet would not start). */
@@ -257,8 +263,8 @@ function allocateContainer(
 const fail = (what: string): Result<never, string> => err(`[memorymanager] ${what}`);
 
 /**
- * The nodes for what is asked: those of `affinity`, of the best hint where it names none, and more where it has too little.
- * Errors, in the kubelet's words: no nodes have it; only with more nodes than was preferred; groups would break.
+ * Selects the nodes for a request: those of `affinity`, else of the best hint, and more if they have too little.
+ * Errors, in the kubelet's words: no nodes have the memory; more nodes are needed than preferred; groups would break.
  */
 function placeMemory(
   ground: NumaMemory,
@@ -274,7 +280,7 @@ function placeMemory(
     if (found.size === 0) {
       return fail("failed to get the default NUMA affinity, no NUMA nodes with enough memory is available");
     }
-    // every kind of memory has the same hints, and the kubelet looks at those for memory
+    // every kind of memory has the same hints, and the kubelet uses those for memory
     const best = bestHint(found.get("memory") ?? []);
     if (best === undefined) return err(NIL_POINTER);
     if (!best.preferred && chosen.preferred) return fail("failed to find the default preferred hint");
@@ -299,7 +305,10 @@ function placeMemory(
 interface ReusableMemory {
   /** Bytes of `type` on exactly these nodes. */
   of(pod: Pod, set: NumaMask, type: string): number;
-  /** After a container got its blocks: an init container's can be used again, another's use up what there is. */
+  /**
+   * Records the blocks of a container: those of an init container can be reused, those of others use up the reusable
+   * ones.
+   */
   settle(pod: Pod, container: Container, blocks: readonly Block[]): void;
 }
 

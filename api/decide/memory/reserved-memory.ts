@@ -17,7 +17,7 @@ const byName = <V>(list: Readonly<Record<string, V>> | undefined): [string, V][]
   Object.entries(list ?? {}).sort(byKey);
 
 /**
- * Returns what the kubelet says at its start of the field alone, whatever the policy. kubelet 1.36:
+ * Returns the kubelet's start errors about the field itself, for any policy. kubelet 1.36:
  * validateReservedMemoryConfiguration.
  */
 export function reservedMemoryIssues(reserved: ReservedMemory): readonly string[] {
@@ -65,9 +65,9 @@ function plus(sum: Quantity, more: Quantity | undefined): Quantity {
 }
 
 /**
- * The reserves of each NUMA node. Errors, in the kubelet's words: a node that the machine lacks; a kind of memory whose sum
- * over the nodes is not exactly what the node keeps back; an amount that Go does not hold as an int64; none at all.
- * kubelet 1.36: getSystemReservedMemory, NewPolicyStatic.
+ * The reserves of each NUMA node. Errors, in the kubelet's words: a node that the machine does not have; a kind of
+ * memory whose sum over the nodes differs from the node's reservation; an amount that exceeds int64; no reserves at
+ * all. kubelet 1.36: getSystemReservedMemory, NewPolicyStatic.
  */
 export function systemReservedOf(
   nodeIds: readonly number[],

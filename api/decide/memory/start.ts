@@ -33,7 +33,7 @@ interface FileNode {
 /** The machine state of a file, its amounts exact. A null node is met where machines are compared. */
 type FileMachine = ReadonlyMap<number, FileNode | null>;
 
-/** Undefined where a table is null, which the kubelet looks into at once. */
+/** The machine in a file; undefined: a table is null, which crashes the kubelet. */
 function readMachine(kept: Checkpoint["machineState"]): FileMachine | undefined {
   const nodes = new Map<number, FileNode | null>();
   for (const [id, node] of kept ?? []) {
@@ -64,7 +64,7 @@ const eachField = <V>(of: (field: keyof Table) => V): Record<keyof Table, V> => 
   free: of("free"),
 });
 
-/** Undefined for amounts beyond 2^53. */
+/** The machine's memory; undefined: an amount exceeds 2^53. */
 function machineOf(kept: FileMachine): MachineMemory | undefined {
   const machine = new Map<number, NodeMemory>();
   for (const [id, node] of [...kept].sort(([a], [b]) => a - b)) {
@@ -125,9 +125,9 @@ const refused = (what: string): Result<never, MemoryFault> =>
 const panic = (): Result<never, MemoryFault> => err({ code: "panic", message: NIL_POINTER });
 
 /**
- * The state that the Static policy goes on with: the file's, if its machine is this one with the file's blocks on it.
- * `machine`: this one without any. Errors: as the kubelet starts, or would fall over; or an amount beyond 2^53.
- * kubelet 1.36: staticPolicy.validateState.
+ * The state with which the Static policy continues: the file's, if its machine equals this one with the file's blocks
+ * assigned. `machine`: this one without any blocks. Errors: the kubelet's start error or crash; or an amount above
+ * 2^53. kubelet 1.36: staticPolicy.validateState.
  */
 export function restoreState(file: Checkpoint, machine: MachineMemory): Result<MemoryState, MemoryFault> {
   const entries = new Map(
@@ -165,8 +165,9 @@ const blockOf = ({ numaAffinity, type, size }: FileBlock): Block => ({
 });
 
 /**
- * Pods by uid, containers by name. The kubelet goes in the order of Go's maps, which counts where a node has blocks of its own
- * and blocks of a group: hints of other resources can bring that about, and such a kubelet starts again or not by chance.
+ * Assigns all blocks, pods by uid and containers by name. The kubelet follows Go maps, which matters if a node has
+ * both its own blocks and blocks of a group (hints of other resources can cause that): such a kubelet starts or not at
+ * random.
  */
 function assignAll(machine: OpenMachine, entries: ContainerBlocks, podEntries: PodBlocks): string | undefined {
   for (const [uid, containers] of [...entries].sort(byKey)) {
@@ -200,7 +201,7 @@ export interface MemoryStart extends StateForm {
   readonly reservedMemory: ReservedMemory;
   /** The text of memory_manager_state; undefined: there is no such file, and the kubelet makes one. An empty one is a fault. */
   readonly file: string | undefined;
-  /** Where the file is, which the kubelet says in its error. */
+  /** The file's path, which the kubelet's error contains. */
   readonly path?: string;
 }
 export interface StartedMemory {
@@ -228,7 +229,7 @@ export function startMemory(setting: MemoryStart): Result<StartedMemory, MemoryF
     const names = `configured policy ${quote(policy)} differs from state checkpoint policy ${quote(policyName)}`;
     return notRestored(`[memorymanager] ${names}`, setting);
   }
-  // the policy None looks at nothing, and gives nothing
+  // the policy None reads nothing and assigns nothing
   if (policy === "None") return ok({ policy, state: EMPTY_STATE });
   const restored = restoreState(kept.value, fresh.value);
   return restored.ok ? ok({ policy, state: restored.value }) : restored;

@@ -25,9 +25,9 @@ const RESIZABLE = ["cpu", "memory"] as const;
 type Maybe<T> = T | null | undefined;
 
 /**
- * The pod with the resources that the kubelet has allocated, which is what its cgroups get while a resize is pending.
- * They come from allocated_pods_state where it is posted, else from the pod's status. What a pod asks for as a whole is allocated
- * with the gate InPlacePodLevelResourcesVerticalScaling alone: else it is as the spec says. kubelet 1.36: allocation manager
+ * The pod with its allocated resources, which its cgroups have while a resize is pending: from allocated_pods_state if
+ * posted, else from the pod's status. Pod-level resources are allocated separately only with the gate
+ * InPlacePodLevelResourcesVerticalScaling; else they are those of the spec. kubelet 1.36: allocation manager
  * UpdatePodFromAllocation.
  */
 export function allocatedPod(
@@ -43,7 +43,7 @@ export function allocatedPod(
   const waits = conditionIn(pod, "PodResizePending") !== undefined;
   const substitute = (c: Container): Container => {
     const fromState = own(entry?.ContainerResources, c.name);
-    // a posted state that does not name the pod says that nothing else than the spec was allocated
+    // if a posted state does not list the pod, what the spec says is allocated
     const resources = state === undefined ? fromStatus(c.resources, statuses.get(c.name), waits) : fromState;
     if (resources === undefined || sameResources(c.resources, resources)) return c;
     reasons.add("resize_pending", at, "resources", { container: c.name });
@@ -71,12 +71,12 @@ export function statusesByName(pod: Pod): ReadonlyMap<string, ContainerStatus> {
   return new Map(all.map((s) => [s.name, s]));
 }
 
-/** What a status tells of the resources of a container, or of a pod. */
+/** The resources that a status reports for a container or a pod. */
 type Told = Pick<ContainerStatus, "allocatedResources" | "resources">;
 
 /**
- * The status tells the requests that are allocated, and the limits as they are in force: those that are allocated, while a resize
- * waits. Undefined: it tells nothing else than the spec.
+ * The allocated resources according to the status, which lists the allocated requests and the limits in force (the
+ * allocated ones, while a resize is pending). Undefined: they equal the spec.
  */
 function fromStatus(
   spec: Maybe<ResourceRequirements>,
@@ -93,7 +93,7 @@ function fromStatus(
   return { requests, limits };
 }
 
-/** The list with CPU and memory as told, but for amounts that are the `same`. */
+/** The list with the reported CPU and memory, except amounts that are equal. */
 function replaced(
   list: Maybe<ResourceList>,
   told: Maybe<ResourceList>,
@@ -113,8 +113,8 @@ const isRounded = (told: Quantity, listed: Quantity): boolean =>
   (told.format === "DecimalSI" && milliValue(told.amount) === 10 * Math.ceil(milliValue(listed.amount) / 10));
 
 /**
- * What the status tells of the pod's own resources. Its lists are of the whole pod, whatever of it the spec names, and with the
- * overhead. kubelet 1.36: convertToAPIPodLevelResourcesStatus.
+ * The pod-level resources that the status reports; they cover the whole pod, overhead included, whatever the spec
+ * sets. kubelet 1.36: convertToAPIPodLevelResourcesStatus.
  */
 function wholeFromStatus({ spec, status }: Pod): Told | undefined {
   const { resources, overhead } = spec;
@@ -134,8 +134,8 @@ function wholeFromStatus({ spec, status }: Pod): Told | undefined {
 }
 
 /**
- * The pod with what its status tells is in force, while a resize that is allocated to it is not all written. What the pod requests as
- * a whole stays as it is allocated: the status reads it from a weight, which has no such steps.
+ * The pod with the resources that its status reports as in force, while an allocated resize is not fully applied.
+ * Pod-level requests stay as allocated, since the status computes them from a weight, which is less exact.
  */
 export function inForcePod(allocated: Pod): Pod {
   if (conditionIn(allocated, "PodResizeInProgress") === undefined) return allocated;
@@ -174,17 +174,17 @@ const sameQuantity = (a: HasAmount | undefined, b: HasAmount | undefined): boole
 
 /** A pod that holds resources on the node, with what every level of the tree asks of it worked out once. */
 export interface NodePod {
-  /** With its allocated resources. */
+  /** The pod with its allocated resources. */
   readonly pod: Pod;
   readonly uid: string;
   readonly qos: QosClass;
   /** Requests of the allocated resources, which the pod's own cgroup gets. */
   readonly requests: Amounts;
-  /** Requests of the resources asked for, which the QoS tiers count while a resize is pending. kubelet 1.36: GetActivePods. */
+  /** Requests in the spec, which the QoS tiers count while a resize is pending. kubelet 1.36: GetActivePods. */
   readonly asked: Amounts;
   /** Path of its cgroup. */
   readonly path: string;
-  /** Others than the posted resources are allocated, which is told. */
+  /** True: the allocated resources differ from the spec. */
   readonly isPending: boolean;
 }
 
@@ -197,12 +197,12 @@ export function podsOfNode(snapshot: Snapshot): readonly Pod[] {
   };
   return (snapshot.pods ?? []).filter(isHere);
 }
-/** A pod that the API server keeps and that is bound to no node yet, so no kubelet has heard of it; a manifest is none. */
+/** Whether a pod of the API server is not bound to a node yet, so that no kubelet knows it; a manifest never is. */
 export const awaitsScheduling = ({ metadata, spec, status }: Pod): boolean =>
   (spec.nodeName ?? "") === "" &&
   ((status?.phase === "Pending" && metadata.creationTimestamp !== undefined) ||
     status?.conditions?.some(({ type, status: is }) => type === "PodScheduled" && is === "False") === true);
-/** Those of them that still hold what they have. */
+/** The node's pods that still hold their resources. */
 export const podsHere = (snapshot: Snapshot): readonly Pod[] => podsOfNode(snapshot).filter(isActive);
 
 /** The path of the first pod here without a uid, which names its cgroup; undefined when all have one. */
@@ -212,8 +212,9 @@ export function missingUid(snapshot: Snapshot): string | undefined {
 }
 
 /**
- * `pathOf`: of a pod's cgroup. `kept`: of pods that are as they were posted, of which there is nothing to tell, while that, the
- * configuration and the assignments are the same. INVARIANT: every pod here has a uid (`missingUid`).
+ * Reads the node's pods. `pathOf`: the path of a pod's cgroup. `kept`: cached results for unchanged pods without
+ * reasons, valid while the configuration and the assignments are the same. INVARIANT: every pod here has a uid
+ * (`missingUid`).
  */
 export function nodePods(
   snapshot: EffectiveSnapshot,
@@ -238,7 +239,7 @@ export function nodePods(
   });
 }
 
-/** The pod as its kubelet sees it: with resources of its own only where the gate PodLevelResources is on. */
+/** The pod as its kubelet sees it: pod-level resources count only if the gate PodLevelResources is on. */
 export function podLevelByGate(pod: Pod, config: EffectiveConfiguration): Pod {
   if (pod.spec.resources === undefined || gateOn(config, "PodLevelResources")) return pod;
   const { resources: _, ...spec } = pod.spec;

@@ -28,13 +28,14 @@ const listed = (nodes: ReturnType<typeof podsByNode>): string =>
 const selector = (name: string): string => `kubectl get pods -A --field-selector spec.nodeName=${name} -o json`;
 
 /**
- * Refused are pods of one other node alone, on which every answer would be that of an empty node, and pods of several nodes
- * where no node says whose are meant. A list of several nodes with none of this node is what a cluster with an empty node has.
+ * Refuses pods of one other node only, for which every answer would be that of an empty node, and pods of several
+ * nodes if the snapshot does not name its node. A list of several nodes without pods of this node is allowed: a
+ * cluster with an empty node has that.
  */
 export const othersPods = (kind: Kind, snapshot: Snapshot, ask: AskOf[Kind]): Refusal | undefined =>
   looksAtPods(kind) ? podsOfAnother(snapshot) : askedOfAnother(snapshot, ask);
 
-/** A kind that looks at no pods may be asked about one of them by its name, and that one must be of the node. */
+/** Refuses an asked pod by name that is not on the node, for kinds that read no other pods. */
 function askedOfAnother(snapshot: Snapshot, ask: AskOf[Kind]): Refusal | undefined {
   const [pod, bound] = askedElsewhere(snapshot, ask) ?? [];
   if (pod === undefined || typeof podOf(ask) !== "string") return undefined;
@@ -42,7 +43,7 @@ function askedOfAnother(snapshot: Snapshot, ask: AskOf[Kind]): Refusal | undefin
   return { code: "needs_input", message, needs: ["node"] };
 }
 
-/** The pod that is asked about, posted or named, and the node that it is bound to, where that is another one than the snapshot's. */
+/** The asked pod, posted or named, and its node, if that is not the snapshot's. */
 export function askedElsewhere({ node, pods }: Snapshot, ask: AskOf[Kind]): readonly [Pod, string] | undefined {
   const asked = podOf(ask);
   const pod = typeof asked === "string" ? pods?.find((one) => namespacedPodName(one) === asked) : asked;
@@ -52,7 +53,7 @@ export function askedElsewhere({ node, pods }: Snapshot, ask: AskOf[Kind]): read
 const podOf = (ask: AskOf[Kind]): Pod | string | undefined =>
   (ask !== undefined && "pod" in ask ? (ask.pod as Pod | string | null) : null) ?? undefined;
 
-/** The same of a snapshot that nobody asks about yet. */
+/** Refuses a snapshot with only another node's pods, before any kind is asked. */
 export function podsOfAnother(snapshot: Snapshot): Refusal | undefined {
   const name = snapshot.node?.metadata.name;
   const nodes = podsByNode(snapshot);
@@ -74,7 +75,7 @@ export function podsOfAnother(snapshot: Snapshot): Refusal | undefined {
 export const podsLeftOut = (kind: Kind, snapshot: Snapshot): Reason | undefined =>
   looksAtPods(kind) ? podsOfOthers(snapshot) : undefined;
 
-/** The same of a snapshot that nobody asks about yet. */
+/** The reason about other nodes' pods in a snapshot, before any kind is asked. */
 export function podsOfOthers(snapshot: Snapshot): Reason | undefined {
   const name = snapshot.node?.metadata.name;
   const others = name === undefined ? [] : podsByNode(snapshot).filter(([node]) => node !== name);

@@ -12,7 +12,7 @@ export interface Candidate {
   readonly pod: Pod;
   readonly ref: PodRef;
   readonly qos: PodQos;
-  /** In the order of the need. */
+  /** The amounts that it frees, in the order of the requirements. */
   readonly frees: readonly number[];
   readonly memory: number;
   readonly cpu: number;
@@ -26,7 +26,7 @@ export function preemptable(preemptor: Pod, pod: Pod): boolean {
   return own !== undefined && other !== undefined && own > other;
 }
 
-/** Those of the pods that the preemptor may preempt, in the order given. `pods`: with their allocated resources. */
+/** The pods that the preemptor may preempt, in the given order. `pods`: with their allocated resources. */
 export function candidatesFor(
   preemptor: Pod,
   pods: readonly Pod[],
@@ -84,7 +84,7 @@ interface Freeing {
   readonly frees: readonly number[];
 }
 
-/** How much must be freed of each resource. kubelet 1.36: InsufficientResourceError.GetInsufficientAmount. */
+/** The amount of each resource that must be freed. kubelet 1.36: InsufficientResourceError.GetInsufficientAmount. */
 export const requirementsOf = (shortages: readonly Shortage[]): readonly Requirement[] =>
   shortages.map(({ resource, requested, used, capacity }, index) => ({
     resource,
@@ -92,7 +92,9 @@ export const requirementsOf = (shortages: readonly Shortage[]): readonly Require
     index,
   }));
 
-/** Returns what is still needed when the given pods are gone. kubelet 1.36: admissionRequirementList.subtract. */
+/**
+ * Returns the requirements that remain when the given pods are gone. kubelet 1.36: admissionRequirementList.subtract.
+ */
 export function subtract(open: readonly Requirement[], gone: readonly Freeing[]): readonly Requirement[] {
   const left: Requirement[] = [];
   for (const { resource, quantity, index } of open) {
@@ -107,7 +109,7 @@ export function subtract(open: readonly Requirement[], gone: readonly Freeing[])
 }
 
 /**
- * How far a pod is from freeing all that is open: each resource counts by the square of the share that would stay open.
+ * The distance of a pod from meeting all open requirements: the sum of the squared shares that would stay open.
  * kubelet 1.36: admissionRequirementList.distance.
  */
 export function distance(open: readonly Requirement[], { frees }: Freeing): number {
@@ -119,7 +121,7 @@ export function distance(open: readonly Requirement[], { frees }: Freeing): numb
   return sum;
 }
 
-/** As the kubelet writes a list of requirements, the last comma with it. */
+/** The requirements as the kubelet writes them, including the trailing comma. */
 export const requirementsText = (open: readonly Requirement[]): string =>
   `[${open.map(({ resource, quantity }) => `(res: ${resource}, q: ${quantity}), `).join("")}]`;
 

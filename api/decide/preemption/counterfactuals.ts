@@ -34,7 +34,7 @@ export function counterfactualsOf(
     }),
   );
 }
-/** Beside a resource that no request helps, the requests that would help with the others admit nobody. */
+/** Marks all counterfactuals as hopeless if one resource is short whatever is requested. */
 function withHopeless(list: readonly Counterfactual[]): readonly Counterfactual[] {
   const hopeless = list.filter(({ code }) => code === "no_request_helps").length;
   if (hopeless === 0) return list;
@@ -46,7 +46,7 @@ function withHopeless(list: readonly Counterfactual[]): readonly Counterfactual[
 }
 type Lower = "lower_request_admits" | "lower_request_spares_all";
 
-/** A request that is not there is not tested, so 0 always passes; overhead cannot be asked for less. */
+/** A lower request of one resource that would pass: a request of 0 is not tested, and overhead cannot be reduced. */
 function lowerRequest(
   code: Lower,
   pod: Pod,

@@ -1,6 +1,6 @@
-/** One choice of a search: something that frees amounts, in the order of the need, at a cost. */
+/** One item of a search: it frees amounts, in the order of the requirements, at a cost. */
 export interface Item {
-  /** Its place in the list that it came from; the last tie-breaker. */
+  /** The item's position in its original list; the last tie-breaker. */
   readonly index: number;
   readonly frees: readonly number[];
   readonly cost: number;
@@ -31,13 +31,13 @@ export function identical(a: Item, b: Item): boolean {
   for (let r = 0; r < a.frees.length; r++) if (a.frees[r] !== b.frees[r]) return false;
   return true;
 }
-/** Returns what is still needed of `rest` with the item gone. */
+/** Returns what remains of `rest` without the item. */
 export function less(rest: readonly number[], { frees }: Item): readonly number[] {
   const after = rest.slice();
   for (let r = 0; r < after.length; r++) (after[r] as number) -= frees[r] as number;
   return after;
 }
-/** Nothing is open any more. */
+/** Whether no requirement is open any more. */
 export function isFree(rest: readonly number[]): boolean {
   for (const amount of rest) if (amount > 0) return false;
   return true;
@@ -129,7 +129,7 @@ function extend(search: Search, start: number, m: number, rest: readonly number[
     const item = items[i] as Item;
     if (cost + (costs[i + m] as number) - (costs[i] as number) >= search.bestCost - EQUAL) return;
     if (!canFree(search, rest, i, m)) return;
-    // its twin stood here before, with more items left
+    // an identical item was tried here before, with more items left
     if (i > start && identical(item, items[i - 1] as Item)) continue;
     const after = less(rest, item);
     if (m > 1) {

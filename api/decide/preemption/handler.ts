@@ -23,7 +23,7 @@ import {
 } from "./candidate.ts";
 import { type Cover, costOf, EQUAL, fewestItems, type Item, identical, isFree, leastCost, less } from "./fewest.ts";
 
-/** Steps of one search, some tenths of a millisecond; how far that goes depends on how many sizes the pods have. */
+/** The maximum number of steps of one search, some tenths of a millisecond. */
 const SEARCH_STEPS = 2000;
 
 /**
@@ -149,14 +149,14 @@ function extend(search: Search, start: number, rest: readonly number[], cost: nu
   for (let i = start; i < items.length; i++) {
     if (search.steps-- <= 0 || !promises(search, bound) || !canFree(sums, rest, i)) return;
     const item = items[i] as Item;
-    // without its twin, so without it too
+    // the search without its identical neighbour covers this
     if (i > start && identical(item, items[i - 1] as Item)) continue;
     taken.push(item);
     extend(search, i + 1, less(rest, item), cost + item.cost);
     taken.pop();
   }
 }
-/** One more item may still make it cheaper, or as cheap with fewer. */
+/** Whether one more item can still make it cheaper, or as cheap with fewer items. */
 function promises({ best, taken }: Search, bound: number): boolean {
   if (bound < best.cost - EQUAL) return true;
   return bound <= best.cost + EQUAL && taken.length + 1 < best.items.length;
@@ -166,7 +166,7 @@ function canFree(sums: readonly Float64Array[], rest: readonly number[], start: 
   return true;
 }
 
-/** How many distances may still be told. */
+/** The number of distances that may still be reported. */
 interface Space {
   left: number;
 }
@@ -175,7 +175,10 @@ interface Tier {
   readonly candidates: readonly Candidate[];
 }
 
-/** Which pods the kubelet takes in kill order, and why. INVARIANT: all candidates together free what is needed. */
+/**
+ * Chooses the pods that the kubelet preempts, in kill order, with the reasons. INVARIANT: all candidates together free
+ * what is needed.
+ */
 function chooseVictims(
   need: readonly Requirement[],
   candidates: readonly Candidate[],
@@ -219,7 +222,10 @@ function round(tier: Tier, need: readonly Requirement[], assumedGone: readonly P
   return { victims, told: { qos: tier.qos, assumedGone, need: amountsOf(need), candidates, picks } };
 }
 
-/** Where in `left` the nearest one is; of equals the smaller, of those the last. Fills `distances` by candidate. */
+/**
+ * The index in `left` of the pod with the least distance; of equal ones the smaller, of those the last. Fills
+ * `distances` by candidate.
+ */
 function nearest(
   open: readonly Requirement[],
   candidates: readonly Candidate[],

@@ -1,6 +1,6 @@
 import { isGateOn, type Profile } from "../../profiles/profile.ts";
 
-/** How long a container that ends again and again is held back, at first and at most. */
+/** The restart back-off of a container that keeps ending: the first delay and the longest. */
 export interface BackOffLimits {
   readonly firstMs: number;
   readonly longestMs: number;
@@ -25,10 +25,13 @@ export function raised(
 
 /** kubelet 1.36: initialCrashLoopBackOff, MaxCrashLoopBackOff. */
 export const USUAL_BACK_OFF: BackOffLimits = { firstMs: 10_000, longestMs: 300_000 };
-/** With the gate ReduceDefaultCrashLoopBackOffDecay. */
+/** The limits with the gate ReduceDefaultCrashLoopBackOffDecay. */
 const REDUCED_BACK_OFF: BackOffLimits = { firstMs: 1_000, longestMs: 60_000 };
 
-/** The limits of CrashLoopBackOff; `periodMs`: what crashLoopBackOff.maxContainerRestartPeriod says. kubelet 1.36: newCrashLoopBackOff. */
+/**
+ * The limits of CrashLoopBackOff. `periodMs`: crashLoopBackOff.maxContainerRestartPeriod. kubelet 1.36:
+ * newCrashLoopBackOff.
+ */
 export function restartBackOff(
   profile: Profile,
   named: Readonly<Record<string, boolean>>,

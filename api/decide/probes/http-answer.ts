@@ -6,12 +6,12 @@ export interface HttpHead {
   readonly status: number;
   /** A text of bytes; empty: it has none. */
   readonly location: string;
-  /** Bytes of the body; -1: until its end is told. */
+  /** The length of the body in bytes; -1: it ends with the connection or the last chunk. */
   readonly length: number;
   readonly isChunked: boolean;
 }
 
-/** How far a first line goes, with what it says against it. Go 1.26: http.ReadResponse. */
+/** Checks a status line; the error is Go's. Go 1.26: http.ReadResponse. */
 function statusOf(line: string): Result<number, string> {
   const [proto, rest] = cut(line, " ");
   if (rest === undefined) return err(`malformed HTTP response ${quotedStart(line)}`);
@@ -86,7 +86,7 @@ class ChunkReader {
   #left: number | null = null;
   #isTrailer = false;
   #excess = 0;
-  /** Go's words for what is wrong; undefined: nothing yet. */
+  /** Go's error; undefined: none so far. */
   error: string | undefined;
   isDone = false;
 
@@ -123,7 +123,7 @@ class ChunkReader {
     } else this.#begun += text.slice(at);
     return isWhole ? end + 1 : text.length;
   }
-  /** By the line of its size; returns what is wrong. */
+  /** Begins a chunk by its size line; returns the error, if any. */
   #begin(line: string): string | undefined {
     const cr = line.indexOf("\r");
     if (cr < 0) return "chunked line ends with bare LF";
@@ -180,7 +180,7 @@ function trailerFault(trailer: string): string | undefined {
   return fields.end();
 }
 
-/** One head of an answer, read as it comes: each byte is looked at once, however small the pieces are. */
+/** Reads the head of an answer as it arrives: each byte is read once, however small the pieces are. */
 class HeadReader {
   /** The line that has no end yet. */
   #parts: string[] = [];
@@ -189,12 +189,12 @@ class HeadReader {
   readonly #fields = new HttpFields();
   /** The size of the head until now. */
   bytes = 0;
-  /** Go's words for what is wrong; undefined: nothing yet. */
+  /** Go's error; undefined: none so far. */
   error: string | undefined;
-  /** Undefined: it is not whole. */
+  /** The head; undefined: it is not complete. */
   head: HttpHead | undefined;
 
-  /** Reads a text from there on, as far as the head goes; returns where that is. */
+  /** Reads a text from a position to the end of the head at most; returns the end position. */
   read(text: string, from: number): number {
     let at = from;
     while (this.error === undefined && this.head === undefined && at < text.length) {
@@ -210,7 +210,7 @@ class HeadReader {
     }
     return at;
   }
-  /** The fault of what has come so far, in Go's words: it looks at as much of a line as came. */
+  /** Go's error if the input ends here, which covers an incomplete line. */
   errorAtEnd(): string | undefined {
     const line = this.#line("");
     if (line !== "") this.#take(line);
@@ -248,7 +248,7 @@ export const MAX_HEAD_BYTES = 10 << 20;
 const BROKEN = "net/http: HTTP/1.x transport connection broken: ";
 const TOO_LONG = `net/http: server response headers exceeded ${MAX_HEAD_BYTES} bytes; aborted`;
 
-/** An answer of HTTP/1 as far as it came, in texts of bytes. Errors in Go's words. Go 1.26: http.Transport. */
+/** An HTTP/1 answer as far as it has arrived, as strings of bytes. Errors are Go's. Go 1.26: http.Transport. */
 export class HttpAnswer {
   #heads = new HeadReader();
   /** The size of the heads before the current one. */
@@ -258,12 +258,12 @@ export class HttpAnswer {
   #most = 0;
   head: HttpHead | undefined;
   body = "";
-  /** Before the head it is the request's, behind it the body's; undefined: none. */
+  /** The error: before the head that of the request, after it that of the body; undefined: none. */
   error: string | undefined;
-  /** No more needs to be read. */
+  /** True: no more needs to be read. */
   isDone = false;
 
-  /** `wanted`: how many bytes of the body are asked for. */
+  /** `wanted`: returns how many bytes of the body to read. */
   constructor(wanted: (head: HttpHead) => number) {
     this.#wanted = wanted;
   }
@@ -273,7 +273,7 @@ export class HttpAnswer {
     if (this.head !== undefined) this.#readBody(text);
     else this.#readHeads(text);
   }
-  /** The connection ended, by its peer or by an error in Go's words. */
+  /** Ends the answer: the peer closed the connection, or an error occurred (Go's words). */
   end(error?: string): void {
     if (this.isDone) return;
     if (this.head === undefined) this.#finish(this.#errorInHead(error));

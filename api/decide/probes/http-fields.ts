@@ -9,7 +9,7 @@ const MAX_VALUES = 16;
 const MAX_INITIAL_BYTES = 80;
 const MAX_QUOTED_BYTES = 4096;
 
-/** The headers that say where an answer leads, and how it ends; values without spaces around them. */
+/** The headers about redirection and the body's length; values without surrounding spaces. */
 export interface BodyHeaders {
   readonly locations: string[];
   readonly lengths: string[];
@@ -19,13 +19,13 @@ export interface BodyHeaders {
 /** Headers line by line, all of them checked, in a time that grows with their bytes. Go 1.26: textproto.Reader.ReadMIMEHeader. */
 export class HttpFields {
   readonly told: BodyHeaders = { locations: [], lengths: [], encodings: [] };
-  /** The header that the next line may go on with; undefined: none yet. */
+  /** The header that the next line may continue; undefined: none yet. */
   #field: string | undefined;
-  /** It has a byte that none may have, perhaps behind what is kept. */
+  /** True: the header has an invalid byte, perhaps in a part that is not stored. */
   #isBad = false;
   #isCut = false;
 
-  /** A line without its end, not empty; a text of bytes. Returns Go's words for what is wrong; undefined: nothing yet. */
+  /** Adds a line without its line end, not empty, as a string of bytes. Returns Go's error; undefined: none so far. */
   push(line: string): string | undefined {
     if (isFolded(line)) {
       if (this.#field === undefined) return initialFault(line);
@@ -40,7 +40,7 @@ export class HttpFields {
     this.#isBad = BAD.test(line);
     return undefined;
   }
-  /** No line follows the last one. */
+  /** Ends the headers: no line follows. Returns Go's error, if any. */
   end(): string | undefined {
     const field = this.#field;
     if (field === undefined) return undefined;
@@ -65,7 +65,7 @@ export class HttpFields {
     this.#field = this.#isCut ? field.slice(0, MAX_FIELD_BYTES) : field;
   }
   #tell(values: string[], value: string): void {
-    // one more where it is another: that there are two is an error by itself
+    // a second, different value is stored too, since it is an error by itself
     if (values.length < MAX_VALUES || (values.length === MAX_VALUES && value !== values[0])) values.push(value);
   }
 }
@@ -83,7 +83,7 @@ const initialFault = (line: string): string =>
 /** Returns the part that errors show of a text that a server chose. */
 export const quotedStart = (bytes: string): string => quoteBytes(bytes.slice(0, MAX_QUOTED_BYTES));
 
-/** Without spaces and tabs around it; no expression, which would try each inner space anew. */
+/** The text without surrounding spaces and tabs; a regular expression would be slow on inner spaces. */
 function trimmed(text: string): string {
   let start = 0;
   let end = text.length;

@@ -15,8 +15,8 @@ export interface HttpRequest {
 export type AskedFor = "probe" | "lifecycle";
 
 /**
- * The request of an `httpGet`. Error: the kubelet's words for a port or a host that is none.
- * kubelet 1.36: NewRequestForHTTPGetAction.
+ * The request of an `httpGet`. Error: the kubelet's message for an invalid port or host. kubelet 1.36:
+ * NewRequestForHTTPGetAction.
  */
 export function httpRequest(
   get: ProbeHttpGet,
@@ -53,8 +53,8 @@ export interface NamedPort {
 }
 
 /**
- * A port by its number, by a name of the container's ports, or in some versions by a number that was written as text.
- * Error: the kubelet's words. kubelet 1.36: probe.ResolveContainerPort.
+ * A port by number, by the name of a container port, or in some versions by a number written as text. Error: the
+ * kubelet's message. kubelet 1.36: probe.ResolveContainerPort.
  */
 export function containerPort(
   port: ProbePort,

@@ -11,8 +11,8 @@ export const isRedirect = (status: number, location: string): boolean => FOLLOWE
 const MAX_LOCATION_BYTES = 32 * 1024;
 
 /**
- * The request that an answer leads to. Null: it leads to another host, where a probe does not go.
- * Error: Go's words for a location that is none. `location`: a text of bytes. kubelet 1.36: RedirectChecker; Go 1.26: Client.do.
+ * The request that a redirect leads to. Null: it leads to another host, which a probe does not follow. Error: Go's
+ * message for an invalid location. `location`: a string of bytes. kubelet 1.36: RedirectChecker; Go 1.26: Client.do.
  */
 export function redirected(
   first: HttpRequest,
@@ -39,11 +39,14 @@ function withReferer({ headers }: HttpRequest, from: GoUrl, to: GoUrl): HttpRequ
 export interface WireRequest {
   readonly target: string;
   readonly host: string;
-  /** By their names; without `Host`, and with the credentials of the URL. */
+  /** The headers sorted by name; without `Host`, and with the credentials of the URL. */
   readonly headers: readonly (readonly [string, string])[];
 }
 
-/** Error: Go's words for a request that its client does not send. Go 1.26: http.Transport.roundTrip, Request.write. */
+/**
+ * Builds the request as Go sends it. Error: Go's message for a request that its client refuses. Go 1.26:
+ * http.Transport.roundTrip, Request.write.
+ */
 export function wireRequest({ url, host, headers }: HttpRequest): Result<WireRequest, string> {
   for (const [name, values] of headers) {
     if (!isToken(name)) return err(`net/http: invalid header field name ${quote(name)}`);
@@ -91,7 +94,7 @@ function withCredentials(headers: HttpHeaders, { user }: GoUrl): HttpHeaders {
   return new Map(headers).set("Authorization", [`Basic ${btoa(`${user.name}:${user.password ?? ""}`)}`]);
 }
 
-/** As errors show it: without the password. Go 1.26: http.stripPassword. */
+/** The URL as errors show it: without the password. Go 1.26: http.stripPassword. */
 export const shownUrl = (url: GoUrl): string =>
   url.user?.password == null
     ? urlText(url)

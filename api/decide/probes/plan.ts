@@ -43,22 +43,22 @@ export interface ProbePlan {
   readonly probes: number;
   /** Attempts a second by handler. */
   readonly perSecond: Readonly<Record<HandlerKind, number>>;
-  /** Most attempts that begin in one window of 100 ms, on a grid of such windows. */
+  /** The maximum number of attempts that begin in one window of 100 ms, on a grid of such windows. */
   readonly maxAtOnce: {
     readonly spread: number;
-    /** Where nobody spreads them, as after a start of all pods at once: every probe. */
+    /** The maximum without spreading, as after a start of all pods at once: every probe. */
     readonly unspread: number;
   };
   /** Execs that run at the same time. */
   readonly execsAtOnce: {
-    /** On the average, when each takes as long as was said. */
+    /** The average number of running attempts, if each takes the expected time. */
     readonly expected: number;
-    /** On the average, when each takes its whole timeout; no exec of a probe overlaps another one of it. */
+    /** The average number of running attempts, if each takes its whole timeout; execs of one probe never overlap. */
     readonly hanging: number;
   };
 }
 
-/** How the daemon would spread them, and what that comes to. */
+/** How the daemon would spread the probes over time, and the resulting load. */
 export function probePlan(probes: readonly PlannedProbe[]): ProbePlan {
   const perSecond = { exec: 0, http: 0, tcp: 0, grpc: 0 };
   let expected = 0;
@@ -89,7 +89,7 @@ function maxAtOnce(probes: readonly PlannedProbe[]): number {
   return maxOf(counts);
 }
 
-/** By period in milliseconds: how many probes fall into which of its windows. */
+/** For each period in milliseconds: the number of probes in each of its windows. */
 function ringsOf(probes: readonly PlannedProbe[]): ReadonlyMap<number, ReadonlyMap<number, number>> {
   const rings = new Map<number, Map<number, number>>();
   const numbers = new Map<number, number>();

@@ -7,7 +7,7 @@ import { handlersOf, PROBE_FIELD } from "../../model/probes-issues.ts";
 /** kubelet 1.36: minimumGracePeriodInSeconds. */
 export const MIN_GRACE_SECONDS = 2;
 
-/** How soon and how late a probe can notice; `graceSeconds` is the pod's. */
+/** How early and how late a probe can notice a change; `graceSeconds` is the pod's. */
 export function reachOf(type: ProbeType, timing: ProbeTiming, graceSeconds: number): ProbeReach {
   const { initialDelaySeconds, periodSeconds, timeoutSeconds, failureThreshold, successThreshold } = timing;
   // an attempt that lasts longer than a period is followed by the next at once
@@ -29,9 +29,9 @@ export interface ProbeSetting {
   readonly path: string;
   readonly handler: ProbeHandlerName;
   readonly timing: ProbeTiming;
-  /** Where else than to the pod it goes; empty: to the pod, which the node's own loopback is to one on the host's network. */
+  /** The host that is probed; empty: the pod itself, including the node's loopback for a pod on the host's network. */
   readonly host: string;
-  /** The name of a port that the container does not have; null: it has it, or needs none. */
+  /** A port name that the container does not have; null: none. */
   readonly unknownPort: string | null;
   /** Two probes of a container with the same one ask the same. */
   readonly target: string;
@@ -80,7 +80,7 @@ function settingOf(container: Container, type: ProbeType, at: string, isOnHost: 
     },
   ];
 }
-/** With the defaults. kubernetes 1.36: SetDefaults_HTTPGetAction, SetDefaults_Probe. */
+/** The target with defaults filled in. kubernetes 1.36: SetDefaults_HTTPGetAction, SetDefaults_Probe. */
 const targetOf = (
   { exec, httpGet, grpc }: PodProbe,
   handler: ProbeHandlerName,

@@ -25,7 +25,9 @@ interface Due {
   readonly run: () => void;
 }
 
-/** Time that moves only from one due thing to the next; things of one moment keep the order in which they were asked for. */
+/**
+ * A clock that jumps from one due event to the next; simultaneous events keep the order in which they were scheduled.
+ */
 export class SimClock {
   nowMs = 0;
   readonly #due: Due[] = [];
@@ -79,7 +81,7 @@ export interface LanePod {
   attempted(): void;
 }
 
-/** One worker of the dry run with its script and its record. */
+/** One worker of the dry run, with its script and its record. */
 export class Lane implements LaneTrace {
   readonly attempts: AttemptMade[] = [];
   readonly results: LaneTrace["results"][number][] = [];
@@ -166,7 +168,7 @@ export class Lane implements LaneTrace {
 /** Longer than any period. */
 const LONG_AGO = -1e12;
 
-/** One answer of a script, as the worker gets it. */
+/** A scripted outcome, as the worker receives it. */
 export interface ScriptedAttempt {
   readonly word: OutcomeWord;
   readonly outcome: AttemptOutcome;
@@ -192,12 +194,12 @@ export interface TimelineInput {
   readonly strict: boolean;
   /** The pod's grace period, in seconds. */
   readonly graceSeconds: number;
-  /** How long a container takes to end when it is asked to, and with which exit code. */
+  /** How long a container takes to stop when asked, and its exit code. */
   readonly stopMs: number;
   readonly exitCode: number;
   /** The delays of CrashLoopBackOff; 0 and 0: there is none. */
   readonly backOff: BackOffLimits;
-  /** True: computing the pod's status probes readiness out of turn, as it does in a kubelet. */
+  /** True: computing the pod's status triggers a readiness probe, as in a kubelet. */
   readonly statusTriggers: boolean;
   readonly kubeletRestartMs: number | null;
   readonly jitter: number;

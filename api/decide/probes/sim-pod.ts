@@ -24,13 +24,13 @@ class RestartBackOff {
     this.#limits = limits;
   }
 
-  /** When it may start again; `endedAtMs` is the end of the newest dead one that is known. */
+  /** When the container may start again; `endedAtMs`: the end of the newest known dead container. */
   untilMs(endedAtMs: number, nowMs: number): number {
     const entry = this.#entry;
     if (entry === undefined || isOver(entry, endedAtMs, this.#limits)) return nowMs;
     return Math.max(nowMs, endedAtMs + entry.delayMs);
   }
-  /** One more start. */
+  /** Records one more start. */
   raise(endedAtMs: number, nowMs: number): void {
     this.#entry = raised(this.#entry, endedAtMs, { nowMs, limits: this.#limits });
   }
@@ -49,14 +49,14 @@ class Spans {
   }
 }
 
-/** One container of the dry run: its instances, its status as the kubelet has it, its probes. */
+/** One container of the dry run: its instances, its status as the kubelet sees it, and its probes. */
 class SimContainer implements ContainerTrace {
   readonly spec: TimelineContainer;
   readonly runs: Open<ContainerRun>[] = [];
   readonly lanes: readonly Lane[];
   readonly backOff: RestartBackOff;
   state: ContainerSeen["state"] = "waiting";
-  /** It is being ended. */
+  /** True: it is being terminated. */
   isStopping = false;
   /** The container's `started` in the status. */
   isStarted = false;
@@ -115,7 +115,7 @@ class SimContainer implements ContainerTrace {
     this.state = "terminated";
     this.isStopping = false;
   }
-  /** After each change: what the workers see of it, and the record. */
+  /** Updates, after each change, what the workers see, and the record. */
   settle(isPodEnded: boolean, nowMs: number): void {
     const isRunning = this.state === "running";
     if (!isRunning) this.isStarted = false;
@@ -133,7 +133,7 @@ const NOT_THERE: PodSeen = { ended: false, deleting: false, container: null };
 const MAX_ATTEMPTS = 20_000;
 const KILLED = 137;
 
-/** One pod of the dry run: starts, ends and restarts its containers as the results of their probes say. */
+/** One pod of the dry run; it starts, stops and restarts its containers by the results of their probes. */
 export class SimPod {
   readonly clock = new SimClock();
   readonly #input: TimelineInput;
@@ -247,7 +247,7 @@ export class SimPod {
     const before = container.runs.at(-2)?.endedAtMs ?? null;
     container.end(nowMs);
     container.willRestart = restarts;
-    // its end is not in the status that this pass of the pod's worker began with: the one before it counts
+    // the status at the start of this sync does not contain its end yet, so the one before counts
     const untilMs = before === null ? nowMs : container.backOff.untilMs(before, nowMs);
     if (restarts && untilMs <= nowMs) {
       if (before !== null) container.backOff.raise(before, nowMs);
@@ -311,7 +311,7 @@ export class SimPod {
 }
 
 interface StatusInput {
-  /** When the kubelet restarted; null: it has long run. */
+  /** When the kubelet restarted; null: long ago. */
   readonly managerStartMs: number | null;
   /** The pod's condition Ready as it was before. */
   readonly wasPodReady: boolean;

@@ -1,17 +1,19 @@
 import type { ProbeOutcome, ProbeSpec, ProbeType, StoredResult } from "../../model/probe.ts";
 import type { ProbeQuirk, ProbeTiming } from "../../model/probes-decision.ts";
 
-/** A behaviour of the kubelet's probe workers that users report as a bug; `strict` says what that option does instead. */
+/**
+ * A behaviour of the kubelet's probe workers that users report as a bug; `strict` says what that option does instead.
+ */
 interface Quirk {
   readonly code: string;
   readonly what: string;
   /** Issue numbers in kubernetes/kubernetes. */
   readonly issues: readonly number[];
-  /** Null: what it does is what is documented, or nothing is. */
+  /** What `strict` does instead; null: the behaviour is documented, or nothing is. */
   readonly strict: string | null;
 }
 
-/** In the order in which a worker meets them. kubelet 1.36: prober.manager, prober.worker, prober.prober. */
+/** The quirks in the order in which a worker meets them. kubelet 1.36: prober.manager, prober.worker, prober.prober. */
 export const QUIRKS = [
   {
     code: "later-containers-unprobed",
@@ -77,11 +79,11 @@ export interface WorkerSpec<P extends ProbeTiming = ProbeSpec> {
 
 /** The pod as its status is known at the moment of the event. */
 export interface PodSeen {
-  /** Its phase is Failed or Succeeded. */
+  /** True: the pod's phase is Failed or Succeeded. */
   readonly ended: boolean;
-  /** Its deletion was asked for. The kubelet reads this of the pod as it was when the worker was made. */
+  /** True: the pod is being deleted. The kubelet reads this from the pod as it was when the worker was created. */
   readonly deleting: boolean;
-  /** Null: the status tells no id of the container yet. */
+  /** The container; null: the status has no container id yet. */
   readonly container: ContainerSeen | null;
 }
 export interface ContainerSeen {
@@ -92,8 +94,8 @@ export interface ContainerSeen {
   /** status.started. */
   readonly started: boolean;
   /**
-   * For a terminated container. True: it restarts, by its restart policy and rules, or because all containers of the pod
-   * restart.
+   * For a terminated container. True: it restarts, by its restart policy and rules, or because all containers of the
+   * pod restart.
    */
   readonly willRestart: boolean;
 }
@@ -101,11 +103,13 @@ export interface ContainerSeen {
 export type AttemptOutcome = ProbeOutcome;
 
 export type WorkerEvent =
-  /** The time of the last `wake` has come; one that comes sooner is told to wait on, one that comes late has missed ticks. */
+  /**
+   * The time of the last `wake` has come; a tick that comes early is postponed, one that comes late has missed ticks.
+   */
   | { readonly on: "tick"; readonly atMs: number; readonly pod: PodSeen | null }
   /** Out of turn, and the period counts from here; the kubelet does this to readiness alone. */
   | { readonly on: "trigger"; readonly atMs: number; readonly pod: PodSeen | null }
-  /** The attempt that was asked for has ended. */
+  /** The requested attempt has ended. */
   | { readonly on: "attempted"; readonly atMs: number; readonly outcome: AttemptOutcome }
   | { readonly on: "stop"; readonly atMs: number };
 
@@ -114,13 +118,13 @@ export type WorkerEffect =
   | { readonly kind: "attempt"; readonly containerId: string; readonly tries: number }
   /** The stored result has changed. */
   | { readonly kind: "set"; readonly containerId: string; readonly result: StoredResult }
-  /** Nothing is stored for this container any more. */
+  /** The stored result of this container is removed. */
   | { readonly kind: "forget"; readonly containerId: string }
   /** Send `tick` then (at once, when it has passed). The newest counts, and there is none while an attempt runs. */
   | { readonly kind: "wake"; readonly atMs: number }
-  /** An event of type Warning, of the container, in the kubelet's words. */
+  /** A Warning event of the container, in the kubelet's words. */
   | { readonly kind: "event"; readonly reason: "Unhealthy" | "ProbeWarning"; readonly message: string }
-  /** This step went by one of the kubelet's quirks. */
+  /** One of the kubelet's quirks affected this step. */
   | { readonly kind: "quirk"; readonly code: ProbeQuirk }
   /** The worker has ended; it answers no event any more. */
   | { readonly kind: "stop" };
@@ -128,22 +132,22 @@ export type WorkerEffect =
 /** The part of the spec that `step` reads: not how the probe asks. */
 export type TimedWorkerSpec = WorkerSpec<ProbeTiming>;
 
-/** All that a worker remembers; plain data, to be kept or sent as it is. */
+/** The whole state of a worker: plain data that can be stored or sent. */
 export interface Worker {
   /** `sleeping`: before its first turn, for the start jitter. */
   readonly at: "sleeping" | "waiting" | "probing" | "ended";
   /** The next tick of the period's ticker; while sleeping, the end of the sleep. */
   readonly nextTickMs: number;
   readonly containerId: string | null;
-  /** Null: none is stored for that container. */
+  /** The stored result; null: none for this container. */
   readonly stored: StoredResult | null;
   readonly lastResult: StoredResult;
-  /** How many times in a row `lastResult` came; kept when the container is another. */
+  /** The number of consecutive `lastResult`s; it carries over to a new container. */
   readonly resultRun: number;
-  /** How many of that run came before this container. */
+  /** The part of that number from before this container. */
   readonly carried: number;
   readonly onHold: boolean;
-  /** Attempts of this tick, the one that runs included. */
+  /** The number of attempts of this tick, including the running one. */
   readonly tries: number;
   /** Came while the worker could not heed it. */
   readonly triggered: boolean;

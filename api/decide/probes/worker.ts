@@ -50,7 +50,7 @@ function attempted(
   return waits(result === null ? worker : counted(spec, worker, result, effects), atMs, effects);
 }
 
-/** Null: thrown away. */
+/** The result of an attempt; null: it is discarded. */
 function resultOf(
   { strict }: TimedWorkerSpec,
   outcome: AttemptOutcome,
@@ -116,9 +116,10 @@ export function startWorker(spec: TimedWorkerSpec, nowMs: number, jitter: number
 }
 
 /**
- * Computes what one worker does at one event: exactly what the kubelet's does, or with `strict` what is documented. After each
- * step it waits for one thing: a `wake`, an attempt, or nothing (`stop`). Where the kubelet picks by chance among what came
- * while it probed, a stop goes before a trigger and a trigger before a tick. kubelet 1.36: worker.run, worker.doProbe.
+ * Computes one worker's step for one event: exactly what the kubelet's worker does, or with `strict` what is
+ * documented. After each step it waits for one thing: a `wake`, an attempt, or nothing (`stop`). If several events
+ * arrived during a probe, the kubelet picks randomly; here a stop precedes a trigger, and a trigger a tick. kubelet
+ * 1.36: worker.run, worker.doProbe.
  */
 export function step(spec: TimedWorkerSpec, worker: Worker, event: WorkerEvent): WorkerStep {
   if (worker.at === "ended") return { next: worker, effects: [] };
@@ -155,7 +156,7 @@ function tick(spec: TimedWorkerSpec, worker: Worker, atMs: number, pod: PodSeen 
   return turn(spec, { ...worker, nextTickMs: nextTickMs + (missed + 1) * period }, atMs, pod, []);
 }
 
-/** One turn up to its attempt, if it comes to one. */
+/** One turn, up to its attempt if there is one. */
 function turn(
   spec: TimedWorkerSpec,
   before: Worker,
@@ -207,21 +208,21 @@ function isDue({ type, probe }: TimedWorkerSpec, { startedAtMs, started }: Conta
 
 const periodMs = ({ probe }: TimedWorkerSpec): number => probe.periodSeconds * 1000;
 
-/** Stores a result, and tells it when it is another. kubelet 1.36: results.manager.Set. */
+/** Stores a result, and reports a change. kubelet 1.36: results.manager.Set. */
 function stored(worker: Worker, result: StoredResult, effects: WorkerEffect[]): Worker {
   if (worker.stored === result || worker.containerId === null) return worker;
   effects.push({ kind: "set", containerId: worker.containerId, result });
   return { ...worker, stored: result };
 }
 
-/** Until the next tick, or no longer if something came in the meantime. */
+/** Waits until the next tick, or not at all if an event arrived meanwhile. */
 function waits(worker: Worker, atMs: number, effects: WorkerEffect[]): WorkerStep {
   if (worker.stopping) return ended(worker, effects);
   effects.push({ kind: "wake", atMs: worker.triggered ? atMs : worker.nextTickMs });
   return { next: worker.at === "waiting" ? worker : { ...worker, at: "waiting" }, effects };
 }
 
-/** The worker is done with; its result goes with it. */
+/** Ends the worker, and removes its result. */
 function ended(worker: Worker, effects: WorkerEffect[]): WorkerStep {
   if (worker.containerId !== null) effects.push({ kind: "forget", containerId: worker.containerId });
   effects.push({ kind: "stop" });

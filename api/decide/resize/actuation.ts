@@ -14,7 +14,7 @@ interface Sizes {
   readonly memory: { readonly request: number; readonly limit: number };
 }
 
-/** A container that stops and starts again for a resize, since its resizePolicy says so. */
+/** A container that restarts for a resize because of its resizePolicy. */
 interface Restart {
   readonly container: string;
   readonly resources: readonly Resource[];
@@ -29,7 +29,7 @@ export interface Write {
 export interface Actuation {
   readonly restarts: readonly Restart[];
   readonly writes: readonly Write[];
-  /** Why nothing is written, in the kubelet's words; null: it is. */
+  /** Why the resize is not applied, in the kubelet's words; null: it is. */
   readonly error: string | null;
 }
 
@@ -49,7 +49,7 @@ interface Ports {
   readonly usageOf: (container: string | null) => number | undefined;
 }
 
-/** Memory of a pod's cgroup: its limit, and what Memory QoS makes of its requests. */
+/** Memory values of a pod's cgroup: the limit, and the values that Memory QoS computes. */
 const MEMORY = ["memory", "memoryMin", "memoryLow", "memoryHigh"] as const;
 
 /** A container whose amounts change. */
@@ -104,7 +104,7 @@ const mounted = ({ name, to }: ReturnType<typeof changedVolumes>[number]): Write
   volume: { name, sizeBytes: value(to.amount) },
 });
 
-/** In the order of `looked`. */
+/** The updates in the order of `looked`. */
 function updatesOf(
   inForce: Pod,
   desired: Pod,
@@ -121,13 +121,13 @@ function updatesOf(
   });
 }
 
-/** The last of them first, as the kubelet looks at them. */
+/** The pod's sidecars, last first, as the kubelet iterates over them. */
 const sidecarsOf = ({ spec }: Pod): readonly Container[] => (spec.initContainers ?? []).filter(isSidecar).reverse();
 
 /**
- * The init containers that a pod's status lets the kubelet resize, in its order: sidecars but those whose startup probe has not
- * succeeded, the plain one that runs, and the one that starts next. Until they are through, nothing else of the pod is resized.
- * kubelet 1.37: computeInitContainerActions.
+ * The init containers that the kubelet resizes now, by the pod's status and in its order: sidecars unless their
+ * startup probe has not succeeded, the running plain one, and the one that starts next. Nothing else of the pod is
+ * resized until they are done. kubelet 1.37: computeInitContainerActions.
  */
 function initsInTurn(
   pod: Pod,
@@ -169,7 +169,7 @@ export function restartsOf(
   });
 }
 
-/** Those that shrink go before all others, the latest first. */
+/** Inserts an update: updates that shrink come before all others, the latest first. */
 function join(list: Update[], update: Update, resource: Resource): void {
   const [now, then] = [update.now[resource], update.then[resource]];
   const [from, to] = now.limit === then.limit ? [now.request, then.request] : [now.limit, then.limit];
@@ -191,7 +191,7 @@ const podSizes = (pod: Pod): Sizes => sizesOf({ name: "", resources: pod.spec.re
 const sameSizes = (a: Sizes, b: Sizes): boolean =>
   RESIZABLE.every((name) => a[name].limit === b[name].limit && a[name].request === b[name].request);
 
-/** Memory without a limit is more than any number; CPU without one is -1, as the kernel has it. */
+/** The memory limit; without one, memory is infinite (a missing CPU limit is -1, as in the kernel). */
 const memoryOf = ({ memory }: CgroupValues): number => memory ?? Number.POSITIVE_INFINITY;
 const quotaOf = ({ cpuQuota }: CgroupValues): number => cpuQuota ?? -1;
 
@@ -257,11 +257,11 @@ function limitsThatFall(
   return falling;
 }
 
-/** How the kubelet begins to tell that memory limits cannot come down. */
+/** The beginning of the kubelet's message that memory limits cannot decrease. */
 export const MEMORY_IN_USE = "cannot decrease memory limits";
 /**
- * Why memory limits cannot come down, in the kubelet's words; null: they can. It tells the pod's use where a container's is too
- * much. kubelet 1.36: validateMemoryResizeAction.
+ * Why memory limits cannot decrease, in the kubelet's words; null: they can. The message has the pod's usage even if a
+ * container's is too high. kubelet 1.36: validateMemoryResizeAction.
  */
 export function memoryInUse(
   falling: FallingLimits,

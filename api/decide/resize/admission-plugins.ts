@@ -27,7 +27,10 @@ const isChanged = (desired: Pod, before: Pod): boolean =>
     return now === undefined || then === undefined ? now !== then : compare(now, then) !== 0;
   });
 
-/** Why an admission plugin of the API server does not let a resize through to its node; null: they do. Nothing is asked where nothing changes. */
+/**
+ * Why an admission plugin of the API server refuses a resize; null: none does. A resize without changes is not
+ * checked.
+ */
 export function whyNotAdmitted(desired: Pod, before: Pod, node: ResizeNode): Infeasible | null {
   if (!isChanged(desired, before)) return null;
   const { config, allocatable } = node;
@@ -44,7 +47,7 @@ export function whyNotAdmitted(desired: Pod, before: Pod, node: ResizeNode): Inf
   return because("platform", `pod resize is only supported on linux nodes, node "${name}" is ${quote(os)}`);
 }
 
-/** Whether a resize needs a feature of its node, by its name. */
+/** Whether a resize needs a node feature, by the feature's name. */
 const NEEDS: Readonly<Record<string, (now: Pod, then: Pod) => boolean>> = {
   GuaranteedQoSPodCPUResize: (now, then) =>
     qosClass(now) === "Guaranteed" &&

@@ -17,8 +17,8 @@ const withContainers = (pod: Pod, each: (c: Container) => Container): Pod => {
 };
 
 /**
- * The pod as the ask wants it, and as the API server stores that. A recommendation may speak of other containers as well, which its
- * owner has had. Errors: a container that the pod does not have, or several where none is named; its field and why.
+ * The pod with the resources that the ask wants, as the API server would store it. A recommendation may include
+ * containers that the pod no longer has. Errors: an unknown container, or several if none is named; the field and why.
  */
 export function desiredPod(
   pod: Pod,
@@ -60,7 +60,7 @@ export function desiredPod(
     const { resources: patch, resizePolicy = c.resizePolicy } = patches.get(c.name) ?? {};
     return { ...c, resources: merged(c.resources, patch), ...(resizePolicy && { resizePolicy }) };
   });
-  // without its gate the API server leaves these as they are, and says nothing; the same with volumes
+  // without its gate the API server silently ignores pod-level resources; likewise volumes
   const isResized = resources !== undefined && gateOn(config, "InPlacePodLevelResourcesVerticalScaling");
   const ofPod = isResized ? { resources: merged(pod.spec.resources, resources) } : {};
   const isMounted = volumes !== undefined && gateOn(config, "InPlacePodVerticalScalingMemoryBackedVolumes");
@@ -83,15 +83,15 @@ function merged(before: Resources, patch: ResourceRequirements | undefined): Res
   };
 }
 
-/** Its own policy, else that of all others. autoscaler 1.6: GetContainerResourcePolicy. */
+/** The policy of a container, else the default one. autoscaler 1.6: GetContainerResourcePolicy. */
 const policyOf = (name: string, policies: readonly ContainerPolicy[]): ContainerPolicy | undefined =>
   policies.find(({ containerName }) => containerName === name) ??
   policies.find(({ containerName }) => containerName === "*");
 
 /**
- * Containers with new requests of CPU and memory. A limit keeps its ratio to its request, as the autoscaler of pods has it by
- * default (controlledValues RequestsAndLimits); under RequestsOnly it stays, and the request ends at it. autoscaler 1.6:
- * GetProportionalLimit, capRecommendationToContainerLimit.
+ * The containers with new CPU and memory requests. A limit keeps its ratio to the request, as in the
+ * VerticalPodAutoscaler by default (controlledValues RequestsAndLimits); under RequestsOnly it stays and caps the
+ * request. autoscaler 1.6: GetProportionalLimit, capRecommendationToContainerLimit.
  */
 function withTargets(
   pod: Pod,

@@ -11,11 +11,17 @@ import { podRequests, unitsOf } from "../resources/pod-resources.ts";
 import { isCriticalPod, qosClass } from "../resources/qos.ts";
 
 export interface MadeRoom {
-  /** Pods that are being deleted and hold some of what is short: when they are gone the kubelet tries this one again. */
+  /**
+   * Pods that are being deleted and hold some of the missing resources: when they are gone, the kubelet retries the
+   * resize.
+   */
   readonly terminating: readonly PodRef[];
   /** Pods that are to have less, and are counted by what they had: as soon as it is written the kubelet tries this one again. */
   readonly shrinks: readonly PodRef[];
-  /** Whose end makes room beside that; empty: nobody's is needed; null: nothing is short, or they are not enough. */
+  /**
+   * Further pods whose termination would free enough; empty: none needed; null: nothing is short, or they would not
+   * free enough.
+   */
   readonly leave: readonly Victim[] | null;
 }
 
@@ -38,7 +44,7 @@ export function waitingOf(allocated: Pod, { resources }: AdmissionDecision, conf
   };
 }
 
-/** What has to be free until it comes in: those ahead of it that find room in that take theirs first. */
+/** What must be freed before the resize fits: earlier resizes that fit then take their share first. */
 function shortBehind(short: Waiting["short"], ahead: readonly Waiting[]): Waiting["short"] {
   let need = short;
   for (const _each of ahead) {
@@ -56,8 +62,8 @@ function shortBehind(short: Waiting["short"], ahead: readonly Waiting[]): Waitin
 }
 
 /**
- * Where the room comes from that a resize waits for. kubelet 1.36: retryPendingResizes, after a pod's status tells of less, and
- * HandlePodCleanups, after one is gone.
+ * The pods whose termination would free the room that a pending resize needs. kubelet 1.36: retryPendingResizes, after
+ * a pod's status shows lower resources, and HandlePodCleanups, after a pod is gone.
  */
 export function roomFor(
   desired: Pod,
@@ -88,9 +94,10 @@ export function roomFor(
 }
 
 /**
- * Of the lowest priority first, and no more than it takes: none of them is needless, and no smaller one of no higher priority would do
- * in its place. A pod of higher priority stays even where it is the smaller one. The kubelet ends nobody here, so this is not its choice
- * of victims, which goes by QoS class and is blind to priorities among those that it may preempt (kubelet 1.36: getPodsToPreempt).
+ * Chooses pods of the lowest priority first, and only as many as needed: none could be left out, or replaced by a
+ * smaller pod of no higher priority. A pod of higher priority stays even if it is smaller. The kubelet preempts nobody
+ * here, so its own choice (by QoS class, without priorities among preemptible pods; kubelet 1.36: getPodsToPreempt)
+ * does not apply.
  */
 function leavingFor(
   desired: Pod,

@@ -14,10 +14,10 @@ import { whyInvalid } from "./validation.ts";
 
 /** A pod that is to have other resources than those that are allocated to it. */
 export interface PendingResize {
-  /** With the resources that are asked for. */
+  /** The pod with the desired resources. */
   readonly desired: Pod;
   readonly allocated: Pod;
-  /** Since when its status says that it waits, in epoch ms; null: the kubelet has not tried it yet. */
+  /** Since when its status shows the resize as pending, in epoch ms; null: the kubelet has not tried it yet. */
   readonly sinceMs: number | null;
 }
 
@@ -35,7 +35,10 @@ interface Ranked<P> {
   readonly sinceMs: number | null;
 }
 
-/** Whether `a` goes before `b`, which stands before it: of two that take no more, too. kubelet 1.36: sortPendingResizes. */
+/**
+ * Whether `a` sorts before `b`, which precedes it; also true if neither requests more. kubelet 1.36:
+ * sortPendingResizes.
+ */
 function goesBefore<P>(a: Ranked<P>, b: Ranked<P>): boolean {
   if (!a.takesMore || !b.takesMore) return !a.takesMore;
   if (a.priority !== b.priority) return a.priority > b.priority;
@@ -45,10 +48,11 @@ function goesBefore<P>(a: Ranked<P>, b: Ranked<P>): boolean {
 }
 
 /**
- * The order in which the kubelet tries resizes: those that take no more of CPU and memory, then by priority, Guaranteed pods
- * first, then those that wait the longest. `pushed`: in the order in which the kubelet heard of them. It sorts its queue each time
- * that one joins, by a comparison that calls each of two that take no more the first, and each of two that it has not tried yet the
- * second, so that their order is what Go's sort makes of it. kubelet 1.36: PushPendingResize, sortPendingResizes.
+ * The order in which the kubelet tries resizes: those that increase neither CPU nor memory first, then by priority,
+ * Guaranteed pods first, then the longest pending. `pushed`: in the order in which the kubelet received them. The
+ * kubelet sorts its queue on every push with an inconsistent comparison (of two that do not increase, each is first;
+ * of two untried ones, each is second), so Go's sort algorithm decides their order. kubelet 1.36: PushPendingResize,
+ * sortPendingResizes.
  */
 export function queueOf<P extends PendingResize>(pushed: readonly P[]): readonly P[] {
   const queue: Ranked<P>[] = [];
@@ -62,7 +66,7 @@ export function queueOf<P extends PendingResize>(pushed: readonly P[]): readonly
   return queue.map(({ resize }) => resize);
 }
 
-/** A resize that is open, or asked about. */
+/** A resize that is pending, in progress, or asked about. */
 export interface Resize extends PendingResize {
   /** Why the API server does not take it; null: it does, or has. */
   readonly invalid: Infeasible | null;
@@ -70,7 +74,7 @@ export interface Resize extends PendingResize {
   readonly untouched: string;
   readonly isAsked: boolean;
   readonly isRetried: boolean;
-  /** With what is in force: what is allocated, but for a resize that is not all written yet. */
+  /** The pod with the resources in force: the allocated ones, unless a resize is not fully applied yet. */
   readonly inForce: Pod;
 }
 
@@ -82,7 +86,10 @@ function leftOut({ spec, recommendation }: ResizeAsk, { config }: ResizeNode): s
   return `spec.resources is left out: the feature gate ${POD_LEVEL} is off`;
 }
 
-/** In the order in which the kubelet heard of them: those in the specs as the pods are listed, then what the ask is about. */
+/**
+ * The resizes in the order in which the kubelet received them: those in the specs as the pods are listed, then the
+ * asked one.
+ */
 export function pendingOf(
   pods: readonly Pod[],
   allocated: readonly Pod[],
@@ -107,7 +114,7 @@ export function pendingOf(
     const desired = podLevelByGate(wanted.ok ? wanted.value : posted, facts.config);
     const waits = conditionIn(pod, "PodResizePending");
     const since = isNew || waits?.lastTransitionTime === undefined ? null : Date.parse(waits.lastTransitionTime);
-    // of what its spec has already, all that is not allocated yet
+    // if the ask repeats the spec, the change is everything that is not allocated yet
     const from = changesOf(desired, posted).length === 0 ? patchedPod(before, facts.config) : posted;
     const resize: Resize = {
       desired,
@@ -130,7 +137,7 @@ export function pendingOf(
   return ok(isAsked ? [...inSpec.filter(({ isRetried }) => isRetried), ...asked] : inSpec);
 }
 
-/** Those that the kubelet would not try again by itself come last. */
+/** The resizes in the kubelet's order; those that it would not retry by itself come last. */
 export const inTurn = (pushed: readonly Resize[]): readonly Resize[] => [
   ...queueOf(pushed.filter(({ isRetried }) => isRetried)),
   ...pushed.filter(({ isRetried }) => !isRetried),

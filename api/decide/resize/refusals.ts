@@ -16,7 +16,7 @@ type Resource = (typeof RESIZABLE)[number];
 type Resources = Pod["spec"]["resources"];
 export type List = ResourceList | null | undefined;
 
-/** A node's resources for pods, as a check looks at them. */
+/** A node's resources for pods, as the checks use them. */
 export type Room = ReadonlyMap<string, { readonly amount: Amount }>;
 /** The facts about a node that matter to a resize. */
 export interface ResizeNode {
@@ -24,13 +24,13 @@ export interface ResizeNode {
   readonly cgroupVersion: 1 | 2;
   /** Capacity less what is reserved, hard eviction aside. */
   readonly absolute: Room;
-  /** As the node's status tells it. */
+  /** The allocatable in the node's status. */
   readonly allocatable: Room;
-  /** As the API server has it; where it tells no features, its gates do. Undefined: no API server has it. */
+  /** The node as the API server has it; if it lists no features, its gates count. Undefined: no API server has it. */
   readonly node: Snapshot["node"];
 }
 
-/** Where the machine's size or a reserve is not known, what the node's status says stands for it. */
+/** The node for resize checks; if the machine's size or a reserve is not known, the node's status is used instead. */
 export function resizeNodeOf(snapshot: EffectiveSnapshot): ResizeNode {
   const level = nodeLevelOf(snapshot, new Reasons<string>("off"), []);
   const allocatable = new Map(Object.entries(snapshot.node?.status?.allocatable ?? {}));
@@ -40,7 +40,7 @@ export function resizeNodeOf(snapshot: EffectiveSnapshot): ResizeNode {
   return { config, cgroupVersion, absolute, allocatable, node };
 }
 
-/** Why a resize can never be, in Kubernetes' words. */
+/** Why a resize is infeasible, in Kubernetes' words. */
 export interface Infeasible {
   readonly check: ResizeCheck;
   readonly message: string;
@@ -48,8 +48,8 @@ export interface Infeasible {
 export const because = (check: ResizeCheck, message: string): Infeasible => ({ check, message });
 
 /**
- * Why the kubelet itself calls a resize infeasible; null: it does not. Both pods are told apart by their resources alone.
- * kubelet 1.36: podResizesAdmitHandler; 1.35: handlePodResourcesResize, canResizePod.
+ * Why the kubelet itself considers a resize infeasible; null: it does not. The two pods differ only in their
+ * resources. kubelet 1.36: podResizesAdmitHandler; 1.35: handlePodResourcesResize, canResizePod.
  */
 export function whyInfeasible(desired: Pod, allocated: Pod, node: ResizeNode): Infeasible | null {
   const { config, cgroupVersion } = node;
@@ -125,7 +125,7 @@ function beyondNode(desired: Pod, absolute: Room): Infeasible | null {
 export const unitsIn = (name: Resource, amount: Amount | undefined): bigint =>
   name === "cpu" ? exactMilliValue(amount ?? ZERO) : exactValue(amount ?? ZERO);
 
-/** Each container as it is allocated and as it is asked for. */
+/** Each container as allocated and as desired. */
 export function pairsOf(desired: Pod, allocated: Pod): readonly (readonly [now: Container, then: Container])[] {
   const before = new Map(containersOf(allocated).map((c) => [c.name, c] as const));
   return containersOf(desired).flatMap((then) => {
@@ -144,7 +144,7 @@ export function isOther(now: Resources | null, then: Resources | null, addsToNon
     Object.keys({ ...a, ...b }).some((name) => name !== "cpu" && name !== "memory" && differs(a, b, name));
   return change(now?.requests, then?.requests) || change(now?.limits, then?.limits);
 }
-/** Any amounts change. */
+/** Whether any amount changes. */
 export const differIn = (now: Resources, then: Resources): boolean => isOther(now, then) || !sameAmounts(now, then);
 const amountIn = (list: List, name: string): Amount | undefined => list?.[name]?.amount;
 /** `missing`: what an amount that is not there counts as; absent: nothing that is there is the same. */

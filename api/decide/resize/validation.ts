@@ -30,9 +30,10 @@ type Resources = ResourceRequirements | undefined;
 type Refusal = Infeasible | null;
 
 /**
- * Why the API server does not take a resize to begin with: the first of its words; null: it does. What is in a pod's spec already has
- * passed it; a manifest never goes there, and is held to the same. `before`: as its spec has it. kubernetes 1.36: ValidatePodResize,
- * and the admission plugins NodeDeclaredFeatureValidator (from 1.35 on) and PodResizeValidator (from 1.36 on).
+ * Why the API server refuses a resize: its first error; null: it accepts. A spec in the cluster has already passed; a
+ * manifest never goes there, but the same rules apply. `before`: the pod with the resources of its spec. kubernetes
+ * 1.36: ValidatePodResize, and the admission plugins NodeDeclaredFeatureValidator (from 1.35 on) and
+ * PodResizeValidator (from 1.36 on).
  */
 export function whyInvalid(desired: Pod, before: Pod, node: ResizeNode): Refusal {
   const { config } = node;
@@ -62,8 +63,9 @@ export function whyInvalid(desired: Pod, before: Pod, node: ResizeNode): Refusal
 }
 
 /**
- * The API server goes by the resources that the status of a container that runs tells. A kubelet tells them while its gate is on, so that
- * a status without them, as people write it, says nothing of one whose gate is. kubernetes 1.36: isPodResizeRequestSupported.
+ * Whether a running container shows that the kubelet does not support resizes. The API server looks for resources in
+ * the container statuses, which a kubelet reports only while its gate is on; a handwritten status without them says
+ * nothing if the gate is on. kubernetes 1.36: isPodResizeRequestSupported.
  */
 function runsWithoutResize({ status }: Pod, config: EffectiveConfiguration): boolean {
   if (gateOn(config, "InPlacePodVerticalScaling")) return false;

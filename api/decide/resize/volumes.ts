@@ -12,8 +12,9 @@ const sizeInMemory = ({ emptyDir }: Volume): Quantity | undefined =>
     : undefined;
 
 /**
- * The volumes in memory that are asked for with another size than is allocated, in the order of the pod. Without the gate
- * InPlacePodVerticalScalingMemoryBackedVolumes nothing is allocated to them. kubelet 1.37: IsMemoryBackedVolumeResizeRequested.
+ * The in-memory volumes whose desired size differs from the allocated one, in the pod's order. Without the gate
+ * InPlacePodVerticalScalingMemoryBackedVolumes no sizes are allocated. kubelet 1.37:
+ * IsMemoryBackedVolumeResizeRequested.
  */
 export function changedVolumes(
   desired: Pod,

@@ -64,7 +64,10 @@ export function curveWeight(shares: number): CpuWeight {
   return cpuWeight(Math.ceil(10 ** ((l * l + 125 * l) / 612 - 7 / 34)));
 }
 
-/** The request that a weight read back stands for, by the inverse line. kubelet 1.36: CPUWeightToShares, SharesToMilliCPU. */
+/**
+ * The request that corresponds to a weight, by the inverse of the line. kubelet 1.36: CPUWeightToShares,
+ * SharesToMilliCPU.
+ */
 export function weightToMilliCpu(weight: number): number {
   return sharesToMilliCpu(quotient((weight - 1) * 262_142, 9999) + 2);
 }

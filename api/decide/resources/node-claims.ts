@@ -6,13 +6,13 @@ import { type EffectiveConfiguration, gateOn } from "../../profiles/effective.ts
 import type { Behaviour } from "../../profiles/profile.ts";
 import type { ReasonRecorder } from "../reasons.ts";
 
-/** How a kubelet counts what claims give a pod of the node's own CPUs, memory and huge pages; null: not at all. */
+/** How a kubelet counts the node's own CPUs, memory and huge pages that claims give a pod; null: not at all. */
 export type NodeClaims = Behaviour["nodeClaims"] | null;
 
-/** With the gate DRANodeAllocatableResources. */
+/** The behaviour with the gate DRANodeAllocatableResources. */
 export const nodeClaimsOf = (config: EffectiveConfiguration): NodeClaims =>
   gateOn(config, "DRANodeAllocatableResources") ? config.profile.behaviour.nodeClaims : null;
-/** The same for cgroups, of which the first version with the gate leaves it out. */
+/** The behaviour for cgroups, which the first version with the gate does not change. */
 export const cgroupClaimsOf = (config: EffectiveConfiguration): NodeClaims => {
   const claims = nodeClaimsOf(config);
   return claims === "parts" ? claims : null;
@@ -40,7 +40,7 @@ export function addNodeClaims(sum: Amounts, pod: Pod, claims: NodeClaims): void 
   }
 }
 
-/** Whether claims give a pod anything that counts. */
+/** Whether claims give a pod any node resources that count. */
 export const hasNodeClaims = (pod: Pod, claims: NodeClaims): boolean => statusesOf(pod, claims).length > 0;
 
 /** Tells which part of the value of a field claims give: none, where it is absent or zero. `resource`: of the part. */
@@ -57,7 +57,10 @@ export function tellClaimed(
 }
 
 export const NOTHING_CLAIMED: ReadonlyMap<string, Amount> = new Map();
-/** What a container may use of it: all that its claims map, for it is shared. kubernetes 1.37: GetContainerDRAAllocations. */
+/**
+ * What a container may use of a resource: everything that its claims map, since it is shared. kubernetes 1.37:
+ * GetContainerDRAAllocations.
+ */
 export function nodeClaimsOfContainer(pod: Pod, container: string, claims: NodeClaims): ReadonlyMap<string, Amount> {
   if (claims === null) return NOTHING_CLAIMED;
   const sum: Amounts = new Map();

@@ -15,9 +15,9 @@ const LOWEST_BURSTABLE = 1000 + GUARANTEED;
 const memoryRequest = (c: Container): number => value(c.resources?.requests?.["memory"]?.amount ?? ZERO);
 
 /**
- * Computes each container's share of the pod-level memory request that no container asked for, divided among all containers,
- * init containers included. Where the containers ask for more than the pod it is negative, or 0: the version says which. kubelet 1.36:
- * remainingPodMemReqPerContainer.
+ * Computes each container's share of the pod-level memory request that no container requested, divided among all
+ * containers, init containers included. If the containers request more than the pod, it is negative, or 0 in some
+ * versions. kubelet 1.36: remainingPodMemReqPerContainer.
  */
 function remainingMemoryPerContainer(pod: Pod, { podMemoryLeftAtLeastZero }: Behaviour, claims: NodeClaims): number {
   const podRequest: Amount = pod.spec.resources?.requests?.["memory"]?.amount ?? ZERO;
@@ -87,8 +87,8 @@ function addClaimedLimits(sum: Amounts, pod: Pod, claims: NodeClaims): void {
 }
 
 /**
- * As `podRequests`, but claims join only limits that a container has, or of huge pages, and overhead those that are not zero. kubernetes
- * 1.37: PodLimits, addDRANodeAllocatableLimits.
+ * A pod's limits, computed as `podRequests`, except that claims add only to existing limits or huge pages, and
+ * overhead only to limits that are not zero. kubernetes 1.37: PodLimits, addDRANodeAllocatableLimits.
  */
 export function podLimits(
   pod: Pod,
@@ -106,7 +106,7 @@ export function podLimits(
   return sum;
 }
 
-/** What claims give of a pod's requests and limits: nothing of those in whose place a pod-level value stands. Null: none gives any. */
+/** The parts of a pod's requests and limits that claims give, unless a pod-level value replaces them. Null: none. */
 export function claimedParts(
   pod: Pod,
   claims: NodeClaims,

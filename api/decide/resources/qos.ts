@@ -22,7 +22,7 @@ export const isNodeCriticalPod = (pod: Pod): boolean =>
 
 export type QosClass = "Guaranteed" | "Burstable" | "BestEffort";
 
-/** cpu and memory sums; undefined where nothing above zero was asked. */
+/** The sums of cpu and memory; undefined: nothing above zero was requested. */
 interface Sums {
   cpu: Amount | undefined;
   memory: Amount | undefined;

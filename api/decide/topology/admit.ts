@@ -14,7 +14,7 @@ import {
 import { type Merged, type MergeRefusal, mergeHints } from "./merge.ts";
 import type { AligningPolicy, TopologyPolicy } from "./policy.ts";
 
-/** A manager under the name by which a decision shows it: `devices`, `cpus`, `memory`, asked in this order by the kubelet. */
+/** A manager and its name in decisions: `devices`, `cpus` or `memory`, which is the kubelet's order. */
 export interface NamedProvider {
   readonly name: string;
   readonly provider: HintProvider;
@@ -27,19 +27,19 @@ export interface HintMerge {
   readonly merged: TopologyHint;
   readonly admitted: boolean;
 }
-/** A container, or null for the whole pod, with the names of the managers that gave it all it asked them for. */
+/** A container, or null for the whole pod, with the names of the managers that assigned everything requested. */
 interface Allocated {
   readonly container: string | null;
   readonly by: readonly string[];
 }
 export interface Admission {
-  /** Up to the first refusal; none with policy `none`. */
+  /** The merges up to the first refusal; none with policy `none`. */
   readonly merges: readonly HintMerge[];
   /**
-   * In the order of the merges; its last container's list is short when a manager refused. After a refusal the kubelet takes
-   * none of it back at once: the managers keep it, state files included, until one of them next looks for pods that are not
-   * active any more; this one is among them as soon as its status says Failed. Then all of it goes, and what the providers
-   * were made from is what is left.
+   * The assignments in the order of the merges; the last container's list is short if a manager refused. After a
+   * refusal the kubelet releases nothing at once: the managers keep the assignments, also in their state files, until
+   * one of them next looks for inactive pods, which this one becomes when its status says Failed. Then everything is
+   * released, and the providers' original state is left.
    */
   readonly allocated: readonly Allocated[];
   readonly refusal: PodRefusal | null;
@@ -67,11 +67,11 @@ export function admitPod(
   return policy.scope === "pod" ? admitWhole(policy, query) : admitEach(policy, query);
 }
 
-/** One pod's question to the hint providers, with what they have answered so far. */
+/** The hint providers' answers for one pod so far. */
 interface ProviderQuery {
   readonly providers: readonly NamedProvider[];
   readonly pod: Pod;
-  /** It is to be treated as a pod with pod-level resources. */
+  /** True: treat it as a pod with pod-level resources. */
   readonly podLevel: boolean;
   readonly merges: HintMerge[];
   readonly allocated: Allocated[];

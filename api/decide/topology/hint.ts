@@ -6,9 +6,9 @@ export type NumaMask = number;
 /** Masks are 32-bit integers, and their sign stays out of it. */
 export const MAX_NUMA_NODES = 31;
 
-/** A way to place what is asked. kubelet 1.36: topologymanager.TopologyHint. */
+/** A possible placement of a request. kubelet 1.36: topologymanager.TopologyHint. */
 export interface TopologyHint {
-  /** Null: any node. */
+  /** The nodes; null: any. */
   readonly nodes: NumaMask | null;
   readonly preferred: boolean;
 }
@@ -17,7 +17,7 @@ export const ANY_NODE: TopologyHint = { nodes: null, preferred: false };
 /** Resource -> the ways to place it. Null: no preference; an empty list: it cannot be placed. */
 export type ResourceHints = ReadonlyMap<string, readonly TopologyHint[] | null>;
 
-/** Why a manager gives nothing, in the kubelet's words. */
+/** Why a manager assigns nothing, in the kubelet's words. */
 export interface AllocateError {
   readonly message: string;
   /**
@@ -34,11 +34,11 @@ export interface AllocateError {
 export interface HintProvider {
   /** The resources of this one container. */
   containerHints(pod: Pod, container: Container): ResourceHints;
-  /** The same for the whole pod, with pod scope. */
+  /** Returns the hints for the whole pod, with pod scope. */
   podHints(pod: Pod): ResourceHints;
   /**
-   * Assigns to one container, near `affinity`. After an error nothing of this container is assigned, except by the device
-   * manager: it keeps what it gave of the resources before the one that failed.
+   * Assigns to one container, near `affinity`. After an error nothing of this container is assigned, except by the
+   * device manager: resources assigned before the one that failed stay assigned.
    */
   allocate(pod: Pod, container: Container, affinity: TopologyHint): Result<void, AllocateError>;
   /**
@@ -51,7 +51,7 @@ export interface HintProvider {
 /** The machine's NUMA nodes, ascending, and the masks over them. */
 export interface NumaNodes {
   readonly ids: readonly number[];
-  /** Undefined for a node that the machine lacks. */
+  /** The bit of each node; undefined: the machine does not have the node. */
   readonly bitOf: ReadonlyMap<number, number>;
   readonly all: NumaMask;
 }
@@ -73,7 +73,7 @@ export const maskOf = (nodes: NumaNodes, ids: Iterable<number>): NumaMask => {
   return mask;
 };
 
-/** How many nodes a mask names. */
+/** The number of nodes in a mask. */
 export function countNodes(mask: NumaMask): number {
   let left = mask - ((mask >>> 1) & 0x55555555);
   left = (left & 0x33333333) + ((left >>> 2) & 0x33333333);

@@ -17,7 +17,7 @@ interface FreeCapacity {
   readonly free: ReadonlySet<number>;
   /** NUMA node -> memory that may be given away. */
   readonly freeMemory: ReadonlyMap<number, Bytes>;
-  /** True: exclusive CPUs are given by the core (full-pcpus-only). */
+  /** True: exclusive CPUs are assigned by whole cores (full-pcpus-only). */
   readonly wholeCores: boolean;
 }
 interface Fragmentation extends Fragments {
@@ -27,7 +27,7 @@ interface Fragmentation extends Fragments {
   readonly scattered: number;
 }
 
-/** How the free CPUs and the free memory of a machine lie about: per NUMA node, and in all. */
+/** How fragmented the free CPUs and memory of a machine are: per NUMA node, and in total. */
 export function fragmentation(capacity: FreeCapacity): Fragmentation {
   const ids = new Set([...capacity.cpus.map((cpu) => cpu.numa), ...capacity.freeMemory.keys()]);
   const counts = [...ids].sort((a, b) => a - b).map((numaNode) => ({ numaNode, count: countOf(capacity, numaNode) }));
@@ -83,7 +83,7 @@ export interface LargestAsk {
   readonly providers: () => readonly NamedProvider[];
   /** The NUMA nodes, ascending by id, whole: all their CPUs, and all the memory that pods may have, free or not. */
   readonly nodes: readonly PodSize[];
-  /** The most that the node has left by its allocatable, whatever the managers say. */
+  /** The most that the node's allocatable leaves, whatever the managers answer. */
   readonly free: PodSize;
   /** CPUs that are only given together: the threads of a core with full-pcpus-only, else 1. */
   readonly cpuStep: number;
@@ -109,8 +109,8 @@ export function largestPod(ask: LargestAsk): Result<PodSize | null, MergeRefusal
 }
 
 /**
- * The same wholly on one NUMA node, `node` by its place in `nodes`: each manager must be able to place it there alone, as
- * single-numa-node would have it, and then give it.
+ * The largest pod that fits on one NUMA node alone, `node` by its index in `nodes`: each manager must be able to place
+ * it there, as single-numa-node requires, and then assign it.
  */
 export function largestPodOn(ask: LargestAsk, node: number): PodSize | null {
   const there: TopologyHint = { nodes: 1 << node, preferred: true };

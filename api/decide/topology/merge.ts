@@ -43,7 +43,7 @@ function byPairs(left: ReadonlySet<NumaMask>, right: ReadonlySet<NumaMask>): Rea
   return met;
 }
 
-/** The same for long lists: pairs that meet in a superset are counted by product, then the counts are taken apart. */
+/** Merges long lists: counts the pairs whose product is a superset of each mask, then takes the counts apart. */
 function byTransform(left: ReadonlySet<NumaMask>, right: ReadonlySet<NumaMask>, all: NumaMask): ReadonlySet<NumaMask> {
   const a = supersets(left, all);
   const b = supersets(right, all);
@@ -54,7 +54,7 @@ function byTransform(left: ReadonlySet<NumaMask>, right: ReadonlySet<NumaMask>, 
   for (let mask = 1; mask <= all; mask++) if (a[mask] !== 0) met.add(mask);
   return met;
 }
-/** For each mask, how many of `masks` hold all its nodes. */
+/** For each mask, the number of `masks` that contain all its nodes. */
 function supersets(masks: ReadonlySet<NumaMask>, all: NumaMask): Float64Array {
   const counts = new Float64Array(all + 1);
   for (const mask of masks) counts[mask] = 1;
@@ -92,7 +92,7 @@ export function mergeHints(policy: AligningPolicy, providers: readonly ResourceH
   return ok({ hint, admitted: policy.name === "best-effort" || hint.preferred });
 }
 
-/** One list for each resource, and one for each provider that speaks of none. kubelet 1.36: filterProvidersHints. */
+/** One list for each resource, and one for each provider without hints. kubelet 1.36: filterProvidersHints. */
 function listsOf(providers: readonly ResourceHints[]): readonly HintList[] {
   return providers.flatMap((hints) =>
     hints.size === 0

@@ -66,10 +66,10 @@ export interface AligningPolicy {
   readonly name: Exclude<PolicyName, "none">;
   readonly scope: ScopeName;
   readonly numa: NumaNodes;
-  /** By the bits of two nodes; null unless the closest nodes are preferred. */
+  /** The distances by the bits of two nodes; null unless the closest nodes are preferred. */
   readonly distances: readonly (readonly number[])[] | null;
 }
-/** With `none` no hint is asked for, and scope and options mean nothing. */
+/** The policy; with `none` no hints are collected, and scope and options have no effect. */
 export type TopologyPolicy = AligningPolicy | { readonly name: "none" };
 
 /** A NUMA node in the machine's order; `distances` as the kernel lists them, to every node from 0 up. */
@@ -86,8 +86,8 @@ export interface PolicySetting {
 }
 
 /**
- * Why there is no policy. `start`: the kubelet would not start, and says so in these words. `panic`: it would start, and
- * fall over the first pod. `bound`: more than this answers.
+ * Why there is no policy. `start`: the kubelet does not start, with this message. `panic`: it starts, and crashes on
+ * the first pod. `bound`: the input exceeds the limits of this implementation.
  */
 export interface PolicyError {
   readonly code: "start" | "panic" | "bound";
@@ -144,7 +144,7 @@ function withNodes(
   { preferClosest }: TopologyOptions,
 ): Result<AligningPolicy, PolicyError> {
   const numa = numaNodes(nodes.map(({ id }) => id));
-  // one node is as close as another, so this policy does not ask
+  // with one node at a time distances do not matter, so this policy ignores them
   if (!preferClosest || name === "single-numa-node") return ok({ name, scope, numa, distances: null });
   const rows = new Map(nodes.map(({ id, distances = [] }) => [id, distances]));
   const distances: readonly Row[] = numa.ids.map((from) => numa.ids.map((to) => rows.get(from)?.[to]));

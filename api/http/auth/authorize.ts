@@ -15,14 +15,16 @@ interface Credentials {
   readonly authorization: string | undefined;
   /** The Cookie header, which may hold the session of a browser that is signed in. */
   readonly cookie: string | undefined;
-  /** The names by which it was asked, without ports: of Host, and of X-Forwarded-Host where that counts. */
+  /** The host names of the request, without ports: of Host, and of X-Forwarded-Host where that counts. */
   readonly hosts: readonly string[];
-  /** Who looks at something may send the token as the password of Basic authentication, or the session of a browser. */
+  /**
+   * True: a request that only reads may send the token as the password of Basic authentication, or a browser session.
+   */
   readonly basic: boolean;
   /** A browser asks, which has a form for the token. */
   readonly isBrowser: boolean;
 }
-/** Who asks. */
+/** The identified caller. */
 export interface Identified {
   readonly caller: Caller;
   /** The session that the browser is to have from now on; null: it has none, or keeps it as it is. */
@@ -92,7 +94,7 @@ async function knownBy(
   return ok(found.value === null ? null : await by(found.value.hash, callerOf(found.value)));
 }
 
-/** Null: the text is no token, or not one that is known here. */
+/** The caller with a token; null: the text is no token, or an unknown one. */
 export async function callerWith(
   { store, auth, sha256 }: Pick<AuthContext, "store" | "auth" | "sha256">,
   text: string,
@@ -146,7 +148,10 @@ function tokenIn(authorization: string, basic: boolean): string | undefined {
 const ALL_REVOKED =
   "`nodewise token create` makes one; `nodewise token open --to-everyone` opens an API on loopback to everybody again";
 
-/** What changes something wants the token itself, since a session goes with every request that a page here makes. */
+/**
+ * Refuses a session for a request that changes something, since browsers attach sessions to every request; the token
+ * itself is required.
+ */
 const looksOnly = (): Result<never, Problem> =>
   problem("forbidden", "this browser's session may only look: it opens pages and GET requests", {
     advice: "send the token itself, `Authorization: Bearer nw_...`",
@@ -155,7 +160,10 @@ const SESSION_ENDED = "this browser's session has ended, or its token was revoke
 
 export const BEARER = 'Bearer realm="nodewise"';
 const BASIC = 'Basic realm="nodewise: any user name, a token as the password"';
-/** Names what the request may send. A browser that is told of Basic shows a window of its own in front of the form. */
+/**
+ * Names the accepted credentials. Basic is not offered to browsers, which would show their own window in front of the
+ * form.
+ */
 function unauthorized(
   detail: string,
   { basic, isBrowser }: Pick<Credentials, "basic" | "isBrowser">,
@@ -168,7 +176,7 @@ function unauthorized(
 const wrongHost = (host: string): Result<never, Problem> =>
   problem("forbidden_host", `an API without tokens answers to its own address only, not to \`${host.slice(0, 253)}\``);
 
-/** The parts of a request that say where it comes from. Browsers fill these in by themselves, and no page can change them. */
+/** The headers that say where a request comes from. Browsers set them, and no page can change them. */
 interface Provenance {
   readonly method: string;
   /** The Host that the client asked for, with its port. */
@@ -179,9 +187,8 @@ interface Provenance {
 }
 
 /**
- * Checks that a page of another site made a browser send a request that may change something. A browser's own word counts
- * first, then its Origin, which must be of the host that was asked; `null` is nobody's. Programs send neither and are not
- * meant.
+ * Whether a page of another site made a browser send a request that may change something. Sec-Fetch-Site counts first,
+ * then Origin, which must match the requested host; `null` matches nothing. Programs send neither and are not checked.
  */
 export function isForeign({ method, host, origin, site }: Provenance): boolean {
   if (method === "GET" || method === "HEAD" || site === "same-origin") return false;

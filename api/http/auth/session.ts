@@ -4,9 +4,9 @@ import type { EpochMs } from "../../model/units.ts";
 import type { AuthSettings } from "../../ports.ts";
 
 /**
- * The session of a browser that is signed in, as its cookie holds it: `ID.SINCE.UNTIL.MAC`, the token's id, two times in seconds since
- * the epoch, and an HMAC-SHA-256 of these, in hex. Its key is made of the token's hash, so every process that has the history can check
- * it, nothing is stored, and it ends with its token.
+ * The session of a signed-in browser, as its cookie holds it: `ID.SINCE.UNTIL.MAC` with the token's id, two times in
+ * seconds since the epoch, and an HMAC-SHA-256 of these, in hex. The key is derived from the token's hash, so every
+ * process with the history can check it, nothing is stored, and the session ends with its token.
  */
 export interface Session {
   readonly id: string;
@@ -18,7 +18,7 @@ export interface Session {
 /** Seconds that a session lasts; while it is used it is renewed, until `LONGEST` after it began. */
 export const LASTS = 3600;
 export const LONGEST = 12 * 3600;
-/** Not with each page. */
+/** The age in seconds after which a session is renewed, so that not every page renews it. */
 const RENEWED_AFTER = 300;
 const LABEL = "nodewise session 1\n";
 const COOKIE = "nodewise";
@@ -46,7 +46,7 @@ const utf8 = (text: string) => new TextEncoder().encode(text);
 const keyOf = (hash: string): ReturnType<typeof crypto.subtle.importKey> =>
   crypto.subtle.importKey("raw", utf8(LABEL + hash), { name: "HMAC", hash: "SHA-256" }, false, ["sign", "verify"]);
 
-/** Whether a session was signed with the token of this hash and still lasts. The comparison takes as long wherever the two differ. */
+/** Whether a session was signed with the token of this hash and has not expired. The comparison takes constant time. */
 export async function isOpen(session: Session, hash: string, now: EpochMs): Promise<boolean> {
   const mac = Uint8Array.from(session.mac.match(/../g) ?? [], (byte) => Number.parseInt(byte, 16));
   const isSigned = await crypto.subtle.verify("HMAC", await keyOf(hash), mac, utf8(signed(session)));
@@ -60,7 +60,7 @@ export interface SessionCookie {
 }
 const NONE: SessionCookie = { value: "", seconds: 0 };
 
-/** The session of a token with this id and hash; one that began before goes on. */
+/** A session for the token with this id and hash; an earlier start time is kept. */
 export async function sessionOf(
   id: string,
   hash: string,
@@ -72,7 +72,7 @@ export async function sessionOf(
   const hex = Array.from(mac, (byte) => byte.toString(16).padStart(2, "0")).join("");
   return { value: `${signed({ id, sinceS, untilS })}.${hex}`, seconds: untilS - secondsOf(now) };
 }
-/** An open session that is to be renewed, as it goes on; null: it lasts long enough, or has lasted as long as it may. */
+/** The renewed session; null: it lasts long enough, or has reached its maximum age. */
 export async function renewed(
   { id, sinceS, untilS }: Session,
   hash: string,

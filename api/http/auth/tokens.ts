@@ -19,7 +19,7 @@ export function newToken(): TokenText {
   return { id, text: `nw_${id}_${randomHex(24)}` };
 }
 
-/** Null for what cannot be a token. */
+/** Parses a token; null: the text cannot be one. */
 export function parseToken(text: string): TokenText | null {
   const id = TOKEN.exec(text)?.[1];
   return id === undefined ? null : { id, text };
@@ -41,10 +41,10 @@ export async function webSha256(text: string): Promise<string> {
 }
 
 interface TokenRequest {
-  /** For people: whose it is, or what for. */
+  /** A name for people: the token's owner or purpose. */
   readonly name: string;
   readonly scopes: readonly Scope[];
-  /** The only node that the token may speak for; null: any. */
+  /** The only node that the token may act for; null: any. */
   readonly node: string | null;
   /** Milliseconds since the epoch. */
   readonly now: number;

@@ -8,7 +8,7 @@ import { NOT_RECORDED } from "../../service/recording.ts";
 import { componentName } from "./input-schemas.ts";
 import { again, decisionHead, id, identity, integer, kind, time } from "./list-answers.ts";
 
-/** Answers that hold a decision, whose form goes by its kind. */
+/** Schemas of answers with a decision, whose form depends on its kind. */
 
 const specs = Object.entries(KIND_SPECS);
 export const reasonCodes = specs.map(
@@ -26,7 +26,7 @@ export const profile = z
 type DecisionForm = (typeof specs)[number][1]["decision"];
 /** The forms that `ofEachKind` made, by their names in the document. */
 export const ofKinds: Record<string, z.ZodType> = {};
-/** The forms of an answer whose decision goes by its kind, each with a name in the document: who looks at `kind` knows what `decision` is. */
+/** The schemas of an answer, one per kind, each named in the document: `kind` determines the form of `decision`. */
 function ofEachKind<S extends z.ZodRawShape>(name: string, shapeOf: (decision: DecisionForm) => S) {
   const forms = specs.map(([kind, { decision }]) => {
     const form = z.strictObject({ ...shapeOf(decision), kind: z.literal(kind as Kind) });

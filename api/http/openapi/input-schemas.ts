@@ -61,7 +61,7 @@ const MACHINE_INFO: JsonSchema = {
   description: "cAdvisor's MachineInfo",
 };
 
-/** Its name, and what makes it: some milliseconds' work. */
+/** A schema's name and a function that makes it, which takes some milliseconds. */
 export type SchemaToMake = readonly [name: string, make: () => JsonSchema];
 
 const RUNTIME = "what the container runtime lists over CRI v1, in the JSON of crictl -o json";
@@ -109,7 +109,7 @@ const FORMS: JsonSchemas = {
   Machine: { anyOf: [ref("Machine"), ref("MachineInfo")] },
 };
 
-/** A schema in JSON Schema's terms; one that has a name of its own is referred to by it, but for `self` at the top. */
+/** A schema in JSON Schema's terms; a named schema is referred to by its name, except `self` at the top. */
 export function jsonSchema(
   schema: z.ZodType,
   io: "input" | "output",
@@ -215,7 +215,7 @@ function namedSchema(name: string, schema: z.ZodType, description: string): Json
   return { ...json, ...properties, description };
 }
 
-/** All that is posted, but for the bodies of requests that have schemas of their own, and the asks in them. */
+/** Schemas of everything that is posted, except request bodies with their own schemas and the asks in them. */
 export function inputSchemas(): readonly SchemaToMake[] {
   const named = NAMED.map(
     ([name, schema, description]): SchemaToMake => [name, () => namedSchema(name, schema, description)],

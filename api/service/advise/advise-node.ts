@@ -22,7 +22,7 @@ export interface AdviceRequest {
   /** Measurements that are read, at most. */
   readonly limit: number;
 }
-/** The same as texts of a query or of a command line; absent: the usual. */
+/** The same settings as texts from a query or a command line; absent: the default. */
 interface AdviceTexts {
   readonly percentile?: string | undefined;
   readonly margin?: string | undefined;
@@ -30,9 +30,12 @@ interface AdviceTexts {
 }
 
 export const USUAL_SPAN_MS = 7 * DAY_MS;
-/** In a week, one for every half an hour; each is three statements of the history, of which some platforms allow 1,000. */
+/**
+ * The default number of snapshots: one per half hour in a week. Each needs three statements of the history, and some
+ * platforms allow 1,000.
+ */
 export const USUAL_LIMIT = 300;
-/** In a week, one for every five minutes. */
+/** The maximum number of snapshots: one per five minutes in a week. */
 export const MAX_LIMIT = 2016;
 export const MAX_MARGIN_PERCENT = 1000;
 
@@ -57,7 +60,10 @@ export function adviceNumbers(
   return ok({ percentile: percent, marginPercent, limit: read });
 }
 
-/** Advises what to reserve on a node, from what its recorded snapshots measured. A text: why nothing can be said. Errors: those of the history. */
+/**
+ * Advises what to reserve on a node, from the stats in its recorded snapshots. A text: why there is no advice. Errors:
+ * the history's.
+ */
 export async function adviseNode(
   store: MeasuredStore & Pick<Store, "latestSnapshot">,
   node: string,
@@ -130,7 +136,7 @@ export async function measuredHistory(
   return ok({ measurements, withoutStats, everyMs: walk.skipped ? walk.everyMs : null });
 }
 
-/** Decisions that are looked at together: those of one pass on one snapshot, and more. */
+/** The number of decisions read at once: those of one pass on one snapshot, and more. */
 const HEADS = 32;
 
 /** A time at which a node was decided about, and the snapshot of then. */
@@ -138,13 +144,13 @@ interface Made {
   readonly atMs: number;
   readonly snapshotId: string | null;
 }
-/** When a decision was made: the last time and the first, whose snapshots are kept. */
+/** When a decision was made: the last and the first time, whose snapshots are stored. */
 const madeAt = ({ decidedAtMs, snapshotId, series }: DecisionHead): readonly Made[] => [
   ...(series === undefined ? [] : [{ atMs: series.lastAtMs, snapshotId: series.lastSnapshotId }]),
   { atMs: decidedAtMs, snapshotId },
 ];
 
-/** From decision to decision, back in time, each at least so long before the last that the walk ends within a number of steps. */
+/** Walks back in time over decisions, with steps long enough that it ends within a number of steps. */
 class EvenWalk {
   readonly #store: MeasuredStore;
   readonly #node: string;

@@ -12,7 +12,7 @@ export interface Use {
   /** The kubelet's `systemCgroups`. */
   readonly misc: number | null;
 }
-/** One /stats/summary, as far as it tells of what is not a pod. */
+/** The parts of one /stats/summary that are not about pods. */
 export interface Measurement {
   readonly atMs: number | null;
   /** Billionths of a core. */
@@ -30,7 +30,10 @@ export interface Measurement {
 type StatsOfNode = NonNullable<Stats["node"]>;
 type PodStats = NonNullable<Stats["pods"]>[number];
 
-/** Null: the snapshot has no stats of its node. kubelet 1.36: GetSystemContainersStats tells of cgroups whose names it knows. */
+/**
+ * The measurement in a snapshot; null: it has no node stats. kubelet 1.36: GetSystemContainersStats lists the cgroups
+ * that it knows.
+ */
 export function measurementIn({ stats, observedAt }: Snapshot): Measurement | null {
   const node = stats?.node;
   if (node === undefined) return null;

@@ -18,7 +18,7 @@ import type { Measurement, Use } from "./measurement.ts";
 /** The question, and the data that it is about. */
 export interface ReservesQuestion {
   readonly measurements: readonly Measurement[];
-  /** Snapshots that were looked at and have no stats of their node. */
+  /** The number of snapshots without node stats. */
   readonly withoutStats: number;
   /** Measurements are this far apart at least, though there are more: milliseconds; null: all there are were read. */
   readonly everyMs: number | null;
@@ -33,24 +33,24 @@ export interface ReservesQuestion {
 export const USUAL_PERCENTILE = 99;
 export const USUAL_MARGIN_PERCENT = 10;
 
-/** One reservation of one resource, and what was measured of it. */
+/** One resource of one reservation, and its measured values. */
 interface Series {
   readonly field: ReserveField;
   readonly resource: "cpu" | "memory" | "ephemeral-storage" | "pid";
-  /** In the resource's own unit, ascending. */
+  /** The values in the resource's own unit, ascending. */
   readonly values: readonly number[];
 }
 
-/** Which of the system's containers any measurement has. */
+/** Which system containers occur in any measurement. */
 interface Containers {
   readonly kubelet: boolean;
   readonly runtime: boolean;
 }
 
 /**
- * What to reserve for the node's own daemons. `kubeReserved` is measured at the containers of the kubelet and of the runtime, together at one
- * time; `systemReserved` is all of the node that is neither of them nor of a pod. Where the kubelet tells of neither container, the whole is known
- * and not its parts: kubeReserved stays, and systemReserved is what the whole leaves.
+ * Advises what to reserve for the node's own daemons. `kubeReserved` is measured as the sum of the kubelet's and the
+ * runtime's containers at one time; `systemReserved` is everything on the node that is neither of them nor a pod. If
+ * the kubelet reports neither container, only the sum is known: kubeReserved stays, and systemReserved gets the rest.
  */
 export function adviseReserves(question: ReservesQuestion): ReservesAdvice {
   const { measurements, snapshot, profile, percentile, marginPercent } = question;
@@ -117,17 +117,20 @@ function seriesOf(measurements: readonly Measurement[], containers: Containers):
   ];
 }
 
-/** Null: a container that others have is missing, or no measurement has one. */
+/**
+ * The use of kubelet and runtime; null: a container that other measurements have is missing, or no measurement has
+ * one.
+ */
 function kubeUse({ kubelet, runtime }: Use, has: Containers): number | null {
   if (!isKubeKnown(has) || (has.kubelet && kubelet === null) || (has.runtime && runtime === null)) return null;
   return (kubelet ?? 0) + (runtime ?? 0);
 }
 
-/** All but pods and the above; where that cannot be told, what the kubelet's systemCgroups has. */
+/** Everything except pods and kubeReserved; if that is not known, the kubelet's systemCgroups. */
 function systemUse(use: Use, has: Containers): number | null {
   const { node, pods, misc } = use;
   const kube = isKubeKnown(has) ? kubeUse(use, has) : 0;
-  // each container was looked at by itself, a moment apart
+  // each container was measured at a slightly different moment
   return node === null || pods === null || kube === null ? misc : Math.max(0, node - pods - kube);
 }
 
@@ -144,7 +147,7 @@ const FORMATS: Readonly<Record<Series["resource"], QuantityFormat>> = {
   "ephemeral-storage": "BinarySI",
   pid: "DecimalSI",
 };
-/** As it was measured; CPU to the thousandth. */
+/** A measured value; CPU is rounded to thousandths. */
 function measured(resource: Series["resource"], raw: number): Quantity {
   const amount = resource === "cpu" ? upTo(MILLI_NANOS, BigInt(raw)) : fromUnits(raw);
   return quantityOf(amount, FORMATS[resource]);
@@ -248,13 +251,13 @@ interface Basis {
   /** Measurements. */
   readonly count: number;
   readonly percentile: number;
-  /** From the first to the last of them; null: no time is known. */
+  /** The time from the first to the last measurement; null: no time is known. */
   readonly spanMs: number | null;
   readonly everyMs: number | null;
   readonly withoutStats: number;
   readonly hasKubelet: boolean;
   readonly hasRuntime: boolean;
-  /** `kubeReserved.cpu` and the like: those that no measurement tells, and those that some do. */
+  /** Names such as `kubeReserved.cpu` without any measurement, and those with some. */
   readonly unmeasured: readonly string[];
   readonly measured: readonly string[];
   /** The most bytes of images that lie on the kubelet's own file system; 0: none are known there. */
@@ -327,7 +330,7 @@ function onContainers({ hasKubelet, hasRuntime }: Basis): readonly AdviceNote[] 
 
 function onResources({ unmeasured, measured, imageBytes, hasKubelet, hasRuntime }: Basis): readonly AdviceNote[] {
   const notes: AdviceNote[] = [];
-  // of kubeReserved as a whole the containers tell already
+  // the containers already cover kubeReserved as a whole
   const untold = unmeasured.filter((name) => hasKubelet || hasRuntime || !name.startsWith("kubeReserved."));
   if (untold.length > 0) {
     const words =

@@ -9,8 +9,9 @@ import type { EffectiveSnapshot } from "../../profiles/effective.ts";
 import { type Comparer, notComparable, sides, undecided } from "./compared.ts";
 
 /**
- * A pod whose claims were prepared, or that the kubelet did not let start for them: its own words to the byte. What a driver said is
- * told and not compared. The claims are those of the outcome: a snapshot of before it may have older ones.
+ * Compares prepared claims, or a pod that did not start because of its claims, by the kubelet's exact words. A
+ * driver's words are reported, not compared. The claims are those of the outcome, since an earlier snapshot may have
+ * older ones.
  */
 export const compareClaims: Comparer<OutcomeOf<"claims">> = (outcome, state) => {
   const { prepared, message, claims, object, pod: ref } = outcome;
@@ -39,12 +40,12 @@ const sideOf = (words: PrepareWords | null): Side => ({
   ...(words === null ? {} : { reason: PREPARE_FAILED, message: words.own }),
 });
 
-/** Words for which something counts that no document of a cluster tells. kubelet 1.37: prepareResources. */
+/** Messages whose cause is in no document of a cluster. kubelet 1.37: prepareResources. */
 const UNKNOWN: readonly {
   readonly words: RegExp;
   readonly why: NotComparable;
   readonly missing: readonly string[];
-  /** Absent: no snapshot has it. */
+  /** Whether a snapshot has it; absent: none does. */
   readonly has?: (state: EffectiveSnapshot) => boolean;
 }[] = [
   {
@@ -67,7 +68,10 @@ const UNKNOWN: readonly {
   },
 ];
 
-/** The decision on the claims as the kubelet read them, by which no driver fails: what one will say is its own. */
+/**
+ * The decision on the claims as the kubelet read them, with drivers that never fail, since their errors cannot be
+ * predicted.
+ */
 function decisionOn(
   state: EffectiveSnapshot,
   pod: Pod,
@@ -79,7 +83,7 @@ function decisionOn(
   return decideKind("claims", asked) as Result<DecidedOf<"claims">, Refusal>;
 }
 
-/** Whether a driver is called for the pod's claim; `claim` null: for any. */
+/** Whether a driver is called for the pod's claim; `claim` null: for any claim. */
 const calls = ({ pods }: ClaimsDecision, claim: string | null): boolean =>
   (pods[0]?.claims ?? []).some(
     (one) => (claim === null || one.claim === claim) && one.drivers.some(({ call }) => call !== "left-out"),

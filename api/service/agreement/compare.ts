@@ -17,7 +17,7 @@ import { asToldSoon, statesBefore, timeOf } from "./node-state.ts";
 import { compareAdmission, comparePreemption, compareResize, preemptedTogether } from "./pods.ts";
 import { compareConditions, compareEviction } from "./pressure.ts";
 
-/** When an outcome had not happened yet: only a snapshot of then, or of before, can tell what it was decided on. */
+/** A time when an outcome had not happened yet: only a snapshot of that time or before shows what it was decided on. */
 export const notYetMs = (outcome: Outcome): number => Date.parse(outcome.after ?? outcome.at);
 
 /**
@@ -47,7 +47,10 @@ function whyNotAtAll(
   return isGiven || !readsConfiguration ? null : "configuration_not_known";
 }
 
-/** Where the order within a second, or what a kubelet held of pressure, is not known, the answer must be the same each way. */
+/**
+ * Compares in each possible state if the order within a second or the kubelet's pressure is not known; all answers
+ * must be equal.
+ */
 function comparedInEach(outcome: Outcome, basis: Basis): Compared {
   const [state, ...inOtherOrder] = statesFor(outcome, basis) as [EffectiveSnapshot, ...EffectiveSnapshot[]];
   const first = comparedOn(outcome, state, basis);
@@ -59,7 +62,7 @@ function comparedInEach(outcome: Outcome, basis: Basis): Compared {
   return soon !== null && isOther(soon) ? unless("pressure_not_told") : first;
 }
 
-/** Before a preemption none of those that went together was gone. */
+/** The possible states before an outcome; before a preemption, all its victims were present. */
 function statesFor(outcome: Outcome, basis: Basis): readonly EffectiveSnapshot[] {
   const { snapshot, observedAtMs, others } = basis;
   const together = outcome.kind === "preemption" ? preemptedTogether(outcome, basis) : [outcome];
@@ -141,7 +144,7 @@ function comparisonOf(
   };
 }
 
-/** In the order of the kubelet's fields, then of those that it does not have. */
+/** The first difference, in the order of the kubelet's fields, then of fields that only our decision has. */
 function firstDifference(kubelet: Side, nodewise: Side): Comparison["difference"] {
   const fieldOf = (side: Side, field: string): SideValue => side[field] ?? null;
   for (const field of Object.keys({ ...kubelet, ...nodewise })) {

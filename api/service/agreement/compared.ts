@@ -2,14 +2,14 @@ import type { Refusal } from "../../model/decision.ts";
 import type { Comparison, NotComparable, Outcome, Side } from "../../model/outcome.ts";
 import type { EffectiveSnapshot } from "../../profiles/effective.ts";
 
-/** The data that a comparison goes by, beside the node just before the outcome. */
+/** The data for a comparison, besides the node just before the outcome. */
 export interface Basis {
   readonly snapshotId: string;
-  /** As it is stored, under the profile of its own kubelet. */
+  /** The stored snapshot, under its own kubelet's profile. */
   readonly snapshot: EffectiveSnapshot;
   /** Epoch ms. */
   readonly observedAtMs: number;
-  /** All other outcomes of the node that are known, in any order. */
+  /** All other known outcomes of the node, in any order. */
   readonly others: readonly Outcome[];
   /** The node's facts for these kinds when the snapshot was observed; absent: nothing. */
   readonly facts: { readonly eviction?: unknown; readonly "image-gc"?: unknown };
@@ -19,13 +19,13 @@ export type Measured = Comparison["measured"];
 interface Why {
   readonly code: NotComparable;
   readonly missing: readonly string[];
-  /** Details of this time, beside the code's own words. */
+  /** Details for this comparison, besides the code's text. */
   readonly detail?: string;
 }
 /** Both sides field by field, or why they cannot be compared. */
 export interface Compared {
   readonly kubelet: Side;
-  /** Null: nothing was decided. */
+  /** Our side; null: nothing was decided. */
   readonly nodewise: Side | null;
   readonly measured: Measured;
   readonly why: Why | null;

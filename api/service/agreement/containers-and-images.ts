@@ -12,8 +12,8 @@ import { type Basis, type Comparer, notComparable, sides, undecided } from "./co
 const TIME_OFF_SECONDS = 2;
 
 /**
- * A container that a probe ended: with which words, after as many failures as it takes at least, and no sooner than they can be.
- * How much later hangs on the container.
+ * Compares a container that a probe killed: the message, the minimum number of failures, and the earliest possible
+ * time. How much later it happens depends on the container.
  */
 export const compareProbes: Comparer<OutcomeOf<"probes">> = (outcome, state) => {
   const { container, probe, failures, message, object, pod: ref } = outcome;
@@ -44,7 +44,7 @@ export const compareProbes: Comparer<OutcomeOf<"probes">> = (outcome, state) => 
   const measured = took === null ? [] : [{ field: "seconds", kubelet: took, nodewise: kill.seconds }];
   if (took !== null && took < kill.seconds - kill.periodSeconds - TIME_OFF_SECONDS)
     return sides({ ...said, seconds: took }, { ...nodewise, seconds: kill.seconds });
-  // a kubelet that has told of many failures tells of no more for a while
+  // a kubelet that has reported many failures pauses its events
   if (failures === undefined || failures < kill.failures)
     return notComparable("probe_results", said, { nodewise, measured, missing: ["failures"] });
   return sides(said, nodewise, measured);
@@ -120,7 +120,9 @@ const collection = (
     explain: "off",
   }) as Result<DecidedOf<"image-gc">, Refusal>;
 
-/** Under disk pressure the eviction manager has all unused images removed before it looks at pods. */
+/**
+ * Whether the eviction manager is reclaiming: under disk pressure it removes all unused images before it evicts pods.
+ */
 function isReclaiming(state: EffectiveSnapshot): boolean {
   const answer = decideKind("eviction", {
     snapshot: state,

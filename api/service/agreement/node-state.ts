@@ -12,7 +12,7 @@ interface At {
   /** Epoch ms of the snapshot. */
   readonly sinceMs: number;
   readonly atMs: number;
-  /** Whether what has the very same time has happened already; nobody can tell. */
+  /** True: outcomes at the same second count as earlier; their order is not known. */
   readonly isSameSecondBefore: boolean;
 }
 
@@ -49,16 +49,17 @@ function stateAt(snapshot: EffectiveSnapshot, others: readonly Outcome[], at: At
 const isPressure = (type: string): boolean => PRESSURE_CONDITIONS.some((one) => one === type);
 
 /**
- * So long after it knew of pressure a kubelet tells of it, ms: with the node's status, which it writes each
- * nodeStatusUpdateFrequency and up to 4 % later, and which takes it a while. kubelet 1.37: Run of pkg/kubelet.
+ * How long a kubelet takes to report pressure, in ms: it writes the node status every nodeStatusUpdateFrequency, up to
+ * 4 % late, and writing takes a while. kubelet 1.37: Run of pkg/kubelet.
  */
 export const statusWithinMs = ({ kubeletConfiguration }: Pick<EffectiveSnapshot, "kubeletConfiguration">): number =>
   kubeletConfiguration.nodeStatusUpdateFrequency.millis * 1.04 + WRITING_MS;
 const WRITING_MS = 1600;
 
 /**
- * The node as the kubelet may have known it already: with the conditions that its next status told, and without those that end
- * faster than it tells. Null: that is the same. kubelet 1.37: nodeStatusUpdateFrequency, evictionPressureTransitionPeriod.
+ * The node as the kubelet may already have known it: with the conditions of its next status, and without those that
+ * end before it reports them. Null: there is no difference. kubelet 1.37: nodeStatusUpdateFrequency,
+ * evictionPressureTransitionPeriod.
  */
 export function asToldSoon(
   state: EffectiveSnapshot,
@@ -95,7 +96,7 @@ export const hasContainers = ({ status }: Pod): boolean =>
   [...(status?.containerStatuses ?? []), ...(status?.initContainerStatuses ?? [])].some(
     ({ state }) => state?.running !== undefined || state?.terminated !== undefined,
   );
-/** As it was when it came in. */
+/** The pod as it was when it was admitted. */
 export function withoutStatus({ status: _, ...pod }: Pod): Pod {
   return pod;
 }

@@ -75,8 +75,8 @@ const latestOf = (times: readonly (string | null | undefined)[]): string | undef
     .at(-1);
 
 /**
- * What a kubelet did to a pod between two states of it. `before`: null for a pod that the watch saw come into being, not for
- * one that was there when the watch began.
+ * What a kubelet did to a pod between two of its states. `before`: null if the watch saw the pod's creation, not if
+ * the pod existed when the watch began.
  */
 export function podOutcomes(before: unknown, after: unknown): readonly Outcome[] {
   const now = watchedPod.safeParse(after);
@@ -109,7 +109,7 @@ function admissionsIn(was: WatchedPod | null, { status }: WatchedPod): readonly 
   return [{ kind: "admission", at: startTime, admitted: true, reason: "", message: "" }];
 }
 
-/** A pod whose containers end with 0 succeeds without a reason; the condition tells all the same. */
+/** The end of a pod; one whose containers exit with 0 succeeds without a reason, but still has the condition. */
 function endsIn(was: WatchedPod | null, now: WatchedPod): readonly Found<"eviction" | "preemption">[] {
   const [before, told] = [was === null ? null : endOf(was), endOf(now)];
   if (told === null || before?.kind === told.kind || told.at === undefined) return [];
@@ -148,7 +148,7 @@ function preparedIn(was: WatchedPod | null, now: WatchedPod): readonly Found<"cl
   if (at === undefined || (was !== null && sandboxSince(was) !== undefined)) return [];
   return [{ kind: "claims", at, prepared: true, message: "" }];
 }
-/** Since when it has a sandbox, or since when a container of it runs; undefined: it has none, or does not tell. */
+/** Since when the pod has a sandbox or a running container; undefined: it has none, or does not report it. */
 function sandboxSince({ status }: WatchedPod): string | undefined {
   const ready = status.conditions?.find(({ type }) => type === "PodReadyToStartContainers");
   if (ready?.status === "True") return ready.lastTransitionTime ?? undefined;
@@ -186,7 +186,7 @@ interface AroundEvent {
   readonly failures?: number | null;
 }
 
-/** Outcomes that an event tells of, v1.Event or events.k8s.io/v1. Events of other components are none of a kubelet's. */
+/** The outcomes in an event (v1.Event or events.k8s.io/v1); events of components other than the kubelet have none. */
 export function eventOutcomes(event: unknown, { pod, failures }: AroundEvent = {}): readonly Outcome[] {
   const parsed = eventForm.safeParse(event);
   if (!parsed.success) return [];
@@ -244,7 +244,7 @@ function unpreparedBy(reason: string, message: string, at: string): Found<"claim
   return reason === PREPARE_FAILED && own !== "" ? { kind: "claims", at, prepared: false, message: own } : null;
 }
 
-/** The same message again is the same event with a new time and a higher count. */
+/** A kill in an event; the same message again is the same event with a new time and a higher count. */
 function killOf(
   reason: string,
   message: string,
@@ -281,8 +281,8 @@ export interface Unhealthy {
 const PROBE_WORD = { liveness: "Liveness", startup: "Startup" } as const;
 
 /**
- * How often a probe failed from `sinceMs` on, by the states of its `Unhealthy` events in any order. Null: an event began before
- * that and none of its earlier states was seen, so that nobody knows how many were later.
+ * How often a probe failed since `sinceMs`, from the states of its `Unhealthy` events in any order. Null: an event
+ * began before and no earlier state was seen, so its later count is not known.
  */
 export function probeFailures(
   seen: readonly Unhealthy[],
@@ -330,7 +330,7 @@ function turnedIn(then: WatchedNode, now: WatchedNode): readonly OutcomeOf<"cond
 /** A node's status has only the largest images. kubelet 1.36: nodeStatusMaxImages. */
 const MOST_IMAGES_TOLD = 50;
 
-/** Without the runtime's ids; nothing can be told of a list that may not be whole. */
+/** Images that are gone, without the runtime's ids; nothing if the list may be incomplete. */
 function imagesGoneIn(then: WatchedNode, now: WatchedNode): readonly OutcomeOf<"image-gc">[] {
   const [was, is] = [then.images ?? [], now.images ?? []];
   const [after, at] = [then, now].map(({ conditions }) => latestOf(conditions.map((c) => c.lastHeartbeatTime)));

@@ -17,7 +17,7 @@ import { amountsIn } from "./words.ts";
 const podIn = ({ pods = [] }: EffectiveSnapshot, uid: string): Pod | undefined =>
   pods.find((pod) => podUid(pod) === uid);
 
-/** The pod as it asked to come in: with a status only where it ran before, as at a restart of the kubelet. */
+/** The pod as it was admitted: with a status only if it ran before, as when the kubelet restarts. */
 function askedPod(
   { pod: { uid }, object }: Pick<PodOutcome, "pod" | "object">,
   state: EffectiveSnapshot,
@@ -40,7 +40,7 @@ const without = (state: EffectiveSnapshot, pod: Pod): EffectiveSnapshot => ({
   pods: (state.pods ?? []).filter((one) => one !== pod),
 });
 
-/** Those of an answer's `needs` that matter for this pod: of the resource managers, and all else. */
+/** The needs that matter for this pod: those of the resource managers, and the others. */
 function missingFor(needs: readonly string[], pod: Pod, state: EffectiveSnapshot) {
   const isOfManagers = (path: string): boolean => /^(?:assignments|machine|devices|devicePlugins)\b/.test(path);
   const files = asksManagers(pod, state) ? needs.filter(isOfManagers) : [];
@@ -61,7 +61,7 @@ function asksDevices(pod: Pod, { node }: EffectiveSnapshot): boolean {
   );
   return names.some((name) => name.includes("/") && allocatable[name] !== undefined);
 }
-/** A decision without devices is that of a node without plugins, and does not say so. */
+/** Needs for devices, since a decision without devices silently assumes a node without plugins. */
 function missingDevices(pod: Pod, state: EffectiveSnapshot): readonly string[] {
   if (!asksDevices(pod, state)) return [];
   const checkpoint = state.assignments?.kubelet_internal_checkpoint;
@@ -79,14 +79,14 @@ const refusalOf = (reason: string, message: string, amounts: Side = amountsIn(me
   message,
 });
 
-/** The side that was decided here. Of a resource that the kubelet found short its amounts are told even where it was not found short here. */
+/** Our side. For a resource that the kubelet found short, the amounts are listed even if we did not. */
 function decidedSide({ admit, reason, message, resources }: AdmissionDecision, theirReason: string): Side {
   const tested = resources.find(({ resource }) => theirReason === `OutOf${resource}`);
   const amounts = tested && { requested: tested.requested, used: tested.used, capacity: tested.capacity };
   return admit ? { ...amounts, admitted: true } : refusalOf(reason, message, amounts);
 }
 
-/** A pod that came in, or that was refused: the kubelet's words to the byte. */
+/** Compares an admitted or refused pod by the kubelet's exact words. */
 export const compareAdmission: Comparer<OutcomeOf<"admission">> = (outcome, state, { snapshot }) => {
   const { admitted, reason, message, pod: ref } = outcome;
   const kubelet: Side = { starts: true, ...(admitted ? { admitted } : refusalOf(reason, message)) };
@@ -96,7 +96,7 @@ export const compareAdmission: Comparer<OutcomeOf<"admission">> = (outcome, stat
   const pod = askedPod(outcome, state);
   if (pod === undefined) return notComparable("pod_not_known", kubelet, { missing: ["object"] });
   if (reason === "VolumeAttachmentLimitExceeded") return notComparable("not_decided_here", kubelet);
-  // systemd tells the kubelet and nobody else
+  // only systemd's signal to the kubelet reveals this
   if (reason === "NodeShutdown" && state.kubelet?.shuttingDown === undefined)
     return notComparable("input_not_known", kubelet, { missing: ["kubelet.shuttingDown"] });
   const answer = admissionOf(state, pod);
@@ -142,7 +142,7 @@ export function preemptedTogether(outcome: OutcomeOf<"preemption">, basis: Basis
   return [outcome, ...basis.others.filter(isSame)];
 }
 
-/** All victims of a preemption as a set: the times of events are too coarse to tell their order. */
+/** Compares the victims of a preemption as a set: event times are too coarse to order them. */
 export const comparePreemption: Comparer<OutcomeOf<"preemption">> = (outcome, state, basis) => {
   const victims = preemptedTogether(outcome, basis).map(({ pod }) => namespacedName(pod));
   const kubelet = { victims: victims.sort() };

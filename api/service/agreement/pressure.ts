@@ -19,17 +19,17 @@ import {
 import { statusWithinMs, timeOf } from "./node-state.ts";
 import { type EvictionWords, evictionWords, unitsOf } from "./words.ts";
 
-/** The age from which nobody knows what the kubelet saw since. */
+/** The age of facts after which the kubelet may have seen something else. */
 const FRESH_FACTS_MS = 60_000;
 /** A kubelet looks every ten seconds. kubelet 1.37: evictionMonitoringPeriod. */
 const LOOK_MS = 10_000;
-/** Its look may have seen stats that are as old as the time between two looks. */
+/** The kubelet's stats may be as old as its interval. */
 export const LONGEST_PASS_MS = 2 * LOOK_MS;
 const SECOND_MS = 1000;
 
 interface Looked {
   readonly decision: EvictionDecision;
-  /** False: the kubelet's memory of its earlier passes is not known. */
+  /** False: the kubelet's memory of earlier passes is not known. */
   readonly remembers: boolean;
 }
 /**
@@ -52,7 +52,7 @@ function look(state: EffectiveSnapshot, { facts, observedAtMs }: Basis, atMs = o
 }
 const isOpen = ({ state }: ThresholdState): boolean => state === "below" || state === "unreclaimed";
 
-/** Who goes, for which threshold of which resource. What either side measured at its own moment is told beside it. */
+/** Compares an eviction: the pod, the threshold and the resource. Measured amounts are reported, not compared. */
 export const compareEviction: Comparer<OutcomeOf<"eviction">> = (outcome, state, basis) => {
   const { pod, message } = outcome;
   const words = evictionWords(message);
@@ -70,7 +70,7 @@ export const compareEviction: Comparer<OutcomeOf<"eviction">> = (outcome, state,
     : compareThreshold(outcome, kubelet, words, looked.value);
 };
 
-/** A pod that used more than its own limit: its words name the limit and no measured amount. */
+/** Compares an eviction for a pod's own limit: the message names the limit and no measured amount. */
 function compareLimit({ pod }: OutcomeOf<"eviction">, kubelet: Side, { evicted }: EvictionDecision): Compared {
   const own = evicted.find((one) => one.cause !== "threshold" && one.pod.uid === pod.uid);
   if (own === undefined) return notComparable("signal_moved", kubelet);
@@ -86,7 +86,7 @@ function compareThreshold(
   const ofResource = decision.thresholds.filter(({ signal }) => SIGNALS[signal].resource === words.resource);
   const meant = ofResource.filter(({ quantity }) => words.threshold === null || quantity === words.threshold);
   const measured = availableOf(words, meant[0] ?? ofResource[0]);
-  // one that was not observed may be another only where its value is a share of what was not observed either
+  // an unobserved threshold may differ only if its value is a share of an unobserved amount
   const isUnknown = ({ quantity, value }: ThresholdState): boolean =>
     quantity === null && (value.endsWith("%") || !ofResource.some((t) => t.quantity !== null && t.value === value));
   if (ofResource.some(isUnknown) && meant.length === 0)
@@ -105,7 +105,7 @@ function compareThreshold(
     return notComparable("observation_times", kubelet, { measured });
   return compareVictims(outcome, kubelet, words, decision, measured);
 }
-/** One with a minimum reclaim may be held below a goal that only the kubelet's memory tells. */
+/** A threshold with a minimum reclaim may still be met below a goal that only the kubelet remembers. */
 const whyNotOpen = (meant: readonly ThresholdState[]) =>
   meant.some(({ minReclaim }) => minReclaim !== undefined) ? "observation_times" : "signal_moved";
 
@@ -189,7 +189,10 @@ export const compareConditions: Comparer<OutcomeOf<"conditions">> = (outcome, st
   return sides(kubelet, nodewise, measured);
 };
 
-/** The transition period ends at a time, the kubelet notices at its next look and tells with the node's status. */
+/**
+ * Compares the end of a condition: the transition period ends, the kubelet notices at its next pass, and reports it
+ * with the node status.
+ */
 function compareEnd({ at, condition }: OutcomeOf<"conditions">, untilMs: number, withinMs: number): Compared {
   const late = Date.parse(at) + SECOND_MS - untilMs;
   const endsAt = new Date(untilMs).toISOString();

@@ -52,8 +52,8 @@ interface Kept extends Agreement {
   readonly remembered: Remembering;
 }
 /**
- * What the history remembered of the node when the outcome was recorded first, the newest first, by kind: it goes on, and a
- * comparison that is made again must not. Of images it may be thousands of records: theirs is made once.
+ * The facts of the node when an outcome was first recorded, newest first, by kind: the facts change, and a repeated
+ * comparison must not. Image facts may be thousands of records, so those outcomes are compared once.
  */
 type Remembering = Readonly<Record<string, readonly Fields[]>>;
 type ReadSnapshot = Omit<Basis, "others" | "facts">;
@@ -187,7 +187,7 @@ interface Work {
   readonly changed: ReadonlySet<string>;
 }
 
-/** Those that changed, and those whose comparison hangs on one that did. */
+/** Compares the changed outcomes and those whose comparison depends on a changed one. */
 async function comparedAgain(work: Work): Promise<Result<ReadonlyMap<string, Kept>, Problem>> {
   const { merged, changed, known, node, nowMs } = work;
   const all = [...merged].sort(([k, a], [l, b]) => timeOf(a) - timeOf(b) || byText(k, l));
@@ -286,7 +286,7 @@ class Bases {
   }
 }
 
-/** Forecasts are made of them, and comparisons are not. */
+/** The facts without samples, which only forecasts use. */
 const withoutSamples = (facts: Fields): Fields => ("samples" in facts ? { ...facts, samples: [] } : facts);
 
 /** The newest of each kind that is of before the snapshot: what was remembered since is of later passes. */
@@ -321,7 +321,7 @@ function rowOf({ id, node, recordedAtMs, outcome, comparison, remembered }: Kept
   };
 }
 
-/** Null: it is in no form that this version writes. */
+/** The stored outcome; null: this version does not know its form. */
 function keptOf({ id, node, recordedAtMs, body }: OutcomeRow): Kept | null {
   let parsed: unknown;
   try {

@@ -1,7 +1,7 @@
 import { value } from "../../model/amount.ts";
 import { parseQuantity } from "../../model/quantity.ts";
 
-/** The kubelet's words taken apart, so that what it decided can be compared apart from what it measured. */
+/** Parses the kubelet's messages, so that its decision can be compared apart from what it measured. */
 
 /** The amounts of a message, `requested: 500, used: 1800`, by the word before each; the first of each word. */
 export function amountsIn(message: string): Readonly<Record<string, number>> {
@@ -22,7 +22,7 @@ interface Offender {
 export interface EvictionWords {
   /** `memory`, `ephemeral-storage`, `inodes` or `pids`. */
   readonly resource: string;
-  /** Whole units; null: not told, or no quantity. */
+  /** The threshold in whole units; null: not in the message, or no quantity. */
   readonly threshold: number | null;
   readonly available: number | null;
   readonly offenders: readonly Offender[];

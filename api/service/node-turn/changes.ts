@@ -18,9 +18,9 @@ interface Changed {
 }
 
 /**
- * The snapshot that is `before` with `changes`: what is not changed keeps its objects, and the rest is checked as a posted one
- * is. `configuration`: the one of `before` as it was posted, where that differs from what is kept of it. Errors: each fault of a
- * change, or what two changes say against each other, with its place below `changes`.
+ * Applies `changes` to `before`: unchanged parts keep their objects, and changed ones are checked like posted ones.
+ * `configuration`: the configuration of `before` as posted, if that differs from the stored form. Errors: faults of a
+ * change or contradictions between two, each with its place below `changes`.
  */
 export function changedSnapshot(
   before: Snapshot,
@@ -154,7 +154,7 @@ function ordered(
   return err([{ path: at, message: `must name each of the ${entries.size} keys once` }]);
 }
 
-/** The issues of entries are told at the places where they were posted. */
+/** The decoded entries; their issues are reported at the posted places. */
 function decodedEntries(name: ChangedByEntry, upsert: readonly unknown[]): Result<readonly object[], Issues> {
   if (upsert.length === 0) return ok([]);
   const input = name === "pods" ? { pods: upsert } : { runtime: { [name]: upsert } };

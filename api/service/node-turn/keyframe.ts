@@ -39,7 +39,7 @@ export async function asKeyframe(
   return { pieces: [...pieces, text.slice(end)], keyframe: { places } };
 }
 
-/** The same as ranges of the texts of an earlier one. Null: less than half of it is as it was. */
+/** The text as ranges of an earlier snapshot's texts. Null: less than half is unchanged. */
 export function piecesOf({ text, segments }: Segmented, { places }: Keyframe): readonly BodyPiece[] | null {
   const pieces: BodyPiece[] = [];
   let own = "";

@@ -27,14 +27,14 @@ export interface KnownSnapshot {
 /** The last decision that a node was answered to one of its questions. */
 export interface LastAnswer {
   readonly kind: Kind;
-  /** As it was answered: that of its row, where it has one. */
+  /** The id in the answer: that of its row, if it has one. */
   readonly id: string;
-  /** Whether a row of the history has the id, on which the same again is counted. */
+  /** Whether the history has a row with this id, on which repetitions are counted. */
   readonly isRow: boolean;
   readonly snapshotId: string;
-  /** The id that it would have as a row of its own. */
+  /** The id that the decision would have as its own row. */
   readonly ownId: string;
-  /** Null: it is not answered yet. */
+  /** When it was decided; null: not yet. */
   readonly decidedAtMs: EpochMs | null;
   /** How often it was decided, and since when. */
   readonly made: Again;
@@ -42,16 +42,16 @@ export interface LastAnswer {
   readonly answered: Answered;
   /** The length of its text. */
   readonly characters: number;
-  /** How often it was decided again and is not counted in the history yet. */
+  /** How many repetitions are not counted in the history yet. */
   readonly uncounted: number;
 }
 
-/** All that the core is given beside the snapshot, and what it is given of that. */
+/** Everything that a decision depends on besides the snapshot, and the parts of the snapshot that it reads. */
 export interface Question {
   readonly policyVersion: string;
-  /** With what the history remembers of the node. */
+  /** The ask with the history's facts. */
   readonly ask: string | null;
-  /** Null: the kind reads what is new in each snapshot. */
+  /** The parts of the snapshot that the kind reads; null: it also reads parts that differ in every snapshot. */
   readonly input: Snapshot | null;
 }
 
@@ -61,7 +61,7 @@ export interface NodeState {
   readonly current: KnownSnapshot;
   /** Results of decisions about its pods. */
   readonly kept: Kept;
-  /** By `askKey`. */
+  /** The answers by `askKey`. */
   readonly answers: ReadonlyMap<string, LastAnswer>;
   /** The row of the node's newest decision of each kind, on which alone the same again is counted. */
   readonly newest: ReadonlyMap<Kind, string>;
@@ -69,7 +69,7 @@ export interface NodeState {
   readonly unstored: KnownSnapshot | null;
   /** The texts of the history that its snapshots are stored as ranges of. */
   readonly keyframe: Keyframe | null;
-  /** When something of the node was last written to the history. */
+  /** When something about the node was last written to the history. */
   readonly writtenMs: number;
 }
 
@@ -88,13 +88,16 @@ const BYTES_PER_CHARACTER = 6;
 export const bytesOf = ({ current, answers }: NodeState): number =>
   [current, ...answers.values()].reduce((sum, { characters }) => sum + characters * BYTES_PER_CHARACTER, 0);
 
-/** Configurations of a fleet that are told apart. */
+/** The maximum number of different configurations that are shared. */
 const CONFIGURATIONS = 256;
 const configurations = memo(CONFIGURATIONS, (text): { readonly shared: Snapshot["kubeletConfiguration"] | null } => {
   const decoded = decodeStored({ kubeletConfiguration: JSON.parse(text) });
   return { shared: decoded.ok ? decoded.value.kubeletConfiguration : null };
 });
-/** Most nodes of a fleet have the same configuration, which is then one object, and so is all that is made of it. */
+/**
+ * The snapshot with a shared configuration object: most nodes of a fleet have the same one, and what is derived from
+ * it is cached.
+ */
 export function withSharedConfiguration(snapshot: Snapshot): Snapshot {
   const { kubeletConfiguration } = snapshot;
   if (kubeletConfiguration === undefined) return snapshot;
@@ -110,7 +113,7 @@ export const keptConfiguration = (posted: unknown): unknown =>
 
 const NEW: ReadonlySet<string> = new Set(ALWAYS_NEW);
 const LASTING = PARTS.filter((part) => !NEW.has(part));
-/** Nothing but what is new in each snapshot differs: stats, times, and the count of the snapshots. */
+/** Whether only stats, times and counters differ, which are new in each snapshot. */
 export const isAsItWas = (before: Snapshot, now: Snapshot): boolean =>
   LASTING.every((part) => before[part] === now[part]);
 
@@ -124,6 +127,6 @@ export const isSameQuestion = (a: Question, b: Question): boolean =>
 
 function isSameInput(a: Snapshot, b: Snapshot): boolean {
   if (!isAsItWas(a, b)) return false;
-  // made anew for each, and small
+  // these objects are small and newly made each time
   return JSON.stringify(a.stats) === JSON.stringify(b.stats);
 }

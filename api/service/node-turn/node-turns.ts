@@ -33,10 +33,10 @@ interface NodeTurnsPorts {
   readonly store: Pick<Store, "getSnapshot" | "readFacts" | "recordTurn">;
   readonly now: () => EpochMs;
   readonly sha256: Sha256;
-  /** Absent: ids are hashes of the text alone. */
+  /** Makes ids; absent: ids are hashes of the text alone. */
   readonly ids?: Ids;
   readonly metrics: Pick<Metrics, "decided" | "refused" | "recorded" | "historyFailed">;
-  /** Told of each write that failed. */
+  /** Called for each failed write. */
   readonly onFailure: (failure: StoreFailure, node: string) => void;
   /** False: nothing is written. */
   readonly record: boolean;
@@ -58,11 +58,11 @@ export type TurnAnswer =
   | Refused
   | {
       readonly decision: Decision;
-      /** As it is answered: that of the row, where the same again is counted on one. */
+      /** The id in the answer: that of the row on which repetitions are counted, if any. */
       readonly id: string;
       readonly decidedAtMs: EpochMs;
       readonly notRecorded: NotRecorded | null;
-      /** How often it was decided, where it is the same again on a row; else null. */
+      /** How often it was decided, if it repeats a row; else null. */
       readonly again: Again | null;
       /** The patch from the answer that the caller holds to this one; null: it holds none that is known here, or the whole is shorter. */
       readonly patch: JsonPatch | null;
@@ -77,9 +77,9 @@ interface Decided extends Pick<NodeState, "kept"> {
   readonly taken: readonly (Taken | Refused)[];
 }
 
-/** Whoever looks at all nodes sees what is at most so old. */
+/** The maximum age of what a reader of all nodes sees. */
 const STALE_MS = 60_000;
-/** With more nodes nobody waits for the writes. */
+/** The number of nodes above which readers do not wait for writes. */
 const QUICKLY_SETTLED = 100;
 /** A node has one question of each kind, or one a pod. */
 const MAX_ANSWERS = 64;
@@ -129,7 +129,10 @@ export class NodeTurns {
     await Promise.all(settled);
   }
 
-  /** The same before somebody looks at a node, or at all of them, who may see what was a minute ago, and of many nodes two. */
+  /**
+   * Writes pending turns before a reader reads a node or all nodes; what a reader sees is at most a minute old, or two
+   * with many nodes.
+   */
   async settleForReader(node: string | undefined): Promise<void> {
     if (node !== undefined)
       return this.#waiting.has(node) || this.#underWay.has(node) ? this.settle([node]) : undefined;
@@ -141,7 +144,7 @@ export class NodeTurns {
     if (isQuick) await settled;
   }
 
-  /** The same of the node whose snapshot has this id, where that waits. Answers whether there is one. */
+  /** Writes the pending snapshot with this id, if any; returns whether there was one. */
   async settleSnapshot(id: string): Promise<boolean> {
     for (const [node, waiting] of this.#waiting) {
       if (waiting !== id) continue;
@@ -227,7 +230,7 @@ export class NodeTurns {
 
   async #stored(node: string, id: string): Promise<Result<KnownSnapshot, Problem>> {
     const stored = await this.#ports.store.getSnapshot(id);
-    // with the whole snapshot the node is answered, recorded or not
+    // after a failed read, the caller sends the whole snapshot and is answered, recorded or not
     if (!stored.ok) return problem("unknown_base", `snapshot \`${id}\` cannot be read now: ${stored.error.message}`);
     if (stored.value?.node === node) return fromHistory({ id, node, text: stored.value.body });
     return problem("unknown_base", `no snapshot \`${id}\` of node \`${node.slice(0, 253)}\` is known`);
@@ -298,7 +301,7 @@ export class NodeTurns {
     };
   }
 
-  /** INVARIANT: the last snapshot of each count that waits is the one that waits. */
+  /** INVARIANT: the pending snapshot is the last one of each pending count. */
   #mayWait(state: NodeState, next: NodeState, now: number): boolean {
     if (now - state.writtenMs >= this.#ports.holdMs) return false;
     if (!isAsItWas(state.current.snapshot, next.current.snapshot)) return false;
@@ -329,7 +332,7 @@ export class NodeTurns {
       onFailure(written.error, state.node);
       return { state, failed: ofTurn };
     }
-    // texts that are gone are sent again
+    // texts that the store no longer has are sent again
     if (written.value.missing.length > 0) return this.#written({ ...state, keyframe: null }, brought);
     const answers = new Map(state.answers);
     const newest = new Map(state.newest);
@@ -344,11 +347,11 @@ export class NodeTurns {
       if (recorded?.fresh === true) metrics.recorded("decisions", 1);
       if (recorded === undefined) continue;
       answers.set(askKey(ask), rowOf(answers.get(askKey(ask)) ?? next, recorded));
-      // else it was recorded before, and may not be the newest any more
+      // otherwise it was recorded before, and may no longer be the newest
       if (recorded.fresh || recorded.again !== undefined) newest.set(ask.kind, recorded.decisionId);
     }
     const after = { ...state, answers, newest, unstored: null, keyframe, writtenMs: atMs };
-    // somebody else has recorded another decision of the kind meanwhile, so this one is not the same again
+    // another process recorded a decision of the kind meanwhile, so this is no repetition
     const lost = ofTurn.filter(({ ask }) => answers.get(askKey(ask))?.isRow === false);
     if (lost.length === 0) return { state: after, failed: [] };
     return this.#written(after, { ...NOTHING, fresh: lost, recorded: lost });
@@ -364,16 +367,16 @@ export class NodeTurns {
       const own = told?.id === id ? told : await toldOf(snapshot, this.#ids);
       let pieces = keyframe === null ? null : piecesOf(own, keyframe);
       if (pieces === null) ({ pieces, keyframe } = await asKeyframe(own, sha256));
-      // what is in pieces is not looked for in the body
+      // a snapshot in pieces is not searched in its body
       rows.push({ ...snapshotRow(own, atMs), body: "", pieces });
     }
     return { rows, keyframe };
   }
 }
 
-/** All that a turn brings for the history beside its state. */
+/** What a turn adds to the history besides its state. */
 interface Brought {
-  /** The state's snapshot, where it was told just now. */
+  /** The state's snapshot, if it was sent just now. */
   readonly told: Told | null;
   /** The snapshot before the state's, which waited. */
   readonly waited: KnownSnapshot | null;
@@ -381,7 +384,7 @@ interface Brought {
   readonly ended: readonly LastAnswer[];
   /** Decisions that are not the same again. */
   readonly fresh: readonly Taken[];
-  /** With them those that are. */
+  /** The recorded answers among them. */
   readonly recorded: readonly Taken[];
 }
 const NOTHING: Brought = { told: null, waited: null, ended: [], fresh: [], recorded: [] };
@@ -395,7 +398,7 @@ const countOf = ({ kind, id, ownId, snapshotId, decidedAtMs, uncounted }: LastAn
   lastId: ownId,
 });
 
-/** The answer whose row is written, or the one that it was counted on. */
+/** The answer with the id of its row, or of the row that it repeats. */
 const rowOf = (answer: LastAnswer, { decisionId, again }: Recorded): LastAnswer => ({
   ...answer,
   id: decisionId,

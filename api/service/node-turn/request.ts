@@ -9,7 +9,7 @@ import { idText, readBody } from "../body-form.ts";
 import { type DecisionRequest, decisionRequest, lineForm } from "../decision-request.ts";
 import { inputProblem, invalid, type Problem } from "../problem.ts";
 
-/** A decision that a turn asks for, and the id of the one that the caller has kept of it; null: none. */
+/** A decision that a turn asks for, and the id of the caller's last one; null: none. */
 export interface TurnAsk extends DecisionRequest {
   readonly holds: string | null;
 }
@@ -19,7 +19,7 @@ export interface TurnRequest {
   readonly asks: readonly TurnAsk[];
 }
 
-/** Each kind has its place, and some are asked of several pods. */
+/** The maximum number of asks in a turn: one per kind, and some kinds for several pods. */
 export const MAX_ASKS = 64;
 const notAsks = `must be a list of at most ${MAX_ASKS} decisions such as {"kind": "cgroups"}`;
 export const turnForm = z.strictObject({
@@ -72,7 +72,7 @@ function asksIn(decisions: readonly unknown[]): Result<readonly TurnAsk[], Probl
   return ok(asks);
 }
 
-/** The same problem of an ask that is one of several. */
+/** The problem of one ask, with the ask's place. */
 function placed({ detail, issues }: Problem, at: string): Problem {
   const own = issues ?? [{ path: "kind", message: detail }];
   return inputProblem(own.map(({ path, message }) => ({ path: `${at}.${path}`, message })));

@@ -81,7 +81,7 @@ export async function decideAsk(
     decidedAtMs: isSame && last?.snapshotId === told.id ? last.decidedAtMs : null,
     made: { times: 1, firstAtMs: 0, firstSnapshotId: told.id },
     question,
-    // where it is the same, the core gives its objects again, which the next comparison finds at once
+    // if nothing changed, the core returns the same objects, which makes the next comparison fast
     answered,
     characters: isSame && last !== undefined ? last.characters : decision.body.length,
     uncounted: 0,
@@ -99,7 +99,7 @@ function isSameAnswer(
   return patchBetween(before.value.parts, outcome.value.parts).length === 0;
 }
 
-/** The same again, which is a count on its row and changes nothing else in the history. */
+/** Whether the answer only increases a row's count and changes nothing else in the history. */
 export const isCount = ({ isSame, last, decision }: Taken): boolean =>
   isSame && last?.isRow === true && decision.remember === null && decision.told === null;
 

@@ -12,12 +12,12 @@ export const asReported = (before: EffectiveSnapshot, after: EffectiveSnapshot):
   withNewStatus(before, withNewStats(before, after));
 
 /**
- * The node as its kubelet reports it once it has started anew with the configuration and the version of `after`: pods come in by
- * `status.allocatable`. Such a kubelet writes every amount of its own again, in both lists (kubelet 1.36: nodestatus.MachineInfo),
- * adds what it did not tell before, and takes nothing away. An amount that is not what the recorded configuration makes of it
- * was written by somebody else, such as a webhook, or follows from what the snapshot does not hold: what it would become
- * nobody can tell, so it stays as recorded. `after` itself where nothing becomes another amount, or where `allocatable` says that
- * the kubelet does not start with one of both configurations: who does not run writes no status.
+ * The node as its kubelet reports it after a restart with the configuration and version of `after`, since pods are
+ * admitted by `status.allocatable`. Such a kubelet rewrites each of its own amounts in both lists (kubelet 1.36:
+ * nodestatus.MachineInfo), adds missing ones, and removes none. An amount that does not follow from the recorded
+ * configuration was written by something else, such as a webhook, or depends on data outside the snapshot; its new
+ * value is unknown, so it stays. Returns `after` itself if no amount changes, or if the kubelet does not start with
+ * one of the configurations, since it then writes no status.
  */
 export function withNewStatus(before: EffectiveSnapshot, after: EffectiveSnapshot): EffectiveSnapshot {
   const { node } = after;
@@ -38,8 +38,8 @@ export function withNewStatus(before: EffectiveSnapshot, after: EffectiveSnapsho
 }
 
 /**
- * Checks that the recorded configuration made the node's number of pods, which then says nothing of another configuration.
- * Where it names none, the node's own is all there is to know: it may come from the flag `--max-pods`.
+ * Whether the recorded configuration determines the node's number of pods. If it does not set one, the node's number
+ * stays, since it may come from the flag `--max-pods`.
  */
 function isPodsExplained(before: EffectiveSnapshot, was: AllocatableDecision): boolean {
   const { given, podsPerCore } = before.kubeletConfiguration;
@@ -54,13 +54,13 @@ function withoutPods(snapshot: EffectiveSnapshot): EffectiveSnapshot {
   return { ...snapshot, node: { ...node, status: { ...node.status, capacity } } };
 }
 
-/** Null where it cannot be decided, or the kubelet does not start. */
+/** The decision; null: there is none, or the kubelet does not start. */
 function allocatableOf(snapshot: EffectiveSnapshot): AllocatableDecision | null {
   const decided = decideAllocatable({ snapshot, facts: {}, ask: undefined, explain: "off" });
   return decided.ok && decided.value.verdict === "decided" ? decided.value.decision : null;
 }
 
-/** Lists the told amounts that become other ones. */
+/** Lists the reported amounts that change. */
 function renewed(told: ResourceList, was: QuantityList, is: QuantityList): ResourceList {
   const others: { [name: string]: ResourceList[string] } = {};
   for (const [name, amount] of Object.entries(is)) {
@@ -71,15 +71,15 @@ function renewed(told: ResourceList, was: QuantityList, is: QuantityList): Resou
   return others;
 }
 
-/** A resource that a node has none of is undefined, as one that is not told. */
+/** The amount; undefined: the node has none, or does not report it. */
 function amountOf(text: string | undefined): ResourceList[string]["amount"] | undefined {
   const parsed = text === undefined ? undefined : parseQuantity(text);
   return parsed?.ok === true ? parsed.value.amount : undefined;
 }
 
 /**
- * The same with the stats that its kubelet measures: the gate HugepageAwareEviction takes the memory that is set aside for huge pages
- * from what is available. Where nobody knows how much that is, it stays as measured. kubelet 1.37: adjustForHugePages.
+ * The node with the stats that its kubelet measures: the gate HugepageAwareEviction subtracts huge page memory from
+ * the available memory. If its size is not known, the measured value stays. kubelet 1.37: adjustForHugePages.
  */
 export function withNewStats(before: EffectiveSnapshot, after: EffectiveSnapshot): EffectiveSnapshot {
   const [spared, spares] = [before, after].map(({ kubeletConfiguration }) =>

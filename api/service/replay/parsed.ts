@@ -50,7 +50,7 @@ export interface Recorded {
   readonly decision: Readonly<Record<string, unknown>>;
   readonly reasons: readonly unknown[];
   readonly needs: readonly unknown[];
-  /** As the request named it; undefined: it did not. */
+  /** The version in the request; undefined: none. */
   readonly kubeletVersion: string | undefined;
 }
 
@@ -69,7 +69,10 @@ export function recordedAnswer({ id, body }: Pick<DecisionRow, "id" | "body">): 
   });
 }
 
-/** As which kubelet a recorded decision was made. `stored`: its snapshot; null: there is none, or none any more. One that cannot be read tells no version. */
+/**
+ * The profile under which a recorded decision was made. `stored`: its snapshot; null: none, or no longer stored. An
+ * unreadable one has no version.
+ */
 export function recordedProfile(
   { policyVersion }: Pick<DecisionRow, "policyVersion">,
   { kubeletVersion: asked }: Recorded,
@@ -84,16 +87,17 @@ export function recordedProfile(
 
 /** The change to a recorded input before it is decided again. Neither field: no change. */
 export interface Change {
-  /** In the place of the whole recorded one; `undefined` keeps that. */
+  /** Replaces the whole recorded configuration; `undefined` keeps it. */
   readonly kubeletConfiguration?: unknown;
   /** Onto the recorded one, a merge patch of RFC 7396; `undefined` changes nothing. */
   readonly kubeletConfigurationPatch?: unknown;
   /**
-   * As a kubelet of this version decides; `undefined`: as the one that was recorded. Defaults of the recorded version go from a
-   * recorded configuration that names all fields, as a kubelet tells its own: the file that it started with did not set them.
+   * Decides as a kubelet of this version; `undefined`: as the recorded one. Defaults of the recorded version are
+   * dropped from a recorded configuration that names all fields, since a kubelet reports them although its file did
+   * not set them.
    */
   readonly kubeletVersion?: string | undefined;
-  /** It is asked as an upgrade, whose pages are others than those of a replay. */
+  /** True: the replay is part of an upgrade report, whose page tokens differ from a replay's. */
   readonly isUpgrade?: boolean;
 }
 
@@ -109,7 +113,7 @@ interface RecordedInput {
   readonly kubeletConfiguration?: unknown;
 }
 
-/** For people who ask as another kubelet: what `changed` takes out of recorded configurations. */
+/** Says what `changed` removes from recorded configurations when another kubelet version is asked for. */
 export const LEFT_OUT =
   "a recorded configuration that names every field, as /configz does, may hold defaults of its own version that are others in the new one; they count as left out of the kubelet's own file, as in `nodewise upgrade`";
 
@@ -118,12 +122,12 @@ function ofFile(configuration: unknown, { kubeletVersion }: Change, recorded: Pr
   return ownConfiguration(membersOf(configuration), recorded, profileOf(kubeletVersion)).configuration;
 }
 
-/** A snapshot as stored -> the same with the configuration that is asked about. `recorded`: the profile of the record. */
+/** The stored snapshot with the asked configuration. `recorded`: the record's profile. */
 export function changed(input: RecordedInput, change: Change, recorded?: Profile): RecordedInput {
   const own = ofFile(input.kubeletConfiguration, change, recorded);
   const { kubeletConfiguration = own, kubeletConfigurationPatch } = change;
   if (!isObject(kubeletConfigurationPatch)) return { ...input, kubeletConfiguration };
-  // as /configz has it; merged, it would take the place of the whole
+  // a patch in /configz form would replace everything if merged as it is
   const patch = kubeletConfigurationPatch["kubeletconfig"] ?? kubeletConfigurationPatch;
   return { ...input, kubeletConfiguration: mergePatch(own, patch) };
 }

@@ -11,7 +11,7 @@ import type { Compared, Replayer } from "./replay-one.ts";
 import { replayPage } from "./replay-page.ts";
 import { changedDecision, tallyForm, unreadableDecision } from "./tally.ts";
 
-/** Where a replay goes on, and what it is a replay of. */
+/** Where a replay continues, and what it replays. */
 interface Resume extends Place {
   /** When its first decision was made, for the progress. */
   readonly fromMs: number;
@@ -36,11 +36,11 @@ async function printOf(
 export const encodeResume = ({ fromMs, untilMs, atMs, seq, print }: Resume): string =>
   encodeToken(`${fromMs}.${untilMs}.${atMs}.${seq}.${print}`);
 
-/** The last moment that a date can tell. */
+/** The last moment that a Date can represent. */
 const LAST_MS = 8.64e15;
 const TEXT = /^(-?\d{1,16})\.(-?\d{1,16})\.(-?\d{1,16})\.(\d{1,16})\.([0-9a-f]{16})$/;
 
-/** Null: no replay gave it out. */
+/** The place in a page token; null: no replay issued it. */
 function decodeResume(token: string): Resume | null {
   const parts = TEXT.exec(decodeToken(token) ?? "");
   if (parts === null) return null;
@@ -52,7 +52,7 @@ function decodeResume(token: string): Resume | null {
 
 /** The decisions that are to be decided again, and with what. */
 export interface ReplayQuestion {
-  /** Without an end: until now. With a page token its times do not count, but those of the first page. */
+  /** The filter; without an end, until now. With a page token, the times of the first page count instead. */
   readonly filter: Pick<DecisionFilter, "node" | "kind" | "sinceMs" | "untilMs">;
   readonly change: Change;
 }
@@ -80,7 +80,7 @@ interface ReplayContext {
   readonly replay: Replayer<Compared>;
   readonly nowMs: number;
   readonly sha256: (text: string) => string | Promise<string>;
-  /** The signal of whoever waits for the answer. */
+  /** Aborted when the client no longer waits. */
   readonly signal?: AbortSignal;
 }
 

@@ -32,12 +32,12 @@ import { type Parts, partsReader } from "./snapshot-parts.ts";
 /** A snapshot to decide on, with the change made. */
 interface Input {
   readonly snapshot: EffectiveSnapshot;
-  /** Those with the same key are the same in all that a cacheKey kind reads. Null: nobody knows. */
+  /** A key that is equal for inputs that are equal in everything that cacheable kinds read. Null: not known. */
   readonly cacheKey: string | null;
 }
 /** Problem: the new configuration is refused for it. Null: it is no longer stored. */
 type FoundInput = Result<Input, Problem> | null;
-/** Reads what is stored under an id; `recorded`: the profile of the decision. Errors: those of the history, and a snapshot that nobody can read. */
+/** Reads a stored snapshot; `recorded`: the decision's profile. Errors: the history's, and an unreadable snapshot. */
 type Inputs = (snapshotId: string, recorded: Profile) => Promise<Result<FoundInput, StoreFailure>>;
 
 /** Characters of the snapshots that are kept, some of the largest, and at most so many of them. */
@@ -67,7 +67,7 @@ function keptInputs(): (key: string, read: () => Promise<ReadInput>) => Promise<
   };
 }
 
-/** Decodes all of a stored snapshot, which tells every fault of it. */
+/** Decodes all of a stored snapshot, so that every fault is reported. */
 async function wholeInput(
   store: Pick<Store, "getSnapshot">,
   id: string,
@@ -105,7 +105,10 @@ const MAX_NODES = 4096;
 /** Characters of a key; a longer one costs more than it saves. */
 const LONGEST_KEY = 2048;
 
-/** As `inputs`, for many snapshots of the same nodes: what they share is decoded once, `length` characters of it are kept. */
+/**
+ * A faster `Inputs` for many snapshots of the same nodes: shared parts are decoded once, and at most `length`
+ * characters are cached.
+ */
 function quickInputs(store: Pick<Store, "getSnapshot" | "getSnapshotPieces">, change: Change, length: number): Inputs {
   const kept = keptInputs();
   const partsOf = partsReader(length);
@@ -118,7 +121,7 @@ function quickInputs(store: Pick<Store, "getSnapshot" | "getSnapshotPieces">, ch
     const parts = await partsOf(pieces);
     if (!parts.ok) return parts;
     const input = parts.value === null ? null : inputOf(parts.value, recorded);
-    // every fault is told by who reads the whole
+    // decoding the whole snapshot reports the faults
     return input === null
       ? wholeInput(store, id, change, recorded)
       : ok({ input: ok(input), length: pieces.rest.length });
@@ -173,7 +176,7 @@ function configurations(change: Change): (posted: unknown, recorded: Profile) =>
   };
 }
 
-/** How a recorded decision compares with what it would be now. */
+/** The comparison of a recorded decision with the new one. */
 export type Compared = Versions & (DecidedAgain | Lost);
 /** The same with all of the new answer. */
 export type Replayed = Versions & ((DecidedAgain & { readonly answer: Answer }) | (Lost & { readonly answer: null }));
@@ -191,9 +194,9 @@ interface DecidedAgain {
   readonly reason?: string;
   /** At most `MAX_DIFFERENCES`, those that have an effect first. */
   readonly differences: readonly Difference[];
-  /** There are more differences than those. */
+  /** True: there are more differences. */
   readonly truncated: boolean;
-  /** The pods of which it decides otherwise, NAMESPACE/NAME: the asked one first, then those of the node. */
+  /** The pods with different results, NAMESPACE/NAME: the asked pod first, then the node's. */
   readonly pods: readonly string[];
   readonly problem: null;
 }
@@ -206,7 +209,7 @@ interface Lost {
   readonly reason?: never;
   readonly differences: readonly [];
   readonly truncated: false;
-  /** The pod that was asked about. */
+  /** The asked pod. */
   readonly pods: readonly string[];
 }
 interface Answer {
@@ -217,7 +220,7 @@ interface Answer {
   readonly needs: readonly string[];
 }
 
-/** Decides a recorded decision again. Errors: those of the history, and a record that nobody can read. */
+/** Repeats a recorded decision. Errors: the history's, and an unreadable record. */
 export type Replayer<R extends Compared = Replayed> = (row: DecisionRow) => Promise<Result<R, StoreFailure>>;
 
 /** Decides recorded decisions again, one after the other, with their reasons. Keeps the snapshots it read last, as several kinds share one. */
@@ -226,13 +229,10 @@ export const replayer = (store: Pick<Store, "getSnapshot">, change: Change): Rep
 
 /** Characters of what snapshots share that are kept decoded, and of answers that are kept to be compared. */
 const KEPT_LENGTH = 2 * 1024 * 1024;
-/** The same for a process that goes through all of a history: those of some hundred nodes. */
+/** The cache size for a process that replays a whole history: enough for some hundred nodes. */
 export const LONG_RUN_LENGTH = 24 * 1024 * 1024;
 
-/**
- * The same for one after the other of a history, and without reasons. A node that is as it was has its last answer again, as
- * long as that is kept.
- */
+/** A replayer for consecutive decisions of a history, without reasons. An unchanged node reuses its cached answer. */
 export function historyReplayer(
   store: Pick<Store, "getSnapshot" | "getSnapshotPieces">,
   change: Change,
@@ -241,7 +241,7 @@ export function historyReplayer(
   const last = new Lru<string, { readonly body: string; readonly again: Compared }>(Number.POSITIVE_INFINITY, length);
   return replayerOf<Compared>(quickInputs(store, change, length), change, (row, { snapshot, cacheKey }) => {
     const { kind, ask, body } = row;
-    // in full an answer may hold more than the reasons
+    // the full answer may contain more than reasons
     const explain = row.explain === "full" ? "full" : "off";
     const question = cacheKey === null || !isCacheable(kind) ? null : `${kind} ${explain} ${ask} ${cacheKey}`;
     const known = question === null ? undefined : last.get(question);
@@ -296,7 +296,7 @@ const gone = (row: KnownRow, why: string): Replayed => ({
   problem: { code: "snapshot_gone", detail: why },
 });
 const versionsOf = ({ recordedUnder, replayedUnder }: Versions): Versions => ({ recordedUnder, replayedUnder });
-/** A decision about a node tells a pod of its own choice there. */
+/** The asked pod; a decision about a node has none, as it chooses pods itself. */
 const askedPod = ({ kind, pod }: KnownRow): readonly string[] =>
   pod === null || specOf(kind).ask.pod !== "object" ? [] : [namespacedName(pod)];
 

@@ -16,7 +16,7 @@ import {
 
 /** Decisions of one page. */
 export const MAX_REPLAYED = 1000;
-/** After so long a page ends with what it has, so that nobody waits long for an answer. */
+/** The time after which a page ends, so that no client waits long. */
 const BUDGET_MS = 1000;
 /** Deciding holds up everyone else on the thread, so it pauses this often. */
 const TURN_MS = 5;
@@ -25,7 +25,7 @@ interface PageQuery {
   readonly filter: DecisionFilter & { readonly untilMs: number };
   /** 1 to `MAX_REPLAYED`. */
   readonly limit: number;
-  /** Absent: from the beginning. */
+  /** Where the page begins; absent: at the beginning. */
   readonly after?: PagePlace;
   /** Aborted, the page ends with what it has. */
   readonly signal?: AbortSignal;
@@ -40,9 +40,9 @@ interface ReplayPage extends Tally {
   readonly changed: readonly ChangedDecision[];
   /** The decisions that were passed over because they cannot be read. */
   readonly unreadable: readonly UnreadableDecision[];
-  /** After which the next page begins; null: this was the last. */
+  /** Where the next page begins; null: this was the last. */
   readonly next: PagePlace | null;
-  /** When the last one was decided; null: there was none. */
+  /** When the last decision of the page was made; null: there was none. */
   readonly reachedMs: number | null;
   /** 0 to 1, by time. */
   readonly progress: number;
@@ -104,8 +104,8 @@ const isChanged = (again: Result<Compared, StoreFailure>): boolean =>
   again.ok && (again.value.state === "differs" || again.value.state === "refused");
 
 /**
- * Decides a record again on the snapshot of its first time, and where that tells no change, on that of its last. What can be told of
- * one of them counts before what the other lacks.
+ * Repeats a record on its first snapshot, and if nothing changes, on its last. A result on one counts before a missing
+ * other.
  */
 async function onBothSnapshots(
   replay: Replayer<Compared>,
@@ -119,17 +119,17 @@ async function onBothSnapshots(
   return isChanged(last) || (!isTold && last.ok && last.value.state === "same") ? last : first;
 }
 
-/** The span that a replay goes through, in milliseconds since the epoch. */
+/** The time span of a replay, in epoch ms. */
 interface Span {
   readonly fromMs: number;
   readonly toMs: number;
 }
 
-/** How much of the time is behind, 0 to 1: counting what is ahead would cost more than a page of it. */
+/** The progress by time, 0 to 1: counting the remaining records would cost more than a page. */
 const progressAt = ({ fromMs, toMs }: Span, atMs: number): number =>
   toMs <= fromMs ? 1 : Math.min(1, Math.max(0, (atMs - fromMs) / (toMs - fromMs)));
 
-/** When the newest decision was made that is before the end; of whichever kind, since that is found at once. Null: there is none. */
+/** When the newest decision before the end was made, of any kind, which is a fast query. Null: none. */
 async function newestIn(
   store: Pick<Store, "listDecisions">,
   { node, sinceMs, untilMs }: Pick<DecisionFilter, "node" | "sinceMs" | "untilMs">,

@@ -10,14 +10,14 @@ import type { Snapshot } from "../../model/snapshot.ts";
 /** Members of a stored snapshot, decoded but for the configuration, which may be another one. */
 interface Part {
   readonly decoded: Snapshot;
-  /** As it was posted; `undefined`: it is not among them. */
+  /** The configuration as posted; `undefined`: the members lack it. */
   readonly kubeletConfiguration: unknown;
 }
 /** All members of one, and what tells it apart by those that are the same while the node is as it was. */
 export interface Parts extends Part {
   readonly cacheKey: string;
 }
-/** Null: they cannot be read one by one, so that the whole must be. */
+/** Reads the parts; null: they cannot be read one by one, so the whole must be. */
 type PartsReader = (pieces: Pieces) => Promise<Result<Parts | null, StoreFailure>>;
 
 const NEW: ReadonlySet<string> = new Set(ALWAYS_NEW);
@@ -30,7 +30,7 @@ export function partsReader(length: number): PartsReader {
   const kept = new Lru<string, Part>(Number.POSITIVE_INFINITY, length);
   return async ({ rest, shared }) => {
     if (shared.some(({ isRange }) => isRange)) return ok(null);
-    // where the first member is shared, the comma of the second stays
+    // if the first member is shared, the second one's comma remains
     const members = membersIn(rest.replace(/^\{,/, "{"));
     const own = members === null ? null : partOf(members);
     if (members === null || own === null) return ok(null);

@@ -11,7 +11,7 @@ import type { Compared, Versions } from "./replay-one.ts";
 
 /** The first few, so that a thousand changed decisions fit in an answer. */
 const FEW_DIFFERENCES = 5;
-/** Likewise of pods: an eviction pass ranks all pods of its node. */
+/** The maximum number of pods listed: an eviction pass ranks all pods of its node. */
 const FEW_PODS = 5;
 /** Characters of JSON of one value. */
 const LONG = 256;
@@ -54,7 +54,7 @@ export const changedDecision = z.strictObject({
 });
 export type ChangedDecision = Form<typeof changedDecision>;
 
-/** A decision of which nothing can be said, since it, or what it was decided on, is damaged. */
+/** A decision that cannot be replayed, since it or its snapshot is damaged. */
 export const unreadableDecision = z.strictObject({
   id: z.string(),
   kind: z.string().describe("may be one that this version does not know"),
@@ -69,7 +69,7 @@ export const unreadableOf = (
   unreadable: string,
 ): UnreadableDecision => ({ id, kind, node, decidedAt: rfc3339(decidedAtMs), unreadable });
 
-/** Null: it is the same, or nobody can tell. */
+/** The changed decision; null: unchanged, or not known. */
 export function changedDecisionOf(row: DecisionHead, again: Compared): ChangedDecision | null {
   if (again.state !== "differs" && again.state !== "refused") return null;
   const { id, kind, node, decidedAtMs, pod, verdict, reason } = row;
@@ -133,13 +133,13 @@ export const replayCounts = z
   .describe("decisions");
 export type Counts = Form<typeof replayCounts>;
 
-/** Those of which nothing can be said. */
+/** The number of records that cannot be replayed. */
 export const changedOf = ({ differs, refused }: Counts): number => differs + refused;
 export const lostOf = ({ gone, unreadable }: Counts): number => gone + unreadable;
-/** All that were looked at. */
+/** The number of all records. */
 export const passedOf = (counts: Counts): number => counts.replayed + lostOf(counts);
 
-/** How many decisions the records stand for; empty: each for one. */
+/** How many decisions the records represent; empty: one each. */
 export function standForText(counts: Counts): string {
   const records = passedOf(counts);
   return counts.decisions > records

@@ -7,7 +7,10 @@ import { type ChosenProfile, chooseProfileFor } from "../../profiles/index.ts";
 import { configurationOfAnother } from "../../profiles/unknown-fields.ts";
 import { isWrapped } from "../own-configuration.ts";
 
-/** The version that a node comes from: its own, else as named; the nearest where that is not known here. Errors: nobody tells one. */
+/**
+ * The version that a node upgrades from: its own, else the named one; if unknown, the nearest known. Errors: neither
+ * is given.
+ */
 export function versionBefore(
   named: ChosenProfile | null,
   snapshot: Pick<Snapshot, "node"> | undefined,
@@ -18,17 +21,20 @@ export function versionBefore(
     : ok(chooseProfileFor(snapshot, named?.asked));
 }
 
-/** A node that is asked about, and the configuration with which its kubelet starts. */
+/** A node in the question, and the configuration with which its kubelet starts. */
 export interface Subject {
-  /** As a file or /configz has it, JSON already, whole and unchecked; undefined: the kubelet's defaults. */
+  /** The configuration as a file or /configz has it: parsed JSON, unchecked; undefined: the kubelet's defaults. */
   readonly configuration: unknown;
-  /** Whether a kubelet told it, defaults and all, and not its file. */
+  /** Whether a running kubelet reported it, with all defaults; false: it is the file. */
   readonly isTold: boolean;
-  /** Without its configuration, which may be as wrong as it likes; undefined: nothing is known of a node. */
+  /** The snapshot without its configuration, which may be invalid; undefined: no node is known. */
   readonly snapshot: Snapshot | undefined;
 }
 
-/** A snapshot as posted or stored -> what is asked about. `configuration`: in the place of its own. Errors: every issue below `at`; a /configz of another kubelet. */
+/**
+ * The subject of a posted or stored snapshot. `configuration`: replaces the snapshot's. Errors: every issue below
+ * `at`; a /configz of another kubelet.
+ */
 export function subjectOf(
   posted: Readonly<Record<string, unknown>>,
   configuration: unknown,
@@ -46,7 +52,7 @@ export function subjectOf(
 
 const CONFIGURATION = "kubeletConfiguration";
 
-/** The configuration that counts: the one that is given, else that of the snapshot, which somebody asked a kubelet for. */
+/** The configuration that counts: the given one, else the snapshot's, which a kubelet reported. */
 export const configured = (given: unknown, own: unknown): Pick<Subject, "configuration" | "isTold"> => ({
   configuration: given ?? own,
   isTold: given === undefined || isWrapped(given),

@@ -8,7 +8,7 @@ import type { ChangedAnswer, GateChange, NowFinding, UpgradeReport } from "./rep
 
 /** A line below a row: a text, or a patch as JSON. */
 export interface SectionNote {
-  /** `kubelet`: its own words. */
+  /** How a cell's text is meant; `kubelet`: the kubelet's own words. */
   readonly as: "kubelet" | "text" | "do" | "patch";
   readonly text: string;
 }
@@ -17,11 +17,11 @@ export interface SectionRow {
   readonly tone?: Color;
   readonly notes: readonly SectionNote[];
 }
-/** A part of the report, for whoever draws it: a terminal, a change request, a page. */
+/** A part of the report, to be drawn in a terminal, a change request or a page. */
 export interface Section {
   readonly id: string;
   readonly title: string;
-  /** None: the rows are the steps of a list. */
+  /** The columns; empty: the rows are the steps of a list. */
   readonly columns: readonly Column[];
   readonly rows: readonly SectionRow[];
   /** A line about entries that are counted and not listed. */
@@ -59,7 +59,7 @@ export function caveats({ from, assumed }: UpgradeReport): readonly string[] {
 export const leftOutText = (fields: readonly string[], version: string): string =>
   `${fields.join(", ")}: the configuration names every field, as /configz does, and has the default of ${version} here; counted as left out of the kubelet's own file: give that where it sets it`;
 
-/** All parts that have something to say, in the order in which they are read. */
+/** All non-empty parts in reading order. */
 export const sectionsOf = (report: UpgradeReport): readonly Section[] =>
   [starts, startsNow, gates, defaults, staticPods, decisions, changedAnswers, notes, steps]
     .map((sectionOf) => sectionOf(report))
@@ -100,7 +100,7 @@ const startsNow = ({ startsNow: all, from }: UpgradeReport): Section => ({
   rows: all.map((finding) => findingRow(finding)),
 });
 
-/** `told`: the cells before the last. */
+/** A row of a finding. `told`: the cells before the last. */
 function findingRow(finding: NowFinding, ...told: readonly string[]): SectionRow {
   const { severity, field, where = "", code, kubelet, message, advice, fix } = finding;
   const notes = [note(kubelet ? "kubelet" : "text", message), note("do", advice), ...patchNote(fix)];

@@ -14,16 +14,16 @@ import { asReported } from "../replay/new-status.ts";
 import { shortDifferences, shortPods } from "../replay/tally.ts";
 import type { ChangedAnswer, SnapshotDecisions } from "./report.ts";
 
-/** Pods that a kind is asked about one by one, the first; each takes some milliseconds, and few nodes have more. */
+/** The maximum number of pods for kinds that decide on one pod; each takes some milliseconds. */
 const MAX_PODS = 128;
-/** Changed answers that are told of one kind; the others are counted. */
+/** The maximum number of changed answers listed per kind; the others are counted. */
 const MAX_CHANGED = 20;
 
 type Answer = Result<Decided<DecisionOf[Kind]>, Refusal>;
 
 /**
- * Every kind that can be decided on a snapshot, as the kubelet of one version and of another decides it: once, or for each of
- * the pods where it is asked about one. The snapshots differ in the configuration alone; the node is as the new kubelet reports it.
+ * Every kind that can be decided on a snapshot, as the kubelets of both versions decide it: once, or for each pod. The
+ * snapshots differ only in the configuration; the node is as the new kubelet reports it.
  */
 export function snapshotDecisions(
   from: readonly [Snapshot, Profile],
@@ -41,7 +41,7 @@ export function snapshotDecisions(
 /** Answers that are compared. */
 interface Answers {
   readonly changed: readonly ChangedAnswer[];
-  /** So many more differ, and do the same. */
+  /** The number of differences without an effect. */
   readonly kernelDefaults: number;
 }
 interface OfKind extends Answers {
@@ -69,7 +69,7 @@ const WANTS_POD = "ask.pod";
 const SAME: Answers = { changed: [], kernelDefaults: 0 };
 const other = (answer: ChangedAnswer): Answers => ({ changed: [answer], kernelDefaults: 0 });
 
-/** One answer; a text: neither version can decide it, and why. */
+/** Compares one answer; a text: why neither version can decide it. */
 function compare(
   kind: Kind,
   pod: string | null,

@@ -62,7 +62,10 @@ type UpgradePages = (
   request: Omit<HistoryRequest, "change">,
 ) => Promise<Result<UpgradePage, StoreFailure>>;
 
-/** `length`: characters of what is kept from page to page, as `historyReplayer` has it; absent: those of one page. */
+/**
+ * Creates the pages. `length`: the cache size in characters across pages, as for `historyReplayer`; absent: one
+ * page's.
+ */
 export function upgradePages(store: History, to: Profile, length?: number): UpgradePages {
   const change: Change = { kubeletVersion: to.version, isUpgrade: true };
   const replay = historyReplayer(store, change, length);
@@ -100,7 +103,7 @@ const asRecorded = ({ verdict }: DecisionRow, version: string): Compared => ({
   problem: null,
 });
 
-/** Answers that differ without an effect count as the same; `tell` is called for each. */
+/** A replayer for which answers that differ without an effect are equal; `tell` is called for each. */
 function withEffect(replay: Replayer<Compared>, tell: () => void): Replayer<Compared> {
   return async (row) => {
     const again = await replay(row);

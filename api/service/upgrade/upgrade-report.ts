@@ -85,7 +85,7 @@ function outcomeOf(
   const { starts, startsNow, gates, defaults, staticPods, decisions } = told;
   if (starts.some(isRefusal)) return "refuses-start";
   const isOther =
-    // a version that is not known here is another one, whatever is told of it
+    // a version that is not known here always counts as another one
     !note.exact ||
     starts.length + startsNow.length > 0 ||
     gates.some(({ changes }) => changes === "value") ||
@@ -96,8 +96,8 @@ function outcomeOf(
 }
 
 /**
- * All that keeps the kubelet of `to` from starting, and what else only that one's lint finds; and what only the kubelet of `from`
- * does not start with or leaves out.
+ * Everything that keeps the kubelet of `to` from starting or that only its lint finds; and what only the kubelet of
+ * `from` refuses or ignores.
  */
 function startFindings(
   { configuration, args, dropIns, snapshot }: Pick<UpgradeInput, "configuration" | "args" | "dropIns" | "snapshot">,
@@ -127,7 +127,7 @@ const adviceNow = (finding: LintFinding, from: Profile, to: Profile): string =>
     ? `kubelet ${from.version} does not start so, and ${to.version} does; until then: ${finding.advice}`
     : `kubelet ${from.version} leaves it out, and ${to.version} goes by it: take it out, unless that is meant`;
 
-/** Checks that a kubelet made the uid of its manifest: a hash of 128 bits, where one that somebody gave has dashes. */
+/** Whether a kubelet made the uid for a manifest: it is a hash of 128 bits, while others have dashes. */
 const isHash = (uid: string | undefined): boolean => uid !== undefined && /^[0-9a-f]{32}$/.test(uid);
 const SOURCE_ANNOTATION = "kubernetes.io/config.source";
 const HASH_ANNOTATION = "kubernetes.io/config.hash";
@@ -141,7 +141,7 @@ function renamedPods(pods: readonly Pod[]): readonly string[] {
   });
 }
 
-/** Null: there is nothing to decide on, or a configuration is none that a decision takes, which lint tells. */
+/** The decisions; null: there is nothing to decide on, or decisions refuse the configuration, which lint reports. */
 function decisionsOf(
   snapshot: Snapshot | undefined,
   from: ConfiguredKubelet,
@@ -300,21 +300,24 @@ type Settability = "unknown" | "locked" | "free";
 const settabilityOf = (spec: GateSpec | undefined): Settability =>
   spec === undefined ? "unknown" : spec.locked ? "locked" : "free";
 
-/** One that the configuration does not name is of interest where it was free, and both versions have it. */
+/**
+ * Whether a gate's settability differs; a gate that the configuration does not name counts only if both versions have
+ * it.
+ */
 function isOtherToSet(before: GateSpec | undefined, after: GateSpec | undefined, isNamed: boolean): boolean {
   const [was, is] = [settabilityOf(before), settabilityOf(after)];
   return was !== is && (isNamed || (was !== "unknown" && is !== "unknown"));
 }
 
-/** A locked gate is what it is: a configuration that says otherwise is refused. */
+/** Whether a gate is on; a locked gate cannot be changed. */
 function isOnIn(profile: Profile, named: Named, name: string): boolean {
   const spec = profile.gates.get(name);
   return spec?.locked === true ? spec.isOn : isGateOn(profile, named, name);
 }
 
 /**
- * A gate that only the older version has does nothing else once it is gone; what one guards that only the newer version has is
- * not there before.
+ * Whether a gate's change has an effect: a gate that only the old version has changes nothing when it is removed, and
+ * what a new gate guards did not exist before.
  */
 const isFlip = ([older, newer]: readonly [GateSpec | undefined, GateSpec | undefined], isOn: boolean): boolean =>
   newer !== undefined && (older !== undefined || isOn);

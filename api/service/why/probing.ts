@@ -126,7 +126,7 @@ const NOTHING: Asked = { decisions: [], whatWouldChange: [] };
 /** Long enough for every probe that a person waits for. */
 const SECONDS = 3600;
 
-/** Asks what the settings make of attempts that all fail, and which of them are likely to be wrong. */
+/** Decides what the settings do if all attempts fail, and which settings are likely wrong. */
 function askProbes(of: Case, one: ContainerNow, type: ProbeType, failed: readonly ObservedEvent[]): Asked {
   const { held, node } = of.subject;
   if (held === null) return NOTHING;
@@ -147,7 +147,7 @@ function askProbes(of: Case, one: ContainerNow, type: ProbeType, failed: readonl
   const probes = container.probes.map(({ attempts: _, results: __, onHold: ___, ...probe }) => probe);
   const findings = decided.decision.findings.filter((found) => found.container === one.name);
   const excerpt = { container: one.name, firstRestartAtMs, probes, findings };
-  // of readiness nothing ends
+  // a failed readiness probe does not terminate the container
   const agrees = type === "readiness" ? null : firstRestartAtMs !== null;
   const decision: StoryDecision = { kind: "probes", ...head, agrees, differs: null, excerpt };
   return { decisions: [decision], whatWouldChange: changesOf(type, slow, excerpt) };

@@ -55,7 +55,10 @@ export const EVICTION_SENTENCES = {
   threshold_forgotten: () => "it was met at the last pass and is no longer configured: forgotten",
 } satisfies Partial<Sentences>;
 
-/** For each pod and each value, exact or for the eye: the change after which another pod goes first, otherwise the smallest change there is. */
+/**
+ * For each pod and each value, exact or rounded: the change after which another pod is evicted first, else the
+ * smallest change that has an effect.
+ */
 export function rankChangeSentences({ counterfactuals, resource }: Ranking, isExact = false): readonly string[] {
   const groups = Map.groupBy(counterfactuals, ({ pod, change }) => `${pod.uid} ${change}`);
   return [...groups.values()].map((group) => {

@@ -98,7 +98,7 @@ const nanoTimeText = (nanos: unknown): string => timeText(Math.floor(Number(nano
 
 type Phrases<K extends string> = Readonly<Record<K, string>>;
 
-/** Why an image goes. */
+/** Why an image is removed. */
 export const IMAGE_GOES: Phrases<ImageRemoval["why"]> = {
   "too-old": "not used for too long",
   space: "for space",
@@ -118,7 +118,7 @@ export const IMAGE_STAYS: Phrases<ImageKept["why"]> = {
   "not-reached": "the pass ended before it",
 };
 
-/** Why a container, a sandbox or a log goes. */
+/** Why a container, a sandbox or a log is removed. */
 export const CONTAINER_GOES: Phrases<ContainerRemoval["why"]> = {
   "pod-removed": "its pod is gone",
   "pod-terminated": "its pod has ended",

@@ -67,8 +67,8 @@ const SENTENCES: Sentences = {
 };
 
 /**
- * One line for a person: `cpuShares: 500m cpu requested`; with `full` also the code and every number used. `at`: the place that it is
- * of, a resource or a signal, by which its amounts are told.
+ * A reason in one line: `cpuShares: 500m cpu requested`; with `full` also its code and all numbers. `at`: its place, a
+ * resource or a signal, which determines the unit of amounts.
  */
 export function reasonText({ code, field, numbers = {} }: Reason, full: boolean, at = ""): string {
   const sentence = own(SENTENCES, code)?.(readable(numbers, at));
@@ -111,13 +111,13 @@ interface Answer<K extends Kind> {
   readonly isExact?: boolean;
   /** Advice to a person about an input that was missing: `give --stats`. */
   readonly advice?: (path: string) => string;
-  /** The inputs that the decision assumed, since nobody gave them. */
+  /** The inputs that the decision assumed because they were not given. */
   readonly assumed?: string | undefined;
   /** Why some of the pods that were given do not count. */
   readonly leftOut?: Reason | undefined;
   readonly machine?: Machine | undefined;
   readonly asked?: PodRef | undefined;
-  /** When it was so, in epoch ms. */
+  /** The time of the snapshot, in epoch ms. */
   readonly observedAtMs?: number | undefined;
   /** For an eviction: all but the rankings of what is not short, these alone, or all in the decision's order, whatever is short. */
   readonly rankings?: "acted-on" | "idle" | "all";
@@ -146,7 +146,7 @@ export function answerText<K extends Kind>(answer: WholeAnswer<K>, terminal: Scr
   return `${fitLines(above, columns)}${decidedText(answer, terminal)}${fitLines(missing.join(""), columns)}`;
 }
 
-/** The kind's table, with the reasons below what they speak of. */
+/** The kind's table, with each reason below what it is about. */
 export function decidedText<K extends Kind>(answer: Answer<K>, { paint, columns }: Screen): string {
   const { kind, decided, explain, machine, asked, observedAtMs, isExact = explain === "full" } = answer;
   const reasons = new Map(decided.reasons.map(({ at, because }) => [at, because]));

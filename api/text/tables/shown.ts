@@ -69,7 +69,7 @@ export function listText(items: readonly string[], separator = " | "): string {
 
 type Managed = Pick<CpusDecision, "startErrors" | "warnings" | "refusal">;
 
-/** How it ended, and below it what the kubelet takes without a word. */
+/** The verdict, and below it what the kubelet accepts silently. */
 export const verdictText = (shown: Shown<Managed>): string =>
   endText(shown) + shown.decision.warnings.map((line) => shown.paint("yellow", `${printable(line)}\n`)).join("");
 
@@ -87,7 +87,7 @@ function endText({ decision, asked, paint }: Shown<Managed>): string {
   return paint("red", `refused: ${pod}${where}: ${printable(`${reason}: ${message}`)}\n`);
 }
 
-/** Printable; a pod that is gone from the snapshot has only its uid. */
+/** A pod's name, printable; a pod that is no longer in the snapshot has only its uid. */
 export const podName = ({ namespace, name, uid }: PodRef): string =>
   printable(name === "" ? `(gone) ${uid}` : `${namespace}/${name}`);
 export const isSamePod = (a: PodRef, b: PodRef | undefined): boolean =>
@@ -103,9 +103,9 @@ export interface Shown<D> {
   readonly notesAt: (at: string) => readonly string[];
   /** The machine that was decided on, for pictures of it. */
   readonly machine?: Machine | undefined;
-  /** The pod that asked to come in. */
+  /** The asked pod. */
   readonly asked?: PodRef | undefined;
-  /** When it was so, in epoch ms: ages are told from then. */
+  /** The time of the snapshot, in epoch ms, from which ages count. */
   readonly observedAtMs?: number | undefined;
   /** `full`: no list is shortened. */
   readonly explain?: Explain | undefined;
@@ -115,19 +115,19 @@ export interface Shown<D> {
   readonly rankings?: "acted-on" | "idle" | "all" | undefined;
 }
 
-/** Reasons of what a shortened list leaves out are not told elsewhere either. */
+/** Drops the reasons of entries that a shortened list leaves out. */
 export function swallowNotes({ notesAt }: Pick<Shown<unknown>, "notesAt">, places: readonly string[]): void {
   for (const place of places) notesAt(place);
 }
 
-/** Parts of an answer below each other, an empty line between those that have something to say. */
+/** Joins the non-empty parts of an answer with an empty line between them. */
 export const sections = (...parts: readonly string[]): string => parts.filter((part) => part !== "").join("\n");
 
 /** A caption with the reasons of the node as a whole. */
 export const caption = ({ paint, notesAt }: Shown<unknown>, text: string): string =>
   `${[paint("dim", text), ...notesAt("node").map((note) => `  ${note}`)].join("\n")}\n`;
 
-/** How it ended, to be seen from afar: a coloured word in capitals, and of what it speaks. */
+/** The verdict as a headline: a coloured word in capitals, and what it is about. */
 export const outcome = (paint: Paint, color: Color, word: string, text: string): string =>
   `${paint("bold", paint(color, word))}  ${text}\n`;
 
@@ -141,7 +141,7 @@ interface Shortened<T> {
   readonly more: string;
 }
 
-/** The first `most` of a list, unless everything is asked for, and what the rest are, counted by a word of each. */
+/** The first `most` entries of a list, unless everything is wanted, and a count of the rest by a word of each. */
 export function shortened<T>(
   all: readonly T[],
   most: number,

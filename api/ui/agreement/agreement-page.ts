@@ -28,7 +28,7 @@ import { reasonField } from "../form-fields.ts";
 import { html, nodeName, raw, utcText } from "../html.ts";
 import { all, type Html, page } from "../page.ts";
 
-/** The style sheet's words for verdicts. */
+/** The style sheet's classes for verdicts. */
 const TONE: { readonly [V in AgreementVerdict]: "good" | "bad" | "rest" } = {
   agrees: "good",
   differs: "bad",
@@ -41,7 +41,7 @@ const WORD: { readonly [V in AgreementVerdict]: string } = {
   "not-comparable": "not comparable",
 };
 
-/** A time in pieces: the last is the one that `untilMs` is in. */
+/** A time range in pieces; the last contains `untilMs`. */
 interface Pieces {
   readonly sinceMs: number;
   readonly untilMs: number;
@@ -90,7 +90,7 @@ function overTime(
   return html`<svg class="shares" viewBox="0 0 ${WIDTH} ${HEIGHT}" preserveAspectRatio="none" role="img" aria-label="${kind}: shares over time, ${utcText(first)} to ${utcText(untilMs)}">${all(columns)}</svg>`;
 }
 
-/** From the ground up: what agrees, what differs, what is not comparable. */
+/** A stacked column, from the bottom: agrees, differs, not comparable. */
 function columnOf(rows: readonly OutcomeTally[], fromMs: number, x: number, width: number): Html | Promise<Html> {
   const sum = rows.reduce((total, { count }) => total + count, 0);
   if (sum === 0) return html``;
@@ -214,7 +214,7 @@ const CARD_TONE: { readonly [V in AgreementVerdict]: string } = {
   "not-comparable": "",
 };
 
-/** One outcome with both sides, and the links to what it was compared on. */
+/** One outcome with both sides, and links to what it was compared with. */
 function outcomeCard({ at, node, kind, verdict, pod, comparison }: ListedOutcome): Html | Promise<Html> {
   const tone = isAgreementVerdict(verdict) ? CARD_TONE[verdict] : "";
   const name = pod === null ? "" : `${pod.namespace}/${pod.name}`;

@@ -1,5 +1,5 @@
-// Keeps the parts of a page that carry `data-live` as they would be if it were loaded again: told by server-sent events
-// where the server keeps a response open, else by asking every few seconds.
+// Keeps the parts of a page with `data-live` up to date: by server-sent events if the server keeps a response open,
+// else by asking every few seconds.
 import { furnish, signInLink } from "/assets/page.js";
 
 const POLL_MS = 5_000;
@@ -37,7 +37,7 @@ function say(text, kind = "") {
 
 let shown;
 let isWaiting = false;
-/** Something was decided: the page is asked for again, once, however many decisions come together. */
+/** A decision was made: the page is loaded again, once for all decisions that arrive together. */
 function heard({ id, decidedAt }) {
   const newest = `${id} ${decidedAt}`;
   // the first time as well: something may have been decided since the page was made
@@ -77,13 +77,13 @@ function show(page) {
   document.dispatchEvent(new Event("nodewise:refreshed"));
 }
 
-/** The part with the focus was left as it was: it is brought up to date as soon as the focus goes elsewhere. */
+/** True: the part with the focus was not updated, and is when the focus moves. */
 let isBehind = false;
 document.addEventListener("focusout", () => {
   if (isBehind) setTimeout(refresh);
 });
 
-/** A part that somebody writes in, or reads with its parts opened, stays as it is; a link keeps the focus. */
+/** Replaces a part, unless the user types in it or has opened parts of it; a link keeps the focus. */
 function replace(old, fresh) {
   if (fresh === null || old.isEqualNode(fresh)) return;
   const focused = old.contains(document.activeElement) ? document.activeElement : null;
@@ -101,13 +101,13 @@ function replace(old, fresh) {
   twin?.focus({ preventScroll: true });
 }
 
-/** The page's row is no longer stored: that is said above it, and the page stays as it was seen. */
+/** The page's row is no longer stored: a note above says so, and the page stays. */
 function gone(page) {
   found(["no longer stored", "bad"]);
   const why = page.querySelector("main p")?.textContent ?? "it cannot be loaded";
   note("gone", `This page shows what was: ${why}`);
 }
-/** The same of a session; who signs in on another page has this one go on. */
+/** The session has ended; signing in on another page continues this one. */
 function ended() {
   found(["signed out", "bad"]);
   note("ended", "This page shows what was: this browser’s session has ended. ", signInLink(), " to go on here.");
@@ -124,13 +124,13 @@ function note(id, ...words) {
 
 const address = `/live?${new URLSearchParams(liveNode === "" ? {} : { node: liveNode })}`;
 const channel = new BroadcastChannel(address);
-/** Pages of one node share what one of them hears, since a browser has few connections to a server. */
+/** Pages of one node share one stream, since a browser has few connections per server. */
 channel.addEventListener("message", ({ data: { news, told, isNew } }) => {
   if (news !== undefined) heard(news);
   if (told !== undefined) stand(...told);
   if (isNew && isHearing) channel.postMessage({ told: standing });
 });
-/** This page hears for the others. */
+/** True: this page has the stream for the others. */
 let isHearing = false;
 function tell(...told) {
   isHearing = true;
@@ -142,7 +142,7 @@ function pass(news) {
   channel.postMessage({ news });
 }
 
-/** So many of the pages that show this server have a stream; the others ask. */
+/** The maximum number of streams to one server; other pages poll. */
 const MAX_STREAMS = 3;
 const [free, lock] =
   navigator.locks === undefined

@@ -72,7 +72,7 @@ export function signInLink() {
   return link;
 }
 
-/** To be called when parts of the page were replaced. */
+/** Must be called after parts of the page were replaced. */
 export function furnish() {
   tellAges();
   offerCopies();

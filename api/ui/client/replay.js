@@ -1,6 +1,6 @@
-// Goes through a replay page by page without leaving it: posts the page's own forms, puts each answer in the place of the
-// last one, and goes on with the form that stands in it. Everything that was counted is in that form, so nothing grows here,
-// a request that failed is the same again, and what was stopped goes on from where it is.
+// Runs a replay page by page without leaving it: posts the page's own form, replaces the last answer, and continues
+// with the form in the new one. All counts are in that form, so the script stores nothing, a failed request can be
+// repeated, and a stopped replay continues where it was.
 import { furnish, signInLink } from "/assets/page.js";
 import { watchSizes } from "/assets/sizes.js";
 
@@ -95,7 +95,7 @@ function replace(old, fresh) {
   tellAddress();
 }
 
-/** The server said what is wrong: at its place in the form, or in a page of its own, of which the words are shown. */
+/** Shows the server's error: at its field in the form, or the text of an error page. */
 function refused({ status, page }) {
   current = null;
   delete document.body.dataset.replaying;

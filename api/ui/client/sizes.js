@@ -1,4 +1,4 @@
-// A file or a text that is larger than a form may be is told beside its field as soon as it is there, and is not sent.
+// A file or text that is too large for the form is reported beside its field at once, and is not sent.
 
 const MIB = 1024 ** 2;
 
@@ -19,7 +19,7 @@ export function watchSizes(form) {
   });
 }
 
-/** Where a fault of a field is told, below it. */
+/** The place of a field's fault, below the field. */
 function placeOf(field) {
   const fault = document.createElement("div");
   fault.id = `${field.id}-large`;
@@ -37,7 +37,7 @@ function bytesOf(field, limit) {
   return length > limit || length * 3 <= limit ? length : new TextEncoder().encode(field.value).length;
 }
 
-/** Whether it is too large. */
+/** Reports whether the field is too large. */
 function tell({ field, fault, limit }) {
   const bytes = bytesOf(field, limit);
   const isLarge = bytes > limit;

@@ -35,8 +35,8 @@ import { verdictTag } from "../verdict-tag.ts";
 const MAX_STEPS = 200;
 
 /**
- * A step as the node told of it; what it is made of is the reporter's own. The actuator's: `from` is what the plan took the
- * file to hold, `before` what it held when it was written, `to` or `value` what it was to hold.
+ * A step as the node reported it; its members are the reporter's own. For the actuator: `from` is the file's value in
+ * the plan, `before` its value just before the write, `to` or `value` the intended one.
  */
 interface Step {
   readonly status: string;
@@ -88,14 +88,14 @@ const stepRow = ({ status, op, path, file, from, before, to, value, message }: S
 <td><code>${[shown(path), shown(file)].filter((part) => part !== "").join("/")}</code>${file === undefined ? html` ${shown(op)}` : ""}</td>
 <td><code>${shown(before ?? from)}</code></td><td><code>${shown(to ?? value)}</code></td><td>${shown(message)}</td></tr>`;
 
-/** Up to this many places are shown open; with more, each is to be opened by itself. */
+/** The number of places up to which all are shown open. */
 const MAX_OPEN = 12;
 
 /** Decisions of an older version have a flat list. */
 const grouped = (reasons: readonly (PlaceReasons | (Reason & { readonly at: string }))[]): readonly PlaceReasons[] =>
   reasons.map((reason) => ("because" in reason ? reason : { at: reason.at, because: [reason] }));
 
-/** Why the answer is what it is: each place with its reasons. Exact numbers, which the sentence has as people read them, are the code's title. */
+/** The reasons of each place. Exact numbers, which the sentences round, are in the code's title. */
 function reasonsList(reasons: readonly PlaceReasons[], explain: Explain): Html | Promise<Html> {
   if (reasons.length === 0 && explain !== "off")
     return html`<p class="soft">Nothing had to be explained: what the answer compares stands in it.</p>`;
@@ -110,7 +110,7 @@ const placeReasons = ({ at, because }: PlaceReasons, isOpen: boolean): Html | Pr
     ? html`<section><h3><code>${at}</code></h3><ul>${all(because.map((reason) => reasonItem(reason, at)))}</ul></section>`
     : html`<details><summary><code>${at}</code> <span class="soft small">${because.length}</span></summary><ul>${all(because.map((reason) => reasonItem(reason, at)))}</ul></details>`;
 
-/** As many digits as one reads. */
+/** A number rounded for reading. */
 const numberText = (value: string | number | boolean | undefined): string =>
   typeof value === "number" && !Number.isInteger(value) ? `${Number(value.toPrecision(6))}` : String(value);
 
@@ -204,7 +204,7 @@ function drawnAnswer(
   };
 }
 
-/** Who would go first for what is not short. */
+/** The eviction order for resources that are not short. */
 function idleRanked(row: DecisionRow, read: Pick<RecordRead, "answer" | "snapshot">): Html | Promise<Html> | "" {
   const resources = idleRankings(read.answer.decision as EvictionDecision);
   if (resources.length === 0) return "";
@@ -256,7 +256,7 @@ function answerText(
   );
 }
 
-/** Tells where another kubelet's answer stands for that of the node's own. */
+/** Notes if the answer is another kubelet version's than the node's own. */
 function whenDecided(row: DecisionRow): Html | Promise<Html> {
   const { times, lastAtMs } = seriesOf(row);
   return html`${ago(lastAtMs)}${times === 1 ? "" : html`<span class="soft">, ${times} times the same since</span> ${ago(row.decidedAtMs)}`}`;

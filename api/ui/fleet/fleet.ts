@@ -50,11 +50,11 @@ const SHOWS_WORD: { readonly [S in Shows]: string } = {
   "not-known": "pressure not known",
 };
 
-/** In the place of a count of refusals. */
+/** Shown in place of a refusal count that is not known. */
 export const REFUSALS_NOT_KNOWN: Html =
   html`<span class="soft" title="nothing tells what kubelets refuse: start nodewise collect beside the cluster, or ask for admission decisions">–</span>` as Html;
 
-/** How many of the nodes that the form's other fields leave stand in which way; each leads to them. */
+/** The number of nodes with each severity, among those that the other filters match; each links to them. */
 function figures(nodes: readonly FleetNode[], question: FleetQuestion): Promise<Html> {
   const cards = SHOWS.map((show) => {
     const count = nodes.filter(SHOWN[show]).length;
@@ -83,7 +83,7 @@ function filters(
         ([value, word]) => html`<option value="${value}"${value === now ? raw(" selected") : ""}>${word}</option>`,
       ),
     );
-  /** Only where there is something to choose, or something was chosen. */
+  /** A choice, shown only if there are several values or one is chosen. */
   const choice = (label: string, name: string, any: string, words: readonly string[], now: string) =>
     words.length === 0 && now === ""
       ? ""
@@ -167,7 +167,7 @@ const HEADROOM_NOTE = `Memory, disks and PIDs: the share of the capacity that is
 
 type Signal = Headroom["signal"];
 const NODE_DISK = ["Node disk", "nodefs.available", "nodefs.inodesFree"] as const;
-/** Resources that run out, in the order that people know them in, with the signals that tell: a disk can run out of space or of inodes. */
+/** Resources that can run out, in familiar order, with their signals: a disk can run out of space or of inodes. */
 const ROOMS: readonly (readonly [name: string, ...signals: readonly Signal[]])[] = [
   ["Pods’ memory", "allocatableMemory.available"],
   ["Memory", "memory.available"],
@@ -176,7 +176,7 @@ const ROOMS: readonly (readonly [name: string, ...signals: readonly Signal[]])[]
   ["Container disk", "containerfs.available", "containerfs.inodesFree"],
   ["PIDs", "pid.available"],
 ];
-/** Those that have a threshold on one of the nodes; disks that are the node's own everywhere are one. */
+/** Resources with a threshold on some node; disks that are the same on all nodes are merged. */
 export const roomsOf = (nodes: readonly FleetNode[]): typeof ROOMS =>
   ROOMS.filter(([, ...signals]) =>
     nodes.some(({ headroom }) => headroom.some(({ signal }) => signals.includes(signal))),
@@ -184,7 +184,7 @@ export const roomsOf = (nodes: readonly FleetNode[]): typeof ROOMS =>
 
 const firstOf = ({ headroom }: FleetNode, [, ...signals]: (typeof ROOMS)[number]): Headroom | undefined =>
   headroom.find(({ signal }) => signals.includes(signal));
-/** On all nodes the same file system as the node's own disk, and so the same figure. */
+/** Whether the resource's file system is the node's own disk on all nodes, with the same figure. */
 const isTwin = (room: (typeof ROOMS)[number], nodes: readonly FleetNode[]): boolean =>
   (room[1] ?? "").endsWith("fs.available") &&
   nodes.every((node) => {
@@ -192,7 +192,7 @@ const isTwin = (room: (typeof ROOMS)[number], nodes: readonly FleetNode[]): bool
     return own?.ratio === disk?.ratio && own?.metAtMs === disk?.metAtMs;
   });
 
-/** The node's own version, and as which one its newest decision was made where that is another or the node tells none. */
+/** The node's version, and the version of its newest decision if that differs or the node has none. */
 function version({ kubelet, kubeletVersion }: FleetNode): Html | Promise<Html> {
   const own = (kubeletVersion ?? "").replace(/^v/, "");
   if (own === "") return kubelet === "" ? html`<span class="soft">–</span>` : html`${kubelet}`;
@@ -222,7 +222,7 @@ function absence({ silent, deletedMs }: FleetNode): Html | Promise<Html> | "" {
 const TONE = { refused: "warn-text", evicted: "bad-text" } as const;
 const REFUSALS: readonly string[] = ["refused", "kubelet-refuses"];
 
-/** A count leads to the decisions that it counts: of the two sorts of refusal to the one that was met last. */
+/** A count that links to its decisions; for two sorts of refusals, to the latest one. */
 function counted(node: FleetNode, of: keyof typeof TONE, sinceMs: number): Html | Promise<Html> {
   if (node[of] === 0)
     return of === "refused" && !knowsRefusals(node) ? REFUSALS_NOT_KNOWN : html`<span class="soft">0</span>`;
@@ -245,7 +245,7 @@ function why(refusals: FleetNode["refusals"]): Html | Promise<Html> {
 const evictions = ({ kubeletEvicted: count }: FleetNode): FleetNode["refusals"] =>
   count === 0 ? [] : [{ reason: "Evicted", count }];
 
-/** How many pods the kubelet itself refused or evicted; the most frequent reason leads to its outcomes. */
+/** The number of pods that the kubelet itself refused or evicted; the most frequent reason links to its outcomes. */
 function doneByKubelet(node: string, counts: FleetNode["refusals"], hours: number): Html | Promise<Html> {
   const [first] = counts;
   if (first === undefined) return html``;
@@ -310,13 +310,13 @@ const SEVERITY: { readonly [S in Severity]: readonly [word: string, tone: string
 export const severityTag = (severity: Severity): Html | Promise<Html> =>
   html`<span class="tag ${SEVERITY[severity][1]}">${SEVERITY[severity][0]}</span>`;
 
-/** How pressure is told: the words where no condition is True, and what tells it. */
+/** The texts for pressure: without a true condition, and its source. */
 const PRESSURE_WORDS = {
   "eviction-pass": { none: "", by: "" },
   "node-status": { none: "no pressure", by: " by the node’s status" },
   nothing: { none: "pressure not known", by: "" },
 } as const;
-/** The severity, which leads to the eviction pass that tells it, and the conditions that are true. */
+/** The severity, which links to its eviction pass, and the true conditions. */
 function stands({ severity, latest, pressureFrom, conditions }: FleetNode): Html | Promise<Html> {
   const { eviction } = latest;
   const tag = severityTag(severity);

@@ -26,7 +26,7 @@ export interface FleetQuestion {
   readonly q: string;
   /** A label selector; empty: any. */
   readonly labels: string;
-  /** Empty: any. */
+  /** The zone; empty: any. */
   readonly zone: string;
   readonly show: Shows;
   /** Version of the kubelet; empty: any. */
@@ -37,7 +37,7 @@ export interface FleetQuestion {
   readonly order: "asc" | "desc";
   /** Counts go back so far. */
   readonly hours: number;
-  /** From 1. */
+  /** The page number, from 1. */
   readonly page: number;
 }
 

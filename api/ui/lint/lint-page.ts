@@ -31,7 +31,7 @@ import type { GivenText } from "../what-if/posted-documents.ts";
 interface LintTexts {
   readonly change: string;
   readonly node: string;
-  /** Empty: the node's own, or the newest. */
+  /** The kubelet version; empty: the node's own, or the newest. */
   readonly kubelet: string;
   /** The kubelet's command line. */
   readonly args: string;
@@ -68,13 +68,13 @@ const nearLinks = (near: readonly string[]): Html | "" =>
     : html`<p class="small">What is recorded of ${near.map((name, i) => html`${i === 0 ? "" : ", "}<a href="${lintLink(name)}">${name}</a>`)}</p>`;
 
 const MAX_LINKED = 24;
-/** Nothing has to be pasted of what is recorded. */
+/** Links for recorded configurations, which need not be pasted. */
 function recorded(nodes: readonly string[]): Html {
   const more = nodes.length - MAX_LINKED;
   return html`<p class="small">Or what a node has recorded: ${nodes.slice(0, MAX_LINKED).map((name, i) => html`${i === 0 ? "" : ", "}<a href="${lintLink(name)}">${name}</a>`)}${more > 0 ? ` and ${more} more` : ""}.</p>`;
 }
 
-/** Browsers and proxies take longer ones, but nobody shares them. */
+/** The maximum length of a link that people can share. */
 const LONGEST_LINK = 2000;
 
 /** Where a patch can be tried: on the whole history, filled in, and on the newest snapshot of a node, which is answered at once. */
@@ -90,7 +90,7 @@ function fixLinks(fix: unknown, node: string): Html {
   return whatIf === null ? replay : html`<a href="${whatIf}">What if ${node} had it</a> ${replay}`;
 }
 
-/** All patches as one, where there is more than one. */
+/** All patches as one, if there are several. */
 function allFixes(findings: readonly LintFinding[], node: string): Html | "" {
   const fixes = new Map<string, unknown>(
     findings.flatMap(({ fix }) => (fix === null ? [] : [[JSON.stringify(fix), fix]])),
@@ -263,7 +263,7 @@ export async function postLintPage(exchange: Exchange): Promise<Result<Reply, Pr
   return looked(exchange, { texts, about: about.value, source, note });
 }
 
-/** At its field, with names that may have been meant, and nothing of what was typed is lost. */
+/** A fault at the node's field, with similar names; the typed texts are kept. */
 function withNodeFault(
   exchange: Exchange,
   texts: LintTexts,
@@ -345,11 +345,11 @@ ${answer ?? html`<div id="findings"></div>`}`,
 
 /** The history's knowledge of a node that its configuration is held against. */
 export interface AboutNode {
-  /** Without its configuration; undefined: there is none that can be read. */
+  /** The snapshot without its configuration; undefined: none can be read. */
   readonly snapshot: Snapshot | undefined;
-  /** As it was recorded; null: the snapshot holds none. */
+  /** The recorded configuration; null: the snapshot has none. */
   readonly configuration: unknown;
-  /** The inputs that are not known, in words; null: nothing is lacking. */
+  /** The missing inputs, in words; null: none. */
   readonly lacks: string | null;
 }
 

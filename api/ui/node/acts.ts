@@ -13,7 +13,7 @@ type ActKind = (typeof ACT_KINDS)[number];
 export interface Act {
   readonly kind: ActKind;
   readonly decisionId: string;
-  /** When the stats were taken that it was decided on; where they have no time, when it was decided. */
+  /** The time of the stats that it was decided on; without one, when it was decided. */
   readonly atMs: number;
   /** The same of the last pass that did it, and how many passes after each other did. */
   readonly untilMs: number;
@@ -22,7 +22,7 @@ export interface Act {
   readonly what: string;
   /** The threshold, the limit or the pod that it was done for. */
   readonly why: string;
-  /** In whose plots it is marked. */
+  /** The signals in whose plots it is marked. */
   readonly signals: readonly EvictionSignal[];
 }
 interface Head {
@@ -54,7 +54,7 @@ export function actsOfPass({ reclaim, evicted, thresholds }: EvictionDecision, {
   if (gone.length > 0 || reclaim === null || reclaim.nodeLevel.length === 0) return gone;
   return [{ kind: "reclaimed", ...at, what: reclaim.nodeLevel.join(", "), why, signals }];
 }
-/** When the newest of the stats were taken; null: they have no time. */
+/** The time of the newest stats; null: they have none. */
 export function latestOf(thresholds: EvictionDecision["thresholds"]): number | null {
   const times = thresholds.flatMap(({ statsAtMs }) => (statsAtMs === null ? [] : [statsAtMs]));
   return times.length === 0 ? null : Math.max(...times);
@@ -88,7 +88,7 @@ export function actsOfAdmission(
 }
 const MAX_NAMES = 3;
 
-/** The same done by passes that follow each other, told as one. Oldest first. */
+/** Acts that consecutive passes repeated, merged into one. Oldest first. */
 export function spansOf(acts: readonly Act[]): readonly Act[] {
   const spans: Act[] = [];
   for (const act of acts.toSorted((a, b) => a.atMs - b.atMs)) {

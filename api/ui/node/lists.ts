@@ -12,7 +12,7 @@ interface Bounds {
   readonly title: string;
   /** Rows of it that the node's page shows. */
   readonly few: number;
-  /** Rows of a page of its own. */
+  /** The number of rows on the list's own pages. */
   readonly rows: number;
 }
 /** Lists that may be longer than the node's page shows: each has pages of its own, at the same address. */
@@ -37,26 +37,26 @@ type ListName = keyof typeof LISTS;
 /** A page of one list. */
 export interface AskedList {
   readonly name: ListName;
-  /** Which of several of its sort, such as a resource; empty: there is but one. */
+  /** Which one of several such lists, such as a resource; empty: there is only one. */
   readonly of: string;
   /** From 1. */
   readonly page: number;
 }
 const MAX_OF = 4096;
 
-/** How far back the plots go, in milliseconds. */
+/** The time ranges of the plots, in milliseconds. */
 export const PLOT_RANGES = { "1h": 3_600_000, "6h": 21_600_000, "1d": 86_400_000, "7d": 604_800_000 } as const;
 export type PlotRange = keyof typeof PLOT_RANGES;
 
 /** The part of a node's page that its link asks for. */
 interface AskedPart {
-  /** Null: none, but the whole page. */
+  /** The list; null: the whole page. */
   readonly list: AskedList | null;
-  /** Null: the newest passes. */
+  /** The time range; null: the newest passes. */
   readonly range: PlotRange | null;
 }
 
-/** Which list or time the link asks for. Errors: what no list is called, what is no page, what is no range. */
+/** The list or range in the link. Errors: an unknown list, page or range. */
 export function askedPart(exchange: Exchange): Result<AskedPart, Problem> {
   const given = queryOf(exchange, ["list", "of", "page", "range"]);
   if (!given.ok) return given;
@@ -85,7 +85,7 @@ interface Span {
   readonly note: Html | "";
 }
 
-/** How the lists of one page are cut: all to their first rows, or with one of them paged. */
+/** Limits the lists of one page: to their first rows, or one of them to a page. */
 export class Lists {
   readonly node: string;
   readonly asked: AskedList | null;
@@ -96,7 +96,7 @@ export class Lists {
     this.asked = asked;
   }
 
-  /** True: the list that is asked for was among those that were cut. */
+  /** Whether the requested list was found. */
   get found(): boolean {
     return this.#found;
   }

@@ -15,7 +15,7 @@ import { whatIfLink } from "../what-if/change.ts";
 import type { Lists } from "./lists.ts";
 import { type Known, type NodeView, passOf, scrolling, section } from "./view.ts";
 
-/** A pod as its row tells of it. */
+/** A row of the pods table. */
 interface Row {
   readonly pod: Pod;
   readonly requests: Amounts;
@@ -30,9 +30,9 @@ interface Row {
   readonly waits: number | null;
   /** Restarts of all its containers; null: no status tells. */
   readonly restarts: number | null;
-  /** What is told of devices that are Unhealthy. */
+  /** The texts about Unhealthy devices. */
   readonly ill: readonly string[];
-  /** When it goes for want of memory: 1 is the first; null: not ranked. */
+  /** The pod's place in the eviction order for memory, from 1; null: not ranked. */
   readonly place: number | null;
   /** The pass ranks it, and passes it over. */
   readonly isCritical: boolean;
@@ -134,9 +134,9 @@ interface Column {
   readonly tone?: "";
   /** What it is, below the table. */
   readonly note?: Html;
-  /** Null: nothing is known. A column without anything is left out. */
+  /** The cell; null: not known. A column without any cell is left out. */
   cell(row: Row, node: string): Html | string | null;
-  /** Whether a cell is told in colour. */
+  /** Whether a cell is coloured. */
   isMuch?(row: Row): boolean;
 }
 

@@ -31,7 +31,7 @@ export interface Reported {
   readonly file: string;
   readonly op: string;
   readonly wanted: string | null;
-  /** The value that it held before; null: it was not there, or not looked at. */
+  /** The value before; null: the file did not exist, or was not read. */
   readonly found: string | null;
   readonly status: string;
   readonly message: string;
@@ -40,7 +40,7 @@ export interface Reports {
   /** By path, then by file. */
   readonly byPath: ReadonlyMap<string, ReadonlyMap<string, Reported>>;
   readonly atMs: number;
-  /** There was a pass since, which had nothing to report: all is as decided. */
+  /** True: a later pass had nothing to report, so everything is as decided. */
   readonly isOfEarlierPass: boolean;
   /** The reporter only looked. */
   readonly dryRun: boolean;
@@ -131,10 +131,10 @@ export interface ProbedPod {
   readonly head: DecisionHead;
   readonly decision: ProbesDecision;
 }
-/** All that a node's page shows. */
+/** The data of a node's page. */
 export interface NodeView {
   readonly row: NodeRow;
-  /** Its newest decisions; null: none. */
+  /** The newest decisions; null: none. */
   readonly fleet: FleetRow | null;
   /** The decisions about it in a day. */
   readonly day: Tally;
@@ -235,7 +235,7 @@ async function probedPods(
 export const passOf = ({ eviction, pass }: NodeView): DecisionOf["eviction"] | null =>
   eviction.newest?.decision ?? (pass?.ok === true ? pass.value.decision : null);
 
-/** A part of the page that is made anew when something was decided about the node. */
+/** A part of the page that is updated after a decision about the node. */
 export const section = (id: string, title: string, content: Html | "", aside: Html | "" = ""): Html => html`
 <section id="${id}" data-live aria-labelledby="${id}-title"><h2 id="${id}-title">${title} ${aside}</h2>
 ${content}</section>`;
@@ -277,14 +277,14 @@ export const scrolling = (label: string, table: Html): Html =>
 export const podName = ({ namespace, name, uid }: PodRef): string =>
   name === "" ? `(gone) ${uid}` : `${namespace}/${name}`;
 
-/** Why a kubelet would not start with this, and what it takes without a word; but what `told` has said already. */
+/** Why a kubelet would not start with this, and what it accepts silently, without what `told` already says. */
 export function managedNotes({ startErrors, warnings }: Notes, told?: Notes): Html {
   const errors = startErrors.filter((line) => told?.startErrors.includes(line) !== true);
   const others = warnings.filter((line) => told?.warnings.includes(line) !== true);
   return html`${errors.map((error) => html`<p class="note bad">The kubelet does not start: ${error}</p>`)}${others.map((line) => html`<p class="note warn">${line}</p>`)}`;
 }
 type Notes = Pick<Managed, "startErrors" | "warnings">;
-/** The notes that the CPUs' part of the page has told. */
+/** The notes that the CPU part of the page already shows. */
 export const toldOfCpus = ({ decided: { cpus } }: Pick<Known, "decided">): Notes | undefined =>
   cpus.ok ? cpus.value.decision : undefined;
 
@@ -293,7 +293,7 @@ type Answer<K extends Kind> = Result<Decided<DecisionOf[K]>, Refusal>;
 /** Kinds of the page whose answer depends on the snapshot alone. */
 const FROM_SNAPSHOT = kindsWith("nodePage", "snapshot");
 
-/** A snapshot with what the page tells of it. */
+/** A snapshot with the decisions that the page shows. */
 export interface Known {
   readonly snapshot: Snapshot;
   readonly decided: { readonly [K in (typeof FROM_SNAPSHOT)[number]]: Answer<K> };

@@ -21,7 +21,7 @@ import * as schema from "../../sql/schema.ts";
 import type { Store } from "../../store.ts";
 import { CREATE_TABLE, sqlite } from "../dialect.ts";
 
-/** Whether anything was ever stored in the object. One that was only asked for an id that nobody has holds nothing. */
+/** Whether the object never stored anything; one that was only asked for an unknown id stores nothing. */
 export const isEmpty = ({ sql }: DurableObjectStorage): boolean =>
   sql.exec("SELECT 1 FROM sqlite_master WHERE name = 'd1_migrations'").toArray().length === 0;
 

@@ -3,14 +3,14 @@ import type { D1Database, DurableObjectStorage, SqlStorageValue } from "@cloudfl
 /** Rows that one statement takes: their JSON stays far below what a parameter may hold. */
 const ROWS = 500;
 
-/** The most that others' clocks and requests that are under way may be behind: so much is told again. */
+/** How much is sent again, to cover other clocks and running requests. */
 const MARGIN_MS = 60_000;
 
-/** How much of an object's history the fleet's has. */
+/** How much of an object's history the fleet's database has. */
 interface Told {
-  /** The last decision that was told. */
+  /** The last decision that was sent. */
   readonly seq: number;
-  /** When: what was counted or reported since is told the next time. */
+  /** When it was sent: later counts and reports are sent the next time. */
   readonly atMs: number;
 }
 const KEY = "told";
@@ -19,13 +19,13 @@ const toldOf = ({ kv }: DurableObjectStorage): Told => kv.get<Told>(KEY) ?? { se
 const newestOf = ({ sql }: DurableObjectStorage): number =>
   sql.exec<{ newest: number | null }>("SELECT max(seq) AS newest FROM decisions").one().newest ?? 0;
 
-/** After rows were removed: the next ones may be numbered as they were. */
+/** Called after rows were removed, since their numbers may be reused. */
 export function afterRemovals(storage: DurableObjectStorage): void {
   const { seq, atMs } = toldOf(storage);
   storage.kv.put<Told>(KEY, { seq: Math.min(seq, newestOf(storage)), atMs });
 }
 
-/** When the object last told the fleet of itself (0: never), and whether it has made a decision since that differs. */
+/** When the object last sent a roll-up (0: never), and whether it has made a different decision since. */
 export function sinceRollup(storage: DurableObjectStorage): { readonly atMs: number; readonly hasDecided: boolean } {
   const { seq, atMs } = toldOf(storage);
   return { atMs, hasDecided: newestOf(storage) > seq };
@@ -35,7 +35,7 @@ export function sinceRollup(storage: DurableObjectStorage): { readonly atMs: num
 interface Part {
   readonly read: string;
   readonly from: readonly SqlStorageValue[];
-  /** Its parameter is the JSON of what was read, and `value` one row of it. */
+  /** The statement that writes; its parameter is the JSON of the rows, and `value` is one row. */
   readonly write: string;
 }
 const words = (text: string): readonly string[] => text.trim().split(/\s+/);
@@ -53,8 +53,8 @@ const NODE = words(`name first_seen_ms last_seen_ms boot_id last_snapshot_id las
 const NO_BODY = "2, 'json', '{}'";
 
 /**
- * What the fleet is told: heads of decisions, which the triggers of its own tables count; how often they were made again; reports;
- * nodes; what is shown of their newest decisions. Any of it may be told again.
+ * The parts of a roll-up: decision heads, which the fleet's triggers count; repetitions; reports; nodes; what is shown
+ * of their newest decisions. All of it may be sent twice.
  */
 const partsOf = (seq: number, sinceMs: number): readonly Part[] => [
   {
@@ -95,8 +95,8 @@ const partsOf = (seq: number, sinceMs: number): readonly Part[] => [
 ];
 
 /**
- * Tells the fleet's database what is new in an object's, in one batch of a few statements; more than fits is for the next time.
- * `isDone`: there is no more. Throws what D1 throws, and then nothing counts as told.
+ * Sends what is new in an object to the fleet's database, in one batch of a few statements; the rest follows the next
+ * time. `isDone`: nothing is left. Throws D1's errors, after which nothing counts as sent.
  */
 export async function rollUp(storage: DurableObjectStorage, fleet: D1Database, nowMs: number): Promise<boolean> {
   const told = toldOf(storage);
@@ -110,7 +110,7 @@ export async function rollUp(storage: DurableObjectStorage, fleet: D1Database, n
     await fleet.batch(statements.map(({ rows, write }) => fleet.prepare(write).bind(JSON.stringify(rows))));
   const isDone = decisions === undefined || decisions.rows.length < ROWS;
   const seq = Number(decisions?.rows.at(-1)?.["seq"] ?? told.seq);
-  // what is counted on decisions that are not told yet is told with them
+  // counts of unsent decisions are sent together with them
   storage.kv.put<Told>(KEY, { seq, atMs: isDone ? nowMs : told.atMs });
   return isDone;
 }

@@ -37,7 +37,7 @@ type Stream = AsyncGenerator<Result<StreamedDecision, StreamFailure>>;
 /** Calls in the objects of nodes and of ids. `none`: what is answered where nothing is stored. */
 interface Objects {
   ofNode<T>(node: string, method: ObjectMethod, args: readonly unknown[], none: T): Answer<T>;
-  /** `isThere`: whether an answer tells of something that is there. Default: it is not null. */
+  /** Asks the object of an id. `isThere`: whether an answer is a hit. Default: it is not null. */
   ofId<T>(
     id: string,
     method: ObjectMethod,
@@ -194,7 +194,7 @@ function readPlaceOfAll(place: string | undefined): readonly [node?: string, at?
   const [, length, rest = ""] = /^node\/(\d{1,3})\/(.+)$/s.exec(place) ?? [];
   return length === undefined ? null : [rest.slice(0, Number(length)), rest.slice(Number(length))];
 }
-/** How far it is: the nodes in front of one, and all. */
+/** The progress: the number of nodes before a name, and of all nodes. */
 const COUNT_NODES = "SELECT count(CASE WHEN name < ? THEN 1 END) AS done, count(*) AS total FROM nodes";
 
 /** The fleet's database has the heads of decisions alone: one object after the other is exported, then the tokens. */
@@ -219,7 +219,7 @@ async function* exportOfAll(
   );
   if (!counted.ok) return yield counted;
   let { done, total } = counted.value ?? { done: 0, total: 0 };
-  /** Answers whether the export goes on behind the node. */
+  /** Exports a node; returns whether the export continues after it. */
   const ofNode = async function* (
     node: string,
     from?: string,
@@ -283,10 +283,9 @@ function ofObjects(fleet: Store, d1: D1Database, objects: Objects) {
 }
 
 /**
- * The history of a fleet of which each node has an object. What is of one node is asked of its object, and what has an id of the
- * one that the id begins with; what is of all nodes, of a database to which the objects tell what is new. Tokens are there alone, and
- * outcomes there too. An id that does not begin with its node's place, as of a history that was kept elsewhere before, is
- * looked up there.
+ * The history of a fleet with one object per node. Queries about a node go to its object, and queries with an id to
+ * the object that the id begins with; queries about all nodes go to a database that the objects update. Tokens exist
+ * only there, outcomes there too. An id without a node's place, from a history that was imported, is looked up there.
  */
 export function openRouted(at: (place: string) => HistoryObject, d1: D1Database): Store {
   const fleet = openD1(d1);
@@ -296,7 +295,10 @@ export function openRouted(at: (place: string) => HistoryObject, d1: D1Database)
     (fleet[method] as (...args: readonly unknown[]) => Answer<T>)(...args);
   const either = <T>(node: string | undefined, method: ObjectMethod, args: readonly unknown[], none: T): Answer<T> =>
     node === undefined ? ofAll(method, args) : ofNode(node, method, args, none);
-  /** Where nothing is stored of a node, the fleet's database has nothing either, and says so in the form of the answer. */
+  /**
+   * Asks a node's object; if it stores nothing, the fleet's database answers, which has nothing either, in the right
+   * form.
+   */
   const orNothing = async <T>(node: string, method: ObjectMethod, args: readonly unknown[]): Answer<T> => {
     const found = await ofNode<T | null>(node, method, args, null);
     return found.ok && found.value === null ? ofAll(method, args) : (found as Result<T, StoreFailure>);

@@ -80,7 +80,7 @@ export async function restoreFile(
     copyFileSync(from, part, constants.COPYFILE_EXCL);
     const sound = checkHistory(part);
     if (!sound.ok) return failure(sound.error.code, sound.error.message.replaceAll(part, from));
-    // on a copy: what a backup holds stays as it was made
+    // checked on a copy, so that the backup stays unchanged
     const opened = openNode({ file: part });
     if (!opened.ok) return failure(opened.error.code, opened.error.message.replaceAll(part, from));
     await opened.value.close();
@@ -116,7 +116,7 @@ function checkHistory(file: string): Result<null, StoreFailure> {
   }
 }
 
-/** Moves what stands in the log beside a database into its one file. Errors: another process has it open. */
+/** Moves a database's write-ahead log into its file. Errors: another process has it open. */
 function gather(file: string): Result<null, StoreFailure> {
   const client = new Sqlite(file, { fileMustExist: true, timeout: 0 });
   try {

@@ -18,7 +18,7 @@ import { CREATE_TABLE, failureOf, sqlite } from "../dialect.ts";
 
 /** Pages that one transaction moves to where others were removed: a few milliseconds. */
 const SLICE_PAGES = 128;
-/** This share of a file may be free: later writes take it. Below `FEW_PAGES` it is not worth a look. */
+/** The share of a file that may be free, for later writes. Below `FEW_PAGES` it is not checked. */
 const FREE_SHARE = 0.1;
 const FEW_PAGES = 256;
 /** Smaller files are made to give back what is free when they are opened; a larger one would hold up the start. */
@@ -53,7 +53,7 @@ async function vacuum(client: Sqlite.Database): Promise<Vacuumed> {
   return { freedBytes: freed * pageBytes, stuckBytes: 0 };
 }
 
-/** Makes a small file of an earlier version one that gives back what is free, unless somebody else is at work in it. */
+/** Converts a small file of an earlier version so that it returns free space, unless another process uses it. */
 function convertSmall(client: Sqlite.Database): void {
   if (canShrink(client) || number(client, "page_count") * number(client, "page_size") > SMALL_BYTES) return;
   client.pragma("busy_timeout = 0");
@@ -64,7 +64,7 @@ function convertSmall(client: Sqlite.Database): void {
   }
 }
 
-/** Writes the whole file anew. Others can read meanwhile, but not write; a crash leaves it as it was. */
+/** Rewrites the whole file. Others can read but not write meanwhile; a crash leaves it unchanged. */
 function rewrite(client: Sqlite.Database): void {
   client.pragma(`auto_vacuum = ${INCREMENTAL}`);
   client.exec("VACUUM");
@@ -77,8 +77,9 @@ const appliedNames = (client: Sqlite.Database): readonly string[] =>
     .map(({ name }) => name);
 
 /**
- * Applies what is missing, in the order given, each file in a transaction of its own. Safe beside another process that does the
- * same. `not_migrated`: the database knows a migration that this version does not, or a file failed (and left nothing behind).
+ * Applies missing migrations in the given order, each file in its own transaction. Safe beside another process that
+ * does the same. `not_migrated`: the database has a migration that this version does not know, or a file failed (and
+ * changed nothing).
  */
 export function migrate(client: Sqlite.Database, migrations: readonly Migration[]): Result<null, StoreFailure> {
   const own = new Set(migrations.map(({ name }) => name));
@@ -98,7 +99,7 @@ export function migrate(client: Sqlite.Database, migrations: readonly Migration[
     client.exec(sql);
     client.prepare(insert).run(name);
   }).immediate;
-  // whoever has nothing to write waits for nobody's lock
+  // without migrations to apply, no lock is needed
   for (const migration of migrations.filter(({ name }) => !applied.has(name))) {
     try {
       apply(migration);
@@ -113,7 +114,7 @@ export function migrate(client: Sqlite.Database, migrations: readonly Migration[
   return ok(null);
 }
 
-/** One transaction takes at most this many writers, so that it does not hold the event loop for long. */
+/** The maximum number of writers in one transaction, so that it does not block the event loop for long. */
 const MAX_JOBS = 512;
 
 interface Job {
@@ -178,7 +179,7 @@ export function groupCommit(client: Sqlite.Database): {
         if (waiting.length === 1) setImmediate(flush);
       }),
     close: async () => {
-      // One turn for the writes whose rows are still being put together.
+      // waits one turn for writes whose rows are still being prepared
       await new Promise((resolve) => setImmediate(resolve));
       while (waiting.length > 0) flush();
       client.close();
@@ -204,7 +205,7 @@ const PACKING: Packing = { above: 2048, gzip: (plain) => gzipSync(plain, { level
 const digest = (text: string): string => hash("sha256", text, "hex");
 
 function configure(client: Sqlite.Database): void {
-  // only before anything is in it
+  // only possible while the file is empty
   if (client.pragma("page_count", { simple: true }) === 0) client.pragma("auto_vacuum = INCREMENTAL");
   client.pragma("journal_mode = WAL");
   client.pragma("synchronous = FULL");
@@ -280,8 +281,8 @@ export interface Compacted {
 }
 
 /**
- * Writes the database file anew without what is free in it, and so that it gives that back from now on. Nobody else can write
- * meanwhile, and the disk needs room for it twice; a crash leaves the file as it was.
+ * Rewrites the database file without free space, and so that it returns free space from now on. Nobody can write
+ * meanwhile, and the disk needs twice the space; a crash leaves the file unchanged.
  */
 export function compactFile(file: string): Result<Compacted, StoreFailure> {
   let client: Sqlite.Database | undefined;
