@@ -4,21 +4,21 @@ import { profileOf } from "../api/profiles/index.ts";
 import { openHierarchy } from "./cgroupfs/open.ts";
 import { redactingClient } from "./client/client.ts";
 import { type ActuatorConfig, type Reloaded, takeOver } from "./core/config.ts";
-import { InterruptibleSleep, Notices } from "./core/pace.ts";
-import type { Problem } from "./core/ports.ts";
+import type { Problem } from "./core/interfaces.ts";
+import { InterruptibleSleep, Notices } from "./core/notices.ts";
 import { type ActuatorOptions, clientOf } from "./daemon/client-of.ts";
 import { readConfiguration } from "./daemon/configuration-file.ts";
 import { openMetrics, type SyncHooks } from "./daemon/open-metrics.ts";
 import { openState, StateFileCheck } from "./daemon/own-state.ts";
 import { type Collector, collectUntil } from "./gc/collector.ts";
+import type { GcReport } from "./gc/dependencies.ts";
 import { GC_KINDS } from "./gc/journal.ts";
 import { kindOfFunction } from "./gc/kinds.ts";
 import { type OpenCollector, openCollector, podsOrNone, type Shared } from "./gc/open.ts";
-import type { GcReport } from "./gc/ports.ts";
 import { readStateFiles } from "./machine/files.ts";
 import { observeMachine } from "./machine/observe.ts";
 import { livePodsSource } from "./manifests/pods-source.ts";
-import { type LoopPorts, type PassReport, runPass } from "./pass/loop.ts";
+import { type LoopDeps, type PassReport, runPass } from "./pass/loop.ts";
 import { PodsDaemon } from "./pods/daemon.ts";
 import { redactFiles } from "./pods/devices/checkpoint-entries.ts";
 import { observedPods } from "./pods/status/node-view.ts";
@@ -39,7 +39,7 @@ type Options = Pick<ActuatorOptions, "config" | "onPass" | "onProblem">;
 
 /** Runs passes over the cgroups of pods that a kubelet runs, and reports what it sees. */
 export class CgroupsDaemon {
-  readonly #ports: LoopPorts;
+  readonly #deps: LoopDeps;
   readonly #options: Options;
   readonly #hooks: SyncHooks;
   readonly #counter: PassCounter;
@@ -50,18 +50,18 @@ export class CgroupsDaemon {
   #pods: readonly PodRow[] = [];
   #problems: readonly Problem[] = [];
 
-  private constructor(ports: LoopPorts, options: Options, hooks: SyncHooks) {
-    this.#ports = ports;
+  private constructor(deps: LoopDeps, options: Options, hooks: SyncHooks) {
+    this.#deps = deps;
     this.#options = options;
     this.#hooks = hooks;
     this.#counter = new PassCounter(hooks.metrics.counters);
     const onProblem = (message: string): void => options.onProblem({ from: "pods", message });
-    this.#state = new StateFileCheck([options.config.stateDir], ports.journal);
+    this.#state = new StateFileCheck([options.config.stateDir], deps.journal);
     this.#file = new StatusFile({ stateDir: options.config.stateDir, onProblem });
   }
 
-  static async open(ports: LoopPorts, options: Options, hooks: SyncHooks): Promise<CgroupsDaemon> {
-    const daemon = new CgroupsDaemon(ports, options, hooks);
+  static async open(deps: LoopDeps, options: Options, hooks: SyncHooks): Promise<CgroupsDaemon> {
+    const daemon = new CgroupsDaemon(deps, options, hooks);
     const onFault = (message: string): void => options.onProblem({ from: "pods", message });
     daemon.#server = await hooks.metrics.serve(() => daemon.status(), onFault);
     return daemon;
@@ -96,7 +96,7 @@ export class CgroupsDaemon {
     const { config, onPass, onProblem } = this.#options;
     const { notices, pace } = this.#hooks;
     for (let sequence = 1; !stop.aborted; sequence++) {
-      const { value: report, ...times } = await measured(() => runPass(this.#ports, config, sequence));
+      const { value: report, ...times } = await measured(() => runPass(this.#deps, config, sequence));
       this.#note(report, { sequence, at: report.at, ...times });
       for (const problem of report.problems) onProblem(problem);
       const told = [...report.notices, ...this.#state.problems(), ...driftNotices(report)];
@@ -136,9 +136,9 @@ export async function startActuator(given: ActuatorOptions): Promise<Result<Actu
   const options = { ...given, config: { ...given.config } };
   const stopping = new AbortController();
   const metrics = await openMetrics(options.config);
-  const prepared = await openPorts(options, stopping.signal, metrics.counters);
+  const prepared = await openDeps(options, stopping.signal, metrics.counters);
   if (!prepared.ok) return prepared;
-  const { ports, collector, release } = prepared.value;
+  const { deps, collector, release } = prepared.value;
   const notices = new Notices(options.onProblem);
   const onGcReport = (report: GcReport): void => reportGc(report, notices, options);
   const pace = new InterruptibleSleep(stopping.signal);
@@ -148,8 +148,8 @@ export async function startActuator(given: ActuatorOptions): Promise<Result<Actu
     collector === null ? [] : [collectUntil(stopping.signal, collector, options.config, onGcReport, gcPace)];
   const opened =
     options.config.pods === "off"
-      ? ok(await CgroupsDaemon.open(ports, options, hooks))
-      : await openDaemon(ports, options, hooks, collector, onGcReport);
+      ? ok(await CgroupsDaemon.open(deps, options, hooks))
+      : await openDaemon(deps, options, hooks, collector, onGcReport);
   if (!opened.ok) {
     stopping.abort();
     release();
@@ -180,20 +180,20 @@ export async function startActuator(given: ActuatorOptions): Promise<Result<Actu
 
 /** Pods are run by a daemon of their own, which does the passes over the cgroups too. */
 async function openDaemon(
-  ports: LoopPorts,
+  deps: LoopDeps,
   options: ActuatorOptions,
   hooks: SyncHooks,
   collector: Collector | null,
   onGcReport: (report: GcReport) => void,
 ): Promise<Result<PodsDaemon, string>> {
-  const { hierarchy, journal } = ports;
+  const { hierarchy, journal } = deps;
   if (hierarchy === null || journal === null)
     return err("pods: they need cgroups, and a journal of what is written to them");
   const reclaim = async (functions: readonly NodeReclaimFunction[]): Promise<void> => {
     if (collector !== null)
       onGcReport(await collector.collect(new Set(functions.map(kindOfFunction)), "delete-unused"));
   };
-  return PodsDaemon.open({ ...ports, hierarchy, journal }, { ...options, reclaim }, hooks);
+  return PodsDaemon.open({ ...deps, hierarchy, journal }, { ...options, reclaim }, hooks);
 }
 
 /**
@@ -201,12 +201,12 @@ async function openDaemon(
  * pass's problems are in its report.
  */
 export async function passOnce(options: ActuatorOptions): Promise<Result<PassReport, string>> {
-  const prepared = await openPorts(options, new AbortController().signal, noCounters);
+  const prepared = await openDeps(options, new AbortController().signal, noCounters);
   if (!prepared.ok) return prepared;
-  const { ports, collector, release } = prepared.value;
+  const { deps, collector, release } = prepared.value;
   try {
     const notices = new Notices(options.onProblem);
-    const report = await runPass(ports, options.config, 1);
+    const report = await runPass(deps, options.config, 1);
     notices.report("pass", report.notices, report.problems);
     if (collector !== null) reportGc(await collector.collect(new Set(GC_KINDS)), notices, options);
     return ok(report);
@@ -221,19 +221,19 @@ function reportGc(report: GcReport, notices: Notices, { onProblem, onGcReport }:
   onGcReport?.(report);
 }
 
-interface OpenPorts {
-  readonly ports: LoopPorts;
+interface OpenDeps {
+  readonly deps: LoopDeps;
   /** The collector; null: garbage collection is off. */
   readonly collector: Collector | null;
   readonly release: () => void;
 }
 
 /** Errors: this machine or its state directory cannot be used, with why. */
-async function openPorts(
+async function openDeps(
   options: ActuatorOptions,
   stop: AbortSignal,
   counters: Counters,
-): Promise<Result<OpenPorts, string>> {
+): Promise<Result<OpenDeps, string>> {
   const { config, onProblem } = options;
   const bootId = observeMachine().system.bootID ?? "";
   const access = config.mode === "observe" ? "read" : "write";
@@ -270,7 +270,7 @@ async function openPorts(
     return parties;
   }
   const { client, collecting } = parties.value;
-  const ports: LoopPorts = {
+  const deps: LoopDeps = {
     ...shared,
     readStateFiles: () => redactFiles(readStateFiles(config.kubeletDir)),
     client,
@@ -282,11 +282,11 @@ async function openPorts(
     lock?.release();
     collecting?.release();
   };
-  return ok({ ports, collector: collecting?.collector ?? null, release });
+  return ok({ deps, collector: collecting?.collector ?? null, release });
 }
 
 interface Parties {
-  readonly client: LoopPorts["client"];
+  readonly client: LoopDeps["client"];
   readonly collecting: OpenCollector | null;
 }
 /** Opens the decision client and the collector, which share their facts. */

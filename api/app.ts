@@ -1,18 +1,18 @@
 import { type Context, Hono } from "hono";
+import type { ApiDeps } from "./dependencies.ts";
 import { ROUTES } from "./http/index.ts";
 import { offThreadRoutes } from "./http/off-thread.ts";
 import type { Route } from "./http/route.ts";
 import { server } from "./http/serve.ts";
-import type { Ports } from "./ports.ts";
 import { PAGES } from "./ui/index.ts";
 import { problemPage } from "./ui/page.ts";
 
 const ALL: readonly Route[] = [...ROUTES, ...PAGES];
 
-/** The HTTP API and its pages over its ports: the same on Node and on Workers. There are these routes and no others. */
-export function createApp(ports: Ports): Hono {
+/** The HTTP API and its pages over their dependencies: the same on Node and on Workers. There are these routes and no others. */
+export function createApp(deps: ApiDeps): Hono {
   const app = new Hono();
-  const serve = server(ports, problemPage);
+  const serve = server(deps, problemPage);
   for (const route of ALL) app.on(route.method, route.path, (c: Context) => serve.route(route, c));
   for (const [path, methods] of methodsByPath(ALL)) app.all(path, (c: Context) => serve.wrongMethod(methods, c));
   app.notFound((c) => serve.notFound(c));
@@ -21,9 +21,9 @@ export function createApp(ports: Ports): Hono {
 }
 
 /** Builds the part of the app that is answered in threads. */
-export const offThreadApp = (ports: Ports): ReturnType<typeof offThreadRoutes> =>
+export const offThreadApp = (deps: ApiDeps): ReturnType<typeof offThreadRoutes> =>
   offThreadRoutes(
-    ports,
+    deps,
     ALL.filter(({ offThread }) => offThread === true),
   );
 

@@ -4,6 +4,7 @@ import type { StoreFailure } from "../db/failure.ts";
 import { type StoreLocation, type StoreSetting, storeAt } from "../db/open/node.ts";
 import type { Store } from "../db/store.ts";
 import { createApp } from "./app.ts";
+import type { ApiDeps, ApiLimits, AuthSettings } from "./dependencies.ts";
 import { TRUSTED } from "./http/serve.ts";
 import { prepareDecoding } from "./model/decode.ts";
 import { DAY_MS } from "./model/duration.ts";
@@ -15,7 +16,6 @@ import type { Log } from "./observe/log.ts";
 import { type NodeMetrics, nodeMetrics } from "./observe/node-metrics.ts";
 import { pinoLog } from "./observe/pino-log.ts";
 import { type Metrics, plainMetrics } from "./observe/plain-metrics.ts";
-import type { ApiLimits, AuthSettings, Ports } from "./ports.ts";
 import { DEFAULT_RETENTION, type Retention } from "./retention.ts";
 import { gzip, nodeAssets, nodeBodies } from "./server/assets.ts";
 import type { DecisionLogSetting } from "./server/decision-log/start.ts";
@@ -81,7 +81,7 @@ const HOLD_MS = 10 * 60_000;
 const NODE_STATE_BYTES = 1024 * 1024 * 1024;
 const MAX_THREADS = 8;
 /** A CPU is left to the event loop, the thread that writes the history, and the collection of garbage. */
-const mostThreads = (): number => Math.min(Math.max(1, availableParallelism() - 1), MAX_THREADS);
+const maxThreads = (): number => Math.min(Math.max(1, availableParallelism() - 1), MAX_THREADS);
 /** Pages that are told of news at a time; further ones ask. */
 const MAX_STREAMS = 256;
 
@@ -121,7 +121,7 @@ async function tellOtlp(setting: OtlpSetting | undefined, log: Log, metrics: Nod
 /** The same. */
 async function deliverLog(
   setting: DecisionLogSetting | undefined,
-  { metrics, ...ports }: Pick<Ports, "store" | "log"> & { readonly turns: Turns; readonly metrics: NodeMetrics },
+  { metrics, ...ports }: Pick<ApiDeps, "store" | "log"> & { readonly turns: Turns; readonly metrics: NodeMetrics },
 ): Promise<Result<{ close(): Promise<void> } | null, string>> {
   if (setting === undefined) return ok(null);
   const { startDecisionLog } = await import("./server/decision-log/start.ts");
@@ -162,7 +162,7 @@ async function serve(
   const metrics = nodeMetrics();
   const decisionLog = await deliverLog(options.decisionLog, { store, log, metrics, turns });
   if (!decisionLog.ok) return failed(decisionLog.error);
-  const deciding = threads(options.threads ?? mostThreads(), {
+  const deciding = threads(options.threads ?? maxThreads(), {
     least: options.threads ?? 0,
     server:
       options.threads === 0
@@ -175,7 +175,7 @@ async function serve(
   const otlp = await tellOtlp(options.otlp, log, metrics);
   const closing = new AbortController();
   const atEnd: (() => Promise<void>)[] = [];
-  const ports: Ports = {
+  const deps: ApiDeps = {
     ...portsOf(store, log, metrics, deciding, open, closing.signal, options),
     ...otlp?.ports,
     nodeStates: {
@@ -184,7 +184,7 @@ async function serve(
       atEnd: (work) => void atEnd.push(work),
     },
   };
-  const app = createApp(ports);
+  const app = createApp(deps);
   const ask = async (request: Request): Promise<Response> => app.fetch(request, { [TRUSTED]: true });
   prepareDecoding();
   const listening = await listen(app, { host, port, turns, ...(tls === undefined ? {} : { tls }) });
@@ -203,7 +203,7 @@ async function serve(
   log.info({ url, requiresToken }, "listening");
   if (active === 0 && revoked > 0 && options.adminTokenHash === undefined)
     log.warn({ url, revoked }, "all tokens are revoked: nobody may call");
-  const warming = options.warm === true ? warm(createApp(unseen(ports)), closing.signal) : undefined;
+  const warming = options.warm === true ? warm(createApp(unseen(deps)), closing.signal) : undefined;
   return ok({
     url,
     port: listening.value.port,
@@ -236,7 +236,7 @@ const portsOf = (
   open: boolean,
   closing: AbortSignal,
   options: ServeOptions,
-): Ports => ({
+): ApiDeps => ({
   store,
   now,
   log,
@@ -255,8 +255,8 @@ const portsOf = (
 });
 
 /** For requests that nobody made: neither logged nor counted. */
-const unseen = (ports: Ports): Ports => ({
-  ...ports,
+const unseen = (deps: ApiDeps): ApiDeps => ({
+  ...deps,
   log: { info() {}, warn() {}, error() {} },
   metrics: plainMetrics(),
 });

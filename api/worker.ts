@@ -8,6 +8,7 @@ import {
   slicesWithin,
 } from "../db/open/worker.ts";
 import { createApp } from "./app.ts";
+import type { ApiDeps } from "./dependencies.ts";
 import { webSha256 } from "./http/auth/tokens.ts";
 import { webBytes } from "./http/body.ts";
 import { perObject } from "./model/cache.ts";
@@ -16,7 +17,6 @@ import { ok } from "./model/result.ts";
 import { epochMs } from "./model/units.ts";
 import { consoleLog, errorFields } from "./observe/log.ts";
 import { plainMetrics } from "./observe/plain-metrics.ts";
-import type { Ports } from "./ports.ts";
 import { pruneOnce } from "./retention.ts";
 import { idsWithPlace, placeOf } from "./service/canonical.ts";
 import { evaluator } from "./service/evaluate.ts";
@@ -56,7 +56,7 @@ const appOf = perObject((env: WorkerEnv): Hono => {
 
 /** A node's turn is taken in its object, which keeps the node's state. */
 const turnIn =
-  (nodes: NonNullable<WorkerEnv["NODES"]>): NonNullable<Ports["turnElsewhere"]> =>
+  (nodes: NonNullable<WorkerEnv["NODES"]>): NonNullable<ApiDeps["turnElsewhere"]> =>
   async (node, bytes) => {
     const taken = await attempt(async () =>
       ok(await objectAt<NodeObject>(nodes, await placeOf(webSha256, node)).turn(node, bytes)),

@@ -368,16 +368,16 @@ export interface TokenRow {
 }
 
 /** A place in a list that is ordered by time, then by the order of storing. */
-export interface Place {
+export interface Cursor {
   readonly atMs: number;
   readonly seq: number;
 }
 
 /** An opaque token that continues a list after `place`. */
-export const encodePageToken = (place: Place): string => encodeToken(`${place.atMs}.${place.seq}`);
+export const encodePageToken = (place: Cursor): string => encodeToken(`${place.atMs}.${place.seq}`);
 
 /** The place of a token; null when no list gave it out. */
-export function decodePageToken(token: string): Place | null {
+export function decodePageToken(token: string): Cursor | null {
   const parts = /^(-?\d{1,16})\.(\d{1,16})$/.exec(decodeToken(token) ?? "");
   if (parts === null) return null;
   const place = { atMs: Number(parts[1]), seq: Number(parts[2]) };

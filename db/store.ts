@@ -3,6 +3,7 @@ import type { MovedRow } from "../api/model/moved-row.ts";
 import type { Result } from "../api/model/result.ts";
 import type { StoreFailure } from "./failure.ts";
 import type {
+  Cursor,
   DecisionHead,
   DecisionRow,
   FleetRow,
@@ -13,7 +14,6 @@ import type {
   OutcomeQuery,
   OutcomeRow,
   OutcomeTally,
-  Place,
   RemovalPage,
   RemovalQuery,
   RemovalSummary,
@@ -99,7 +99,7 @@ export interface CountedAgain {
   readonly lastId: string;
 }
 /** Everything that one request of a node changes in the history. */
-export interface Turn {
+export interface NodeTurn {
   readonly node: string;
   readonly atMs: number;
   /** Snapshots of this node, the newest last. */
@@ -107,7 +107,7 @@ export interface Turn {
   readonly decisions: readonly Omit<Recording, "snapshot">[];
   readonly again: readonly CountedAgain[];
 }
-export interface TurnRecorded {
+export interface RecordedTurn {
   /** The recorded decisions, in the order of the turn. */
   readonly decisions: readonly Recorded[];
   /**
@@ -240,7 +240,7 @@ export interface TokenStore {
 }
 
 /** How far the decision log is delivered. */
-export interface LogPlace {
+export interface LogCursor {
   /** All decisions up to this one, in the order of storing, are delivered. */
   readonly deliveredSeq: number;
   /** Decisions that were removed undelivered and are not reported yet. */
@@ -253,7 +253,7 @@ export interface LogStore {
    * Takes or renews the right to deliver, for `leaseMs` by the database's clock; the very first call begins the log,
    * with later decisions. `told`: how many of `lost` were reported. Null: another process delivers.
    */
-  holdLog(holder: string, leaseMs: number, told: number): Answer<LogPlace | null>;
+  holdLog(holder: string, leaseMs: number, told: number): Answer<LogCursor | null>;
   /** Returns the last number up to which all decisions can be read, or will never exist. */
   settledSeq(): Answer<number>;
   /** Streams decisions after `afterSeq` up to `untilSeq` in the order of storing, like `streamDecisions`. */
@@ -277,7 +277,7 @@ export interface Store extends TokenStore, LogStore {
    */
   record(recording: Recording): Answer<Recorded>;
   /** Records a turn in one atomic write; `record` is a turn with one decision. */
-  recordTurn(turn: Turn): Answer<TurnRecorded>;
+  recordTurn(turn: NodeTurn): Answer<RecordedTurn>;
   putSnapshot(snapshot: SnapshotRow): Answer<{ readonly fresh: boolean }>;
   getSnapshot(id: string): Answer<SnapshotRow | null>;
   /** Bytes of its body, which is not read for it. */
@@ -294,7 +294,7 @@ export interface Store extends TokenStore, LogStore {
    * Streams oldest first, in constant memory; with `after`, what follows that place. An unreadable row is a failure of
    * its own; any other failure ends the stream.
    */
-  streamDecisions(filter: DecisionFilter, after?: Place): AsyncIterable<Result<StreamedDecision, StreamFailure>>;
+  streamDecisions(filter: DecisionFilter, after?: Cursor): AsyncIterable<Result<StreamedDecision, StreamFailure>>;
   /** The decision that was made last, of a node or of all: a repetition counts. Null: there is none. */
   newestDecision(node?: string): Answer<{ readonly id: string; readonly lastAtMs: number } | null>;
   findIdempotency(key: string, scope: string): Answer<IdempotencyRow | null>;

@@ -1,7 +1,7 @@
 import type { StepStatus } from "../../api/model/cgroups.ts";
 import type { CgroupFsCode, CgroupFsError } from "../cgroupfs/errors.ts";
 import type { Hierarchy } from "../cgroupfs/hierarchy.ts";
-import type { Problem } from "../core/ports.ts";
+import type { Problem } from "../core/interfaces.ts";
 import { controllerOf, ruleOf } from "../plan/cgroup-files.ts";
 import { type GuardRefusal, guardMkdir, guardRmdir, guardWrite } from "../plan/guard.ts";
 import { describeStep, type MkdirStep, type RmdirStep, type Step, type WriteStep } from "../plan/step.ts";

@@ -181,7 +181,7 @@ export interface Dir {
   readonly mount: string;
   readonly path: string;
 }
-export interface Place extends Dir {
+export interface FilePath extends Dir {
   readonly file: string;
 }
 export interface Listing {
@@ -199,10 +199,10 @@ type Answer<T> = Result<T, CgroupFsError>;
 export interface CgroupFs {
   /** The cgroup of our own, as seen from each mount: `/nodewise`. */
   readonly root: string;
-  read(place: Place): Answer<string>;
+  read(place: FilePath): Answer<string>;
   /** Reads a file of an ancestor of the own root; `ancestor` counts from the mount, `/` is its top. */
   readAbove(mount: string, ancestor: string, file: string): Answer<string>;
-  write(place: Place, value: string): Promise<Answer<void>>;
+  write(place: FilePath, value: string): Promise<Answer<void>>;
   mkdir(dir: Dir): Answer<void>;
   rmdir(dir: Dir): Answer<void>;
   list(dir: Dir): Answer<Listing>;
@@ -246,7 +246,7 @@ class RealCgroupFs implements CgroupFs {
     this.#access = access;
   }
 
-  read({ mount, path, file }: Place): Answer<string> {
+  read({ mount, path, file }: FilePath): Answer<string> {
     const attempt: Attempt = { verb: "read", path, file };
     if (!READABLE.test(file)) return err(ownError(attempt, "bad_name", "this is not a cgroup file"));
     return this.#inside(attempt, mount, path, (dir) => readText(`${dir}/${file}`));
@@ -263,7 +263,7 @@ class RealCgroupFs implements CgroupFs {
     return this.#real(attempt, mount, ancestor, (dir) => readText(`${dir}/${file}`));
   }
 
-  async write({ mount, path, file }: Place, value: string): Promise<Answer<void>> {
+  async write({ mount, path, file }: FilePath, value: string): Promise<Answer<void>> {
     const attempt: Attempt = { verb: "write", path, file, value };
     if (this.#access === "read") return readOnly(attempt);
     if (!isWritable(file)) return err(ownError(attempt, "bad_name", "this is not a file that may be written"));

@@ -58,7 +58,7 @@ export async function postJson(
   about = 0,
 ): Promise<Result<Reply, ApiFailure>> {
   const text = JSON.stringify(body);
-  const most = mostOf(Math.max(about, text.length));
+  const most = maxBytesOf(Math.max(about, text.length));
   const signal = AbortSignal.timeout(access.timeoutMs);
   const first = await tryPost(access, path, text, most, signal);
   const last = isCut(first) ? await tryPost(access, path, text, most, signal) : first;
@@ -92,7 +92,7 @@ const MAX_WORDS = 2 ** 20;
  * The most bytes that a decision about a snapshot of this length may have. Decisions name each container's files with their
  * reasons, which is 12 times what the leanest pods take; of a usual node they are as long as the snapshot.
  */
-const mostOf = (length: number): number => Math.min(MAX_ANSWER_BYTES, 2 * 2 ** 20 + 24 * length);
+const maxBytesOf = (length: number): number => Math.min(MAX_ANSWER_BYTES, 2 * 2 ** 20 + 24 * length);
 
 /** Keeps a request reachable: its signal has no effect once it is garbage-collected. */
 const hold = (_request: Request): void => {};
@@ -101,7 +101,7 @@ interface Unanswered {
   /** The system's code, or the error's name. */
   readonly unanswered: string;
 }
-type Tried = Result<Reply, ApiFailure> | Unanswered;
+type PostOutcome = Result<Reply, ApiFailure> | Unanswered;
 
 async function tryPost(
   { url, token, fetch }: ApiAccess,
@@ -109,7 +109,7 @@ async function tryPost(
   text: string,
   most: number,
   signal: AbortSignal,
-): Promise<Tried> {
+): Promise<PostOutcome> {
   const headers: Record<string, string> = { "content-type": "application/json" };
   if (token !== undefined) headers["authorization"] = `Bearer ${token}`;
   const request = new Request(url + path, { method: "POST", headers, body: text, signal });
@@ -162,7 +162,7 @@ async function replyOf(response: Response, most: number): Promise<Reply | "too-l
 
 /** A connection that was there, and on which no answer came. */
 const CUT: ReadonlySet<string> = new Set(["ECONNRESET", "EPIPE", "UND_ERR_SOCKET"]);
-const isCut = (tried: Tried): boolean => "unanswered" in tried && CUT.has(tried.unanswered);
+const isCut = (tried: PostOutcome): boolean => "unanswered" in tried && CUT.has(tried.unanswered);
 
 /**
  * Whether a retry cannot help. A person can fix a wrong token, and too many requests pass with time, so those are

@@ -10,7 +10,7 @@ import { withoutSecretSettings } from "../../api/model/redact.ts";
 import { err, ok, type Result } from "../../api/model/result.ts";
 import { faultText } from "../core/error-text.ts";
 import type { Memory } from "../core/facts-file.ts";
-import type { DecisionAnswer, DecisionClient, Problem, ResultsReport } from "../core/ports.ts";
+import type { DecisionAnswer, DecisionClient, Problem, ResultsReport } from "../core/interfaces.ts";
 import type { Counters } from "../status/counters.ts";
 import { STATE_FILES, shapeOf, unsafeOrder } from "./answer-guard.ts";
 import { type ApiAccess, type ApiFailure, isReady, nonsense, postJson, type Reply } from "./api-access.ts";

@@ -7,7 +7,7 @@ import { IMAGE_RECORDS, specOf } from "../../api/model/kinds.ts";
 import { err, ok, type Result } from "../../api/model/result.ts";
 import { type EffectiveSnapshot, effectiveSnapshot } from "../../api/profiles/effective.ts";
 import { factsOf, type Memory } from "../core/facts-file.ts";
-import type { DecisionAnswer, DecisionClient, Problem } from "../core/ports.ts";
+import type { DecisionAnswer, DecisionClient, Problem } from "../core/interfaces.ts";
 import type { Pending } from "./outbox.ts";
 
 interface LocalRequest {

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { constants, existsSync, readFileSync } from "node:fs";
 import { dirname } from "node:path";
 import type { Kind } from "../../api/model/decision.ts";
-import type { ResultsReport } from "../core/ports.ts";
+import type { ResultsReport } from "../core/interfaces.ts";
 import { ownFolder, replaceText, syncDirectory, withFile, writeAll } from "../core/record-file.ts";
 
 /** A decision made here while the API was away, with what was done about it; null: nothing was yet. */

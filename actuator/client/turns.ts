@@ -5,7 +5,7 @@ import { fieldsOf, isObject } from "../../api/model/own.ts";
 import { err, type Result } from "../../api/model/result.ts";
 import { changesBetween, lengthOf } from "../../api/model/snapshot-difference.ts";
 import { LOOK_FOR_TURNS_MS, turnRefusal } from "../../api/model/turn.ts";
-import type { DecisionAnswer } from "../core/ports.ts";
+import type { DecisionAnswer } from "../core/interfaces.ts";
 import { type ApiAccess, type ApiFailure, failureOf, nonsense, postJson, type Reply } from "./api-access.ts";
 
 /** The question to the API, redacted. */
@@ -23,7 +23,7 @@ interface Base {
   readonly snapshot: unknown;
 }
 /** An answer that the API may refer to. */
-interface Held {
+interface HeldAnswer {
   readonly id: string;
   /** The ask as JSON text. */
   readonly ask: string;
@@ -50,7 +50,7 @@ export class Turns {
   readonly #access: ApiAccess;
   #base: Base | null = null;
   /** The last answer of each kind. */
-  readonly #held = new Map<Kind, Held>();
+  readonly #held = new Map<Kind, HeldAnswer>();
   #noTurnsUntilMs = Number.NEGATIVE_INFINITY;
 
   constructor(access: ApiAccess) {
@@ -135,7 +135,7 @@ export class Turns {
  * The whole answer, rebuilt from the stored one and the changes. Null: the base is another one, or the changes do not
  * fit.
  */
-function wholeOf(entry: Reply, held: Held | undefined): Reply | null {
+function wholeOf(entry: Reply, held: HeldAnswer | undefined): Reply | null {
   if (!("holds" in entry)) return entry;
   const patch = jsonPatch.safeParse(entry["patch"]);
   if (held === undefined || entry["holds"] !== held.id || !patch.success) return null;

@@ -6,9 +6,9 @@ import { NEWEST } from "../../api/profiles/index.ts";
 import { millisIn } from "../../api/profiles/profile.ts";
 import { socketPathOf } from "../core/addresses.ts";
 import { isOwnDeadline } from "../grpc/fault.ts";
+import type { Answered, RuntimeFault } from "./cri.ts";
 import { faultOf } from "./fault.ts";
 import type { Blob, CriAnswer, CriMethod, CriRequest } from "./messages.ts";
-import type { Answered, RuntimeFault } from "./port.ts";
 
 /** The kubelet's runtimeRequestTimeout. */
 const DEFAULT_TIMEOUT_MS = millisIn(NEWEST.defaults.runtimeRequestTimeout);

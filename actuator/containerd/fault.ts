@@ -1,7 +1,7 @@
 import { type ServiceError, status } from "@grpc/grpc-js";
 import type { Result } from "../../api/model/result.ts";
 import { codeName, isOwnDeadline, plainDetails } from "../grpc/fault.ts";
-import type { RuntimeFault } from "./port.ts";
+import type { RuntimeFault } from "./cri.ts";
 
 /** The maximum number of concurrent calls; a runtime does not answer faster with more. */
 const AT_ONCE = 32;

@@ -1,7 +1,7 @@
 import { type BigIntStats, statfsSync, statSync } from "node:fs";
 import { type FileSystem, fileSystemOf } from "../machine/facts.ts";
 import type { Missing } from "../machine/files.ts";
-import type { RuntimeLists } from "./port.ts";
+import type { RuntimeLists } from "./cri.ts";
 
 /** stats/v1alpha1 FsStats: sizes as the kernel has them; `used` is what the runtime counts as its own, else the kernel's. */
 interface FileSystemStats extends FileSystem {

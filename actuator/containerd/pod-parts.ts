@@ -1,5 +1,4 @@
 import { byText } from "../../api/model/order.ts";
-import type { Container, ContainerStatus, Sandbox, SandboxStatus } from "./messages.ts";
 import {
   POD_NAME,
   POD_NAMESPACE,
@@ -8,7 +7,8 @@ import {
   type RuntimePod,
   type RuntimePods,
   type RuntimeSandbox,
-} from "./port.ts";
+} from "./cri.ts";
+import type { Container, ContainerStatus, Sandbox, SandboxStatus } from "./messages.ts";
 
 /** CRI's nanoseconds since 1970 as milliseconds; nought is no time. */
 export const timeMs = (nanoseconds: string): number | null =>

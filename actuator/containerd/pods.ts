@@ -1,5 +1,6 @@
 import { err, map, ok, type Result } from "../../api/model/result.ts";
 import { type Connection, type ConnectionOptions, openConnection } from "./connection.ts";
+import type { Answered, Exec, LocalImage, PodRuntime, RuntimeContainer, RuntimeFault, RuntimePods } from "./cri.ts";
 import { askEach, faultText, isUnanswered, nullIfGone } from "./fault.ts";
 import type { Container, ContainerConfig, CriMethod, CriRequest, Sandbox, TextMap } from "./messages.ts";
 import {
@@ -11,7 +12,6 @@ import {
   timeMs,
   unreadableContainerOf,
 } from "./pod-parts.ts";
-import type { Answered, Exec, LocalImage, PodRuntime, RuntimeContainer, RuntimeFault, RuntimePods } from "./port.ts";
 
 /** Name and version of the runtime. */
 interface RuntimeVersion {
@@ -196,11 +196,11 @@ function isSinceCdi(version: string): boolean {
 }
 
 /** An object's last status and its state at that time; without a state, the status must be read again. */
-interface Known<T> {
+interface KnownStatus<T> {
   readonly state: string | null;
-  readonly told: T;
+  readonly status: T;
 }
-type KnownItems<T> = Map<string, Known<T>>;
+type KnownItems<T> = Map<string, KnownStatus<T>>;
 
 /**
  * Lists everything that a runtime has, by pod. Only lists are read each time. Details that they lack (times, exit
@@ -241,7 +241,7 @@ function podLister(connection: Connection): () => Answered<RuntimePods> {
     }
     sandboxes = ofSandboxes.seen;
     containers = ofContainers.seen;
-    last = podsOf(toldOf(sandboxes), toldOf(containers));
+    last = podsOf(statusOf(sandboxes), statusOf(containers));
     return ok(last);
   };
 }
@@ -261,8 +261,8 @@ function compare<L extends { readonly id: string; readonly state: string }, T>(
   return { seen, changed, isSame: changed.length === 0 && seen.size === known.size };
 }
 
-function* toldOf<T>(seen: KnownItems<T>): Generator<T> {
-  for (const { told } of seen.values()) yield told;
+function* statusOf<T>(seen: KnownItems<T>): Generator<T> {
+  for (const { status: told } of seen.values()) yield told;
 }
 
 /** Reads a sandbox; only a ready one has addresses. */
@@ -272,7 +272,7 @@ async function askSandbox(
   seen: KnownItems<PodSandbox>,
 ): Promise<RuntimeFault | undefined> {
   const tell = (state: string | null, told: PodSandbox): undefined => {
-    seen.set(listed.id, { state, told });
+    seen.set(listed.id, { state, status: told });
   };
   if (listed.state !== READY) return tell(listed.state, podSandboxOf(listed, null));
   const answer = await nullIfGone(connection.call("PodSandboxStatus", { podSandboxId: listed.id }));
@@ -290,15 +290,15 @@ async function askContainer(
   connection: Connection,
   listed: Container,
   seen: KnownItems<RuntimeContainer>,
-  before: Known<RuntimeContainer> | undefined,
+  before: KnownStatus<RuntimeContainer> | undefined,
 ): Promise<RuntimeFault | undefined> {
   const tell = (state: string | null, told: RuntimeContainer): undefined => {
-    seen.set(listed.id, { state, told });
+    seen.set(listed.id, { state, status: told });
   };
   const answer = await nullIfGone(connection.call("ContainerStatus", { containerId: listed.id }));
   if (!answer.ok) {
     if (isUnanswered(answer.error)) return answer.error;
-    return tell(null, before?.told ?? unreadableContainerOf(listed, faultText(answer.error)));
+    return tell(null, before?.status ?? unreadableContainerOf(listed, faultText(answer.error)));
   }
   const status = answer.value?.status ?? null;
   return status === null ? undefined : tell(status.state, containerOf(listed, status));

@@ -1,6 +1,15 @@
 import { byText } from "../../api/model/order.ts";
 import { map, ok, type Result } from "../../api/model/result.ts";
 import { type Connection, type ConnectionOptions, openConnection } from "./connection.ts";
+import type {
+  Answered,
+  ListedContainer,
+  ListedImage,
+  ListedSandbox,
+  Runtime,
+  RuntimeFault,
+  RuntimeLists,
+} from "./cri.ts";
 import { askEach, nullIfGone } from "./fault.ts";
 import type {
   Blob,
@@ -14,10 +23,9 @@ import type {
   Sandbox,
   TextMap,
 } from "./messages.ts";
-import type { Answered, ContainerNow, ImageNow, Runtime, RuntimeFault, RuntimeLists, SandboxNow } from "./port.ts";
 
 /** A layer of an image: its digest, and the bytes of the blob as it was pulled, where that is still there. */
-interface Layer {
+interface ImageLayer {
   readonly digest: string;
   readonly sizeBytes?: number;
 }
@@ -30,9 +38,9 @@ const REFERENCE = /^containerd\.io\/gc\.ref\.content(?:\.(.*))?$/;
  * whose digest is the image's id, and to its layers. If an image has several manifests (the same layers, packed
  * differently), the one with the lowest digest counts. Images without a manifest are absent.
  */
-function layersOf(imageIds: ReadonlySet<string>, blobs: readonly Blob[]): ReadonlyMap<string, readonly Layer[]> {
+function layersOf(imageIds: ReadonlySet<string>, blobs: readonly Blob[]): ReadonlyMap<string, readonly ImageLayer[]> {
   const sizes = new Map(blobs.map(({ digest, size }) => [digest, Number(size)]));
-  const layers = new Map<string, readonly Layer[]>();
+  const layers = new Map<string, readonly ImageLayer[]>();
   for (const manifest of blobs.toSorted((a, b) => byText(a.digest, b.digest))) {
     const references = referencesOf(manifest);
     const config = references.find((digest) => imageIds.has(digest));
@@ -174,7 +182,7 @@ async function list(connection: Connection, mounts: ImageMounts): Answered<Runti
 
 const orNull = (text: string): string | null => (text === "" ? null : text);
 
-async function imageNow(connection: Connection, id: string, runtimeHandler: string): Answered<ImageNow | null> {
+async function imageNow(connection: Connection, id: string, runtimeHandler: string): Answered<ListedImage | null> {
   const answer = await nullIfGone(connection.call("ImageStatus", { image: { image: id, runtimeHandler } }));
   if (!answer.ok) return answer;
   const image = answer.value?.image ?? null;
@@ -185,7 +193,7 @@ async function imageNow(connection: Connection, id: string, runtimeHandler: stri
 }
 
 /** A container: the list has its sandbox, and its status its log. */
-async function containerNow(connection: Connection, containerId: string): Answered<ContainerNow | null> {
+async function containerNow(connection: Connection, containerId: string): Answered<ListedContainer | null> {
   const answer = await nullIfGone(connection.call("ContainerStatus", { containerId }));
   if (!answer.ok) return answer;
   const status = answer.value?.status ?? null;
@@ -205,7 +213,7 @@ async function containerNow(connection: Connection, containerId: string): Answer
   });
 }
 
-async function sandboxNow(connection: Connection, podSandboxId: string): Answered<SandboxNow | null> {
+async function sandboxNow(connection: Connection, podSandboxId: string): Answered<ListedSandbox | null> {
   const answer = await nullIfGone(connection.call("PodSandboxStatus", { podSandboxId }));
   if (!answer.ok) return answer;
   const status = answer.value?.status ?? null;
@@ -246,7 +254,7 @@ interface Listed {
   /** Container id -> its image volumes. */
   readonly imageMounts: ReadonlyMap<string, readonly Mount[]>;
   /** Image id -> its layers. */
-  readonly layers: ReadonlyMap<string, readonly Layer[]>;
+  readonly layers: ReadonlyMap<string, readonly ImageLayer[]>;
 }
 
 /** `runtime` of a NodeSnapshot: crictl's JSON without what no decision reads and what the runtime did not report. */
@@ -273,7 +281,7 @@ const told = <K extends string>(key: K, value: string) => (value === "" ? {} : {
 const specOf = (spec: ImageSpec | null) =>
   spec === null ? {} : { ...told("image", spec.image), ...told("runtimeHandler", spec.runtimeHandler) };
 
-function imageOf(image: Image, layers: readonly Layer[] | undefined) {
+function imageOf(image: Image, layers: readonly ImageLayer[] | undefined) {
   return {
     id: image.id,
     repoTags: image.repoTags,

@@ -51,7 +51,7 @@ export function isOwnHost(header: string, ownNames: readonly string[]): boolean 
 }
 
 /** containerd's default endpoint. */
-export const USUAL_ENDPOINT = NEWEST.defaults.containerRuntimeEndpoint;
+export const DEFAULT_ENDPOINT = NEWEST.defaults.containerRuntimeEndpoint;
 
 const SCHEME = "unix://";
 /** The bytes of a sockaddr_un's path, without the closing zero. */

@@ -11,7 +11,7 @@ import { type Fields, isObject } from "../../api/model/own.ts";
 import { err, ok, type Result } from "../../api/model/result.ts";
 import { knownVersion, NEWEST, PROFILES } from "../../api/profiles/index.ts";
 import { millisIn } from "../../api/profiles/profile.ts";
-import { parseListen, socketPathFault, socketPathOf, USUAL_ENDPOINT } from "./addresses.ts";
+import { DEFAULT_ENDPOINT, parseListen, socketPathFault, socketPathOf } from "./addresses.ts";
 import { readText } from "./read-text.ts";
 import {
   dangerFaults,
@@ -234,7 +234,7 @@ const schema = z.strictObject({
   /** Status, events and metrics, read-only; `off`: nowhere. Absent: 127.0.0.1:10260 where pods are run, else nowhere. */
   statusListen: listen.optional(),
   /** CRI v1 over a unix socket. */
-  runtimeEndpoint: endpoint.default(USUAL_ENDPOINT),
+  runtimeEndpoint: endpoint.default(DEFAULT_ENDPOINT),
   /** Deadline of one call; the kubelet's runtimeRequestTimeout. */
   runtimeTimeoutSeconds: seconds(0.1).default(millisIn(NEWEST.defaults.runtimeRequestTimeout) / 1000),
   podLogsDirectory: absolutePath.default(NEWEST.defaults.podLogsDir),

@@ -64,7 +64,7 @@ export async function takeLock(
       if (winner !== undefined && !(round < ROUNDS - 1 && isDying(winner.pid)))
         return give(file, refused(winner, root));
       if (others.length === 0) {
-        setHeld(file);
+        markHeld(file);
         return ok({ release: () => remove(file) });
       }
       await sleep(ROUND_MS);
@@ -90,7 +90,7 @@ const overlap = (a: string, b: string): boolean => inside(a, b) || inside(b, a);
 const inside = (path: string, root: string): boolean => `${path}/`.startsWith(root === "/" ? root : `${root}/`);
 
 /** Overwrites one byte, so readers never see a missing or partial claim. */
-function setHeld(file: string): void {
+function markHeld(file: string): void {
   const handle = openSync(file, "r+");
   try {
     writeSync(handle, "+", 0);

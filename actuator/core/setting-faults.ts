@@ -5,7 +5,7 @@ import { nearName } from "../../api/model/near-name.ts";
 import type { Fields } from "../../api/model/own.ts";
 import { isLoopback, parseListen } from "./addresses.ts";
 import { redacted } from "./error-text.ts";
-import type { Problem } from "./ports.ts";
+import type { Problem } from "./interfaces.ts";
 
 /** The kubelet's default directory. */
 export const KUBELET_DIRECTORY = "/var/lib/kubelet";

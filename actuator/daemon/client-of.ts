@@ -10,10 +10,10 @@ import { Outbox } from "../client/outbox.ts";
 import type { ActuatorConfig } from "../core/config.ts";
 import { faultText } from "../core/error-text.ts";
 import { Memory } from "../core/facts-file.ts";
-import type { DecisionAnswer, Problem } from "../core/ports.ts";
+import type { DecisionAnswer, Problem } from "../core/interfaces.ts";
 import type { CollectionEvents } from "../gc/open.ts";
 import type { PodEvent } from "../lifecycle/record.ts";
-import type { LoopPorts, PassReport } from "../pass/loop.ts";
+import type { LoopDeps, PassReport } from "../pass/loop.ts";
 
 /**
  * The decision client: the API of the settings, this process's own API, or the local core. `outboxName` is a file of the state
@@ -22,7 +22,7 @@ import type { LoopPorts, PassReport } from "../pass/loop.ts";
 export function clientOf(
   { config, api, onProblem }: Pick<ActuatorOptions, "config" | "api" | "onProblem">,
   outboxName = "outbox.jsonl",
-): Result<LoopPorts["client"], string> {
+): Result<LoopDeps["client"], string> {
   const memory = new Memory(config.stateDir, (message) => onProblem({ from: "memory", message }));
   if (api === undefined && config.api === undefined) return ok(localClient(memory));
   const outbox = Outbox.open(join(config.stateDir, outboxName));

@@ -13,7 +13,7 @@ import { withoutNulls } from "../../api/model/nulls.ts";
 import { err, ok, type Result } from "../../api/model/result.ts";
 import type { Profile } from "../../api/profiles/profile.ts";
 import { type UnknownField, unknownFields } from "../../api/profiles/unknown-fields.ts";
-import type { Problem } from "../core/ports.ts";
+import type { Problem } from "../core/interfaces.ts";
 import { readText } from "../core/read-text.ts";
 
 /**

@@ -1,6 +1,6 @@
 import { DEFAULT_STATUS_LISTEN, parseListen } from "../core/addresses.ts";
 import type { ActuatorConfig } from "../core/config.ts";
-import type { InterruptibleSleep, Notices } from "../core/pace.ts";
+import type { InterruptibleSleep, Notices } from "../core/notices.ts";
 import { type Counters, noCounters } from "../status/counters.ts";
 import type { NodeStatus } from "../status/node-status.ts";
 import type { HistoryQuery, StatusServer } from "../status/server.ts";

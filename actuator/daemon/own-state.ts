@@ -3,8 +3,8 @@ import { Journal, journalFile, type Recovery, recover } from "../apply/journal.t
 import type { Hierarchy } from "../cgroupfs/hierarchy.ts";
 import type { ActuatorConfig } from "../core/config.ts";
 import { faultText } from "../core/error-text.ts";
+import type { Problem } from "../core/interfaces.ts";
 import { claimsDirectory, type Lock, takeLock } from "../core/lock.ts";
-import type { Problem } from "../core/ports.ts";
 import { ownFolder, unwritable } from "../core/record-file.ts";
 
 interface StateOptions {

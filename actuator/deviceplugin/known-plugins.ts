@@ -31,7 +31,7 @@ export class KnownPlugins {
     if (this.#now !== before) this.#onChange();
   }
   /** Devices that its plugin may list. */
-  roomFor(resource: string): number {
+  freeSlots(resource: string): number {
     return roomFor(resource, this.#now, this.#isInUse);
   }
   /** The plugins that are to stop for a list that there is `roomFor`. */

@@ -11,7 +11,7 @@ import type { Plugins } from "./plugins.ts";
 const FIRST_MS = 1_000;
 const LONGEST_MS = 60_000;
 
-interface Known {
+interface RegisteredPlugin {
   readonly path: string;
   /** The socket as it was when the plugin registered. */
   readonly identity: string | undefined;
@@ -26,7 +26,7 @@ interface Known {
  * which may be another resource's plugin and registers itself. The kubelet waits for the plugin to register again.
  */
 class Reconnects {
-  readonly #known = new Map<string, Known>();
+  readonly #known = new Map<string, RegisteredPlugin>();
   readonly #connect: (resource: string, path: string) => Promise<boolean>;
 
   constructor(connect: (resource: string, path: string) => Promise<boolean>) {
@@ -58,7 +58,7 @@ class Reconnects {
     for (const resource of [...this.#known.keys()]) this.forget(resource);
   }
 
-  #retry(resource: string, known: Known): void {
+  #retry(resource: string, known: RegisteredPlugin): void {
     clearTimeout(known.timer);
     const { path, identity, delayMs } = known;
     known.delayMs = Math.min(delayMs * 2, LONGEST_MS);
@@ -279,7 +279,7 @@ export class PluginRegistry {
     watch.open({
       livesMs: this.#options.livesMs ?? LIVES_MS,
       load: this.#load,
-      most: () => this.#known.roomFor(resource),
+      most: () => this.#known.freeSlots(resource),
       onList: () => {
         if (this.#live.get(resource) !== watch) return;
         this.#listed(watch);
@@ -311,7 +311,7 @@ export class PluginRegistry {
   #lives(watch: ListAndWatchStream): void {
     const { resource } = watch;
     if (this.#trials.get(resource) === watch) {
-      if (this.#registering.has(resource) || (watch.list?.size ?? 0) > this.#known.roomFor(resource)) {
+      if (this.#registering.has(resource) || (watch.list?.size ?? 0) > this.#known.freeSlots(resource)) {
         this.#endTrial(resource);
         this.#reconnects.lost(resource);
         return;

@@ -4,13 +4,13 @@ import type { EvictionDecision } from "../../api/model/eviction.ts";
 import type { ImageGcDecision } from "../../api/model/image-gc.ts";
 import { specOf } from "../../api/model/kinds.ts";
 import type { Result } from "../../api/model/result.ts";
-import type { InterruptibleSleep } from "../core/pace.ts";
-import type { DecisionAnswer, Problem } from "../core/ports.ts";
+import type { DecisionAnswer, Problem } from "../core/interfaces.ts";
+import type { InterruptibleSleep } from "../core/notices.ts";
 import type { JournalError } from "../core/record-file.ts";
+import type { CollectionReport, GcDeps, GcReport, ReclaimReport, RemovalReport } from "./dependencies.ts";
 import { GC_KINDS, type GcJournal, type GcKind, keyOf, type Space } from "./journal.ts";
 import { type GcPeriods, gcTraits, kindOfFunction, removalsOf } from "./kinds.ts";
 import { type NodeObservation, type ObserveSettings, observeNode, spaceOf, type Unlisted } from "./observe-node.ts";
-import type { CollectionReport, GcPorts, GcReport, ReclaimReport, RemovalReport } from "./ports.ts";
 import { type ClosedPass, closeInterruptedPass, guard, type Removal, remove } from "./remove.ts";
 
 interface PassOrder {
@@ -33,10 +33,10 @@ const NOT_WRITTEN = "not tried: the journal cannot be written";
 const FULL: ReadonlySet<string> = new Set(["ENOSPC", "EDQUOT"]);
 
 /** Asks, carries out, asks again with what came of it, until nothing is left to do. Never throws for what the world does. */
-const collect = (ports: GcPorts, order: PassOrder): Promise<CollectionReport> => new Pass(ports, order).run();
+const collect = (deps: GcDeps, order: PassOrder): Promise<CollectionReport> => new Pass(deps, order).run();
 
 class Pass {
-  readonly #ports: GcPorts;
+  readonly #deps: GcDeps;
   readonly #order: PassOrder;
   readonly #done: Done[] = [];
   readonly #removals: RemovalReport[] = [];
@@ -47,8 +47,8 @@ class Pass {
   /** A surprise, a fault, or a signal: nothing more is removed. */
   #isEnded = false;
 
-  constructor(ports: GcPorts, order: PassOrder) {
-    this.#ports = ports;
+  constructor(deps: GcDeps, order: PassOrder) {
+    this.#deps = deps;
     this.#order = order;
   }
 
@@ -74,7 +74,7 @@ class Pass {
     // a plan ends nothing: without it the end of a pass that had nothing to do would not be known either
     const ends = dryRun ? {} : { done: this.#done };
     const space = this.#space === null ? {} : { fileSystem: this.#space };
-    const answer = await this.#ports.client.decide(kind, look.snapshot, { operation, ...ends, ...space });
+    const answer = await this.#deps.client.decide(kind, look.snapshot, { operation, ...ends, ...space });
     if (answer.ok) return answer.value;
     this.#problems.push(answer.error);
     this.#isEnded = true;
@@ -117,7 +117,7 @@ class Pass {
   }
 
   async #carryOutOne(removal: Removal): Promise<void> {
-    const guarded = await guard(removal, this.#order.look, this.#ports);
+    const guarded = await guard(removal, this.#order.look, this.#deps);
     if (guarded.state === "fault") {
       const message = `${removal.target} ${removal.name} is left: what became of it is not known: ${guarded.message}`;
       this.#problems.push({ from: removal.target === "pod-logs" ? "pods" : "runtime", message });
@@ -125,7 +125,7 @@ class Pass {
     }
     if (guarded.state === "surprise") return this.#stopAt(removal, guarded.found);
     if (!this.#journaled((journal) => journal.intend(removal))) return this.#stopAt(removal, NOT_WRITTEN);
-    const { end, message = "" } = await remove(removal, guarded, this.#ports);
+    const { end, message = "" } = await remove(removal, guarded, this.#deps);
     if (end === "stopped") return this.#stopAt(removal, message);
     this.#end(removal, end, message === "" ? undefined : message);
   }
@@ -158,11 +158,11 @@ class Pass {
     this.#space = space;
     this.#journaled((journal) => journal.fileSystem(space));
   }
-  #measure = (): Space | null => spaceOf(this.#ports.observeDisks(this.#order.look.lists));
+  #measure = (): Space | null => spaceOf(this.#deps.observeDisks(this.#order.look.lists));
 
   /** The answer is sent and stored before the journal forgets the removal. */
   async #commit(answer: DecisionAnswer): Promise<void> {
-    await this.#ports.client.commit(answer, this.#isBegun || remembers(this.#order.kind));
+    await this.#deps.client.commit(answer, this.#isBegun || remembers(this.#order.kind));
     if (this.#isBegun) this.#journaled((journal) => journal.close());
   }
 
@@ -172,8 +172,8 @@ class Pass {
    * ended.
    */
   #journaled(write: (journal: GcJournal) => Result<unknown, JournalError>): boolean {
-    if (this.#ports.journal === null) throw new Error("a collection without a journal removes nothing");
-    const written = write(this.#ports.journal);
+    if (this.#deps.journal === null) throw new Error("a collection without a journal removes nothing");
+    const written = write(this.#deps.journal);
     if (written.ok) return true;
     const isFull = FULL.has(written.error.errno ?? "");
     const effect = isFull
@@ -219,7 +219,7 @@ interface Reclaimed {
  * collections that it names, containers first, and asks again with the new disk usage. Pods are not evicted here.
  */
 async function reclaim(
-  { client, evictionClock }: GcPorts,
+  { client, evictionClock }: GcDeps,
   { snapshot: seen, space, moment }: NodeObservation,
   dryRun: boolean,
   run: (kind: GcKind) => Promise<void>,
@@ -262,7 +262,7 @@ export interface CollectOptions {
 
 /** Runs collections, one at a time. INVARIANT: nothing is removed before a pass that was cut short is settled. */
 export class Collector {
-  readonly #ports: GcPorts;
+  readonly #deps: GcDeps;
   readonly #options: CollectOptions;
   #last: Promise<unknown> = Promise.resolve();
   #sequence = 0;
@@ -275,8 +275,8 @@ export class Collector {
   #isObserveFailed = false;
   #unlisted: Unlisted | null = null;
 
-  constructor(ports: GcPorts, options: CollectOptions) {
-    this.#ports = ports;
+  constructor(deps: GcDeps, options: CollectOptions) {
+    this.#deps = deps;
     this.#options = options;
   }
 
@@ -296,7 +296,7 @@ export class Collector {
     this.#observed = null;
     this.#isObserveFailed = false;
     this.#unlisted = null;
-    const at = this.#ports.observeMachine().observedAt;
+    const at = this.#deps.observeMachine().observedAt;
     const collections: CollectionReport[] = [];
     let report: ReclaimReport | null = null;
     if (await this.#closeInterrupted()) {
@@ -309,7 +309,7 @@ export class Collector {
   }
 
   async #closeInterrupted(): Promise<boolean> {
-    const settled = await closeInterruptedPass(this.#ports);
+    const settled = await closeInterruptedPass(this.#deps);
     if (!settled.ok) this.#problems.push(settled.error);
     else if (settled.value !== null) this.#options.onSettled(settled.value);
     return settled.ok;
@@ -319,7 +319,7 @@ export class Collector {
     const first = await this.#see();
     if (first === null) return null;
     const run = async (kind: GcKind): Promise<void> => this.#collect(kind, "delete-unused", collections);
-    const reclaimed = await reclaim(this.#ports, first, this.#options.dryRun, run, () => this.#see());
+    const reclaimed = await reclaim(this.#deps, first, this.#options.dryRun, run, () => this.#see());
     this.#problems.push(...reclaimed.problems);
     return reclaimed.report;
   }
@@ -331,7 +331,7 @@ export class Collector {
       if (this.#unlisted !== null && !dryRun) await this.#fail(kind, operation, this.#unlisted, collections);
       return;
     }
-    const report = await collect(this.#ports, { kind, operation, look: seen, dryRun, stop, onRemoval });
+    const report = await collect(this.#deps, { kind, operation, look: seen, dryRun, stop, onRemoval });
     if (report.removals.length > 0) this.#observed = null;
     if (remembers(kind) && report.answer !== null) this.#keepClock(seen);
     this.#problems.push(...report.problems);
@@ -339,7 +339,7 @@ export class Collector {
   }
 
   async #fail(kind: GcKind, operation: GcOperation, unlisted: Unlisted, to: CollectionReport[]): Promise<void> {
-    const report = await failUnlisted(this.#ports, kind, operation, unlisted);
+    const report = await failUnlisted(this.#deps, kind, operation, unlisted);
     if (remembers(kind) && report.answer !== null) this.#keepClock(unlisted);
     this.#problems.push(...report.problems);
     to.push(report);
@@ -347,14 +347,14 @@ export class Collector {
 
   /** Stores the clock together with the facts of the pass, which are of this moment. */
   #keepClock({ moment }: Pick<NodeObservation, "moment">): void {
-    const kept = this.#ports.clock.persist(moment);
+    const kept = this.#deps.clock.persist(moment);
     if (!kept.ok) this.#notice({ from: "memory", message: kept.error.message });
   }
 
   /** The runtime is listed once, and again when something was removed since. */
   async #see(): Promise<NodeObservation | null> {
     if (this.#observed !== null || this.#isObserveFailed) return this.#observed;
-    const seen = await observeNode(this.#ports, this.#options.settings, ++this.#sequence);
+    const seen = await observeNode(this.#deps, this.#options.settings, ++this.#sequence);
     if (!seen.ok) {
       const { from, message, unlisted = null } = seen.error;
       this.#problems.push({ from, message });
@@ -374,7 +374,7 @@ export class Collector {
  * nothing. The caller reports the runtime's fault.
  */
 async function failUnlisted(
-  { client }: GcPorts,
+  { client }: GcDeps,
   kind: GcKind,
   operation: GcOperation,
   { at, snapshot, error }: Unlisted,

@@ -3,7 +3,7 @@ import type { DecisionOf } from "../../api/model/decision.ts";
 import type { NodeReclaimFunction } from "../../api/model/eviction.ts";
 import type { ImageGcDecision, ImageRemoval } from "../../api/model/image-gc.ts";
 import type { ActuatorConfig } from "../core/config.ts";
-import type { DecisionAnswer } from "../core/ports.ts";
+import type { DecisionAnswer } from "../core/interfaces.ts";
 import { GC_KINDS, type GcKind } from "./journal.ts";
 import type { Removal } from "./remove.ts";
 

@@ -1,21 +1,21 @@
 import { err, ok, type Result } from "../../api/model/result.ts";
 import { profileOf } from "../../api/profiles/index.ts";
+import type { RuntimeLists } from "../containerd/cri.ts";
 import { faultText, kubeletText } from "../containerd/fault.ts";
 import type { ImageFileSystems } from "../containerd/file-systems.ts";
 import type { ObservedLogs } from "../containerd/logs.ts";
-import type { RuntimeLists } from "../containerd/port.ts";
 import type { ActuatorConfig } from "../core/config.ts";
+import type { Problem } from "../core/interfaces.ts";
 import type { Moment } from "../core/pass-clock.ts";
-import type { Problem } from "../core/ports.ts";
 import { driverOf, snapshotOf } from "../pass/snapshot.ts";
+import type { GcDeps } from "./dependencies.ts";
 import type { Space } from "./journal.ts";
-import type { GcPorts } from "./ports.ts";
 
 export type ObserveSettings = Pick<ActuatorConfig, "nodeName" | "cgroupMount" | "kubeletVersion"> & {
   /** The kubelet's flags for dead containers, as a snapshot has them. */
   readonly flags: Readonly<Record<string, number>>;
 };
-export type ObservePorts = Omit<GcPorts, "client" | "journal">;
+export type ObserveDeps = Omit<GcDeps, "client" | "journal">;
 /** One listing of the runtime, with pods, logs, disks and configuration at the same moment. */
 export interface NodeObservation {
   readonly at: string;
@@ -42,16 +42,16 @@ interface ObserveFault extends Problem {
 
 /** Lists the runtime once. Errors: the runtime or the configuration cannot be read; what is only lacking is in `notices`. */
 export async function observeNode(
-  ports: ObservePorts,
+  deps: ObserveDeps,
   settings: ObserveSettings,
   sequence: number,
 ): Promise<Result<NodeObservation, ObserveFault>> {
-  const configuration = await ports.readConfiguration();
+  const configuration = await deps.readConfiguration();
   if (!configuration.ok) return configuration;
-  const read = await ports.readPods();
-  const listed = await ports.runtime.list();
-  const machine = ports.observeMachine();
-  const moment = ports.clock.now(Date.parse(machine.observedAt), machine.system.bootID ?? "");
+  const read = await deps.readPods();
+  const listed = await deps.runtime.list();
+  const machine = deps.observeMachine();
+  const moment = deps.clock.now(Date.parse(machine.observedAt), machine.system.bootID ?? "");
   // INVARIANT: a pod that could not be read never counts as removed
   const kubelet = { sourcesReady: read.pods !== null && read.whole, ...settings.flags };
   const profile = profileOf(settings.kubeletVersion);
@@ -66,7 +66,7 @@ export async function observeNode(
       sequence,
       runtime,
     }),
-    ...ports.clock.snapshotFields(moment),
+    ...deps.clock.snapshotFields(moment),
     kubelet,
   });
   const at = machine.observedAt;
@@ -74,8 +74,8 @@ export async function observeNode(
     const unlisted = { at, moment, snapshot: snapshotWith(), error: kubeletText(listed.error) };
     return err({ from: "runtime", message: faultText(listed.error), unlisted });
   }
-  const logs = ports.logs.observe();
-  const disks = ports.observeDisks(listed.value);
+  const logs = deps.logs.observe();
+  const disks = deps.observeDisks(listed.value);
   const lists = withLogs(listed.value, logs);
   const snapshot = snapshotWith(lists);
   return ok({

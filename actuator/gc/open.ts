@@ -10,9 +10,9 @@ import type { ActuatorConfig } from "../core/config.ts";
 import { claimsDirectory, type Lock, takeLock } from "../core/lock.ts";
 import { PassClock } from "../core/pass-clock.ts";
 import { type CollectOptions, Collector } from "./collector.ts";
+import type { GcDeps, GcReport, LogFiles, RemovalReport } from "./dependencies.ts";
 import { GcJournal } from "./journal.ts";
-import type { ObservePorts, ObserveSettings } from "./observe-node.ts";
-import type { GcPorts, GcReport, LogFiles, RemovalReport } from "./ports.ts";
+import type { ObserveDeps, ObserveSettings } from "./observe-node.ts";
 import type { ClosedPass } from "./remove.ts";
 
 /** Events of a collector while it works. */
@@ -29,7 +29,7 @@ export interface OpenCollector {
   readonly collector: Collector;
   readonly release: () => void;
 }
-export type Shared = Pick<GcPorts, "client" | "observeMachine" | "readPods" | "readConfiguration">;
+export type Shared = Pick<GcDeps, "client" | "observeMachine" | "readPods" | "readConfiguration">;
 
 /** A collector on this machine's runtime. Errors: the endpoint is none, another process collects from it. */
 export async function openCollector(
@@ -38,9 +38,9 @@ export async function openCollector(
   { onFault, ...how }: Pick<CollectOptions, "stop" | "joinsEviction"> & Pick<ConnectionOptions, "onFault">,
 ): Promise<Result<OpenCollector, string>> {
   const dryRun = config.garbageCollection !== "enforce";
-  const ports = gcPorts(shared, config, onFault);
-  if (!ports.ok) return ports;
-  const { runtime } = ports.value;
+  const deps = gcDeps(shared, config, onFault);
+  if (!deps.ok) return deps;
+  const { runtime } = deps.value;
   const bootId = shared.observeMachine().system.bootID ?? "";
   const lock = dryRun ? ok(null) : await lockOf(config.runtimeEndpoint, bootId);
   if (!lock.ok) {
@@ -49,7 +49,7 @@ export async function openCollector(
   }
   const journal = dryRun ? null : new GcJournal(join(config.stateDir, "collection.jsonl"));
   const collector = new Collector(
-    { ...ports.value, journal },
+    { ...deps.value, journal },
     {
       ...how,
       settings: lookSettings(config),
@@ -66,11 +66,11 @@ export async function openCollector(
 }
 
 /** The world of a look as the settings name it. Errors: the endpoint is none. */
-export function gcPorts<S extends Omit<Shared, "client">>(
+export function gcDeps<S extends Omit<Shared, "client">>(
   shared: S,
   config: ActuatorConfig,
   onFault: ConnectionOptions["onFault"] = () => {},
-): Result<S & ObservePorts, string> {
+): Result<S & ObserveDeps, string> {
   const timeoutMs = config.runtimeTimeoutSeconds * 1000;
   const opened = openRuntime({ endpoint: config.runtimeEndpoint, timeoutMs, onFault });
   if (!opened.ok) return opened;
@@ -86,10 +86,10 @@ export function gcPorts<S extends Omit<Shared, "client">>(
 
 /** The pods for a collection: without a source of pods, no pod is known to be removed. */
 export const podsOrNone =
-  (config: ActuatorConfig, read: GcPorts["readPods"]): GcPorts["readPods"] =>
+  (config: ActuatorConfig, read: GcDeps["readPods"]): GcDeps["readPods"] =>
   () =>
     config.manifests === undefined && config.podsUrl === undefined ? noPods() : read();
-const noPods: GcPorts["readPods"] = async () => ({ pods: [], whole: false, problems: [], notices: [] });
+const noPods: GcDeps["readPods"] = async () => ({ pods: [], whole: false, problems: [], notices: [] });
 
 const logFiles = ({ podLogsDirectory, containerLogsDirectory }: ActuatorConfig): LogFiles => ({
   observe: () => observeLogs({ podLogs: podLogsDirectory, containerLogs: containerLogsDirectory }),

@@ -2,13 +2,13 @@ import { indexed } from "../../api/decide/image-gc/image-names.ts";
 import type { ContainerRemoval, Done } from "../../api/model/container-gc.ts";
 import type { ImageRemoval } from "../../api/model/image-gc.ts";
 import { err, ok, type Result } from "../../api/model/result.ts";
+import type { Answered, Runtime, RuntimeFault } from "../containerd/cri.ts";
 import { faultText, isUnanswered, kubeletText } from "../containerd/fault.ts";
 import type { LogRemoval } from "../containerd/logs.ts";
-import type { Answered, Runtime, RuntimeFault } from "../containerd/port.ts";
-import type { DecisionAnswer, Problem } from "../core/ports.ts";
+import type { DecisionAnswer, Problem } from "../core/interfaces.ts";
+import type { GcDeps, RemovalReport } from "./dependencies.ts";
 import type { Entry, GcKind, InterruptedPass } from "./journal.ts";
 import type { NodeObservation } from "./observe-node.ts";
-import type { GcPorts, RemovalReport } from "./ports.ts";
 
 /**
  * The result of the check right before a removal. An unexpected state is described in words; after a fault nothing is
@@ -28,7 +28,7 @@ const faulty = (fault: RuntimeFault): Guarded => ({ state: "fault", message: fau
 const STOP_SECONDS = 2;
 
 /** Checks that a removal's target is still as the decision saw it. INVARIANT: nothing is removed without this check. */
-export async function guard(removal: Removal, look: NodeObservation, { runtime, readPods }: GcPorts): Promise<Guarded> {
+export async function guard(removal: Removal, look: NodeObservation, { runtime, readPods }: GcDeps): Promise<Guarded> {
   switch (removal.target) {
     case "image":
       return guardImage(removal.image, runtime);
@@ -53,13 +53,13 @@ type AsPlanned = Extract<Guarded, { readonly state: "as-planned" }>;
 export async function remove(
   removal: Removal,
   guarded: AsPlanned,
-  ports: GcPorts,
+  deps: GcDeps,
 ): Promise<Pick<Done, "end" | "message">> {
-  const removed = await tryTo(removal, guarded, ports);
+  const removed = await tryTo(removal, guarded, deps);
   if (removed.ok) return removed.value === "removed" ? { end: "removed" } : { end: "stopped", message: GONE };
   const { words, isDoubtful } = removed.error;
   if (!isDoubtful) return { end: "failed", message: words };
-  const gone = await isGone(removal, ports);
+  const gone = await isGone(removal, deps);
   if (!gone.ok) return { end: "stopped", message: `what became of it is not known: ${words}; then ${gone.error}` };
   if (gone.value) return { end: "removed", message: `it is gone, though its answer did not come in time: ${words}` };
   return { end: "stopped", message: `it is still there, and may go later: ${words}` };
@@ -70,9 +70,13 @@ interface Refused {
   /** True: there was no answer, so the call may have worked. */
   readonly isDoubtful: boolean;
 }
-type Tried = Result<"removed" | "gone", Refused>;
+type RemoveOutcome = Result<"removed" | "gone", Refused>;
 
-async function tryTo(removal: Removal, { stopFirst, logPath }: AsPlanned, { runtime, logs }: GcPorts): Promise<Tried> {
+async function tryTo(
+  removal: Removal,
+  { stopFirst, logPath }: AsPlanned,
+  { runtime, logs }: GcDeps,
+): Promise<RemoveOutcome> {
   const { id } = removal;
   switch (removal.target) {
     case "image":
@@ -96,19 +100,19 @@ async function removeContainer(
   id: string,
   stopFirst: boolean,
   logPath: string | null,
-  runtime: GcPorts["runtime"],
-  logs: GcPorts["logs"],
-): Promise<Tried> {
+  runtime: GcDeps["runtime"],
+  logs: GcDeps["logs"],
+): Promise<RemoveOutcome> {
   const stopped = stopFirst ? await worded(runtime.stopContainer(id, STOP_SECONDS)) : REMOVED;
   if (!stopped.ok) return stopped;
   const cleared = logPath === null ? ok(null) : logs.removeContainerLog(logPath);
   return cleared.ok ? worded(runtime.removeContainer(id)) : refused(cleared.error);
 }
 
-const REMOVED: Tried = ok("removed");
-const refused = (words: string, isDoubtful = false): Tried => err({ words, isDoubtful });
-const ofFiles = (removed: Awaited<LogRemoval>): Tried => (removed.ok ? removed : refused(removed.error));
-async function worded(answer: Answered<null>): Promise<Tried> {
+const REMOVED: RemoveOutcome = ok("removed");
+const refused = (words: string, isDoubtful = false): RemoveOutcome => err({ words, isDoubtful });
+const ofFiles = (removed: Awaited<LogRemoval>): RemoveOutcome => (removed.ok ? removed : refused(removed.error));
+async function worded(answer: Answered<null>): Promise<RemoveOutcome> {
   const done = await answer;
   return done.ok ? REMOVED : refused(kubeletText(done.error), isUnanswered(done.error));
 }
@@ -182,7 +186,7 @@ async function sandboxOf(container: string, look: NodeObservation, runtime: Runt
 export async function guardPodLogs(
   { id }: ContainerRemoval,
   look: NodeObservation,
-  readPods: GcPorts["readPods"],
+  readPods: GcDeps["readPods"],
 ): Promise<Guarded> {
   const uid = podUidOf(id);
   if (uid === null) return surprise("its name is not NAMESPACE_NAME_UID");
@@ -219,7 +223,7 @@ function lifeOf(uid: string, pods: readonly unknown[]): string {
 /** Whether the object was removed. Errors: why that cannot be determined. */
 export async function isGone(
   { target, id, runtimeHandler }: Entry,
-  { runtime, logs }: GcPorts,
+  { runtime, logs }: GcDeps,
 ): Promise<Result<boolean, string>> {
   if (target === "pod-logs" || target === "log-link") {
     const { podLogDirectories, danglingLogLinks, missing } = logs.observe();
@@ -258,14 +262,14 @@ export interface ClosedPass {
  * Completes the record of an interrupted pass, and removes nothing. Null: there is none. Errors: the runtime does not
  * answer, or nothing can be decided; nothing else may be removed before.
  */
-export async function closeInterruptedPass(ports: GcPorts): Promise<Result<ClosedPass | null, Problem>> {
-  const { journal, client } = ports;
+export async function closeInterruptedPass(deps: GcDeps): Promise<Result<ClosedPass | null, Problem>> {
+  const { journal, client } = deps;
   const found = journal === null ? ok(null) : journal.unclosed();
   if (!found.ok)
     return err({ from: "journal", message: `${found.error.message}; nothing is removed until it can be read` });
   const pass = found.value;
   if (pass === null) return ok(null);
-  const looked = await findOutcome(pass, ports);
+  const looked = await findOutcome(pass, deps);
   if (!looked.ok) return err({ from: "runtime", message: `a pass that was cut short: ${looked.error}` });
   const { done, left } = looked.value;
   const { kind, operation, snapshot, fileSystem } = pass;
@@ -281,12 +285,12 @@ export async function closeInterruptedPass(ports: GcPorts): Promise<Result<Close
 
 async function findOutcome(
   { done, unknown }: InterruptedPass,
-  ports: GcPorts,
+  deps: GcDeps,
 ): Promise<Result<{ readonly done: readonly Done[]; readonly left: readonly string[] }, string>> {
   const all = [...done];
   const left: string[] = [];
   for (const entry of unknown) {
-    const found = await isGone(entry, ports);
+    const found = await isGone(entry, deps);
     if (!found.ok) return found;
     if (!found.value) left.push(entry.id);
     else all.push({ ...refOf(entry), end: "removed", message: "found gone after a restart" });

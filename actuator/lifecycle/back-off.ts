@@ -3,7 +3,7 @@ import { parseDuration } from "../../api/model/duration.ts";
 import { isObject } from "../../api/model/own.ts";
 import { effectiveDocument } from "../../api/profiles/effective.ts";
 import type { Profile } from "../../api/profiles/profile.ts";
-import { CONTAINER_HASH, type RuntimeContainer, type RuntimePod } from "../containerd/port.ts";
+import { CONTAINER_HASH, type RuntimeContainer, type RuntimePod } from "../containerd/cri.ts";
 import type { ContainerBackOff } from "./actions.ts";
 import { latestExitedOf } from "./instances.ts";
 import type { PodContainer, RunnablePod } from "./pod.ts";

@@ -1,5 +1,5 @@
 import type { ProbeSpec } from "../../api/model/probe.ts";
-import type { RuntimeContainer, RuntimePod } from "../containerd/port.ts";
+import type { RuntimeContainer, RuntimePod } from "../containerd/cri.ts";
 import type { PodContainer, RunnablePod } from "./pod.ts";
 import type { PodEnd } from "./record.ts";
 

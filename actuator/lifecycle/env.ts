@@ -99,7 +99,7 @@ export function expandSubPath(expression: string, env: readonly EnvPair[]): Resu
   return missing.size > 0 ? err(`missing value for ${[...missing].sort().join(", ")}`) : ok(expanded);
 }
 
-type Asked = Extract<EnvVar, { resource: string }>;
+type ResourceFieldRef = Extract<EnvVar, { resource: string }>;
 const fieldsOf = (v: unknown, name: string): Fields => {
   const field = isObject(v) ? own(v, name) : undefined;
   return isObject(field) ? field : {};
@@ -121,7 +121,12 @@ const OVERCOMMITTED = ["cpu", "memory", "ephemeral-storage"];
  * but not for another init container, as in the kubelet. kubelet 1.36: containerResourceRuntimeValue,
  * defaultPodLimitsForDownwardAPI, ExtractContainerResourceValue.
  */
-function resourceText(asked: Asked, self: string, pod: RunnablePod, allocatable: QuantityList): Result<string, string> {
+function resourceText(
+  asked: ResourceFieldRef,
+  self: string,
+  pod: RunnablePod,
+  allocatable: QuantityList,
+): Result<string, string> {
   const spec = fieldsOf(pod.object, "spec");
   const regular = listOf(spec, "containers");
   const name = asked.containerName === "" ? self : asked.containerName;

@@ -4,7 +4,7 @@ import {
   type RuntimePod,
   type RuntimePods,
   type RuntimeSandbox,
-} from "../containerd/port.ts";
+} from "../containerd/cri.ts";
 import type { PodActions, StartContainer } from "./actions.ts";
 import { mayRun } from "./instances.ts";
 import type { RunnablePod } from "./pod.ts";
@@ -97,7 +97,7 @@ export function otherNodeOf(pod: RunnablePod, foreign: ForeignSandbox): string |
  * Why nothing of a pod may be started beside what runs of it elsewhere; null: nothing does. Its name counts, and not its uid: a
  * kubelet gives the same manifest another one.
  */
-export function whyHeld(pod: RunnablePod, foreign: readonly ForeignSandbox[]): string | null {
+export function whyNameIsTaken(pod: RunnablePod, foreign: readonly ForeignSandbox[]): string | null {
   const same = foreign.find(({ namespace, name }) => namespace === pod.namespace && name === pod.name);
   if (same !== undefined)
     return `its name runs in ${sandboxText(same)}: ${whatToDo(same)}; it comes in by itself once that is gone`;

@@ -1,4 +1,4 @@
-import type { RuntimeContainer, RuntimePod, RuntimeSandbox } from "../containerd/port.ts";
+import type { RuntimeContainer, RuntimePod, RuntimeSandbox } from "../containerd/cri.ts";
 import type { PodContainer, RunnablePod } from "./pod.ts";
 
 /** The runtime's view of a pod of which it holds nothing. */

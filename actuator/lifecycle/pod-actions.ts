@@ -1,5 +1,5 @@
-import { type BackOffLimits, USUAL_BACK_OFF } from "../../api/decide/probes/back-off.ts";
-import { CONTAINER_HASH, type RuntimeContainer, type RuntimePod } from "../containerd/port.ts";
+import { type BackOffLimits, CRASH_LOOP_BACK_OFF } from "../../api/decide/probes/back-off.ts";
+import { CONTAINER_HASH, type RuntimeContainer, type RuntimePod } from "../containerd/cri.ts";
 import {
   type ContainerBackOff,
   type KillContainer,
@@ -65,7 +65,7 @@ export function isGivenUp(pod: RunnablePod, runtimePod: RuntimePod | null): bool
   const { killPod, createSandbox } = podActions(pod, runtimePod, {
     nowMs: 0,
     backOff: {},
-    limits: USUAL_BACK_OFF,
+    limits: CRASH_LOOP_BACK_OFF,
     hashOf,
   });
   return killPod && !createSandbox;

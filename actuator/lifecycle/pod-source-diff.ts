@@ -1,6 +1,6 @@
 import type { PodIdentity, RefusedItem } from "../../api/documents/problem.ts";
 import { namespacedName } from "../../api/model/forms.ts";
-import type { RuntimePods } from "../containerd/port.ts";
+import type { RuntimePods } from "../containerd/cri.ts";
 import type { RunnablePod } from "./pod.ts";
 import { isStopped } from "./pod-state.ts";
 import type { PodRecord } from "./record.ts";

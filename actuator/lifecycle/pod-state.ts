@@ -1,6 +1,6 @@
 import { PREEMPTING } from "../../api/model/end-reasons.ts";
 import { unreachable } from "../../api/model/result.ts";
-import type { RuntimePod } from "../containerd/port.ts";
+import type { RuntimePod } from "../containerd/cri.ts";
 import { mayRun } from "./instances.ts";
 import type { RunnablePod } from "./pod.ts";
 import { finishedPhase, resizeRestarts } from "./pod-status.ts";

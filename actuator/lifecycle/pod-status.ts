@@ -1,6 +1,6 @@
 import { PREEMPTED } from "../../api/model/end-reasons.ts";
 import { BY_KUBELET } from "../../api/model/eviction.ts";
-import type { RuntimePod } from "../containerd/port.ts";
+import type { RuntimePod } from "../containerd/cri.ts";
 import { type ContainerBackOff, NO_POD_RESULTS, type PodProbeResults } from "./actions.ts";
 import { backOffMessage } from "./back-off.ts";
 import { claimStatuses } from "./decoded-pod.ts";

@@ -14,7 +14,7 @@ import {
   type SystemFacts,
 } from "./facts.ts";
 import { type MachineFiles, machineFiles, quoted } from "./files.ts";
-import { type CpuPlace, kibLines, MEMINFO, placesFromCpuinfo, readHugePages, readMemory } from "./proc-files.ts";
+import { type CpuIds, kibLines, MEMINFO, placesFromCpuinfo, readHugePages, readMemory } from "./proc-files.ts";
 
 const NODES = "/sys/devices/system/node";
 const MACHINE_HUGEPAGES = "/sys/kernel/mm/hugepages";
@@ -87,7 +87,7 @@ function readDistances(files: MachineFiles, ids: readonly number[]): readonly (r
 const CPUS = "/sys/devices/system/cpu";
 const ONLINE = `${CPUS}/online`;
 
-type Place = CpuPlace & { readonly numa: number };
+type CpuLocation = CpuIds & { readonly numa: number };
 
 /**
  * The online CPUs in rising order. Threads with one `core_id` in one socket and NUMA node are one core, numbered by its
@@ -107,8 +107,8 @@ function readCpus(files: MachineFiles, numa: Numa): readonly Cpu[] {
     .sort((a, b) => a.cpu - b.cpu);
 }
 
-function coresOf(places: readonly Place[]): readonly (readonly [Place, ...Place[]])[] {
-  const cores = new Map<string, [Place, ...Place[]]>();
+function coresOf(places: readonly CpuLocation[]): readonly (readonly [CpuLocation, ...CpuLocation[]])[] {
+  const cores = new Map<string, [CpuLocation, ...CpuLocation[]]>();
   for (const place of places) {
     const key = `${place.numa}/${place.socket}/${place.kernelCore}`;
     const threads = cores.get(key);
@@ -118,7 +118,7 @@ function coresOf(places: readonly Place[]): readonly (readonly [Place, ...Place[
   return [...cores.values()];
 }
 
-function placesFromSys(files: MachineFiles): readonly CpuPlace[] | undefined {
+function placesFromSys(files: MachineFiles): readonly CpuIds[] | undefined {
   const text = files.text(ONLINE);
   if (text === undefined) return undefined;
   const online = parseCpuList(text);
@@ -128,7 +128,7 @@ function placesFromSys(files: MachineFiles): readonly CpuPlace[] | undefined {
 }
 
 /** A number that the kernel leaves at -1 or does not give: the lowest thread sibling (else the CPU itself), socket 0. */
-function placeOf(files: MachineFiles, cpu: number): CpuPlace {
+function placeOf(files: MachineFiles, cpu: number): CpuIds {
   const topology = `${CPUS}/cpu${cpu}/topology`;
   const kernelCore = known(files.wholeNumber(`${topology}/core_id`)) ?? lowestSibling(files, topology) ?? cpu;
   return { cpu, kernelCore, socket: known(files.wholeNumber(`${topology}/physical_package_id`)) ?? 0 };
@@ -142,7 +142,11 @@ const lowestSibling = (files: MachineFiles, topology: string): number | undefine
  * node or none is reported (kubelet 1.36: getUncoreCacheID; cAdvisor: addCacheInfo, which counts the node's threads as
  * cores times this core's threads).
  */
-function uncoreCacheOf(files: MachineFiles, threads: readonly [Place, ...Place[]], threadsInNode: number): number {
+function uncoreCacheOf(
+  files: MachineFiles,
+  threads: readonly [CpuLocation, ...CpuLocation[]],
+  threadsInNode: number,
+): number {
   const [first] = threads;
   const directory = `${CPUS}/cpu${first.cpu}/cache`;
   for (const index of files.names(directory).filter((name) => /^index\d+$/.test(name))) {

@@ -5,7 +5,7 @@ import type { HugePages, MemoryFacts } from "./facts.ts";
 import type { MachineFiles } from "./files.ts";
 
 /** A CPU's place as the kernel numbers it: `kernelCore` repeats in every socket. */
-export interface CpuPlace {
+export interface CpuIds {
   readonly cpu: number;
   readonly kernelCore: number;
   readonly socket: number;
@@ -17,7 +17,7 @@ const CPUINFO = "/proc/cpuinfo";
  * The online CPUs from /proc/cpuinfo, for machines that hide /sys. Without core or socket ids (as on arm64) every CPU
  * is its own core in socket 0.
  */
-export function placesFromCpuinfo(files: MachineFiles): readonly CpuPlace[] {
+export function placesFromCpuinfo(files: MachineFiles): readonly CpuIds[] {
   const text = files.text(CPUINFO);
   if (text === undefined) return [];
   const places = text.split(/\n\s*\n/).flatMap((block) => placeOf(block) ?? []);
@@ -25,7 +25,7 @@ export function placesFromCpuinfo(files: MachineFiles): readonly CpuPlace[] {
   return places.slice(0, LIMITS.cpus);
 }
 
-function placeOf(block: string): CpuPlace | undefined {
+function placeOf(block: string): CpuIds | undefined {
   const field = (name: string): number | undefined => {
     const digits = new RegExp(`^${name}\\s*:\\s*(\\d{1,6})$`, "m").exec(block)?.[1];
     return digits === undefined ? undefined : Number(digits);

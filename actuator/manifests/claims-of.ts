@@ -4,7 +4,7 @@ import { decodeSnapshot } from "../../api/model/decode.ts";
 import { fieldsOf } from "../../api/model/own.ts";
 import type { ResourceClaim } from "../../api/model/resource-claim.ts";
 import { err, ok, type Result } from "../../api/model/result.ts";
-import type { NodeClaims } from "../core/ports.ts";
+import type { NodeClaims } from "../core/interfaces.ts";
 import { stepsOf } from "./pods-of.ts";
 
 const API_VERSION = "resource.k8s.io/v1";

@@ -10,8 +10,8 @@ import { pageField } from "../../api/model/snapshot.ts";
 import type { ActuatorConfig } from "../core/config.ts";
 import { faultText } from "../core/error-text.ts";
 import { http, https } from "../core/http.ts";
-import type { PodOrigin, PodsInForce, PodsRead } from "../core/ports.ts";
-import type { LoopPorts } from "../pass/loop.ts";
+import type { ActivePods, PodOrigin, PodsRead } from "../core/interfaces.ts";
+import type { LoopDeps } from "../pass/loop.ts";
 import { type FoundPod, type PodObject, stepsOf } from "./pods-of.ts";
 import { type LastGood, type Manifests, readManifests } from "./read-manifests.ts";
 
@@ -64,7 +64,7 @@ function isOnlyOfKubelet(pod: unknown): boolean {
 const MAX_BYTES = 32 * 1024 * 1024;
 const TIMEOUT_MS = 10_000;
 
-type ReadPods = LoopPorts["readPods"];
+type ReadPods = LoopDeps["readPods"];
 
 /** Reads pods like `podsSource`, with the configuration as it is at each call. */
 export function livePodsSource(config: ActuatorConfig): ReadPods {
@@ -83,7 +83,7 @@ export function podsSource(config: ActuatorConfig): ReadPods {
   if (manifests !== undefined) {
     const lastGood: LastGood = new Map();
     const as = manifestPods === "ordinary" ? ordinaryPod : (pod: PodObject) => pod;
-    let known: PodsInForce = new Map();
+    let known: ActivePods = new Map();
     return async (inForce = known) => {
       known = inForce;
       return fromManifests(await readManifests(manifests, nodeName, lastGood, inForce), resolve(manifests), as);

@@ -3,7 +3,7 @@ import { dirname, join, resolve } from "node:path";
 import { parseDocuments } from "../../api/documents/parse.ts";
 import type { ProblemCode, ReadProblem, RefusedItem } from "../../api/documents/problem.ts";
 import { LIMITS } from "../../api/model/limits.ts";
-import type { NodeClaims, PodsInForce } from "../core/ports.ts";
+import type { ActivePods, NodeClaims } from "../core/interfaces.ts";
 import { readText, reasonOf } from "../core/read-text.ts";
 import { refusedItemOf } from "../lifecycle/refused-item.ts";
 import { claimsOf, type FoundClaim, isOfClaims, joinClaims } from "./claims-of.ts";
@@ -55,7 +55,7 @@ export async function readManifests(
   path: string,
   nodeName: string,
   lastGood: LastGood = new Map(),
-  inForce?: PodsInForce,
+  inForce?: ActivePods,
 ): Promise<Manifests> {
   const { files, problems } = await filesAt(resolve(path));
   const found: FoundPod[] = [];
@@ -180,7 +180,7 @@ async function filesIn(directory: string): Promise<{ files: readonly string[]; p
  */
 function distinctPods(
   found: readonly FoundPod[],
-  inForce: PodsInForce = new Map(),
+  inForce: ActivePods = new Map(),
 ): { found: readonly FoundPod[]; problems: readonly ReadProblem[] } {
   const problems: ReadProblem[] = [];
   const leaveOut = ({ pod, source }: FoundPod, code: ProblemCode, message: string, item?: RefusedItem): void => {

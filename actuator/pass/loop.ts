@@ -15,7 +15,7 @@ import { stepNotices } from "../apply/steps.ts";
 import type { Hierarchy } from "../cgroupfs/hierarchy.ts";
 import { observeAgain, observeCgroups } from "../cgroupfs/observe.ts";
 import type { ActuatorConfig } from "../core/config.ts";
-import type { DecisionAnswer, DecisionClient, PodsInForce, PodsRead, Problem } from "../core/ports.ts";
+import type { ActivePods, DecisionAnswer, DecisionClient, PodsRead, Problem } from "../core/interfaces.ts";
 import type { MachineFacts } from "../machine/facts.ts";
 import type { StateFiles } from "../machine/files.ts";
 import { type Difference, type Drift, differencesOf, findDrift, leftToRuntime } from "../plan/drift.ts";
@@ -59,12 +59,12 @@ type Settings = Pick<
 >;
 
 /** Observe, ask, plan, guard, apply, report: once. Never throws for what the world does; faults are in the report. */
-export async function runPass(ports: LoopPorts, settings: Settings, sequence: number): Promise<PassReport> {
-  const machine = ports.observeMachine();
+export async function runPass(deps: LoopDeps, settings: Settings, sequence: number): Promise<PassReport> {
+  const machine = deps.observeMachine();
   const problems: Problem[] = [];
-  const configuration = await ports.readConfiguration();
-  const read = await ports.readPods();
-  const { assignments, missing } = ports.readStateFiles();
+  const configuration = await deps.readConfiguration();
+  const read = await deps.readPods();
+  const { assignments, missing } = deps.readStateFiles();
   const nothing: PassReport = {
     at: machine.observedAt,
     snapshot: null,
@@ -80,7 +80,7 @@ export async function runPass(ports: LoopPorts, settings: Settings, sequence: nu
     problems,
     notices: [
       ...read.notices,
-      ...(ports.configurationNotices?.() ?? []),
+      ...(deps.configurationNotices?.() ?? []),
       ...missing.map(({ path, why }) => ({ from: "state-files" as const, message: `${path}: ${why}` })),
     ],
   };
@@ -99,11 +99,11 @@ export async function runPass(ports: LoopPorts, settings: Settings, sequence: nu
     cgroup: { driver: driverOf(configuration.value, profile), root: settings.cgroupMount },
     nodeName: settings.nodeName,
     sequence,
-    ...ports.readDevices?.(),
+    ...deps.readDevices?.(),
     ...(assignments === undefined ? {} : { assignments }),
   });
-  const allocatable = await ports.client.decide("allocatable", snapshot);
-  const answer = await ports.client.decide("cgroups", snapshot);
+  const allocatable = await deps.client.decide("allocatable", snapshot);
+  const answer = await deps.client.decide("cgroups", snapshot);
   if (!allocatable.ok) problems.push(allocatable.error);
   const partial = {
     ...nothing,
@@ -115,16 +115,16 @@ export async function runPass(ports: LoopPorts, settings: Settings, sequence: nu
     return partial;
   }
   const decided = { ...partial, ...seen(answer.value) };
-  if (ports.hierarchy === null || ports.journal === null) return decided;
+  if (deps.hierarchy === null || deps.journal === null) return decided;
   const { told, ...carriedOut } = await carryOut(
     answer.value,
-    ports.hierarchy,
-    ports.journal,
+    deps.hierarchy,
+    deps.journal,
     machine,
-    { ...settings, whole: read.whole, lastPassCgroups: ports.lastPassCgroups ?? { current: null } },
+    { ...settings, whole: read.whole, lastPassCgroups: deps.lastPassCgroups ?? { current: null } },
     problems,
   );
-  await reportBack(ports, answer.value, machine.observedAt, carriedOut.applied);
+  await reportBack(deps, answer.value, machine.observedAt, carriedOut.applied);
   return { ...decided, ...carriedOut, notices: [...decided.notices, ...told] };
 }
 
@@ -138,7 +138,7 @@ const seen = (answer: DecisionAnswer) => ({
 interface CarriedOut extends Pick<PassReport, "drift" | "differs" | "skipped" | "applied"> {
   readonly told: readonly Problem[];
 }
-const heldNotice = (held: readonly string[]): readonly Problem[] =>
+const postponedNotice = (held: readonly string[]): readonly Problem[] =>
   held.length === 0
     ? []
     : [{ from: "pods", message: `not all pods could be read, left as they are: ${held.join(", ")}` }];
@@ -148,7 +148,7 @@ async function carryOut(
   hierarchy: Hierarchy,
   journal: Journal,
   machine: MachineFacts,
-  settings: Settings & { readonly whole: boolean } & Required<Pick<LoopPorts, "lastPassCgroups">>,
+  settings: Settings & { readonly whole: boolean } & Required<Pick<LoopDeps, "lastPassCgroups">>,
   problems: Problem[],
 ): Promise<CarriedOut> {
   const decided = answer.decision as CgroupsDecision;
@@ -170,7 +170,7 @@ async function carryOut(
   const plan = planWrites(decision, state, { ...settings, removeOrphans, leave: leftToRuntime(decision, drift) });
   if (!plan.ok) {
     problems.push({ from: "cgroupfs", message: plan.error.message });
-    return { drift, differs: leave(state), told: heldNotice(held), skipped: [], applied: null };
+    return { drift, differs: leave(state), told: postponedNotice(held), skipped: [], applied: null };
   }
   const applied = await applyPlan({
     plan: plan.value,
@@ -184,27 +184,27 @@ async function carryOut(
   if (removeOrphans && !applied.dryRun) await hierarchy.sweep();
   const touched = applied.dryRun ? [] : applied.results.map(({ step }) => step.path);
   const differs = leave(observeAgain(hierarchy, state, new Set(touched)));
-  const told = [...heldNotice(held), ...stepNotices(applied.results, hierarchy)];
+  const told = [...postponedNotice(held), ...stepNotices(applied.results, hierarchy)];
   return { drift, differs, told, skipped: plan.value.skipped, applied };
 }
 
 /** Reports the results; a pass that did nothing reports nothing. */
 async function reportBack(
-  ports: LoopPorts,
+  deps: LoopDeps,
   answer: DecisionAnswer,
   at: string,
   applied: ApplyReport | null,
 ): Promise<void> {
   if (applied === null || applied.results.length === 0) return;
   const results = applied.results.map(({ step, ...result }) => ({ ...step, ...result }));
-  await ports.client.report({ at, dryRun: applied.dryRun, complete: applied.complete, results }, answer);
+  await deps.client.report({ at, dryRun: applied.dryRun, complete: applied.complete, results }, answer);
 }
 
 /** Everything of the world that one pass touches. */
-export interface LoopPorts {
+export interface LoopDeps {
   readonly observeMachine: () => MachineFacts;
   /** Reads the pods. `inForce`: which of two pods with one name counts; absent: as last given. */
-  readonly readPods: (inForce?: PodsInForce) => Promise<PodsRead>;
+  readonly readPods: (inForce?: ActivePods) => Promise<PodsRead>;
   readonly readConfiguration: () => Promise<Result<unknown, Problem>>;
   /** Omissions of the configuration that was read last; absent: they are not reported. */
   readonly configurationNotices?: () => readonly Problem[];

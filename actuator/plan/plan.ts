@@ -123,7 +123,7 @@ const FOLLOWS: Partial<Readonly<Record<CgroupLevel, Readonly<Record<string, "sum
   },
 };
 
-interface HeldBack {
+interface Postponed {
   /** The decision without values that are withheld. */
   readonly decision: CgroupsDecision;
   /** `/kubepods/burstable cpu.shares`, in the decision's order. */
@@ -134,7 +134,7 @@ interface HeldBack {
  * Limits what is written while some pods could not be read: a value that follows from all pods moves only the way in which the
  * missing ones would move it too; otherwise it stays. A cgroup that is not there yet gets the decided values.
  */
-export function holdBack(decision: CgroupsDecision, state: CgroupState): HeldBack {
+export function holdBack(decision: CgroupsDecision, state: CgroupState): Postponed {
   const held: string[] = [];
   const cgroups = decision.cgroups.map((cgroup) => {
     const follows = FOLLOWS[cgroup.level] ?? {};
@@ -366,7 +366,7 @@ function cpusetMoves(
   const held = new Map<string, CpuSet>();
   const heldBelow = new Map<string, CpuSet>();
   for (const node of [...nodes.values()].reverse()) {
-    const own = heldAfterRelease(node, heldBelow.get(node.path) ?? NONE);
+    const own = cpusAfterRelease(node, heldBelow.get(node.path) ?? NONE);
     held.set(node.path, own);
     const parent = parentOf(node.path);
     // v2 takes any set and intersects it with the parent's by itself: nothing has to be held for children there.
@@ -378,7 +378,7 @@ function cpusetMoves(
   return moves.filter((move) => move !== null);
 }
 
-function heldAfterRelease({ old, next }: CpusetNode, childrenHold: CpuSet): CpuSet {
+function cpusAfterRelease({ old, next }: CpusetNode, childrenHold: CpuSet): CpuSet {
   const common = old & (next | childrenHold);
   return common === NONE ? old : common;
 }

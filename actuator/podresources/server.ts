@@ -109,11 +109,11 @@ const devicesOf = (source: PodResourcesSource, podUid: string, name: string): re
   source
     .devices(podUid, name)
     .toSorted((a, b) => byText(a.resource, b.resource))
-    .flatMap(heldRows);
+    .flatMap(containerDevices);
 const ascending = (a: number, b: number): number => a - b;
 
 /** Device by device. kubelet 1.36: getContainerDevices. */
-function heldRows({ resource, perNuma }: AllocatedDevices): readonly ContainerDevices[] {
+function containerDevices({ resource, perNuma }: AllocatedDevices): readonly ContainerDevices[] {
   const nodesOf = new Map<string, number[]>();
   for (const node of [...perNuma.keys()].sort(ascending)) {
     for (const id of perNuma.get(node) ?? []) {

@@ -4,14 +4,14 @@ import type { Result } from "../../api/model/result.ts";
 import type { Profile } from "../../api/profiles/profile.ts";
 import type { Journal } from "../apply/journal.ts";
 import type { Hierarchy } from "../cgroupfs/hierarchy.ts";
-import type { PodRuntime } from "../containerd/port.ts";
-import type { DecisionClient, Problem } from "../core/ports.ts";
+import type { PodRuntime } from "../containerd/cri.ts";
+import type { DecisionClient, Problem } from "../core/interfaces.ts";
 import type { PodContainer, RunnablePod } from "../lifecycle/pod.ts";
 import { isStopped, observedEvent } from "../lifecycle/pod-state.ts";
-import type { Served } from "../lifecycle/spec/at.ts";
+import type { Served } from "../lifecycle/spec/field-value.ts";
 import type { MachineFacts } from "../machine/facts.ts";
 import type { ListeningPorts } from "../machine/listening-ports.ts";
-import type { LoopPorts, PassReport } from "../pass/loop.ts";
+import type { LoopDeps, PassReport } from "../pass/loop.ts";
 import type { Counters } from "../status/counters.ts";
 import { AdmissionBackoff, Capacity } from "./admission/admission-backoff.ts";
 import { ForeignSandboxes, type GivenDevices } from "./admission/foreign-sandboxes.ts";
@@ -25,9 +25,9 @@ import type { Processes } from "./cgroups/orphan-processes.ts";
 import type { ManagerFiles } from "./devices/manager-files.ts";
 import type { NodeClaimsPort } from "./devices/pod-claims.ts";
 import type { NodeDevices } from "./devices/port.ts";
-import { type EvictionPorts, Evictor } from "./eviction/evictor.ts";
+import { type EvictionDeps, Evictor } from "./eviction/evictor.ts";
+import type { OnPodEvent, PodClock } from "./pod-clock.ts";
 import { PodLifecycle } from "./pod-lifecycle.ts";
-import type { OnPodEvent, PodClock } from "./ports.ts";
 import { type DesiredPods, desiredPodsReader, type RefusedManifest } from "./records/desired-pods.ts";
 import { type CompleteContainer, type PodHealth, type PodProbes, PodSet } from "./records/pod-set.ts";
 import { type PodRecords, podEventRecorder } from "./records/records.ts";
@@ -41,24 +41,24 @@ import { PodWorkQueue } from "./sync/pod-work-queue.ts";
 import type { PodWorker } from "./sync/pod-worker.ts";
 
 /** Ports of the pod manager, by subject, for the code that opens them. Each part declares which it needs. */
-export interface PodManagerPorts {
+export interface PodManagerDeps {
   readonly clock: PodClock;
-  readonly pods: PodPorts;
-  readonly runtime: RuntimePorts;
-  readonly node: NodePorts;
-  readonly decisions: DecisionPorts;
-  readonly eviction: EvictionPorts;
-  readonly observers: PodEventPorts;
+  readonly pods: PodDeps;
+  readonly runtime: RuntimeDeps;
+  readonly node: NodeDeps;
+  readonly decisions: DecisionDeps;
+  readonly eviction: EvictionDeps;
+  readonly observers: PodEventDeps;
 }
 
 /** Pods that are to run, and those that were known before. */
-export interface PodPorts {
-  readonly readPods: LoopPorts["readPods"];
+export interface PodDeps {
+  readonly readPods: LoopDeps["readPods"];
   readonly records: PodRecords;
 }
 
 /** The container runtime, and who works at pods in it. */
-export interface RuntimePorts {
+export interface RuntimeDeps {
   readonly runtime: Pick<PodRuntime, "pods" | "updateContainer">;
   readonly worker: Pick<
     PodWorker,
@@ -73,7 +73,7 @@ export interface RuntimePorts {
 }
 
 /** The machine and its configuration. */
-export interface NodePorts {
+export interface NodeDeps {
   readonly observeMachine: () => MachineFacts;
   readonly readConfiguration: () => Promise<Result<unknown, Problem>>;
   readonly hierarchy: Hierarchy;
@@ -87,7 +87,7 @@ export interface NodePorts {
 }
 
 /** The client for decisions, and the state files for them. */
-export interface DecisionPorts {
+export interface DecisionDeps {
   readonly client: DecisionClient;
   readonly files: ManagerFiles;
   /** Device plugins; absent: none are served. */
@@ -101,7 +101,7 @@ export interface DecisionPorts {
 }
 
 /** Listeners for what happens. */
-export interface PodEventPorts {
+export interface PodEventDeps {
   readonly onEvent: OnPodEvent;
   readonly onProblem: (problem: Problem) => void;
   readonly onPass: (report: PassReport) => void;
@@ -144,8 +144,8 @@ export interface SyncView {
 }
 
 /** The parts of the manager, each made from those above it. */
-function partsOf(ports: PodManagerPorts, settings: ManagerSettings) {
-  const { clock, pods, runtime, node, decisions, eviction, observers } = ports;
+function partsOf(deps: PodManagerDeps, settings: ManagerSettings) {
+  const { clock, pods, runtime, node, decisions, eviction, observers } = deps;
   const eventsOf = podEventRecorder(clock, observers.onEvent);
   const all = { clock, eventsOf, ...runtime, ...node, ...decisions, ...eviction, ...observers };
   const set = new PodSet(pods.records, settings, runtime.complete, runtime.probes, decisions.health);
@@ -185,7 +185,7 @@ function partsOf(ports: PodManagerPorts, settings: ManagerSettings) {
  * Work on a pod runs beside the syncs, one piece at a time per pod.
  */
 export class PodManager {
-  readonly #ports: PodManagerPorts;
+  readonly #deps: PodManagerDeps;
   readonly #settings: ManagerSettings;
   readonly #parts: ReturnType<typeof partsOf>;
   readonly #read: ReturnType<typeof desiredPodsReader>;
@@ -193,11 +193,11 @@ export class PodManager {
   readonly #standing: Record<"passes" | "evictor", readonly Problem[]> = { passes: [], evictor: [] };
   #sequence = 0;
 
-  constructor(ports: PodManagerPorts, settings: ManagerSettings) {
-    this.#ports = ports;
+  constructor(deps: PodManagerDeps, settings: ManagerSettings) {
+    this.#deps = deps;
     this.#settings = settings;
     this.#read = desiredPodsReader(settings.nodeName, settings.profile, settings.serves);
-    this.#parts = partsOf(ports, settings);
+    this.#parts = partsOf(deps, settings);
   }
 
   get set(): PodSet {
@@ -213,16 +213,16 @@ export class PodManager {
   }
   /** The view of the last pass over the cgroups; null: there was none yet. */
   get view(): CgroupView | null {
-    return this.#ports.node.cgroups.view;
+    return this.#deps.node.cgroups.view;
   }
   /** The node's allocatable; null: it was not decided yet. */
   get allocatable(): QuantityList | null {
-    return this.#ports.node.cgroups.allocatable;
+    return this.#deps.node.cgroups.allocatable;
   }
 
   /** INVARIANT: never throws for what the world does. */
   async sync(): Promise<SyncView> {
-    const { pods, runtime, clock, decisions, eviction } = this.#ports;
+    const { pods, runtime, clock, decisions, eviction } = this.#deps;
     const { set, queue, foreign, startRefusals, resizer, resizes, admitter, hostPorts, dispatcher } = this.#parts;
     const problems: Problem[] = [];
     const untouched = queue.idle();
@@ -261,10 +261,10 @@ export class PodManager {
     const { set, reconciler } = this.#parts;
     const problems = reconciler.reconcile(this.#desired, isUnread, nowMs);
     this.#observe(untouched, nowMs);
-    const { devices, claims } = this.#ports.decisions;
+    const { devices, claims } = this.#deps.decisions;
     if (!isUnread && this.#desired?.whole === true) claims?.reconcile(() => this.#holders());
     const living = set.living();
-    this.#ports.runtime.probes?.sync(living, (known) => set.statusOf(known, nowMs));
+    this.#deps.runtime.probes?.sync(living, (known) => set.statusOf(known, nowMs));
     devices?.recover(living);
     devices?.update(new Set(living.map(({ uid }) => uid)));
     return problems;
@@ -279,7 +279,7 @@ export class PodManager {
   }
 
   #recordForeignStops(): readonly Problem[] {
-    const stops = this.#ports.runtime.otherKubelet?.takeStops() ?? [];
+    const stops = this.#deps.runtime.otherKubelet?.takeStops() ?? [];
     return stops.flatMap(({ pod, containers }) => {
       const fault = this.lifecycle.handle(pod.uid, { kind: "StoppedByOthers", containers: containers.length });
       return fault === null ? [] : [{ from: "pods" as const, message: fault }];
@@ -298,7 +298,7 @@ export class PodManager {
       const event = observedEvent({ ...known, nowMs, status, isCleared, isUnderPressure, retryMs });
       // its claims are given back before anybody hears that it has ended
       const isEnd = event?.kind === "Stopped" || event?.kind === "Finished";
-      if (isEnd && this.#ports.decisions.claims?.released(known.pod) === false) continue;
+      if (isEnd && this.#deps.decisions.claims?.released(known.pod) === false) continue;
       // ends and restarts, which the disk does not refuse: it answers no fault
       if (event !== null) lifecycle.handle(uid, event);
     }

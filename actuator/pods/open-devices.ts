@@ -8,7 +8,7 @@ import { epochMs } from "../../api/model/units.ts";
 import { type EffectiveConfiguration, gateOn } from "../../api/profiles/effective.ts";
 import { profileOf } from "../../api/profiles/index.ts";
 import type { ActuatorConfig } from "../core/config.ts";
-import type { NodeClaims, PodsInForce, Problem } from "../core/ports.ts";
+import type { ActivePods, NodeClaims, Problem } from "../core/interfaces.ts";
 import { ownFolder, replaceText } from "../core/record-file.ts";
 import { SOCKET_NAME } from "../deviceplugin/names.ts";
 import { openPluginWatcher, type PluginHandler } from "../deviceplugin/watcher.ts";
@@ -19,7 +19,7 @@ import { vacancyAt } from "../grpc/listener.ts";
 import type { RunnablePod } from "../lifecycle/pod.ts";
 import { machineFiles } from "../machine/files.ts";
 import { claimsSource } from "../manifests/claims-source.ts";
-import type { LoopPorts } from "../pass/loop.ts";
+import type { LoopDeps } from "../pass/loop.ts";
 import { configurationOf } from "../pass/snapshot.ts";
 import type { Counters } from "../status/counters.ts";
 import { deviceRows } from "../status/device-rows.ts";
@@ -29,11 +29,11 @@ import { ChangeNotifier } from "./devices/device-manager-parts.ts";
 import { type ManagerFiles, readDeviceCheckpoint } from "./devices/manager-files.ts";
 import { joinHealth, PluginFaults } from "./devices/plugin-faults.ts";
 import { PodClaims } from "./devices/pod-claims.ts";
-import { type PodClock, systemClock } from "./ports.ts";
+import { type PodClock, systemClock } from "./pod-clock.ts";
 
 interface NodeDevicesOptions extends Omit<DevicesOptions, "clock" | "handlers"> {
   readonly configuration: unknown;
-  readonly readPods: LoopPorts["readPods"];
+  readonly readPods: LoopDeps["readPods"];
 }
 /**
  * Opens what plugins and drivers provide to pods, if the settings enable it; `readPods` also remembers the claims
@@ -42,7 +42,7 @@ interface NodeDevicesOptions extends Omit<DevicesOptions, "clock" | "handlers"> 
 export async function openNodeDevices({ configuration, readPods, ...options }: NodeDevicesOptions) {
   const { config, files, onChange } = options;
   let stood: NodeClaims | undefined;
-  const reading: LoopPorts["readPods"] = async (inForce?: PodsInForce) => {
+  const reading: LoopDeps["readPods"] = async (inForce?: ActivePods) => {
     const read = await readPods(inForce);
     stood = read.claims ?? stood;
     return read;

@@ -7,17 +7,17 @@ import type { Profile } from "../../api/profiles/profile.ts";
 import type { Journal } from "../apply/journal.ts";
 import type { Hierarchy } from "../cgroupfs/hierarchy.ts";
 import { type Connection, openConnection } from "../containerd/connection.ts";
+import type { PodRuntime } from "../containerd/cri.ts";
 import { KnownReadiness, KnownVersion, podRuntimeOver } from "../containerd/pods.ts";
-import type { PodRuntime } from "../containerd/port.ts";
 import type { ActuatorConfig } from "../core/config.ts";
+import type { Problem } from "../core/interfaces.ts";
 import { PassClock } from "../core/pass-clock.ts";
-import type { Problem } from "../core/ports.ts";
 import type { Listener } from "../grpc/listener.ts";
 import { backOffLimits } from "../lifecycle/back-off.ts";
 import { containerHash } from "../lifecycle/config/labels.ts";
 import { kubeletsOn } from "../machine/kubelets.ts";
 import { listeningPorts } from "../machine/listening-ports.ts";
-import type { LoopPorts } from "../pass/loop.ts";
+import type { LoopDeps } from "../pass/loop.ts";
 import { configurationOf } from "../pass/snapshot.ts";
 import { liveSource } from "../podresources/live-source.ts";
 import { servePodResources } from "../podresources/server.ts";
@@ -29,11 +29,11 @@ import { OtherKubelet } from "./admission/other-kubelet.ts";
 import { CurrentCgroups } from "./cgroups/cgroup-view.ts";
 import { systemProcesses } from "./cgroups/orphan-processes.ts";
 import { ManagerFiles } from "./devices/manager-files.ts";
-import { LogRotation, type RotationPorts } from "./logs/rotation.ts";
-import { type ManagerSettings, type PodEventPorts, PodManager, type PodManagerPorts } from "./manager.ts";
+import { LogRotation, type RotationDeps } from "./logs/rotation.ts";
+import { type ManagerSettings, type PodEventDeps, PodManager, type PodManagerDeps } from "./manager.ts";
 import { hostAddresses, thisNode } from "./networking/node-addresses.ts";
 import { type OpenDevices, openNodeDevices } from "./open-devices.ts";
-import { systemClock } from "./ports.ts";
+import { systemClock } from "./pod-clock.ts";
 import { type OpenProbes, openProbes } from "./probing/open-probes.ts";
 import { PodRecords, recordsIn } from "./records/records.ts";
 import { NodeStats } from "./status/node-stats.ts";
@@ -41,16 +41,16 @@ import { Images } from "./sync/images.ts";
 import { logLinksIn } from "./sync/log-link.ts";
 import { PodWorker } from "./sync/pod-worker.ts";
 import { terminationMessages } from "./sync/termination-message.ts";
-import { type WorkerPorts, waitFor } from "./sync/worker-ports.ts";
+import { type WorkerDeps, waitFor } from "./sync/worker-deps.ts";
 import { claimDirectories } from "./volumes/claims.ts";
 import { systemMounter } from "./volumes/mounter.ts";
 
 export interface PodsShared
-  extends Pick<LoopPorts, "client" | "readPods" | "readConfiguration" | "configurationNotices" | "observeMachine"> {
+  extends Pick<LoopDeps, "client" | "readPods" | "readConfiguration" | "configurationNotices" | "observeMachine"> {
   readonly hierarchy: Hierarchy;
   readonly journal: Journal;
 }
-interface PodsEvents extends PodEventPorts {
+interface PodsEvents extends PodEventDeps {
   readonly reclaim?: (functions: readonly NodeReclaimFunction[]) => Promise<void>;
   readonly counters: Counters;
 }
@@ -102,7 +102,7 @@ async function openClaimed(
   const { connection, runtime, otherKubelet } = opened.value;
   const first = await shared.readConfiguration();
   if (!first.ok) return err(first.error.message);
-  const configuration = keptConfiguration(shared.readConfiguration, first.value);
+  const configuration = lastReadConfiguration(shared.readConfiguration, first.value);
   const files = new ManagerFiles(join(config.stateDir, "managers"));
   const { hierarchy, readPods, client } = shared;
   const devicesOf = { config, files, bootId, ...events, onChange: events.onWorked };
@@ -116,7 +116,7 @@ async function openClaimed(
   const cgroups = new CurrentCgroups();
   const worker = workerOf({ config, configuration, runtime, profile, roots, cgroups, hierarchy, nodeDevices, events });
   const stats = statsOf(connection, shared, config, configuration);
-  const ports: PodManagerPorts = {
+  const deps: PodManagerDeps = {
     clock: systemClock,
     pods: { readPods: given.value.readPods, records: records.value },
     runtime: {
@@ -143,7 +143,7 @@ async function openClaimed(
     eviction: { evictionClock: new PassClock(config.stateDir, "eviction"), stats, ...reclaimOf(events) },
     observers: events,
   };
-  const manager = new PodManager(ports, settingsOf(config, configuration));
+  const manager = new PodManager(deps, settingsOf(config, configuration));
   const isServed = devices !== undefined || claims !== undefined;
   const podResources = isServed ? await openPodResources(config, manager.published, events) : undefined;
   const rotation = rotationOf(manager, runtime, () => configuration.last, config, events);
@@ -169,7 +169,7 @@ interface WorkerParts {
   readonly roots: ReturnType<typeof rootsOf>;
   readonly cgroups: CurrentCgroups;
   readonly hierarchy: Hierarchy;
-  readonly nodeDevices: Pick<WorkerPorts, "devices" | "claims">;
+  readonly nodeDevices: Pick<WorkerDeps, "devices" | "claims">;
   readonly events: PodsEvents;
 }
 function workerOf(parts: WorkerParts): PodWorker {
@@ -209,7 +209,7 @@ function statsOf(
 const rootsOf = ({ podsDirectory, podLogsDirectory }: ActuatorConfig) => ({ podsDirectory, podLogsDirectory });
 
 /** Reads the configuration again and again; `last`: as it could be read last. */
-function keptConfiguration(read: PodsShared["readConfiguration"], first: unknown) {
+function lastReadConfiguration(read: PodsShared["readConfiguration"], first: unknown) {
   const kept = {
     last: first,
     read: async () => {
@@ -268,7 +268,7 @@ async function closeAll(all: readonly ({ close(): unknown } | undefined)[]): Pro
 
 function rotationOf(
   { set }: PodManager,
-  runtime: RotationPorts["runtime"],
+  runtime: RotationDeps["runtime"],
   configuration: () => unknown,
   { podLogsDirectory, kubeletVersion }: ActuatorConfig,
   events: PodsEvents,

@@ -1,8 +1,8 @@
 import { ok, type Result, unreachable } from "../../api/model/result.ts";
-import type { Problem } from "../core/ports.ts";
+import type { Problem } from "../core/interfaces.ts";
 import { type PodAction, type PodLifecycleEvent, podTransition, type Transition } from "../lifecycle/pod-state.ts";
 import type { Counters } from "../status/counters.ts";
-import type { PodClock } from "./ports.ts";
+import type { PodClock } from "./pod-clock.ts";
 import type { KnownPod, PodSet } from "./records/pod-set.ts";
 import type { PodEventRecorder, PodRecords } from "./records/records.ts";
 
@@ -15,7 +15,7 @@ interface Parts {
   readonly capacity: { free(): void };
   readonly backOff: { forget(uid: string): void };
 }
-interface Ports {
+interface Deps {
   readonly clock: PodClock;
   readonly eventsOf: PodEventRecorder;
   readonly onProblem: (problem: Problem) => void;
@@ -28,11 +28,11 @@ interface Ports {
  * INVARIANT: a record is persisted before anything of its pod is started, stopped or told for it.
  */
 export class PodLifecycle {
-  readonly #ports: Ports;
+  readonly #deps: Deps;
   readonly #parts: Parts;
 
-  constructor(ports: Ports, parts: Parts) {
-    this.#ports = ports;
+  constructor(deps: Deps, parts: Parts) {
+    this.#deps = deps;
     this.#parts = parts;
   }
 
@@ -59,7 +59,7 @@ export class PodLifecycle {
     if (next.kind !== "becomes") return ok(null);
     const { record, durability } = next;
     if (!next.isFinal || known === null) return records.persist(uid, record, durability);
-    const status = { ...set.statusOf({ ...known, record }, this.#ports.clock.nowMs()) };
+    const status = { ...set.statusOf({ ...known, record }, this.#deps.clock.nowMs()) };
     return records.persist(uid, { ...record, status }, durability);
   }
 
@@ -70,7 +70,7 @@ export class PodLifecycle {
         queue.interrupt(uid);
         break;
       case "recordEvent":
-        if (known !== null) this.#ports.eventsOf(known.pod).record(action.type, action.reason, action.message);
+        if (known !== null) this.#deps.eventsOf(known.pod).record(action.type, action.reason, action.message);
         break;
       case "count":
         this.#count(action);
@@ -96,11 +96,11 @@ export class PodLifecycle {
 
   #cleanedUp(uid: string): void {
     const fault = this.handle(uid, { kind: "CleanedUp" });
-    if (fault !== null) this.#ports.onProblem({ from: "pods", message: fault });
+    if (fault !== null) this.#deps.onProblem({ from: "pods", message: fault });
   }
 
   #count(action: Extract<PodAction, { readonly kind: "count" }>): void {
-    const { counters } = this.#ports;
+    const { counters } = this.#deps;
     if (action.of === "preempted") counters?.preempted();
     else counters?.[action.of](action.label);
   }

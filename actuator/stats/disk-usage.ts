@@ -8,7 +8,7 @@ import { textOf } from "../core/read-text.ts";
 import { type FileSystem, fileSystemOf } from "../machine/facts.ts";
 
 /** A `tree` with all that is in it, itself too (or one file); of `files` those that lie right in a directory, and nothing else. */
-export interface DiskPlace {
+export interface DiskPath {
   readonly path: string;
   readonly what: "tree" | "files";
 }
@@ -28,7 +28,7 @@ const MAX_LINKED = 262_144;
  * it goes a few entries a step. What is mounted below is not even looked at: it may never answer.
  */
 export class DiskWalk {
-  readonly #place: DiskPlace;
+  readonly #place: DiskPath;
   readonly #mountPoints: ReadonlySet<string>;
   readonly #pending: string[] = [];
   readonly #linked = new Set<bigint>();
@@ -42,7 +42,7 @@ export class DiskWalk {
   /** False: something could not be counted. */
   isWhole = true;
 
-  constructor(place: DiskPlace, mountPoints: ReadonlySet<string>) {
+  constructor(place: DiskPath, mountPoints: ReadonlySet<string>) {
     this.#place = place;
     this.#mountPoints = mountPoints;
   }
@@ -218,7 +218,7 @@ interface DiskUsageProgress {
 }
 
 interface Counted {
-  readonly place: DiskPlace;
+  readonly place: DiskPath;
   walk: { readonly walk: DiskWalk; readonly at: string; readonly beganMs: number } | null;
   figure: DiskFigure | null;
   /** When its last whole walk was begun. */
@@ -262,7 +262,7 @@ export class DiskUsage {
   }
 
   /** Counts what is due of these places and forgets all others: all with an empty list. While one call runs, another is the same one. */
-  count(places: readonly DiskPlace[]): Promise<DiskUsageProgress> {
+  count(places: readonly DiskPath[]): Promise<DiskUsageProgress> {
     this.#running ??= this.#look(places).finally(() => {
       this.#running = null;
     });
@@ -270,13 +270,13 @@ export class DiskUsage {
   }
 
   /** As `look`, after the one that runs. What was begun before this moment is counted again, with the next calls of `look` where it is much. */
-  async lookAgain(places: readonly DiskPlace[]): Promise<DiskUsageProgress> {
+  async lookAgain(places: readonly DiskPath[]): Promise<DiskUsageProgress> {
     this.#againMs = this.#options.monotonicMs();
     while (this.#running !== null) await this.#running;
     return this.count(places);
   }
 
-  async #look(places: readonly DiskPlace[]): Promise<DiskUsageProgress> {
+  async #look(places: readonly DiskPath[]): Promise<DiskUsageProgress> {
     this.#keepOnly(places);
     const mounted = mountPoints();
     const { monotonicMs } = this.#options;
@@ -300,7 +300,7 @@ export class DiskUsage {
     return walk !== null || nowMs >= dueMs || walkedMs < this.#againMs;
   }
 
-  #keepOnly(places: readonly DiskPlace[]): void {
+  #keepOnly(places: readonly DiskPath[]): void {
     const wanted = new Set(places.map(({ path }) => path));
     for (const [path, { walk }] of this.#counted) {
       if (wanted.has(path)) continue;
@@ -333,7 +333,7 @@ export class DiskUsage {
     return looked;
   }
 
-  #periodOf({ what }: DiskPlace): number {
+  #periodOf({ what }: DiskPath): number {
     return what === "tree" ? this.#options.treePeriodMs : this.#options.filesPeriodMs;
   }
 }

@@ -2,7 +2,7 @@ import { join } from "node:path";
 import type { ImageFileSystems } from "../containerd/file-systems.ts";
 import type { MachineFacts } from "../machine/facts.ts";
 import { pageBytes } from "../machine/proc-files.ts";
-import type { DiskFigure, DiskPlace } from "./disk-usage.ts";
+import type { DiskFigure, DiskPath } from "./disk-usage.ts";
 import type { CgroupStatsTarget, CgroupUsage, PodUsage } from "./usage.ts";
 
 /** Where the use of a pod on this machine shows. */
@@ -49,10 +49,10 @@ export const cgroupStatsTargets = (
 ];
 
 /** Lists the places to count on disks. */
-export const diskStatsTargets = (pods: readonly PodStatsTarget[]): readonly DiskPlace[] =>
-  pods.flatMap((pod): readonly DiskPlace[] => [
-    ...pod.volumes.map(({ path }): DiskPlace => ({ path, what: "tree" })),
-    ...pod.containers.map((container): DiskPlace => ({ path: logsOf(pod, container), what: "files" })),
+export const diskStatsTargets = (pods: readonly PodStatsTarget[]): readonly DiskPath[] =>
+  pods.flatMap((pod): readonly DiskPath[] => [
+    ...pod.volumes.map(({ path }): DiskPath => ({ path, what: "tree" })),
+    ...pod.containers.map((container): DiskPath => ({ path: logsOf(pod, container), what: "files" })),
     { path: pod.logDirectory, what: "files" },
     ...(pod.hostsFile === null ? [] : [{ path: pod.hostsFile, what: "tree" } as const]),
   ]);
@@ -122,9 +122,9 @@ export interface StatsObservation {
   readonly rates: ReadonlyMap<string, UsageRate>;
   readonly diskOf: (path: string) => DiskFigure | null;
   /** The writable layers from CRI's container stats, by the container's id. */
-  readonly layers: ReadonlyMap<string, Layer>;
+  readonly layers: ReadonlyMap<string, WritableLayer>;
 }
-export interface Layer {
+export interface WritableLayer {
   readonly usedBytes: number | null;
   readonly inodesUsed: number | null;
 }

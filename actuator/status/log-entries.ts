@@ -1,8 +1,8 @@
 import type { Kind, Verdict } from "../../api/model/decision.ts";
 import type { Recovery } from "../apply/journal.ts";
 import type { Reloaded } from "../core/config.ts";
-import type { DecisionAnswer, Problem } from "../core/ports.ts";
-import type { GcReport, RemovalReport } from "../gc/ports.ts";
+import type { DecisionAnswer, Problem } from "../core/interfaces.ts";
+import type { GcReport, RemovalReport } from "../gc/dependencies.ts";
 import type { ClosedPass } from "../gc/remove.ts";
 import type { PodEvent } from "../lifecycle/record.ts";
 import type { PassReport } from "../pass/loop.ts";

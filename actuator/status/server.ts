@@ -30,7 +30,7 @@ const PATHS = [
 ];
 /** Entries of a history in one answer. */
 const MAX_ENTRIES = 1000;
-const USUAL_ENTRIES = 50;
+const DEFAULT_ENTRIES = 50;
 const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)$/i;
 
 const json = (value: unknown, status = 200): Answer => ({
@@ -96,7 +96,7 @@ function events({ at, nodeName, events }: NodeStatus, since: string | null): Ans
 
 /** `limit` entries of a `pod`, or of all. */
 function history({ at, nodeName }: NodeStatus, asked: URLSearchParams, read: AnswerSources["probeHistory"]): Answer {
-  const limit = Number(asked.get("limit") ?? USUAL_ENTRIES);
+  const limit = Number(asked.get("limit") ?? DEFAULT_ENTRIES);
   if (!Number.isInteger(limit) || limit < 1 || limit > MAX_ENTRIES)
     return problem(400, "bad_request", `limit: expected a whole number from 1 to ${MAX_ENTRIES}`);
   const entries = read?.({ limit, pod: asked.get("pod") ?? undefined });

@@ -1,7 +1,7 @@
 import { byText } from "../../api/model/order.ts";
 import { err, ok } from "../../api/model/result.ts";
 import type { Profile } from "../../api/profiles/profile.ts";
-import type { Answered, Exec, PodRuntime } from "../containerd/port.ts";
+import type { Answered, Exec, PodRuntime } from "../containerd/cri.ts";
 import { containersToKill, effectiveGracePeriod, type StopContainer } from "../lifecycle/container-termination.ts";
 import { podAddresses } from "../lifecycle/env.ts";
 import {
@@ -12,7 +12,7 @@ import {
   sandboxText,
 } from "../lifecycle/foreign-sandbox.ts";
 import type { RunnablePod } from "../lifecycle/pod.ts";
-import type { OnPodEvent, PodClock } from "../pods/ports.ts";
+import type { OnPodEvent, PodClock } from "../pods/pod-clock.ts";
 import type { DesiredPods } from "../pods/records/desired-pods.ts";
 import { PodEvents } from "../pods/records/records.ts";
 import { type StopRuntime, stopPod } from "../pods/sync/stop-container.ts";
@@ -21,7 +21,7 @@ import { type StopRuntime, stopPod } from "../pods/sync/stop-container.ts";
 const WATCH_MS = 10_000;
 const LOOK_MS = 250;
 
-export interface TakeoverPorts {
+export interface TakeoverDeps {
   readonly runtime: Pick<PodRuntime, "pods" | "stopContainer" | "stopSandbox" | "exec">;
   readonly clock: PodClock;
   /** The kubelet that is played. */
@@ -54,7 +54,7 @@ export interface TakenOver {
  * right before it is stopped, and nothing is kept on a disk: run again after a crash, it goes on with what still runs.
  */
 export async function takeOver(
-  ports: TakeoverPorts,
+  deps: TakeoverDeps,
   stops: readonly TakeoverStop[],
   signal: AbortSignal,
 ): Promise<TakenOver> {
@@ -64,19 +64,19 @@ export async function takeOver(
   let cameBack: string | null = null;
   for (const group of groups) {
     if (signal.aborted || cameBack !== null) break;
-    ends.push(...(await Promise.all(group.map((stop) => stopOne(ports, stop, signal)))));
+    ends.push(...(await Promise.all(group.map((stop) => stopOne(deps, stop, signal)))));
     // who stays away after the first and after the last of all stays away in between
     const isWatched = group[0] === first || group === groups.at(-1);
-    cameBack = isWatched ? await whoCameBack(ports, ends, signal) : null;
+    cameBack = isWatched ? await whoCameBack(deps, ends, signal) : null;
   }
   const begun = new Set(ends.map(({ stop }) => stop));
   const why = cameBack === null ? "interrupted" : "something else was started again";
-  const left = stops.filter((stop) => !begun.has(stop)).map((stop) => endOf(ports, stop, "left", why, 0));
+  const left = stops.filter((stop) => !begun.has(stop)).map((stop) => endOf(deps, stop, "left", why, 0));
   return { ends: [...ends, ...left], cameBack };
 }
 
 function endOf(
-  { onEnd }: TakeoverPorts,
+  { onEnd }: TakeoverDeps,
   stop: TakeoverStop,
   outcome: StopEnd["outcome"],
   message: string,
@@ -87,13 +87,13 @@ function endOf(
   return end;
 }
 
-async function stopOne(ports: TakeoverPorts, planned: TakeoverStop, signal: AbortSignal): Promise<StopEnd> {
-  const { runtime, clock, profile, owner, hostIPs, onEvent } = ports;
+async function stopOne(deps: TakeoverDeps, planned: TakeoverStop, signal: AbortSignal): Promise<StopEnd> {
+  const { runtime, clock, profile, owner, hostIPs, onEvent } = deps;
   const fromMs = clock.monotonicMs();
   const end = (outcome: StopEnd["outcome"], message = ""): StopEnd =>
-    endOf(ports, planned, outcome, message, Math.round(clock.monotonicMs() - fromMs));
+    endOf(deps, planned, outcome, message, Math.round(clock.monotonicMs() - fromMs));
   const name = fullName(planned.pod);
-  const wanted = await ports.wanted();
+  const wanted = await deps.wanted();
   const pod = [...(wanted?.pods.values() ?? [])].find((one) => fullName(one) === name);
   if (pod === undefined)
     return end("left", wanted === null ? "the pods cannot be read now" : "no manifest names it now");
@@ -116,7 +116,7 @@ async function stopOne(ports: TakeoverPorts, planned: TakeoverStop, signal: Abor
 
 /** A sandbox of a name that was stopped runs: the same one again, or another. */
 async function whoCameBack(
-  { runtime, clock, owner }: TakeoverPorts,
+  { runtime, clock, owner }: TakeoverDeps,
   ends: readonly StopEnd[],
   signal: AbortSignal,
 ): Promise<string | null> {
@@ -143,11 +143,11 @@ async function whoCameBack(
  * else's, and no other Nodewise daemon's; only its own containers are stopped.
  */
 class ForeignGuard implements StopRuntime {
-  readonly #runtime: TakeoverPorts["runtime"];
+  readonly #runtime: TakeoverDeps["runtime"];
   readonly #owner: string;
   readonly #planned: ForeignSandbox;
 
-  constructor(runtime: TakeoverPorts["runtime"], owner: string, planned: ForeignSandbox) {
+  constructor(runtime: TakeoverDeps["runtime"], owner: string, planned: ForeignSandbox) {
     this.#runtime = runtime;
     this.#owner = owner;
     this.#planned = planned;

@@ -28,7 +28,7 @@ export interface ApiFlags extends HistoryPlace {
 }
 
 /** `below`: the folder below the usual one where a command keeps its own. */
-export const dataDirOption = (below = ""): Option =>
+const dataDirOption = (below = ""): Option =>
   new Option(
     "--data-dir <dir>",
     `where the history is (default: $XDG_STATE_HOME/nodewise${below} or ~/.local/state/nodewise${below})`,
@@ -40,7 +40,7 @@ export interface HistoryPlace {
   readonly database?: string;
   readonly databasePasswordFile?: string;
 }
-/** The place of the history in a database: of every command that has `dataDirOption`, but for `up`, whose history is its own. */
+/** The place of the history in a database: of every command that has `--data-dir`, but for `up`, whose history is its own. */
 export const databaseOption = (): Option =>
   new Option(
     "--database <url>",

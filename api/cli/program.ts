@@ -3,7 +3,7 @@ import { basename } from "node:path";
 import { Command, CommanderError, InvalidArgumentError } from "commander";
 import packageJson from "../../package.json" with { type: "json" };
 import { isKind } from "../model/decision.ts";
-import { meantNames, meantText, nearName } from "../model/near-name.ts";
+import { nearName, similarNames, suggestionText } from "../model/near-name.ts";
 import { PROFILES } from "../profiles/index.ts";
 import { fitLines } from "../text/style.ts";
 import { type Cli, reportCrash } from "./cli.ts";
@@ -89,9 +89,9 @@ function helpOf(command: Command, words: readonly string[]): never {
 function unknown(command: Command, word: string): never {
   const names = command.commands.map((one) => one.name());
   const below = command.commands.flatMap((one) => one.commands.map((sub) => [one.name(), sub.name()] as const));
-  const [other] = meantNames(word, [...new Set(below.map(([, one]) => one))]);
+  const [other] = similarNames(word, [...new Set(below.map(([, one]) => one))]);
   const [of] = below.find(([, one]) => one === other) ?? [];
-  const proposal = meantText(word, names) ?? (of === undefined ? null : `did you mean ${of} ${other}?`);
+  const proposal = suggestionText(word, names) ?? (of === undefined ? null : `did you mean ${of} ${other}?`);
   command.error(`error: unknown command '${word}'${proposal === null ? "" : `\n(${capital(proposal)})`}`, {
     code: "commander.unknownCommand",
   });
@@ -125,7 +125,7 @@ function proposeChoices(command: Command): void {
       try {
         return parseArg(given, before);
       } catch (error) {
-        const proposal = meantText(given, argChoices);
+        const proposal = suggestionText(given, argChoices);
         if (!(error instanceof InvalidArgumentError) || proposal === null) throw error;
         throw new InvalidArgumentError(`${error.message}\n(${capital(proposal)})`);
       }
@@ -142,16 +142,16 @@ function proposeOptions(command: Command): void {
   command.configureOutput({
     outputError: (text, write) => {
       const [, word] = /^error: unknown option '--([^']+)'\n$/.exec(text) ?? [];
-      const proposal = word === undefined ? null : meantOption(word, command);
+      const proposal = word === undefined ? null : suggestOption(word, command);
       outputError?.(proposal === null ? text : `${text}(${capital(proposal)})\n`, write);
     },
   });
   command.commands.forEach(proposeOptions);
 }
-function meantOption(word: string, { options }: Command): string | null {
+function suggestOption(word: string, { options }: Command): string | null {
   const names = options.flatMap(({ long, hidden }) => (typeof long === "string" && !hidden ? [long.slice(2)] : []));
   const ours = OTHER_WORDS[nearName(word, Object.keys(OTHER_WORDS)) ?? ""] ?? "";
-  const meant = names.includes(ours) ? [ours] : meantNames(word, names);
+  const meant = names.includes(ours) ? [ours] : similarNames(word, names);
   return meant.length === 0 ? null : `did you mean ${meant.map((name) => `--${name}`).join(" or ")}?`;
 }
 

@@ -23,7 +23,7 @@ const CONNECTIONS = { keepAlive: true, maxSockets: 64, maxFreeSockets: 8, timeou
 const USER_AGENT = "nodewise";
 
 /** The caller's way into a cluster: where the API server is, and credentials that are renewed when they have run out. */
-export class Access {
+export class ClusterConnection {
   readonly #options: KubeconfigOptions;
   #kubeconfig: Kubeconfig;
   #execAuth: ExecAuth | undefined;
@@ -40,9 +40,9 @@ export class Access {
   }
 
   /** Errors: those of the kubeconfig. Nothing is asked of the cluster yet. */
-  static async open(options: KubeconfigOptions): Promise<Result<Access, ClusterFault>> {
+  static async open(options: KubeconfigOptions): Promise<Result<ClusterConnection, ClusterFault>> {
     const loaded = await loadKubeconfig(options);
-    return loaded.ok ? ok(new Access(options, loaded.value)) : loaded;
+    return loaded.ok ? ok(new ClusterConnection(options, loaded.value)) : loaded;
   }
 
   get context(): string {

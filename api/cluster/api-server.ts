@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { type Fields, fieldsOf, isObject } from "../model/own.ts";
 import { withoutDriverParameters, withoutManagers, withoutPodSecrets } from "../model/redact.ts";
 import { err, ok, type Result } from "../model/result.ts";
-import type { Access } from "./access.ts";
+import type { ClusterConnection } from "./access.ts";
 import { type AccessRule, type ClusterFault, clusterFault } from "./fault.ts";
 import { ask, askLines, type HttpAnswer, type HttpAsk, placeOf } from "./http.ts";
 
@@ -49,11 +49,14 @@ const AUTHORITY =
 
 /** Reads from an API server, each object without its secrets. Credentials that have run out are renewed once. */
 export class ApiServer {
-  readonly #access: Access;
+  readonly #access: ClusterConnection;
   readonly #timeoutMs: number;
 
   /** `requestTimeoutMs`: for one answer; 0: none. */
-  constructor(access: Access, { requestTimeoutMs = TIMEOUT_MS }: { readonly requestTimeoutMs?: number | undefined }) {
+  constructor(
+    access: ClusterConnection,
+    { requestTimeoutMs = TIMEOUT_MS }: { readonly requestTimeoutMs?: number | undefined },
+  ) {
     this.#access = access;
     this.#timeoutMs = requestTimeoutMs === 0 ? NO_TIMEOUT_MS : requestTimeoutMs;
   }

@@ -1,5 +1,5 @@
 import { ok, type Result } from "../model/result.ts";
-import { Access } from "./access.ts";
+import { ClusterConnection } from "./access.ts";
 import { ApiServer } from "./api-server.ts";
 import type { ClusterFault } from "./fault.ts";
 import type { KubeconfigOptions } from "./kubeconfig.ts";
@@ -26,7 +26,7 @@ export interface Cluster {
 
 /** Reads the kubeconfig; nothing is asked of the cluster yet. Errors: no-kubeconfig, bad-kubeconfig, unknown-context. */
 export async function openCluster(options: ClusterOptions): Promise<Result<Cluster, ClusterFault>> {
-  const opened = await Access.open(options);
+  const opened = await ClusterConnection.open(options);
   if (!opened.ok) return opened;
   const access = opened.value;
   const api = new ApiServer(access, options);

@@ -6,7 +6,7 @@ import { LIMITS } from "../model/limits.ts";
 import { type Fields, fieldsOf, isObject } from "../model/own.ts";
 import { withoutPodSecrets, withoutSecretSettings } from "../model/redact.ts";
 import { ok, type Result } from "../model/result.ts";
-import type { Access, Credentials } from "./access.ts";
+import type { ClusterConnection, Credentials } from "./access.ts";
 import { type ApiServer, answerFault, jsonIn } from "./api-server.ts";
 import { type AccessRule, type ClusterFault, clusterFault } from "./fault.ts";
 import { ask, type HttpAnswer } from "./http.ts";
@@ -48,14 +48,14 @@ interface Failing {
 
 /** Asks kubelets, a bounded number of them at a time; one that fails is left alone for a while, which grows. */
 export class Kubelets {
-  readonly #access: Access;
+  readonly #access: ClusterConnection;
   readonly #api: ApiServer;
   readonly #options: KubeletOptions;
   readonly #limit: LimitFunction;
   readonly #failing = new Map<string, Failing>();
   #connections: { readonly secureContext: SecureContext | undefined; readonly agent: https.Agent } | undefined;
 
-  constructor(access: Access, api: ApiServer, options: KubeletOptions) {
+  constructor(access: ClusterConnection, api: ApiServer, options: KubeletOptions) {
     this.#access = access;
     this.#api = api;
     this.#options = options;

@@ -8,7 +8,7 @@ import { traitsOf } from "../model/kinds.ts";
 import { CLAIM_PARTS } from "../model/resource-claim.ts";
 import type { ApiClient, ApiFault } from "./api-client.ts";
 import { type NodeFault, NodeFaults } from "./node-faults.ts";
-import { Outcomes, type SeenOutcome } from "./outcomes.ts";
+import { OutcomeFinder, type SeenOutcome } from "./outcomes.ts";
 import { SnapshotSender } from "./snapshot-sender.ts";
 
 /** The collector's own log, a line when work begins and one when it ends. */
@@ -55,7 +55,7 @@ export class Collector {
   readonly #api: ApiClient;
   readonly #sender: SnapshotSender;
   readonly #log: CollectorLog;
-  readonly #found = new Outcomes();
+  readonly #found = new OutcomeFinder();
   /** Node -> outcomes that wait. */
   #waiting = new Map<string, SeenOutcome[]>();
   #waitingCount = 0;

@@ -11,7 +11,7 @@ export interface NodeFault {
 /** A part that was missing is there again once so many looks in a row found it: before, it may come and go. */
 const SETTLED_LOOKS = 5;
 
-interface Known {
+interface MissingPart {
   readonly part: NodeFault["part"];
   /** Looks that did not find it since it was there last. */
   absent: number;
@@ -20,14 +20,14 @@ interface Known {
 /** Tells what is wrong with nodes when it begins, when something else is missing, and when it ends; parts that take turns are told once. */
 export class NodeFaults {
   /** Node -> `PART CODE`. */
-  readonly #nodes = new Map<string, Map<string, Known>>();
+  readonly #nodes = new Map<string, Map<string, MissingPart>>();
 
   /**
    * `looked`: all that one look at a node, or at some of its parts, found wrong; `parts`: those that it looked at. Answers the line
    * to tell; null: nothing is wrong any more; undefined: nothing new.
    */
   looked(node: string, parts: readonly NodeFault["part"][], faults: readonly NodeFault[]): string | null | undefined {
-    const known = this.#nodes.get(node) ?? new Map<string, Known>();
+    const known = this.#nodes.get(node) ?? new Map<string, MissingPart>();
     const isKnown = known.size > 0;
     let isNew = false;
     for (const { part, code } of faults) {

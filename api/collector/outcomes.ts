@@ -35,7 +35,7 @@ interface LeftPod {
 const isTerminal = (pod: Fields): boolean => /^(?:Succeeded|Failed)$/.test(text(fieldsOf(pod["status"])["phase"]));
 
 /** Finds what kubelets did in the changes of a cluster. What was there when it began is not among them: nobody watched it. */
-export class Outcomes {
+export class OutcomeFinder {
   /** uid of a pod -> its `Unhealthy` events since they are followed, newest last. */
   readonly #unhealthy = new Map<string, Unhealthy[]>();
   /** Node -> the pods that ended or went last, newest first, each once; only of which no outcome tells. */
@@ -161,7 +161,7 @@ interface Seen<T> {
   /** By this machine's clock, when it came to be so; what was there in the beginning: when that was listed. */
   readonly sinceMs: number;
 }
-interface PodSeen {
+interface ScheduledPod {
   /** `NAMESPACE/NAME` of its claims. */
   readonly claims: Seen<readonly string[]>;
   /** When it was bound to its node; 0: before anybody watched. */
@@ -179,7 +179,7 @@ class ClaimsRead {
   readonly #claims = new Map<string, Seen<string | null>>();
   readonly #goneClaims = new Set<string>();
   /** By uid. */
-  readonly #pods = new Map<string, PodSeen>();
+  readonly #pods = new Map<string, ScheduledPod>();
   readonly #gonePods = new Set<string>();
   #followedMs = Number.POSITIVE_INFINITY;
 

@@ -8,14 +8,14 @@ import { LOOK_FOR_TURNS_MS, turnRefusal } from "../model/turn.ts";
 import { type ApiClient, type ApiFault, objectIn } from "./api-client.ts";
 
 /** The API took a node's snapshot. */
-interface Taken {
+interface SnapshotAccepted {
   readonly decisions: number;
   /** Why it decided nothing. */
   readonly refused?: ApiFault;
 }
 
 /** The memory of a node between two turns: digests and ids, some 24 kB of a node with 110 pods. */
-interface Known {
+interface SentSnapshot {
   readonly snapshotId: string;
   readonly digests: SnapshotDigests;
   /** The ids of its last decisions, which the API need not answer again: nothing of them is read here. */
@@ -29,7 +29,7 @@ const { digestsOf, changesSince } = digestingDifference((text) => hash("sha256",
 /** Sends snapshots of nodes to an API and has it decide: by turns, or whole where it has none or does not know what is referred to. */
 export class SnapshotSender {
   readonly #send: ApiClient["send"];
-  readonly #known = new Map<string, Known>();
+  readonly #known = new Map<string, SentSnapshot>();
   #noTurnsUntilMs = Number.NEGATIVE_INFINITY;
 
   constructor(send: ApiClient["send"]) {
@@ -37,7 +37,7 @@ export class SnapshotSender {
   }
 
   /** One node's are sent one after the other. Errors: the API is away, or refuses the snapshot. */
-  async send(node: string, snapshot: Fields, kinds: readonly Kind[]): Promise<Result<Taken, ApiFault>> {
+  async send(node: string, snapshot: Fields, kinds: readonly Kind[]): Promise<Result<SnapshotAccepted, ApiFault>> {
     if (performance.now() >= this.#noTurnsUntilMs) {
       const first = await this.#turn(node, snapshot, kinds);
       if (typeof first === "object") return first;
@@ -57,7 +57,7 @@ export class SnapshotSender {
     node: string,
     snapshot: Fields,
     kinds: readonly Kind[],
-  ): Promise<Result<Taken, ApiFault> | "tell whole" | "no turns"> {
+  ): Promise<Result<SnapshotAccepted, ApiFault> | "tell whole" | "no turns"> {
     const known = this.#known.get(node);
     const changes = known === undefined ? null : changesSince(known.digests, snapshot);
     const decisions = kinds.map((kind) => ({ kind, explain: "off", holds: known?.holds.get(kind) }));
@@ -78,7 +78,11 @@ export class SnapshotSender {
     return ok({ decisions: answers.length });
   }
 
-  async #sendWhole(node: string, snapshot: Fields, kinds: readonly Kind[]): Promise<Result<Taken, ApiFault>> {
+  async #sendWhole(
+    node: string,
+    snapshot: Fields,
+    kinds: readonly Kind[],
+  ): Promise<Result<SnapshotAccepted, ApiFault>> {
     const path = `v1/nodes/${encodeURIComponent(node)}/snapshot`;
     const stored = await this.#send("PUT", path, JSON.stringify(snapshot));
     if (!stored.ok) {

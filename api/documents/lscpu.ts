@@ -23,14 +23,14 @@ export const machineOfLscpu = (value: unknown): Result<Fields, string> =>
     ? ok(ofCpus((listIn(value, "cpus") ?? []).filter(isObject)))
     : ofSummary(linesOf(listIn(value, "lscpu") ?? []));
 
-interface Place {
+interface CpuRow {
   readonly cpu: unknown;
   readonly core: unknown;
   readonly socket: unknown;
   readonly numa: unknown;
   readonly uncoreCache?: unknown;
 }
-function machineOf(cpus: readonly Place[], offline: string): Fields {
+function machineOf(cpus: readonly CpuRow[], offline: string): Fields {
   const numa = new Set(cpus.map((cpu) => cpu.numa));
   return {
     cpus,
@@ -80,7 +80,7 @@ function ofSummary(lines: ReadonlyMap<string, string>): Result<Fields, string> {
   if (!(threads >= 1) || !(sockets >= 1) || all.some(([, text]) => (parseCpuSet(text) ?? []).length === 0))
     return err(`does not tell sockets, threads and the CPUs of NUMA nodes in English: ${TOO_LITTLE}`);
   if (all.length % sockets !== 0) return err(`does not tell which of ${sockets} sockets a CPU is in: ${TOO_LITTLE}`);
-  const cpus: Place[] = [];
+  const cpus: CpuRow[] = [];
   for (const [i, [numa, text]] of all.entries()) {
     const cores = coresIn(text, threads);
     if (cores === undefined) return err(`does not tell which CPUs share a core: ${TOO_LITTLE}`);

@@ -17,7 +17,7 @@ import {
   type YAMLMap,
 } from "yaml";
 import { jsonFaultOf } from "../model/json-fault.ts";
-import type { Place, ProblemCode, ReadProblem, SourceDocument } from "./problem.ts";
+import type { Position, ProblemCode, ReadProblem, SourceDocument } from "./problem.ts";
 
 /** No Kubernetes object is nested so deep; what walks the values after us may recurse. */
 const MAX_DEPTH = 100;
@@ -165,7 +165,7 @@ const kubernetesTags = (tags: Tags): Tags => [
 function readYaml(source: YamlSource, file: string, index: number): SourceDocument | ReadProblem {
   const { document, lines } = source;
   const at = placeFinder(document, lines);
-  const problem = (code: ProblemCode, message: string, place: Place = at([])): ReadProblem => ({
+  const problem = (code: ProblemCode, message: string, place: Position = at([])): ReadProblem => ({
     code,
     file,
     document: index,
@@ -254,13 +254,13 @@ function twinKey(map: YAMLMap): TreeFault | undefined {
   return undefined;
 }
 
-function placeOf(lines: LineCounter, offset: number): Place {
+function placeOf(lines: LineCounter, offset: number): Position {
   const { line, col } = lines.linePos(offset);
   return { line: Math.max(1, line), column: Math.max(1, col) };
 }
 
 /** Finds where the value at a path of keys and indices stands; it stops at the last node that is there. */
-function placeFinder(document: Document, lines: LineCounter): (path: readonly (string | number)[]) => Place {
+function placeFinder(document: Document, lines: LineCounter): (path: readonly (string | number)[]) => Position {
   return (path) => {
     let node: Node | null = document.contents;
     for (const step of path) {
@@ -305,13 +305,13 @@ export function parseDocuments(text: string, file: string): Parsed {
     if ("code" in read) problems.push(read);
     else if (read.value !== null) documents.push(read);
   }
-  if (problems.some(({ code }) => code === "malformed") && isMeantAsJson(text, file))
+  if (problems.some(({ code }) => code === "malformed") && looksLikeJson(text, file))
     return { documents: [], problems: [jsonProblem(text, file)] };
   return { documents, problems };
 }
 
 /** By its name, or its first characters, which begin no usual YAML; several documents are YAML's alone. */
-const isMeantAsJson = (text: string, file: string): boolean =>
+const looksLikeJson = (text: string, file: string): boolean =>
   (file.endsWith(".json") || /^\s*(?:\{\s*["}]|\[\s*["[{\]\d-]|[{[]\s*$)/.test(text)) && !/^---/m.test(text);
 
 function jsonProblem(text: string, file: string): ReadProblem {
@@ -333,7 +333,7 @@ interface Json {
   readonly value: unknown;
   readonly text: string;
   /** Where it begins. */
-  readonly from: Place;
+  readonly from: Position;
 }
 
 /** Most JSON is well formed and then need not pass the YAML parser, which is slower but names the place of a fault. */
@@ -350,7 +350,7 @@ function parseJson(text: string): readonly Json[] | undefined {
 function jsonPieces(text: string): readonly Json[] | undefined {
   const pieces: Json[] = [];
   let [start, depth, line, lineStart] = [0, 0, 1, 0];
-  let from: Place = { line: 1, column: 1 };
+  let from: Position = { line: 1, column: 1 };
   for (let at = 0; at < text.length; at++) {
     const character = text[at];
     if (character === "\n") [line, lineStart] = [line + 1, at + 1];
@@ -373,7 +373,7 @@ function jsonPieces(text: string): readonly Json[] | undefined {
   return depth === 0 && pieces.length > 1 ? pieces : undefined;
 }
 
-const moved = ({ line, column }: Place, { line: first, column: indent }: Place): Place => ({
+const moved = ({ line, column }: Position, { line: first, column: indent }: Position): Position => ({
   line: line + first - 1,
   column: line === 1 ? column + indent - 1 : column,
 });
@@ -401,7 +401,7 @@ function readJson({ value, text, from }: Json, file: string, document: number): 
 interface JsonTwin {
   readonly key: string;
   /** The place of the second key. */
-  readonly place: Place;
+  readonly place: Position;
 }
 
 /** The first key that stands twice in one object of a text that is JSON, of which `JSON.parse` takes the last; null: none does. */
@@ -435,7 +435,7 @@ function endOfText(text: string, start: number): number {
   return at + 1;
 }
 
-function placeAt(text: string, at: number): Place {
+function placeAt(text: string, at: number): Position {
   const lines = text.slice(0, at).split("\n");
   return { line: lines.length, column: (lines.at(-1) ?? "").length + 1 };
 }

@@ -35,7 +35,7 @@ export type ProblemCode =
   | "duplicate";
 
 /** Lines and columns count from 1. */
-export interface Place {
+export interface Position {
   readonly line: number;
   readonly column: number;
 }
@@ -45,7 +45,7 @@ export interface ReadProblem {
   readonly code: ProblemCode;
   readonly file: string;
   readonly document?: number;
-  readonly place?: Place;
+  readonly place?: Position;
   readonly message: string;
   /** For an object from which no pod could be read: the item that it may be. */
   readonly item?: RefusedItem;
@@ -64,7 +64,7 @@ export interface SourceDocument {
   /** Counted from 0; empty documents count too. */
   readonly document: number;
   /** Where the value at a path (`["spec", "containers", 0]`) stands; where it is absent, the nearest one above it. */
-  place(path: readonly (string | number)[]): Place;
+  place(path: readonly (string | number)[]): Position;
 }
 
 export type Path = readonly (string | number)[];

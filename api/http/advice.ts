@@ -1,6 +1,6 @@
+import type { Reply } from "../dependencies.ts";
 import type { Result } from "../model/result.ts";
-import type { Reply } from "../ports.ts";
-import { adviceNumbers, adviseNode, USUAL_LIMIT, USUAL_SPAN_MS } from "../service/advise/advise-node.ts";
+import { adviceNumbers, adviseNode, DEFAULT_LIMIT, DEFAULT_SPAN_MS } from "../service/advise/advise-node.ts";
 import { historyProblem, type Problem, problem } from "../service/problem.ts";
 import { rangeIn } from "./decision-list.ts";
 import { findNode } from "./nodes.ts";
@@ -10,18 +10,18 @@ import { type Exchange, json, queryOf, queryProblem } from "./route.ts";
 export async function getReservesAdvice(exchange: Exchange): Promise<Result<Reply, Problem>> {
   const query = queryOf(exchange, ["since", "until", "percentile", "margin", "limit"]);
   if (!query.ok) return query;
-  const { ports } = exchange;
+  const { deps } = exchange;
   const { limit: _, ...bounds } = query.value;
-  const nowMs = ports.now();
+  const nowMs = deps.now();
   const { issues: rangeIssues, times } = rangeIn(bounds, nowMs);
-  const numbers = adviceNumbers(query.value, USUAL_LIMIT);
+  const numbers = adviceNumbers(query.value, DEFAULT_LIMIT);
   const issues = [...rangeIssues, ...(numbers.ok ? [] : numbers.error)];
   if (issues.length > 0 || !numbers.ok) return queryProblem(issues);
   const node = await findNode(exchange);
   if (!node.ok) return node;
   const untilMs = times.untilMs ?? nowMs + 1;
-  const span = { sinceMs: times.sinceMs ?? untilMs - USUAL_SPAN_MS, untilMs };
-  const advice = await adviseNode(ports.store, node.value.name, { ...numbers.value, span });
+  const span = { sinceMs: times.sinceMs ?? untilMs - DEFAULT_SPAN_MS, untilMs };
+  const advice = await adviseNode(deps.store, node.value.name, { ...numbers.value, span });
   if (!advice.ok) return historyProblem(advice.error);
   if (typeof advice.value === "string")
     return problem("unknown_snapshot", `node \`${node.value.name}\`: ${advice.value}`);

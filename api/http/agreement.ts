@@ -1,6 +1,7 @@
 import type { StoreFailure } from "../../db/failure.ts";
 import type { OutcomeFilter, OutcomeQuery, OutcomeRow, OutcomeTally } from "../../db/rows.ts";
 import type { Store } from "../../db/store.ts";
+import type { Reply } from "../dependencies.ts";
 import type { InputIssue } from "../model/input-issue.ts";
 import { notAmongIssue } from "../model/near-name.ts";
 import {
@@ -13,7 +14,6 @@ import {
   OUTCOME_KINDS,
 } from "../model/outcome.ts";
 import { err, ok, type Result } from "../model/result.ts";
-import type { Reply } from "../ports.ts";
 import { type Agreement, agreementOf, recordOutcomes } from "../service/agreement/record.ts";
 import { historyProblem, inputProblem, type Problem } from "../service/problem.ts";
 import { rfc3339 } from "../service/timestamp.ts";
@@ -25,7 +25,7 @@ import { csv, type Exchange, json, MAX_CSV_ROWS, param, queryOf, queryProblem, w
 
 /** POST /v1/nodes/{node}/outcomes: what a kubelet did, compared with what would have been decided. The same twice is recorded once. */
 export async function postOutcomes(exchange: Exchange): Promise<Result<Reply, Problem>> {
-  const { ports, caller } = exchange;
+  const { deps, caller } = exchange;
   const node = param(exchange, "node");
   const allowed = requireNode(caller, node);
   if (!allowed.ok) return allowed;
@@ -33,15 +33,15 @@ export async function postOutcomes(exchange: Exchange): Promise<Result<Reply, Pr
   if (!input.ok) return input;
   const posted = decodeOutcomes(input.value);
   if (!posted.ok) return err(inputProblem(posted.error));
-  const recorder = { store: ports.store, nowMs: ports.now(), sha256: ports.sha256 };
+  const recorder = { store: deps.store, nowMs: deps.now(), sha256: deps.sha256 };
   const recorded = await recordOutcomes(recorder, node, posted.value);
   if (!recorded.ok) {
-    if (recorded.error.code === "history_unavailable") ports.metrics.historyFailed(recorded.error.code);
+    if (recorded.error.code === "history_unavailable") deps.metrics.historyFailed(recorded.error.code);
     return recorded;
   }
   const fresh = recorded.value.filter(({ state }) => state === "new");
-  for (const { outcome, comparison } of fresh) ports.metrics.compared(outcome.kind, comparison.verdict);
-  if (fresh.length > 0) ports.metrics.recorded("outcomes", fresh.length);
+  for (const { outcome, comparison } of fresh) deps.metrics.compared(outcome.kind, comparison.verdict);
+  if (fresh.length > 0) deps.metrics.recorded("outcomes", fresh.length);
   const outcomes = recorded.value.map(({ state, ...agreement }) => ({ ...answerOf(agreement), state }));
   return json({ outcomes }, fresh.length > 0 ? 201 : 200);
 }
@@ -50,7 +50,7 @@ const AGREEMENT_FILTERS = [
   ...["since", "until", "kind", "node", "verdict", "reason", "pod", "namespace"],
   ...["limit", "pageToken", "format"],
 ] as const;
-type Given = Readonly<Partial<Record<(typeof AGREEMENT_FILTERS)[number], string>>>;
+type AgreementParameters = Readonly<Partial<Record<(typeof AGREEMENT_FILTERS)[number], string>>>;
 
 /** GET /v1/agreement: how outcomes compare, counted by kind, and a page of them, newest first. A node's token sees its own. */
 export async function getAgreement(exchange: Exchange): Promise<Result<Reply, Problem>> {
@@ -64,12 +64,12 @@ export async function getAgreement(exchange: Exchange): Promise<Result<Reply, Pr
   const asked = { ...filter.value, limit: Number(limit), ...(pageToken === undefined ? {} : { pageToken }) };
   if (isCsv.value) {
     const cellsOf = (row: OutcomeRow) => outcomeCells(listedOutcome(row));
-    const listed = await pagesOf(asked, (query) => exchange.ports.store.listOutcomes(query), cellsOf);
+    const listed = await pagesOf(asked, (query) => exchange.deps.store.listOutcomes(query), cellsOf);
     if (!listed.ok) return historyProblem(listed.error);
     const { items, nextPageToken } = listed.value;
     return csv(exchange, csvText(OUTCOME_COLUMNS, items), "agreement", nextPageToken);
   }
-  const page = await agreementPage(exchange.ports.store, asked);
+  const page = await agreementPage(exchange.deps.store, asked);
   return page.ok ? json(page.value) : historyProblem(page.error);
 }
 
@@ -96,15 +96,15 @@ export const WHOLE_MS = Number.MAX_SAFE_INTEGER;
 
 /** The outcomes that a query asks for. Errors: every fault of it, and another node than the caller's. */
 export function agreementFilter(
-  { caller, ports }: Pick<Exchange, "caller" | "ports">,
-  { kind, verdict, node, reason, pod, namespace, ...range }: Given,
+  { caller, deps }: Pick<Exchange, "caller" | "deps">,
+  { kind, verdict, node, reason, pod, namespace, ...range }: AgreementParameters,
 ): Result<OutcomeFilter, Problem> {
   const issues: InputIssue[] = [];
   if (kind !== undefined && !isOutcomeKind(kind)) issues.push(notAmongIssue("kind", kind, OUTCOME_KINDS));
   if (verdict !== undefined && !isAgreementVerdict(verdict))
     issues.push(notAmongIssue("verdict", verdict, AGREEMENT_VERDICTS));
   issues.push(...reasonIssues(reason, true));
-  const { issues: rangeIssues, times } = rangeIn(range, ports.now());
+  const { issues: rangeIssues, times } = rangeIn(range, deps.now());
   issues.push(...rangeIssues);
   if (issues.length > 0) return queryProblem(issues);
   const own = node ?? caller.node;

@@ -1,10 +1,10 @@
+import type { BodyFault, Reply } from "../dependencies.ts";
 import { err, ok, type Result } from "../model/result.ts";
 import { errorFields } from "../observe/log.ts";
-import type { BodyFault, Reply } from "../ports.ts";
 import { type Problem, problem } from "../service/problem.ts";
 import { nextTurn } from "../service/turns.ts";
 import { bodyProblem, boundsOf, faultIn, ndjsonStream } from "./body.ts";
-import { Gathered, type HeldBytes, rateOf } from "./body-budget.ts";
+import { type BudgetLease, ChunkBuffer, rateOf } from "./body-budget.ts";
 import { decide, spliced } from "./decide.ts";
 import { lineProblemText } from "./problem.ts";
 import { type Exchange, queryOf } from "./route.ts";
@@ -28,7 +28,7 @@ const blankTo = (chunk: Uint8Array, from: number): number => {
 
 interface LineBounds {
   /** The bytes of each line are taken from it, and given back once the line is answered. */
-  readonly held?: Pick<HeldBytes, "take" | "give">;
+  readonly held?: Pick<BudgetLease, "take" | "give">;
   /** Aborted: nothing more is read. */
   readonly signal?: AbortSignal;
   /** A line that has begun and comes more slowly ends the stream as `too_slow`. Between two lines a sender may take its time. */
@@ -44,7 +44,7 @@ export async function* lines(
   limit: number,
   { held, signal, bytesPerSecond = 0 }: LineBounds = {},
 ): AsyncGenerator<Line> {
-  const gathered = new Gathered();
+  const gathered = new ChunkBuffer();
   let fault: BodyFault | null = null;
   let number = 1;
   let passed = 0;
@@ -198,16 +198,16 @@ interface LineAnswer {
 const BARE = { kind: null, key: undefined, record: true } as const;
 /** Never throws: a line's fault is its answer. */
 async function answer(exchange: Exchange, { number, bytes }: Line): Promise<LineAnswer> {
-  const { ports, caller, requestId, signal, held } = exchange;
+  const { deps, caller, requestId, signal, held } = exchange;
   // another thread takes the bytes
   const size = bytes.ok ? bytes.value.length : 0;
   let outcome: Result<string | Uint8Array<ArrayBuffer>, Problem>;
   try {
     outcome = bytes.ok
-      ? await decide({ ...BARE, ports, caller, requestId, bytes: bytes.value, signal })
-      : bodyProblem(bytes.error, ports.limits.bodyBytes);
+      ? await decide({ ...BARE, deps, caller, requestId, bytes: bytes.value, signal })
+      : bodyProblem(bytes.error, deps.limits.bodyBytes);
   } catch (error) {
-    ports.log.error({ requestId, line: number, ...errorFields(error) }, "internal fault");
+    deps.log.error({ requestId, line: number, ...errorFields(error) }, "internal fault");
     outcome = problem("internal", `an internal fault; the log has it under requestId \`${requestId}\``);
   }
   held.give(size);

@@ -1,7 +1,7 @@
 import { nextTurn } from "../service/turns.ts";
 
 /** A request's part of the memory that all bodies share. */
-export interface HeldBytes {
+export interface BudgetLease {
   /** Reserves bytes; returns false, without reserving any, if there is not enough room. */
   take(bytes: number): boolean;
   give(bytes: number): void;
@@ -9,10 +9,10 @@ export interface HeldBytes {
   leave(): void;
 }
 /** Lets a request in, which holds nothing yet. */
-export type BodyRoom = () => HeldBytes;
+export type BodyBudget = () => BudgetLease;
 
 /** Room for `most` bytes of bodies that are being read or worked on, over all requests of an app. */
-export function bodyRoom(most: number): BodyRoom {
+export function bodyBudget(most: number): BodyBudget {
   let held = 0;
   return () => {
     let own = 0;
@@ -66,7 +66,7 @@ export function rateOf(bytesPerSecond: number, onSlow: () => void): { came(bytes
  * The chunks of a body one behind the other. A single one is kept as it is; however small they are, they cost at most twice
  * their bytes. What is cleared is free at once: an idle process collects no garbage.
  */
-export class Gathered {
+export class ChunkBuffer {
   #bytes: Uint8Array<ArrayBuffer> = new Uint8Array();
   #size = 0;
   /** True: the first chunk is a copy and not the sender's buffer. */

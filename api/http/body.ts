@@ -1,8 +1,8 @@
+import type { ApiLimits, BodyBounds, BodyDecoder, BodyFault } from "../dependencies.ts";
 import { err, ok, type Result } from "../model/result.ts";
-import type { ApiLimits, BodyBounds, BodyDecoder, BodyFault } from "../ports.ts";
 import { parseJson } from "../service/json.ts";
 import { type Problem, problem } from "../service/problem.ts";
-import { Gathered } from "./body-budget.ts";
+import { ChunkBuffer } from "./body-budget.ts";
 import { type Exchange, queryOf } from "./route.ts";
 
 const JSON_TYPES = /^application\/(?:json|[\w.+-]+\+json)$/;
@@ -21,10 +21,10 @@ const BODIES_IN_FLIGHT = 32;
 export const bytesInFlight = ({ bodyBytes, bodyBytesInFlight }: ApiLimits): number =>
   Math.max(bodyBytes, bodyBytesInFlight ?? BODIES_IN_FLIGHT * bodyBytes);
 
-export const boundsOf = ({ ports, held }: Exchange): BodyBounds => ({
-  limit: ports.limits.bodyBytes,
+export const boundsOf = ({ deps, held }: Exchange): BodyBounds => ({
+  limit: deps.limits.bodyBytes,
   take: (bytes) => held.take(bytes),
-  bytesPerSecond: ports.limits.bodyBytesPerSecond ?? DEFAULT_BYTES_PER_SECOND,
+  bytesPerSecond: deps.limits.bodyBytesPerSecond ?? DEFAULT_BYTES_PER_SECOND,
 });
 
 /**
@@ -32,11 +32,11 @@ export const boundsOf = ({ ports, held }: Exchange): BodyBounds => ({
  * off, no room for it.
  */
 export async function readJsonBody(exchange: Exchange): Promise<Result<Uint8Array, Problem>> {
-  const { c, ports } = exchange;
+  const { c, deps } = exchange;
   const bounds = boundsOf(exchange);
   const decoder = accepted(exchange, JSON_TYPES, "application/json");
   if (!decoder.ok) return decoder;
-  const read = await ports.bodies.bytes(c.req.raw, c.env, bounds);
+  const read = await deps.bodies.bytes(c.req.raw, c.env, bounds);
   if (!read.ok) return bodyProblem(read.error, bounds.limit);
   if (decoder.value === null) return read;
   const plain = await collect(streamOf(read.value).pipeThrough(decoder.value.open()), bounds);
@@ -91,7 +91,7 @@ export function faultIn(error: unknown): BodyFault {
 }
 
 /** The decoder that the body needs; null for none. */
-function accepted({ c, ports }: Exchange, types: RegExp, wanted: string): Result<BodyDecoder | null, Problem> {
+function accepted({ c, deps }: Exchange, types: RegExp, wanted: string): Result<BodyDecoder | null, Problem> {
   const [type = "", ...parameters] = (c.req.header("content-type") ?? "").toLowerCase().split(";");
   if (!types.test(type.trim())) {
     const found =
@@ -106,9 +106,9 @@ function accepted({ c, ports }: Exchange, types: RegExp, wanted: string): Result
   }
   const encoding = (c.req.header("content-encoding") ?? "identity").trim().toLowerCase();
   if (encoding === "identity") return ok(null);
-  const decoder = ports.bodies.decoders.get(encoding);
+  const decoder = deps.bodies.decoders.get(encoding);
   if (decoder !== undefined) return ok(decoder);
-  const known = [...ports.bodies.decoders.keys(), "identity"].join(", ");
+  const known = [...deps.bodies.decoders.keys(), "identity"].join(", ");
   return problem("unsupported_encoding", `\`${encoding.slice(0, 100)}\` is not supported here; ${known} are`, {
     headers: { "accept-encoding": known },
   });
@@ -156,7 +156,7 @@ async function collect(
   stream: ReadableStream<Uint8Array>,
   { limit, take }: BodyBounds,
 ): Promise<Result<Uint8Array, BodyFault>> {
-  const gathered = new Gathered();
+  const gathered = new ChunkBuffer();
   try {
     for await (const chunk of stream as ReadableStream<Uint8Array> & AsyncIterable<Uint8Array>) {
       if (gathered.size + chunk.length > limit) return err("too_large");

@@ -1,16 +1,16 @@
 import type { StoreFailure } from "../../db/failure.ts";
 import type { DecisionRow } from "../../db/rows.ts";
 import type { Again, IdempotencyKey, Recorded, Store } from "../../db/store.ts";
+import type { ApiDeps, Caller } from "../dependencies.ts";
 import type { Kind } from "../model/decision.ts";
 import { err, ok, type Result } from "../model/result.ts";
 import type { EpochMs } from "../model/units.ts";
 import type { Metrics } from "../observe/plain-metrics.ts";
-import type { Caller, Ports } from "../ports.ts";
 import { idOf } from "../service/canonical.ts";
 import type { Decision, Evaluation, Job } from "../service/evaluation.ts";
+import { readFactsBefore } from "../service/node-facts.ts";
 import { type Problem, problem } from "../service/problem.ts";
 import { type NotRecorded, recordingOf, snapshotRow } from "../service/recording.ts";
-import { recollect } from "../service/remembered.ts";
 import { rfc3339 } from "../service/timestamp.ts";
 import { requireNode } from "./auth/authorize.ts";
 import { snapshotSeen } from "./route.ts";
@@ -18,14 +18,14 @@ import { snapshotSeen } from "./route.ts";
 export type DecidingStore = Pick<Store, "getSnapshot" | "snapshotBytes" | "getDecision" | "readFacts" | "record">;
 /** The metrics that decisions count in. */
 export type Counts = Pick<Metrics, "decided" | "refused" | "recorded" | "historyFailed">;
-/** The ports that a decision is made and recorded with. */
-type DecidingPorts = Pick<Ports, "now" | "log" | "evaluate" | "sha256" | "recordDecisions" | "offThread"> & {
+/** The dependencies that a decision is made and recorded with. */
+type DecidingDeps = Pick<ApiDeps, "now" | "log" | "evaluate" | "sha256" | "recordDecisions" | "offThread"> & {
   readonly store: DecidingStore;
   readonly metrics: Counts;
 };
 
 interface Asking {
-  readonly ports: DecidingPorts;
+  readonly deps: DecidingDeps;
   readonly caller: Caller;
   readonly requestId: string;
   readonly bytes: Uint8Array;
@@ -41,35 +41,35 @@ interface Asking {
 
 /** Decides, records, and answers the JSON text of the answer; in UTF-8 where that was made in another thread. */
 export async function decide(asking: Asking): Promise<Result<string | Uint8Array<ArrayBuffer>, Problem>> {
-  const { ports, bytes, kind } = asking;
+  const { deps, bytes, kind } = asking;
   const offThread = decideOffThread(asking, bytes.length);
   if (offThread !== null) return offThread;
   const job = { bytes, kind };
-  const evaluation = await ports.evaluate(job);
+  const evaluation = await deps.evaluate(job);
   return evaluation.state === "wants_snapshot" ? decideOn(asking, evaluation) : answer(asking, job, evaluation);
 }
 
-const decideOffThread = ({ ports, signal, caller, requestId, bytes, kind, key, record }: Asking, size: number) =>
-  ports.offThread?.decide({ caller, requestId, bytes, kind, key, record }, size, signal) ?? null;
+const decideOffThread = ({ deps, signal, caller, requestId, bytes, kind, key, record }: Asking, size: number) =>
+  deps.offThread?.decide({ caller, requestId, bytes, kind, key, record }, size, signal) ?? null;
 
 /** Decides on a snapshot of the history, which is not decoded here if it is large. */
 async function decideOn(
   asking: Asking,
   { snapshotId, request }: Extract<Evaluation, { state: "wants_snapshot" }>,
 ): Promise<Result<string | Uint8Array<ArrayBuffer>, Problem>> {
-  const { ports, kind } = asking;
-  const size = ports.offThread === undefined ? ok(null) : await ports.store.snapshotBytes(snapshotId);
+  const { deps, kind } = asking;
+  const size = deps.offThread === undefined ? ok(null) : await deps.store.snapshotBytes(snapshotId);
   const offThread = size.ok && size.value !== null ? decideOffThread(asking, size.value) : null;
   if (offThread !== null) return offThread;
   const found = await snapshotSeen(asking, snapshotId);
   if (!found.ok) return found;
   const { id, node, body } = found.value;
   const job = { request, kind, stored: { id, node, text: body } };
-  return answer(asking, job, await ports.evaluate(job));
+  return answer(asking, job, await deps.evaluate(job));
 }
 
 async function answer(asking: Asking, job: Job, first: Evaluation): Promise<Result<string, Problem>> {
-  const { ports, caller } = asking;
+  const { deps, caller } = asking;
   const evaluated = await withFacts(asking, job, first);
   if (!evaluated.ok) return evaluated;
   const evaluation = evaluated.value;
@@ -80,12 +80,12 @@ async function answer(asking: Asking, job: Job, first: Evaluation): Promise<Resu
   const allowed = requireNode(caller, evaluation.node);
   if (!allowed.ok) return allowed;
   if (evaluation.state === "refused") {
-    ports.metrics.refused(evaluation.kind, evaluation.problem.code);
+    deps.metrics.refused(evaluation.kind, evaluation.problem.code);
     return err(evaluation.problem);
   }
-  ports.metrics.decided(evaluation.kind, evaluation.seconds);
+  deps.metrics.decided(evaluation.kind, evaluation.seconds);
   const { assumed, leftOut, profile } = evaluation;
-  const now = ports.now();
+  const now = deps.now();
   const recorded = await record(asking, evaluation, now);
   if (typeof recorded === "string") return ok(answerText({ ...evaluation, decidedAtMs: now }, recorded));
   if (recorded.conflict) {
@@ -98,7 +98,7 @@ async function answer(asking: Asking, job: Job, first: Evaluation): Promise<Resu
   if (again !== undefined)
     return ok(answerText({ ...evaluation, id: recorded.decisionId, decidedAtMs: now, again }, null));
   if (!recorded.fresh) {
-    const earlier = await ports.store.getDecision(recorded.decisionId);
+    const earlier = await deps.store.getDecision(recorded.decisionId);
     if (earlier.ok && earlier.value !== null)
       return ok(answerText({ ...earlier.value, assumed, leftOut, profile }, null));
   }
@@ -107,15 +107,15 @@ async function answer(asking: Asking, job: Job, first: Evaluation): Promise<Resu
 
 /** Repeats the request of a remembering kind with the node's facts from the history. */
 async function withFacts(
-  { ports, caller }: Asking,
+  { deps, caller }: Asking,
   job: Job,
   evaluation: Evaluation,
 ): Promise<Result<Evaluation, Problem>> {
   if (evaluation.state !== "wants_facts") return ok(evaluation);
   const allowed = requireNode(caller, evaluation.pass.node);
   if (!allowed.ok) return allowed;
-  const recollection = await recollect(ports.store, evaluation.pass);
-  return recollection.ok ? ok(await ports.evaluate({ ...job, recollection: recollection.value })) : recollection;
+  const recollection = await readFactsBefore(deps.store, evaluation.pass);
+  return recollection.ok ? ok(await deps.evaluate({ ...job, recollection: recollection.value })) : recollection;
 }
 
 /**
@@ -123,39 +123,39 @@ async function withFacts(
  * nothing was recorded.
  */
 async function record(
-  { ports, caller, requestId, key, record: isWanted }: Asking,
+  { deps, caller, requestId, key, record: isWanted }: Asking,
   decision: Decision,
   now: EpochMs,
 ): Promise<Recorded | NotRecorded> {
   if (!isWanted || !decision.record) return "not-wanted";
-  if (!ports.recordDecisions) return "off";
+  if (!deps.recordDecisions) return "off";
   const { snapshot } = decision;
   const recording = {
     ...recordingOf(decision, now),
     ...(snapshot === null ? {} : { snapshot: snapshotRow(snapshot, now) }),
-    ...(key === undefined ? {} : { idempotency: await claim(ports, caller, key, decision) }),
+    ...(key === undefined ? {} : { idempotency: await claim(deps, caller, key, decision) }),
   };
-  const recorded = await ports.store.record(recording);
+  const recorded = await deps.store.record(recording);
   if (!recorded.ok) {
-    historyFailed(ports, recorded.error, { requestId, decisionId: decision.id });
+    historyFailed(deps, recorded.error, { requestId, decisionId: decision.id });
     return "history-failed";
   }
-  if (recorded.value.fresh) ports.metrics.recorded("decisions", 1);
+  if (recorded.value.fresh) deps.metrics.recorded("decisions", 1);
   return recorded.value;
 }
 
 export function historyFailed(
-  ports: Pick<DecidingPorts, "metrics" | "log">,
+  deps: Pick<DecidingDeps, "metrics" | "log">,
   { code, message }: StoreFailure,
   of: Readonly<Record<string, string>>,
 ): void {
-  ports.metrics.historyFailed(code);
-  ports.log.error({ ...of, code, reason: message }, "not recorded");
+  deps.metrics.historyFailed(code);
+  deps.log.error({ ...of, code, reason: message }, "not recorded");
 }
 
 /** Two requests are the same when they ask the same of the same snapshot, however they were written down. */
 async function claim(
-  ports: Pick<Ports, "sha256">,
+  deps: Pick<ApiDeps, "sha256">,
   caller: Caller,
   key: string,
   decision: Decision,
@@ -165,7 +165,7 @@ async function claim(
   return {
     key,
     scope: caller.id,
-    requestHash: await idOf(ports.sha256, JSON.stringify(asked)),
+    requestHash: await idOf(deps.sha256, JSON.stringify(asked)),
   };
 }
 

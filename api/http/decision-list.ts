@@ -1,5 +1,6 @@
 import type { StoreFailure } from "../../db/failure.ts";
 import { type DecisionQuery, MAX_PAGE } from "../../db/store.ts";
+import type { Reply } from "../dependencies.ts";
 import { isKind, isVerdict, KINDS, VERDICTS } from "../model/decision.ts";
 import { BACK_FROM_NOW, durationBefore } from "../model/duration.ts";
 import { reasonFault } from "../model/end-reasons.ts";
@@ -9,7 +10,6 @@ import { ADMITTED, filterOfWord } from "../model/kinds.ts";
 import { LIMITS } from "../model/limits.ts";
 import { notAmongIssue } from "../model/near-name.ts";
 import { ok, type Result } from "../model/result.ts";
-import type { Reply } from "../ports.ts";
 import { knownVersion } from "../profiles/index.ts";
 import { headOf } from "../service/decision-head.ts";
 import { historyProblem, type Problem } from "../service/problem.ts";
@@ -49,16 +49,20 @@ export async function nodeAsked(exchange: Exchange, name: string | undefined): P
   return found.ok ? ok(found.value.name) : found;
 }
 
-type Given = Readonly<Partial<Record<(typeof DECISION_FILTERS)[number] | "format", string>>>;
+type DecisionParameters = Readonly<Partial<Record<(typeof DECISION_FILTERS)[number] | "format", string>>>;
 
-async function answer(exchange: Exchange, given: Given, node: string | null): Promise<Result<Reply, Problem>> {
+async function answer(
+  exchange: Exchange,
+  given: DecisionParameters,
+  node: string | null,
+): Promise<Result<Reply, Problem>> {
   const isCsv = wantsCsv(exchange, given.format);
   if (!isCsv.ok) return isCsv;
-  const query = decisionQuery(given, exchange.ports.now());
+  const query = decisionQuery(given, exchange.deps.now());
   if (!query.ok) return query;
   const asked = node === null ? query.value : { ...query.value, node };
   const limit = given.limit === undefined && isCsv.value ? MAX_CSV_ROWS : asked.limit;
-  const page = await pagesOf({ ...asked, limit }, (one) => exchange.ports.store.listDecisions(one), headOf);
+  const page = await pagesOf({ ...asked, limit }, (one) => exchange.deps.store.listDecisions(one), headOf);
   if (!page.ok) return historyProblem(page.error);
   const { items, nextPageToken } = page.value;
   if (isCsv.value) return csv(exchange, decisionsCsv(items), "decisions", nextPageToken);
@@ -87,7 +91,7 @@ export async function pagesOf<Query extends { readonly limit: number; readonly p
   return ok({ items, nextPageToken: next });
 }
 
-type Bounds = Pick<Given, "since" | "until" | "limit">;
+type Bounds = Pick<DecisionParameters, "since" | "until" | "limit">;
 interface Range {
   readonly issues: readonly InputIssue[];
   /** Half-open. */
@@ -140,7 +144,7 @@ export function unknownReason(reason: string | undefined): Result<never, Problem
   return issues.length === 0 ? null : queryProblem(issues);
 }
 
-export function decisionQuery(given: Given, nowMs: number): Result<DecisionQuery, Problem> {
+export function decisionQuery(given: DecisionParameters, nowMs: number): Result<DecisionQuery, Problem> {
   const { reason, pod, kubelet, pageToken, limit } = given;
   const { kind, verdict } = filterOfWord(given.kind, given.verdict);
   const { issues: rangeIssues, times } = rangeIn(given, nowMs);

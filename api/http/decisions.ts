@@ -1,9 +1,9 @@
 import type { StoreFailure } from "../../db/failure.ts";
 import type { DecisionRow } from "../../db/rows.ts";
 import type { Store } from "../../db/store.ts";
+import type { Reply } from "../dependencies.ts";
 import { isKind } from "../model/decision.ts";
 import { ok, type Result } from "../model/result.ts";
-import type { Reply } from "../ports.ts";
 import { headOf } from "../service/decision-head.ts";
 import { unknownKind } from "../service/decision-request.ts";
 import { historyProblem, type Problem, problem } from "../service/problem.ts";
@@ -15,7 +15,7 @@ import { decisionSeen, type Exchange, jsonText, param, queryOf, queryProblem } f
 
 /** POST /v1/decisions/{kind} */
 export async function postDecision(exchange: Exchange): Promise<Result<Reply, Problem>> {
-  const { ports, caller, requestId, signal } = exchange;
+  const { deps, caller, requestId, signal } = exchange;
   const kind = param(exchange, "decision");
   if (!isKind(kind)) return unknownKind(kind);
   const query = queryOf(exchange, ["record"]);
@@ -26,7 +26,7 @@ export async function postDecision(exchange: Exchange): Promise<Result<Reply, Pr
   if (!key.ok) return key;
   const bytes = await readJsonBody(exchange);
   if (!bytes.ok) return bytes;
-  const asking = { ports, caller, requestId, kind, bytes: bytes.value, key: key.value, signal };
+  const asking = { deps, caller, requestId, kind, bytes: bytes.value, key: key.value, signal };
   const answer = await decide({ ...asking, record: record === "true" });
   return answer.ok ? jsonText(answer.value) : answer;
 }
@@ -39,7 +39,7 @@ function idempotencyKey({ c }: Exchange): Result<string | undefined, Problem> {
 
 /** GET /v1/decisions/{id}: the full record. */
 export async function getDecision(exchange: Exchange): Promise<Result<Reply, Problem>> {
-  const { store } = exchange.ports;
+  const { store } = exchange.deps;
   const found = await findDecision(exchange);
   if (!found.ok) return found;
   const text = await recordText(store, found.value);

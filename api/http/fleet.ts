@@ -1,4 +1,5 @@
 import { MAX_PAGE } from "../../db/store.ts";
+import type { Reply } from "../dependencies.ts";
 import { KINDS, VERDICTS } from "../model/decision.ts";
 import { HOUR_MS } from "../model/duration.ts";
 import { EVICTION_SIGNALS, PRESSURE_CONDITIONS } from "../model/eviction.ts";
@@ -7,20 +8,19 @@ import { endWord } from "../model/kinds.ts";
 import { notAmongIssue } from "../model/near-name.ts";
 import { decodeToken, encodeToken } from "../model/page-token.ts";
 import { ok, type Result } from "../model/result.ts";
-import type { Reply } from "../ports.ts";
 import { headOf } from "../service/decision-head.ts";
 import {
   ASKED_VERSION,
   comparePlaces,
   FLEET_SORTS,
+  type FleetCursor,
   type FleetFilter,
   type FleetNode,
   type FleetOrder,
-  type FleetPlace,
   filtered,
   fleetOf,
   type Headroom,
-  isPlace,
+  isCursor,
   NO_ASKED_VERSION,
   ordered,
   placeOf,
@@ -48,7 +48,7 @@ const FILTERS = [
   "show",
 ] as const;
 const PARAMETERS = [...FILTERS, "sort", "order", "hours", "limit", "pageToken", "format"] as const;
-type Given = Readonly<Partial<Record<(typeof PARAMETERS)[number], string>>>;
+type FleetParameters = Readonly<Partial<Record<(typeof PARAMETERS)[number], string>>>;
 
 export const PRESSURES = ["any", "none", "not-known", ...PRESSURE_CONDITIONS] as const;
 export const ORDERS = ["asc", "desc"] as const;
@@ -65,10 +65,10 @@ export async function listNodes(exchange: Exchange): Promise<Result<Reply, Probl
   const query = fleetQuery(given.value, isCsv.value ? MAX_CSV_ROWS : MAX_PAGE);
   if (!query.ok) return query;
   const { filter, by, hours, limit, after } = query.value;
-  const { ports, caller } = exchange;
-  const now = ports.now();
+  const { deps, caller } = exchange;
+  const now = deps.now();
   const sinceMs = Math.floor(now / HOUR_MS - hours) * HOUR_MS;
-  const nodes = await fleetOf(ports.store, now, sinceMs, caller.node ?? undefined);
+  const nodes = await fleetOf(deps.store, now, sinceMs, caller.node ?? undefined);
   if (!nodes.ok) return historyProblem(nodes.error);
   const all = ordered(filtered(nodes.value, filter), by);
   const rest = after === null ? all : all.filter((node) => comparePlaces(placeOf(node, by), after, by) > 0);
@@ -85,7 +85,7 @@ export async function getNode(exchange: Exchange): Promise<Result<Reply, Problem
   if (!query.ok) return query;
   const found = await findNode(exchange);
   if (!found.ok) return found;
-  const { store, now } = exchange.ports;
+  const { store, now } = exchange.deps;
   const sinceMs = Math.floor(now() / HOUR_MS - DEFAULT_HOURS) * HOUR_MS;
   const [nodes, ...pages] = await Promise.all([
     fleetOf(store, now(), sinceMs, found.value.name),
@@ -189,11 +189,11 @@ interface FleetQuery {
   readonly hours: number;
   readonly limit: number;
   /** Where the page begins; null: at the beginning. */
-  readonly after: FleetPlace | null;
+  readonly after: FleetCursor | null;
 }
 
 /** Parses the query. `rows`: the default page size. */
-function fleetQuery(given: Given, rows: number): Result<FleetQuery, Problem> {
+function fleetQuery(given: FleetParameters, rows: number): Result<FleetQuery, Problem> {
   const { issues: rangeIssues } = rangeIn(given, null);
   const issues = [...rangeIssues];
   const filter = filterIn(given, issues);
@@ -224,7 +224,7 @@ function among<T extends string>(
 }
 
 /** Adds to `issues` what is wrong. */
-function filterIn(given: Given, issues: InputIssue[]): FleetFilter {
+function filterIn(given: FleetParameters, issues: InputIssue[]): FleetFilter {
   const selector = parseLabelSelector(given.labelSelector ?? "");
   if (!selector.ok) issues.push({ path: "labelSelector", message: selector.error });
   if (given.kubelet !== undefined && !ASKED_VERSION.test(given.kubelet))
@@ -243,17 +243,17 @@ function filterIn(given: Given, issues: InputIssue[]): FleetFilter {
 }
 
 /** A place with its order, in the letters of a query. */
-const tokenOf = ({ sort, order }: FleetOrder, place: FleetPlace): string =>
+const tokenOf = ({ sort, order }: FleetOrder, place: FleetCursor): string =>
   encodeToken(JSON.stringify([sort, order, ...place]));
 const LONGEST_TOKEN = 5700;
 /** The place in a page token; undefined: it is no token, or one of another order. */
-function placeIn(token: string, by: FleetOrder): FleetPlace | undefined {
+function placeIn(token: string, by: FleetOrder): FleetCursor | undefined {
   if (token.length > LONGEST_TOKEN) return undefined;
   try {
     const parts: unknown = JSON.parse(decodeToken(token) ?? "null");
     if (!Array.isArray(parts)) return undefined;
     const [sort, order, ...place] = parts as readonly unknown[];
-    return sort === by.sort && order === by.order && isPlace(place, by) ? place : undefined;
+    return sort === by.sort && order === by.order && isCursor(place, by) ? place : undefined;
   } catch {
     return undefined;
   }

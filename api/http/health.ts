@@ -1,6 +1,6 @@
+import type { Reply } from "../dependencies.ts";
 import { HOUR_MS } from "../model/duration.ts";
 import { ok, type Result } from "../model/result.ts";
-import type { Reply } from "../ports.ts";
 import { NEWEST, PROFILES } from "../profiles/index.ts";
 import { fleetOf } from "../service/fleet.ts";
 import { DEFAULT_METRICS_NODES, fleetMetrics } from "../service/fleet-metrics.ts";
@@ -22,8 +22,8 @@ const fresh = (value: unknown): Result<Reply, never> =>
 export const getHealth = (): Result<Reply, never> => fresh({ status: "ok", ...POLICY });
 
 /** GET /readyz: the history takes writes, and its migrations are applied. */
-export async function getReady({ ports }: Exchange): Promise<Result<Reply, Problem>> {
-  const ready = await ports.store.ready(ports.now());
+export async function getReady({ deps }: Exchange): Promise<Result<Reply, Problem>> {
+  const ready = await deps.store.ready(deps.now());
   if (!ready.ok) return historyProblem(ready.error);
   return fresh({ status: "ready", migration: ready.value.migration, ...POLICY });
 }
@@ -34,15 +34,15 @@ const NODE_METRICS: Route = {
   path: "/metrics/nodes",
   scope: "read",
   offThread: true,
-  handle: async ({ ports, caller }) => {
-    const now = ports.now();
+  handle: async ({ deps, caller }) => {
+    const now = deps.now();
     const sinceMs = (Math.floor(now / HOUR_MS) - 1) * HOUR_MS;
-    const nodes = await fleetOf(ports.store, now, sinceMs, caller.node ?? undefined);
+    const nodes = await fleetOf(deps.store, now, sinceMs, caller.node ?? undefined);
     if (!nodes.ok) return historyProblem(nodes.error);
     const filter = { sinceMs, ...(caller.node === null ? {} : { node: caller.node }) };
-    const outcomes = await ports.store.tallyOutcomes(filter, WHOLE_MS);
+    const outcomes = await deps.store.tallyOutcomes(filter, WHOLE_MS);
     if (!outcomes.ok) return historyProblem(outcomes.error);
-    const limit = ports.limits.metricsNodes ?? DEFAULT_METRICS_NODES;
+    const limit = deps.limits.metricsNodes ?? DEFAULT_METRICS_NODES;
     const body = fleetMetrics(nodes.value, outcomes.value, now, limit);
     return ok({ status: 200, type: METRICS_TYPE, body, untagged: true });
   },
@@ -51,7 +51,7 @@ const METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8";
 
 /** GET /metrics: metrics of the process and of the nodes; if the history cannot be read, of the process alone. */
 async function getMetrics(exchange: Exchange): Promise<Result<Reply, Problem>> {
-  const { metrics } = exchange.ports;
+  const { metrics } = exchange.deps;
   const nodes = await handOver(NODE_METRICS, exchange, new URL(NODE_METRICS.path, exchange.c.req.raw.url).href);
   if (!nodes.ok) metrics.historyFailed(nodes.error.code);
   const { type, text } = await metrics.render();

@@ -2,6 +2,7 @@ import * as z from "zod";
 import type { SnapshotRow } from "../../db/rows.ts";
 import { readFlags } from "../decide/lint/flags.ts";
 import { type BesideFile, lintStart } from "../decide/lint/start.ts";
+import type { Reply } from "../dependencies.ts";
 import { decodeSnapshot } from "../model/decode.ts";
 import { optional } from "../model/fields.ts";
 import { joinPath } from "../model/input-issue.ts";
@@ -9,7 +10,6 @@ import { ref } from "../model/json-schema.ts";
 import { type Fields, isObject } from "../model/own.ts";
 import { err, ok, type Result } from "../model/result.ts";
 import type { Snapshot } from "../model/snapshot.ts";
-import type { Reply } from "../ports.ts";
 import { chooseProfileFor } from "../profiles/index.ts";
 import { configurationOfAnother } from "../profiles/unknown-fields.ts";
 import { idText, readBody } from "../service/body-form.ts";
@@ -69,7 +69,7 @@ export const nodeMembers = {
   node: optional(z.string("expected a node's name")).describe("the node's latest snapshot"),
 };
 export const lintForm = z.strictObject({ ...startMembers, kubeletVersion, ...nodeMembers });
-type Asked = Omit<z.output<typeof lintForm>, "kubeletVersion">;
+type LintRequest = Omit<z.output<typeof lintForm>, "kubeletVersion">;
 
 /** POST /v1/lint: what is wrong with a configuration, and how many recorded decisions each finding touched. */
 export async function postLint(exchange: Exchange): Promise<Result<Reply, Problem>> {
@@ -100,7 +100,7 @@ export async function postLint(exchange: Exchange): Promise<Result<Reply, Proble
   const flags = args === null ? null : readFlags(args, profile);
   const findings = lintStart({ configuration, dropIns, flags }, snapshot.value, profile);
   const touched = await touchedFindings(
-    exchange.ports.store,
+    exchange.deps.store,
     findings,
     node === null ? {} : { node },
     undefined,
@@ -110,7 +110,7 @@ export async function postLint(exchange: Exchange): Promise<Result<Reply, Proble
 }
 
 /** The parts of a request besides its configuration. Errors: drop-ins without a configuration. */
-export function besideOf(asked: Pick<Asked, keyof typeof startMembers>): Result<BesideFile, Problem> {
+export function besideOf(asked: Pick<LintRequest, keyof typeof startMembers>): Result<BesideFile, Problem> {
   const { kubeletConfiguration, kubeletArgs: args = null, kubeletDropIns: dropIns = null } = asked;
   if (dropIns === null || kubeletConfiguration !== undefined) return ok({ args, dropIns });
   return invalid("kubeletConfiguration", "is needed: kubeletDropIns are merged over it");
@@ -132,16 +132,16 @@ const SOURCES = Object.keys(nodeMembers) as (keyof typeof nodeMembers)[];
 /** The node that a request is about: by its snapshot, the id of one, or its name. Errors: two of them, and one that is not there. */
 export async function aboutNode(
   exchange: Exchange,
-  asked: Pick<Asked, keyof typeof nodeMembers>,
+  asked: Pick<LintRequest, keyof typeof nodeMembers>,
 ): Promise<Result<LintSubject, Problem>> {
   const given = SOURCES.filter((name) => asked[name] !== undefined);
   if (given.length > 1) return invalid(given[1] ?? "", `it is one or the other: ${given[0]} was given as well`);
-  const { caller, ports } = exchange;
+  const { caller, deps } = exchange;
   const { snapshot, snapshotId, node } = asked;
   if (node !== undefined) {
     const found = await nodeNamed(exchange, node);
     if (!found.ok) return found;
-    const latest = await ports.store.latestSnapshot(node);
+    const latest = await deps.store.latestSnapshot(node);
     if (!latest.ok) return historyProblem(latest.error);
     return latest.value === null ? ok({ node, posted: null }) : aboutStored(latest.value);
   }
@@ -152,7 +152,7 @@ export async function aboutNode(
   if (snapshot === undefined) return ok({ node: caller.node, posted: null });
   const name = (snapshot as { node?: { metadata?: { name?: unknown } | null } | null }).node?.metadata?.name;
   if (caller.node !== null || typeof name !== "string") return ok({ node: caller.node, posted: snapshot });
-  const known = await ports.store.getNode(name);
+  const known = await deps.store.getNode(name);
   if (!known.ok) return historyProblem(known.error);
   return ok({ node: known.value === null ? null : name, posted: snapshot });
 }

@@ -1,6 +1,6 @@
 import type { Store } from "../../db/store.ts";
+import type { Reply, Streams } from "../dependencies.ts";
 import { ok, type Result } from "../model/result.ts";
-import type { Reply, Streams } from "../ports.ts";
 import { historyProblem, type Problem } from "../service/problem.ts";
 import { rfc3339 } from "../service/timestamp.ts";
 import { requireNode } from "./auth/authorize.ts";
@@ -21,18 +21,18 @@ const open = new WeakMap<Streams, number>();
  * open, which the JSON answer says.
  */
 export async function getLive(exchange: Exchange): Promise<Result<Reply, Problem>> {
-  const { ports, caller, c } = exchange;
+  const { deps, caller, c } = exchange;
   const query = queryOf(exchange, ["node"]);
   if (!query.ok) return query;
   const node = query.value.node ?? caller.node ?? undefined;
   const allowed = node === undefined ? ok(null) : requireNode(caller, node);
   if (!allowed.ok) return allowed;
-  const first = await newest(ports.store, node);
+  const first = await newest(deps.store, node);
   if (!first.ok) return first;
-  const { streams } = ports;
+  const { streams } = deps;
   const isAsked = /\btext\/event-stream\b/.test(c.req.header("accept") ?? "");
   const hasRoom = streams !== undefined && (open.get(streams) ?? 0) < streams.limit;
-  if (isAsked && hasRoom) return ok(eventStream(streams, first.value, () => newest(ports.store, node)));
+  if (isAsked && hasRoom) return ok(eventStream(streams, first.value, () => newest(deps.store, node)));
   return json({ ...first.value, streams: hasRoom });
 }
 

@@ -1,7 +1,7 @@
+import type { Reply } from "../dependencies.ts";
 import type { MovedRow } from "../model/moved-row.ts";
 import { ok, type Result } from "../model/result.ts";
-import type { Reply } from "../ports.ts";
-import { exportPage, USUAL_EXPORTED } from "../service/export-page.ts";
+import { DEFAULT_EXPORTED, exportPage } from "../service/export-page.ts";
 import { checkHeader, readMovedLine } from "../service/moved-line.ts";
 import { historyProblem, invalid, type Problem, problem } from "../service/problem.ts";
 import { lines } from "./batch.ts";
@@ -20,18 +20,18 @@ const DENSER = 4;
 
 /** GET /v1/history: a page of an export, which `nodewise history export --api` writes as a file. */
 export async function getHistory(exchange: Exchange): Promise<Result<Reply, Problem>> {
-  const { ports, signal } = exchange;
+  const { deps, signal } = exchange;
   const given = queryOf(exchange, ["node", "since", "until", "limit", "pageToken"]);
   if (!given.ok) return given;
   const { node: name, pageToken, ...range } = given.value;
-  const nowMs = ports.now();
+  const nowMs = deps.now();
   const { issues, times } = rangeIn(range, nowMs);
   if (issues.length > 0) return queryProblem(issues);
   const node = await nodeAsked(exchange, name);
   if (!node.ok) return node;
-  const page = await exportPage(ports.store, {
+  const page = await exportPage(deps.store, {
     part: { ...times, ...(node.value === null ? {} : { node: node.value }) },
-    limit: range.limit === undefined ? USUAL_EXPORTED : Number(range.limit),
+    limit: range.limit === undefined ? DEFAULT_EXPORTED : Number(range.limit),
     ...(pageToken === undefined ? {} : { pageToken }),
     nowMs,
     signal,
@@ -51,7 +51,7 @@ export async function postHistory(exchange: Exchange): Promise<Result<Reply, Pro
   if (!query.ok) return query;
   const stream = ndjsonStream(exchange);
   if (!stream.ok) return stream;
-  const { ports, held, signal } = exchange;
+  const { deps, held, signal } = exchange;
   const { limit: usual, bytesPerSecond } = boundsOf(exchange);
   const limit = DENSER * usual;
   const rows: MovedRow[] = [];
@@ -75,10 +75,10 @@ export async function postHistory(exchange: Exchange): Promise<Result<Reply, Pro
       return invalid(at, `there are more than ${MAX_MOVED_ROWS} rows: send the rest with the next request`);
   }
   if (isFirst) return invalid("line 1", "there is none: begin with the first line of the export");
-  const imported = await ports.store.importRows(rows, ports.now());
+  const imported = await deps.store.importRows(rows, deps.now());
   if (imported.ok) return json(imported.value);
   const { code, message } = imported.error;
-  ports.metrics.historyFailed(code);
+  deps.metrics.historyFailed(code);
   // the rows that were sent, and not the history
   return code === "corrupt" ? problem("invalid_input", message) : historyProblem(imported.error);
 }

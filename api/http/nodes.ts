@@ -1,8 +1,8 @@
 import type { NodeRow } from "../../db/rows.ts";
 import type { Store } from "../../db/store.ts";
+import type { Reply } from "../dependencies.ts";
 import { nearNames } from "../model/near-name.ts";
 import { ok, type Result } from "../model/result.ts";
-import type { Reply } from "../ports.ts";
 import { idsOf, NO_NODE } from "../service/canonical.ts";
 import { evaluateSnapshot } from "../service/evaluate.ts";
 import { historyProblem, invalid, type Problem, problem } from "../service/problem.ts";
@@ -21,14 +21,14 @@ export const findNode = (exchange: Exchange): Promise<Result<NodeRow, Problem>> 
 export async function nodeNamed(exchange: Exchange, name: string): Promise<Result<NodeRow, Problem>> {
   const allowed = requireNode(exchange.caller, name);
   if (!allowed.ok) return allowed;
-  const found = await exchange.ports.store.getNode(name);
+  const found = await exchange.deps.store.getNode(name);
   if (!found.ok) return historyProblem(found.error);
   return found.value === null ? unknownNode(exchange, name) : ok(found.value);
 }
 
 /** The problem of an unknown node, with similar names that the caller may see. */
-export async function unknownNode({ ports, caller }: Exchange, name: string): Promise<Result<never, Problem>> {
-  const near = caller.node === null ? await nearNodes(ports.store, name) : [];
+export async function unknownNode({ deps, caller }: Exchange, name: string): Promise<Result<never, Problem>> {
+  const near = caller.node === null ? await nearNodes(deps.store, name) : [];
   const meant = near.length === 0 ? "" : `; there ${near.length === 1 ? "is" : "are"} ${near.join(", ")}`;
   return problem("unknown_node", `there is no node \`${name.slice(0, 253)}\`${meant}`, { near });
 }
@@ -51,7 +51,7 @@ export async function nearNodes(store: Pick<Store, "listNodes">, name: string): 
 
 /** PUT /v1/nodes/{node}/snapshot */
 export async function putSnapshot(exchange: Exchange): Promise<Result<Reply, Problem>> {
-  const { ports, caller, signal } = exchange;
+  const { deps, caller, signal } = exchange;
   const node = param(exchange, "node");
   const query = queryOf(exchange, []);
   if (!query.ok) return query;
@@ -59,8 +59,8 @@ export async function putSnapshot(exchange: Exchange): Promise<Result<Reply, Pro
   if (!allowed.ok) return allowed;
   const bytes = await readJsonBody(exchange);
   if (!bytes.ok) return bytes;
-  const ids = ports.ids ?? idsOf(ports.sha256);
-  const decoded = await (ports.offThread?.snapshot(bytes.value, signal) ?? evaluateSnapshot(bytes.value, ids));
+  const ids = deps.ids ?? idsOf(deps.sha256);
+  const decoded = await (deps.offThread?.snapshot(bytes.value, signal) ?? evaluateSnapshot(bytes.value, ids));
   if (!decoded.ok) return decoded;
   const snapshot = decoded.value;
   if (snapshot.node !== node) {
@@ -70,12 +70,12 @@ export async function putSnapshot(exchange: Exchange): Promise<Result<Reply, Pro
       `must be \`${node.slice(0, 253)}\` as in the path, ${found}; post the NodeSnapshot itself`,
     );
   }
-  const stored = await ports.store.putSnapshot(snapshotRow(snapshot, ports.now()));
+  const stored = await deps.store.putSnapshot(snapshotRow(snapshot, deps.now()));
   if (!stored.ok) {
-    ports.metrics.historyFailed(stored.error.code);
+    deps.metrics.historyFailed(stored.error.code);
     return historyProblem(stored.error);
   }
-  if (stored.value.fresh) ports.metrics.recorded("snapshots", 1);
+  if (stored.value.fresh) deps.metrics.recorded("snapshots", 1);
   return json({ id: snapshot.id, node, fresh: stored.value.fresh }, stored.value.fresh ? 201 : 200);
 }
 
@@ -86,7 +86,7 @@ export async function postDeletion(exchange: Exchange): Promise<Result<Reply, Pr
   const node = param(exchange, "node");
   const allowed = requireNode(exchange.caller, node);
   if (!allowed.ok) return allowed;
-  const { store, now, metrics, turns } = exchange.ports;
+  const { store, now, metrics, turns } = exchange.deps;
   // the node's next turn would be written, and the node would exist again
   await turns?.forget(node);
   const deletedMs = now();

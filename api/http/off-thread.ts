@@ -1,9 +1,9 @@
 import { type Context, Hono } from "hono";
+import type { ApiDeps, Body, OffThreadRequest, Reply } from "../dependencies.ts";
 import { ok, type Result } from "../model/result.ts";
-import type { Body, OffThreadRequest, Ports, Reply } from "../ports.ts";
 import type { Problem } from "../service/problem.ts";
 import { boundsOf } from "./body.ts";
-import { bodyRoom } from "./body-budget.ts";
+import { bodyBudget } from "./body-budget.ts";
 import { packed } from "./respond.ts";
 import type { Exchange, Route } from "./route.ts";
 
@@ -13,13 +13,13 @@ export async function handOver(
   exchange: Exchange,
   url: string = exchange.c.req.raw.url,
 ): Promise<Result<Reply, Problem>> {
-  const { c, caller, requestId, ports, signal } = exchange;
+  const { c, caller, requestId, deps, signal } = exchange;
   const { method, headers } = c.req.raw;
-  const body = method === "POST" ? await ports.bodies.bytes(c.req.raw, c.env, boundsOf(exchange)) : NO_BODY;
+  const body = method === "POST" ? await deps.bodies.bytes(c.req.raw, c.env, boundsOf(exchange)) : NO_BODY;
   const request = { method, url, headers: [...headers], body, caller, requestId };
-  const answer = ports.offThread?.route(request, signal) ?? null;
+  const answer = deps.offThread?.route(request, signal) ?? null;
   if (answer !== null) return answer;
-  return route.handle({ ...exchange, ports: { ...ports, bodies: { ...ports.bodies, bytes: async () => body } } });
+  return route.handle({ ...exchange, deps: { ...deps, bodies: { ...deps.bodies, bytes: async () => body } } });
 }
 const NO_BODY: Body = ok(new Uint8Array());
 
@@ -31,18 +31,18 @@ interface Env {
 
 /** Runs the handlers of `routes` on what was handed over. */
 export function offThreadRoutes(
-  ports: Ports,
+  deps: ApiDeps,
   routes: readonly Route[],
 ): (request: OffThreadRequest, signal: AbortSignal) => Promise<Result<Reply, Problem>> {
-  const here: Ports = { ...ports, bodies: { ...ports.bodies, bytes: async (_, env) => (env as Env).request.body } };
+  const here: ApiDeps = { ...deps, bodies: { ...deps.bodies, bytes: async (_, env) => (env as Env).request.body } };
   const app = new Hono();
   // a body that was handed over has had its room
-  const room = bodyRoom(Number.POSITIVE_INFINITY);
+  const room = bodyBudget(Number.POSITIVE_INFINITY);
   for (const route of routes) {
     app.on(route.method, route.path, async (c: Context) => {
       const env = c.env as Env;
       const { caller, requestId } = env.request;
-      const outcome = await route.handle({ ports: here, c, caller, requestId, held: room(), signal: env.signal });
+      const outcome = await route.handle({ deps: here, c, caller, requestId, held: room(), signal: env.signal });
       env.outcome = outcome.ok ? ok(await packed(here, c, outcome.value)) : outcome;
       return c.body(null);
     });

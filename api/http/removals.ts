@@ -1,11 +1,11 @@
 import { REMOVAL_TARGETS, type RemovalQuery, type RemovalRow, type RemovalSummary } from "../../db/rows.ts";
+import type { Reply } from "../dependencies.ts";
 import { REMOVAL_ENDS } from "../model/container-gc.ts";
 import type { InputIssue } from "../model/input-issue.ts";
 import { REMOVING_KINDS } from "../model/kinds.ts";
 import { LIMITS } from "../model/limits.ts";
 import { notAmongIssue } from "../model/near-name.ts";
 import { ok, type Result } from "../model/result.ts";
-import type { Reply } from "../ports.ts";
 import { historyProblem, type Problem } from "../service/problem.ts";
 import { rfc3339 } from "../service/timestamp.ts";
 import { DEFAULT_PAGE, rangeIn } from "./decision-list.ts";
@@ -18,11 +18,11 @@ const REMOVAL_FILTERS = ["kind", "target", "end", "since", "until", "q", "limit"
 export async function listRemovals(exchange: Exchange): Promise<Result<Reply, Problem>> {
   const given = queryOf(exchange, REMOVAL_FILTERS);
   if (!given.ok) return given;
-  const query = removalQuery(given.value, exchange.ports.now());
+  const query = removalQuery(given.value, exchange.deps.now());
   if (!query.ok) return query;
   const node = await findNode(exchange);
   if (!node.ok) return node;
-  const page = await exchange.ports.store.listRemovals({ ...query.value, node: node.value.name });
+  const page = await exchange.deps.store.listRemovals({ ...query.value, node: node.value.name });
   if (!page.ok) return historyProblem(page.error);
   return json({ removals: page.value.items.map(removalOf), nextPageToken: page.value.nextPageToken });
 }
@@ -31,18 +31,21 @@ export async function listRemovals(exchange: Exchange): Promise<Result<Reply, Pr
 export async function getRemovalSummary(exchange: Exchange): Promise<Result<Reply, Problem>> {
   const given = queryOf(exchange, ["since", "until"]);
   if (!given.ok) return given;
-  const { issues, times } = rangeIn(given.value, exchange.ports.now());
+  const { issues, times } = rangeIn(given.value, exchange.deps.now());
   if (issues.length > 0) return queryProblem(issues);
   const node = await findNode(exchange);
   if (!node.ok) return node;
-  const summary = await exchange.ports.store.summarizeRemovals(node.value.name, times);
+  const summary = await exchange.deps.store.summarizeRemovals(node.value.name, times);
   return summary.ok ? json(summaryOf(summary.value)) : historyProblem(summary.error);
 }
 
-type Given = Readonly<Partial<Record<(typeof REMOVAL_FILTERS)[number], string>>>;
-type Asked = Omit<RemovalQuery, "node">;
+type RemovalParameters = Readonly<Partial<Record<(typeof REMOVAL_FILTERS)[number], string>>>;
+type RemovalFilter = Omit<RemovalQuery, "node">;
 
-function removalQuery({ kind, target, end, q, pageToken, ...range }: Given, nowMs: number): Result<Asked, Problem> {
+function removalQuery(
+  { kind, target, end, q, pageToken, ...range }: RemovalParameters,
+  nowMs: number,
+): Result<RemovalFilter, Problem> {
   const issues: InputIssue[] = [];
   const oneOf = <T extends string>(path: string, given: string | undefined, all: readonly T[]): T | undefined => {
     const found = all.find((word) => word === given);

@@ -1,5 +1,6 @@
 import * as z from "zod";
 import type { DecisionFilter } from "../../db/store.ts";
+import type { Reply } from "../dependencies.ts";
 import { isKind, KINDS } from "../model/decision.ts";
 import { decodeSnapshot } from "../model/decode.ts";
 import { optional } from "../model/fields.ts";
@@ -8,7 +9,6 @@ import { configurationMeta, configurationPath } from "../model/kubelet-configura
 import { notAmongIssue } from "../model/near-name.ts";
 import { type Fields, isObject } from "../model/own.ts";
 import { err, ok, type Result } from "../model/result.ts";
-import type { Reply } from "../ports.ts";
 import { PROFILES } from "../profiles/index.ts";
 import { knownVersionText, readBody } from "../service/body-form.ts";
 import { parseJson } from "../service/json.ts";
@@ -73,10 +73,10 @@ export const replayForm = z.strictObject({
 
 /** POST /v1/replay: decides a page of the history again, oldest first; records nothing. */
 export async function postReplayHistory(exchange: Exchange): Promise<Result<Reply, Problem>> {
-  const { ports, caller, signal } = exchange;
+  const { deps, caller, signal } = exchange;
   const input = await postedValue(exchange);
   if (!input.ok) return input;
-  const request = historyRequest(input.value, ports.now());
+  const request = historyRequest(input.value, deps.now());
   if (!request.ok) return request;
   const { filter } = request.value;
   if (filter.node !== undefined) {
@@ -84,12 +84,12 @@ export async function postReplayHistory(exchange: Exchange): Promise<Result<Repl
     if (!found.ok) return found;
   }
   const node = filter.node ?? caller.node;
-  const nowMs = ports.now();
+  const nowMs = deps.now();
   const world = {
-    store: ports.store,
-    replay: historyReplayer(ports.store, request.value.change),
+    store: deps.store,
+    replay: historyReplayer(deps.store, request.value.change),
     nowMs,
-    sha256: ports.sha256,
+    sha256: deps.sha256,
     signal,
   };
   const answer = await replayAnswer(world, { ...request.value, filter: { ...filter, ...(node !== null && { node }) } });
@@ -172,7 +172,7 @@ export async function postReplay(exchange: Exchange): Promise<Result<Reply, Prob
   const found = await findDecision(exchange);
   if (!found.ok) return found;
   const row = found.value;
-  const again = await replayer(exchange.ports.store, request.value)(row);
+  const again = await replayer(exchange.deps.store, request.value)(row);
   if (!again.ok) return historyProblem(again.error);
   const { answer, problem: why, state, differences, truncated } = again.value;
   if (answer === null) return err(why);

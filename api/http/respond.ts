@@ -1,6 +1,6 @@
 import type { Context } from "hono";
+import type { ApiDeps, Reply } from "../dependencies.ts";
 import type { Result } from "../model/result.ts";
-import type { Ports, Reply } from "../ports.ts";
 import type { Problem } from "../service/problem.ts";
 import { sessionsIn } from "./auth/session.ts";
 import { PROBLEM_TYPE, problemText, statusOf } from "./problem.ts";
@@ -33,13 +33,13 @@ export const problemResponse = (p: Problem, requestId: string) =>
 
 /** A reply or a problem as the response that goes out. */
 export async function respond(
-  ports: Ports,
+  deps: ApiDeps,
   c: Context,
   requestId: string,
   outcome: Result<Reply, Problem>,
 ): Promise<Response> {
   if (!outcome.ok) return new Response(...problemResponse(outcome.error, requestId));
-  const reply = outcome.value.isPacked === true ? outcome.value : await packed(ports, c, outcome.value);
+  const reply = outcome.value.isPacked === true ? outcome.value : await packed(deps, c, outcome.value);
   const { status, type, body } = reply;
   const headers = { ...SECURITY_HEADERS, "x-request-id": requestId, ...reply.headers };
   // an answer without a body has no type
@@ -49,7 +49,7 @@ export async function respond(
 
 /** A reply as it is sent: with ETag, 304 and compression. This runs where the reply was made, since it may be large. */
 export async function packed(
-  { gzip, sha256 }: Pick<Ports, "gzip" | "sha256">,
+  { gzip, sha256 }: Pick<ApiDeps, "gzip" | "sha256">,
   { req }: Context,
   reply: Reply,
 ): Promise<Reply> {

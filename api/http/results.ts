@@ -1,9 +1,9 @@
 import * as z from "zod";
+import type { ApiDeps, Reply, Report } from "../dependencies.ts";
 import { STEP_STATUSES, type StepStatus } from "../model/cgroups.ts";
 import { issuesOf } from "../model/decode.ts";
 import { count, text, timestamp } from "../model/fields.ts";
 import { err, ok, type Result } from "../model/result.ts";
-import type { Ports, Reply, Report } from "../ports.ts";
 import { ID } from "../service/body-form.ts";
 import { idOf } from "../service/canonical.ts";
 import { parseJson } from "../service/json.ts";
@@ -33,7 +33,7 @@ export const resultsReport = z.strictObject({
 type ResultsReport = z.output<typeof resultsReport>;
 
 /** The posted bytes as a report. Errors: every fault with its place. */
-export async function readReport(bytes: Uint8Array, sha256: Ports["sha256"]): Promise<Result<Report, Problem>> {
+export async function readReport(bytes: Uint8Array, sha256: ApiDeps["sha256"]): Promise<Result<Report, Problem>> {
   const input = parseJson(bytes);
   if (!input.ok) return input;
   const report = resultsReport.safeParse(input.value);
@@ -43,25 +43,25 @@ export async function readReport(bytes: Uint8Array, sha256: Ports["sha256"]): Pr
 
 /** POST /v1/results: the same report twice is one row. */
 export async function postResults(exchange: Exchange): Promise<Result<Reply, Problem>> {
-  const { ports, signal } = exchange;
+  const { deps, signal } = exchange;
   const query = queryOf(exchange, []);
   if (!query.ok) return query;
   const bytes = await readJsonBody(exchange);
   if (!bytes.ok) return bytes;
-  const report = await (ports.offThread?.report(bytes.value, signal) ?? readReport(bytes.value, ports.sha256));
+  const report = await (deps.offThread?.report(bytes.value, signal) ?? readReport(bytes.value, deps.sha256));
   if (!report.ok) return report;
   const { decisionId } = report.value;
   const decision = await decisionSeen(exchange, decisionId);
   if (!decision.ok) return decision.error.code === "unknown_decision" ? unknownDecision(decisionId) : decision;
-  const row = { ...report.value.row, atMs: ports.now() };
-  const added = await ports.store.addResults(decisionId, [row]);
+  const row = { ...report.value.row, atMs: deps.now() };
+  const added = await deps.store.addResults(decisionId, [row]);
   if (!added.ok) {
-    ports.metrics.historyFailed(added.error.code);
+    deps.metrics.historyFailed(added.error.code);
     return historyProblem(added.error);
   }
   if (!added.value.known) return unknownDecision(decisionId);
   const fresh = added.value.added === 1;
-  if (fresh) ports.metrics.recorded("results", 1);
+  if (fresh) deps.metrics.recorded("results", 1);
   const { id, okCount, failedCount } = row;
   return json({ id, decisionId, okCount, failedCount, fresh }, fresh ? 201 : 200);
 }
@@ -71,7 +71,7 @@ const unknownDecision = (id: string): Result<never, Problem> =>
     advice: "decide again with the same snapshot, then report under the id of that answer",
   });
 
-async function rowOf(report: ResultsReport, sha256: Ports["sha256"]): Promise<Report["row"]> {
+async function rowOf(report: ResultsReport, sha256: ApiDeps["sha256"]): Promise<Report["row"]> {
   const { decisionId, seq, at, dryRun, complete, results } = report;
   const body = JSON.stringify({ at, dryRun, complete, steps: results });
   const having = (statuses: readonly string[]): number => results.filter((r) => statuses.includes(r.status)).length;

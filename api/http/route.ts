@@ -1,23 +1,23 @@
 import type { Context } from "hono";
 import type { DecisionRow, SnapshotRow } from "../../db/rows.ts";
 import type { Store } from "../../db/store.ts";
+import type { ApiDeps, Caller, Reply, RequestSpan, Scope } from "../dependencies.ts";
 import type { InputIssue } from "../model/input-issue.ts";
-import { meantName, meantText } from "../model/near-name.ts";
+import { similarName, suggestionText } from "../model/near-name.ts";
 import { ok, type Result } from "../model/result.ts";
-import type { Caller, Ports, Reply, RequestSpan, Scope } from "../ports.ts";
 import { decisionNamed, notFoundText } from "../service/decision-named.ts";
 import { historyProblem, type Problem, problem } from "../service/problem.ts";
 import { speaksFor } from "./auth/authorize.ts";
-import type { HeldBytes } from "./body-budget.ts";
+import type { BudgetLease } from "./body-budget.ts";
 
 /** One request on its way through a route. */
 export interface Exchange {
-  readonly ports: Ports;
+  readonly deps: ApiDeps;
   readonly c: Context;
   readonly caller: Caller;
   readonly requestId: string;
   /** The request's part of the memory that all bodies share; it is given back when the request is answered. */
-  readonly held: HeldBytes;
+  readonly held: BudgetLease;
   /** Aborted when the client disconnects: work for it ends. */
   readonly signal: AbortSignal;
   /** The span; absent: tracing is off. */
@@ -80,7 +80,7 @@ export function queryOf<Name extends string>(
   const given: Partial<Record<Name, string>> = {};
   for (const [name, values] of Object.entries(c.req.queries())) {
     if (!(names as readonly string[]).includes(name)) {
-      const [near, proposal] = [meantName(name, names), meantText(name, names)];
+      const [near, proposal] = [similarName(name, names), suggestionText(name, names)];
       const known = `there is no such parameter; there are ${names.join(", ") || "none"}`;
       const message = proposal === null ? known : `${known}; ${proposal}`;
       issues.push({ path: name.slice(0, 64), message, ...(near === null ? {} : { near }) });
@@ -94,7 +94,7 @@ export const queryProblem = (issues: readonly InputIssue[]): Result<never, Probl
   problem("invalid_query", `${issues[0]?.path}: ${issues[0]?.message}`, { issues });
 
 interface Asking<Read extends keyof Store> extends Pick<Exchange, "caller"> {
-  readonly ports: { readonly store: Pick<Store, Read> };
+  readonly deps: { readonly store: Pick<Store, Read> };
 }
 
 /**
@@ -102,20 +102,20 @@ interface Asking<Read extends keyof Store> extends Pick<Exchange, "caller"> {
  * see, which gives the same answer; or several match.
  */
 export async function decisionSeen(
-  { ports, caller }: Asking<"getDecision" | "decisionsBeginning">,
+  { deps, caller }: Asking<"getDecision" | "decisionsBeginning">,
   id: string,
 ): Promise<Result<DecisionRow, Problem>> {
-  const found = await decisionNamed(ports.store, id, (node) => speaksFor(caller, node));
+  const found = await decisionNamed(deps.store, id, (node) => speaksFor(caller, node));
   if (!found.ok) return historyProblem(found.error);
   return found.value.row === null ? unknownDecision(id, found.value.ids) : ok(found.value.row);
 }
 
 /** The snapshot of this id. Errors: as of a decision. */
 export async function snapshotSeen(
-  { ports, caller }: Asking<"getSnapshot">,
+  { deps, caller }: Asking<"getSnapshot">,
   id: string,
 ): Promise<Result<SnapshotRow, Problem>> {
-  const found = await ports.store.getSnapshot(id);
+  const found = await deps.store.getSnapshot(id);
   if (!found.ok) return historyProblem(found.error);
   return found.value !== null && speaksFor(caller, found.value.node) ? ok(found.value) : unknownSnapshot(id);
 }

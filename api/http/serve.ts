@@ -1,14 +1,14 @@
 import type { Context } from "hono";
 import type { Store } from "../../db/store.ts";
+import type { ApiDeps, OffThread, Reply, RequestSpan, SpanAttributes, WhenSent } from "../dependencies.ts";
 import { err, ok, type Result } from "../model/result.ts";
 import { errorFields } from "../observe/log.ts";
-import type { OffThread, Ports, Reply, RequestSpan, SpanAttributes, WhenSent } from "../ports.ts";
 import type { Evaluate } from "../service/evaluation.ts";
 import { type Problem, problem } from "../service/problem.ts";
 import { ANONYMOUS, type Identified, INTERNAL, identify, isForeign, nameOf, requireScope } from "./auth/authorize.ts";
 import { setCookie } from "./auth/session.ts";
 import { bytesInFlight } from "./body.ts";
-import { type BodyRoom, bodyRoom } from "./body-budget.ts";
+import { type BodyBudget, bodyBudget } from "./body-budget.ts";
 import { handOver } from "./off-thread.ts";
 import { respond } from "./respond.ts";
 import type { Exchange, Route } from "./route.ts";
@@ -48,21 +48,21 @@ interface Server {
 }
 
 /** Builds the server. Every request passes the same steps: name, caller, queue, log line, counters, answer. */
-export function server(given: Ports, problemPage: ProblemPage): Server {
+export function server(given: ApiDeps, problemPage: ProblemPage): Server {
   const damage = new SeenDamage();
   const turns = nodeTurns(given);
-  const ports: Ports = { ...given, turns, store: damage.over(withWaiting(given.store, turns)) };
+  const deps: ApiDeps = { ...given, turns, store: damage.over(withWaiting(given.store, turns)) };
   const ways: Ways = {
-    queue: gate(ports.limits.concurrency),
-    room: bodyRoom(bytesInFlight(ports.limits)),
+    queue: gate(deps.limits.concurrency),
+    room: bodyBudget(bytesInFlight(deps.limits)),
     damage,
     problemPage,
   };
   return {
-    route: (route, c) => serve(ports, ways, route, c),
+    route: (route, c) => serve(deps, ways, route, c),
     wrongMethod: (allow, c) =>
       serveProblem(
-        ports,
+        deps,
         ways,
         c,
         problem(
@@ -72,8 +72,8 @@ export function server(given: Ports, problemPage: ProblemPage): Server {
         ),
       ),
     notFound: (c) =>
-      serveProblem(ports, ways, c, problem("not_found", `there is no route \`${c.req.path.slice(0, 200)}\``)),
-    fault: (error, c) => serveProblem(ports, ways, c, fault(ports, requestIdOf(c), error)),
+      serveProblem(deps, ways, c, problem("not_found", `there is no route \`${c.req.path.slice(0, 200)}\``)),
+    fault: (error, c) => serveProblem(deps, ways, c, fault(deps, requestIdOf(c), error)),
   };
 }
 
@@ -82,46 +82,46 @@ type ProblemPage = (problem: Problem, requestId: string, path: string) => Promis
 
 interface Ways {
   readonly queue: Gate;
-  readonly room: BodyRoom;
+  readonly room: BodyBudget;
   readonly damage: SeenDamage;
   readonly problemPage: ProblemPage;
 }
 
-async function serve(ports: Ports, ways: Ways, route: Route, c: Context): Promise<Response> {
+async function serve(deps: ApiDeps, ways: Ways, route: Route, c: Context): Promise<Response> {
   const { queue, room, damage } = ways;
   const held = room();
   const { signal } = c.req.raw;
   const started = performance.now();
   const requestId = requestIdOf(c);
-  const span = isTrusted(c) ? undefined : ports.tracing?.request(c.req.raw, c.env, requestId);
+  const span = isTrusted(c) ? undefined : deps.tracing?.request(c.req.raw, c.env, requestId);
   let known: Identified | null = null;
   let leave: (() => void) | null = null;
   let outcome: Result<Reply, Problem>;
   try {
-    const admitted = await admit(ports, route, c);
+    const admitted = await admit(deps, route, c);
     if (admitted.ok) known = admitted.value;
     const entered = admitted.ok && route.scope !== null ? queue(admitted.value.caller.id) : ok(null);
     if (entered.ok) leave = entered.value;
     if (!admitted.ok) outcome = admitted;
     else
       outcome = entered.ok
-        ? await handle(route, { ...tracedBy(ports, span), c, caller: admitted.value.caller, requestId, held, signal })
+        ? await handle(route, { ...tracedBy(deps, span), c, caller: admitted.value.caller, requestId, held, signal })
         : entered;
   } catch (error) {
-    outcome = fault(ports, requestId, error);
+    outcome = fault(deps, requestId, error);
   }
   // /readyz itself only repeats what was seen elsewhere
   if (route.scope !== null) damage.see(c.req.path, outcome);
   const isPage = route.page === true && wantsPage(c);
   const shown = outcome.ok || !isPage ? outcome : await pageOf(ways, outcome.error, requestId, c);
-  const response = await respond(ports, c, requestId, shown);
+  const response = await respond(deps, c, requestId, shown);
   const { status } = response;
   if (known?.session != null && route.page === true)
-    response.headers.append("set-cookie", setCookie(c, ports.auth, known.session));
+    response.headers.append("set-cookie", setCookie(c, deps.auth, known.session));
   const end = (): void => {
-    if (leave !== null) (ports.whenSent ?? atOnce)(c.env, leave);
+    if (leave !== null) (deps.whenSent ?? atOnce)(c.env, leave);
     held.leave();
-    account(ports, c, { route: route.path, requestId, caller: known?.caller.id, started, outcome, status, span });
+    account(deps, c, { route: route.path, requestId, caller: known?.caller.id, started, outcome, status, span });
   };
   const streaming = outcome.ok ? outcome.value.done : undefined;
   if (streaming === undefined) end();
@@ -134,23 +134,23 @@ const atOnce: WhenSent = (_env, onSent) => onSent();
 async function handle(route: Route, exchange: Exchange): Promise<Result<Reply, Problem>> {
   // a reader of a node, or of its outcomes, should see what is still to be written
   const isLook = route.scope === "read" || route.path === "/v1/nodes/:node/outcomes";
-  if (isLook) await exchange.ports.turns?.settleForReader(exchange.c.req.param("node"));
-  return route.offThread === true && exchange.ports.offThread !== undefined
+  if (isLook) await exchange.deps.turns?.settleForReader(exchange.c.req.param("node"));
+  return route.offThread === true && exchange.deps.offThread !== undefined
     ? handOver(route, exchange)
     : route.handle(exchange);
 }
 
-async function admit(ports: Ports, route: Route, c: Context): Promise<Result<Identified, Problem>> {
+async function admit(deps: ApiDeps, route: Route, c: Context): Promise<Result<Identified, Problem>> {
   if (isTrusted(c)) return ok({ caller: INTERNAL, session: null });
   const { req } = c;
   const host = req.header("host") ?? new URL(req.url).host;
   const forwarded =
-    ports.auth.trustForwardedHost === true ? req.header("x-forwarded-host")?.split(",")[0]?.trim() : undefined;
+    deps.auth.trustForwardedHost === true ? req.header("x-forwarded-host")?.split(",")[0]?.trim() : undefined;
   const [origin, site] = [req.header("origin"), req.header("sec-fetch-site")];
   if (isForeign({ method: req.method, host: forwarded ?? host, origin, site }))
     return foreign(origin, forwarded ?? host);
   if (route.scope === null) return ok({ caller: ANONYMOUS, session: null });
-  const known = await identify(ports, {
+  const known = await identify(deps, {
     authorization: req.header("authorization"),
     cookie: req.header("cookie"),
     hosts: [host, ...(forwarded === undefined ? [] : [forwarded])].map(nameOf),
@@ -168,12 +168,12 @@ const foreign = (origin: string | undefined, host: string): Result<never, Proble
     `a page of another site${origin === undefined ? "" : ` (\`${origin.slice(0, 253)}\`)`} made a browser send this to \`${host.slice(0, 253)}\``,
   );
 
-async function serveProblem(ports: Ports, ways: Ways, c: Context, outcome: Result<Reply, Problem>): Promise<Response> {
+async function serveProblem(deps: ApiDeps, ways: Ways, c: Context, outcome: Result<Reply, Problem>): Promise<Response> {
   const requestId = requestIdOf(c);
-  const span = ports.tracing?.request(c.req.raw, c.env, requestId);
+  const span = deps.tracing?.request(c.req.raw, c.env, requestId);
   const shown = outcome.ok || !wantsPage(c) ? outcome : await pageOf(ways, outcome.error, requestId, c);
-  const response = await respond(ports, c, requestId, shown);
-  account(ports, c, {
+  const response = await respond(deps, c, requestId, shown);
+  account(deps, c, {
     route: NO_ROUTE,
     requestId,
     caller: undefined,
@@ -204,8 +204,8 @@ async function pageOf(
   return shown.ok ? ok({ ...shown.value, headers: { ...shown.value.headers, ...problem.headers } }) : shown;
 }
 
-function fault(ports: Ports, requestId: string, error: unknown): Result<never, Problem> {
-  ports.log.error({ requestId, ...errorFields(error) }, "internal fault");
+function fault(deps: ApiDeps, requestId: string, error: unknown): Result<never, Problem> {
+  deps.log.error({ requestId, ...errorFields(error) }, "internal fault");
   return problem("internal", `an internal fault; the log has it under requestId \`${requestId}\``);
 }
 
@@ -227,16 +227,16 @@ interface Account {
   readonly span: RequestSpan | undefined;
 }
 
-function account(ports: Ports, c: Context, account: Account): void {
+function account(deps: ApiDeps, c: Context, account: Account): void {
   const { route, requestId, caller, started, outcome, status, span } = account;
   const ms = performance.now() - started;
   const { method } = c.req;
-  ports.metrics.request(route, method, status, ms / 1000);
+  deps.metrics.request(route, method, status, ms / 1000);
   const code = outcome.ok ? undefined : outcome.error.code;
   span?.end({ route: route === NO_ROUTE ? null : route, status, code });
   const rounded = Math.round(ms * 100) / 100;
   const trace = span === undefined ? {} : { traceId: span.traceId };
-  ports.log.info({ requestId, ...trace, method, path: c.req.path, status, ms: rounded, caller, code }, "request");
+  deps.log.info({ requestId, ...trace, method, path: c.req.path, status, ms: rounded, caller, code }, "request");
 }
 
 /** Answers a function that gives the place back. Errors: the caller has too many requests under way. */
@@ -261,17 +261,20 @@ function gate(limit: number): Gate {
   };
 }
 
-/** The ports of a request by which it decides and records, each use of them with a span below its own. */
-function tracedBy(ports: Ports, span: RequestSpan | undefined): { readonly ports: Ports; readonly span?: RequestSpan } {
-  if (span === undefined) return { ports };
-  const { store, evaluate, offThread } = ports;
+/** The dependencies of a request by which it decides and records, each use of them with a span below its own. */
+function tracedBy(
+  deps: ApiDeps,
+  span: RequestSpan | undefined,
+): { readonly deps: ApiDeps; readonly span?: RequestSpan } {
+  if (span === undefined) return { deps };
+  const { store, evaluate, offThread } = deps;
   const traced = {
-    ...ports,
+    ...deps,
     store: { ...store, record: recordingIn(span, store) },
     evaluate: decidingIn(span, evaluate),
     ...(offThread === undefined ? {} : { offThread: { ...offThread, decide: elsewhereIn(span, offThread) } }),
   };
-  return { ports: traced, span };
+  return { deps: traced, span };
 }
 
 const decidingIn =

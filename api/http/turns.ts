@@ -1,7 +1,7 @@
 import type { StoreFailure } from "../../db/failure.ts";
 import type { Store } from "../../db/store.ts";
+import type { ApiDeps, Reply } from "../dependencies.ts";
 import { ok, type Result } from "../model/result.ts";
-import type { Ports, Reply } from "../ports.ts";
 import { parseJson } from "../service/json.ts";
 import { NodeTurns, type TurnAnswer } from "../service/node-turn/node-turns.ts";
 import { type TurnRequest, turnRequest } from "../service/node-turn/request.ts";
@@ -15,17 +15,20 @@ import { type Exchange, jsonText, param, queryOf } from "./route.ts";
 /** Nodes of a process that may end at any time. */
 const FEW_BYTES = 16 * 1024 * 1024;
 
-type TurnPorts = Pick<Ports, "store" | "now" | "sha256" | "ids" | "metrics" | "log" | "recordDecisions" | "nodeStates">;
-/** The turns of nodes, over ports. */
-export function nodeTurns(ports: TurnPorts): NodeTurns {
-  const { store, now, sha256, ids, metrics, recordDecisions, nodeStates } = ports;
+type TurnDeps = Pick<
+  ApiDeps,
+  "store" | "now" | "sha256" | "ids" | "metrics" | "log" | "recordDecisions" | "nodeStates"
+>;
+/** The turns of nodes, over HTTP. */
+export function nodeTurns(deps: TurnDeps): NodeTurns {
+  const { store, now, sha256, ids, metrics, recordDecisions, nodeStates } = deps;
   const turns = new NodeTurns({
     store,
     now,
     sha256,
     ...(ids === undefined ? {} : { ids }),
     metrics,
-    onFailure: (failure, node) => historyFailed(ports, failure, { node }),
+    onFailure: (failure, node) => historyFailed(deps, failure, { node }),
     record: recordDecisions,
     holdMs: nodeStates?.holdMs ?? 0,
     maxBytes: nodeStates?.maxBytes ?? FEW_BYTES,
@@ -56,7 +59,7 @@ export async function postTurn(exchange: Exchange): Promise<Result<Reply, Proble
   if (!allowed.ok) return allowed;
   const bytes = await readJsonBody(exchange);
   if (!bytes.ok) return bytes;
-  const { turns, turnElsewhere } = exchange.ports;
+  const { turns, turnElsewhere } = exchange.deps;
   if (turns === undefined) throw new Error("turns are taken by the server alone");
   const taken = await (turnElsewhere?.(node, bytes.value) ?? takeTurn(turns, node, bytes.value, exchange.span));
   return taken.ok ? jsonText(taken.value) : taken;

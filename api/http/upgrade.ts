@@ -1,10 +1,10 @@
 import * as z from "zod";
 import type { BesideFile } from "../decide/lint/start.ts";
+import type { Reply } from "../dependencies.ts";
 import { optional } from "../model/fields.ts";
 import type { Form } from "../model/forms.ts";
 import { isObject } from "../model/own.ts";
 import { err, ok, type Result } from "../model/result.ts";
-import type { Reply } from "../ports.ts";
 import { type ChosenProfile, chooseProfile, PROFILES } from "../profiles/index.ts";
 import { knownVersionText, readBody, versionText } from "../service/body-form.ts";
 import { historyProblem, inputProblem, invalid, type Problem, problem } from "../service/problem.ts";
@@ -27,11 +27,16 @@ export const upgradeForm = z.strictObject({
   ...nodeMembers,
   ...pageMembers,
 });
-type Asked = z.output<typeof upgradeForm>;
+type UpgradeRequestBody = z.output<typeof upgradeForm>;
 /** Members about a node that are posted, and not taken from the history. */
-const GIVEN_OF_NODE: readonly (keyof Asked)[] = ["kubeletConfiguration", "kubeletArgs", "kubeletDropIns", "snapshot"];
+const GIVEN_OF_NODE: readonly (keyof UpgradeRequestBody)[] = [
+  "kubeletConfiguration",
+  "kubeletArgs",
+  "kubeletDropIns",
+  "snapshot",
+];
 /** Members that ask for the history as well. */
-const OF_HISTORY: readonly (keyof Asked)[] = ["since", "until", "pageToken"];
+const OF_HISTORY: readonly (keyof UpgradeRequestBody)[] = ["since", "until", "pageToken"];
 
 /** The answer of POST /v1/upgrade. */
 export const upgradeAnswer = z.strictObject({
@@ -80,7 +85,11 @@ export async function postUpgrade(exchange: Exchange): Promise<Result<Reply, Pro
 type Start = Subject & BesideFile;
 
 /** The subject; null: the body names no configuration, command line or stored snapshot. */
-function subjectIn(body: Asked, beside: BesideFile, { posted }: LintSubject): Result<Start | null, Problem> {
+function subjectIn(
+  body: UpgradeRequestBody,
+  beside: BesideFile,
+  { posted }: LintSubject,
+): Result<Start | null, Problem> {
   const configuration = body.kubeletConfiguration;
   if (configuration !== undefined && !isObject(configuration)) {
     return invalid("kubeletConfiguration", 'expected an object such as {"maxPods": 110}');
@@ -95,7 +104,7 @@ function subjectIn(body: Asked, beside: BesideFile, { posted }: LintSubject): Re
 
 /** Null: there is nothing to report of. */
 function reportIn(
-  body: Asked,
+  body: UpgradeRequestBody,
   beside: BesideFile,
   about: LintSubject,
   to: ChosenProfile,
@@ -109,17 +118,17 @@ function reportIn(
 }
 
 async function historyOf(
-  { ports, signal }: Exchange,
-  body: Asked,
+  { deps, signal }: Exchange,
+  body: UpgradeRequestBody,
   { node }: LintSubject,
   { profile }: ChosenProfile,
 ): Promise<Result<UpgradePage, Problem>> {
-  const nowMs = ports.now();
+  const nowMs = deps.now();
   const request = historyPageOf(body, nowMs);
   if (!request.ok) return request;
   const filter = { ...request.value.filter, ...(node === null ? {} : { node }) };
-  const world = { nowMs, sha256: ports.sha256, signal };
-  const page = await upgradePages(ports.store, profile)(world, { ...request.value, filter });
+  const world = { nowMs, sha256: deps.sha256, signal };
+  const page = await upgradePages(deps.store, profile)(world, { ...request.value, filter });
   if (page.ok) return page;
   if (page.error.code === "bad_page_token") return invalid("pageToken", page.error.message);
   return historyProblem(page.error);

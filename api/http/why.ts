@@ -1,8 +1,8 @@
 import * as z from "zod";
+import type { Reply } from "../dependencies.ts";
 import { optional } from "../model/fields.ts";
 import { isObject } from "../model/own.ts";
 import { ok, type Result } from "../model/result.ts";
-import type { Reply } from "../ports.ts";
 import { readBody } from "../service/body-form.ts";
 import { historyProblem, type Problem, problem } from "../service/problem.ts";
 import type { WhyDocument } from "../service/why/evidence.ts";
@@ -35,13 +35,13 @@ export async function postWhy(exchange: Exchange): Promise<Result<Reply, Problem
   if (!body.ok) return body;
   const { documents: posted, pod = null, namespace = null, node: asked = null } = body.value;
   const documents = posted === undefined ? null : posted.map(documentOf);
-  const { caller, ports } = exchange;
+  const { caller, deps } = exchange;
   if (documents !== null && asked === null) return answered(whyOf(documents, { pod, namespace, node: null }));
   const named = asked ?? caller.node;
   const node = named === null ? ok(null) : await nodeNamed(exchange, named);
   if (!node.ok) return node;
   const ofNode = { pod, namespace, node: node.value?.name ?? null };
-  return answered(await whyOfHistory(ports.store, ofNode, documents ?? []));
+  return answered(await whyOfHistory(deps.store, ofNode, documents ?? []));
 }
 
 /** GET /v1/nodes/{node}/pods/{namespace}/{name}/why: the story that the history has of a pod. */
@@ -57,7 +57,7 @@ export async function getWhyAnswer(exchange: Exchange): Promise<Result<WhyAnswer
   const node = await findNode(exchange);
   if (!node.ok) return node;
   const pod = `${param(exchange, "namespace")}/${param(exchange, "name")}`;
-  return told(await whyOfHistory(exchange.ports.store, { pod, namespace: null, node: node.value.name }));
+  return told(await whyOfHistory(exchange.deps.store, { pod, namespace: null, node: node.value.name }));
 }
 
 /** A document as it is, or one with its origin: `{"origin": "c/cpu.stat", "value": "nr_periods 10..."}`. */

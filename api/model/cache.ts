@@ -84,16 +84,16 @@ export function perObject<K extends object, V, R extends readonly unknown[]>(
  * Results of pure functions, by the object that each was made from. INVARIANT: nobody changes the objects or the
  * results.
  */
-export interface KeptIn {
+export interface PerOwnerEntries {
   get<V>(object: object): V | undefined;
   set(object: object, made: unknown): void;
 }
 /** A cache of values derived from one owner's objects; cleared when an input in `#of` is a different object. */
-export class Kept {
+export class PerOwnerCache {
   #of: readonly unknown[] = [];
-  #in: KeptIn | undefined;
+  #in: PerOwnerEntries | undefined;
 
-  in(...of: readonly unknown[]): KeptIn {
+  in(...of: readonly unknown[]): PerOwnerEntries {
     if (this.#in !== undefined && of.length === this.#of.length && of.every((one, i) => one === this.#of[i]))
       return this.#in;
     this.#of = of;

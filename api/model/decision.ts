@@ -1,4 +1,4 @@
-import type { Kept } from "./cache.ts";
+import type { PerOwnerCache } from "./cache.ts";
 import type { Form, PlaceReasons } from "./forms.ts";
 import type { KIND_SPECS } from "./kinds.ts";
 import type { Snapshot } from "./snapshot.ts";
@@ -89,7 +89,7 @@ export type DecidedOf<K extends Kind> = Decided<DecisionOf[K], ReasonCode<K>>;
 /** The facts from history, read by the caller; the core never reads them itself. */
 export type Facts = Readonly<Record<string, unknown>>;
 
-export interface Asked<A> {
+export interface DecideArguments<A> {
   readonly snapshot: Snapshot;
   readonly facts: Facts;
   readonly ask: A;
@@ -98,5 +98,5 @@ export interface Asked<A> {
    * Results of earlier decisions about objects that may be in this snapshot too; they save time and never change the
    * answer.
    */
-  readonly kept?: Kept;
+  readonly kept?: PerOwnerCache;
 }

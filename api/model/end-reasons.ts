@@ -1,5 +1,5 @@
 import { EVICTION_CAUSES, EVICTION_SIGNALS, PRESSURE_CONDITIONS } from "./eviction.ts";
-import { meantName } from "./near-name.ts";
+import { similarName } from "./near-name.ts";
 
 /** The reasons with which a kubelet refuses a pod, beside `OutOf...`. kubelet 1.34 to 1.37: lifecycle handlers and predicates. */
 export const POD_REFUSALS: readonly string[] = [
@@ -64,7 +64,7 @@ export function reasonFault(
   asked: string,
   mayBeOther = false,
 ): { readonly message: string; readonly near?: string } | null {
-  const near = meantReason(asked);
+  const near = suggestReason(asked);
   if (near !== null) return { message: `there is no \`${asked}\`; did you mean ${near}?`, near };
   if (mayBeOther || isKnown(asked)) return null;
   return { message: `there is no \`${asked}\`: kubelets give ${END_REASONS.join(", ")}` };
@@ -73,7 +73,7 @@ export function reasonFault(
 /**
  * The known reason that an unknown one may stand for, by letters or case; null: the reason is known, or is like none.
  */
-function meantReason(asked: string): string | null {
+function suggestReason(asked: string): string | null {
   if (END_REASONS.includes(asked) || OF_A_RESOURCE.test(asked)) return null;
-  return meantName(asked, END_REASONS);
+  return similarName(asked, END_REASONS);
 }

@@ -3,7 +3,7 @@ import { isNegative, milliValue, value } from "./amount.ts";
 import { memo } from "./cache.ts";
 import { DURATION, type Duration, LONGEST_DURATION, parseDuration } from "./duration.ts";
 import { LIMITS } from "./limits.ts";
-import { LONGEST, meantText } from "./near-name.ts";
+import { LONGEST, suggestionText } from "./near-name.ts";
 import { LONGEST_QUANTITY, parseQuantity, QUANTITY_PATTERN, type Quantity } from "./quantity.ts";
 import { err, type Result } from "./result.ts";
 
@@ -50,7 +50,7 @@ export const VERSION_PATTERN = "^v?1\\.\\d{1,3}(?:\\.\\d{1,3}(?:[-+.][\\w.+-]{0,
 const VERSION = new RegExp(VERSION_PATTERN);
 export const isVersion = (text: string): boolean => VERSION.test(text);
 /** The version that a node reports; empty: none. */
-export const toldVersion = z.string().regex(new RegExp(`^$|${VERSION_PATTERN}`), `${VERSION_FORM}, or left out`);
+export const reportedVersion = z.string().regex(new RegExp(`^$|${VERSION_PATTERN}`), `${VERSION_FORM}, or left out`);
 export const wholeNumber = (min: number, max: number) => z.number().int().min(min).max(max);
 export const count = wholeNumber(0, Number.MAX_SAFE_INTEGER);
 const RFC3339 =
@@ -268,6 +268,6 @@ export const oneOfForms = (form: z.ZodObject, forms: readonly FormMembers[]): re
   );
 
 function noSuchField(given: string, names: readonly string[]): string {
-  const meant = given.length > LONGEST ? null : meantText(given, names);
+  const meant = given.length > LONGEST ? null : suggestionText(given, names);
   return `there is no such field${meant === null ? `, only ${names.join(", ")}` : `; ${meant}`}`;
 }

@@ -266,13 +266,13 @@ export const imageGcDecision = z.lazy(() => {
 });
 export type ImageGcDecision = Form<typeof imageGcDecision>;
 
-type Known = Pick<ImageGcFacts, "beganAtMs" | "records" | "removed">;
+type ImageHistory = Pick<ImageGcFacts, "beganAtMs" | "records" | "removed">;
 
 /**
  * Whether the facts in an answer's `next` are older than those here, because they were lost or never known: the node
  * is watched for longer here, an image was first seen earlier or last used later, or one was collected more often.
  */
-function knowsLess(next: Known, here: Known): boolean {
+function knowsLess(next: ImageHistory, here: ImageHistory): boolean {
   if (next.beganAtMs > here.beganAtMs || next.removed.length < here.removed.length) return true;
   const records = new Map(next.records.map((record) => [keyOf(record[0], record[3]), record]));
   const isForgotten = here.records.some(([id, firstMs, usedMs, handler]) => {

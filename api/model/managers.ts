@@ -260,7 +260,7 @@ const devicesAssigned = () =>
     preferred: strings.describe("those that the plugin preferred"),
     aligned: strings.describe("those on the NUMA nodes of the affinity"),
   });
-export type DeviceGift = Form<typeof devicesAssigned>;
+export type AssignedDevices = Form<typeof devicesAssigned>;
 
 /** The decision of the kind `devices`. */
 const devicesDecision = z.lazy(() =>

@@ -13,7 +13,7 @@ const MAX_MEANT = 3;
  * as `eviction` for `evict`; else those that end with it, such as `image-gc` for `gc`; else those whose first parts
  * are near, such as `xeon-2s` for `xeom`; else those that it abbreviates, such as `eviction` for `evct`. Empty: none.
  */
-export function meantNames(given: string, names: readonly string[]): readonly string[] {
+export function similarNames(given: string, names: readonly string[]): readonly string[] {
   const near = nearName(given, names);
   if (near !== null) return [near];
   const word = given.toLowerCase();
@@ -40,14 +40,14 @@ function isShortFor(word: string, name: string): boolean {
 }
 
 /** The only name that was probably meant; null: none, or several. */
-export function meantName(given: string, names: readonly string[]): string | null {
-  const [one = null, another] = meantNames(given, names);
+export function similarName(given: string, names: readonly string[]): string | null {
+  const [one = null, another] = similarNames(given, names);
   return another === undefined ? one : null;
 }
 
 /** For example `did you mean image-gc or container-gc?`; null: no name is similar. `quote` surrounds each. */
-export function meantText(given: string, names: readonly string[], quote = ""): string | null {
-  const meant = meantNames(given, names).map((name) => quote + name + quote);
+export function suggestionText(given: string, names: readonly string[], quote = ""): string | null {
+  const meant = similarNames(given, names).map((name) => quote + name + quote);
   const last = meant.pop();
   if (last === undefined) return null;
   return `did you mean ${meant.length === 0 ? last : `${meant.join(", ")} or ${last}`}?`;
@@ -55,11 +55,11 @@ export function meantText(given: string, names: readonly string[], quote = ""): 
 
 /** A proposal of similar names, else another text. */
 export const didYouMean = (given: string, names: readonly string[], otherwise: string): string =>
-  meantText(given, names) ?? otherwise;
+  suggestionText(given, names) ?? otherwise;
 
 /** The issue for a field at `path` with an unknown word, with the similar word. */
 export function notAmongIssue(path: string, given: string, words: readonly string[]): InputIssue {
-  const [near, proposal] = [meantName(given, words), meantText(given, words)];
+  const [near, proposal] = [similarName(given, words), suggestionText(given, words)];
   const message = `must be one of ${words.join(", ")}`;
   if (proposal === null) return { path, message };
   return { path, message: `${message}; ${proposal}`, ...(near === null ? {} : { near }) };

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { count, nodeName, nodeResourceList, optional, text, textMap, toldVersion, wholeNumber } from "./fields.ts";
+import { count, nodeName, nodeResourceList, optional, reportedVersion, text, textMap, wholeNumber } from "./fields.ts";
 import { LIMITS } from "./limits.ts";
 
 /** Where a pod may run, and under which rules of its own: the parts of v1.Pod that admission reads. */
@@ -91,7 +91,7 @@ export const node = z.object({
       nodeInfo: optional(
         z.object({
           bootID: optional(text),
-          kubeletVersion: optional(toldVersion),
+          kubeletVersion: optional(reportedVersion),
           kernelVersion: optional(text),
           /** Bytes. */
           swap: optional(z.object({ capacity: optional(count) })),

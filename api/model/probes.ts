@@ -85,15 +85,15 @@ const script = z
   );
 const byType = z.strictObject({ startup: optional(script), liveness: optional(script), readiness: optional(script) });
 const isByType = (v: unknown): boolean => typeof v === "object" && v !== null && !Array.isArray(v);
-type Outcomes = Readonly<Partial<Record<ProbeType, readonly string[]>>>;
+type OutcomesByType = Readonly<Partial<Record<ProbeType, readonly string[]>>>;
 /** A list alone is for the probes of every type. */
-const outcomes = z.unknown().transform((given, ctx): Outcomes => {
+const outcomes = z.unknown().transform((given, ctx): OutcomesByType => {
   const parsed = isByType(given) ? byType.safeParse(given) : script.safeParse(given);
   if (!parsed.success) {
     for (const { path, message } of parsed.error.issues) ctx.addIssue({ code: "custom", path: [...path], message });
     return z.NEVER;
   }
-  if (isByType(given)) return parsed.data as Outcomes;
+  if (isByType(given)) return parsed.data as OutcomesByType;
   return Object.fromEntries(PROBE_TYPES.map((type) => [type, parsed.data as readonly string[]]));
 });
 const seconds = z.number().min(0).max(LONGEST_DRY_RUN_SECONDS);

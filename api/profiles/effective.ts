@@ -1,5 +1,5 @@
 import { perObject } from "../model/cache.ts";
-import type { Asked } from "../model/decision.ts";
+import type { DecideArguments } from "../model/decision.ts";
 import type { KubeletConfiguration } from "../model/kubelet-configuration.ts";
 import type { Snapshot } from "../model/snapshot.ts";
 import { profileIn } from "./index.ts";
@@ -18,7 +18,7 @@ export type EffectiveSnapshot = Omit<Snapshot, "kubeletConfiguration"> & {
   readonly kubeletConfiguration: EffectiveConfiguration;
 };
 /** The input of a decider. */
-export type EffectiveAsked<A> = Omit<Asked<A>, "snapshot"> & { readonly snapshot: EffectiveSnapshot };
+export type EffectiveArguments<A> = Omit<DecideArguments<A>, "snapshot"> & { readonly snapshot: EffectiveSnapshot };
 
 const NOTHING: KubeletConfiguration = {};
 

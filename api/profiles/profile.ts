@@ -17,7 +17,7 @@ export interface GateSpec {
    * A kubelet, or a library in it, asks for it. A kubelet takes the gates of all components, and those of the others do nothing
    * there. kubelet: pkg/features, and where each name is read.
    */
-  readonly isKubelets: boolean;
+  readonly isKubeletGate: boolean;
 }
 
 /**
@@ -363,7 +363,7 @@ export function gatesOf(table: string, before?: ReadonlyMap<string, GateSpec>): 
           isOn: isOn === "on",
           locked: locked === "locked",
           wants: wants === "" ? [] : wants.split(","),
-          isKubelets: isMarked || before?.get(name)?.isKubelets === true,
+          isKubeletGate: isMarked || before?.get(name)?.isKubeletGate === true,
         });
       }
     }

@@ -3,10 +3,10 @@ import type { IncomingMessage } from "node:http";
 import { createRequire } from "node:module";
 import { Duplex } from "node:stream";
 import zlib from "node:zlib";
+import type { AssetName, Assets, Bodies, BodyBounds, BodyFault } from "../dependencies.ts";
 import { MAX_WINDOW_BYTES, webBytes } from "../http/body.ts";
-import { Gathered, rateOf } from "../http/body-budget.ts";
+import { ChunkBuffer, rateOf } from "../http/body-budget.ts";
 import { err, ok, type Result } from "../model/result.ts";
-import type { AssetName, Assets, Bodies, BodyBounds, BodyFault } from "../ports.ts";
 import { styleSheet } from "../ui/assets.ts";
 
 /** For browsers: quick, and nearly as small as can be. */
@@ -39,7 +39,7 @@ function incomingBytes(
   const announced = Number(incoming.headers["content-length"] ?? 0);
   if (announced > limit) return Promise.resolve(err("too_large"));
   return new Promise((resolve) => {
-    const gathered = new Gathered(announced);
+    const gathered = new ChunkBuffer(announced);
     const settle = (result: Result<Uint8Array, BodyFault>): void => {
       rate.stop();
       incoming.off("data", onData).off("end", onEnd).off("error", onBroken).off("close", onBroken);

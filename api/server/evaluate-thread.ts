@@ -2,13 +2,13 @@ import { type MessagePort, parentPort, workerData } from "node:worker_threads";
 import type { StoreFailure } from "../../db/failure.ts";
 import { type StoreSetting, storeAt } from "../../db/open/node.ts";
 import type { Store } from "../../db/store.ts";
+import type { ApiLimits, DecidedHead, OffThreadAsk, OffThreadRequest } from "../dependencies.ts";
 import { type Counts, type DecidingStore, decide } from "../http/decide.ts";
 import { readReport } from "../http/results.ts";
 import { err, ok, type Result } from "../model/result.ts";
 import { epochMs } from "../model/units.ts";
 import { errorFields, type Log } from "../observe/log.ts";
 import { plainMetrics } from "../observe/plain-metrics.ts";
-import type { ApiLimits, DecidedHead, OffThreadAsk, OffThreadRequest } from "../ports.ts";
 import { idsOf } from "../service/canonical.ts";
 import { evaluateSnapshot, evaluator } from "../service/evaluate.ts";
 import { historyProblem, type Problem } from "../service/problem.ts";
@@ -107,8 +107,8 @@ function workOf(
       return (written ?? read).record(recording);
     };
     const store = { ...read, record };
-    const ports = { store, now, log, metrics, evaluate, sha256, recordDecisions: true };
-    return inBytes(await decide({ ...asked, ports, signal }));
+    const deps = { store, now, log, metrics, evaluate, sha256, recordDecisions: true };
+    return inBytes(await decide({ ...asked, deps, signal }));
   };
   return async (task, number, signal) => {
     if (task.of === "decide") return answered(task.asked, number, signal);

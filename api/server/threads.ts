@@ -1,11 +1,11 @@
 import { setFlagsFromString } from "node:v8";
 import { type MessagePort, Worker } from "node:worker_threads";
 import type { Hono } from "hono";
+import type { DecidedHead, OffThread } from "../dependencies.ts";
 import type { Counts } from "../http/decide.ts";
 import { TRUSTED } from "../http/serve.ts";
 import { err } from "../model/result.ts";
 import type { Log } from "../observe/log.ts";
-import type { DecidedHead, OffThread } from "../ports.ts";
 import { evaluator } from "../service/evaluate.ts";
 import type { Evaluate } from "../service/evaluation.ts";
 import type { Problem } from "../service/problem.ts";
@@ -213,7 +213,7 @@ class Pool {
       const isStarting = ready.length < this.#threads.length;
       const isBusy = ready.every((thread) => load(thread) > 0);
       if (isBusy && !isStarting && this.#threads.length < this.#most) this.#start();
-      const [thread] = ready.filter((one) => hasRoom(one, next.task)).sort((a, b) => load(a) - load(b));
+      const [thread] = ready.filter((one) => hasCapacity(one, next.task)).sort((a, b) => load(a) - load(b));
       if (thread === undefined) continue;
       this.#waiting.splice(this.#waiting.indexOf(next), 1);
       thread.orders.set(next.number, next);
@@ -291,7 +291,7 @@ const FULL: Problem = {
 /** How much a thread has to do. */
 const load = ({ orders, waiting }: Thread): number => orders.size - waiting.size;
 
-function hasRoom({ orders, waiting }: Thread, task: Task): boolean {
+function hasCapacity({ orders, waiting }: Thread, task: Task): boolean {
   const isRoute = task.of === "route";
   const alike = [...orders.values()].filter((one) => (one.task.of === "route") === isRoute && !waiting.has(one.number));
   return alike.length < depthOf(task);

@@ -4,7 +4,7 @@ import { type AskOf, EXPLAIN, type Explain, type Facts, isKind, KINDS, type Kind
 import { optional } from "../model/fields.ts";
 import { ref } from "../model/json-schema.ts";
 import { REMEMBERING } from "../model/kinds.ts";
-import { meantText } from "../model/near-name.ts";
+import { suggestionText } from "../model/near-name.ts";
 import { err, ok, type Result } from "../model/result.ts";
 import { idText, readBody, versionText } from "./body-form.ts";
 import { inputProblem, invalid, type Problem, problem } from "./problem.ts";
@@ -50,7 +50,7 @@ export const lineForm = decisionForm.extend({
 });
 
 export function unknownKind(kind: string): Result<never, Problem> {
-  const meant = meantText(kind, KINDS);
+  const meant = suggestionText(kind, KINDS);
   const proposal = meant === null ? "" : `; ${meant}`;
   const words = `\`${kind.slice(0, 64)}\` is not a decision kind; the kinds are ${KINDS.join(", ")}`;
   return problem("unknown_kind", words + proposal);

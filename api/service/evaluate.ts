@@ -1,6 +1,6 @@
 import { decideKind } from "../decide/kinds/index.ts";
 import { askedPodRef, assumedIn } from "../model/asks.ts";
-import type { Kept } from "../model/cache.ts";
+import type { PerOwnerCache } from "../model/cache.ts";
 import type { Decided, DecisionOf, Kind, Refusal, Verdict } from "../model/decision.ts";
 import { decodeSnapshot } from "../model/decode.ts";
 import { PRESSURE_CONDITIONS } from "../model/eviction.ts";
@@ -24,8 +24,8 @@ import {
   type StoredSnapshot,
 } from "./evaluation.ts";
 import { parseJson } from "./json.ts";
+import { type FullRequest, type Pass, passOf, recollected } from "./node-facts.ts";
 import { inputProblem, type Problem, storeProblem } from "./problem.ts";
-import { type FullRequest, type Pass, passOf, recollected } from "./remembered.ts";
 import { postedSnapshot } from "./replay/parsed.ts";
 
 /** Decodes and decides in this thread. */
@@ -93,7 +93,7 @@ export function answerTo(
   { kind, ask, facts, explain }: DecisionRequest,
   snapshot: Snapshot,
   { profile }: ChosenProfile,
-  kept?: Kept,
+  kept?: PerOwnerCache,
 ): Answered {
   const started = performance.now();
   const decided = decideKind(kind, { snapshot, facts: facts ?? {}, ask, explain, ...(kept && { kept }) }, profile);

@@ -9,8 +9,8 @@ import type { Assumed } from "../model/pod-defaults.ts";
 import type { ProfileNote } from "../profiles/index.ts";
 import type { Canonical } from "./canonical.ts";
 import type { DecisionRequest } from "./decision-request.ts";
+import type { FactsBefore, Pass } from "./node-facts.ts";
 import type { Problem } from "./problem.ts";
-import type { Pass, Recollection } from "./remembered.ts";
 
 /** The removals of a pass that ran; the history keeps them longer than the answer. */
 export type PassRemovals = Omit<Removals, "atMs">;
@@ -71,13 +71,13 @@ export type Job =
       /** The route's; null in a batch, where the line names it. */
       readonly kind: Kind | null;
       /** The node's facts from the history; absent: the history was not asked. */
-      readonly recollection?: Recollection;
+      readonly recollection?: FactsBefore;
     }
   | {
       readonly request: DecisionRequest;
       readonly stored: StoredSnapshot;
       readonly kind: Kind | null;
-      readonly recollection?: Recollection;
+      readonly recollection?: FactsBefore;
     };
 
 /** A posted snapshot, ready to be stored. */

@@ -10,7 +10,7 @@ import { rfc3339 } from "./timestamp.ts";
 import { nextTurn } from "./turns.ts";
 
 /** Decisions and other entries of one page, each with what it needs: on Workers an invocation may run a thousand statements. */
-export const USUAL_EXPORTED = 200;
+export const DEFAULT_EXPORTED = 200;
 /** UTF-16 units of the rows, and milliseconds, after which a page ends with what it has. */
 const MAX_CHARACTERS = 4 * 1024 * 1024;
 const BUDGET_MS = 1000;

@@ -368,20 +368,20 @@ export const usualOrder = (sort: FleetSort): FleetOrder["order"] =>
   sort === "name" || sort === "headroom" ? "asc" : "desc";
 
 /** A node's place in an order, as a page of a list ends with it. */
-export type FleetPlace = readonly [...keys: readonly (number | null)[], name: string];
-export const placeOf = (node: FleetNode, { sort }: FleetOrder): FleetPlace => [...KEYS[sort](node), node.name];
+export type FleetCursor = readonly [...keys: readonly (number | null)[], name: string];
+export const placeOf = (node: FleetNode, { sort }: FleetOrder): FleetCursor => [...KEYS[sort](node), node.name];
 
 /** The lengths of places with more or fewer than one number and the name. */
 const LENGTHS: { readonly [S in FleetSort]?: number } = { name: 1, severity: 5, headroom: 3 };
 /** Checks that a value from outside has the form of a place in this order. */
-export function isPlace(value: unknown, { sort }: FleetOrder): value is FleetPlace {
+export function isCursor(value: unknown, { sort }: FleetOrder): value is FleetCursor {
   if (!Array.isArray(value) || value.length !== (LENGTHS[sort] ?? 2)) return false;
   const [name, ...keys] = value.toReversed();
   return typeof name === "string" && keys.every((key) => key === null || Number.isFinite(key));
 }
 
 /** A total order: what is not known comes last, and names decide where all else is equal. */
-export function comparePlaces(a: FleetPlace, b: FleetPlace, { sort, order }: FleetOrder): number {
+export function comparePlaces(a: FleetCursor, b: FleetCursor, { sort, order }: FleetOrder): number {
   const sign = order === "asc" ? 1 : -1;
   const last = a.length - 1;
   for (let i = 0; i < last; i++) {

@@ -106,14 +106,14 @@ const lookedOver = (configuration: unknown, snapshot: Snapshot | undefined): Rec
   findings: isObject(configuration) ? lintConfiguration(configuration, snapshot) : [],
 });
 
-type Asked<T> = Promise<Result<T, StoreFailure>>;
+type HistoryAnswer<T> = Promise<Result<T, StoreFailure>>;
 
 /** Tries one finding on recorded decisions. Errors: the history's. */
 interface Trial {
   /** Whether the decision's input has the finding too, by code and field; otherwise the finding did not affect it. */
   readonly isIn: (recorded: Recorded) => boolean;
   /** Whether the finding, which is in the input, affected the decision: see `touchedFindings`. */
-  readonly isTouched: (row: DecisionRow, recorded: Recorded, today: Today) => Asked<boolean>;
+  readonly isTouched: (row: DecisionRow, recorded: Recorded, today: Today) => HistoryAnswer<boolean>;
 }
 
 function trialOf(store: Snapshots, { code, field, fix }: LintFinding): Trial {
@@ -143,14 +143,14 @@ class Today {
     this.#compared = lastKept(historyReplayer(store, {}));
     this.#whole = lastKept(replayer(store, {}));
   }
-  compared(row: DecisionRow): Asked<Compared> {
+  compared(row: DecisionRow): HistoryAnswer<Compared> {
     return this.#compared(row);
   }
-  whole(row: DecisionRow): Asked<Replayed> {
+  whole(row: DecisionRow): HistoryAnswer<Replayed> {
     return this.#whole(row);
   }
   /** Checks that the answer has a message, such as a start error. */
-  async says(row: DecisionRow, message: string): Asked<boolean> {
+  async says(row: DecisionRow, message: string): HistoryAnswer<boolean> {
     const text = JSON.stringify(message).slice(1, -1);
     const now = await this.#compared(row);
     if (!now.ok) return now;
@@ -177,7 +177,7 @@ function lastKept<R extends Compared>(replay: Replayer<R>): Replayer<R> {
 }
 
 /** Checks that a decision would be another with the patch than without. */
-function changesBy(store: Snapshots, patch: unknown): (row: DecisionRow, today: Today) => Asked<boolean> {
+function changesBy(store: Snapshots, patch: unknown): (row: DecisionRow, today: Today) => HistoryAnswer<boolean> {
   const change = { kubeletConfigurationPatch: patch };
   const compared = historyReplayer(store, change);
   const whole = replayer(store, change);

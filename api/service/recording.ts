@@ -3,7 +3,7 @@ import type { Recording } from "../../db/store.ts";
 import { isCacheable } from "../decide/input.ts";
 import type { EpochMs } from "../model/units.ts";
 import type { Decision, DecodedSnapshot } from "./evaluation.ts";
-import { beforeKey, type Remembered } from "./remembered.ts";
+import { beforeKey, type NodeFacts } from "./node-facts.ts";
 
 /**
  * Why an answer is not recorded: the request did not want it (`not-wanted`: a question about what is not so, which must not become
@@ -24,7 +24,7 @@ export const recordingOf = (decision: Decision, now: EpochMs): Recording => ({
 export function factsOf({ kind, remember, pass }: Decision): Pick<Recording, "facts"> {
   if (remember === null) return {};
   const { next, before } = remember;
-  const remembered: Remembered = { next, atMs: pass.time?.atMs ?? null, bootId: pass.bootId };
+  const remembered: NodeFacts = { next, atMs: pass.time?.atMs ?? null, bootId: pass.bootId };
   return { facts: { [kind]: remembered, [beforeKey(kind)]: before } };
 }
 

@@ -4,7 +4,7 @@ import { printable } from "./style.ts";
 import { durationText, timeText } from "./time-text.ts";
 
 /** A place where two answers differ. */
-interface ComparedPlace {
+interface ComparedField {
   readonly path: string;
   readonly recorded?: unknown;
   readonly replayed?: unknown;
@@ -15,11 +15,11 @@ interface ComparedPlace {
 }
 
 /** `allocatable.memory: 22.1 GiB -> 20.6 GiB`. Printable. */
-export const differenceLine = (place: ComparedPlace): string =>
+export const differenceLine = (place: ComparedField): string =>
   `${placeText(place)}: ${differenceTexts(place).join(" -> ")}`;
 
 /** `allocatable.memory`, and `thresholds[6].value (nodefs.available)`, since an index says nothing. Printable. */
-export function placeText({ path, resources = {} }: Pick<ComparedPlace, "path" | "resources">): string {
+export function placeText({ path, resources = {} }: Pick<ComparedField, "path" | "resources">): string {
   const about = resources.recorded ?? resources.replayed;
   const isSame = resources.replayed === undefined || about === resources.replayed;
   const isNamed = about === undefined || !isSame || path.includes(about);
@@ -32,7 +32,7 @@ export function placeText({ path, resources = {} }: Pick<ComparedPlace, "path" |
  * `longest`: the maximum length of a value.
  */
 export function differenceTexts(
-  { path, recorded, replayed, resources = {}, omitted = [] }: ComparedPlace,
+  { path, recorded, replayed, resources = {}, omitted = [] }: ComparedField,
   isExact = false,
   longest = LONG,
 ): readonly [recorded: string, replayed: string] {
@@ -48,7 +48,7 @@ const LEFT_OUT = "(long)";
 
 /** Both values of a configuration field; an amount with a unit stays as written, `34525Mi`. */
 export const fieldTexts = (
-  place: ComparedPlace,
+  place: ComparedField,
   isExact = false,
   longest = LONG,
 ): readonly [recorded: string, replayed: string] =>

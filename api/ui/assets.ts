@@ -1,6 +1,6 @@
+import { ASSET_TYPES, type AssetName, type Reply } from "../dependencies.ts";
 import { type Exchange, param } from "../http/route.ts";
 import { ok, type Result } from "../model/result.ts";
-import { ASSET_TYPES, type AssetName, type Reply } from "../ports.ts";
 import { type Problem, problem } from "../service/problem.ts";
 
 /** The parts of the one style sheet, a noun each, in the order in which they follow each other. */
@@ -37,5 +37,5 @@ export function getAsset(exchange: Exchange): Result<Reply, Problem> {
   const name = param(exchange, "name");
   if (!Object.hasOwn(ASSET_TYPES, name)) return problem("not_found", `there is no asset \`${name.slice(0, 64)}\``);
   const asset = name as AssetName;
-  return ok({ status: 200, type: ASSET_TYPES[asset], body: exchange.ports.assets[asset] });
+  return ok({ status: 200, type: ASSET_TYPES[asset], body: exchange.deps.assets[asset] });
 }

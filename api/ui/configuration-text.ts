@@ -10,7 +10,7 @@ import { unknownFields } from "../profiles/unknown-fields.ts";
 import { described, FILE_FIELD, type FormFault, faultsOf } from "./form-fields.ts";
 import { asTyped, html } from "./html.ts";
 import type { Html } from "./page.ts";
-import { documentOf, documentsOf, type GivenText } from "./what-if/posted-documents.ts";
+import { documentOf, documentsOf, type FormText } from "./what-if/posted-documents.ts";
 
 /** A pasted or chosen KubeletConfiguration, or some of its fields; values are not checked. */
 interface ConfigurationText {
@@ -25,7 +25,7 @@ interface ConfigurationText {
 const MAX_CHARACTERS = 128 * 1024;
 
 /** Reads YAML or JSON, /configz too. Errors: what it is instead, or where it stops being that, in words with line and column. */
-export function readConfigurationText(given: GivenText): Result<ConfigurationText, readonly string[]> {
+export function readConfigurationText(given: FormText): Result<ConfigurationText, readonly string[]> {
   const { name, text } = given;
   if (text.length > MAX_CHARACTERS)
     return err([

@@ -6,7 +6,7 @@ import { PROFILES } from "../profiles/index.ts";
 import { historyProblem, type Problem, problem } from "../service/problem.ts";
 import { html, raw } from "./html.ts";
 import { type Html, prose } from "./page.ts";
-import type { GivenText } from "./what-if/posted-documents.ts";
+import type { FormText } from "./what-if/posted-documents.ts";
 
 const FORMS = /^(?:multipart\/form-data|application\/x-www-form-urlencoded)\b/i;
 
@@ -31,14 +31,14 @@ export async function formFields<Name extends string>(
   names: readonly Name[],
   words: FormWords,
 ): Promise<Result<FormFields<Name>, Problem>> {
-  const { c, ports } = exchange;
+  const { c, deps } = exchange;
   const type = c.req.header("content-type") ?? "";
   if (!FORMS.test(type)) {
     const found = type === "" ? "there is no Content-Type" : `\`${type.slice(0, 100)}\` is not supported here`;
     return problem("unsupported_media_type", `${found}; this page takes a form`, { advice: words.advice });
   }
-  const limit = ports.limits.bodyBytes;
-  const read = await ports.bodies.bytes(c.req.raw, c.env, boundsOf(exchange));
+  const limit = deps.limits.bodyBytes;
+  const read = await deps.bodies.bytes(c.req.raw, c.env, boundsOf(exchange));
   if (!read.ok) {
     if (read.error !== "too_large") return bodyProblem(read.error, limit);
     const { detail, advice } = words.tooLarge(Math.floor(limit / 1024 ** 2));
@@ -94,7 +94,7 @@ export interface PostedForm<Name extends string> {
   /** Every field, empty where it was not sent; lines end in `\n`. */
   readonly texts: Readonly<Record<Name, string>>;
   /** The one file that was chosen; null: none. */
-  readonly file: GivenText | null;
+  readonly file: FormText | null;
   /** Why the file could not be read. */
   readonly fileFault: string | null;
 }
@@ -153,9 +153,9 @@ export const reasonField = (reason: string): Html =>
 /** Nodes of a fleet that a form offers; any other may be written into its field. */
 const MAX_OFFERED = 500;
 /** The names of nodes that a form offers to its caller. */
-export async function offeredNodes({ ports, caller }: Exchange): Promise<Result<readonly string[], Problem>> {
+export async function offeredNodes({ deps, caller }: Exchange): Promise<Result<readonly string[], Problem>> {
   if (caller.node !== null) return ok([caller.node]);
-  const rows = await ports.store.listNodes({ limit: MAX_OFFERED });
+  const rows = await deps.store.listNodes({ limit: MAX_OFFERED });
   if (!rows.ok) return historyProblem(rows.error);
   return ok(rows.value.map(({ name }) => name));
 }

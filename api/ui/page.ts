@@ -1,7 +1,7 @@
+import type { AssetName, Reply } from "../dependencies.ts";
 import { adviceOf, statusOf, titleOf } from "../http/problem.ts";
 import { SIGNED_IN } from "../http/respond.ts";
 import { ok, type Result } from "../model/result.ts";
-import type { AssetName, Reply } from "../ports.ts";
 import type { Problem } from "../service/problem.ts";
 import { type Html, html, raw, titled } from "./html.ts";
 
@@ -22,11 +22,11 @@ const PLACES = [
   ["/agreement", "Agreement"],
   ["/docs", "API"],
 ] as const;
-type Place = (typeof PLACES)[number][0];
+type HeadLink = (typeof PLACES)[number][0];
 
 interface PageOptions {
   /** Which of the head line's places this is. */
-  readonly place?: Place;
+  readonly place?: HeadLink;
   readonly status?: number;
   readonly headers?: Reply["headers"];
   /** Beside the style sheet and `live.js`, which every page has; `page.js` comes with it. */

@@ -41,10 +41,10 @@ type Drawn = Pick<DecisionHead, "id" | "policyVersion">;
 export type Undrawn = (record: Drawn, error: unknown) => void;
 
 /** Writes it to the log: what is damaged and a mistake of this program look the same. */
-export function undrawnIn({ ports, requestId }: Pick<Exchange, "ports" | "requestId">): Undrawn {
+export function undrawnIn({ deps, requestId }: Pick<Exchange, "deps" | "requestId">): Undrawn {
   return ({ id, policyVersion }, error) => {
     const level: keyof Log = isCurrentPolicy(policyVersion) ? "error" : "warn";
-    ports.log[level]({ requestId, decision: id, policyVersion, ...errorFields(error) }, "a record cannot be drawn");
+    deps.log[level]({ requestId, decision: id, policyVersion, ...errorFields(error) }, "a record cannot be drawn");
   };
 }
 

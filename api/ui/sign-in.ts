@@ -1,8 +1,8 @@
+import type { Reply } from "../dependencies.ts";
 import { BEARER, callerWith, signedInBy } from "../http/auth/authorize.ts";
 import { LASTS, LONGEST, sessionOf, setCookie } from "../http/auth/session.ts";
 import { type Exchange, queryOf } from "../http/route.ts";
 import { ok, type Result } from "../model/result.ts";
-import type { Reply } from "../ports.ts";
 import type { Problem } from "../service/problem.ts";
 import { formFields } from "./form-fields.ts";
 import { html } from "./html.ts";
@@ -15,7 +15,7 @@ const ownPath = (to = ""): string => (/^\/(?![/\\]|sign-(?:in|out)\b)[\x21-\x7e]
 export async function getSignIn(exchange: Exchange): Promise<Result<Reply, Problem>> {
   const query = queryOf(exchange, ["to"]);
   if (!query.ok) return query;
-  const known = await signedInBy(exchange.ports, exchange.c.req.header("cookie"));
+  const known = await signedInBy(exchange.deps, exchange.c.req.header("cookie"));
   if (!known.ok) return known;
   return signInPage(known.value === null ? signInForm(ownPath(query.value.to)) : signedIn(known.value.caller.id), 200);
 }
@@ -24,10 +24,10 @@ export async function getSignIn(exchange: Exchange): Promise<Result<Reply, Probl
 export async function postSignIn(exchange: Exchange): Promise<Result<Reply, Problem>> {
   const read = await formFields(exchange, ["token", "to"], WORDS);
   if (!read.ok) return read;
-  const { ports, c } = exchange;
+  const { deps, c } = exchange;
   const { to } = read.value.texts;
   const token = read.value.texts.token.trim();
-  const caller = await callerWith(ports, token);
+  const caller = await callerWith(deps, token);
   if (!caller.ok) return caller;
   const path = ownPath(to);
   if (caller.value === null)
@@ -35,13 +35,13 @@ export async function postSignIn(exchange: Exchange): Promise<Result<Reply, Prob
       html`<p role="alert"><strong>This token is not known here, or was revoked.</strong> It begins with <code>nw_</code>; <code>nodewise token list</code> lists what there is.</p>${signInForm(path)}`,
       401,
     );
-  const session = await sessionOf(caller.value.id, await ports.sha256(token), ports.now());
-  return leadTo(path, setCookie(c, ports.auth, session));
+  const session = await sessionOf(caller.value.id, await deps.sha256(token), deps.now());
+  return leadTo(path, setCookie(c, deps.auth, session));
 }
 
 /** POST /sign-out */
-export const postSignOut = ({ c, ports }: Exchange): Result<Reply, Problem> =>
-  leadTo("/sign-in", setCookie(c, ports.auth));
+export const postSignOut = ({ c, deps }: Exchange): Result<Reply, Problem> =>
+  leadTo("/sign-in", setCookie(c, deps.auth));
 
 const signInPage = (content: Html | Promise<Html>, status: 200 | 401): Promise<Result<Reply, never>> =>
   page(

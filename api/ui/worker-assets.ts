@@ -1,6 +1,6 @@
 import uplot from "uplot/dist/uPlot.iife.min.js";
 import uplotStyle from "uplot/dist/uPlot.min.css";
-import type { Assets } from "../ports.ts";
+import type { Assets } from "../dependencies.ts";
 import { type StyleName, styleSheet } from "./assets.ts";
 import lint from "./client/lint.js";
 import live from "./client/live.js";

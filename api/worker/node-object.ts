@@ -10,7 +10,7 @@ import {
   type Streamed,
   sinceRollup,
 } from "../../db/open/worker.ts";
-import type { Place, StreamedDecision, StreamFailure } from "../../db/rows.ts";
+import type { Cursor, StreamedDecision, StreamFailure } from "../../db/rows.ts";
 import type { DecisionFilter, ExportedRows, ExportFilter, Store } from "../../db/store.ts";
 import { webSha256 } from "../http/auth/tokens.ts";
 import { nodeTurns, takeTurn } from "../http/turns.ts";
@@ -81,7 +81,7 @@ export class NodeObject extends DurableObject<WorkerEnv> implements HistoryObjec
     return answer;
   }
 
-  stream(filter: DecisionFilter, after: Place | undefined): ReturnType<HistoryObject["stream"]> {
+  stream(filter: DecisionFilter, after: Cursor | undefined): ReturnType<HistoryObject["stream"]> {
     const charactersOf = (one: Result<StreamedDecision, StreamFailure>): number =>
       one.ok ? one.value.body.length + (one.value.ask?.length ?? 0) : 0;
     return this.#streamed((store) => store.streamDecisions(filter, after), charactersOf);

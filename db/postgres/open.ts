@@ -32,7 +32,7 @@ const MIGRATIONS_DIR = fileURLToPath(new URL("../../migrations/postgres", import
 export const LATEST_MIGRATION = "0002_decision_log.sql";
 
 const CONNECTIONS = 10;
-const USUAL_AGE_MS = 30 * 24 * 3600 * 1000;
+const DEFAULT_AGE_MS = 30 * 24 * 3600 * 1000;
 const CONNECT_MS = 5_000;
 /** The statement timeout of migrations and sweeps. */
 const LONG_STATEMENT_MS = 30_000;
@@ -139,7 +139,7 @@ export async function openPostgres(
   options: PostgresOptions = {},
 ): Promise<Result<Store, StoreFailure>> {
   const { create = true, connections = CONNECTIONS, migrationsDir = MIGRATIONS_DIR } = options;
-  const { nowMs = Date.now(), maxAgeMs = USUAL_AGE_MS } = options;
+  const { nowMs = Date.now(), maxAgeMs = DEFAULT_AGE_MS } = options;
   const label = labelOf(setting);
   try {
     const connection = {
@@ -187,7 +187,9 @@ export async function openPostgres(
     // what is older than that goes row by row
     const makeRoom = (fromMs: number, atMs: number) =>
       beside((client) => makePartitions(client, atMs, maxAgeMs, Math.max(fromMs, atMs - maxAgeMs)));
-    return ok(createStore({ ...postgres(pool), packing: PACKING, digest, atomic, dropOld, makeRoom, close }));
+    return ok(
+      createStore({ ...postgres(pool), packing: PACKING, digest, atomic, dropOld, ensurePartitions: makeRoom, close }),
+    );
   } catch (error) {
     // a file of the URL: one that cannot be read is named in Node's own words
     if (error instanceof UnusableFile || (error instanceof Error && "path" in error))

@@ -7,11 +7,11 @@ import { WRITING } from "./locks.ts";
 /** A table's newest partition ends at least so long after now. */
 const AHEAD_MS = 2 * DAY_MS;
 /** Each statement that names a decision by its id looks into every partition, so there are few: some five at a time. */
-const MOST_DAYS = 7;
+const MAX_DAYS = 7;
 const SHARE = 4;
 /** The time span of one partition, given `maxAgeMs`: rows are removed at most that much later. */
 const widthOf = (maxAgeMs: number): number =>
-  Math.min(MOST_DAYS, Math.max(1, Math.floor(maxAgeMs / SHARE / DAY_MS))) * DAY_MS;
+  Math.min(MAX_DAYS, Math.max(1, Math.floor(maxAgeMs / SHARE / DAY_MS))) * DAY_MS;
 /** The lock timeout: a reader may hold a table for long, and others must not wait behind this lock. */
 const PATIENCE = "3s";
 

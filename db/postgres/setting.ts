@@ -16,7 +16,7 @@ const PARAMETERS = ["host", "user", "sslmode", "sslrootcert", "sslcert", "sslkey
 /** libpq has more, which promise nothing. */
 const EXAMPLE = "postgres://user@host:5432/database";
 
-interface Place {
+interface ConnectionTarget {
   readonly host: string;
   readonly port: number;
   readonly database: string;
@@ -55,7 +55,7 @@ export const hasPassword = (given: string): boolean => {
   }
 };
 
-function placeOf({ url: text }: PostgresSetting): Result<Place, string> {
+function placeOf({ url: text }: PostgresSetting): Result<ConnectionTarget, string> {
   const url = new URL(text);
   if (url.protocol !== "postgres:" && url.protocol !== "postgresql:")
     return err(`its scheme is \`${url.protocol.slice(0, -1)}\`: write ${EXAMPLE}`);
@@ -79,7 +79,7 @@ const isHere = (host: string): boolean => host.startsWith("/") || isLoopback(hos
 export class UnusableFile extends Error {}
 
 /** TLS by libpq's sslmode; without one, a remote server must prove its name, and a local one is used without TLS. */
-function tlsOf({ host, parameters }: Place) {
+function tlsOf({ host, parameters }: ConnectionTarget) {
   const mode = parameters.get("sslmode") ?? (isHere(host) ? "disable" : "verify-full");
   if (mode === "disable" || host.startsWith("/")) return false;
   const file = (name: string, holds: RegExp) => {

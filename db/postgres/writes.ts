@@ -86,7 +86,7 @@ export function groupedWrites(
   failureOf: Classify,
 ): Pick<Driver, "atomic"> & { readonly drained: () => Promise<void> } {
   const lanes = Array.from({ length: LANES }, () => ({ waiting: [] as Job[], isBusy: false }));
-  type Lane = (typeof lanes)[number];
+  type WriteQueue = (typeof lanes)[number];
   const underWay = new Set<Promise<void>>();
 
   const attempt = async (jobs: readonly Job[]): Promise<readonly (readonly Outcome[])[]> => {
@@ -120,22 +120,22 @@ export function groupedWrites(
     }
   };
   /** The first jobs that may share a transaction. */
-  const take = ({ waiting }: Lane): readonly Job[] => {
+  const take = ({ waiting }: WriteQueue): readonly Job[] => {
     const end = waiting.findIndex(({ alone }) => alone === "everything");
     return waiting.splice(0, Math.min(MAX_JOBS, end === -1 ? waiting.length : Math.max(end, 1)));
   };
-  const work = async (lane: Lane): Promise<void> => {
+  const work = async (lane: WriteQueue): Promise<void> => {
     lane.isBusy = true;
     // whatever else this turn of the event loop writes comes along
     await new Promise((resolve) => setImmediate(resolve));
     while (lane.waiting.length > 0) await settle(take(lane));
     lane.isBusy = false;
   };
-  const laneOf = (alone: Alone): Lane => {
+  const laneOf = (alone: Alone): WriteQueue => {
     const name = alone === "everything" ? "" : (alone[0] ?? "");
     let hash = 0;
     for (let i = 0; i < name.length; i++) hash = (hash * 31 + name.charCodeAt(i)) >>> 0;
-    return lanes[hash % LANES] as Lane;
+    return lanes[hash % LANES] as WriteQueue;
   };
   return {
     atomic: (statements, alone) =>

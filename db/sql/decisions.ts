@@ -7,7 +7,7 @@ import type { DecisionFilter, Store } from "../store.ts";
 import { type Driver, prepared } from "./driver.ts";
 import { newestFirst, ofPod, pageOf } from "./page.ts";
 import { bodyReader, grouped, withSlices } from "./parts.ts";
-import { decisions, idempotency, series, texts, unusual } from "./schema.ts";
+import { decisions, idempotency, isRareVerdict, series, texts } from "./schema.ts";
 
 /** Everything but the ask and the body, which may be long. */
 const HEAD = {
@@ -77,7 +77,7 @@ export async function readAsk(
 
 /** Whatever names fewer decisions than a version does is looked up in its own index, not in the version's. */
 const isNarrow = ({ node, reason, pod, verdict }: DecisionFilter): boolean =>
-  [node, reason, pod].some((one) => one !== undefined) || (verdict !== undefined && unusual(verdict) !== null);
+  [node, reason, pod].some((one) => one !== undefined) || (verdict !== undefined && isRareVerdict(verdict) !== null);
 
 /** A filter but for its times. `hasIndex`: each condition may be looked up in its index; `+` keeps SQLite off those. */
 function namedBy(filter: DecisionFilter, hasIndex: boolean): SQL | undefined {
@@ -88,7 +88,7 @@ function namedBy(filter: DecisionFilter, hasIndex: boolean): SQL | undefined {
     equal(decisions.node, node),
     equal(decisions.kind, kind),
     equal(decisions.verdict, verdict),
-    verdict === undefined || !hasIndex ? undefined : (unusual(verdict) ?? undefined),
+    verdict === undefined || !hasIndex ? undefined : (isRareVerdict(verdict) ?? undefined),
     equal(decisions.reason, reason),
     equal(decisions.kubelet, kubelet, !isNarrow(filter)),
     pod === undefined ? undefined : ofPod(decisions, pod),
@@ -137,7 +137,7 @@ const newestOf = (node: string | undefined): SQL =>
         ((SELECT seq FROM decisions ORDER BY decided_at_ms DESC, seq DESC LIMIT 1), (SELECT seq FROM series ORDER BY last_at_ms DESC LIMIT 1))`
     : sql`SELECT decision_id AS id, decided_at_ms AS "lastAtMs" FROM latest WHERE node = ${node}`;
 
-const MOST_BEGINNING = 100;
+const MAX_BEGINNING = 100;
 type Read = Pick<Store, "getDecision" | "decisionsBeginning" | "listDecisions" | "newestDecision" | "findIdempotency">;
 
 export function decisionsOf(driver: Driver): Read {
@@ -172,7 +172,7 @@ export function decisionsOf(driver: Driver): Read {
             // a range, so that the index of the ids is used; `g` comes after the last digit
             .where(and(gte(decisions.id, digits), lt(decisions.id, `${digits}g`)))
             .orderBy(decisions.id)
-            .limit(MOST_BEGINNING),
+            .limit(MAX_BEGINNING),
         ),
       ),
     listDecisions: ({ limit, pageToken, ...filter }) =>

@@ -74,7 +74,7 @@ export interface Driver extends Dialect {
   /** Removes decisions and snapshots of before `beforeMs` that lie apart, without a look at each; answers how many. */
   dropOld?(nowMs: number, beforeMs: number): Promise<{ readonly decisions: number; readonly snapshots: number }>;
   /** Prepares for rows of `fromMs` and later, which are older than any that were written before. */
-  makeRoom?(fromMs: number, nowMs: number): Promise<void>;
+  ensurePartitions?(fromMs: number, nowMs: number): Promise<void>;
   /** Gives back what is free in the file; absent: the database does so by itself. */
   vacuum?(): Promise<Vacuumed>;
   close(): Promise<void>;

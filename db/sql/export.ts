@@ -5,7 +5,7 @@ import type { Moved, MovedRow } from "../../api/model/moved-row.ts";
 import { ok, type Result } from "../../api/model/result.ts";
 import { decodeBody } from "../body.ts";
 import { corruptRow, failure, type StoreFailure } from "../failure.ts";
-import type { Place } from "../rows.ts";
+import type { Cursor } from "../rows.ts";
 import type { ExportFilter, Store } from "../store.ts";
 import { headOf, ofDecision, readAsk } from "./decisions.ts";
 import { type Driver, prepared } from "./driver.ts";
@@ -49,10 +49,10 @@ type Steps = AsyncGenerator<Result<Step, StoreFailure>>;
 type Part = (filter: ExportFilter, from: string | undefined) => Steps;
 type Read<T> = Promise<Result<T, StoreFailure>>;
 
-const placeOf = ({ atMs, seq }: Place): string => `${atMs}/${seq}`;
+const placeOf = ({ atMs, seq }: Cursor): string => `${atMs}/${seq}`;
 /** The part that an export has come to, and the place in it. */
 const PLACE = /^(?:(?:decisions|outcomes|removals)\/-?\d{1,15}\/\d{1,15}|hours\/-?\d{1,15}\/.*|nodes\/.*|tokens\/.*)$/s;
-function readPlace(at: string | undefined): Place | undefined {
+function readCursor(at: string | undefined): Cursor | undefined {
   if (at === undefined) return undefined;
   const [atMs = 0, seq = 0] = at.split("/").map(Number);
   return { atMs, seq };
@@ -199,7 +199,7 @@ function decisionsPart(driver: Driver, needed: Needed): Part {
       return ok({ rows: [...snapshots.value, ...moved, decision], at, atMs: row.decidedAtMs });
     });
   return async function* ({ tokens: _, ...filter }, first) {
-    let from = readPlace(first);
+    let from = readCursor(first);
     while (true) {
       const entries = await page(filter, from);
       if (!entries.ok) return yield entries;
@@ -222,7 +222,7 @@ function decisionsPart(driver: Driver, needed: Needed): Part {
 function rowsAfter(
   table: { readonly node: AnyColumn; readonly atMs: AnyColumn; readonly seq: AnyColumn },
   { node, sinceMs, untilMs }: ExportFilter,
-  from: Place | undefined,
+  from: Cursor | undefined,
 ): SQL | undefined {
   return and(
     node === undefined ? undefined : eq(table.node, node),
@@ -237,7 +237,7 @@ function outcomesPart(driver: Driver, needed: Needed): Part {
     driver.db
       .select()
       .from(outcomes)
-      .where(rowsAfter(outcomes, filter, readPlace(from)))
+      .where(rowsAfter(outcomes, filter, readCursor(from)))
       .orderBy(asc(outcomes.atMs), asc(outcomes.seq))
       .limit(PAGE_ROWS);
   const step = async (row: typeof outcomes.$inferSelect): Read<Step> => {
@@ -255,7 +255,7 @@ function removalsPart(driver: Driver): Part {
     driver.db
       .select()
       .from(removals)
-      .where(rowsAfter(removals, filter, readPlace(from)))
+      .where(rowsAfter(removals, filter, readCursor(from)))
       .orderBy(asc(removals.atMs), asc(removals.seq))
       .limit(PAGE_ROWS);
   const step = async (row: typeof removals.$inferSelect): Read<Step> => {

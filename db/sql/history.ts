@@ -3,7 +3,7 @@ import { err, ok } from "../../api/model/result.ts";
 import { MAX_ROW_BYTES } from "../body.ts";
 import { failure, type StoreFailure } from "../failure.ts";
 import { type ImageCost, type ImageTotals, MAX_COSTS, type TargetCount } from "../rows.ts";
-import type { LogPlace, LogStore, Store } from "../store.ts";
+import type { LogCursor, LogStore, Store } from "../store.ts";
 import { decisionsOf } from "./decisions.ts";
 import type { Driver, Statement } from "./driver.ts";
 import { exportOf } from "./export.ts";
@@ -193,7 +193,7 @@ function logOf({ all, atomic, attempt, settledSeq }: Driver): Omit<LogStore, "st
         if (begun.length === 0) await atomic([{ sql: BEGIN, params: [] }], "everything");
         const [row] = await rowsOf({ sql: HOLD, params: [holder, leaseMs, told, holder] });
         if (row === undefined) return ok(null);
-        return ok<LogPlace>({ deliveredSeq: Number(row["delivered_seq"]), lost: Number(row["lost"]) });
+        return ok<LogCursor>({ deliveredSeq: Number(row["delivered_seq"]), lost: Number(row["lost"]) });
       }),
     settledSeq: () => attempt(async () => ok(await settledSeq())),
     moveLog: (holder, fromSeq, toSeq) =>

@@ -264,8 +264,8 @@ export function importOf(driver: Driver): Pick<Store, "importRows"> {
       row.type === "decision" ? [row.decidedAtMs] : row.type === "snapshot" ? [row.storedAtMs] : [],
     );
     const oldest = Math.min(...times);
-    if (driver.makeRoom === undefined || !(oldest < roomFromMs)) return;
-    await driver.makeRoom(oldest, nowMs);
+    if (driver.ensurePartitions === undefined || !(oldest < roomFromMs)) return;
+    await driver.ensurePartitions(oldest, nowMs);
     roomFromMs = oldest;
   };
 

@@ -1,7 +1,7 @@
 import { type AnyColumn, desc, type SQL, sql } from "drizzle-orm";
 import { ok, type Result } from "../../api/model/result.ts";
 import { failure, type StoreFailure } from "../failure.ts";
-import { decodePageToken, encodePageToken, type Place } from "../rows.ts";
+import { type Cursor, decodePageToken, encodePageToken } from "../rows.ts";
 import { MAX_PAGE } from "../store.ts";
 import type { decisions, outcomes } from "./schema.ts";
 
@@ -16,7 +16,7 @@ interface Page<Item> {
 interface Reading<Row, Item> {
   /** The rows that meet the condition (undefined: all), at most `limit` of them. */
   readonly read: (before: SQL | undefined, limit: number) => Promise<readonly Row[]>;
-  readonly placeOf: (row: Row) => Place;
+  readonly placeOf: (row: Row) => Cursor;
   readonly itemOf: (row: Row) => Result<Item, StoreFailure> | Promise<Result<Item, StoreFailure>>;
 }
 

@@ -12,9 +12,9 @@ interface Whole extends StoredBody {
 
 export const DAMAGED = "the places of its texts are damaged; restore the database from a backup";
 /** The place of a shared text; with a range, of a part of the text. */
-type Place = readonly [at: number, id: string] | readonly [at: number, id: string, from: number, to: number];
+type TextPart = readonly [at: number, id: string] | readonly [at: number, id: string, from: number, to: number];
 /** Parses the places of texts. Null: invalid. */
-export function placesIn(parts: string | null): readonly Place[] | null {
+export function placesIn(parts: string | null): readonly TextPart[] | null {
   try {
     const places = JSON.parse(parts ?? "[]") as unknown;
     const isPlace = (one: unknown): boolean =>
@@ -22,7 +22,7 @@ export function placesIn(parts: string | null): readonly Place[] | null {
       Number.isInteger(one[0]) &&
       typeof one[1] === "string" &&
       (one.length === 2 || (Number.isInteger(one[2]) && Number.isInteger(one[3])));
-    return Array.isArray(places) && places.every(isPlace) ? (places as Place[]) : null;
+    return Array.isArray(places) && places.every(isPlace) ? (places as TextPart[]) : null;
   } catch {
     return null;
   }

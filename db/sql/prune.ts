@@ -215,7 +215,7 @@ const RECORD_TRUSTED_TIME = "INSERT INTO sweeps (id, at_ms) VALUES (1, ?) ON CON
  * sweep, or since the newest decision before the first sweep, nothing is removed by age, and that time stays the
  * reference. Null: it did not leap, or nothing would be removed.
  */
-async function heldBack(
+async function postponedSweeps(
   { all, atomic }: Driver,
   nowMs: number,
   maxAgeMs: number,
@@ -300,7 +300,7 @@ export function pruneOf(driver: Driver): Pick<Store, "prune"> {
   const sweep = async (retention: Retention): Promise<Pruned> => {
     const { nowMs, maxAgeMs, maxLeapMs = Number.POSITIVE_INFINITY, maxSlices = Number.POSITIVE_INFINITY } = retention;
     const drains = new Drains(maxSlices);
-    const held = maxAgeMs === undefined ? null : await heldBack(driver, nowMs, maxAgeMs, maxLeapMs);
+    const held = maxAgeMs === undefined ? null : await postponedSweeps(driver, nowMs, maxAgeMs, maxLeapMs);
     const aged =
       maxAgeMs === undefined || held !== null
         ? { decisions: 0, snapshots: 0, outcomes: 0, removals: 0, nodes: [] }

@@ -2,7 +2,7 @@ import { ok, type Result } from "../../api/model/result.ts";
 import { encodeSliced, isLarge, storedBytes } from "../body.ts";
 import type { StoreFailure } from "../failure.ts";
 import type { SnapshotRow } from "../rows.ts";
-import type { Again, CountedAgain, Recorded, Recording, Store, Turn, TurnRecorded } from "../store.ts";
+import type { Again, CountedAgain, NodeTurn, Recorded, RecordedTurn, Recording, Store } from "../store.ts";
 import { type Driver, insertInto, type Outcome, type Statement, type Value } from "./driver.ts";
 import { factsStatements } from "./facts.ts";
 import { removalStatements } from "./removals.ts";
@@ -185,7 +185,7 @@ export function recordOf(
   const isStored = snapshotLookup(driver);
   const isSkipped = async ({ id, body }: SnapshotRow): Promise<boolean> => isLarge(body) && isStored(id);
 
-  const write = async (turn: Turn, isAgain: boolean): Promise<Result<TurnRecorded, StoreFailure>> => {
+  const write = async (turn: NodeTurn, isAgain: boolean): Promise<Result<RecordedTurn, StoreFailure>> => {
     const { node, atMs } = turn;
     const statements = new Statements();
     const cuts: Cut[] = [];

@@ -72,10 +72,10 @@ export const snapshots = sqliteTable(
 );
 
 /** The verdicts of almost all decisions. */
-const USUAL_VERDICTS: readonly string[] = ["decided", "calm", "keeps"];
-const UNUSUAL = sql.raw(`verdict NOT IN (${USUAL_VERDICTS.map((verdict) => `'${verdict}'`).join(", ")})`);
+const FREQUENT_VERDICTS: readonly string[] = ["decided", "calm", "keeps"];
+const RARE = sql.raw(`verdict NOT IN (${FREQUENT_VERDICTS.map((verdict) => `'${verdict}'`).join(", ")})`);
 /** The condition of the index of all others; null: the verdict is one of those, of which the newest are found without. */
-export const unusual = (verdict: string) => (USUAL_VERDICTS.includes(verdict) ? null : UNUSUAL);
+export const isRareVerdict = (verdict: string) => (FREQUENT_VERDICTS.includes(verdict) ? null : RARE);
 
 export const decisions = sqliteTable(
   "decisions",
@@ -110,7 +110,7 @@ export const decisions = sqliteTable(
     index("decisions_by_reason")
       .on(t.reason, t.decidedAtMs, t.seq, t.node, t.kind, t.verdict)
       .where(sql`reason IS NOT NULL`),
-    index("decisions_by_verdict").on(t.verdict, t.decidedAtMs, t.seq, t.node, t.kind).where(UNUSUAL),
+    index("decisions_by_verdict").on(t.verdict, t.decidedAtMs, t.seq, t.node, t.kind).where(RARE),
     index("decisions_by_kubelet").on(t.kubelet, t.decidedAtMs, t.seq),
     index("decisions_by_snapshot").on(t.snapshotId).where(sql`snapshot_id IS NOT NULL`),
     index("decisions_by_pod_uid").on(t.podUid).where(sql`pod_uid IS NOT NULL`),

@@ -1,7 +1,7 @@
 import { type AnyColumn, and, asc, gt, lte, type SQL, sql } from "drizzle-orm";
 import { err, ok, type Result } from "../../api/model/result.ts";
 import type { StoreFailure } from "../failure.ts";
-import type { Place, StreamedDecision, StreamFailure } from "../rows.ts";
+import type { Cursor, StreamedDecision, StreamFailure } from "../rows.ts";
 import type { DecisionFilter, Store } from "../store.ts";
 import { conditionsOf, decisionReader, headOf, ofDecision, readInTurn } from "./decisions.ts";
 import type { Driver } from "./driver.ts";
@@ -12,7 +12,7 @@ const PAGE_ROWS = 256;
 /** Bodies are read this many bytes at a time (before compression), or one by one where one is larger. */
 const CHUNK_BYTES = 1024 * 1024;
 
-interface Entry extends Place {
+interface Entry extends Cursor {
   readonly bytes: number;
 }
 
@@ -33,11 +33,11 @@ export function chunks(entries: readonly Entry[]): readonly (readonly Entry[])[]
   return groups;
 }
 
-const isAfter = (place: Place): SQL =>
+const isAfter = (place: Cursor): SQL =>
   sql`(${decisions.decidedAtMs}, ${decisions.seq}) > (${place.atMs}, ${place.seq})`;
 
 /** The conditions for what follows a place. One bound from below alone: of two SQLite may walk from the lower one, page after page. */
-function beyond(filter: DecisionFilter, from: Place | undefined): readonly (SQL | undefined)[] {
+function beyond(filter: DecisionFilter, from: Cursor | undefined): readonly (SQL | undefined)[] {
   const { sinceMs, ...rest } = filter;
   if (from === undefined) return conditionsOf(filter);
   const isWithin = sinceMs === undefined || sinceMs <= from.atMs;
@@ -61,7 +61,7 @@ const entriesWhere = (
 /** Places of the decisions of a filter, oldest first, a page at a time; behind the last there is an empty one. */
 export const decisionPages =
   (driver: Driver) =>
-  (filter: DecisionFilter, from: Place | undefined): Promise<Result<readonly Entry[], StoreFailure>> =>
+  (filter: DecisionFilter, from: Cursor | undefined): Promise<Result<readonly Entry[], StoreFailure>> =>
     driver.attempt(async () =>
       ok(
         await readInTurn(beyond(filter, from).toReversed(), PAGE_ROWS, (condition, most) =>
@@ -73,7 +73,7 @@ export const decisionPages =
 /** The pages in the order of recording, between two places. */
 const pagesBySeq =
   (driver: Driver) =>
-  (afterSeq: number, untilSeq: number, from: Place | undefined): Promise<Result<readonly Entry[], StoreFailure>> =>
+  (afterSeq: number, untilSeq: number, from: Cursor | undefined): Promise<Result<readonly Entry[], StoreFailure>> =>
     driver.attempt(async () => {
       const within = and(gt(decisions.seq, from?.seq ?? afterSeq), lte(decisions.seq, untilSeq));
       return ok(await entriesWhere(driver, within, PAGE_ROWS, [decisions.seq]));
@@ -99,8 +99,8 @@ export function streamOf(driver: Driver): Pick<Store, "streamDecisions" | "strea
     });
 
   async function* stream(
-    page: (from: Place | undefined) => Promise<Result<readonly Entry[], StoreFailure>>,
-    after?: Place,
+    page: (from: Cursor | undefined) => Promise<Result<readonly Entry[], StoreFailure>>,
+    after?: Cursor,
   ): AsyncGenerator<Result<StreamedDecision, StreamFailure>> {
     let from = after;
     while (true) {

@@ -50,7 +50,7 @@ export const USE_MS = 30 * 60 * 1000;
 const insert = insertInto(texts);
 export const TOUCH = "UPDATE texts SET used_at_ms = ? WHERE id = ? AND used_at_ms < ?";
 
-interface Known {
+interface CachedText {
   readonly text: string;
   readonly id: string;
   readonly bytes: number;
@@ -60,7 +60,7 @@ interface Known {
 /** Rows of one node repeat each other: their long texts are stored once, under the hash of their content. */
 export function textsOf(driver: Driver): Texts {
   const { db, packing, digest } = driver;
-  const known = new Lru<string, Known>(KNOWN);
+  const known = new Lru<string, CachedText>(KNOWN);
   const lookup = prepared(driver, () =>
     db
       .select({ id: texts.id })
@@ -69,7 +69,7 @@ export function textsOf(driver: Driver): Texts {
   );
   const isStored = async (id: string): Promise<boolean> => (await lookup({ id })).length > 0;
 
-  const remember = (slot: string, entry: Known): void => {
+  const remember = (slot: string, entry: CachedText): void => {
     if (entry.text.length <= LONGEST_KNOWN) known.set(slot, entry);
   };
   const place = async (
@@ -77,7 +77,7 @@ export function textsOf(driver: Driver): Texts {
     what: string,
     text: string,
     atMs: number,
-  ): Promise<Result<Known & { readonly statement: Statement | null }, StoreFailure>> => {
+  ): Promise<Result<CachedText & { readonly statement: Statement | null }, StoreFailure>> => {
     const last = known.get(slot);
     const same = last?.text === text ? last : undefined;
     if (same !== undefined && atMs - same.usedAtMs <= USE_MS) return ok({ ...same, statement: null });
@@ -100,7 +100,7 @@ export function textsOf(driver: Driver): Texts {
       let bytes = 0;
       const parts: [number, string][] = [];
       const statements: Statement[] = [];
-      const used: [string, Known][] = [];
+      const used: [string, CachedText][] = [];
       for (const [i, [start, end]] of ranges.entries()) {
         if (end - start < SHORTEST || parts.length === MAX_PARTS) continue;
         const text = body.slice(start, end);

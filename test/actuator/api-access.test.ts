@@ -5,7 +5,7 @@ import { postJson } from "../../actuator/client/api-access.ts";
 import { ApiClient } from "../../actuator/client/client.ts";
 import { Outbox } from "../../actuator/client/outbox.ts";
 import { Memory } from "../../actuator/core/facts-file.ts";
-import type { Problem } from "../../actuator/core/ports.ts";
+import type { Problem } from "../../actuator/core/interfaces.ts";
 import { LIMITS } from "../../api/model/limits.ts";
 import { serving } from "../api/serving.ts";
 import { diskSnapshot, localImage } from "../contract/gc-snapshots.ts";

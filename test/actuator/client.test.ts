@@ -6,7 +6,7 @@ import { ApiClient } from "../../actuator/client/client.ts";
 import { decideLocally } from "../../actuator/client/local-client.ts";
 import { Outbox } from "../../actuator/client/outbox.ts";
 import { Memory } from "../../actuator/core/facts-file.ts";
-import type { Problem } from "../../actuator/core/ports.ts";
+import type { Problem } from "../../actuator/core/interfaces.ts";
 import { container } from "../kit/containers.ts";
 import { pod } from "../kit/pods.ts";
 import { many } from "../kit/snapshots.ts";

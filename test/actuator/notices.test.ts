@@ -1,8 +1,8 @@
 import { mkdirSync, rmdirSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { Notices } from "../../actuator/core/pace.ts";
-import type { Problem } from "../../actuator/core/ports.ts";
+import type { Problem } from "../../actuator/core/interfaces.ts";
+import { Notices } from "../../actuator/core/notices.ts";
 import { fakeContainer, fakeSandbox, fullOfImages, gcWorld, put } from "./gc/world.ts";
 
 const podsProblem = (message: string): Problem => ({ from: "pods", message });

@@ -6,7 +6,7 @@ import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { actuatorConfig } from "../../actuator/core/config.ts";
-import type { PodsRead } from "../../actuator/core/ports.ts";
+import type { PodsRead } from "../../actuator/core/interfaces.ts";
 import { podsSource } from "../../actuator/manifests/pods-source.ts";
 import { podYaml } from "../kit/manifests.ts";
 import { pod } from "../kit/pods.ts";

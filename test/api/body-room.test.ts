@@ -5,7 +5,7 @@ import zlib from "node:zlib";
 import { afterEach, expect, test, vi } from "vitest";
 import { lines } from "../../api/http/batch.ts";
 import { MAX_DENSE } from "../../api/http/body.ts";
-import { bodyRoom, Gathered } from "../../api/http/body-budget.ts";
+import { bodyBudget, ChunkBuffer } from "../../api/http/body-budget.ts";
 import { exampleSnapshot, problemOf } from "../contract/api-subject.ts";
 import { appOver, serving } from "./serving.ts";
 
@@ -116,7 +116,7 @@ test("who stops in the middle of a body is answered 408, and a line of a batch s
 });
 
 test("what is given back has room again, and what has left takes nothing more", () => {
-  const room = bodyRoom(10);
+  const room = bodyBudget(10);
   const [a, b] = [room(), room()];
   expect([a.take(6), b.take(5), b.take(4), b.take(1)]).toEqual([true, false, true, false]);
   a.give(100);
@@ -129,14 +129,14 @@ test("chunks of any sizes are gathered whole, and a single one is not copied", (
   const bytes = Uint8Array.from({ length: 5000 }, (_, i) => i % 251);
   for (const expected of [0, 100, 5000, 9000]) {
     for (const size of [1, 7, 4999, 5000]) {
-      const gathered = new Gathered(expected);
+      const gathered = new ChunkBuffer(expected);
       for (let at = 0; at < bytes.length; at += size) gathered.add(bytes.subarray(at, at + size));
       expect(gathered.size).toBe(5000);
       expect(gathered.take()).toEqual(bytes);
       expect([gathered.size, gathered.take().length]).toEqual([0, 0]);
     }
   }
-  const gathered = new Gathered();
+  const gathered = new ChunkBuffer();
   gathered.add(bytes);
   expect(gathered.take()).toBe(bytes);
 });

@@ -1,12 +1,12 @@
 import { describe, expect, test } from "vitest";
 import { createApp } from "../../api/app.ts";
+import type { ApiDeps } from "../../api/dependencies.ts";
 import { ROUTES } from "../../api/http/index.ts";
 import { ANSWERS } from "../../api/http/openapi/answers.ts";
 import { openApi } from "../../api/http/openapi/contract.ts";
 import { OPERATIONS } from "../../api/http/openapi/operations.ts";
 import { PROBLEMS } from "../../api/http/problem.ts";
 import { LIMITS } from "../../api/model/limits.ts";
-import type { Ports } from "../../api/ports.ts";
 import { PAGES } from "../../api/ui/index.ts";
 
 const { document, text } = await openApi(ROUTES);
@@ -27,7 +27,7 @@ const propertiesOf = (schema: string) =>
 
 describe("the OpenAPI document", () => {
   test("has exactly the routes of the app that are not pages", () => {
-    const app = createApp({ limits: { bodyBytes: 1, concurrency: 1 } } as Ports);
+    const app = createApp({ limits: { bodyBytes: 1, concurrency: 1 } } as ApiDeps);
     const pages = new Set(PAGES.map(({ method, path }) => `${method} ${path}`));
     const served = app.routes
       .filter((r) => r.method !== "ALL")

@@ -1,10 +1,10 @@
 import { connect } from "node:net";
 import { onTestFinished } from "vitest";
 import { createApp } from "../../api/app.ts";
+import type { ApiDeps } from "../../api/dependencies.ts";
 import { epochMs } from "../../api/model/units.ts";
 import type { Log } from "../../api/observe/log.ts";
 import { plainMetrics } from "../../api/observe/plain-metrics.ts";
-import type { Ports } from "../../api/ports.ts";
 import { nodeAssets, nodeBodies } from "../../api/server/assets.ts";
 import { sha256 } from "../../api/server/digest.ts";
 import type { RunningApi, ServeOptions } from "../../api/server.ts";
@@ -56,7 +56,7 @@ export async function serving(options: Partial<ServeOptions> & { readonly dataDi
 }
 
 /** The app over ports of the test's own; those not given are real, the history in memory. */
-export function appOver(ports: Partial<Ports> = {}) {
+export function appOver(ports: Partial<ApiDeps> = {}) {
   const store = ports.store ?? value(openNode({ file: ":memory:" }));
   const log = keptLog();
   const app = createApp({

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
+import type { ApiDeps } from "../../api/dependencies.ts";
 import { freshToken } from "../../api/http/auth/tokens.ts";
 import { epochMs } from "../../api/model/units.ts";
-import type { Ports } from "../../api/ports.ts";
 import { value } from "../contract/store-rows.ts";
 import { appOver } from "./serving.ts";
 
@@ -10,7 +10,7 @@ const MINUTE = 60_000;
 const HTML = { accept: "text/html" };
 
 /** An app with a token and a clock of its own, and a browser that keeps the cookie which it was given last. */
-async function signedIn(ports: Partial<Ports> = {}, scheme = "http", headers: Record<string, string> = {}) {
+async function signedIn(ports: Partial<ApiDeps> = {}, scheme = "http", headers: Record<string, string> = {}) {
   let nowMs = START;
   const now = () => epochMs(nowMs);
   const made = await freshToken({ name: "browser", scopes: ["read"], node: null, now: START });

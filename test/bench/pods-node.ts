@@ -10,16 +10,16 @@ import {
   POD_UID,
   type RuntimeContainer,
   type RuntimePod,
-} from "../../actuator/containerd/port.ts";
+} from "../../actuator/containerd/cri.ts";
+import type { PodsRead } from "../../actuator/core/interfaces.ts";
 import { PassClock } from "../../actuator/core/pass-clock.ts";
-import type { PodsRead } from "../../actuator/core/ports.ts";
 import { containerHash } from "../../actuator/lifecycle/config/labels.ts";
 import type { PassReport } from "../../actuator/pass/loop.ts";
 import { CurrentCgroups } from "../../actuator/pods/cgroups/cgroup-view.ts";
 import { ManagerFiles } from "../../actuator/pods/devices/manager-files.ts";
 import { PodManager } from "../../actuator/pods/manager.ts";
 import { PodRecords } from "../../actuator/pods/records/records.ts";
-import type { SyncPodRequest, SyncPodResult } from "../../actuator/pods/sync/worker-ports.ts";
+import type { SyncPodRequest, SyncPodResult } from "../../actuator/pods/sync/worker-deps.ts";
 import { ok, type Result } from "../../api/model/result.ts";
 import { BOOT, ROOT, simulated } from "../actuator/cgroups/grounds.ts";
 import { SIM_SETTINGS } from "../actuator/pods/node/settings.ts";

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { PodRow, SeenEvent } from "../../actuator/status/node-status.ts";
 import { headText } from "../../api/cli/inputs/daemon-status.ts";
-import { meantText, podText } from "../../api/cli/pods/pods.ts";
+import { podText, suggestionText } from "../../api/cli/pods/pods.ts";
 import { podsText } from "../../api/cli/pods/pods-table.ts";
 import { topText } from "../../api/cli/pods/top.ts";
 import type { Terminal } from "../../api/cli/terminal.ts";
@@ -105,7 +105,7 @@ test("the sum of what nobody has measured yet is unknown, and of some it says so
 test("a name that no pod has is answered with those that may be meant", () => {
   const names = ["oomer-n1", "web-0", "web-1", "web", "db-primary-n1"];
   const status = nodeStatus({ nodeName: "N1", pods: names.map((name) => podRow(name)) });
-  const meant = (wanted: string) => meantText(wanted, status);
+  const meant = (wanted: string) => suggestionText(wanted, status);
   expect(meant("oomer")).toBe(" is it `oomer-n1`?");
   expect(meant("shop/oomer")).toBe(" is it `shop/oomer-n1`?");
   expect(meant("db")).toBe(" is it `db-primary-n1`?");

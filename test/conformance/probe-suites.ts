@@ -1,6 +1,6 @@
 import { httpProbe } from "../../actuator/probes/http/http.ts";
 import { requestUri, urlText } from "../../api/decide/go/url.ts";
-import { type AskedFor, httpRequest, type NamedPort } from "../../api/decide/probes/http-request.ts";
+import { httpRequest, type NamedPort, type ProbeTarget } from "../../api/decide/probes/http-request.ts";
 import type { ProbeHttpGet, ProbeOutcome } from "../../api/model/probe.ts";
 import { probeServer, type ServerCase } from "./probe-server.ts";
 import { type Suite, suite } from "./suite.ts";
@@ -15,7 +15,7 @@ interface RequestInput {
   };
   readonly containerPorts: readonly (Partial<NamedPort> & { readonly containerPort: number })[];
   readonly podIP: string;
-  readonly userAgentFragment: AskedFor;
+  readonly userAgentFragment: ProbeTarget;
 }
 const getOf = ({ path = "", port, host = "", scheme = "HTTP", httpHeaders = [] }: RequestInput["httpGet"]) => ({
   path,

@@ -1,5 +1,5 @@
 import { timelineOf } from "../../api/decide/kinds/probes.ts";
-import type { ScriptedAttempt, Timeline, TimelineInput } from "../../api/decide/probes/sim-lane.ts";
+import type { ScriptedAttempt, Timeline, TimelineInput } from "../../api/decide/probes/sim-worker.ts";
 import type { ProbeType, StoredResult } from "../../api/model/probe.ts";
 import { type Suite, suite } from "./suite.ts";
 

@@ -1,10 +1,10 @@
 import { expect } from "vitest";
 import type * as z from "zod";
+import type { Scope } from "../../api/dependencies.ts";
 import { SNAPSHOT } from "../../api/documents/kind-examples.ts";
 import { createToken } from "../../api/http/auth/tokens.ts";
 import { problemAnswer } from "../../api/http/openapi/decision-answers.ts";
 import { PROBLEMS } from "../../api/http/problem.ts";
-import type { Scope } from "../../api/ports.ts";
 import type { ProblemCode } from "../../api/service/problem.ts";
 import type { Store } from "../../db/store.ts";
 import { value } from "./store-rows.ts";

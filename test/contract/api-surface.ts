@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
+import { ASSET_TYPES } from "../../api/dependencies.ts";
 import { health, ready } from "../../api/http/openapi/answers.ts";
 import { PROBLEMS } from "../../api/http/problem.ts";
-import { ASSET_TYPES } from "../../api/ports.ts";
 import { admin, answer, exampleSnapshot, fresh, get, type Of, post, problemOf, send } from "./api-subject.ts";
 import { snapshotRow, value } from "./store-rows.ts";
 

@@ -1,10 +1,10 @@
 import { expect, test } from "vitest";
-import type { DecisionRow, Place } from "../../db/rows.ts";
+import type { Cursor, DecisionRow } from "../../db/rows.ts";
 import type { DecisionFilter, Store } from "../../db/store.ts";
 import { decisionRow, fresh, T0, value } from "./store-rows.ts";
 
 /** The ids that a stream gives, oldest first. */
-export async function idsOf(store: Store, filter: DecisionFilter, after?: Place): Promise<string[]> {
+export async function idsOf(store: Store, filter: DecisionFilter, after?: Cursor): Promise<string[]> {
   const ids: string[] = [];
   for await (const item of store.streamDecisions(filter, after)) ids.push(value(item).id);
   return ids;
@@ -203,7 +203,7 @@ function streams(of: () => Store): void {
     for (const decision of rows) value(await of().record({ decision }));
     const [late, early] = [decisionRow({ node, decidedAtMs: T0 + 1 }), decisionRow({ node, decidedAtMs: T0 })];
     for (let at = 0; at < rows.length; at++) {
-      let place: Place | undefined;
+      let place: Cursor | undefined;
       for await (const item of of().streamDecisions({ node })) {
         const { id, decidedAtMs, seq } = value(item);
         place = { atMs: decidedAtMs, seq };

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { Place } from "../../db/rows.ts";
+import type { Cursor } from "../../db/rows.ts";
 import type { Store } from "../../db/store.ts";
 import { cameBack, containerRemoval, imageRemoval, pass, recordPass } from "../contract/removal-rows.ts";
 import { outcomeRow } from "../contract/store-outcomes.ts";
@@ -49,7 +49,7 @@ test("no query walks a whole table, and none sorts but the one for a pod", async
   }
   value(await store.putOutcomes([outcomeRow({ node })]));
   const pageToken = value(await store.listDecisions({ limit: 1 })).nextPageToken ?? "";
-  const drain = async (filter: object, after?: Place) => {
+  const drain = async (filter: object, after?: Cursor) => {
     for await (const item of store.streamDecisions(filter, after)) value(item);
   };
   const queries: Readonly<Record<string, (store: Store) => Promise<unknown>>> = {

@@ -3,7 +3,7 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { ApiClient } from "../../actuator/client/client.ts";
 import { Outbox } from "../../actuator/client/outbox.ts";
 import { Memory } from "../../actuator/core/facts-file.ts";
-import type { DecisionAnswer, Problem } from "../../actuator/core/ports.ts";
+import type { DecisionAnswer, Problem } from "../../actuator/core/interfaces.ts";
 import type { Kind } from "../../api/model/decision.ts";
 import { ended, printed, start } from "../cli/run.ts";
 import { captured } from "../kit/real-node.ts";

@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { GcReport, RemovalReport } from "../../actuator/gc/ports.ts";
+import type { GcReport, RemovalReport } from "../../actuator/gc/dependencies.ts";
 import type { EvictionDecision } from "../../api/model/eviction.ts";
 import { expectPublished } from "../cli/published.ts";
 import { must } from "./containerd/pods.ts";

@@ -1,9 +1,9 @@
 import { existsSync, mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
-import type { RuntimePod } from "../../actuator/containerd/port.ts";
+import type { RuntimePod } from "../../actuator/containerd/cri.ts";
 import type { PodEvent } from "../../actuator/lifecycle/record.ts";
-import { systemClock } from "../../actuator/pods/ports.ts";
+import { systemClock } from "../../actuator/pods/pod-clock.ts";
 import { Images } from "../../actuator/pods/sync/images.ts";
 import { PodWorker } from "../../actuator/pods/sync/pod-worker.ts";
 import { withTerminationMessage } from "../../actuator/pods/sync/termination-message.ts";

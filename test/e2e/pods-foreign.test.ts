@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { OWNER } from "../../actuator/containerd/port.ts";
+import { OWNER } from "../../actuator/containerd/cri.ts";
 import { must } from "./containerd/pods.ts";
 import { IMAGE, podOf } from "./pods/manifest.ts";
 import { PodNode } from "./pods/node.ts";

@@ -1,4 +1,4 @@
-import type { PodsRead } from "../../actuator/core/ports.ts";
+import type { PodsRead } from "../../actuator/core/interfaces.ts";
 import { container } from "./containers.ts";
 import type { Json } from "./snapshots.ts";
 

@@ -3,7 +3,7 @@ import {
   type RuntimeContainer,
   type RuntimePod,
   type RuntimeSandbox,
-} from "../../actuator/containerd/port.ts";
+} from "../../actuator/containerd/cri.ts";
 
 /** All containers that are seen were made from this definition; see CONTAINER_HASH. */
 export const HASH = "same";

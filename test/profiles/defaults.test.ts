@@ -111,6 +111,14 @@ const NONE: readonly (readonly [file: string, part: string, what: string])[] = [
   ["api/service/fleet-metrics.ts", "const DEFAULT_METRICS_NODES", "of the API's own metrics"],
   ["api/service/why/throttled.ts", "const NEAR_LIMIT", "from when on use counts as near the limit"],
   ["api/http/replay.ts", "const DEFAULT_REPLAYED", "of the API's callers"],
+  ["api/service/export-page.ts", "const DEFAULT_EXPORTED", "of the API's callers"],
+  ["api/service/advise/advise-node.ts", "const DEFAULT_SPAN_MS", "of advice's callers"],
+  ["api/service/advise/advise-node.ts", "const DEFAULT_LIMIT", "of advice's callers"],
+  ["api/service/advise/reserves.ts", "const DEFAULT_PERCENTILE", "of advice's callers"],
+  ["api/service/advise/reserves.ts", "const DEFAULT_MARGIN_PERCENT", "of advice's callers"],
+  ["api/decide/kinds/probes.ts", "const DEFAULT_START_MS", "a simulated container's"],
+  ["db/postgres/open.ts", "const DEFAULT_AGE_MS", "the history's"],
+  ["actuator/status/server.ts", "const DEFAULT_ENTRIES", "the daemon's own server"],
   ["actuator/cgroupfs/open.ts", "const DEFAULT_MOUNT_ROOT", "a machine's"],
   ["actuator/client/outbox.ts", "const DEFAULT_BOUNDS", "the outbox's"],
   ["actuator/core/config.ts", "const DEFAULT_EXEC_LIMIT", "a setting of the daemon's alone"],
@@ -125,7 +133,7 @@ const NONE: readonly (readonly [file: string, part: string, what: string])[] = [
   ["api/decide/topology/policy.ts", "const DEFAULT_OPTIONS", "the topology manager's own"],
   ["api/documents/kind-examples.ts", '"memory.available": "100Mi"', "an example"],
   ["actuator/lifecycle/spec/pod-spec.ts", "const DEFAULT_GRACE", "a pod's: the API server's SetDefaults_PodSpec"],
-  ["actuator/probes/dns/names.ts", "export const systemNames", "of the machine, whose names a probe asks"],
+  ["actuator/probes/dns/host-resolver.ts", "export const systemNames", "of the machine, whose names a probe asks"],
 ];
 
 const withoutComments = (text: string): string =>

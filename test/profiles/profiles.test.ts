@@ -80,10 +80,10 @@ test("every gate that decisions ask for is one of the newest version", () => {
 
 test("a gate that a decision asks for is one that a kubelet asks for, in each version that has it", () => {
   const unmarked = PROFILES.flatMap(({ version, gates }) =>
-    GATES.filter((gate) => gates.get(gate)?.isKubelets === false).map((gate) => `${gate} of ${version}`),
+    GATES.filter((gate) => gates.get(gate)?.isKubeletGate === false).map((gate) => `${gate} of ${version}`),
   );
   expect(unmarked).toEqual([]);
-  expect(NEWEST.gates.get("SchedulerAsyncAPICalls")?.isKubelets).toBe(false);
+  expect(NEWEST.gates.get("SchedulerAsyncAPICalls")?.isKubeletGate).toBe(false);
 });
 
 /** Where versions are listed, wherever it is: from the oldest on. What is told `under` some of them is about these alone. */

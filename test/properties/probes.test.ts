@@ -1,13 +1,13 @@
 import { expect, test } from "vitest";
 import { timelineOf } from "../../api/decide/kinds/probes.ts";
-import { USUAL_BACK_OFF } from "../../api/decide/probes/back-off.ts";
+import { CRASH_LOOP_BACK_OFF } from "../../api/decide/probes/back-off.ts";
 import type {
   ContainerTrace,
-  LaneTrace,
+  ProbeTrace,
   ScriptedAttempt,
   TimelineContainer,
   TimelineInput,
-} from "../../api/decide/probes/sim-lane.ts";
+} from "../../api/decide/probes/sim-worker.ts";
 import { PROBE_TYPES } from "../../api/model/probe.ts";
 import type { ProbeTiming, Span } from "../../api/model/probes-decision.ts";
 import { type Draws, draws } from "./draws.ts";
@@ -46,7 +46,7 @@ const inputOf = (d: Draws): TimelineInput => ({
   graceSeconds: 5,
   stopMs: d.below(8000),
   exitCode: d.below(2),
-  backOff: d.chance(2) ? USUAL_BACK_OFF : { firstMs: 0, longestMs: 0 },
+  backOff: d.chance(2) ? CRASH_LOOP_BACK_OFF : { firstMs: 0, longestMs: 0 },
   statusTriggers: d.chance(2),
   kubeletRestartMs: d.chance(3) ? d.below(60_000) : null,
   jitter: d.below(100) / 100,
@@ -54,7 +54,7 @@ const inputOf = (d: Draws): TimelineInput => ({
 
 const isFailure = (word: string): boolean => word === "fail" || word === "timeout";
 /** How many failures in a row an answer at that moment ends; in strict three errors of one turn are one. */
-function failuresUntil({ attempts }: LaneTrace, containerId: string, atMs: number): number {
+function failuresUntil({ attempts }: ProbeTrace, containerId: string, atMs: number): number {
   let thirds = 0;
   for (const { outcome, tookMs, ...made } of attempts) {
     const endMs = made.atMs + tookMs;
@@ -70,7 +70,7 @@ const within = (spans: readonly Span[], atMs: number): boolean =>
 
 const met = { failures: 0, restarts: 0, successes: 0, holds: 0, delays: 0, readiness: 0 };
 
-function checkAttempts(lane: LaneTrace, timing: ProbeTiming, { runs, started }: ContainerTrace, at: string): void {
+function checkAttempts(lane: ProbeTrace, timing: ProbeTiming, { runs, started }: ContainerTrace, at: string): void {
   for (const { atMs, containerId } of lane.attempts) {
     const startedAtMs = runs.find(({ id }) => id === containerId)?.startedAtMs ?? Number.POSITIVE_INFINITY;
     const waited = Math.floor((atMs - startedAtMs) / 1000);
@@ -86,7 +86,7 @@ function checkAttempts(lane: LaneTrace, timing: ProbeTiming, { runs, started }: 
 }
 
 /** Where the kubelet did not restart, after which it tells anew what it does not know. */
-function checkResults(lane: LaneTrace, timing: ProbeTiming, { runs }: ContainerTrace, at: string): void {
+function checkResults(lane: ProbeTrace, timing: ProbeTiming, { runs }: ContainerTrace, at: string): void {
   for (const [i, { atMs, containerId, result }] of lane.results.entries()) {
     const before = lane.results[i - 1];
     const isFirst = before?.containerId !== containerId;

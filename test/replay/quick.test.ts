@@ -8,7 +8,7 @@ import { sha256 } from "../../api/server/digest.ts";
 import type { Change } from "../../api/service/replay/parsed.ts";
 import { type ReplayAnswer, replayAnswer } from "../../api/service/replay/replay-answer.ts";
 import { type Compared, historyReplayer, type Replayer, replayer } from "../../api/service/replay/replay-one.ts";
-import { Counter } from "../../api/service/replay/tally.ts";
+import { ReplayTally } from "../../api/service/replay/tally.ts";
 import type { StreamedDecision } from "../../db/rows.ts";
 import { openNode } from "../../db/sqlite/node/open.ts";
 import type { Store } from "../../db/store.ts";
@@ -174,7 +174,7 @@ describe("the quick way through a history says what each decision says by itself
     expect(pages.length).toBeGreaterThan(3);
     expect(pages.flatMap(({ changed }) => changed)).toEqual(plain.flatMap(({ changed }) => changed));
     const [counted, wanted] = [pages, plain].map((all) => {
-      const counter = new Counter();
+      const counter = new ReplayTally();
       for (const page of all) counter.add(page);
       return counter.tally();
     });

@@ -5,7 +5,7 @@ import {
   type FleetFilter,
   filtered,
   fleetNode,
-  isPlace,
+  isCursor,
   nextThreshold,
   ordered,
   placeOf,
@@ -180,13 +180,13 @@ test("pages that end anywhere go on with what follows, in every order, also when
       const all = ordered(FLEET, by);
       for (const [i, last] of all.entries()) {
         const place: unknown = JSON.parse(JSON.stringify(placeOf(last, by)));
-        if (!isPlace(place, by)) throw new Error(`${sort}: ${JSON.stringify(place)}`);
+        if (!isCursor(place, by)) throw new Error(`${sort}: ${JSON.stringify(place)}`);
         const rest = all.filter((node) => node !== last && comparePlaces(placeOf(node, by), place, by) > 0);
         expect(rest, `${sort} ${order}`).toEqual(all.slice(i + 1));
       }
     }
   for (const wrong of [null, {}, [], [1], [1, 2, "a"], ["1", "a"], ["a", 1], [Number.NaN, "a"]])
-    expect(isPlace(wrong, { sort: "refused", order: "asc" }), JSON.stringify(wrong)).toBe(false);
+    expect(isCursor(wrong, { sort: "refused", order: "asc" }), JSON.stringify(wrong)).toBe(false);
 });
 
 test("what the kubelet refused and evicted counts for how a node stands, and a pod that is in both counts once", () => {

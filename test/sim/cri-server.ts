@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { Server, ServerCredentials, type ServerUnaryCall, type sendUnaryData, status } from "@grpc/grpc-js";
 import { loadSync, type ServiceDefinition } from "@grpc/proto-loader";
-import type { RuntimeFault } from "../../actuator/containerd/port.ts";
+import type { RuntimeFault } from "../../actuator/containerd/cri.ts";
 import type { Result } from "../../api/model/result.ts";
 import type { FakeRuntime } from "./fake-runtime.ts";
 

@@ -1,4 +1,4 @@
-import type { Answered, RuntimeFault } from "../../actuator/containerd/port.ts";
+import type { Answered, RuntimeFault } from "../../actuator/containerd/cri.ts";
 import { err, type Result } from "../../api/model/result.ts";
 import type { FakeCall, Trouble } from "./fake-pod-parts.ts";
 import type { PodTime } from "./pod-time.ts";

@@ -1,5 +1,5 @@
+import type { Exec, RuntimeContainer, RuntimeFault, RuntimePod, RuntimePods } from "../../actuator/containerd/cri.ts";
 import type { ContainerConfig, SandboxConfig } from "../../actuator/containerd/messages.ts";
-import type { Exec, RuntimeContainer, RuntimeFault, RuntimePod, RuntimePods } from "../../actuator/containerd/port.ts";
 
 /** The life of a container once it is started. */
 export interface Program {

@@ -1,4 +1,3 @@
-import type { ContainerConfig, LinuxContainerResources, SandboxConfig } from "../../actuator/containerd/messages.ts";
 import type {
   Answered,
   Exec,
@@ -6,7 +5,8 @@ import type {
   PodRuntime,
   RuntimeFault,
   RuntimePods,
-} from "../../actuator/containerd/port.ts";
+} from "../../actuator/containerd/cri.ts";
+import type { ContainerConfig, LinuxContainerResources, SandboxConfig } from "../../actuator/containerd/messages.ts";
 import { err, ok } from "../../api/model/result.ts";
 import { FakeCalls } from "./fake-pod-calls.ts";
 import {

@@ -1,12 +1,12 @@
 import type {
   Answered,
-  ContainerNow,
-  ImageNow,
+  ListedContainer,
+  ListedImage,
+  ListedSandbox,
   Runtime,
   RuntimeFault,
   RuntimeLists,
-  SandboxNow,
-} from "../../actuator/containerd/port.ts";
+} from "../../actuator/containerd/cri.ts";
 
 export interface FakeImage {
   readonly id: string;
@@ -91,7 +91,7 @@ export class FakeRuntime implements Runtime {
       ...(this.sandboxImage === undefined ? {} : { sandboxImage: this.sandboxImage }),
     }));
   }
-  imageNow(id: string): Answered<ImageNow | null> {
+  imageNow(id: string): Answered<ListedImage | null> {
     return this.#call("ImageStatus", id, () => {
       const image = this.images.get(id);
       if (image === undefined) return null;
@@ -99,7 +99,7 @@ export class FakeRuntime implements Runtime {
       return { id: image.id, names, pinned: image.pinned, sizeBytes: image.bytes };
     });
   }
-  containerNow(id: string): Answered<ContainerNow | null> {
+  containerNow(id: string): Answered<ListedContainer | null> {
     return this.#call("ContainerStatus", id, () => {
       const one = this.containers.get(id);
       if (one === undefined) return null;
@@ -108,7 +108,7 @@ export class FakeRuntime implements Runtime {
       return { id, state, createdAt: nanos(createdAtMs), imageId, imageRef: image, sandboxId: sandbox, logPath };
     });
   }
-  sandboxNow(id: string): Answered<SandboxNow | null> {
+  sandboxNow(id: string): Answered<ListedSandbox | null> {
     return this.#call("PodSandboxStatus", id, () => {
       const one = this.sandboxes.get(id);
       return one === undefined ? null : { id, state: one.state, createdAt: nanos(one.createdAtMs) };

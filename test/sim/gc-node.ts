@@ -3,11 +3,11 @@ import { ApiClient } from "../../actuator/client/client.ts";
 import { Outbox } from "../../actuator/client/outbox.ts";
 import type { LogRemoval, ObservedLogs } from "../../actuator/containerd/logs.ts";
 import { Memory } from "../../actuator/core/facts-file.ts";
+import type { DecisionClient, Problem } from "../../actuator/core/interfaces.ts";
 import { PassClock } from "../../actuator/core/pass-clock.ts";
-import type { DecisionClient, Problem } from "../../actuator/core/ports.ts";
 import { Collector } from "../../actuator/gc/collector.ts";
+import type { GcDeps, GcReport, LogFiles, RemovalReport } from "../../actuator/gc/dependencies.ts";
 import { GcJournal, type GcKind } from "../../actuator/gc/journal.ts";
-import type { GcPorts, GcReport, LogFiles, RemovalReport } from "../../actuator/gc/ports.ts";
 import type { ClosedPass } from "../../actuator/gc/remove.ts";
 import type { MachineFacts } from "../../actuator/machine/facts.ts";
 import type { GcOperation } from "../../api/model/container-gc.ts";
@@ -137,7 +137,7 @@ export class GcNode {
     };
   }
 
-  #ports(): GcPorts {
+  #ports(): GcDeps {
     return {
       runtime: this.runtime,
       logs: this.#logs(),

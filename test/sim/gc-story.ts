@@ -1,4 +1,4 @@
-import type { RuntimeFault } from "../../actuator/containerd/port.ts";
+import type { RuntimeFault } from "../../actuator/containerd/cri.ts";
 import type { Draws } from "../actuator/cgroups/draws.ts";
 import type { SimApi } from "./api.ts";
 import { type Call, type FakeContainer, faultOf } from "./fake-runtime.ts";

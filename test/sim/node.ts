@@ -4,8 +4,8 @@ import type { Hierarchy } from "../../actuator/cgroupfs/hierarchy.ts";
 import { ApiClient } from "../../actuator/client/client.ts";
 import { Outbox } from "../../actuator/client/outbox.ts";
 import { Memory } from "../../actuator/core/facts-file.ts";
-import type { Problem } from "../../actuator/core/ports.ts";
-import type { LoopPorts } from "../../actuator/pass/loop.ts";
+import type { Problem } from "../../actuator/core/interfaces.ts";
+import type { LoopDeps } from "../../actuator/pass/loop.ts";
 import { type PassReport, runPass } from "../../actuator/pass/loop.ts";
 import { ok } from "../../api/model/result.ts";
 import { simulated } from "../actuator/cgroups/grounds.ts";
@@ -103,7 +103,7 @@ export class SimNode {
     const memory = new Memory(this.#dir, (message) => this.problems.push({ from: "memory", message }));
     return new ApiClient(access, Outbox.open(join(this.#dir, "outbox.jsonl")), memory, (p) => this.problems.push(p));
   }
-  #ports(): LoopPorts {
+  #ports(): LoopDeps {
     return {
       observeMachine: () => machineAt(this.#clock.iso, this.#bootId, this.#version),
       readPods: async () =>

@@ -1,5 +1,5 @@
 import { setImmediate as nextRound, setTimeout as realPause } from "node:timers/promises";
-import type { PodClock } from "../../actuator/pods/ports.ts";
+import type { PodClock } from "../../actuator/pods/pod-clock.ts";
 import type { SimClock } from "./clock.ts";
 
 /** Rounds of the event loop in which work that waits for no timer gets on. */

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { ApiClient } from "../../actuator/client/client.ts";
 import { Outbox } from "../../actuator/client/outbox.ts";
 import { Memory } from "../../actuator/core/facts-file.ts";
-import type { DecisionAnswer, DecisionClient, Problem } from "../../actuator/core/ports.ts";
+import type { DecisionAnswer, DecisionClient, Problem } from "../../actuator/core/interfaces.ts";
 import type { SimApi } from "./api.ts";
 import type { WatchedDisk } from "./pods-disk.ts";
 import { counted, type Life, never } from "./pods-life.ts";

@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { Journal, recover } from "../../actuator/apply/journal.ts";
+import type { Problem } from "../../actuator/core/interfaces.ts";
 import { PassClock } from "../../actuator/core/pass-clock.ts";
-import type { Problem } from "../../actuator/core/ports.ts";
 import { containerHash } from "../../actuator/lifecycle/config/labels.ts";
 import { configurationOf } from "../../actuator/pass/snapshot.ts";
 import { CurrentCgroups } from "../../actuator/pods/cgroups/cgroup-view.ts";

@@ -1,4 +1,4 @@
-import { CONTAINER_HASH } from "../../actuator/containerd/port.ts";
+import { CONTAINER_HASH } from "../../actuator/containerd/cri.ts";
 import { containerHash } from "../../actuator/lifecycle/config/labels.ts";
 import type { PodEnd, PodRecord } from "../../actuator/lifecycle/record.ts";
 import type { FakePodContainer } from "./fake-pod-parts.ts";

@@ -1,7 +1,7 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import type { Hierarchy } from "../../actuator/cgroupfs/hierarchy.ts";
-import type { Problem } from "../../actuator/core/ports.ts";
+import type { Problem } from "../../actuator/core/interfaces.ts";
 import { drained } from "../../actuator/pods/daemon.ts";
 import type { PodManager, SyncView } from "../../actuator/pods/manager.ts";
 import { ROOT, simulated } from "../actuator/cgroups/grounds.ts";

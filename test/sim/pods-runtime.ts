@@ -1,7 +1,7 @@
 import { posix } from "node:path";
+import type { Answered, RuntimeFault } from "../../actuator/containerd/cri.ts";
+import { OWNER } from "../../actuator/containerd/cri.ts";
 import type { LinuxContainerResources } from "../../actuator/containerd/messages.ts";
-import type { Answered, RuntimeFault } from "../../actuator/containerd/port.ts";
-import { OWNER } from "../../actuator/containerd/port.ts";
 import { err, type Result } from "../../api/model/result.ts";
 import type { SimKernel } from "../actuator/cgroups/sim-kernel.ts";
 import type { FakePodContainer, FakePodSandbox } from "./fake-pod-parts.ts";

@@ -1,4 +1,4 @@
-import type { PodsRead } from "../../actuator/core/ports.ts";
+import type { PodsRead } from "../../actuator/core/interfaces.ts";
 import { podsRead } from "../kit/manifests.ts";
 
 /** A simulated node's source of pods. */

@@ -1,5 +1,5 @@
+import { OWNER } from "../../actuator/containerd/cri.ts";
 import type { ContainerConfig, SandboxConfig } from "../../actuator/containerd/messages.ts";
-import { OWNER } from "../../actuator/containerd/port.ts";
 import type { Draws } from "../actuator/cgroups/draws.ts";
 import type { SimApi } from "./api.ts";
 import { type MadePod, programOf } from "./pods-made.ts";

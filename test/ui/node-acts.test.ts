@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { type Act, actsOfAdmission, actsOfPass, spansOf } from "../../api/ui/node/acts.ts";
+import { eventsOfAdmission, eventsOfPass, type NodeEvent, spansOf } from "../../api/ui/node/node-events.ts";
 import { openNode } from "../../db/sqlite/node/open.ts";
 import { value } from "../contract/store-rows.ts";
 import { container } from "../kit/containers.ts";
@@ -127,7 +127,7 @@ describe("what was decided about a signal is marked in its plot", () => {
   });
 });
 
-const act = (atMs: number, over: Partial<Act> = {}): Act => ({
+const act = (atMs: number, over: Partial<NodeEvent> = {}): NodeEvent => ({
   kind: "evicted",
   decisionId: `d${atMs}`,
   atMs,
@@ -153,7 +153,7 @@ test("passes that do the same after each other are one, whatever order they are 
 test("an eviction for a limit of the pod's own is of no threshold; admissions that end nobody are no act", () => {
   const pod = { namespace: "shop", name: "web", uid: "u" };
   const pass = { reclaim: null, evicted: [{ pod, cause: "emptyDir" }], thresholds: [] } as never;
-  expect(actsOfPass(pass, { id: "d", decidedAtMs: 7 })).toEqual([
+  expect(eventsOfPass(pass, { id: "d", decidedAtMs: 7 })).toEqual([
     {
       kind: "evicted",
       decisionId: "d",
@@ -165,5 +165,5 @@ test("an eviction for a limit of the pod's own is of no threshold; admissions th
       signals: ["nodefs.available"],
     },
   ]);
-  expect(actsOfAdmission({ pod, preempt: [] }, { id: "d", decidedAtMs: 7 })).toEqual([]);
+  expect(eventsOfAdmission({ pod, preempt: [] }, { id: "d", decidedAtMs: 7 })).toEqual([]);
 });

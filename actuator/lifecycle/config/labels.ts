@@ -11,7 +11,7 @@ import {
   POD_UID,
   TERMINATION_MESSAGE_PATH,
   TERMINATION_MESSAGE_POLICY,
-} from "../../containerd/port.ts";
+} from "../../containerd/cri.ts";
 import type { LifecycleHandler, PodContainer, RunnablePod, TextMap } from "../pod.ts";
 
 const HOSTNAME_LENGTH = 63;

@@ -2,7 +2,7 @@ import type { ProbePort } from "../../../api/model/probe.ts";
 import { canonicalText } from "../../../api/model/quantity.ts";
 import { fieldPathFault } from "../env.ts";
 import type { ContainerPort, EnvVar, LifecycleHandler, PodContainer, TextMap, VolumeMount } from "../pod.ts";
-import { type At, shown } from "./at.ts";
+import { type FieldValue, shown } from "./field-value.ts";
 import { checkDescending, dnsLabel, envName, portName } from "./names.ts";
 import { execOf, httpGetOf, probesOf } from "./probes.ts";
 import { checkResources, quantityAt } from "./resources.ts";
@@ -16,7 +16,7 @@ const MAX_PORT = 65_535;
  * The container's ports; on the host's network each is also a host port. kubernetes 1.36: validateContainerPorts,
  * defaultHostNetworkPorts.
  */
-function portsOf(list: At, hostNetwork: boolean): readonly ContainerPort[] {
+function portsOf(list: FieldValue, hostNetwork: boolean): readonly ContainerPort[] {
   const names = new Set<string>();
   return list.items().map((at) => {
     checkFields(at, RULES.ContainerPort);
@@ -41,7 +41,7 @@ function portsOf(list: At, hostNetwork: boolean): readonly ContainerPort[] {
     };
   });
 }
-function portAt(at: At, isRequired: boolean): number {
+function portAt(at: FieldValue, isRequired: boolean): number {
   const port = at.whole() ?? 0;
   if (port !== 0) at.between(1, MAX_PORT);
   else if (isRequired && (at.isAbsent || at.value === 0)) at.required();
@@ -53,7 +53,7 @@ function portAt(at: At, isRequired: boolean): number {
  * AccumulateUniqueHostPorts.
  */
 export function checkHostPorts(
-  containers: readonly { readonly at: At; readonly ports: readonly ContainerPort[] }[],
+  containers: readonly { readonly at: FieldValue; readonly ports: readonly ContainerPort[] }[],
 ): void {
   const taken = new Set<string>();
   for (const { at, ports } of containers) {
@@ -71,7 +71,7 @@ const HUGE_PAGES = /^(?:limits|requests)\.hugepages-/;
 const SIZES = ["1", "1k", "1M", "1G", "1T", "1P", "1E", "1Ki", "1Mi", "1Gi", "1Ti", "1Pi", "1Ei"];
 
 /** kubernetes 1.36: ValidateEnv. */
-function envVarsOf(list: At): readonly EnvVar[] {
+function envVarsOf(list: FieldValue): readonly EnvVar[] {
   return list.items().flatMap((at) => {
     checkFields(at, RULES.EnvVar);
     const name = at.field("name");
@@ -84,7 +84,7 @@ function envVarsOf(list: At): readonly EnvVar[] {
   });
 }
 
-function sourceOf(name: string, from: At, value: At): readonly EnvVar[] {
+function sourceOf(name: string, from: FieldValue, value: FieldValue): readonly EnvVar[] {
   if (!checkFields(from, RULES.EnvVarSource)) return [];
   const sources = from.keys.filter((key) => !from.field(key).isAbsent);
   if (sources.length === 0) {
@@ -100,7 +100,7 @@ function sourceOf(name: string, from: At, value: At): readonly EnvVar[] {
   return resource.isAbsent ? [] : [{ name, ...resourceOf(resource) }];
 }
 
-function fieldPathOf(at: At): string {
+function fieldPathOf(at: FieldValue): string {
   checkFields(at, RULES.ObjectFieldSelector);
   const version = at.field("apiVersion");
   const fieldPath = at.field("fieldPath");
@@ -114,7 +114,7 @@ function fieldPathOf(at: At): string {
   return path === "spec.host" ? "spec.nodeName" : path;
 }
 
-function resourceOf(at: At): { resource: string; containerName: string; divisor: string } {
+function resourceOf(at: FieldValue): { resource: string; containerName: string; divisor: string } {
   checkFields(at, RULES.ResourceFieldSelector);
   const resource = at.field("resource");
   const name = resource.text();
@@ -129,14 +129,14 @@ function resourceOf(at: At): { resource: string; containerName: string; divisor:
 }
 
 /** The quantity as Go writes it; null: it is none. An amount whose thousandths exceed int64 is not read elsewhere. */
-function canonical(at: At): string | null {
+function canonical(at: FieldValue): string | null {
   if (at.value === "1E" || at.value === "1Ei") return at.value;
   const quantity = quantityAt(at);
   return quantity === null ? null : canonicalText(quantity.amount, quantity.format);
 }
 
 /** Zero, like nothing, is one. kubernetes 1.36: validateContainerResourceDivisor. */
-function divisorOf(at: At, resource: string): string {
+function divisorOf(at: FieldValue, resource: string): string {
   if (at.isAbsent) return "1";
   const text = canonical(at);
   if (text === null || text === "0") return "1";
@@ -200,7 +200,7 @@ interface PodContext {
 const MESSAGE_PATH = "/dev/termination-log";
 
 /** kubernetes 1.36: validateContainerCommon, validateInitContainers, SetDefaults_Container. */
-export function containerOf(at: At, isInit: boolean, around: PodContext): PodContainer {
+export function containerOf(at: FieldValue, isInit: boolean, around: PodContext): PodContainer {
   checkFields(at, RULES.Container);
   const name = at.field("name");
   if (name.isEmpty) name.required();
@@ -239,7 +239,7 @@ export function containerOf(at: At, isInit: boolean, around: PodContext): PodCon
   };
 }
 
-function isSidecarAt(at: At, isInit: boolean): boolean {
+function isSidecarAt(at: FieldValue, isInit: boolean): boolean {
   const policy = at.field("restartPolicy");
   if (policy.isAbsent) return false;
   if (isInit && policy.value === "Always") return true;
@@ -251,7 +251,7 @@ function isSidecarAt(at: At, isInit: boolean): boolean {
 }
 
 /** A file is mounted there, which a path out of the container would put elsewhere. */
-function messagePathOf(at: At): string {
+function messagePathOf(at: FieldValue): string {
   if (at.isEmpty) return MESSAGE_PATH;
   if (!at.text().startsWith("/")) at.invalid("must be an absolute path");
   else if (at.text().split("/").includes("..")) at.invalid("must not contain '..'");
@@ -259,7 +259,7 @@ function messagePathOf(at: At): string {
 }
 
 /** `volumes`: the names that there are, of refused ones too. kubernetes 1.36: ValidateVolumeMounts. */
-function mountsOf(list: At, volumes: ReadonlySet<string>, privileged: boolean): readonly VolumeMount[] {
+function mountsOf(list: FieldValue, volumes: ReadonlySet<string>, privileged: boolean): readonly VolumeMount[] {
   const places = new Set<string>();
   return list.items().map((at) => {
     checkFields(at, RULES.VolumeMount);
@@ -292,7 +292,7 @@ function mountsOf(list: At, volumes: ReadonlySet<string>, privileged: boolean): 
 }
 
 /** The API server takes relative paths; a kubelet puts a `/` before them, which hides that two are the same. */
-function checkPlace(at: At, places: Set<string>): void {
+function checkPlace(at: FieldValue, places: Set<string>): void {
   const path = at.text();
   if (at.isEmpty) at.required();
   else if (path !== "" && !path.startsWith("/")) at.invalid("must be an absolute path");
@@ -308,7 +308,7 @@ interface Hooks {
 type Http = Extract<LifecycleHandler, { http: unknown }>["http"];
 
 /** `grace`: the pod's termination grace period; null: it is wrong itself. kubernetes 1.36: validateLifecycle. */
-function hooksOf(at: At, ports: readonly ContainerPort[], grace: number | null): Hooks {
+function hooksOf(at: FieldValue, ports: readonly ContainerPort[], grace: number | null): Hooks {
   if (at.isAbsent || !checkFields(at, RULES.Lifecycle)) return { postStart: null, preStop: null };
   return {
     postStart: handlerOf(at.field("postStart"), ports, grace),
@@ -316,7 +316,7 @@ function hooksOf(at: At, ports: readonly ContainerPort[], grace: number | null):
   };
 }
 
-function handlerOf(at: At, ports: readonly ContainerPort[], grace: number | null): LifecycleHandler | null {
+function handlerOf(at: FieldValue, ports: readonly ContainerPort[], grace: number | null): LifecycleHandler | null {
   if (at.isAbsent || !checkFields(at, RULES.LifecycleHandler)) return null;
   const kinds = at.keys.filter((key) => !at.field(key).isAbsent);
   if (kinds.length === 0) at.required("must specify a handler type");
@@ -329,7 +329,7 @@ function handlerOf(at: At, ports: readonly ContainerPort[], grace: number | null
   return sleep.isAbsent ? null : { sleepSeconds: sleepOf(sleep, grace) };
 }
 
-function sleepOf(at: At, grace: number | null): number {
+function sleepOf(at: FieldValue, grace: number | null): number {
   checkFields(at, RULES.SleepAction);
   const seconds = at.field("seconds").whole() ?? 0;
   if (grace !== null && (seconds < 0 || seconds > grace)) {
@@ -338,14 +338,14 @@ function sleepOf(at: At, grace: number | null): number {
   return seconds;
 }
 
-function httpOf(at: At, ports: readonly ContainerPort[]): Http {
+function httpOf(at: FieldValue, ports: readonly ContainerPort[]): Http {
   const get = httpGetOf(at);
   const scheme = get.scheme === "HTTPS" ? "https" : "http";
   return { ...get, scheme, port: portNumber(at.field("port"), get.port, ports) };
 }
 
 /** A hook is run at once, so a name must be one of the container's ports. */
-function portNumber(at: At, port: ProbePort, ports: readonly ContainerPort[]): number {
+function portNumber(at: FieldValue, port: ProbePort, ports: readonly ContainerPort[]): number {
   if (typeof port === "number") return port;
   const named = ports.find(({ name }) => name === port);
   if (named !== undefined) return named.containerPort;

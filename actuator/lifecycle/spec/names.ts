@@ -1,4 +1,4 @@
-import type { At } from "./at.ts";
+import type { FieldValue } from "./field-value.ts";
 
 const BYTE = "(?:25[0-5]|2[0-4]\\d|1\\d\\d|[1-9]?\\d)";
 const v4 = new RegExp(`^${BYTE}(?:\\.${BYTE}){3}$`);
@@ -106,11 +106,11 @@ export function labelValue(value: string): Validate {
 }
 
 /** A path that may not lead upwards. kubernetes 1.36: validatePathNoBacksteps. */
-export function checkNoBacksteps(at: At): void {
+export function checkNoBacksteps(at: FieldValue): void {
   if (at.text().split("/").includes("..")) at.invalid("must not contain '..'");
 }
 /** kubernetes 1.36: validateLocalDescendingPath. */
-export function checkDescending(at: At): void {
+export function checkDescending(at: FieldValue): void {
   if (at.text().startsWith("/")) at.invalid("must be a relative path");
   checkNoBacksteps(at);
 }

@@ -11,8 +11,8 @@ import type {
   SpecFault,
   TextMap,
 } from "../pod.ts";
-import { At, Faults, type PodVersion, type Served, shown } from "./at.ts";
 import { checkHostPorts, containerOf } from "./container.ts";
+import { FaultList, FieldValue, type PodVersion, type Served, shown } from "./field-value.ts";
 import { checkNoBacksteps, dnsLabel, dnsSearch, dnsSubdomain, ipAddress, labelValue, qualifiedName } from "./names.ts";
 import { checkClaims, checkPodResources, quantityAt } from "./resources.ts";
 import { checkFields } from "./rule.ts";
@@ -32,7 +32,7 @@ const HOST_PATH_TYPES = [
 const TOKEN_VOLUME = /^kube-api-access-/;
 
 /** kubernetes 1.36: ValidateVolumes, SetDefaults_Volume. */
-function volumesOf(list: At): readonly PodVolume[] {
+function volumesOf(list: FieldValue): readonly PodVolume[] {
   const names = new Set<string>();
   return list.items().flatMap((at) => {
     const volume = volumeOf(at);
@@ -45,7 +45,7 @@ function volumesOf(list: At): readonly PodVolume[] {
   });
 }
 
-function volumeOf(at: At): PodVolume | null {
+function volumeOf(at: FieldValue): PodVolume | null {
   if (isToken(at)) {
     at.field("projected").fault(
       "a service account's token, which an API server put in: leave out this volume and its mounts; " +
@@ -64,10 +64,10 @@ function volumeOf(at: At): PodVolume | null {
   if (ofEmptyDir !== null) return { name, emptyDir: ofEmptyDir };
   return sources.length > 0 ? null : { name, emptyDir: { medium: "", sizeLimitBytes: null } };
 }
-const isToken = (at: At): boolean =>
+const isToken = (at: FieldValue): boolean =>
   at.keys.length === 2 && !at.field("projected").isAbsent && TOKEN_VOLUME.test(String(at.field("name").value));
 
-function hostPathOf(at: At): { readonly path: string; readonly type: HostPathType } {
+function hostPathOf(at: FieldValue): { readonly path: string; readonly type: HostPathType } {
   checkFields(at, RULES.HostPathVolumeSource);
   const path = at.field("path");
   if (path.isEmpty) path.required();
@@ -77,7 +77,7 @@ function hostPathOf(at: At): { readonly path: string; readonly type: HostPathTyp
   return { path: path.text(), type: at.field("type").choice(HOST_PATH_TYPES, "") };
 }
 
-function emptyDirOf(at: At): { readonly medium: "" | "Memory"; readonly sizeLimitBytes: number | null } {
+function emptyDirOf(at: FieldValue): { readonly medium: "" | "Memory"; readonly sizeLimitBytes: number | null } {
   checkFields(at, RULES.EmptyDirVolumeSource);
   const medium = at.field("medium");
   const sizeLimit = at.field("sizeLimit");
@@ -100,7 +100,7 @@ const MAX_SEARCHES = 32;
 const SEARCH_CHARACTERS = 2048;
 
 /** kubernetes 1.36: validatePodDNSConfig. */
-function dnsOf(spec: At): Pick<PodSpec, "dnsPolicy" | "dnsConfig"> {
+function dnsOf(spec: FieldValue): Pick<PodSpec, "dnsPolicy" | "dnsConfig"> {
   const policies = ["ClusterFirstWithHostNet", "ClusterFirst", "Default", "None"] as const;
   const dnsPolicy = spec.field("dnsPolicy").choice(policies, "ClusterFirst");
   const at = spec.field("dnsConfig");
@@ -112,7 +112,7 @@ function dnsOf(spec: At): Pick<PodSpec, "dnsPolicy" | "dnsConfig"> {
   return { dnsPolicy, dnsConfig: at.isAbsent ? null : configOf(at) };
 }
 
-function configOf(at: At): DnsConfig {
+function configOf(at: FieldValue): DnsConfig {
   checkFields(at, RULES.PodDNSConfig);
   const servers = at.field("nameservers");
   const searches = at.field("searches");
@@ -127,7 +127,7 @@ function configOf(at: At): DnsConfig {
   for (const search of searches.items()) search.invalids(dnsSearch(search.text()));
   return { nameservers, searches: domains, options: at.field("options").items().map(optionOf) };
 }
-function optionOf(at: At): DnsConfig["options"][number] {
+function optionOf(at: FieldValue): DnsConfig["options"][number] {
   checkFields(at, RULES.PodDNSConfigOption);
   const value = at.field("value");
   if (at.field("name").isEmpty) at.required("must not be empty");
@@ -135,7 +135,7 @@ function optionOf(at: At): DnsConfig["options"][number] {
 }
 
 /** kubernetes 1.36: ValidateHostAliases. */
-function hostAliasesOf(list: At): PodSpec["hostAliases"] {
+function hostAliasesOf(list: FieldValue): PodSpec["hostAliases"] {
   return list.items().map((at) => {
     checkFields(at, RULES.HostAlias);
     const ip = at.field("ip");
@@ -153,7 +153,7 @@ const MAX_INT32 = 2_147_483_647;
  * the same everywhere give it here, and any other needs the number beside it. kubernetes 1.36: priority admission,
  * computePodPriority.
  */
-function priorityOf(spec: At, isManifest: boolean): number | null {
+function priorityOf(spec: FieldValue, isManifest: boolean): number | null {
   const at = spec.field("priority");
   const priority = at.between(-MAX_INT32 - 1, MAX_INT32);
   const named = spec.field("priorityClassName");
@@ -178,7 +178,7 @@ const MAX_SECONDS = 2_147_483_647;
 const DEFAULT_GRACE = 30;
 
 /** kubernetes 1.36: ValidatePodSpec, with what SetDefaults_Pod and SetDefaults_PodSpec fill in. */
-function podSpecOf(spec: At, annotations: TextMap): PodSpec {
+function podSpecOf(spec: FieldValue, annotations: TextMap): PodSpec {
   checkFields(spec, RULES.PodSpec);
   const volumes = volumesOf(spec.field("volumes"));
   const grace = graceOf(spec.field("terminationGracePeriodSeconds"));
@@ -220,14 +220,14 @@ function podSpecOf(spec: At, annotations: TextMap): PodSpec {
 }
 
 /** Less than nothing is a second to a kubelet, and refused by the API server. */
-function graceOf(at: At): number | null {
+function graceOf(at: FieldValue): number | null {
   const seconds = at.isAbsent ? DEFAULT_GRACE : at.whole();
   if (seconds === null || seconds >= 0) return seconds;
   at.invalid("must be greater than or equal to 0");
   return null;
 }
 
-function accountOf(spec: At): string {
+function accountOf(spec: FieldValue): string {
   const name = spec.field("serviceAccountName");
   const older = spec.field("serviceAccount");
   const account = name.isEmpty ? older : name;
@@ -241,14 +241,14 @@ function accountOf(spec: At): string {
   return account.text();
 }
 
-function labelAt(at: At): string | null {
+function labelAt(at: FieldValue): string | null {
   if (at.isEmpty) return null;
   at.invalids(dnsLabel(at.text()));
   return at.text();
 }
 
 function hostOf(
-  spec: At,
+  spec: FieldValue,
   hostNetwork: boolean,
 ): Pick<PodSpec, "hostNetwork" | "hostPID" | "hostIPC" | "shareProcessNamespace"> {
   const hostPID = spec.field("hostPID").flag() ?? false;
@@ -259,7 +259,7 @@ function hostOf(
 }
 
 /** Names are the pod's own, ports the host's. */
-function checkTogether(spec: At, containers: readonly PodContainer[], init: readonly PodContainer[]): void {
+function checkTogether(spec: FieldValue, containers: readonly PodContainer[], init: readonly PodContainer[]): void {
   const placed = (list: string, of: readonly PodContainer[]) =>
     spec
       .field(list)
@@ -286,8 +286,8 @@ export function runnablePod(
   of: PodVersion = null,
   serves: Served = { draDrivers: false },
 ): Result<RunnablePod, readonly SpecFault[]> {
-  const faults = new Faults(of, serves);
-  const pod = new At(object, "", faults);
+  const faults = new FaultList(of, serves);
+  const pod = new FieldValue(object, "", faults);
   if (!checkFields(pod, RULES.Pod)) return err(faults.all);
   checkKind(pod);
   const metadata = pod.field("metadata");
@@ -307,7 +307,7 @@ function withPriority(object: RunnablePod["object"], priority: number | null): R
 }
 
 /** A kubelet's /pods leaves both out of its items. */
-function checkKind(pod: At): void {
+function checkKind(pod: FieldValue): void {
   for (const [name, value] of [
     ["apiVersion", "v1"],
     ["kind", "Pod"],
@@ -334,7 +334,7 @@ type Identity = Pick<RunnablePod, "namespace" | "name" | "uid" | "labels" | "ann
 const isOfManifest = (annotations: TextMap): boolean => annotations[CONFIG_HASH] !== undefined;
 
 /** The pod's identity. kubernetes 1.36: ValidateObjectMeta; a node needs the uid beyond that. */
-function identityOf(metadata: At): Identity {
+function identityOf(metadata: FieldValue): Identity {
   checkFields(metadata, RULES.ObjectMeta);
   const name = metadata.field("name");
   const namespace = metadata.field("namespace");
@@ -356,7 +356,7 @@ function identityOf(metadata: At): Identity {
 }
 
 /** The requested deletion; null: none. `grace`: the pod's own grace period. */
-function deletionOf(metadata: At, grace: number): RunnablePod["deletion"] {
+function deletionOf(metadata: FieldValue, grace: number): RunnablePod["deletion"] {
   const at = metadata.field("deletionTimestamp");
   const seconds = metadata.field("deletionGracePeriodSeconds").whole();
   if (at.isEmpty) return null;
@@ -368,20 +368,20 @@ function deletionOf(metadata: At, grace: number): RunnablePod["deletion"] {
   return { atMs, graceSeconds: seconds ?? grace };
 }
 
-function checkName(at: At, rule: (name: string) => readonly string[]): void {
+function checkName(at: FieldValue, rule: (name: string) => readonly string[]): void {
   if (at.isEmpty) at.required();
   else if (typeof at.value === "string") at.invalids(rule(at.value));
   else at.text();
 }
 
-function labelsOf(labels: At): TextMap {
+function labelsOf(labels: FieldValue): TextMap {
   return textMapOf(labels, (key, value) => {
     for (const says of qualifiedName(key)) labels.fault(`Invalid value: ${JSON.stringify(key)}: ${says}`);
     value.invalids(labelValue(value.text()));
   });
 }
 
-function annotationsOf(annotations: At): TextMap {
+function annotationsOf(annotations: FieldValue): TextMap {
   let size = 0;
   const map = textMapOf(annotations, (key, value) => {
     size += key.length + value.text().length;
@@ -396,7 +396,7 @@ function annotationsOf(annotations: At): TextMap {
   return map;
 }
 
-function textMapOf(at: At, check: (key: string, value: At) => void): TextMap {
+function textMapOf(at: FieldValue, check: (key: string, value: FieldValue) => void): TextMap {
   if (at.isAbsent || !at.isObject()) return {};
   return Object.fromEntries(
     at.keys.map((key) => {

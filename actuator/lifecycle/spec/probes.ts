@@ -1,6 +1,6 @@
 import type { ProbeHandler, ProbeHttpGet, ProbePort, ProbeSpec } from "../../../api/model/probe.ts";
 import { PROBE_HANDLERS } from "../../../api/model/probes-decision.ts";
-import type { At } from "./at.ts";
+import type { FieldValue } from "./field-value.ts";
 import { headerName, portName } from "./names.ts";
 import { checkFields } from "./rule.ts";
 import { RULES } from "./rules.ts";
@@ -15,31 +15,31 @@ const FIELDS = ["startupProbe", "livenessProbe", "readinessProbe"] as const;
 const LARGEST = 2_147_483_647;
 
 /** `mayHave`: it is no init container that comes to an end. kubernetes 1.36: validateContainers, validateInitContainers. */
-export function probesOf(at: At, mayHave: boolean): Probes {
+export function probesOf(at: FieldValue, mayHave: boolean): Probes {
   if (!mayHave) {
     for (const name of FIELDS)
       if (!at.field(name).isAbsent)
         at.field(name).fault("Forbidden: may not be set for init containers without restartPolicy=Always");
     return { startup: null, liveness: null, readiness: null };
   }
-  const [startup, liveness, readiness] = FIELDS.map((name) => at.field(name)) as [At, At, At];
+  const [startup, liveness, readiness] = FIELDS.map((name) => at.field(name)) as [FieldValue, FieldValue, FieldValue];
   return { startup: killingProbe(startup), liveness: killingProbe(liveness), readiness: readinessProbe(readiness) };
 }
 
 /** kubernetes 1.36: validateLivenessProbe, validateStartupProbe. */
-const killingProbe = (at: At): ProbeSpec | null =>
+const killingProbe = (at: FieldValue): ProbeSpec | null =>
   probeOf(at, ({ successThreshold }) => {
     if (successThreshold !== 1) at.field("successThreshold").invalid("must be 1");
   });
 /** kubernetes 1.36: validateReadinessProbe. */
-const readinessProbe = (at: At): ProbeSpec | null =>
+const readinessProbe = (at: FieldValue): ProbeSpec | null =>
   probeOf(at, () => {
     const grace = at.field("terminationGracePeriodSeconds");
     if (!grace.isAbsent) grace.invalid("must not be set for readinessProbes");
   });
 
 /** kubernetes 1.36: validateProbe, SetDefaults_Probe: a 0 is as good as none. */
-function probeOf(at: At, check: (spec: Omit<ProbeSpec, "handler">) => void): ProbeSpec | null {
+function probeOf(at: FieldValue, check: (spec: Omit<ProbeSpec, "handler">) => void): ProbeSpec | null {
   if (at.isAbsent || !checkFields(at, RULES.Probe)) return null;
   const handler = handlerOf(at);
   const number = (name: string, usual: number): number => {
@@ -59,14 +59,14 @@ function probeOf(at: At, check: (spec: Omit<ProbeSpec, "handler">) => void): Pro
   check(spec);
   return handler === null ? null : { handler, ...spec };
 }
-function graceOf(at: At): number | null {
+function graceOf(at: FieldValue): number | null {
   const seconds = at.isAbsent ? null : at.whole();
   if (seconds !== null && seconds <= 0) at.invalid("must be greater than 0");
   return seconds;
 }
 
 /** kubernetes 1.36: validateHandler. */
-function handlerOf(at: At): ProbeHandler | null {
+function handlerOf(at: FieldValue): ProbeHandler | null {
   const [kind, ...others] = PROBE_HANDLERS.filter((name) => !at.field(name).isAbsent);
   if (kind === undefined) {
     at.required("must specify a handler type");
@@ -94,7 +94,7 @@ function handlerOf(at: At): ProbeHandler | null {
 }
 
 /** The command of hooks and probes. kubernetes 1.36: validateExecAction. */
-export function execOf(at: At): { readonly exec: readonly string[] } {
+export function execOf(at: FieldValue): { readonly exec: readonly string[] } {
   checkFields(at, RULES.ExecAction);
   const command = at.field("command");
   if (command.isEmpty) command.required();
@@ -102,7 +102,7 @@ export function execOf(at: At): { readonly exec: readonly string[] } {
 }
 
 /** The address of hooks and probes. kubernetes 1.36: validateHTTPGetAction. */
-export function httpGetOf(at: At): ProbeHttpGet {
+export function httpGetOf(at: FieldValue): ProbeHttpGet {
   checkFields(at, RULES.HTTPGetAction);
   const headers = at.field("httpHeaders").items();
   for (const header of headers) {
@@ -119,7 +119,7 @@ export function httpGetOf(at: At): ProbeHttpGet {
 }
 
 /** A number, or a name that one of the container's ports may have. kubernetes 1.36: ValidatePortNumOrName. */
-function portOf(at: At): ProbePort {
+function portOf(at: FieldValue): ProbePort {
   if (at.isAbsent) at.required();
   else if (typeof at.value === "number") return at.between(1, 65_535) ?? 0;
   else {

@@ -2,7 +2,7 @@ import { compare, isNegative, isWhole, isZero } from "../../../api/model/amount.
 import { own } from "../../../api/model/own.ts";
 import { parseQuantity, type Quantity } from "../../../api/model/quantity.ts";
 import { CLASS_PREFIX, isExtendedResource } from "../../../api/model/resource-name.ts";
-import { type At, shown } from "./at.ts";
+import { type FieldValue, shown } from "./field-value.ts";
 import { dnsLabel, dnsSubdomain, qualifiedName } from "./names.ts";
 import { checkFields } from "./rule.ts";
 import { RULES } from "./rules.ts";
@@ -56,7 +56,7 @@ function ofAnything(name: string): readonly string[] {
 }
 
 /** The pod's claims, and those that its containers use. kubernetes 1.37: ValidatePodResourceClaims, validateResourceClaimNames. */
-export function checkClaims(spec: At): void {
+export function checkClaims(spec: FieldValue): void {
   if (!spec.serves("draDrivers")) return;
   const names = new Set<string>();
   for (const at of spec.field("resourceClaims").items()) {
@@ -76,7 +76,7 @@ export function checkClaims(spec: At): void {
     for (const container of spec.field(list).items()) checkUsed(container.field("resources").field("claims"), names);
   }
 }
-function checkUsed(list: At, names: ReadonlySet<string>): void {
+function checkUsed(list: FieldValue, names: ReadonlySet<string>): void {
   const used = new Set<string>();
   for (const at of list.items()) {
     checkFields(at, RULES.ResourceClaim);
@@ -94,15 +94,15 @@ function checkUsed(list: At, names: ReadonlySet<string>): void {
 type Amounts = Readonly<Record<string, Quantity>>;
 
 /** Checks a container's resources, devices of plugins among them. */
-export const checkResources = (at: At): void => check(at, ofContainers);
+export const checkResources = (at: FieldValue): void => check(at, ofContainers);
 /** Checks the resources of a whole pod, which has no devices. kubernetes 1.36: validatePodResources. */
-export const checkPodResources = (at: At): void => check(at, ofPods);
+export const checkPodResources = (at: FieldValue): void => check(at, ofPods);
 
 /**
  * Names and amounts that can be, and requests that fit their limits: of devices they are whole and equal. The decisions read
  * them from the object. kubernetes 1.36: validateResourceRequirements, ValidateResourceQuantityValue.
  */
-function check(at: At, names: NameCheck): void {
+function check(at: FieldValue, names: NameCheck): void {
   if (at.isAbsent || !checkFields(at, RULES.ResourceRequirements)) return;
   const limits = amountsOf(at.field("limits"), names);
   const requests = amountsOf(at.field("requests"), names);
@@ -120,7 +120,7 @@ function check(at: At, names: NameCheck): void {
   }
 }
 
-function amountsOf(list: At, names: NameCheck): Amounts {
+function amountsOf(list: FieldValue, names: NameCheck): Amounts {
   if (list.isAbsent || !list.isObject()) return {};
   return Object.fromEntries(
     list.keys.flatMap((name) => {
@@ -142,7 +142,7 @@ function amountsOf(list: At, names: NameCheck): Amounts {
 const NOBODYS = "no device plugin may have a name of kubernetes.io, and nothing else gives it to containers: remove it";
 
 /** The quantity; null after its fault was reported. */
-export function quantityAt(at: At): Quantity | null {
+export function quantityAt(at: FieldValue): Quantity | null {
   const { value } = at;
   if (typeof value !== "string" && typeof value !== "number") {
     at.fault("expected a quantity, such as 500m or 64Mi");

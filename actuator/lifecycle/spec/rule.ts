@@ -1,5 +1,5 @@
 import { distanceOf } from "../../../api/model/near-name.ts";
-import type { At, Served } from "./at.ts";
+import type { FieldValue, Served } from "./field-value.ts";
 
 const LONGEST = 64;
 
@@ -59,7 +59,7 @@ export const each = (names: string, rule: Rule): FieldRules =>
  * Tells every field of an object that is refused or that v1 does not have. What another version has and nothing here would act
  * on does nothing, as in a kubelet, which leaves out what it does not know. False: it is no object.
  */
-export function checkFields(at: At, rules: FieldRules): boolean {
+export function checkFields(at: FieldValue, rules: FieldRules): boolean {
   if (!at.isObject()) return false;
   for (const name of at.keys) {
     if (at.isHopeless) break;

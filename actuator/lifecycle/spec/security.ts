@@ -1,6 +1,6 @@
 import { APP_ARMOR_ANNOTATION } from "../../../api/model/placement.ts";
 import type { ContainerSecurity, PodSecurity, PodSpec, Profile, TextMap } from "../pod.ts";
-import type { At } from "./at.ts";
+import type { FieldValue } from "./field-value.ts";
 import { checkDescending } from "./names.ts";
 import { checkFields, type FieldRules, nearName } from "./rule.ts";
 import { RULES } from "./rules.ts";
@@ -22,7 +22,7 @@ export function annotatedProfile(annotations: TextMap, container: string): Profi
 }
 
 /** Reports AppArmor annotations that name no container or no valid profile. */
-export function checkAppArmor(annotations: At, containers: ReadonlySet<string>): void {
+export function checkAppArmor(annotations: FieldValue, containers: ReadonlySet<string>): void {
   for (const key of annotations.keys) {
     if (!key.startsWith(APP_ARMOR_ANNOTATION)) continue;
     const at = annotations.field(key);
@@ -38,7 +38,7 @@ const IPC = /^(?:kernel\.(?:sem|shm(?:all|max|mni|_rmid_forced)?|msg(?:max|mnb|m
 const namePattern = new RegExp(`^${NAME}$`);
 
 /** Kernel settings of the pod's own namespaces. kubernetes 1.36: validateSysctls, ValidateHostSysctl. */
-function sysctlsOf(list: At, host: Pick<PodSpec, "hostNetwork" | "hostIPC">): TextMap {
+function sysctlsOf(list: FieldValue, host: Pick<PodSpec, "hostNetwork" | "hostIPC">): TextMap {
   const sysctls = new Map<string, string>();
   for (const at of list.items()) {
     checkFields(at, RULES.Sysctl);
@@ -76,13 +76,13 @@ const PREFIX = "CAP_";
  * Names of capabilities as the runtime takes them: in any case, `ALL`, and without `CAP_`, which containerd puts before each.
  * What it does not know it would leave out without a word, so it is a fault.
  */
-function capabilitiesOf(list: At): readonly string[] {
+function capabilitiesOf(list: FieldValue): readonly string[] {
   const names = list.texts();
   for (const at of list.items()) if (typeof at.value === "string") checkName(at, at.value.toUpperCase());
   return names;
 }
 
-function checkName(at: At, name: string): void {
+function checkName(at: FieldValue, name: string): void {
   if (name === "ALL" || KNOWN.includes(name)) return;
   const bare = name.startsWith(PREFIX) ? name.slice(PREFIX.length) : name;
   if (bare !== name && (bare === "ALL" || KNOWN.includes(bare))) {
@@ -97,7 +97,7 @@ const MAX_ID = 2_147_483_647;
 const PROFILES = ["Localhost", "RuntimeDefault", "Unconfined"] as const;
 
 /** kubernetes 1.36: validatePodSpecSecurityContext. */
-export function podSecurityOf(at: At, host: Pick<PodSpec, "hostNetwork" | "hostIPC">): PodSecurity {
+export function podSecurityOf(at: FieldValue, host: Pick<PodSpec, "hostNetwork" | "hostIPC">): PodSecurity {
   if (!at.isAbsent) checkFields(at, RULES.PodSecurityContext);
   return {
     runAsUser: at.field("runAsUser").between(0, MAX_ID),
@@ -115,7 +115,7 @@ export function podSecurityOf(at: At, host: Pick<PodSpec, "hostNetwork" | "hostI
 }
 
 /** kubernetes 1.36: ValidateSecurityContext. */
-export function containerSecurityOf(at: At): ContainerSecurity {
+export function containerSecurityOf(at: FieldValue): ContainerSecurity {
   if (!at.isAbsent) checkFields(at, RULES.SecurityContext);
   const capabilities = at.field("capabilities");
   if (!capabilities.isAbsent) checkFields(capabilities, RULES.Capabilities);
@@ -135,7 +135,7 @@ export function containerSecurityOf(at: At): ContainerSecurity {
   return security;
 }
 
-function checkEscalation(at: At, security: ContainerSecurity): void {
+function checkEscalation(at: FieldValue, security: ContainerSecurity): void {
   if (security.allowPrivilegeEscalation !== false) return;
   if (security.privileged) at.fault("cannot set `allowPrivilegeEscalation` to false and `privileged` to true");
   if (security.addCapabilities.includes("CAP_SYS_ADMIN")) {
@@ -143,7 +143,7 @@ function checkEscalation(at: At, security: ContainerSecurity): void {
   }
 }
 
-function profileOf(at: At, what: "seccomp" | "AppArmor", rules: FieldRules): Profile | null {
+function profileOf(at: FieldValue, what: "seccomp" | "AppArmor", rules: FieldRules): Profile | null {
   if (at.isAbsent || !checkFields(at, rules)) return null;
   const place = at.field("type");
   const ref = at.field("localhostProfile");

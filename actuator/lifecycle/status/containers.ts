@@ -1,5 +1,5 @@
 import { byText } from "../../../api/model/order.ts";
-import type { RuntimeContainer, RuntimePod } from "../../containerd/port.ts";
+import type { RuntimeContainer, RuntimePod } from "../../containerd/cri.ts";
 import type { PodProbeResults } from "../actions.ts";
 import { hasRegularContainer, latestOf, shouldStart } from "../instances.ts";
 import type { PodContainer, RunnablePod } from "../pod.ts";

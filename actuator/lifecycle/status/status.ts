@@ -1,6 +1,6 @@
 import type { ClaimHealth } from "../../../api/decide/dra/health.ts";
 import { type Fields, fieldsOf } from "../../../api/model/own.ts";
-import type { RuntimePod } from "../../containerd/port.ts";
+import type { RuntimePod } from "../../containerd/cri.ts";
 import { activeSandboxOf, latestOf } from "../instances.ts";
 import type { RunnablePod } from "../pod.ts";
 

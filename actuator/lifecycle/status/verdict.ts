@@ -1,4 +1,4 @@
-import type { RuntimePod } from "../../containerd/port.ts";
+import type { RuntimePod } from "../../containerd/cri.ts";
 import { activeSandboxOf, mayRun, restartsAfter } from "../instances.ts";
 import type { PodContainer, RunnablePod } from "../pod.ts";
 import { isGivenUp } from "../pod-actions.ts";

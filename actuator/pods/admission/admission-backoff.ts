@@ -1,6 +1,6 @@
 import { deviceRequirements } from "../devices/device-requirements.ts";
 import type { NodeDevices } from "../devices/port.ts";
-import type { PodClock } from "../ports.ts";
+import type { PodClock } from "../pod-clock.ts";
 import type { KnownPod } from "../records/pod-set.ts";
 
 /** Counts how often something was given back that pods wait for. */
@@ -16,7 +16,7 @@ export class Capacity {
   }
 }
 
-interface Ports {
+interface Deps {
   readonly clock: PodClock;
   readonly devices?: Pick<NodeDevices, "version" | "registrationOf">;
 }
@@ -24,7 +24,7 @@ interface Settings {
   readonly retryMs: number;
 }
 /** When a pod was last tried, and the state that the result may depend on. */
-interface Tried {
+interface LastAttempt {
   readonly generation: number;
   readonly devices: number;
   readonly atMs: number;
@@ -44,14 +44,14 @@ const RESET_MS = 2 * LONGEST_MS;
 
 /** Chooses the waiting pods to try again: more capacity may be free, or the last try was long ago. */
 export class AdmissionBackoff {
-  readonly #ports: Ports;
+  readonly #deps: Deps;
   readonly #capacity: Capacity;
   readonly #settings: Settings;
-  readonly #tried = new Map<string, Tried>();
+  readonly #tried = new Map<string, LastAttempt>();
   readonly #failed = new Map<string, Failed>();
 
-  constructor(ports: Ports, capacity: Capacity, settings: Settings) {
-    this.#ports = ports;
+  constructor(deps: Deps, capacity: Capacity, settings: Settings) {
+    this.#deps = deps;
     this.#capacity = capacity;
     this.#settings = settings;
   }
@@ -61,7 +61,7 @@ export class AdmissionBackoff {
     if (this.#isHeld(known)) return false;
     const tried = this.#tried.get(uid);
     if (tried === undefined) return true;
-    const age = this.#ports.clock.monotonicMs() - tried.atMs;
+    const age = this.#deps.clock.monotonicMs() - tried.atMs;
     const hasOtherDevices = tried.devices !== this.#version && deviceRequirements(pod).size > 0;
     return tried.generation !== this.#capacity.generation || hasOtherDevices || age >= this.#settings.retryMs;
   }
@@ -69,12 +69,12 @@ export class AdmissionBackoff {
   /** Records that it is tried now. */
   update(uid: string): void {
     const { generation } = this.#capacity;
-    this.#tried.set(uid, { generation, devices: this.#version, atMs: this.#ports.clock.monotonicMs() });
+    this.#tried.set(uid, { generation, devices: this.#version, atMs: this.#deps.clock.monotonicMs() });
   }
   /** Records that its plugins failed. Returns how often in a row. */
   failed({ uid, pod }: KnownPod): number {
     this.update(uid);
-    const atMs = this.#ports.clock.monotonicMs();
+    const atMs = this.#deps.clock.monotonicMs();
     const registration = this.#registrationOf(pod);
     const before = this.#failed.get(uid);
     const isAgain = before?.registration === registration && atMs - before.atMs < RESET_MS;
@@ -95,12 +95,12 @@ export class AdmissionBackoff {
     const failed = this.#failed.get(uid);
     if (failed === undefined || failed.registration !== this.#registrationOf(pod)) return false;
     const heldMs = Math.min(FIRST_MS * 2 ** (failed.times - 1), LONGEST_MS);
-    return this.#ports.clock.monotonicMs() - failed.atMs < heldMs;
+    return this.#deps.clock.monotonicMs() - failed.atMs < heldMs;
   }
   #registrationOf(pod: KnownPod["pod"]): string {
-    return this.#ports.devices?.registrationOf(pod) ?? "";
+    return this.#deps.devices?.registrationOf(pod) ?? "";
   }
   get #version(): number {
-    return this.#ports.devices?.version ?? 0;
+    return this.#deps.devices?.version ?? 0;
   }
 }

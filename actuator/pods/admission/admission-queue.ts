@@ -2,7 +2,7 @@ import { namespacedName } from "../../../api/model/forms.ts";
 import { byText } from "../../../api/model/order.ts";
 import type { AdmissionDecision, Victim } from "../../../api/model/preemption.ts";
 import { err, ok, type Result } from "../../../api/model/result.ts";
-import type { DecisionAnswer, DecisionClient, Problem } from "../../core/ports.ts";
+import type { DecisionAnswer, DecisionClient, Problem } from "../../core/interfaces.ts";
 import { isCritical } from "../../lifecycle/decoded-pod.ts";
 import type { RunnablePod } from "../../lifecycle/pod.ts";
 import { endOf, PREEMPTED } from "../../lifecycle/pod-state.ts";

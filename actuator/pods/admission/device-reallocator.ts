@@ -3,7 +3,7 @@ import type { DevicesDecision } from "../../../api/model/managers.ts";
 import type { Fields } from "../../../api/model/own.ts";
 import { isExtendedResource } from "../../../api/model/resource-name.ts";
 import type { Result } from "../../../api/model/result.ts";
-import type { DecisionClient, Problem } from "../../core/ports.ts";
+import type { DecisionClient, Problem } from "../../core/interfaces.ts";
 import { EMPTY_CHECKPOINT, withCheckpoint, withResponsesOf } from "../devices/checkpoint-entries.ts";
 import { type ManagerFiles, readDeviceCheckpoint } from "../devices/manager-files.ts";
 import type { NodeDevices } from "../devices/port.ts";
@@ -18,7 +18,7 @@ import type { NodeSnapshotter } from "./node-snapshotter.ts";
  * do not contain. Returns whether something changed.
  */
 export const persistNext = (
-  { files, devices }: Pick<Ports, "files" | "devices">,
+  { files, devices }: Pick<Deps, "files" | "devices">,
   next: unknown,
 ): Result<boolean, string> =>
   files.persist(devices === undefined ? withStoredResponses(files, next) : devices.withResponses(next));
@@ -29,7 +29,7 @@ function withStoredResponses(files: ManagerFiles, next: unknown): unknown {
   return withCheckpoint(next, (told) => withResponsesOf(told, (now.ok ? now.value : undefined) ?? EMPTY_CHECKPOINT));
 }
 
-interface Ports {
+interface Deps {
   readonly client: DecisionClient;
   readonly files: ManagerFiles;
   readonly devices?: NodeDevices;
@@ -38,15 +38,15 @@ interface Ports {
 
 /** Puts right what active pods hold of devices. kubelet 1.36: needsReAllocate of GetDeviceRunContainerOptions. */
 export class DeviceReallocator {
-  readonly #ports: Ports;
+  readonly #deps: Deps;
   readonly #set: PodSet;
   readonly #snapshotter: NodeSnapshotter;
   readonly #backOff: AdmissionBackoff;
   /** Devices whose loss was reported, while it lasts. */
   #reported: ReadonlySet<string> = new Set();
 
-  constructor(ports: Ports, set: PodSet, snapshotter: NodeSnapshotter, backOff: AdmissionBackoff) {
-    this.#ports = ports;
+  constructor(deps: Deps, set: PodSet, snapshotter: NodeSnapshotter, backOff: AdmissionBackoff) {
+    this.#deps = deps;
     this.#set = set;
     this.#snapshotter = snapshotter;
     this.#backOff = backOff;
@@ -54,7 +54,7 @@ export class DeviceReallocator {
 
   /** Called once per sync. */
   reportVanished(): void {
-    const { devices } = this.#ports;
+    const { devices } = this.#deps;
     if (devices === undefined) return;
     const vanished = devices.vanished();
     for (const one of vanished) if (!this.#reported.has(keyOf(one))) this.#report(one);
@@ -63,7 +63,7 @@ export class DeviceReallocator {
 
   /** Decides about devices of containers that are to start in active pods, and hold none. Answers what is in the way. */
   async run(sequence: number): Promise<readonly Problem[]> {
-    const { devices } = this.#ports;
+    const { devices } = this.#deps;
     if (devices === undefined) return [];
     const problems: Problem[] = [];
     for (const [uid, containers] of devices.toReallocate()) {
@@ -87,7 +87,7 @@ export class DeviceReallocator {
     const snapshot = await this.#snapshotter.snapshot(this.#set.living(), sequence, uid);
     if (!snapshot.ok) return [snapshot.error];
     const pod = withDevicesOf(record.pod, containers);
-    const answer = await this.#ports.client.decide("devices", snapshot.value, { pod });
+    const answer = await this.#deps.client.decide("devices", snapshot.value, { pod });
     if (!answer.ok) return [answer.error];
     this.#backOff.update(uid);
     const { refusal, unanswered } = answer.value.decision as DevicesDecision;
@@ -97,9 +97,9 @@ export class DeviceReallocator {
       devices.reallocated(uid, refusal.message);
       return [];
     }
-    const kept = persistNext(this.#ports, answer.value.next);
+    const kept = persistNext(this.#deps, answer.value.next);
     if (!kept.ok) return [{ from: "state-files", message: kept.error }];
-    await this.#ports.client.commit(answer.value);
+    await this.#deps.client.commit(answer.value);
     devices.forget(uid);
     devices.reallocated(uid, null);
     return [];
@@ -108,7 +108,7 @@ export class DeviceReallocator {
   #report({ podUid, container, message }: VanishedDevices): void {
     const known = this.#set.get(podUid);
     if (known === null) return;
-    this.#ports.eventsOf(known.pod).warning("DeviceVanished", message, container);
+    this.#deps.eventsOf(known.pod).warning("DeviceVanished", message, container);
   }
 }
 const keyOf = ({ podUid, message }: VanishedDevices): string => `${podUid} ${message}`;

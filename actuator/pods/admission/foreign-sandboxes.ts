@@ -1,17 +1,17 @@
 import { join } from "node:path";
 import { err, ok, type Result } from "../../../api/model/result.ts";
-import type { Problem } from "../../core/ports.ts";
-import { FOREIGN_SANDBOX, type ForeignSandbox, sandboxText, whyHeld } from "../../lifecycle/foreign-sandbox.ts";
+import type { Problem } from "../../core/interfaces.ts";
+import { FOREIGN_SANDBOX, type ForeignSandbox, sandboxText, whyNameIsTaken } from "../../lifecycle/foreign-sandbox.ts";
 import { mayRun } from "../../lifecycle/instances.ts";
 import type { RunnablePod } from "../../lifecycle/pod.ts";
 import { machineFiles } from "../../machine/files.ts";
 import { checkpointOf, DEVICE_CHECKPOINT } from "../devices/checkpoint-entries.ts";
 import { requiredResources } from "../devices/device-requirements.ts";
-import type { PodClock } from "../ports.ts";
+import type { PodClock } from "../pod-clock.ts";
 import type { KnownPod, PodSet } from "../records/pod-set.ts";
 import type { PodEventRecorder } from "../records/records.ts";
 
-interface HeldName {
+interface TakenName {
   readonly why: string;
   /** When the foreign sandbox was last seen. */
   readonly seenMs: number;
@@ -22,27 +22,27 @@ interface HeldName {
 const SETTLE_MS = 5000;
 const SETTLES = `it ran in somebody else's sandbox, which is gone: it comes in unless it is started there again within ${SETTLE_MS / 1000} s`;
 
-interface Ports {
+interface Deps {
   readonly clock: PodClock;
   readonly eventsOf: PodEventRecorder;
 }
 
 /** Finds pods of this daemon that also run, or would run, in another process's sandbox, and blocks them. */
 export class ForeignSandboxes {
-  readonly #ports: Ports;
+  readonly #deps: Deps;
   readonly #set: PodSet;
   /** The blocked pods by uid, as last observed. */
-  #holds: ReadonlyMap<string, HeldName> = new Map();
+  #holds: ReadonlyMap<string, TakenName> = new Map();
 
-  constructor(ports: Ports, set: PodSet) {
-    this.#ports = ports;
+  constructor(deps: Deps, set: PodSet) {
+    this.#deps = deps;
     this.#set = set;
   }
 
   /** Why nothing of it may be started; null: it may. */
   whyHeld(uid: string): string | null {
     const hold = this.#holds.get(uid);
-    return hold === undefined || this.#ports.clock.monotonicMs() - hold.seenMs >= SETTLE_MS ? null : hold.why;
+    return hold === undefined || this.#deps.clock.monotonicMs() - hold.seenMs >= SETTLE_MS ? null : hold.why;
   }
 
   /**
@@ -51,30 +51,30 @@ export class ForeignSandboxes {
    */
   observe(): readonly Problem[] {
     const { foreign } = this.#set;
-    const nowMs = this.#ports.clock.monotonicMs();
-    const holds = new Map<string, HeldName>();
+    const nowMs = this.#deps.clock.monotonicMs();
+    const holds = new Map<string, TakenName>();
     const held: string[] = [];
     const twice: string[] = [];
     for (const known of this.#set.all()) {
       const { uid, pod, record } = known;
       const before = this.#holds.get(uid);
-      const why = record.state === "terminated" ? null : whyHeld(pod, foreign);
+      const why = record.state === "terminated" ? null : whyNameIsTaken(pod, foreign);
       const hold = why === null ? leftOf(known, before, nowMs) : { why, seenMs: nowMs };
       if (hold === null) continue;
       holds.set(uid, hold);
-      if (why !== null && before === undefined) this.#ports.eventsOf(pod).warning(FOREIGN_SANDBOX, why);
+      if (why !== null && before === undefined) this.#deps.eventsOf(pod).warning(FOREIGN_SANDBOX, why);
       const name = `${pod.namespace}/${pod.name}`;
       const runs = record.state !== "pending" && known.runtimePod !== null && mayRun(known.runtimePod);
       if (runs && why !== null) twice.push(`${name} runs twice: ${why}`);
       else if (!runs && nowMs - hold.seenMs < SETTLE_MS) held.push(name);
     }
     this.#holds = holds;
-    return [...twice, ...(held.length === 0 ? [] : [heldTogether(held)])].map((message) => ({ from: "pods", message }));
+    return [...twice, ...(held.length === 0 ? [] : [joinedNames(held)])].map((message) => ({ from: "pods", message }));
   }
 }
 
 /** Each of them says in which sandbox. */
-function heldTogether(names: readonly string[]): string {
+function joinedNames(names: readonly string[]): string {
   const more = names.length > MAX_NAMED ? ` and ${names.length - MAX_NAMED} more` : "";
   const named = names.slice(0, MAX_NAMED).join(", ");
   return `held, since sandboxes that this daemon did not make run pods of these names: ${named}${more}: see \`nodewise takeover\``;
@@ -82,7 +82,7 @@ function heldTogether(names: readonly string[]): string {
 const MAX_NAMED = 5;
 
 /** The hold on the name of a pod that runs nowhere else now; null: it did not a moment ago either. A daemon before this one may have seen it. */
-function leftOf({ record }: KnownPod, before: HeldName | undefined, nowMs: number): HeldName | null {
+function leftOf({ record }: KnownPod, before: TakenName | undefined, nowMs: number): TakenName | null {
   const wasRefused = record.refusal?.reason === FOREIGN_SANDBOX;
   if (before === undefined) return wasRefused ? { why: SETTLES, seenMs: nowMs } : null;
   return wasRefused || nowMs - before.seenMs < SETTLE_MS ? { why: SETTLES, seenMs: before.seenMs } : null;

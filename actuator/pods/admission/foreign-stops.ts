@@ -7,7 +7,7 @@ import {
   type RuntimeContainer,
   type RuntimePod,
   type RuntimePods,
-} from "../../containerd/port.ts";
+} from "../../containerd/cri.ts";
 import { socketPathOf } from "../../core/addresses.ts";
 
 /**
@@ -20,12 +20,12 @@ export interface ForeignStop {
   readonly how: "sandbox" | "removed" | "signal";
   readonly containers: readonly { readonly name: string; readonly exitCode: number | null }[];
 }
-interface Known {
+interface ForeignSandboxRef {
   readonly pod: PodIdentity;
   readonly sandboxId: string;
   readonly name: string;
 }
-interface Ended extends Known {
+interface Ended extends ForeignSandboxRef {
   readonly seenAtMs: number;
 }
 
@@ -105,8 +105,8 @@ export function incarnationOf(endpoint: string): string {
 class StopWatch {
   /** Ready sandboxes by id. */
   sandboxes = new Map<string, PodIdentity>();
-  readonly created = new Map<string, Known>();
-  running = new Map<string, Known>();
+  readonly created = new Map<string, ForeignSandboxRef>();
+  running = new Map<string, ForeignSandboxRef>();
   /** Containers known to have ended by themselves. */
   #ended = new Map<string, Ended>();
   readonly #asked = new Set<string>();
@@ -140,7 +140,7 @@ class StopWatch {
   #compare(
     own: readonly RuntimePod[],
     sandboxes: ReadonlyMap<string, PodIdentity>,
-    running: ReadonlyMap<string, Known>,
+    running: ReadonlyMap<string, ForeignSandboxRef>,
   ): void {
     const ready = new Set(own.flatMap((pod) => pod.sandboxes.filter(({ isReady }) => isReady).map(({ id }) => id)));
     const containers = new Map(own.flatMap((pod) => pod.containers.map((one) => [one.id, one] as const)));
@@ -162,7 +162,7 @@ class StopWatch {
     }
   }
 
-  #compareContainer(id: string, known: Known, now: RuntimeContainer | undefined): void {
+  #compareContainer(id: string, known: ForeignSandboxRef, now: RuntimeContainer | undefined): void {
     const { pod, name } = known;
     if (now === undefined) this.#onStop({ pod, how: "removed", containers: [{ name, exitCode: null }] });
     if (now?.state !== "exited") return;

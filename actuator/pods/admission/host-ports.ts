@@ -1,5 +1,5 @@
-import type { RuntimePod } from "../../containerd/port.ts";
-import type { Problem } from "../../core/ports.ts";
+import type { RuntimePod } from "../../containerd/cri.ts";
+import type { Problem } from "../../core/interfaces.ts";
 import { latestOf } from "../../lifecycle/instances.ts";
 import type { ContainerPort, PodContainer, RunnablePod } from "../../lifecycle/pod.ts";
 import { type Listener, type ListeningPorts, type SocketOwner, shortestIp } from "../../machine/listening-ports.ts";
@@ -13,7 +13,7 @@ interface HostPort {
   readonly container: string;
   readonly port: ContainerPort;
 }
-type Taken = Pick<ContainerPort, "protocol"> & { readonly ip: string; readonly port: number };
+type ListeningAddress = Pick<ContainerPort, "protocol"> & { readonly ip: string; readonly port: number };
 
 const WILDCARDS: ReadonlySet<string> = new Set(["", "0.0.0.0", "::"]);
 
@@ -32,7 +32,7 @@ function hostPortsOf({ spec }: RunnablePod): readonly HostPort[] {
  * Whether a socket excludes another one from the port. `hostIP` has the form of `ip`. Linux: an address and any
  * address exclude each other.
  */
-const isTakenBy = ({ protocol, hostPort, hostIP }: ContainerPort, taken: Taken): boolean =>
+const isTakenBy = ({ protocol, hostPort, hostIP }: ContainerPort, taken: ListeningAddress): boolean =>
   protocol === taken.protocol &&
   hostPort === taken.port &&
   (WILDCARDS.has(hostIP) || WILDCARDS.has(taken.ip) || hostIP === taken.ip);
@@ -49,7 +49,7 @@ const isRunning = (runtimePod: RuntimePod | null, container: string): boolean =>
 const TAKEN = "HostPortTaken";
 const NOT_MAPPED_HERE = "HostPortByCNI";
 
-interface Ports {
+interface Deps {
   readonly eventsOf: PodEventRecorder;
   /** The listening ports; absent: host ports are not checked. */
   readonly listening?: ListeningPorts;
@@ -60,19 +60,19 @@ interface Ports {
  * containers ended, then at each sync until the port is free; as in a kubelet, no pod is refused for it.
  */
 export class HostPorts {
-  readonly #ports: Ports;
+  readonly #deps: Deps;
   readonly #set: PodSet;
   /** The last check by pod uid. */
   readonly #looks = new Map<string, { readonly occasion: string; readonly taken: readonly string[] }>();
 
-  constructor(ports: Ports, set: PodSet) {
-    this.#ports = ports;
+  constructor(deps: Deps, set: PodSet) {
+    this.#deps = deps;
     this.#set = set;
   }
 
   /** Current problems. */
   observe(): readonly Problem[] {
-    const { listening } = this.#ports;
+    const { listening } = this.#deps;
     if (listening === undefined) return [];
     let listeners: readonly Listener[] | undefined;
     const before = new Map(this.#looks);
@@ -89,7 +89,7 @@ export class HostPorts {
       this.#looks.set(known.uid, { occasion, taken });
       const { namespace, name } = known.pod;
       for (const message of taken) {
-        if (!last?.taken.includes(message)) this.#ports.eventsOf(known.pod).warning(TAKEN, message);
+        if (!last?.taken.includes(message)) this.#deps.eventsOf(known.pod).warning(TAKEN, message);
         problems.push({ from: "pods", message: `${namespace}/${name}: ${message}` });
       }
     }
@@ -100,7 +100,7 @@ export class HostPorts {
   reportMapped(known: KnownPod): void {
     if (known.pod.spec.hostNetwork) return;
     for (const { path, container, port } of hostPortsOf(known.pod))
-      this.#ports
+      this.#deps
         .eventsOf(known.pod)
         .warning(
           NOT_MAPPED_HERE,

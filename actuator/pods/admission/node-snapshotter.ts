@@ -4,14 +4,14 @@ import type { Managed } from "../../../api/model/managers.ts";
 import { err, ok, type Result } from "../../../api/model/result.ts";
 import type { Profile } from "../../../api/profiles/profile.ts";
 import { decideLocally } from "../../client/local-client.ts";
+import type { Problem } from "../../core/interfaces.ts";
 import type { Moment, PassClock } from "../../core/pass-clock.ts";
-import type { Problem } from "../../core/ports.ts";
 import type { ResourceAmount } from "../../deviceplugin/plugins.ts";
 import type { MachineFacts } from "../../machine/facts.ts";
 import { driverOf, snapshotOf } from "../../pass/snapshot.ts";
 import type { ManagerFiles } from "../devices/manager-files.ts";
 import type { DeviceSnapshot, NodeDevices } from "../devices/port.ts";
-import type { PodClock } from "../ports.ts";
+import type { PodClock } from "../pod-clock.ts";
 import { Identities, type KnownPod, type PodSet } from "../records/pod-set.ts";
 
 interface NodeParts {
@@ -62,7 +62,7 @@ interface Observation {
   readonly configuration: Result<unknown, Problem>;
 }
 
-interface Ports {
+interface Deps {
   readonly clock: PodClock;
   readonly observeMachine: () => MachineFacts;
   readonly readConfiguration: () => Promise<Result<unknown, Problem>>;
@@ -78,7 +78,7 @@ interface Settings {
 
 /** The node as one sync sees it: the machine and its configuration are read once per sync. */
 export class NodeSnapshotter {
-  readonly #ports: Ports;
+  readonly #deps: Deps;
   readonly #settings: Settings;
   readonly #set: PodSet;
   /** The allocatable; null: not decided yet. */
@@ -87,8 +87,8 @@ export class NodeSnapshotter {
   conditions: readonly ConditionState[] = [];
   #seen: Observation | null = null;
 
-  constructor(ports: Ports, settings: Settings, set: PodSet, allocatable: () => QuantityList | null) {
-    this.#ports = ports;
+  constructor(deps: Deps, settings: Settings, set: PodSet, allocatable: () => QuantityList | null) {
+    this.#deps = deps;
     this.#settings = settings;
     this.#set = set;
     this.allocatable = allocatable;
@@ -112,7 +112,7 @@ export class NodeSnapshotter {
   }
 
   #devices(asking?: string): Pick<NodeParts, "devices" | "amounts"> {
-    const { devices } = this.#ports;
+    const { devices } = this.#deps;
     return devices === undefined ? {} : { devices: devices.snapshot(asking), amounts: devices.amounts() };
   }
 
@@ -128,8 +128,8 @@ export class NodeSnapshotter {
         machine,
         profile,
         kubeletConfiguration: configuration.value,
-        pods: this.#set.objects(pods, this.#ports.clock.nowMs()),
-        assignments: this.#ports.files.redacted().assignments,
+        pods: this.#set.objects(pods, this.#deps.clock.nowMs()),
+        assignments: this.#deps.files.redacted().assignments,
         nodeName,
         cgroupMount,
         allocatable: this.allocatable(),
@@ -150,12 +150,12 @@ export class NodeSnapshotter {
     const { moment } = seen;
     const snapshot = this.#snapshot(pods, seen, {});
     if (!snapshot.ok) return snapshot;
-    return ok({ moment, snapshot: { ...snapshot.value, ...this.#ports.evictionClock.snapshotFields(moment) } });
+    return ok({ moment, snapshot: { ...snapshot.value, ...this.#deps.evictionClock.snapshotFields(moment) } });
   }
 
   async #seenIn(sequence: number): Promise<Observation> {
     if (this.#seen?.sequence === sequence) return this.#seen;
-    const { readConfiguration, observeMachine, evictionClock } = this.#ports;
+    const { readConfiguration, observeMachine, evictionClock } = this.#deps;
     const configuration = await readConfiguration();
     const machine = observeMachine();
     const moment = evictionClock.now(Date.parse(machine.observedAt), machine.system.bootID ?? "");
@@ -167,12 +167,12 @@ export class NodeSnapshotter {
 /** The configuration is read again this often, since a person may have changed it. */
 const LOOK_MS = 3000;
 
-interface StartPorts {
+interface StartDeps {
   readonly clock: PodClock;
   readonly readConfiguration: () => Promise<Result<unknown, Problem>>;
   readonly files: ManagerFiles;
 }
-interface PublishedPorts {
+interface PublishedDeps {
   readonly files: ManagerFiles;
   readonly devices?: Pick<NodeDevices, "version">;
 }
@@ -183,22 +183,22 @@ interface PublishedPorts {
  * configuration while it runs, so it reports it then, and not only for the next pod.
  */
 export class StartRefusals {
-  readonly #ports: StartPorts;
+  readonly #deps: StartDeps;
   readonly #set: PodSet;
   readonly #snapshotter: NodeSnapshotter;
   #lookedAtMs = Number.NEGATIVE_INFINITY;
   #key = "";
   #standing: readonly Problem[] = [];
 
-  constructor(ports: StartPorts, set: PodSet, snapshotter: NodeSnapshotter) {
-    this.#ports = ports;
+  constructor(deps: StartDeps, set: PodSet, snapshotter: NodeSnapshotter) {
+    this.#deps = deps;
     this.#set = set;
     this.#snapshotter = snapshotter;
   }
 
   /** Called once per sync. */
   async run(sequence: number): Promise<readonly Problem[]> {
-    const { readConfiguration, files, clock } = this.#ports;
+    const { readConfiguration, files, clock } = this.#deps;
     const nowMs = clock.monotonicMs();
     if (nowMs - this.#lookedAtMs < LOOK_MS || this.#set.runtimePods === null) return this.#standing;
     this.#lookedAtMs = nowMs;
@@ -246,20 +246,20 @@ const V1_REFUSED = /cgroup v1 support is unsupported/;
 
 /** The node as others may ask about it at any time, between two syncs too. */
 export class PublishedSnapshot {
-  readonly #ports: PublishedPorts;
+  readonly #deps: PublishedDeps;
   readonly #set: PodSet;
   readonly #snapshotter: NodeSnapshotter;
   readonly #identities = new Identities();
 
-  constructor(ports: PublishedPorts, set: PodSet, snapshotter: NodeSnapshotter) {
-    this.#ports = ports;
+  constructor(deps: PublishedDeps, set: PodSet, snapshotter: NodeSnapshotter) {
+    this.#deps = deps;
     this.#set = set;
     this.#snapshotter = snapshotter;
   }
 
   /** Another one whenever the snapshot may be another. */
   version(): string {
-    const { files, devices } = this.#ports;
+    const { files, devices } = this.#deps;
     const pods = this.#set
       .living()
       .map(({ uid, record, runtimePod }) => `${uid}:${this.#identities.of(record)}:${this.#identities.of(runtimePod)}`);

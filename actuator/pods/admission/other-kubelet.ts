@@ -1,9 +1,9 @@
-import { OWNER, type RuntimePod, type RuntimePods } from "../../containerd/port.ts";
-import type { Problem } from "../../core/ports.ts";
+import { OWNER, type RuntimePod, type RuntimePods } from "../../containerd/cri.ts";
+import type { Problem } from "../../core/interfaces.ts";
 import type { KubeletTraces } from "../../machine/kubelets.ts";
 import type { Counters } from "../../status/counters.ts";
 import type { OtherKubeletView } from "../../status/node-status.ts";
-import type { OnPodEvent, PodClock } from "../ports.ts";
+import type { OnPodEvent, PodClock } from "../pod-clock.ts";
 import { PodEvents, type ReadonlyPodRecords } from "../records/records.ts";
 import { type ForeignStop, signalOf } from "./foreign-stops.ts";
 
@@ -74,7 +74,7 @@ function namedOf(pods: readonly string[]): string {
   return `${names.slice(0, MAX_NAMED).join(", ")}${more}`;
 }
 
-interface OtherKubeletPorts {
+interface OtherKubeletDeps {
   readonly kubelets: (isWhole: boolean) => KubeletTraces;
   readonly records: Pick<ReadonlyPodRecords, "get">;
   readonly clock: PodClock;
@@ -95,7 +95,7 @@ export interface OtherKubeletFound extends OtherKubeletView {
 
 /** Looks in each sync whether another kubelet uses the runtime; while it does, and for a while after, the door is shut. */
 export class OtherKubelet {
-  readonly #ports: OtherKubeletPorts;
+  readonly #deps: OtherKubeletDeps;
   /** Ids of what a kubelet made; null: no list was seen yet. */
   #known: ReadonlySet<string> | null = null;
   #standing: readonly string[] = [];
@@ -113,8 +113,8 @@ export class OtherKubelet {
   #view: OtherKubeletFound | null = null;
   #traces: KubeletTraces = { processes: [], listeners: [] };
 
-  constructor(ports: OtherKubeletPorts) {
-    this.#ports = ports;
+  constructor(deps: OtherKubeletDeps) {
+    this.#deps = deps;
   }
 
   /** The other kubelet; null: none is known to use the runtime. */
@@ -130,11 +130,11 @@ export class OtherKubelet {
 
   /** Observes once. `held`: everything in the runtime; null: it did not answer in this sync. */
   observe(held: RuntimePods | null): OtherKubeletFound | null {
-    const nowMs = this.#ports.clock.monotonicMs();
+    const nowMs = this.#deps.clock.monotonicMs();
     if (held !== null) this.#updateHeld(held, nowMs);
     const isWhole = nowMs - this.#wholeLookMs >= WHOLE_LOOK_MS;
     if (isWhole) this.#wholeLookMs = nowMs;
-    const traces = this.#ports.kubelets(isWhole);
+    const traces = this.#deps.kubelets(isWhole);
     this.#traces = traces;
     const hasProcess = traces.processes.some(({ uses }) => uses === "this");
     // its earlier stops no longer count once it is gone
@@ -173,7 +173,7 @@ export class OtherKubelet {
 
   /** Current problems: who uses the runtime, and whose collector removes the logs of this daemon's pods. */
   problems(): readonly Problem[] {
-    const { podLogsDirectory } = this.#ports;
+    const { podLogsDirectory } = this.#deps;
     const collector = this.#traces.processes.find(({ collectsLogs }) => collectsLogs);
     const found = this.#view === null ? [] : [this.#view.message];
     const logs = `process ${collector?.pid} (${collector?.name}) removes from ${podLogsDirectory} the logs of all pods that are not its own: set podLogsDirectory, such as /var/log/nodewise/pods`;
@@ -183,7 +183,7 @@ export class OtherKubelet {
   /** Counts and reports a stop. A pod that is to end anyway may have been stopped for the previous daemon. */
   recordStop(stop: ForeignStop): void {
     const { pod, how, containers } = stop;
-    const { records, clock, counters, onEvent } = this.#ports;
+    const { records, clock, counters, onEvent } = this.#deps;
     if (records.get(pod.uid)?.state !== "active") return;
     counters?.stoppedByOthers(how, containers.length);
     this.#unrecorded = [...this.#unrecorded, stop];
@@ -225,7 +225,7 @@ export class OtherKubelet {
   }
 
   #viewOf(signs: readonly OtherKubeletSign[], nowMs: number): OtherKubeletFound {
-    const { clock, runtimeEndpoint } = this.#ports;
+    const { clock, runtimeEndpoint } = this.#deps;
     const since = this.#view?.since ?? new Date(clock.nowMs()).toISOString();
     const isKubelet = signs.some(({ kind }) => kind !== "stops");
     const told = signs.map(({ text }) => text).join("; ");

@@ -1,15 +1,15 @@
 import type { PreferredAllocationRequest } from "../../../api/decide/devices/preferred.ts";
 import type { DevicesDecision } from "../../../api/model/managers.ts";
 import { ok, type Result } from "../../../api/model/result.ts";
-import type { DecisionAnswer, DecisionClient, Problem } from "../../core/ports.ts";
+import type { DecisionAnswer, DecisionClient, Problem } from "../../core/interfaces.ts";
 import { FOREIGN_SANDBOX } from "../../lifecycle/foreign-sandbox.ts";
 import type { RunnablePod } from "../../lifecycle/pod.ts";
 import { DEVICE_CHECKPOINT } from "../devices/checkpoint-entries.ts";
 import { deviceRequirements } from "../devices/device-requirements.ts";
 import type { ManagerFiles } from "../devices/manager-files.ts";
 import type { DeviceFault, NodeDevices } from "../devices/port.ts";
+import type { PodClock } from "../pod-clock.ts";
 import type { PodLifecycle } from "../pod-lifecycle.ts";
-import type { PodClock } from "../ports.ts";
 import type { KnownPod, PodSet } from "../records/pod-set.ts";
 import type { PodEventRecorder } from "../records/records.ts";
 import type { AdmissionBackoff, Capacity } from "./admission-backoff.ts";
@@ -105,7 +105,7 @@ interface Parts {
   readonly hostPorts: HostPorts;
   readonly foreign: ForeignSandboxes;
 }
-interface Ports {
+interface Deps {
   readonly clock: PodClock;
   readonly eventsOf: PodEventRecorder;
   readonly client: DecisionClient;
@@ -116,22 +116,22 @@ interface Ports {
   readonly kubeletsDevices?: () => Result<readonly GivenDevices[], string>;
   readonly otherKubelet?: Pick<OtherKubelet, "view">;
 }
-type ReleasePorts = Pick<Ports, "client" | "files" | "devices">;
+type ReleaseDeps = Pick<Deps, "client" | "files" | "devices">;
 
 /** Releases CPUs, memory and devices of pods that have ended before other pods are tried. */
 class StaleReleaser {
-  readonly #ports: ReleasePorts;
+  readonly #deps: ReleaseDeps;
   readonly #parts: Pick<Parts, "set" | "snapshotter" | "capacity">;
   #doneAt = -1;
 
-  constructor(ports: ReleasePorts, parts: Pick<Parts, "set" | "snapshotter" | "capacity">) {
-    this.#ports = ports;
+  constructor(deps: ReleaseDeps, parts: Pick<Parts, "set" | "snapshotter" | "capacity">) {
+    this.#deps = deps;
     this.#parts = parts;
   }
 
   /** Runs once per capacity generation, which increases when a pod has ended. Returns the problems. */
   async run(sequence: number): Promise<Problem[]> {
-    const { files, client } = this.#ports;
+    const { files, client } = this.#deps;
     const { set, snapshotter, capacity } = this.#parts;
     const { generation } = capacity;
     const { assignments } = files.read();
@@ -142,7 +142,7 @@ class StaleReleaser {
     const holdsDevices = assignments[DEVICE_CHECKPOINT]?.includes('"PodUID"') ?? false;
     const answer = await client.decide(holdsDevices ? "devices" : "cpus", snapshot.value);
     if (!answer.ok) return [answer.error];
-    const kept = persistNext(this.#ports, answer.value.next);
+    const kept = persistNext(this.#deps, answer.value.next);
     if (!kept.ok) return [{ from: "state-files", message: kept.error }];
     if (holdsDevices && kept.value) await client.commit(answer.value);
     this.#doneAt = generation;
@@ -152,19 +152,19 @@ class StaleReleaser {
 
 /** Admits pods, one at a time, and tries those again that were refused: the kubelet fails them for good. */
 export class PodAdmitter {
-  readonly #ports: Ports;
+  readonly #deps: Deps;
   readonly #parts: Parts;
   readonly #stale: StaleReleaser;
   readonly #devices: DeviceAdmission;
   readonly #repair: DeviceReallocator;
   #isClosed = false;
 
-  constructor(ports: Ports, parts: Parts) {
-    this.#ports = ports;
+  constructor(deps: Deps, parts: Parts) {
+    this.#deps = deps;
     this.#parts = parts;
-    this.#stale = new StaleReleaser(ports, parts);
-    this.#devices = new DeviceAdmission(ports.devices, ports.client);
-    this.#repair = new DeviceReallocator(ports, parts.set, parts.snapshotter, parts.backOff);
+    this.#stale = new StaleReleaser(deps, parts);
+    this.#devices = new DeviceAdmission(deps.devices, deps.client);
+    this.#repair = new DeviceReallocator(deps, parts.set, parts.snapshotter, parts.backOff);
   }
 
   /** Stops admission, since the daemon is shutting down. */
@@ -181,7 +181,7 @@ export class PodAdmitter {
     if (set.runtimePods === null) return [];
     this.#repair.reportVanished();
     if (this.isClosed || snapshotter.allocatable() === null) return [];
-    const other = this.#ports.otherKubelet?.view ?? null;
+    const other = this.#deps.otherKubelet?.view ?? null;
     if (other !== null) {
       // the sync reports it in full
       for (const { uid } of this.#pending()) this.#postpone(uid, { reason: OTHER_KUBELET, message: other.brief });
@@ -221,7 +221,7 @@ export class PodAdmitter {
    * assigned; and no pod is admitted that another kubelet would stop.
    */
   whyBlocked(): Problem | null {
-    const other = this.#ports.otherKubelet?.view;
+    const other = this.#deps.otherKubelet?.view;
     if (other) return { from: "pods", message: other.message };
     const strangers = this.#parts.set.podsWithoutRecord();
     const message = `nobody is let in while pods run whose records are lost: ${strangers.join(", ")}`;
@@ -253,7 +253,7 @@ export class PodAdmitter {
         message: `waits for the end of its former version, ${former.uid}`,
         isRefusal: false,
       };
-    const { kubeletsDevices = () => ok([]) } = this.#ports;
+    const { kubeletsDevices = () => ok([]) } = this.#deps;
     const message = whyDevicesHeld(known.pod, set.foreign, kubeletsDevices);
     if (message !== null) return { reason: DEVICES_HELD, message, isRefusal: false };
     const waits = this.#devices.whyPending(known.pod);
@@ -274,7 +274,7 @@ export class PodAdmitter {
       this.#postpone(known.uid, asks.value);
       return null;
     }
-    const asked = await admit(this.#ports.client, snapshot.value, known.pod);
+    const asked = await admit(this.#deps.client, snapshot.value, known.pod);
     if (!asked.ok) return asked.error;
     return this.#carryOut(known, asked.value);
   }
@@ -282,14 +282,14 @@ export class PodAdmitter {
   async #carryOut(known: KnownPod, asked: Admitted): Promise<Problem | null> {
     const { lifecycle, backOff, hostPorts } = this.#parts;
     if (asked.kind === "refused") {
-      const message = this.#ports.files.explained(asked.message);
+      const message = this.#deps.files.explained(asked.message);
       const isPlugins = this.#devices.hasFailed(known.uid);
       this.#reject(known.uid, { reason: asked.reason, message }, isPlugins ? backOff.failed(known) : undefined);
       await this.report(asked.answer, known, "admit", "skipped", message);
       return null;
     }
     if (asked.kind === "after") {
-      const names = preemptAll(lifecycle, asked.victims, asked.answer.id, this.#ports.clock.nowMs());
+      const names = preemptAll(lifecycle, asked.victims, asked.answer.id, this.#deps.clock.nowMs());
       const message = `comes in once ${names} ended`;
       this.#postpone(known.uid, { reason: WAITS_FOR_VICTIMS, message });
       await this.report(asked.answer, known, "admit", "skipped", message);
@@ -304,10 +304,10 @@ export class PodAdmitter {
 
   /** Answers what keeps it from being persisted. */
   #admit(uid: string, next: unknown): Problem | null {
-    const kept = persistNext(this.#ports, next);
+    const kept = persistNext(this.#deps, next);
     if (!kept.ok) return { from: "state-files", message: kept.error };
     this.#devices.forget(uid);
-    const fault = this.#parts.lifecycle.handle(uid, { kind: "Admitted", nowMs: this.#ports.clock.nowMs() });
+    const fault = this.#parts.lifecycle.handle(uid, { kind: "Admitted", nowMs: this.#deps.clock.nowMs() });
     return fault === null ? null : { from: "pods", message: fault };
   }
 
@@ -319,21 +319,21 @@ export class PodAdmitter {
     const { set, lifecycle, backOff } = this.#parts;
     const known = set.get(uid);
     if (known?.record.state !== "active") return;
-    const nowMs = this.#ports.clock.nowMs();
+    const nowMs = this.#deps.clock.nowMs();
     lifecycle.handle(uid, { kind: "AllocationFailed", reason, message, nowMs, tries: backOff.failed(known) });
     // room that it gives back itself is no reason to ask about it again
     backOff.update(uid);
   }
 
   #postpone(uid: string, { reason, message }: DeviceFault): void {
-    this.#parts.lifecycle.handle(uid, { kind: "Deferred", reason, message, nowMs: this.#ports.clock.nowMs() });
+    this.#parts.lifecycle.handle(uid, { kind: "Deferred", reason, message, nowMs: this.#deps.clock.nowMs() });
   }
   /**
    * Refuses the pod. `tries`: how often it was refused in a row, despite admissions in between; absent: see its
    * record.
    */
   #reject(uid: string, { reason, message }: DeviceFault, tries?: number): void {
-    const nowMs = this.#ports.clock.nowMs();
+    const nowMs = this.#deps.clock.nowMs();
     this.#parts.lifecycle.handle(uid, { kind: "Rejected", reason, message, nowMs, tries });
   }
 
@@ -344,8 +344,8 @@ export class PodAdmitter {
     status: "applied" | "skipped",
     message: string,
   ): Promise<void> {
-    const at = new Date(this.#ports.clock.nowMs()).toISOString();
+    const at = new Date(this.#deps.clock.nowMs()).toISOString();
     const step = { op, pod: `${pod.namespace}/${pod.name}`, uid: pod.uid, status, message };
-    await this.#ports.client.report({ at, dryRun: false, complete: true, results: [step] }, answer);
+    await this.#deps.client.report({ at, dryRun: false, complete: true, results: [step] }, answer);
   }
 }

@@ -1,15 +1,15 @@
 import type { Profile } from "../../../api/profiles/profile.ts";
 import type { Journal } from "../../apply/journal.ts";
-import type { PodRuntime } from "../../containerd/port.ts";
-import type { Problem } from "../../core/ports.ts";
+import type { PodRuntime } from "../../containerd/cri.ts";
+import type { Problem } from "../../core/interfaces.ts";
 import { containerResources } from "../../lifecycle/config/container-config.ts";
-import { type LoopPorts, type PassReport, runPass } from "../../pass/loop.ts";
+import { type LoopDeps, type PassReport, runPass } from "../../pass/loop.ts";
 import type { LastPassCgroups } from "../../plan/state.ts";
 import type { ManagerFiles } from "../devices/manager-files.ts";
 import type { NodeDevices } from "../devices/port.ts";
 import { Identities, type KnownPod, type PodSet } from "../records/pod-set.ts";
 import { type CgroupView, type CurrentCgroups, cgroupView } from "./cgroup-view.ts";
-import { OrphanProcesses, type OrphanProcessPorts } from "./orphan-processes.ts";
+import { type OrphanProcessDeps, OrphanProcesses } from "./orphan-processes.ts";
 
 /** The time in which started or ended containers are collected into one pass. */
 const SOON_MS = 2_000;
@@ -51,7 +51,7 @@ export function isPassDue(
   return (isFaulty || isResized) && age >= RETRY_MS;
 }
 
-interface Ports extends Pick<LoopPorts, "observeMachine" | "readConfiguration" | "client">, OrphanProcessPorts {
+interface Deps extends Pick<LoopDeps, "observeMachine" | "readConfiguration" | "client">, OrphanProcessDeps {
   readonly journal: Journal;
   readonly files: ManagerFiles;
   readonly devices?: Pick<NodeDevices, "snapshot">;
@@ -71,7 +71,7 @@ interface Settings {
 
 /** Keeps the cgroups of the node's pods as they are decided: on each change, and each minute. */
 export class CgroupPasses {
-  readonly #ports: Ports;
+  readonly #deps: Deps;
   readonly #settings: Settings;
   readonly #set: PodSet;
   readonly #versions = new Identities();
@@ -86,16 +86,16 @@ export class CgroupPasses {
   /** The daemon before this one may have died between a container's cgroup and the runtime's record of it. */
   #isFirst = true;
 
-  constructor(ports: Ports, settings: Settings, set: PodSet) {
-    this.#ports = ports;
+  constructor(deps: Deps, settings: Settings, set: PodSet) {
+    this.#deps = deps;
     this.#settings = settings;
     this.#set = set;
-    this.#orphans = new OrphanProcesses(ports, settings);
+    this.#orphans = new OrphanProcesses(deps, settings);
   }
 
   /** The decision and the results of the last pass; null: there was none. */
   get current(): CgroupView | null {
-    return this.#ports.cgroups.view;
+    return this.#deps.cgroups.view;
   }
 
   /** `formOf`: a pod as its cgroups are to be. What the pass met; null: none was due, and what the last one met stands. */
@@ -104,10 +104,10 @@ export class CgroupPasses {
     formOf: (known: KnownPod) => Readonly<Record<string, unknown>>,
   ): Promise<readonly Problem[] | null> {
     const living = this.#set.living();
-    const atMs = this.#ports.clock.nowMs();
+    const atMs = this.#deps.clock.nowMs();
     const forms = new Map(living.map((known) => [known.uid, formOf(known)] as const));
     const key = passKey(living, ({ uid }) => this.#versions.of(forms.get(uid)));
-    const filesVersion = this.#ports.files.version;
+    const filesVersion = this.#deps.files.version;
     const { intervalMs } = this.#settings;
     // without the runtime's lists it is not known which cgroups are in use
     const isDue = this.#isEmptied || isPassDue(this.#last, living, { atMs, key, filesVersion, intervalMs });
@@ -116,11 +116,11 @@ export class CgroupPasses {
     const report = await runPass(this.#loopPorts(living, forms, atMs), this.#passSettings(), sequence);
     const view = cgroupView(report);
     if (view !== null) this.#forms = forms;
-    const { cgroups } = this.#ports;
+    const { cgroups } = this.#deps;
     cgroups.allocatable = report.allocatable?.allocatable ?? cgroups.allocatable;
     cgroups.view = view;
     this.#last = { atMs, key, filesVersion, view };
-    this.#ports.onPass(report);
+    this.#deps.onPass(report);
     const orphans = await this.#orphans.reap(report.skipped);
     // the cgroups that they ran in are empty now
     if (orphans.killed) this.#isEmptied = true;
@@ -143,7 +143,7 @@ export class CgroupPasses {
   }
 
   #loopPorts(living: readonly KnownPod[], forms: ReadonlyMap<string, object>, atMs: number) {
-    const { observeMachine, readConfiguration, client, hierarchy, journal, files, devices } = this.#ports;
+    const { observeMachine, readConfiguration, client, hierarchy, journal, files, devices } = this.#deps;
     const pods = podsOfPass(this.#set.objects(living, atMs, forms));
     return {
       observeMachine,
@@ -181,7 +181,7 @@ export class CgroupPasses {
     this.#isFirst = false;
     this.#unreported.clear();
     const told = [...values].map(async ([containerId, own]) => {
-      const updated = await this.#ports.runtime.updateContainer(containerId, containerResources(own, view.version));
+      const updated = await this.#deps.runtime.updateContainer(containerId, containerResources(own, view.version));
       if (updated.ok) return [];
       const message = `${updated.error.call}: ${updated.error.message}`;
       this.#unreported.set(containerId, message);

@@ -1,11 +1,11 @@
 import { posix } from "node:path";
 import type { Hierarchy } from "../../cgroupfs/hierarchy.ts";
-import type { PodRuntime } from "../../containerd/port.ts";
-import type { Problem } from "../../core/ports.ts";
+import type { PodRuntime } from "../../containerd/cri.ts";
+import type { Problem } from "../../core/interfaces.ts";
 import { textOf } from "../../core/read-text.ts";
 import { isBelow, type Skip } from "../../plan/step.ts";
 import { isPodCgroup } from "../../plan/targets.ts";
-import type { PodClock } from "../ports.ts";
+import type { PodClock } from "../pod-clock.ts";
 
 /** The machine's processes, as far as what is left of a pod is to be ended. */
 export interface Processes {
@@ -43,7 +43,7 @@ const PASSES = 3;
 const ROUNDS = 5;
 const MAX_NAMED = 10;
 
-export interface OrphanProcessPorts {
+export interface OrphanProcessDeps {
   readonly hierarchy: Hierarchy;
   readonly runtime: Pick<PodRuntime, "pods">;
   readonly clock: PodClock;
@@ -63,13 +63,13 @@ interface Settings {
  * podContainerManagerImpl.Destroy.
  */
 export class OrphanProcesses {
-  readonly #ports: OrphanProcessPorts;
+  readonly #deps: OrphanProcessDeps;
   readonly #settings: Settings;
   #orphans: ReadonlyMap<string, Orphan> = new Map();
   readonly #tried = new Set<string>();
 
-  constructor(ports: OrphanProcessPorts, settings: Settings) {
-    this.#ports = ports;
+  constructor(deps: OrphanProcessDeps, settings: Settings) {
+    this.#deps = deps;
     this.#settings = settings;
   }
 
@@ -81,11 +81,11 @@ export class OrphanProcesses {
       this.#tried.clear();
       return { problems: [], killed: false };
     }
-    const held = await this.#ports.runtime.pods();
+    const held = await this.#deps.runtime.pods();
     // a pass in which it did not answer counts for nothing
     const lost = held.ok ? paths.filter((path) => ![...held.value.keys()].some((uid) => isOf(path, uid))) : [];
     const before = this.#orphans;
-    const nowMs = this.#ports.clock.monotonicMs();
+    const nowMs = this.#deps.clock.monotonicMs();
     if (held.ok)
       this.#orphans = new Map(
         lost.map((path) => {
@@ -109,7 +109,7 @@ export class OrphanProcesses {
 
   /** Answers why some could not be. */
   #killAll(path: string): readonly string[] {
-    const { processes } = this.#ports;
+    const { processes } = this.#deps;
     if (processes === undefined) return [];
     const faults = new Map<number, string>();
     for (let round = 0; round < ROUNDS; round++) {
@@ -124,27 +124,27 @@ export class OrphanProcesses {
     const start = processes.startOf(pid);
     const name = processes.nameOf(pid);
     // the id may have been reused
-    const isStill = this.#ports.hierarchy.pids(cgroup).includes(pid) && processes.startOf(pid) === start;
+    const isStill = this.#deps.hierarchy.pids(cgroup).includes(pid) && processes.startOf(pid) === start;
     if (start === undefined || pid === process.pid || !isStill) return;
     const fault = processes.kill(pid);
     if (fault !== undefined) faults.set(pid, fault);
     const where = posix.join(this.#settings.cgroupRoot, cgroup);
     if (fault === undefined)
-      this.#ports.onProblem({
+      this.#deps.onProblem({
         from: "pods",
         message: `killed process ${pid} (${name}) in cgroup ${where}: ${NOBODYS}`,
       });
   }
 
   #members(path: string): readonly { readonly pid: number; readonly cgroup: string }[] {
-    const { hierarchy } = this.#ports;
+    const { hierarchy } = this.#deps;
     const cgroups = hierarchy.paths().filter((one) => one === path || isBelow(one, path));
     return cgroups.flatMap((cgroup) => hierarchy.pids(cgroup).map((pid) => ({ pid, cgroup })));
   }
   #pidsIn = (path: string): readonly number[] => [...new Set(this.#members(path).map(({ pid }) => pid))];
 
   #problemOf(path: string, pids: readonly number[], passes: number, faults: readonly string[]): Problem {
-    const { processes } = this.#ports;
+    const { processes } = this.#deps;
     const named = pids.slice(0, MAX_NAMED).map((pid) => `${pid} (${processes?.nameOf(pid) ?? "?"})`);
     const more = pids.length > MAX_NAMED ? ` and ${pids.length - MAX_NAMED} more` : "";
     const next =

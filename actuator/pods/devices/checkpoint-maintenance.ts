@@ -1,9 +1,9 @@
 import { linkSync, readFileSync, rmSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { err, ok, type Result } from "../../../api/model/result.ts";
-import type { Problem } from "../../core/ports.ts";
+import type { Problem } from "../../core/interfaces.ts";
 import { ownFolder, replaceText } from "../../core/record-file.ts";
-import type { PodClock } from "../ports.ts";
+import type { PodClock } from "../pod-clock.ts";
 import { DEVICE_CHECKPOINT, withoutResponses } from "./checkpoint-entries.ts";
 import type { DeviceAssignments } from "./device-assignments.ts";
 import type { ManagerFiles } from "./manager-files.ts";
@@ -93,7 +93,7 @@ function bootIn(file: string): string | undefined {
   }
 }
 
-interface CheckpointMaintenancePorts {
+interface CheckpointMaintenanceDeps {
   readonly assignments: DeviceAssignments;
   readonly files: ManagerFiles;
   readonly clock: Pick<PodClock, "nowMs" | "monotonicMs">;
@@ -106,7 +106,7 @@ const COPIES_MS = 60 * 60_000;
 
 /** The checkpoint on disk: whether it is of this boot and written, and what became of an unreadable one. */
 export class CheckpointMaintenance {
-  readonly #ports: CheckpointMaintenancePorts;
+  readonly #deps: CheckpointMaintenanceDeps;
   readonly #startedMs: number;
   #copiesMs = Number.NEGATIVE_INFINITY;
   /** True: the plugins' answers are of this boot. */
@@ -117,23 +117,23 @@ export class CheckpointMaintenance {
   readonly broken: string | null;
 
   /** One that cannot be read is put aside at once. */
-  constructor(ports: CheckpointMaintenancePorts) {
-    this.#ports = ports;
-    this.#startedMs = ports.clock.monotonicMs();
-    this.broken = keepBroken(ports.assignments);
+  constructor(deps: CheckpointMaintenanceDeps) {
+    this.#deps = deps;
+    this.#startedMs = deps.clock.monotonicMs();
+    this.broken = keepBroken(deps.assignments);
   }
 
   /** Why plugins' answers may not be used; null: they may. */
   voidAfterReboot(): Result<never, DeviceFault> | null {
     if (this.#isOfThisBoot) return null;
-    const settled = voidAfterReboot(this.#ports.assignments, this.#ports.bootId);
+    const settled = voidAfterReboot(this.#deps.assignments, this.#deps.bootId);
     this.#isOfThisBoot = settled.ok;
     this.#fault = settled.ok ? null : settled.error;
     return settled.ok ? null : err(checkpointNotWritten(settled.error));
   }
   /** Called once per sync. Returns whether something that could not be written can be written now. */
   run(): boolean {
-    const { assignments, files, clock } = this.#ports;
+    const { assignments, files, clock } = this.#deps;
     const nowMs = clock.monotonicMs();
     if (nowMs - this.#copiesMs >= COPIES_MS) {
       this.#copiesMs = nowMs;
@@ -143,12 +143,12 @@ export class CheckpointMaintenance {
   }
   /** Why nothing more can be booked now; null: it can. */
   whyUnwritten(): DeviceFault | null {
-    const why = this.#ports.files.unwritten(DEVICE_CHECKPOINT);
+    const why = this.#deps.files.unwritten(DEVICE_CHECKPOINT);
     return why === undefined ? null : checkpointNotWritten(why);
   }
 
   problems(): readonly Problem[] {
-    const { assignments, files, clock } = this.#ports;
+    const { assignments, files, clock } = this.#deps;
     // while it lies there still, that is told with what follows from it
     const isReported = assignments.fault() === null && clock.monotonicMs() - this.#startedMs < STANDS_MS;
     const broken = this.broken !== null && isReported ? [this.broken] : [];

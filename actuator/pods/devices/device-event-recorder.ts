@@ -4,13 +4,13 @@ import type { DevicePluginHost } from "../../deviceplugin/host.ts";
 import type { HealthFlip, PluginState } from "../../deviceplugin/plugins.ts";
 import type { RunnablePod } from "../../lifecycle/pod.ts";
 import type { Counters } from "../../status/counters.ts";
-import type { PodClock } from "../ports.ts";
+import type { PodClock } from "../pod-clock.ts";
 import { changesBetween, withEntriesOf, withoutPending } from "./checkpoint-entries.ts";
 import type { DeviceAssignments } from "./device-assignments.ts";
 import { type DeviceEvent, type DeviceHistory, MAX_NAMED } from "./history.ts";
 import type { DeviceFault } from "./port.ts";
 
-interface DeviceEventRecorderPorts {
+interface DeviceEventRecorderDeps {
   readonly host: Pick<DevicePluginHost, "states">;
   readonly assignments: DeviceAssignments;
   readonly history: DeviceHistory;
@@ -26,7 +26,7 @@ const MAX_FAULTS = 16;
 
 /** Sees what becomes of plugins and of who holds their devices, and has the history keep it. */
 export class DeviceEventRecorder {
-  readonly #ports: DeviceEventRecorderPorts;
+  readonly #deps: DeviceEventRecorderDeps;
   /** Uid -> NAMESPACE/NAME. */
   readonly #names = new Map<string, string>();
   /** Uid -> what its last try ended in, and how often that was so in a row. */
@@ -39,9 +39,9 @@ export class DeviceEventRecorder {
   #held: DeviceCheckpoint;
   #leaks: ReadonlySet<string> | null = null;
 
-  constructor(ports: DeviceEventRecorderPorts) {
-    this.#ports = ports;
-    this.#held = ports.assignments.now();
+  constructor(deps: DeviceEventRecorderDeps) {
+    this.#deps = deps;
+    this.#held = deps.assignments.now();
   }
 
   /** Uids of pods that were gone when the daemon started and still hold devices. */
@@ -57,7 +57,7 @@ export class DeviceEventRecorder {
 
   /** Called once per sync; `living`: pods that may hold devices. */
   record(living: ReadonlySet<string>): void {
-    const { assignments, history } = this.#ports;
+    const { assignments, history } = this.#deps;
     const events = [...this.#pluginEvents(), ...this.#faults.splice(0)];
     const entries = assignments.now().entries ?? [];
     const gone = entries.filter(({ podUid }) => !living.has(podUid));
@@ -69,7 +69,7 @@ export class DeviceEventRecorder {
 
   /** Records the changes of who holds which devices. */
   recordAllocations(): void {
-    this.#ports.history.add(this.#heldEvents());
+    this.#deps.history.add(this.#heldEvents());
   }
   refused(pod: RunnablePod, resource: string, { reason, message }: DeviceFault): void {
     const before = this.#refused.get(pod.uid);
@@ -81,7 +81,7 @@ export class DeviceEventRecorder {
     const refused: DeviceEvent = { kind: "refused", resource, ...count, ...this.#podOf(pod.uid), reason, message };
     // the 1st, 2nd, 4th, 8th, ...: so that one pod does not fill the history
     const isReported = Number.isInteger(Math.log2(times));
-    this.#ports.history.add([...(isReported ? [refused] : []), ...this.#heldEvents()]);
+    this.#deps.history.add([...(isReported ? [refused] : []), ...this.#heldEvents()]);
   }
   /** Records allocations restored from running containers, since the checkpoint was lost or differed. */
   restored(entries: readonly PodDevicesEntry[]): void {
@@ -90,11 +90,11 @@ export class DeviceEventRecorder {
     const reason = "BookedAgain";
     const message = "from the container that runs with them";
     const events = entries.map((entry) => ({ ...this.#heldEvent("allocated", entry), reason, message }));
-    this.#ports.history.add([...before, ...events]);
+    this.#deps.history.add([...before, ...events]);
   }
   /** Records that the checkpoint could not be read. */
   checkpointLost(message: string): void {
-    this.#ports.history.add([{ kind: "refused", resource: "", reason: "CheckpointNotRead", message }]);
+    this.#deps.history.add([{ kind: "refused", resource: "", reason: "CheckpointNotRead", message }]);
   }
   /** NAMESPACE/NAME where it is known, else the uid. */
   nameOf(podUid: string): string {
@@ -103,14 +103,14 @@ export class DeviceEventRecorder {
   /** Records a refused plugin; registrations and ends of plugins are seen anyway. */
   registrationFailed({ resource, endpoint, call, code, message }: PluginFault): void {
     if (call !== "Register") return;
-    this.#ports.counters.devicePluginRegistered(false);
+    this.#deps.counters.devicePluginRegistered(false);
     if (this.#faults.length >= MAX_FAULTS) return;
     this.#faults.push({ kind: "refused", resource, endpoint, reason: code, message });
   }
 
   #pluginEvents(): readonly DeviceEvent[] {
-    const nowMs = this.#ports.clock.monotonicMs();
-    const due = this.#ports.host.states().filter((now) => {
+    const nowMs = this.#deps.clock.monotonicMs();
+    const due = this.#deps.host.states().filter((now) => {
       const was = this.#plugins.get(now.resource);
       const isSamePlugin = was?.generation === now.generation && was.state === now.state;
       return !isSamePlugin || nowMs - (this.#flipsMs.get(now.resource) ?? Number.NEGATIVE_INFINITY) >= FLIPS_MS;
@@ -118,14 +118,14 @@ export class DeviceEventRecorder {
     const events = pluginEvents(this.#plugins, due);
     for (const { kind, resource } of events) {
       if (kind === "flips") this.#flipsMs.set(resource, nowMs);
-      if (kind === "registered") this.#ports.counters.devicePluginRegistered(true);
+      if (kind === "registered") this.#deps.counters.devicePluginRegistered(true);
     }
     this.#plugins = new Map([...this.#plugins, ...due.map((state) => [state.resource, state] as const)]);
     return events;
   }
   #heldEvents(): readonly DeviceEvent[] {
     // a pod whose plugin has not answered yet may give all back at once
-    const now = withoutPending(this.#ports.assignments.now(), this.#held);
+    const now = withoutPending(this.#deps.assignments.now(), this.#held);
     if (now === this.#held) return [];
     const { allocated, givenBack } = changesBetween(this.#held, now);
     this.#held = now;

@@ -3,11 +3,11 @@ import type { AnsweredRequest, PreferredAllocationRequest } from "../../../api/d
 import type { DevicePlugin } from "../../../api/model/machine.ts";
 import type { DeviceConflict } from "../../../api/model/managers.ts";
 import { err, ok, type Result } from "../../../api/model/result.ts";
-import type { Problem } from "../../core/ports.ts";
+import type { Problem } from "../../core/interfaces.ts";
 import type { DevicePluginHost } from "../../deviceplugin/host.ts";
 import type { RunnablePod } from "../../lifecycle/pod.ts";
 import type { Counters } from "../../status/counters.ts";
-import type { PodClock } from "../ports.ts";
+import type { PodClock } from "../pod-clock.ts";
 import { entryOf, withResponse } from "./checkpoint-entries.ts";
 import { CheckpointMaintenance } from "./checkpoint-maintenance.ts";
 import type { DeviceAssignments } from "./device-assignments.ts";
@@ -73,7 +73,7 @@ export class PluginCalls {
 /** Reasons that end with the call. */
 export const CALL_REASONS: ReadonlySet<string> = new Set(Object.values(REASONS));
 
-interface AllocatorPorts {
+interface AllocatorDeps {
   readonly host: Pick<DevicePluginHost, "allocate">;
   readonly assignments: DeviceAssignments;
   readonly plugins: PluginSnapshot;
@@ -97,12 +97,12 @@ interface Pending {
 
 /** Asks plugins what the devices of pods bring. */
 class Allocator {
-  readonly #ports: AllocatorPorts;
+  readonly #deps: AllocatorDeps;
   /** Running calls: a call continues when its pod's sync is interrupted, and the next sync waits for it. */
   readonly #calls = new Map<string, Promise<AllocateResult>>();
 
-  constructor(ports: AllocatorPorts) {
-    this.#ports = ports;
+  constructor(deps: AllocatorDeps) {
+    this.#deps = deps;
   }
 
   /**
@@ -125,14 +125,14 @@ class Allocator {
   }
 
   async #allocate(pod: RunnablePod, named: Pending, signal: AbortSignal): Promise<AllocateResult> {
-    const { assignments, plugins, waitMs } = this.#ports;
+    const { assignments, plugins, waitMs } = this.#deps;
     const { podUid, containerName, resourceName } = named;
     const entry = entryOf(assignments.now(), named);
     if (entry === undefined) {
       const noRoom = assignments.whyNotShared(named);
       if (noRoom !== undefined) return err(allocateFailed(noRoom));
       const why = nothingAllocated(podUid, containerName, resourceName);
-      return err(this.#ports.onMissing(pod, containerName, why));
+      return err(this.#deps.onMissing(pod, containerName, why));
     }
     if (entry.allocResp !== null) return ok(null);
     if (signal.aborted) return ABORTED;
@@ -151,10 +151,10 @@ class Allocator {
   }
 
   async #ask(entry: PodDevicesEntry, ids: readonly string[]): Promise<AllocateResult> {
-    const { host, assignments, calls } = this.#ports;
+    const { host, assignments, calls } = this.#deps;
     const { podUid, containerName, resourceName } = entry;
     const answer = await calls.during(podUid, resourceName, "Allocate", host.allocate(resourceName, ids));
-    this.#ports.counters.deviceAllocated(resourceName, answer.ok);
+    this.#deps.counters.deviceAllocated(resourceName, answer.ok);
     if (!answer.ok) return err(allocateFailed(goText(answer.error)));
     const { base64 } = answer.value;
     const noRoom = assignments.shareFault({ ...entry, allocResp: base64 });
@@ -168,8 +168,8 @@ class Allocator {
 
   #giveBack(pod: RunnablePod, resource: string, fault: DeviceFault): void {
     // where it cannot be written, it stands as such, and the next decision takes them back
-    this.#ports.assignments.giveBack(pod.uid);
-    this.#ports.onRefused(pod, resource, fault);
+    this.#deps.assignments.giveBack(pod.uid);
+    this.#deps.onRefused(pod, resource, fault);
   }
 }
 
@@ -360,7 +360,7 @@ class Conflicts {
   }
 }
 
-export interface DeviceManagerPorts {
+export interface DeviceManagerDeps {
   readonly host: DevicePluginHost;
   readonly files: ManagerFiles;
   readonly assignments: DeviceAssignments;
@@ -390,8 +390,8 @@ export interface DeviceManagerParts {
 }
 
 /** A checkpoint that cannot be read is put aside first. */
-export function deviceManagerParts(ports: DeviceManagerPorts): DeviceManagerParts {
-  const { host, files, assignments, clock, bootId, waitMs, history, counters, onProblem } = ports;
+export function deviceManagerParts(deps: DeviceManagerDeps): DeviceManagerParts {
+  const { host, files, assignments, clock, bootId, waitMs, history, counters, onProblem } = deps;
   const report = (message: string): void => onProblem({ from: "devices", message });
   const plugins = new PluginSnapshot({ host, assignments, clock, waitMs });
   const changes = new ChangeNotifier(clock);

@@ -9,8 +9,8 @@ import type { PreferredAllocationRequest } from "../../../api/decide/devices/pre
 import type { DeviceConflict, DeviceOptions } from "../../../api/model/managers.ts";
 import { err, ok, type Result } from "../../../api/model/result.ts";
 import { epochMs } from "../../../api/model/units.ts";
+import type { Problem } from "../../core/interfaces.ts";
 import { claimsDirectory, type Lock, takeLock } from "../../core/lock.ts";
-import type { Problem } from "../../core/ports.ts";
 import type { PluginTimeouts } from "../../deviceplugin/endpoint.ts";
 import { type DevicePluginHost, openDevicePluginHost } from "../../deviceplugin/host.ts";
 import type { PluginState, ResourceAmount } from "../../deviceplugin/plugins.ts";
@@ -21,8 +21,8 @@ import { noCounters } from "../../status/counters.ts";
 import { DEVICES_ANNOTATION, devicesAnnotation, entriesOf, withRegistered } from "./checkpoint-entries.ts";
 import { DeviceAssignments } from "./device-assignments.ts";
 import {
+  type DeviceManagerDeps,
   type DeviceManagerParts,
-  type DeviceManagerPorts,
   deviceManagerParts,
   type PluginCalls,
 } from "./device-manager-parts.ts";
@@ -47,7 +47,7 @@ import { type LivingPod, type VanishedDevices, vanishedDevices } from "./recorde
 /** The node's devices: what plugins have, who holds it, and what containers get for it. */
 export class DeviceManager implements NodeDevices, ContainerDevices {
   readonly host: DevicePluginHost;
-  readonly #ports: DeviceManagerPorts;
+  readonly #deps: DeviceManagerDeps;
   readonly #parts: DeviceManagerParts;
   readonly #life = new AbortController();
   readonly #startedAt: string;
@@ -57,12 +57,12 @@ export class DeviceManager implements NodeDevices, ContainerDevices {
   readonly #unlisten: () => void;
 
   /** Created at once, since plugins' answers are void after a reboot. */
-  constructor(ports: DeviceManagerPorts) {
-    const { host, clock, waitMs } = ports;
-    this.#ports = ports;
+  constructor(deps: DeviceManagerDeps) {
+    const { host, clock, waitMs } = deps;
+    this.#deps = deps;
     this.host = host;
     this.#startedAt = new Date(clock.nowMs()).toISOString();
-    this.#parts = deviceManagerParts(ports);
+    this.#parts = deviceManagerParts(deps);
     const unlisten = [
       host.onChange(() => this.#parts.changes.changed()),
       host.onFault((fault) => this.#parts.faults.add(fault)),
@@ -125,7 +125,7 @@ export class DeviceManager implements NodeDevices, ContainerDevices {
     this.#parts.events.named(pod);
     const unwritten = this.#parts.maintenance.whyUnwritten();
     if (unwritten !== null) return { ...unwritten, isReported: false };
-    return whyPending({ plugins: this.#parts.plugins, missing: this.#parts.missing, waitMs: this.#ports.waitMs }, pod);
+    return whyPending({ plugins: this.#parts.plugins, missing: this.#parts.missing, waitMs: this.#deps.waitMs }, pod);
   }
 
   isChosenByPlugin(pod: RunnablePod): boolean {
@@ -210,7 +210,7 @@ export class DeviceManager implements NodeDevices, ContainerDevices {
     container: PodContainer,
   ): Promise<Result<DeviceOptions | null, DeviceFault>> {
     if (!deviceRequirements(pod).has(container.name)) return ok(null);
-    const { host, waitMs } = this.#ports;
+    const { host, waitMs } = this.#deps;
     const onConflict = (conflict: DeviceConflict): void => this.#parts.conflicts.report(pod, container.name, conflict);
     const ports = {
       host,
@@ -232,7 +232,7 @@ export class DeviceManager implements NodeDevices, ContainerDevices {
   }
 }
 
-interface RequirementPorts {
+interface RequirementDeps {
   readonly plugins: PluginSnapshot;
   readonly missing: MissingAllocations;
   readonly waitMs: number;
@@ -240,7 +240,7 @@ interface RequirementPorts {
 
 /** Why a pod that wants devices is not tried; null: it may be. `isReported`: it is reported as a refusal. */
 function whyPending(
-  { plugins, missing: losses, waitMs }: RequirementPorts,
+  { plugins, missing: losses, waitMs }: RequirementDeps,
   pod: RunnablePod,
 ): (DeviceFault & { readonly isReported: boolean }) | null {
   const lost = losses.whyPending(pod);
@@ -266,7 +266,7 @@ const registrationOf = (plugins: PluginSnapshot, pod: RunnablePod): string =>
     .map((resource) => `${resource} ${plugins.stateOf(resource)?.generation ?? 0}`)
     .join(", ");
 
-interface RunContainerPorts {
+interface RunContainerDeps {
   readonly host: Pick<DevicePluginHost, "preStart">;
   readonly assignments: DeviceAssignments;
   readonly plugins: PluginSnapshot;
@@ -281,16 +281,16 @@ type Fault = Result<never, DeviceFault>;
  * kubelet 1.36: GetDeviceRunContainerOptions, which allocates again what is missing: here the pod is admitted anew.
  */
 async function runContainerOptions(
-  ports: RunContainerPorts,
+  deps: RunContainerDeps,
   pod: RunnablePod,
   { name }: Pick<PodContainer, "name">,
 ): Promise<Result<DeviceOptions | null, DeviceFault>> {
   const wanted = deviceRequirements(pod).get(name);
   if (wanted === undefined) return ok(null);
   const ofContainer = (): readonly PodDevicesEntry[] =>
-    entriesOf(ports.assignments.now(), pod.uid).filter(({ containerName }) => containerName === name);
+    entriesOf(deps.assignments.now(), pod.uid).filter(({ containerName }) => containerName === name);
   for (const resource of wanted.keys()) {
-    const fault = await preStart(ports, pod, name, resource, ofContainer());
+    const fault = await preStart(deps, pod, name, resource, ofContainer());
     if (fault !== null) return fault;
   }
   // as it is now: a call may have taken half a minute
@@ -303,7 +303,7 @@ async function runContainerOptions(
     responses.push(response.value);
   }
   const options = containerOptions(responses);
-  for (const conflict of options.conflicts) ports.onConflict(conflict);
+  for (const conflict of options.conflicts) deps.onConflict(conflict);
   const given = held.filter(({ resourceName }) => wanted.has(resourceName));
   const annotations = [
     ...options.annotations.filter(({ name: own }) => own !== DEVICES_ANNOTATION),
@@ -314,7 +314,7 @@ async function runContainerOptions(
 
 /** Calls PreStartContainer where needed; null: the container may start. kubelet 1.36: callPreStartContainerIfNeeded. */
 async function preStart(
-  { host, plugins, waitMs, calls }: RunContainerPorts,
+  { host, plugins, waitMs, calls }: RunContainerDeps,
   pod: RunnablePod,
   container: string,
   resource: string,
@@ -350,7 +350,7 @@ function responseOf(
 }
 
 export interface DeviceManagerOptions
-  extends Pick<DeviceManagerPorts, "files" | "clock" | "bootId" | "waitMs" | "onProblem"> {
+  extends Pick<DeviceManagerDeps, "files" | "clock" | "bootId" | "waitMs" | "onProblem"> {
   /** The directory of kubelet.sock. */
   readonly pluginDir: string;
   /** The directory of plugin-watcher sockets; null: not watched. */
@@ -358,7 +358,7 @@ export interface DeviceManagerOptions
   /** Handlers for other types of plugins found there; absent: none are accepted. */
   readonly handlers?: Readonly<Record<string, PluginHandler>>;
   /** Absent: nobody counts. */
-  readonly counters?: DeviceManagerPorts["counters"];
+  readonly counters?: DeviceManagerDeps["counters"];
   /** Directory of the history. */
   readonly stateDir: string;
   readonly timeouts?: Partial<PluginTimeouts>;

@@ -1,7 +1,7 @@
 import * as z from "zod";
 import type { Result } from "../../../api/model/result.ts";
 import { HistoryFile, type HistoryPlace, readHistory } from "../../core/history-file.ts";
-import type { PodClock } from "../ports.ts";
+import type { PodClock } from "../pod-clock.ts";
 
 /** Ids that an entry names; how many there were stands in `count`. */
 export const MAX_NAMED = 16;

@@ -6,14 +6,14 @@ import { perObject } from "../../../api/model/cache.ts";
 import type { Device } from "../../../api/model/machine.ts";
 import type { DeviceConflict } from "../../../api/model/managers.ts";
 import { byText } from "../../../api/model/order.ts";
-import type { Problem } from "../../core/ports.ts";
+import type { Problem } from "../../core/interfaces.ts";
 import { faultText, type PluginFault } from "../../deviceplugin/fault.ts";
 import type { DevicePluginHost } from "../../deviceplugin/host.ts";
 import { HEALTHY } from "../../deviceplugin/names.ts";
 import type { PluginState } from "../../deviceplugin/plugins.ts";
 import type { RunnablePod } from "../../lifecycle/pod.ts";
 import type { ContainerHealth } from "../../lifecycle/status/status.ts";
-import type { PodClock } from "../ports.ts";
+import type { PodClock } from "../pod-clock.ts";
 import { entriesOf } from "./checkpoint-entries.ts";
 import type { DeviceAssignments } from "./device-assignments.ts";
 

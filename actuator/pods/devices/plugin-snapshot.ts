@@ -2,10 +2,10 @@ import { STOP_GRACE_MS } from "../../../api/decide/devices/inventory.ts";
 import type { DevicePluginHost } from "../../deviceplugin/host.ts";
 import { HEALTHY } from "../../deviceplugin/names.ts";
 import type { PluginState } from "../../deviceplugin/plugins.ts";
-import type { PodClock } from "../ports.ts";
+import type { PodClock } from "../pod-clock.ts";
 import type { DeviceAssignments } from "./device-assignments.ts";
 
-interface PluginSnapshotPorts {
+interface PluginSnapshotDeps {
   readonly host: Pick<DevicePluginHost, "states">;
   readonly assignments: DeviceAssignments;
   readonly clock: PodClock;
@@ -15,17 +15,17 @@ interface PluginSnapshotPorts {
 
 /** A resource's state: its plugin now, and what the last daemon stored of it. */
 export class PluginSnapshot {
-  readonly #ports: PluginSnapshotPorts;
+  readonly #deps: PluginSnapshotDeps;
   readonly #startedMs: number;
 
-  constructor(ports: PluginSnapshotPorts) {
-    this.#ports = ports;
-    this.#startedMs = ports.clock.monotonicMs();
+  constructor(deps: PluginSnapshotDeps) {
+    this.#deps = deps;
+    this.#startedMs = deps.clock.monotonicMs();
   }
 
   /** The plugin's state; undefined: none has registered since the daemon's start. */
   stateOf(resource: string): PluginState | undefined {
-    return this.#ports.host.states().find((state) => state.resource === resource);
+    return this.#deps.host.states().find((state) => state.resource === resource);
   }
   /** Whether its plugin is registered and has sent its list. */
   isReady(resource: string): boolean {
@@ -34,7 +34,7 @@ export class PluginSnapshot {
   }
   /** Plugins are still given time to come. */
   get isEarly(): boolean {
-    return this.#ageMs() < this.#ports.waitMs;
+    return this.#ageMs() < this.#deps.waitMs;
   }
 
   /**
@@ -44,19 +44,19 @@ export class PluginSnapshot {
   isKnown(resource: string): boolean {
     const state = this.stateOf(resource);
     if (state !== undefined) return state.state !== "removed";
-    return this.#isGraced() && this.#ports.assignments.now().registered?.has(resource) === true;
+    return this.#isGraced() && this.#deps.assignments.now().registered?.has(resource) === true;
   }
   /** kubelet 1.36: isDevicePluginResource. One that is not, a decision passes over. */
   isDeviceResource(resource: string): boolean {
     const isHeld = () =>
-      (this.#ports.assignments.now().entries ?? []).some(({ resourceName }) => resourceName === resource);
+      (this.#deps.assignments.now().entries ?? []).some(({ resourceName }) => resourceName === resource);
     return this.isKnown(resource) || isHeld();
   }
   /** All known resources, including those of the last daemon. */
   known(): ReadonlySet<string> {
-    const states = this.#ports.host.states();
+    const states = this.#deps.host.states();
     const seen = new Set(states.map(({ resource }) => resource));
-    const before = this.#isGraced() ? [...(this.#ports.assignments.now().registered?.keys() ?? [])] : [];
+    const before = this.#isGraced() ? [...(this.#deps.assignments.now().registered?.keys() ?? [])] : [];
     const here = states.filter(({ state }) => state !== "removed").map(({ resource }) => resource);
     return new Set([...here, ...before.filter((resource) => !seen.has(resource))]);
   }
@@ -75,7 +75,7 @@ export class PluginSnapshot {
     return this.#ageMs() <= STOP_GRACE_MS;
   }
   #ageMs(): number {
-    return this.#ports.clock.monotonicMs() - this.#startedMs;
+    return this.#deps.clock.monotonicMs() - this.#startedMs;
   }
 }
 

@@ -2,12 +2,12 @@ import { podClaims } from "../../../api/decide/dra/claim-name.ts";
 import type { HealthInfo } from "../../../api/decide/dra/health.ts";
 import { containersOf, type Pod } from "../../../api/model/pod.ts";
 import { err, ok, type Result } from "../../../api/model/result.ts";
-import type { Problem } from "../../core/ports.ts";
+import type { Problem } from "../../core/interfaces.ts";
 import type { ClaimManager, ClaimWait } from "../../dra/claim-manager.ts";
 import { decodedPod } from "../../lifecycle/decoded-pod.ts";
 import type { PodContainer, RunnablePod } from "../../lifecycle/pod.ts";
 import type { ContainerHealth } from "../../lifecycle/status/status.ts";
-import type { PodClock } from "../ports.ts";
+import type { PodClock } from "../pod-clock.ts";
 import type { ChangeNotifier } from "./device-manager-parts.ts";
 
 /** Reasons of the containers of a pod whose claims are being prepared, or wait to be given back by another pod or its own before. */

@@ -3,7 +3,7 @@ import type { Device, DevicePlugin } from "../../../api/model/machine.ts";
 import type { DeviceOptions } from "../../../api/model/managers.ts";
 import type { Result } from "../../../api/model/result.ts";
 import { kubeletText } from "../../containerd/fault.ts";
-import type { Problem } from "../../core/ports.ts";
+import type { Problem } from "../../core/interfaces.ts";
 import type { PluginFault } from "../../deviceplugin/fault.ts";
 import type { ResourceAmount } from "../../deviceplugin/plugins.ts";
 import type { PodContainer, RunnablePod } from "../../lifecycle/pod.ts";

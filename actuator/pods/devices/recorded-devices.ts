@@ -1,7 +1,7 @@
 import { type DeviceCheckpoint, idsOf, type PodDevicesEntry } from "../../../api/decide/devices/checkpoint.ts";
 import { perObject } from "../../../api/model/cache.ts";
 import type { Device } from "../../../api/model/machine.ts";
-import type { RuntimePod } from "../../containerd/port.ts";
+import type { RuntimePod } from "../../containerd/cri.ts";
 import type { PluginState } from "../../deviceplugin/plugins.ts";
 import type { RunnablePod } from "../../lifecycle/pod.ts";
 import { entryOf, isSameDevices, keyOf, readDevicesAnnotation } from "./checkpoint-entries.ts";

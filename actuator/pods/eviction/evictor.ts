@@ -1,13 +1,13 @@
 import type { Eviction, EvictionDecision, NodeReclaimFunction } from "../../../api/model/eviction.ts";
+import type { DecisionAnswer, DecisionClient, Problem } from "../../core/interfaces.ts";
 import type { PassClock } from "../../core/pass-clock.ts";
-import type { DecisionAnswer, DecisionClient, Problem } from "../../core/ports.ts";
 import { endOf } from "../../lifecycle/pod-state.ts";
 import type { Capacity } from "../admission/admission-backoff.ts";
 import type { NodeSnapshotter } from "../admission/node-snapshotter.ts";
 import type { CgroupPasses } from "../cgroups/cgroup-passes.ts";
 import type { CgroupView } from "../cgroups/cgroup-view.ts";
+import type { PodClock } from "../pod-clock.ts";
 import type { PodLifecycle } from "../pod-lifecycle.ts";
-import type { PodClock } from "../ports.ts";
 import type { KnownPod, PodSet } from "../records/pod-set.ts";
 import type { PodEventRecorder } from "../records/records.ts";
 
@@ -35,14 +35,14 @@ interface StatsSource {
   /** Problems of the last observation: what it could not see. */
   readonly unseen: readonly Problem[];
 }
-export interface EvictionPorts {
+export interface EvictionDeps {
   readonly evictionClock: PassClock;
   /** The stats; absent: no pod is evicted. */
   readonly stats?: StatsSource;
   /** Frees what the node itself can free; answers whether anything was. */
   readonly reclaim?: (functions: readonly NodeReclaimFunction[]) => Promise<void>;
 }
-interface Ports extends EvictionPorts {
+interface Deps extends EvictionDeps {
   readonly clock: PodClock;
   readonly client: DecisionClient;
   readonly eventsOf: PodEventRecorder;
@@ -61,7 +61,7 @@ interface Parts {
 
 /** Looks what the node runs short of, and ends one pod at a time. kubelet 1.36: eviction managerImpl.synchronize. */
 export class Evictor {
-  readonly #ports: Ports;
+  readonly #deps: Deps;
   readonly #settings: Settings;
   readonly #parts: Parts;
   /** When it was first called, and when it last ran a pass. */
@@ -70,17 +70,17 @@ export class Evictor {
   /** Victims of the last pass; null: none, or everything of them is removed. */
   #victims: readonly Victim[] | null = null;
 
-  constructor(ports: Ports, settings: Settings, parts: Parts) {
-    this.#ports = ports;
+  constructor(deps: Deps, settings: Settings, parts: Parts) {
+    this.#deps = deps;
     this.#settings = settings;
     this.#parts = parts;
   }
 
   /** Problems of the pass; null: none was due, and those of the last one stand. */
   async runIfDue(sequence: number): Promise<readonly Problem[] | null> {
-    const { stats } = this.#ports;
+    const { stats } = this.#deps;
     const { set, snapshotter } = this.#parts;
-    const nowMs = this.#ports.clock.monotonicMs();
+    const nowMs = this.#deps.clock.monotonicMs();
     if (stats === undefined || set.runtimePods === null || !this.#isDue(nowMs)) return null;
     this.#lastMs = nowMs;
     const look = await snapshotter.passSnapshot(set.living().filter(isActive), sequence);
@@ -88,7 +88,7 @@ export class Evictor {
     const { snapshot, moment } = look.value;
     const answer = await this.#decide({ ...snapshot, stats: await this.#look(stats) }, stats);
     if (!answer.ok) return [answer.error];
-    const kept = this.#ports.evictionClock.persist(moment);
+    const kept = this.#deps.evictionClock.persist(moment);
     const problems: Problem[] = kept.ok ? [] : [{ from: "memory", message: kept.error.message }];
     return [...problems, ...this.#carryOut(answer.value)];
   }
@@ -121,7 +121,7 @@ export class Evictor {
     const known = this.#parts.set.get(victim.uid);
     if (victim.isReported || known?.record.state !== "terminating" || nowMs - victim.sinceMs < victim.killMs) return;
     victim.isReported = true;
-    this.#ports.eventsOf(known.pod).warning(EXCEEDED.reason, EXCEEDED.message);
+    this.#deps.eventsOf(known.pod).warning(EXCEEDED.reason, EXCEEDED.message);
   }
 
   #look(stats: StatsSource): ReturnType<StatsSource["observe"]> {
@@ -130,7 +130,7 @@ export class Evictor {
   }
 
   async #decide(snapshot: object, stats: StatsSource) {
-    const { client, reclaim } = this.#ports;
+    const { client, reclaim } = this.#deps;
     const first = await client.decide("eviction", snapshot);
     if (!first.ok) return first;
     const { reclaim: wanted } = first.value.decision as EvictionDecision;
@@ -166,7 +166,7 @@ export class Evictor {
     const { pod, reason, message, gracePeriodSeconds: graceSeconds, condition } = eviction;
     const known = this.#parts.set.get(pod.uid);
     if (known === null || known.record.state !== "active") return [];
-    const { clock } = this.#ports;
+    const { clock } = this.#deps;
     const own = condition === null ? { isDisruption: false } : {};
     const end = endOf(reason, message, clock.nowMs(), { graceSeconds, decisionId, ...own });
     this.#parts.lifecycle.handle(pod.uid, { kind: "Evicted", end, signal });

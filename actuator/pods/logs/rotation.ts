@@ -9,10 +9,10 @@ import type { Fields } from "../../../api/model/own.ts";
 import { err, ok, type Result } from "../../../api/model/result.ts";
 import { effectiveDocument } from "../../../api/profiles/effective.ts";
 import { bytesIn, type Defaults, millisIn, type Profile } from "../../../api/profiles/profile.ts";
+import type { PodRuntime, RuntimeContainer, RuntimeFault, RuntimePods } from "../../containerd/cri.ts";
 import { faultText } from "../../containerd/fault.ts";
-import type { PodRuntime, RuntimeContainer, RuntimeFault, RuntimePods } from "../../containerd/port.ts";
 import { codeOf, goErrorText } from "../../core/error-text.ts";
-import type { Problem } from "../../core/ports.ts";
+import type { Problem } from "../../core/interfaces.ts";
 import type { Counters } from "../../status/counters.ts";
 import { isWithin, openWithin, UnsafePath } from "../volumes/places.ts";
 import { COMPRESSED, nextStamp, type RotatedLog, rotatedLogs, TEMPORARY } from "./rotated.ts";
@@ -208,7 +208,7 @@ export async function restoreLog(directory: string, name: string, files = system
   return giveBack(join(directory, last.name), join(directory, name), files);
 }
 
-export interface RotationPorts {
+export interface RotationDeps {
   readonly runtime: Pick<PodRuntime, "reopenLog">;
   /** The runtime's pods of this daemon; null: the runtime never answered. INVARIANT: no other log is changed. */
   readonly runtimePods: () => RuntimePods | null;
@@ -234,7 +234,7 @@ const MAX_PROBLEMS = 10;
 
 /** Rotates the logs of the daemon's own containers as they grow. kubelet 1.36: containerLogManager. */
 export class LogRotation {
-  readonly #ports: RotationPorts;
+  readonly #deps: RotationDeps;
   readonly #stop = new AbortController();
   /** Those to be looked at, by the container's id; one that is being looked at waits for the next look. */
   readonly #queue = new Map<string, Logged>();
@@ -247,9 +247,9 @@ export class LogRotation {
   #configured = "";
   #configurationFault: string | null = null;
 
-  constructor(ports: RotationPorts) {
-    this.#ports = ports;
-    this.#policy = policyIn(ports.profile.defaults);
+  constructor(deps: RotationDeps) {
+    this.#deps = deps;
+    this.#policy = policyIn(deps.profile.defaults);
   }
 
   /** Looks at the logs again and again, until it is closed. */
@@ -277,7 +277,7 @@ export class LogRotation {
     const { signal } = this.#stop;
     while (!signal.aborted) {
       await this.rotateLogs();
-      const ms = this.#ports.runtimePods() === null ? FIRST_LOOK_MS : this.#policy.intervalMs;
+      const ms = this.#deps.runtimePods() === null ? FIRST_LOOK_MS : this.#policy.intervalMs;
       await sleep(ms, undefined, { signal, ref: false }).catch(() => {});
     }
   }
@@ -285,7 +285,7 @@ export class LogRotation {
   /** Queues every log that may be due. */
   async rotateLogs(): Promise<void> {
     await this.#readPolicy();
-    const logged = [...(this.#ports.runtimePods()?.values() ?? [])].flatMap(({ namespace, name, containers }) =>
+    const logged = [...(this.#deps.runtimePods()?.values() ?? [])].flatMap(({ namespace, name, containers }) =>
       containers.map((container) => ({ container, name: `${namespace}/${name} ${container.name}` })),
     );
     const ids = new Set(logged.map(({ container }) => container.id));
@@ -337,13 +337,13 @@ export class LogRotation {
 
   /** The size of a log, which is created if missing; a text: why there is none. */
   async #begun({ id, logPath }: RuntimeContainer): Promise<number | string> {
-    const reopened = await this.#ports.runtime.reopenLog(id);
+    const reopened = await this.#deps.runtime.reopenLog(id);
     if (!reopened.ok) return `it is not there, and was not begun anew: ${faultText(reopened.error)}`;
     return (await sizeOf(logPath)) ?? "it is not there, although the runtime says that it was begun anew";
   }
 
   async #rotate(container: RuntimeContainer): Promise<string | null> {
-    const { counters, runtime, files } = this.#ports;
+    const { counters, runtime, files } = this.#deps;
     const rotated = await this.#inDirectory(container.logPath, (directory, name) =>
       rotateLog(
         { directory, name, maxFiles: this.#policy.maxFiles, reopen: () => runtime.reopenLog(container.id) },
@@ -359,7 +359,7 @@ export class LogRotation {
 
   /** Works in the log's own directory, of which no part can be swapped for a link meanwhile. */
   async #inDirectory<T>(logPath: string, work: (directory: string, name: string) => Promise<T>): Promise<T> {
-    const { podLogsDirectory } = this.#ports;
+    const { podLogsDirectory } = this.#deps;
     const directory = dirname(logPath);
     if (!isWithin(directory, podLogsDirectory)) throw new UnsafePath(`${directory} is outside of ${podLogsDirectory}`);
     const fd = openWithin(realpathSync(podLogsDirectory), relative(podLogsDirectory, directory));
@@ -371,7 +371,7 @@ export class LogRotation {
   }
 
   #isGone({ id }: RuntimeContainer): boolean {
-    for (const { containers } of this.#ports.runtimePods()?.values() ?? [])
+    for (const { containers } of this.#deps.runtimePods()?.values() ?? [])
       for (const one of containers) if (one.id === id) return one.state !== "running";
     return true;
   }
@@ -382,7 +382,7 @@ export class LogRotation {
     if (message === undefined) this.#faults.delete(id);
     else if (this.#faults.get(id) !== message) {
       this.#faults.set(id, message);
-      this.#ports.onProblem(problemOf(message));
+      this.#deps.onProblem(problemOf(message));
     }
   }
 
@@ -391,16 +391,16 @@ export class LogRotation {
    * never grow without limit.
    */
   async #readPolicy(): Promise<void> {
-    const configuration = this.#ports.configuration();
+    const configuration = this.#deps.configuration();
     const configured = JSON.stringify(configuration) ?? "";
     if (configured === this.#configured) return;
     this.#configured = configured;
-    const read = await logPolicyOf(configuration, this.#ports.profile);
+    const read = await logPolicyOf(configuration, this.#deps.profile);
     if (read.ok) this.#policy = read.value;
     this.#configurationFault = read.ok
       ? null
       : `${read.error}; logs are rotated ${policyText(this.#policy)} until then`;
-    if (this.#configurationFault !== null) this.#ports.onProblem(problemOf(this.#configurationFault));
+    if (this.#configurationFault !== null) this.#deps.onProblem(problemOf(this.#configurationFault));
   }
 }
 

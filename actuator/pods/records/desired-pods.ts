@@ -1,9 +1,9 @@
 import type { RefusedItem } from "../../../api/documents/problem.ts";
 import type { Profile } from "../../../api/profiles/profile.ts";
-import type { PodOrigin, PodsRead, Problem } from "../../core/ports.ts";
+import type { PodOrigin, PodsRead, Problem } from "../../core/interfaces.ts";
 import type { RunnablePod, SpecFault } from "../../lifecycle/pod.ts";
 import { refusedItemOf } from "../../lifecycle/refused-item.ts";
-import type { Served } from "../../lifecycle/spec/at.ts";
+import type { Served } from "../../lifecycle/spec/field-value.ts";
 import { runnablePod } from "../../lifecycle/spec/pod-spec.ts";
 
 export interface RefusedManifest {

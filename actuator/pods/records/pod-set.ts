@@ -1,6 +1,6 @@
 import { perObject } from "../../../api/model/cache.ts";
-import { OWNER, type RuntimeContainer, type RuntimePod, type RuntimePods } from "../../containerd/port.ts";
-import type { PodsInForce } from "../../core/ports.ts";
+import { OWNER, type RuntimeContainer, type RuntimePod, type RuntimePods } from "../../containerd/cri.ts";
+import type { ActivePods } from "../../core/interfaces.ts";
 import {
   type ContainerBackOff,
   NO_POD_RESULTS,
@@ -148,7 +148,7 @@ export class PodSet {
       : { uid, pod, record, runtimePod: this.#runtimePods?.get(uid) ?? null };
   }
   /** The pods by `NAMESPACE/NAME`; of two, the living one, else the first. */
-  inForce(): PodsInForce {
+  inForce(): ActivePods {
     const names = new Map<string, { uid: string; file: string | undefined }>();
     for (const [uid, { pod, file, state }] of this.records.entries())
       if (state === "active" || !names.has(nameOf(pod))) names.set(nameOf(pod), { uid, file });

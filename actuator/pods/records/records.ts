@@ -13,7 +13,7 @@ import {
   type StoredRecord,
   storedRecord,
 } from "../../lifecycle/record.ts";
-import type { OnPodEvent, PodClock } from "../ports.ts";
+import type { OnPodEvent, PodClock } from "../pod-clock.ts";
 
 /** Tells what happens to one pod. */
 export class PodEvents {

@@ -7,7 +7,7 @@ import { parseQuantity } from "../../../api/model/quantity.ts";
 import type { Result } from "../../../api/model/result.ts";
 import type { Profile } from "../../../api/profiles/profile.ts";
 import type { Hierarchy } from "../../cgroupfs/hierarchy.ts";
-import type { DecisionClient, Problem } from "../../core/ports.ts";
+import type { DecisionClient, Problem } from "../../core/interfaces.ts";
 import { decodedPod } from "../../lifecycle/decoded-pod.ts";
 import { latestOf } from "../../lifecycle/instances.ts";
 import type { RunnablePod } from "../../lifecycle/pod.ts";
@@ -21,18 +21,18 @@ import type { NodeSnapshotter } from "../admission/node-snapshotter.ts";
 import type { PodAdmitter } from "../admission/pod-admitter.ts";
 import type { ManagerFiles } from "../devices/manager-files.ts";
 import type { NodeDevices } from "../devices/port.ts";
+import type { PodClock } from "../pod-clock.ts";
 import type { PodLifecycle } from "../pod-lifecycle.ts";
-import type { PodClock } from "../ports.ts";
 import type { KnownPod, PodSet } from "../records/pod-set.ts";
 import { resourcesIn, split, withResources } from "./forms.ts";
 import type { ResizeEvents } from "./resize-events.ts";
 
-interface Tried {
+interface LastAttempt {
   readonly object: object;
   readonly generation: number;
   readonly atMs: number;
 }
-interface Ports {
+interface Deps {
   readonly clock: PodClock;
   readonly readConfiguration: () => Promise<Result<unknown, Problem>>;
   readonly hierarchy: Pick<Hierarchy, "version">;
@@ -58,15 +58,15 @@ interface Parts {
  * manager.
  */
 export class Resizer {
-  readonly #ports: Ports;
+  readonly #deps: Deps;
   readonly #settings: Settings;
   readonly #parts: Parts;
   /** The requested forms by uid. */
   readonly #wanted = new Map<string, RunnablePod>();
-  readonly #tried = new Map<string, Tried>();
+  readonly #tried = new Map<string, LastAttempt>();
 
-  constructor(ports: Ports, settings: Settings, parts: Parts) {
-    this.#ports = ports;
+  constructor(deps: Deps, settings: Settings, parts: Parts) {
+    this.#deps = deps;
     this.#settings = settings;
     this.#parts = parts;
   }
@@ -125,7 +125,7 @@ export class Resizer {
     const tried = this.#tried.get(uid);
     if (tried === undefined || tried.object !== pod.object) return true;
     if (tried.generation !== this.#parts.capacity.generation && record.resize?.reason !== "Infeasible") return true;
-    const age = this.#ports.clock.nowMs() - tried.atMs;
+    const age = this.#deps.clock.nowMs() - tried.atMs;
     return age >= this.#settings.retryMs || age < 0;
   }
 
@@ -134,12 +134,12 @@ export class Resizer {
     const { set, snapshotter, admitter, capacity } = this.#parts;
     const allocatable = snapshotter.allocatable();
     const [now, then] = [decodedPod(known.record.pod), decodedPod(pod.object)];
-    const configuration = await this.#ports.readConfiguration();
+    const configuration = await this.#deps.readConfiguration();
     if (!configuration.ok) return configuration.error;
     if (allocatable === null || now === null || then === null) return null;
-    const atMs = this.#ports.clock.nowMs();
+    const atMs = this.#deps.clock.nowMs();
     this.#tried.set(known.uid, { object: pod.object, generation: capacity.generation, atMs });
-    const node = nodeOf(configuration.value, this.#settings.profile, allocatable, this.#ports.hierarchy.version);
+    const node = nodeOf(configuration.value, this.#settings.profile, allocatable, this.#deps.hierarchy.version);
     // a manifest passes no API server: what that would not take is refused here
     const never = whyInvalid(then, now, node) ?? whyInfeasible(then, now, node);
     if (never !== null) return this.#refuse(wanted, "Infeasible", "Infeasible", never.message);
@@ -147,7 +147,7 @@ export class Resizer {
     if (!snapshot.ok) return snapshot.error;
     // as it would be: what its status tells is of what it has
     const { status: _status, ...object } = pod.object;
-    const asked = await admit(this.#ports.client, snapshot.value, { ...pod, object });
+    const asked = await admit(this.#deps.client, snapshot.value, { ...pod, object });
     if (!asked.ok) return asked.error;
     const [fault, message] = this.#carryOut(wanted, asked.value);
     await admitter.report(asked.value.answer, known, "resize", message === "" ? "applied" : "skipped", message);
@@ -162,11 +162,11 @@ export class Resizer {
     }
     if (asked.kind === "after") {
       const { victims, answer } = asked;
-      const names = preemptAll(this.#parts.lifecycle, victims, answer.id, this.#ports.clock.nowMs());
+      const names = preemptAll(this.#parts.lifecycle, victims, answer.id, this.#deps.clock.nowMs());
       const message = `comes in once ${names} ended`;
       return [this.#refuse(wanted, "Deferred", WAITS_FOR_VICTIMS, message), message];
     }
-    const kept = persistNext(this.#ports, asked.answer.next);
+    const kept = persistNext(this.#deps, asked.answer.next);
     const fault: Problem | null = kept.ok ? this.#accept(wanted) : { from: "state-files", message: kept.error };
     return [fault, fault?.message ?? ""];
   }
@@ -181,7 +181,7 @@ export class Resizer {
     const before = record.resize;
     if (before?.reason === kind && before.message === message) return null;
     const isSame = before?.reason === kind;
-    const sinceMs = isSame ? before.sinceMs : this.#ports.clock.nowMs();
+    const sinceMs = isSame ? before.sinceMs : this.#deps.clock.nowMs();
     const actuation = before?.actuation === undefined ? {} : { actuation: before.actuation };
     const fault = this.#update(uid, { reason: kind, message, sinceMs, ...actuation });
     // another number in the same message is not reported again
@@ -199,7 +199,7 @@ export class Resizer {
     };
     const restarts = this.#restartsFor(pod.object, former, running);
     const actuation: Actuation = { former, restarts, error: "" };
-    const sinceMs = this.#ports.clock.nowMs();
+    const sinceMs = this.#deps.clock.nowMs();
     const resize = { reason: "InProgress", message: "", sinceMs, actuation } as const;
     const fault = this.#update(uid, resize, pod.object);
     if (fault !== null) return { from: "pods", message: fault };

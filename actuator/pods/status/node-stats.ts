@@ -4,10 +4,10 @@ import type { Hierarchy } from "../../cgroupfs/hierarchy.ts";
 import type { Connection } from "../../containerd/connection.ts";
 import { type ImageFileSystems, mountPointsOf, observeImageFileSystems } from "../../containerd/file-systems.ts";
 import { containerLayers } from "../../containerd/pods.ts";
-import type { Problem } from "../../core/ports.ts";
+import type { Problem } from "../../core/interfaces.ts";
 import type { MachineFacts } from "../../machine/facts.ts";
 import { plain } from "../../pass/snapshot.ts";
-import { DiskFill, type DiskPlace, DiskUsage } from "../../stats/disk-usage.ts";
+import { DiskFill, type DiskPath, DiskUsage } from "../../stats/disk-usage.ts";
 import {
   cgroupStatsTargets,
   diskStatsTargets,
@@ -24,7 +24,7 @@ import type { CgroupView } from "../cgroups/cgroup-view.ts";
 import type { KnownPod } from "../records/pod-set.ts";
 import { emptyDirAt, etcHostsAt, type PodRoots, placesOf } from "../volumes/places.ts";
 
-interface StatsPorts {
+interface StatsDeps {
   readonly connection: Connection;
   readonly hierarchy: Hierarchy;
   readonly observeMachine: () => MachineFacts;
@@ -39,16 +39,16 @@ const MEASURE_MS = 2000;
 
 /** The usage of the node and its pods, for decisions and for people. */
 export class NodeStats {
-  readonly #ports: StatsPorts;
+  readonly #deps: StatsDeps;
   readonly #history = new UsageHistory();
   readonly #disk = new DiskUsage();
   readonly #fill: DiskFill;
   #usages: ReadonlyMap<string, PodUsage> = new Map();
   #unseen: readonly Problem[] = [];
 
-  constructor(ports: StatsPorts) {
-    this.#ports = ports;
-    this.#fill = new DiskFill(ports.roots.podsDirectory);
+  constructor(deps: StatsDeps) {
+    this.#deps = deps;
+    this.#fill = new DiskFill(deps.roots.podsDirectory);
   }
 
   /** The usage at the last look, by pod's uid. */
@@ -63,7 +63,7 @@ export class NodeStats {
 
   /** `stats` of a snapshot, of this moment. What cannot be read is absent. */
   async observe(pods: readonly KnownPod[], view: CgroupView | null): Promise<Readonly<Record<string, unknown>>> {
-    const { connection, hierarchy, observeMachine, nodeName, sparesHugePages } = this.#ports;
+    const { connection, hierarchy, observeMachine, nodeName, sparesHugePages } = this.#deps;
     const looks = pods.flatMap((known) => this.#lookOf(known, view));
     const [layers, fileSystems] = await Promise.all([containerLayers(connection), this.#fileSystems()]);
     const machine = observeMachine();
@@ -87,7 +87,7 @@ export class NodeStats {
   }
 
   /** While a disk fills, who fills it is counted before anybody is chosen; else nobody waits for it. A kubelet chooses by what was counted within the last minute. */
-  async #measure(places: readonly DiskPlace[]): Promise<void> {
+  async #measure(places: readonly DiskPath[]): Promise<void> {
     if (!this.#fill.hasFilled()) {
       void this.#disk.count(places).catch(() => {});
       return;
@@ -99,7 +99,7 @@ export class NodeStats {
     await late.catch(() => {});
   }
 
-  async #countAgain(places: readonly DiskPlace[], enough: AbortSignal): Promise<void> {
+  async #countAgain(places: readonly DiskPath[], enough: AbortSignal): Promise<void> {
     let { unfinished } = await this.#disk.lookAgain(places);
     while (unfinished > 0 && !enough.aborted) ({ unfinished } = await this.#disk.count(places));
   }
@@ -109,7 +109,7 @@ export class NodeStats {
   }
 
   async #fileSystems(): Promise<ImageFileSystems | undefined> {
-    const { connection, roots } = this.#ports;
+    const { connection, roots } = this.#deps;
     const answer = await connection.call("ImageFsInfo", {});
     this.#unseen = [];
     if (!answer.ok) return undefined;
@@ -123,7 +123,7 @@ export class NodeStats {
 
   #lookOf({ pod, runtimePod }: KnownPod, view: CgroupView | null): readonly PodStatsTarget[] {
     const { path: cgroup, containers } = view?.pods.get(pod.uid) ?? {};
-    const places = placesOf(this.#ports.roots, pod);
+    const places = placesOf(this.#deps.roots, pod);
     const sandbox = runtimePod?.sandboxes[0];
     if (cgroup === undefined || !places.ok || runtimePod === null || sandbox === undefined) return [];
     const hostsFile = etcHostsAt(places.value);

@@ -4,7 +4,7 @@ import { qosClass } from "../../../api/decide/resources/qos.ts";
 import { type Amount, milliValue, value } from "../../../api/model/amount.ts";
 import { type Fields, fieldsOf } from "../../../api/model/own.ts";
 import { MIRROR_ANNOTATION } from "../../../api/model/pod.ts";
-import type { Problem } from "../../core/ports.ts";
+import type { Problem } from "../../core/interfaces.ts";
 import { classOf, decodedPod } from "../../lifecycle/decoded-pod.ts";
 import type { PodStatus } from "../../lifecycle/status/status.ts";
 import type { PassReport } from "../../pass/loop.ts";

@@ -6,8 +6,8 @@ import { kubeletText } from "../../containerd/fault.ts";
 import { podWords } from "../../lifecycle/back-off.ts";
 import type { LifecycleHandler, RunnablePod } from "../../lifecycle/pod.ts";
 import { follow } from "../../probes/http/http.ts";
-import { Opened } from "../../probes/net/dial.ts";
-import type { PodClock } from "../ports.ts";
+import { OpenConnections } from "../../probes/net/dial.ts";
+import type { PodClock } from "../pod-clock.ts";
 import type { OwnedRuntime } from "./owned-runtime.ts";
 
 export type HttpGet = Extract<LifecycleHandler, { http: unknown }>["http"];
@@ -38,7 +38,7 @@ function plain({ url, host, headers }: HttpRequest): HttpRequest {
 }
 
 async function ask(request: HttpRequest, signal: AbortSignal): Promise<Result<null, string>> {
-  const opened = new Opened();
+  const opened = new OpenConnections();
   const stop = (): void => opened.closeAll();
   signal.addEventListener("abort", stop);
   try {

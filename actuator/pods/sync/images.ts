@@ -2,10 +2,10 @@ import pLimit, { type LimitFunction } from "p-limit";
 import { goDurationText } from "../../../api/decide/go/strconv.ts";
 import { type BackOff, type BackOffLimits, isOver, raised } from "../../../api/decide/probes/back-off.ts";
 import { err, ok, type Result } from "../../../api/model/result.ts";
+import type { LocalImage, PodRuntime, RuntimeFault } from "../../containerd/cri.ts";
 import { kubeletText } from "../../containerd/fault.ts";
-import type { LocalImage, PodRuntime, RuntimeFault } from "../../containerd/port.ts";
 import type { PodContainer } from "../../lifecycle/pod.ts";
-import type { PodClock } from "../ports.ts";
+import type { PodClock } from "../pod-clock.ts";
 import type { PodEvents } from "../records/records.ts";
 
 /** kubelet 1.36: imageBackOff, the backOffPeriod and MaxImageBackOff that it is made with. */

@@ -3,7 +3,7 @@ import { basename, dirname, join, normalize } from "node:path";
 import type { PodIdentity } from "../../../api/documents/problem.ts";
 import { err, ok, type Result } from "../../../api/model/result.ts";
 import { codeOf, goErrorText } from "../../core/error-text.ts";
-import type { PodPlaces } from "../ports.ts";
+import type { PodPlaces } from "../pod-clock.ts";
 import { containerLogsAt } from "../volumes/places.ts";
 
 /** A started container and its log, as log collectors find them. */

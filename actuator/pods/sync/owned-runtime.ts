@@ -1,7 +1,7 @@
 import { err, ok } from "../../../api/model/result.ts";
+import { type Answered, type Exec, OWNER, POD_UID, type PodRuntime, type RuntimePod } from "../../containerd/cri.ts";
 import type { ContainerConfig, SandboxConfig } from "../../containerd/messages.ts";
-import { type Answered, type Exec, OWNER, POD_UID, type PodRuntime, type RuntimePod } from "../../containerd/port.ts";
-import { FOREIGN_SANDBOX, foreignSandboxes, whyHeld } from "../../lifecycle/foreign-sandbox.ts";
+import { FOREIGN_SANDBOX, foreignSandboxes, whyNameIsTaken } from "../../lifecycle/foreign-sandbox.ts";
 import type { RunnablePod, TextMap } from "../../lifecycle/pod.ts";
 
 /** The sandboxes and containers of a pod that this daemon made; the others are somebody else's. */
@@ -84,7 +84,7 @@ export class OwnedRuntime {
     if (this.#pod === null) return ok(null);
     const held = await this.#runtime.pods();
     if (!held.ok) return held;
-    const why = whyHeld(this.#pod, foreignSandboxes(held.value, this.#owner));
+    const why = whyNameIsTaken(this.#pod, foreignSandboxes(held.value, this.#owner));
     return why === null ? ok(null) : err({ call, code: FOREIGN_SANDBOX, message: why });
   }
   #made(ids: Set<string>, made: Awaited<Answered<string>>): Awaited<Answered<string>> {

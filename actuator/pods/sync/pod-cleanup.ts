@@ -1,5 +1,5 @@
 import type { PodIdentity } from "../../../api/documents/problem.ts";
-import type { Problem } from "../../core/ports.ts";
+import type { Problem } from "../../core/interfaces.ts";
 import { isOver, isStopped } from "../../lifecycle/pod-state.ts";
 import type { KnownPod, PodSet } from "../records/pod-set.ts";
 import type { LeftOver } from "../volumes/clean-up.ts";
@@ -8,21 +8,21 @@ import type { CleanUpPodResult, PodWorker } from "./pod-worker.ts";
 
 const ORPHAN_GRACE_SECONDS = 30;
 
-interface Ports {
+interface Deps {
   readonly worker: Pick<PodWorker, "end" | "forget" | "forgetLost" | "forgetVolumes">;
   readonly onProblem: (problem: Problem) => void;
 }
 
 /** Takes away what pods leave behind. */
 export class PodCleanup {
-  readonly #ports: Ports;
+  readonly #deps: Deps;
   readonly #set: PodSet;
   readonly #queue: PodWorkQueue;
   /** Ended pods that hold nothing more to take away. */
   readonly #cleared = new Set<string>();
 
-  constructor(ports: Ports, set: PodSet, queue: PodWorkQueue) {
-    this.#ports = ports;
+  constructor(deps: Deps, set: PodSet, queue: PodWorkQueue) {
+    this.#deps = deps;
     this.#set = set;
     this.#queue = queue;
   }
@@ -37,7 +37,7 @@ export class PodCleanup {
     const runtimePod = this.#set.runtimePods?.get(uid);
     if (runtimePod === undefined) return;
     this.#queue.begin(uid, async (signal) => {
-      const { worker } = this.#ports;
+      const { worker } = this.#deps;
       if (isStopped(runtimePod)) return (await worker.forgetLost(runtimePod, signal)).isGone;
       return (await worker.end({ pod: null, runtimePod, graceSeconds: ORPHAN_GRACE_SECONDS, signal })).isEnded;
     });
@@ -55,7 +55,7 @@ export class PodCleanup {
       const then = (): void => void this.#cleared.add(uid);
       if (record.end?.cause === "evicted") this.#takeAway(known, this.#all(known), then);
       else if (pod.spec.volumes.length > 0 && isOver(record, runtimePod) && this.#queue.size < maxAtOnce)
-        this.#takeAway(known, () => this.#ports.worker.forgetVolumes(pod), then);
+        this.#takeAway(known, () => this.#deps.worker.forgetVolumes(pod), then);
     }
   }
   /** It is started anew, so that there will be something to take away again. */
@@ -68,7 +68,7 @@ export class PodCleanup {
   }
 
   #all({ pod, runtimePod }: KnownPod) {
-    return (signal: AbortSignal): Promise<CleanUpPodResult> => this.#ports.worker.forget(pod, runtimePod, signal);
+    return (signal: AbortSignal): Promise<CleanUpPodResult> => this.#deps.worker.forget(pod, runtimePod, signal);
   }
 
   /** `then`: once it is gone. */
@@ -83,6 +83,6 @@ export class PodCleanup {
 
   #tell({ namespace, name }: PodIdentity, leftOvers: readonly LeftOver[]): void {
     for (const { path, why } of leftOvers)
-      this.#ports.onProblem({ from: "pods", message: `${namespace}/${name} leaves ${path}: ${why}` });
+      this.#deps.onProblem({ from: "pods", message: `${namespace}/${name} leaves ${path}: ${why}` });
   }
 }

@@ -1,5 +1,5 @@
 import type { BackOff, BackOffLimits } from "../../../api/decide/probes/back-off.ts";
-import type { Problem } from "../../core/ports.ts";
+import type { Problem } from "../../core/interfaces.ts";
 import type { PodActions } from "../../lifecycle/actions.ts";
 import { backOffEventMessage, backOffOfStarts } from "../../lifecycle/back-off.ts";
 import { effectiveGracePeriod } from "../../lifecycle/container-termination.ts";
@@ -19,8 +19,8 @@ import type { CgroupView, PodCgroups } from "../cgroups/cgroup-view.ts";
 import { CALL_REASONS } from "../devices/device-manager-parts.ts";
 import { type NodeClaimsPort, PREPARING_CLAIMS, UNPREPARING_CLAIMS } from "../devices/pod-claims.ts";
 import { CHECKPOINT_NOT_WRITTEN, type NodeDevices, REALLOCATING, WAITING_FOR_PLUGIN } from "../devices/port.ts";
+import type { PodClock } from "../pod-clock.ts";
 import type { PodLifecycle } from "../pod-lifecycle.ts";
-import type { PodClock } from "../ports.ts";
 import { type KnownPod, NOT_PROBED, type PodProbes, type PodSet, type Worked } from "../records/pod-set.ts";
 import type { PodEventRecorder } from "../records/records.ts";
 import type { ResizeActuator } from "../resize/actuator.ts";
@@ -28,9 +28,9 @@ import type { ContainerFault } from "./images.ts";
 import type { PodCleanup } from "./pod-cleanup.ts";
 import type { PodWorkQueue } from "./pod-work-queue.ts";
 import type { PodWorker } from "./pod-worker.ts";
-import type { SyncPodResult } from "./worker-ports.ts";
+import type { SyncPodResult } from "./worker-deps.ts";
 
-interface Ports {
+interface Deps {
   readonly clock: PodClock;
   readonly eventsOf: PodEventRecorder;
   readonly onProblem: (problem: Problem) => void;
@@ -82,17 +82,17 @@ const AWAITED: ReadonlySet<string> = new Set([
 
 /** Pods that are left alone for a while since their last sync failed. kubelet 1.36: podWorkers, backOffPeriod. */
 class SyncBackoff {
-  readonly #ports: Pick<Ports, "clock" | "devices" | "claims">;
+  readonly #deps: Pick<Deps, "clock" | "devices" | "claims">;
   readonly #backoffs = new Map<string, PodBackoff>();
 
-  constructor(ports: Pick<Ports, "clock" | "devices" | "claims">) {
-    this.#ports = ports;
+  constructor(deps: Pick<Deps, "clock" | "devices" | "claims">) {
+    this.#deps = deps;
   }
 
   update(uid: string, { faults, isUnprepared }: SyncPodResult): void {
     const waits = Object.values(faults).some(({ reason }) => AWAITED.has(reason));
     const awaits = waits ? "answers" : isUnprepared ? "drivers" : "nothing";
-    const untilMs = this.#ports.clock.nowMs() + BACK_OFF_PERIOD_MS;
+    const untilMs = this.#deps.clock.nowMs() + BACK_OFF_PERIOD_MS;
     this.#backoffs.set(uid, { untilMs, awaits, seen: this.#versions(awaits) });
   }
   free(uid: string): void {
@@ -103,11 +103,11 @@ class SyncBackoff {
   isHeld(uid: string): boolean {
     const held = this.#backoffs.get(uid);
     if (held === undefined) return false;
-    const leftMs = held.untilMs - this.#ports.clock.nowMs();
+    const leftMs = held.untilMs - this.#deps.clock.nowMs();
     return leftMs > 0 && leftMs <= BACK_OFF_PERIOD_MS && held.seen === this.#versions(held.awaits);
   }
   #versions(awaits: Awaited): string {
-    const { devices, claims } = this.#ports;
+    const { devices, claims } = this.#deps;
     if (awaits === "nothing") return "";
     return awaits === "drivers" ? `${claims?.drivers}` : `${devices?.version} ${claims?.version}`;
   }
@@ -115,13 +115,13 @@ class SyncBackoff {
 
 /** The part of the work at a pod that runs while it waits for device plugins. */
 class DeviceWaits {
-  readonly #ports: Pick<Ports, "devices">;
+  readonly #deps: Pick<Deps, "devices">;
   readonly #parts: Pick<Parts, "set" | "lifecycle">;
   /** The containers that the work under way is to start. */
   readonly #starts = new Map<string, readonly string[]>();
 
-  constructor(ports: Pick<Ports, "devices">, parts: Pick<Parts, "set" | "lifecycle">) {
-    this.#ports = ports;
+  constructor(deps: Pick<Deps, "devices">, parts: Pick<Parts, "set" | "lifecycle">) {
+    this.#deps = deps;
     this.#parts = parts;
   }
 
@@ -147,7 +147,7 @@ class DeviceWaits {
 
   /** Reports the containers that a plugin keeps waiting. */
   updateSlowCalls(): void {
-    for (const [uid, fault] of this.#ports.devices?.slowCalls() ?? []) {
+    for (const [uid, fault] of this.#deps.devices?.slowCalls() ?? []) {
       const starts = this.#starts.get(uid) ?? [];
       const { errors } = this.#parts.set.worked(uid);
       if (starts.every((name) => errors[name]?.message === fault.message)) continue;
@@ -172,7 +172,7 @@ const isSame = (quiet: Unchanged | undefined, { runtimePod, worked, probed, stat
 
 /** The work at pods that is under way: one piece at a time a pod, some pods at once. */
 export class PodDispatcher {
-  readonly #ports: Ports;
+  readonly #deps: Deps;
   readonly #settings: Settings;
   readonly #parts: Parts;
   readonly #backOff: SyncBackoff;
@@ -182,12 +182,12 @@ export class PodDispatcher {
   #view: CgroupView | null = null;
   #linkedAtMs = Number.NEGATIVE_INFINITY;
 
-  constructor(ports: Ports, settings: Settings, parts: Parts) {
-    this.#ports = ports;
+  constructor(deps: Deps, settings: Settings, parts: Parts) {
+    this.#deps = deps;
     this.#settings = settings;
     this.#parts = parts;
-    this.#backOff = new SyncBackoff(ports);
-    this.#deviceWaits = new DeviceWaits(ports, parts);
+    this.#backOff = new SyncBackoff(deps);
+    this.#deviceWaits = new DeviceWaits(deps, parts);
   }
 
   /** Gives every pod that needs it its next piece of work. */
@@ -206,18 +206,17 @@ export class PodDispatcher {
 
   /** Not of one that is worked at, whose containers may be on their way out. */
   #linkLogs(untouched: (uid: string) => boolean): void {
-    const nowMs = this.#ports.clock.monotonicMs();
+    const nowMs = this.#deps.clock.monotonicMs();
     if (nowMs - this.#linkedAtMs < LINKS_MS) return;
     this.#linkedAtMs = nowMs;
     for (const { uid, pod, runtimePod } of this.#parts.set.living())
-      if (runtimePod !== null && untouched(uid) && !this.#parts.queue.has(uid))
-        this.#ports.worker.link(pod, runtimePod);
+      if (runtimePod !== null && untouched(uid) && !this.#parts.queue.has(uid)) this.#deps.worker.link(pod, runtimePod);
     const { allRuntimePods: held } = this.#parts.set;
     if (held === null) return;
     const atRest = [...this.#parts.set.all()].filter(
       ({ uid, record }) => record.state !== "pending" && untouched(uid) && !this.#parts.queue.has(uid),
     );
-    this.#ports.worker.pruneLinks(
+    this.#deps.worker.pruneLinks(
       atRest.map(({ pod }) => pod),
       held,
     );
@@ -227,10 +226,10 @@ export class PodDispatcher {
     const { uid, pod, record, runtimePod } = known;
     const view = this.#view;
     const place = view?.pods.get(uid);
-    const nowMs = this.#ports.clock.nowMs();
+    const nowMs = this.#deps.clock.nowMs();
     if (this.#backOff.isHeld(uid)) return;
     // a pod that has come to its end by itself is not begun again because a dead container is gone
-    const { resultOf, versionOf } = this.#ports.probes ?? NOT_PROBED;
+    const { resultOf, versionOf } = this.#deps.probes ?? NOT_PROBED;
     const probed = versionOf(uid);
     const now: Unchanged = {
       runtimePod,
@@ -245,7 +244,7 @@ export class PodDispatcher {
       this.#endOne(known);
       return;
     }
-    const hashOf = (container: PodContainer) => this.#ports.hashOf(pod, container);
+    const hashOf = (container: PodContainer) => this.#deps.hashOf(pod, container);
     const backOffs = { nowMs, backOff: record.backOff, limits: this.#settings.backOff, hashOf };
     const wanted = podActions(pod, runtimePod, {
       ...backOffs,
@@ -275,13 +274,13 @@ export class PodDispatcher {
     this.#deviceWaits.begin(uid, starts);
     this.#parts.queue.begin(uid, async (signal) => {
       const valuesOf = (name: string) => this.#view?.pods.get(uid)?.values.get(name) ?? null;
-      const synced = await this.#ports.worker.sync({ pod, runtimePod, actions, valuesOf, signal });
+      const synced = await this.#deps.worker.sync({ pod, runtimePod, actions, valuesOf, signal });
       if (synced.refusal !== null && (runtimePod === null || isStopped(runtimePod)))
         this.#parts.admitter.allocationFailed(uid, synced.refusal);
       else this.#updateFaults(uid, starts, synced);
       this.#deviceWaits.end(uid, record.backOff, synced.faults);
       const isAgain = (name: string): boolean => runtimePod?.containers.some((one) => one.name === name) === true;
-      this.#ports.counters?.restarted(synced.started.filter(isAgain).length);
+      this.#deps.counters?.restarted(synced.started.filter(isAgain).length);
       // a pod that is over and stopped already is not brought further by being stopped once more
       const isVain = actions.killPod && !actions.createSandbox && isStopped(runtimePod);
       return synced.undecided.length === 0 && !isVain;
@@ -302,7 +301,7 @@ export class PodDispatcher {
     if (held !== null) return { reason: FOREIGN_SANDBOX, message: held };
     const fault = faultOf(view, place);
     if (fault !== null) return { reason: WAITS, message: fault };
-    const other = isNewSandbox ? this.#ports.otherKubelet?.view : null;
+    const other = isNewSandbox ? this.#deps.otherKubelet?.view : null;
     return other ? { reason: OTHER_KUBELET, message: other.brief } : null;
   }
 
@@ -338,8 +337,8 @@ export class PodDispatcher {
     if (runtimePod === null || isStopped(runtimePod)) return;
     const graceSeconds = effectiveGracePeriod(pod, record.end);
     this.#parts.queue.begin(uid, async (signal) => {
-      const { error } = await this.#ports.worker.end({ pod, runtimePod, graceSeconds, signal });
-      if (error !== null) this.#ports.onProblem({ from: "runtime", message: error });
+      const { error } = await this.#deps.worker.end({ pod, runtimePod, graceSeconds, signal });
+      if (error !== null) this.#deps.onProblem({ from: "runtime", message: error });
       return error === null;
     });
   }
@@ -349,7 +348,7 @@ export class PodDispatcher {
     const { heldBack: known } = this.#parts.set.worked(uid);
     if (known.length === 0 && heldBack.length === 0) return;
     const before = new Set(known.map(({ name, untilMs }) => `${name} ${untilMs}`));
-    const events = this.#ports.eventsOf(pod);
+    const events = this.#deps.eventsOf(pod);
     for (const { name, untilMs } of heldBack) {
       if (!before.has(`${name} ${untilMs}`)) events.warning("BackOff", backOffEventMessage(pod, name), name);
     }

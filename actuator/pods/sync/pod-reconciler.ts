@@ -1,5 +1,5 @@
 import { unreachable } from "../../../api/model/result.ts";
-import type { Problem } from "../../core/ports.ts";
+import type { Problem } from "../../core/interfaces.ts";
 import type { RunnablePod } from "../../lifecycle/pod.ts";
 import { type PodSourceChange, podSourceDiff } from "../../lifecycle/pod-source-diff.ts";
 import type { PodLifecycle } from "../pod-lifecycle.ts";
@@ -9,7 +9,7 @@ import type { Resizer } from "../resize/resizer.ts";
 import { OrphanedDirectories } from "../volumes/orphaned-directories.ts";
 import type { PodCleanup } from "./pod-cleanup.ts";
 
-type Ports = ConstructorParameters<typeof OrphanedDirectories>[0];
+type Deps = ConstructorParameters<typeof OrphanedDirectories>[0];
 interface Parts {
   readonly set: PodSet;
   readonly lifecycle: PodLifecycle;
@@ -22,9 +22,9 @@ export class PodReconciler {
   readonly #parts: Parts;
   readonly #orphaned: OrphanedDirectories;
 
-  constructor(ports: Ports, parts: Parts) {
+  constructor(deps: Deps, parts: Parts) {
     this.#parts = parts;
-    this.#orphaned = new OrphanedDirectories(ports);
+    this.#orphaned = new OrphanedDirectories(deps);
   }
 
   /** Compares with what should run. A source that could not be read asks for nothing and ends nothing. */

@@ -1,6 +1,6 @@
-import type { Problem } from "../../core/ports.ts";
+import type { Problem } from "../../core/interfaces.ts";
 
-interface Ports {
+interface Deps {
   readonly onProblem: (problem: Problem) => void;
   /** A piece of work has ended: there is something new to see. */
   readonly onWorked: () => void;
@@ -12,11 +12,11 @@ interface Work {
 
 /** The work at pods that is under way: one piece at a time a pod. */
 export class PodWorkQueue {
-  readonly #ports: Ports;
+  readonly #deps: Deps;
   readonly #running = new Map<string, Work>();
 
-  constructor(ports: Ports) {
-    this.#ports = ports;
+  constructor(deps: Deps) {
+    this.#deps = deps;
   }
 
   get size(): number {
@@ -39,14 +39,14 @@ export class PodWorkQueue {
     if (this.#running.has(uid)) return;
     const stop = new AbortController();
     const fail = (e: unknown): boolean => {
-      this.#ports.onProblem({ from: "pods", message: `unexpected: ${(e as Error).message}` });
+      this.#deps.onProblem({ from: "pods", message: `unexpected: ${(e as Error).message}` });
       return false;
     };
     const done = work(stop.signal)
       .catch(fail)
       .then((isFurther) => {
         this.#running.delete(uid);
-        if (isFurther) this.#ports.onWorked();
+        if (isFurther) this.#deps.onWorked();
       });
     this.#running.set(uid, { stop, done });
   }

@@ -1,8 +1,8 @@
 import { basename } from "node:path";
 import type { PodIdentity } from "../../../api/documents/problem.ts";
+import type { RuntimePod, RuntimePods } from "../../containerd/cri.ts";
 import { faultText } from "../../containerd/fault.ts";
 import { removePodLogs } from "../../containerd/logs.ts";
-import type { RuntimePod, RuntimePods } from "../../containerd/port.ts";
 import { goErrorText } from "../../core/error-text.ts";
 import { containersToKill, stoppingMessage } from "../../lifecycle/container-termination.ts";
 import { podAddresses } from "../../lifecycle/env.ts";
@@ -24,25 +24,25 @@ import type {
   SyncPodResult,
   TerminatingPodRequest,
   TerminatingPodResult,
-  WorkerPorts,
-} from "./worker-ports.ts";
+  WorkerDeps,
+} from "./worker-deps.ts";
 
 /** Carries out what pods need, one sync at a time each. Nothing here throws: what goes wrong is an event and a sentence. */
 export class PodWorker {
-  readonly #ports: WorkerPorts;
+  readonly #deps: WorkerDeps;
 
-  constructor(ports: WorkerPorts) {
-    this.#ports = ports;
+  constructor(deps: WorkerDeps) {
+    this.#deps = deps;
   }
 
   /** The kubelet's order: kill, remove, devices, volumes, sandbox, init containers, containers. kubelet 1.36: SyncPod. */
   async sync(asked: SyncPodRequest): Promise<SyncPodResult> {
     const nothing = { sandboxId: null, started: [], faults: {}, undecided: [], refusal: null, isCut: false };
-    const places = placesOf(this.#ports.roots, asked.pod);
+    const places = placesOf(this.#deps.roots, asked.pod);
     if (!places.ok) return { ...nothing, error: places.error };
     const { events, runtime } = this.#of(asked.pod, asked.runtimePod, asked.pod);
     try {
-      return await syncPod(this.#ports, asked, { places: places.value, runtime, events });
+      return await syncPod(this.#deps, asked, { places: places.value, runtime, events });
     } catch (error) {
       return { ...nothing, error: unexpected(error) };
     }
@@ -50,24 +50,24 @@ export class PodWorker {
 
   /** Links the logs of its containers again where a link is missing: removed by somebody, or never made for a crash. */
   link(pod: PodIdentity, runtimePod: RuntimePod): void {
-    for (const { id, name, logPath: log } of ownPartOf(runtimePod, this.#ports.owner).containers)
-      if (log !== "") this.#ports.logLinks?.link({ pod, container: name, id, log });
+    for (const { id, name, logPath: log } of ownPartOf(runtimePod, this.#deps.owner).containers)
+      if (log !== "") this.#deps.logLinks?.link({ pod, container: name, id, log });
   }
 
   /** Removes links to logs of these pods whose container the runtime holds no more. `held`: all of it, whoever made it. */
   pruneLinks(pods: readonly PodIdentity[], held: RuntimePods): void {
     const staying = pods.flatMap((pod) => {
-      const places = placesOf(this.#ports.roots, pod);
+      const places = placesOf(this.#deps.roots, pod);
       const containers = held.get(pod.uid)?.containers ?? [];
       const stay = containers.map(({ id, name }) => ({ container: name, id }));
       return places.ok ? [[places.value.logDirectory, stay] as const] : [];
     });
-    this.#ports.logLinks?.prune(new Map(staying));
+    this.#deps.logLinks?.prune(new Map(staying));
   }
 
   /** Stops all of a pod that is this daemon's own. May be asked again at any time, after a crash as well. */
   async end({ pod, runtimePod, graceSeconds, signal }: TerminatingPodRequest): Promise<TerminatingPodResult> {
-    const { clock, profile, owner, node } = this.#ports;
+    const { clock, profile, owner, node } = this.#deps;
     const { events, runtime } = this.#of(pod ?? runtimePod, runtimePod);
     const own = ownPartOf(runtimePod, owner);
     const podIPs = own.sandboxes[0]?.ips ?? [];
@@ -91,7 +91,7 @@ export class PodWorker {
    */
   async forget(pod: PodIdentity, runtimePod: RuntimePod | null, signal: AbortSignal): Promise<CleanUpPodResult> {
     const { runtime } = this.#of(pod, runtimePod);
-    return forgotten(pod, cleanUpTerminatedPod(this.#ports, { pod, runtimePod, runtime, signal, isRecorded: true }));
+    return forgotten(pod, cleanUpTerminatedPod(this.#deps, { pod, runtimePod, runtime, signal, isRecorded: true }));
   }
 
   /** The same of one that nobody has a record of: its directory stays where a volume holds something. */
@@ -99,18 +99,18 @@ export class PodWorker {
     const { runtime } = this.#of(runtimePod, runtimePod);
     return forgotten(
       runtimePod,
-      cleanUpTerminatedPod(this.#ports, { pod: runtimePod, runtimePod, runtime, signal, isRecorded: false }),
+      cleanUpTerminatedPod(this.#deps, { pod: runtimePod, runtimePod, runtime, signal, isRecorded: false }),
     );
   }
 
   /** Removes the volumes of a pod that has ended, and nothing else of it. INVARIANT: asked when nothing of it runs. */
   forgetVolumes(pod: PodIdentity): Promise<CleanUpPodResult> {
-    return forgotten(pod, unmountVolumes(this.#ports, pod));
+    return forgotten(pod, unmountVolumes(this.#deps, pod));
   }
 
   /** Removes the directories that this daemon made of all pods but the known. `recorded`: those of them with records. */
   async clear(known: ReadonlySet<string>, recorded: ReadonlySet<string>): Promise<OrphanedDirectoryResult> {
-    const { roots, mounter, owner, logLinks } = this.#ports;
+    const { roots, mounter, owner, logLinks } = this.#deps;
     try {
       return await sweepOrphanedDirectory({ ...roots, owner, known, recorded, logLinks }, mounter);
     } catch (error) {
@@ -119,7 +119,7 @@ export class PodWorker {
   }
 
   #of(pod: PodIdentity, runtimePod: RuntimePod | null, started: RunnablePod | null = null) {
-    const { runtime, owner, clock, onEvent } = this.#ports;
+    const { runtime, owner, clock, onEvent } = this.#deps;
     return {
       events: new PodEvents(pod, clock, onEvent),
       runtime: new OwnedRuntime(runtime, owner, pod.uid, runtimePod, started),
@@ -164,7 +164,7 @@ export interface CleanUpPodResult {
 
 /** Containers, then their sandboxes, then the files: what is found again tells that the pod is not forgotten yet. */
 async function cleanUpTerminatedPod(
-  { owner, roots, mounter, logLinks }: Pick<WorkerPorts, "owner" | "roots" | "mounter" | "logLinks">,
+  { owner, roots, mounter, logLinks }: Pick<WorkerDeps, "owner" | "roots" | "mounter" | "logLinks">,
   { pod, runtimePod, runtime, signal, isRecorded }: CleanUpPodRequest,
 ): Promise<CleanUpPodResult> {
   if (runtimePod !== null) {
@@ -192,7 +192,7 @@ async function cleanUpTerminatedPod(
 
 /** Removes the volumes of a pod that has stopped. Its containers, their logs and last words stay. */
 async function unmountVolumes(
-  { roots, mounter }: Pick<WorkerPorts, "roots" | "mounter">,
+  { roots, mounter }: Pick<WorkerDeps, "roots" | "mounter">,
   pod: PodIdentity,
 ): Promise<CleanUpPodResult> {
   const places = placesOf(roots, pod);

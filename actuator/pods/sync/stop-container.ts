@@ -1,10 +1,10 @@
+import type { RuntimeFault, RuntimeSandbox } from "../../containerd/cri.ts";
 import { kubeletText } from "../../containerd/fault.ts";
-import type { RuntimeFault, RuntimeSandbox } from "../../containerd/port.ts";
 import { remainingGracePeriod, type StopContainer } from "../../lifecycle/container-termination.ts";
 import type { RunnablePod } from "../../lifecycle/pod.ts";
 import { runHook } from "./hooks.ts";
 import type { OwnedRuntime } from "./owned-runtime.ts";
-import { type SyncContext, waitFor } from "./worker-ports.ts";
+import { type SyncContext, waitFor } from "./worker-deps.ts";
 
 /** The calls of a runtime that the end of a pod needs. */
 export type StopRuntime = Pick<OwnedRuntime, "stopContainer" | "stopSandbox" | "exec">;

@@ -2,10 +2,10 @@ import { join } from "node:path";
 import type { CgroupValues } from "../../../api/model/cgroups.ts";
 import type { DeviceOptions } from "../../../api/model/managers.ts";
 import type { Result } from "../../../api/model/result.ts";
+import type { LocalImage, RuntimePod } from "../../containerd/cri.ts";
 import { kubeletText } from "../../containerd/fault.ts";
 import { removeContainerLog } from "../../containerd/logs.ts";
 import type { ContainerConfig, SandboxConfig } from "../../containerd/messages.ts";
-import type { LocalImage, RuntimePod } from "../../containerd/port.ts";
 import type { StartContainer } from "../../lifecycle/actions.ts";
 import {
   containerConfigOf,
@@ -36,10 +36,10 @@ import type { ContainerFault, Images } from "./images.ts";
 import { type LogLinks, makeDirectory, makeLogDirectory, restartsByLogs } from "./log-link.ts";
 import { ownPartOf } from "./owned-runtime.ts";
 import { stopContainer, stopPod } from "./stop-container.ts";
-import type { SyncContext, SyncPodRequest, SyncPodResult, WorkerPorts } from "./worker-ports.ts";
+import type { SyncContext, SyncPodRequest, SyncPodResult, WorkerDeps } from "./worker-deps.ts";
 
 interface SyncPodContext extends SyncContext {
-  readonly ports: WorkerPorts;
+  readonly deps: WorkerDeps;
   /** The pod's objects in the runtime that are this daemon's own. */
   readonly runtimePod: RuntimePod;
 }
@@ -49,14 +49,14 @@ interface SyncPodContext extends SyncContext {
  * devicemanager.Allocate, which a kubelet does while it lets the pod in.
  */
 export async function syncPod(
-  ports: WorkerPorts,
+  deps: WorkerDeps,
   asked: SyncPodRequest,
   own: Pick<SyncContext, "places" | "runtime" | "events">,
 ): Promise<SyncPodResult> {
   const { pod, actions, signal } = asked;
-  const runtimePod = ownPartOf(asked.runtimePod ?? emptyRuntimePod(pod), ports.owner);
-  const { clock, profile } = ports;
-  const context: SyncPodContext = { ports, pod, runtimePod, clock, profile, signal, ...own };
+  const runtimePod = ownPartOf(asked.runtimePod ?? emptyRuntimePod(pod), deps.owner);
+  const { clock, profile } = deps;
+  const context: SyncPodContext = { deps, pod, runtimePod, clock, profile, signal, ...own };
   const end = (error: string | null): SyncPodResult => ({
     ...NOTHING,
     sandboxId: actions.sandboxId,
@@ -70,13 +70,13 @@ export async function syncPod(
   const kept = await removeDead(context, asked);
   const isStarting = actions.createSandbox || actions.initToStart.length + actions.toStart.length > 0;
   if (!isStarting || signal.aborted) return end(kept);
-  const unready = await allocateDevices(ports.devices, pod, signal, startingContainers(pod, actions));
+  const unready = await allocateDevices(deps.devices, pod, signal, startingContainers(pod, actions));
   // a refusal is told even of a sync that was cut short: the pod holds its devices no more
   if (unready !== null && !(unready.keeps && signal.aborted)) return withoutDevices(context, asked, unready);
   if (signal.aborted) return end(null);
   const unmade = await makeFiles(context);
   if (unmade !== null || signal.aborted) return end(unmade);
-  const unprepared = actions.createSandbox ? await prepareClaims(ports.claims, pod, signal) : null;
+  const unprepared = actions.createSandbox ? await prepareClaims(deps.claims, pod, signal) : null;
   if (unprepared !== null && !signal.aborted) return withoutClaims(context, asked, unprepared);
   if (signal.aborted) return end(null);
   const sandbox = await sandboxOf(context, asked);
@@ -122,8 +122,8 @@ function withoutClaims(
 
 /** Null: all is stopped that was to be. */
 async function kill(context: SyncPodContext, { pod, actions }: SyncPodRequest): Promise<string | null> {
-  const { ports, runtimePod } = context;
-  const podIps = podAddresses(pod, { hostIPs: ports.node().hostIPs, podIPs: runtimePod.sandboxes[0]?.ips ?? [] });
+  const { deps, runtimePod } = context;
+  const podIps = podAddresses(pod, { hostIPs: deps.node().hostIPs, podIPs: runtimePod.sandboxes[0]?.ips ?? [] });
   const stopContext = { ...context, podIps };
   if (actions.killPod) {
     const errors = await stopPod(
@@ -148,7 +148,7 @@ async function kill(context: SyncPodContext, { pod, actions }: SyncPodRequest): 
 
 /** With their logs, as the kubelet does; one that cannot be removed is there the next time again. Null: all are removed. */
 async function removeDead(
-  { ports, pod, runtimePod, runtime, signal }: SyncPodContext,
+  { deps, pod, runtimePod, runtime, signal }: SyncPodContext,
   { actions }: SyncPodRequest,
 ): Promise<string | null> {
   let kept: string | null = null;
@@ -156,8 +156,8 @@ async function removeDead(
     if (signal.aborted) return kept;
     const container = runtimePod.containers.find((c) => c.id === id);
     const logPath = container?.logPath ?? "";
-    if (logPath !== "" && !removeContainerLog(ports.roots.podLogsDirectory, logPath).ok) continue;
-    if (logPath !== "") ports.logLinks?.unlink({ pod, container: container?.name ?? "", id, log: logPath });
+    if (logPath !== "" && !removeContainerLog(deps.roots.podLogsDirectory, logPath).ok) continue;
+    if (logPath !== "") deps.logLinks?.unlink({ pod, container: container?.name ?? "", id, log: logPath });
     const removed = await runtime.removeContainer(id);
     if (!removed.ok) kept = `failed to remove container "${id}": ${kubeletText(removed.error)}`;
   }
@@ -165,14 +165,14 @@ async function removeDead(
 }
 
 /** Null: they are made. */
-async function makeFiles({ ports, pod, places, events }: SyncPodContext): Promise<string | null> {
-  const made = makePodDirectory(places, ports.owner);
+async function makeFiles({ deps, pod, places, events }: SyncPodContext): Promise<string | null> {
+  const made = makePodDirectory(places, deps.owner);
   if (!made.ok) {
     const message = `error making pod data directories: ${made.error}`;
     events.warning("Failed", message);
     return message;
   }
-  const faults = await makeVolumes(pod, places, ports.memoryBytes(pod), ports.mounter);
+  const faults = await makeVolumes(pod, places, deps.memoryBytes(pod), deps.mounter);
   const messages = faults.map(({ volume, message }) => `MountVolume.SetUp failed for volume "${volume}" : ${message}`);
   for (const message of messages) events.warning("FailedMount", message);
   return messages.length === 0 ? null : messages.join(", ");
@@ -193,7 +193,7 @@ async function startAll(
   { pod, actions, valuesOf, signal }: SyncPodRequest,
   sandbox: Sandbox,
 ): Promise<SyncPodResult> {
-  const { images, mounter, devices, claims, logLinks, owner, node } = context.ports;
+  const { images, mounter, devices, claims, logLinks, owner, node } = context.deps;
   const of = {
     images,
     mounter,
@@ -261,18 +261,18 @@ function sandboxConfig(context: SyncPodContext, attempt: number): Result<Sandbox
 }
 
 function configWithDns(context: SyncPodContext, attempt: number, isReported: boolean): Result<SandboxConfig, string> {
-  const { ports, pod, places, events } = context;
-  const { hostIPs, clusterDNS, clusterDomain, resolvConf, cgroupVersion } = ports.node();
+  const { deps, pod, places, events } = context;
+  const { hostIPs, clusterDNS, clusterDomain, resolvConf, cgroupVersion } = deps.node();
   const dns = dnsOf(pod, { clusterDNS, clusterDomain, host: resolvConf, nodeIps: hostIPs });
   if (isReported) for (const { reason, message } of dns.events) events.warning(reason, message);
   return sandboxConfigOf(pod, {
-    owner: ports.owner,
+    owner: deps.owner,
     attempt,
     logDirectory: places.logDirectory,
-    cgroupParent: ports.cgroupParentOf(pod),
+    cgroupParent: deps.cgroupParentOf(pod),
     dns: dns.conf,
     clusterDomain,
-    values: ports.sandboxValuesOf(pod),
+    values: deps.sandboxValuesOf(pod),
     version: cgroupVersion,
   });
 }
@@ -282,7 +282,7 @@ function configWithDns(context: SyncPodContext, attempt: number, isReported: boo
  * kubelet 1.36: createPodSandbox.
  */
 async function makeSandbox(context: SyncPodContext, attempt: number): Promise<Sandbox | string> {
-  const { ports, pod, places, runtime, events } = context;
+  const { deps, pod, places, runtime, events } = context;
   const failed = (why: string): string => {
     const message = `Failed to create pod sandbox: ${why}`;
     events.warning("FailedCreatePodSandBox", message);
@@ -296,7 +296,7 @@ async function makeSandbox(context: SyncPodContext, attempt: number): Promise<Sa
   if (!made.ok) return failed(kubeletText(made.error));
   const sandbox = { id: made.value, ips: [], config: config.value };
   if (pod.spec.hostNetwork) return sandbox;
-  const pods = await ports.runtime.pods();
+  const pods = await deps.runtime.pods();
   const found = pods.ok ? pods.value.get(pod.uid)?.sandboxes.find(({ id }) => id === made.value) : undefined;
   if (found !== undefined) return { ...sandbox, ips: found.ips };
   const message = `Unable to get pod sandbox status: ${pods.ok ? "it is not there" : kubeletText(pods.error)}`;

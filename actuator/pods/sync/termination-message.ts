@@ -5,10 +5,10 @@ import {
   type RuntimePod,
   TERMINATION_MESSAGE_PATH,
   TERMINATION_MESSAGE_POLICY,
-} from "../../containerd/port.ts";
+} from "../../containerd/cri.ts";
 import { codeOf, goErrorText } from "../../core/error-text.ts";
 import { readTail } from "../../core/record-file.ts";
-import type { PodPlaces } from "../ports.ts";
+import type { PodPlaces } from "../pod-clock.ts";
 import type { CompleteContainer } from "../records/pod-set.ts";
 import { containerAt, type PodRoots, placesOf, terminationMessageAt } from "../volumes/places.ts";
 

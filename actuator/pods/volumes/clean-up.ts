@@ -3,7 +3,7 @@ import { lstat, readdir, rename, rmdir, unlink } from "node:fs/promises";
 import { join } from "node:path";
 import { err, ok, type Result } from "../../../api/model/result.ts";
 import { codeOf, goErrorText } from "../../core/error-text.ts";
-import type { PodPlaces } from "../ports.ts";
+import type { PodPlaces } from "../pod-clock.ts";
 import type { Mounter } from "./mounter.ts";
 import { isWithin, ownMountPlaces, volumePlaces } from "./places.ts";
 import { isOfPod, MARK, NOT_OWN } from "./pod-mark.ts";

@@ -7,7 +7,7 @@ import { hostNameOf } from "../../lifecycle/config/labels.ts";
 import { type EnvPair, expandSubPath } from "../../lifecycle/env.ts";
 import type { PodContainer, RunnablePod, VolumeMount } from "../../lifecycle/pod.ts";
 import { writeHostsFile } from "../networking/dns.ts";
-import type { PodPlaces } from "../ports.ts";
+import type { PodPlaces } from "../pod-clock.ts";
 import { type Mounter, mountAt } from "./mounter.ts";
 import { containerAt, etcHostsAt, exists, makeWithin, openWithin, subPathAt, terminationMessageAt } from "./places.ts";
 import { volumeAt } from "./volumes.ts";

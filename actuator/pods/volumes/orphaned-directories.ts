@@ -4,13 +4,13 @@ import { join } from "node:path";
 import { byText } from "../../../api/model/order.ts";
 import { removePodLogs } from "../../containerd/logs.ts";
 import { codeOf, goErrorText } from "../../core/error-text.ts";
-import type { Problem } from "../../core/ports.ts";
-import type { PodClock, PodPlaces } from "../ports.ts";
+import type { Problem } from "../../core/interfaces.ts";
+import type { PodClock, PodPlaces } from "../pod-clock.ts";
 import { type LeftOver, removePodDirectory } from "./clean-up.ts";
 import type { Mounter } from "./mounter.ts";
 import { isOfPod, isUnfinished, MARK, makeMarked, markIn } from "./pod-mark.ts";
 
-interface Ports {
+interface Deps {
   readonly clock: PodClock;
   readonly worker: {
     clear(known: ReadonlySet<string>, recorded: ReadonlySet<string>): Promise<OrphanedDirectoryResult>;
@@ -18,7 +18,7 @@ interface Ports {
   readonly onProblem: (problem: Problem) => void;
 }
 type ByUid = ReadonlyMap<string, unknown>;
-interface Known {
+interface KnownPods {
   /** The runtime's pods under the daemon's name; null: it was not heard yet. */
   readonly runtimePods: ByUid | null;
   /** The runtime's pods under any name. */
@@ -34,35 +34,35 @@ const MAX_NAMED = 3;
  * each minute while there is something to tell. kubelet 1.36: cleanupOrphanedPodDirs.
  */
 export class OrphanedDirectories {
-  readonly #ports: Ports;
+  readonly #deps: Deps;
   #lookedAtMs: number | null = null;
   #unknownPods: readonly string[] = [];
   #standing: readonly Problem[] = [];
 
-  constructor(ports: Ports) {
-    this.#ports = ports;
+  constructor(deps: Deps) {
+    this.#deps = deps;
   }
 
   /**
    * INVARIANT: asked once all pods that are asked for have records, or run. Answers what the last look met. What is
    * removed is told at once.
    */
-  sweep({ runtimePods, held, records }: Known): readonly Problem[] {
+  sweep({ runtimePods, held, records }: KnownPods): readonly Problem[] {
     if (runtimePods === null || held === null) return this.#standing;
     const isKnown = (uid: string): boolean => runtimePods.has(uid) || records.has(uid);
-    const nowMs = this.#ports.clock.monotonicMs();
+    const nowMs = this.#deps.clock.monotonicMs();
     const isAgain = this.#standing.length > 0 && nowMs - (this.#lookedAtMs ?? 0) >= AGAIN_MS;
     const isDue = this.#lookedAtMs === null || isAgain || !this.#unknownPods.every(isKnown);
     this.#unknownPods = [...runtimePods.keys()].filter((uid) => !records.has(uid));
     if (!isDue) return this.#standing;
     this.#lookedAtMs = nowMs;
     const recorded = new Set(records.keys());
-    void this.#ports.worker
+    void this.#deps.worker
       .clear(new Set([...held.keys(), ...runtimePods.keys(), ...recorded]), recorded)
       .then((found) => {
         this.#standing = problemsOf(found);
         for (const path of found.removed)
-          this.#ports.onProblem({ from: "pods", message: `removed ${path}, left of a pod that nobody knows` });
+          this.#deps.onProblem({ from: "pods", message: `removed ${path}, left of a pod that nobody knows` });
       });
     return this.#standing;
   }

@@ -3,7 +3,7 @@ import { join, relative } from "node:path";
 import type { PodIdentity } from "../../../api/documents/problem.ts";
 import { err, ok, type Result } from "../../../api/model/result.ts";
 import { codeOf } from "../../core/error-text.ts";
-import type { PodPlaces } from "../ports.ts";
+import type { PodPlaces } from "../pod-clock.ts";
 
 // A container may swap what lies in its volume at any time, so each part of a path is opened below the one before, which
 // stays open: `/proc/self/fd/N/part` is openat(2).

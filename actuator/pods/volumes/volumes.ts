@@ -14,7 +14,7 @@ import { basename, dirname, join } from "node:path";
 import { err, ok, type Result } from "../../../api/model/result.ts";
 import { codeOf, goErrorText } from "../../core/error-text.ts";
 import type { HostPathType, PodVolume, RunnablePod } from "../../lifecycle/pod.ts";
-import type { PodPlaces } from "../ports.ts";
+import type { PodPlaces } from "../pod-clock.ts";
 import { type Mounter, mountAt } from "./mounter.ts";
 import { emptyDirAt } from "./places.ts";
 import { makeMarked } from "./pod-mark.ts";

@@ -1,7 +1,7 @@
 import { goDurationText, quote } from "../../../api/decide/go/strconv.ts";
 import type { ProbeHandler, ProbeOutcome } from "../../../api/model/probe.ts";
+import type { PodRuntime, RuntimeFault } from "../../containerd/cri.ts";
 import { kubeletText } from "../../containerd/fault.ts";
-import type { PodRuntime, RuntimeFault } from "../../containerd/port.ts";
 import { expandAll } from "../../lifecycle/env.ts";
 import type { EnvVar } from "../../lifecycle/pod.ts";
 import { grpcProbe } from "../grpc/grpc.ts";
@@ -135,9 +135,9 @@ export interface ProbeRequest {
   readonly timeoutMs: number;
   readonly target: ProbeTarget;
 }
-export type ProbePorts = Pick<PodRuntime, "exec">;
+export type ProbeDeps = Pick<PodRuntime, "exec">;
 /** One attempt; it never throws. */
-export type Attempt = (asked: ProbeRequest, ports: ProbePorts) => Promise<ProbeOutcome>;
+export type Attempt = (asked: ProbeRequest, deps: ProbeDeps) => Promise<ProbeOutcome>;
 
 /**
  * Asks a container once. Errors are the kubelet's words for what it could not ask: a port that is none, an answer that

@@ -11,16 +11,16 @@ import type { StoredResult } from "../../../api/model/probe.ts";
 import type { FailedContainer, GuardSettings } from "../../../api/model/probe-guard.ts";
 import type { Profile } from "../../../api/profiles/profile.ts";
 import type { ProbeCounters } from "../../status/counters.ts";
-import type { Attempt, ExecLimit, ProbePorts } from "./attempt.ts";
+import type { Attempt, ExecLimit, ProbeDeps } from "./attempt.ts";
 import type { ProbeEventRecorder, ProbeHistory } from "./history.ts";
 import type { Guarded, GuardMemory, LivenessStormGuard } from "./liveness-storm-guard.ts";
 import { type ProbeClock, type ProbeTime, TimerHeap } from "./probe-time.ts";
 import type { ProbeWorker } from "./probe-worker.ts";
 import type { ProbeChange, ProbeResults, ProbeWarning } from "./probed.ts";
 
-interface AttemptsPorts {
+interface AttemptsDeps {
   readonly attempt: Attempt;
-  readonly runtime: ProbePorts;
+  readonly runtime: ProbeDeps;
   readonly time: ProbeTime;
   readonly counters: ProbeCounters;
   readonly execLimit: ExecLimit;
@@ -32,10 +32,10 @@ interface AttemptsPorts {
 
 /** Asks containers; of execs only so many at once. */
 class Attempts {
-  readonly #ports: AttemptsPorts;
+  readonly #deps: AttemptsDeps;
 
-  constructor(ports: AttemptsPorts) {
-    this.#ports = ports;
+  constructor(deps: AttemptsDeps) {
+    this.#deps = deps;
   }
 
   begin(worker: ProbeWorker, containerId: string): void {
@@ -44,7 +44,7 @@ class Attempts {
       void this.#run(worker, containerId, number);
       return;
     }
-    const { execLimit, time } = this.#ports;
+    const { execLimit, time } = this.#deps;
     const queuedMs = time.now();
     let hasBegun = false;
     const unqueue = execLimit.add(worker.name.podUid, () => {
@@ -65,12 +65,12 @@ class Attempts {
   }
 
   #overdue(worker: ProbeWorker, seconds: number): void {
-    this.#ports.counters.execProbeWaited();
-    this.#ports.onOverdue(worker, seconds);
+    this.#deps.counters.execProbeWaited();
+    this.#deps.onOverdue(worker, seconds);
   }
 
   async #run(worker: ProbeWorker, containerId: string, number: number): Promise<void> {
-    const { attempt, runtime, time, counters, onOutcome } = this.#ports;
+    const { attempt, runtime, time, counters, onOutcome } = this.#deps;
     const beganMs = time.now();
     let outcome: AttemptOutcome;
     try {
@@ -86,7 +86,7 @@ class Attempts {
 }
 
 /** Numbers the probes with one period: each gets the first that is free, so that what is left stays even. */
-export class Phases {
+export class ProbeSlots {
   readonly #taken = new Map<number, Set<number>>();
   /** Below it no number of that period is free. */
   readonly #lowest = new Map<number, number>();
@@ -132,13 +132,13 @@ export class ProbeEngine {
   readonly #parts: EngineParts;
   readonly #wakes: TimerHeap<ProbeWorker>;
   readonly #attempts: Attempts;
-  readonly #phases = new Phases();
+  readonly #phases = new ProbeSlots();
   readonly #startMs: number;
   #isClosed = false;
 
   constructor(parts: EngineParts) {
-    const { ports, settings, time, execLimit, chronicle, onOverdue } = parts;
-    const { attempt, runtime, counters, clock } = ports;
+    const { deps, settings, time, execLimit, chronicle, onOverdue } = parts;
+    const { attempt, runtime, counters, clock } = deps;
     this.#parts = parts;
     this.#startMs = time.fromWall(settings.startedAtMs);
     this.#wakes = new TimerHeap(time, clock.after, (worker) => this.#woken(worker));
@@ -161,10 +161,10 @@ export class ProbeEngine {
   }
 
   begin(worker: ProbeWorker): void {
-    const { settings, time, ports } = this.#parts;
+    const { settings, time, deps } = this.#parts;
     const nowMs = time.now();
     if (!settings.spread) {
-      this.#apply(worker, startWorker(worker.spec, nowMs, ports.random()));
+      this.#apply(worker, startWorker(worker.spec, nowMs, deps.random()));
       return;
     }
     // nobody reports the start of a container that runs already
@@ -173,7 +173,7 @@ export class ProbeEngine {
       return;
     }
     worker.phase = this.#phases.take(worker.periodMs);
-    this.#wakes.set(worker, Phases.nextMs(worker.phase, worker.periodMs, this.#startMs, nowMs));
+    this.#wakes.set(worker, ProbeSlots.nextMs(worker.phase, worker.periodMs, this.#startMs, nowMs));
   }
 
   /** Out of turn. While the daemon is young its probes keep to their spread, as the kubelet's sleep their jitter out. */
@@ -208,8 +208,8 @@ export class ProbeEngine {
   }
 
   #woken(worker: ProbeWorker): void {
-    const { time, ports } = this.#parts;
-    ports.counters.probeLate((time.now() - worker.dueMs) / 1000);
+    const { time, deps } = this.#parts;
+    deps.counters.probeLate((time.now() - worker.dueMs) / 1000);
     if (worker.state === null) this.#first(worker);
     else this.#step(worker, this.#turn("tick", worker));
   }
@@ -230,8 +230,8 @@ export class ProbeEngine {
   #attempted(worker: ProbeWorker, outcome: AttemptOutcome, seconds: number): void {
     if (this.#isClosed) return;
     const atMs = this.#parts.time.now();
-    const { chronicle, ports } = this.#parts;
-    const noted = worker.note(outcome, ports.clock.nowMs(), seconds);
+    const { chronicle, deps } = this.#parts;
+    const noted = worker.note(outcome, deps.clock.nowMs(), seconds);
     chronicle.ran(worker.name, noted);
     const { containerId = null, stored } = worker.state ?? {};
     this.#step(worker, { on: "attempted", atMs, outcome });
@@ -261,7 +261,7 @@ export class ProbeEngine {
   }
 
   #do(worker: ProbeWorker, effect: WorkerEffect, cause: Cause): void {
-    const { time, results, ports, storm } = this.#parts;
+    const { time, results, deps, storm } = this.#parts;
     switch (effect.kind) {
       case "attempt":
         this.#wakes.remove(worker);
@@ -280,7 +280,7 @@ export class ProbeEngine {
         worker.told = null;
         break;
       case "event":
-        ports.onEvent({ ...worker.name, reason: effect.reason, message: effect.message });
+        deps.onEvent({ ...worker.name, reason: effect.reason, message: effect.message });
         break;
       case "stop":
         this.#wakes.remove(worker);
@@ -292,23 +292,23 @@ export class ProbeEngine {
 
   #set(worker: ProbeWorker, containerId: string, result: StoredResult, cause: Cause): void {
     const { byAttempt } = cause;
-    const { results, ports, chronicle, onStarted } = this.#parts;
+    const { results, deps, chronicle, onStarted } = this.#parts;
     const { type, probe } = worker.spec;
     const was = results.get(containerId, type) ?? null;
     results.set(containerId, type, result);
-    worker.resultSince(ports.clock.nowMs());
-    ports.counters.probeResult(type, result);
+    worker.resultSince(deps.clock.nowMs());
+    deps.counters.probeResult(type, result);
     const output = byAttempt && result === "Failure" ? worker.lastOutput : "";
     const change = { ...worker.name, containerId, result, was, output, probe };
     // the result before the first attempt of a container is no news
     if (byAttempt || was !== null) chronicle.changed(change, cause);
-    ports.onResult(change);
+    deps.onResult(change);
     if (type === "startup" && result === "Success") onStarted(worker);
   }
 }
 
 interface EngineParts {
-  readonly ports: ManagerPorts;
+  readonly deps: ManagerDeps;
   readonly settings: ManagerSettings;
   readonly time: ProbeTime;
   readonly results: ProbeResults;
@@ -379,10 +379,10 @@ const killNow = (worker: Worker): WorkerStep => ({
         ],
 });
 
-export interface ManagerPorts {
+export interface ManagerDeps {
   readonly attempt: Attempt;
   /** The port that runs a command in a container. */
-  readonly runtime: ProbePorts;
+  readonly runtime: ProbeDeps;
   readonly clock: ProbeClock;
   /** A random number from 0 to below 1. */
   readonly random: () => number;

@@ -98,7 +98,7 @@ export interface Guarded {
   /** When it begins to hold: the containers that were killed in the window before, for they were too few. */
   readonly killedBefore: readonly string[];
 }
-interface LivenessStormGuardPorts {
+interface LivenessStormGuardDeps {
   readonly settings: GuardSettings;
   readonly time: Pick<ProbeTime, "now">;
   readonly after: ProbeClock["after"];
@@ -119,7 +119,7 @@ const GATHER_HOLDING_MS = 1000;
 
 /** Gathers what the guard decides on, and remembers what it knows. */
 export class LivenessStormGuard {
-  readonly #ports: LivenessStormGuardPorts;
+  readonly #deps: LivenessStormGuardDeps;
   /** As of that moment. */
   #known: readonly KnownFailure[];
   #knownIds: ReadonlySet<string>;
@@ -138,9 +138,9 @@ export class LivenessStormGuard {
   #gone: string[] = [];
   #disarm: (() => void) | null = null;
 
-  constructor(ports: LivenessStormGuardPorts) {
-    this.#ports = ports;
-    const { settings, time, memory } = ports;
+  constructor(deps: LivenessStormGuardDeps) {
+    this.#deps = deps;
+    const { settings, time, memory } = deps;
     this.#failing = new Failing(settings.windowSeconds * 1000);
     this.#known = (memory?.read() ?? []).filter(({ failedAgoMs, heldForMs }) =>
       heldForMs === null ? failedAgoMs <= settings.windowSeconds * 1000 : heldForMs < settings.holdSeconds * 1000,
@@ -166,7 +166,7 @@ export class LivenessStormGuard {
 
   /** An attempt failed, and the threshold is not reached: judged when another one's is. */
   failing(failure: FailedContainer): void {
-    this.#failing.note(failure, this.#ports.time.now());
+    this.#failing.note(failure, this.#deps.time.now());
   }
   /** The threshold is reached. */
   failed(failure: FailedContainer, worker: ProbeWorker): void {
@@ -198,10 +198,10 @@ export class LivenessStormGuard {
   }
   #arm(): void {
     const gatherMs = this.#holding === null ? GATHER_MS : GATHER_HOLDING_MS;
-    this.#disarm ??= this.#ports.after(gatherMs, () => this.#judge());
+    this.#disarm ??= this.#deps.after(gatherMs, () => this.#judge());
   }
   #judge(): void {
-    const { time, memory, onKill, onGuarded } = this.#ports;
+    const { time, memory, onKill, onGuarded } = this.#deps;
     this.#disarm = null;
     const nowMs = time.now();
     const ask = this.#ask(nowMs);
@@ -227,13 +227,13 @@ export class LivenessStormGuard {
 
   /** Names of those that were killed within the window. */
   #killedSince(nowMs: number): readonly string[] {
-    const sinceMs = nowMs - this.#ports.settings.windowSeconds * 1000;
+    const sinceMs = nowMs - this.#deps.settings.windowSeconds * 1000;
     for (const [containerId, { atMs }] of this.#killed) if (atMs < sinceMs) this.#killed.delete(containerId);
     return [...this.#killed.values()].map(({ container }) => container);
   }
 
   #ask(nowMs: number): ProbeGuardAsk {
-    const { settings, groups } = this.#ports;
+    const { settings, groups } = this.#deps;
     const sinceMs = nowMs - this.#knownAtMs;
     const known = this.#known.map((failure) => later(failure, sinceMs));
     this.#dropInherited();
@@ -253,7 +253,7 @@ export class LivenessStormGuard {
   /** Those that ended while no daemon ran. */
   #dropInherited(): void {
     if (this.#inherited.size === 0) return;
-    const there = this.#ports.containers();
+    const there = this.#deps.containers();
     for (const containerId of this.#inherited.keys()) {
       if (there.has(containerId)) continue;
       this.#inherited.delete(containerId);

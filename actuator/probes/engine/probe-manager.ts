@@ -3,7 +3,7 @@ import { RESTART_GRACE_MS } from "../../../api/decide/probes/worker.ts";
 import { PROBE_TYPES, type ProbeSpec, type ProbeType, type StoredResult } from "../../../api/model/probe.ts";
 import type { ProbeFacts } from "../../status/probe-row.ts";
 import { ExecLimit } from "./attempt.ts";
-import { type ManagerPorts, type ManagerSettings, ProbeEngine, REPORT_MS } from "./engine.ts";
+import { type ManagerDeps, type ManagerSettings, ProbeEngine, REPORT_MS } from "./engine.ts";
 import { newlyHeld, ProbeEventRecorder } from "./history.ts";
 import { type Guarded, LivenessStormGuard } from "./liveness-storm-guard.ts";
 import { ProbeTime } from "./probe-time.ts";
@@ -16,7 +16,7 @@ interface KnownPod {
   readonly workers: Map<string, ProbeWorker>;
   readonly containers: Map<string, ProbedContainer>;
 }
-interface ProbeTargetsPorts {
+interface ProbeTargetsDeps {
   readonly make: (pod: ProbedPod, container: ProbedContainer, type: ProbeType, probe: ProbeSpec) => ProbeWorker;
   /** Called for a new worker, with what was reported about its container. */
   readonly added: (worker: ProbeWorker) => void;
@@ -29,11 +29,11 @@ const keyOf = (container: string, type: ProbeType): string => `${type}/${contain
 
 /** The pods to probe, with a worker for each probe. kubelet 1.36: prober.manager. */
 class ProbeTargets {
-  readonly #ports: ProbeTargetsPorts;
+  readonly #deps: ProbeTargetsDeps;
   readonly #pods = new Map<string, KnownPod>();
 
-  constructor(ports: ProbeTargetsPorts) {
-    this.#ports = ports;
+  constructor(deps: ProbeTargetsDeps) {
+    this.#deps = deps;
   }
 
   /** The workers that have not ended. */
@@ -58,7 +58,7 @@ class ProbeTargets {
     for (const [uid, { workers }] of this.#pods) {
       if (told.has(uid)) continue;
       this.#pods.delete(uid);
-      for (const worker of workers.values()) this.#ports.stop(worker);
+      for (const worker of workers.values()) this.#deps.stop(worker);
     }
     for (const pod of pods) this.#syncPod(pod);
   }
@@ -76,7 +76,7 @@ class ProbeTargets {
       const isSame = before?.id === container.id && before?.state === "running";
       if (before !== undefined && container.state === "running" && !isSame) started.push(container);
     }
-    for (const container of started) this.#ports.runs(pod, container);
+    for (const container of started) this.#deps.runs(pod, container);
   }
 
   #syncProbe({ pod, workers }: KnownPod, container: ProbedContainer, type: ProbeType, isDeletedNow: boolean): void {
@@ -85,15 +85,15 @@ class ProbeTargets {
     const key = keyOf(container.name, type);
     const worker = workers.get(key);
     if (worker === undefined || this.#isAnew(worker, pod, container)) {
-      const made = this.#ports.make(pod, container, type, probe);
+      const made = this.#deps.make(pod, container, type, probe);
       workers.set(key, made);
-      this.#ports.added(made);
+      this.#deps.added(made);
       return;
     }
     worker.pod = pod;
     worker.container = container;
     // the kubelet leaves those of sidecars be
-    if (isDeletedNow && type !== "readiness" && !container.isSidecar) this.#ports.stop(worker);
+    if (isDeletedNow && type !== "readiness" && !container.isSidecar) this.#deps.stop(worker);
   }
 
   /** A container that was not to be started again was. */
@@ -104,7 +104,7 @@ class ProbeTargets {
 
 /** Probes the containers of all given pods. kubelet 1.36: prober.manager. */
 export class ProbeManager {
-  readonly #ports: ManagerPorts;
+  readonly #deps: ManagerDeps;
   readonly #settings: ManagerSettings;
   readonly #time: ProbeTime;
   readonly #results = new ProbeResults();
@@ -115,9 +115,9 @@ export class ProbeManager {
   readonly #roster: ProbeTargets;
   #overdueMs = Number.NEGATIVE_INFINITY;
 
-  constructor(ports: ManagerPorts, settings: ManagerSettings) {
-    const { clock, history } = ports;
-    this.#ports = ports;
+  constructor(deps: ManagerDeps, settings: ManagerSettings) {
+    const { clock, history } = deps;
+    this.#deps = deps;
     this.#settings = settings;
     this.#time = new ProbeTime(clock);
     this.#execLimit = new ExecLimit(settings.execLimit);
@@ -129,7 +129,7 @@ export class ProbeManager {
       storm: this.#storm,
     };
     this.#engine = new ProbeEngine({
-      ...{ ports, settings, time: this.#time, results: this.#results, execLimit, chronicle, storm },
+      ...{ deps, settings, time: this.#time, results: this.#results, execLimit, chronicle, storm },
       isStarted: ({ container, name }) => isStarted(container, this.#seen(name.podUid, container)),
       onStarted: ({ pod, container }) => this.#triggerOne(pod, container),
       onOverdue: () => {
@@ -206,7 +206,7 @@ export class ProbeManager {
   /** Lists the current problems that somebody should know, one line each. */
   problems(): readonly string[] {
     const { waiting, running } = this.#execLimit;
-    const isOverdue = this.#ports.clock.monotonicMs() - this.#overdueMs < REPORT_MS;
+    const isOverdue = this.#deps.clock.monotonicMs() - this.#overdueMs < REPORT_MS;
     const held = this.#storm?.holding ?? null;
     return [
       ...(isOverdue
@@ -220,7 +220,7 @@ export class ProbeManager {
   close(): void {
     this.#engine.close(this.#roster.workers());
     this.#storm?.close();
-    this.#ports.history.flush();
+    this.#deps.history.flush();
   }
 
   #make(pod: ProbedPod, container: ProbedContainer, type: ProbeType, probe: ProbeSpec): ProbeWorker {
@@ -247,18 +247,18 @@ export class ProbeManager {
     return new LivenessStormGuard({
       settings,
       time: this.#time,
-      after: this.#ports.clock.after,
+      after: this.#deps.clock.after,
       groups: () => this.#livenessGroups().size,
       containers: () => new Set([...this.#liveness()].flatMap(({ container }) => container.id ?? [])),
-      memory: this.#ports.guardMemory,
+      memory: this.#deps.guardMemory,
       onKill: (worker) => this.#engine.kill(worker),
       onGuarded: (guarded) => this.#guarded(guarded),
     });
   }
   #guarded(guarded: Guarded): void {
-    this.#ports.counters.probeKillsHeld(newlyHeld(guarded.decision).length);
+    this.#deps.counters.probeKillsHeld(newlyHeld(guarded.decision).length);
     this.#chronicle.guarded(guarded);
-    this.#ports.onGuard(guarded);
+    this.#deps.onGuard(guarded);
   }
   #livenessGroups(): ReadonlySet<string> {
     return new Set([...this.#liveness()].map(({ pod }) => pod.owner ?? pod.uid));

@@ -1,5 +1,5 @@
 import { type HandlerKind, handlerKind } from "../../../api/decide/probes/plan.ts";
-import type { AttemptOutcome, PodSeen, Worker, WorkerSpec } from "../../../api/decide/probes/worker-state.ts";
+import type { AttemptOutcome, PodForProbe, Worker, WorkerSpec } from "../../../api/decide/probes/worker-state.ts";
 import type { Profile } from "../../../api/profiles/profile.ts";
 import type { ProbeFacts, ProbeName } from "../../status/probe-row.ts";
 import type { ProbeRequest } from "./attempt.ts";
@@ -98,7 +98,7 @@ export class ProbeWorker implements Wake {
     return this.#asked;
   }
 
-  seen(time: ProbeTime, started: boolean): PodSeen {
+  seen(time: ProbeTime, started: boolean): PodForProbe {
     const { id, state, startedAtMs, willRestart } = this.container;
     const ended = this.pod.phase === "Failed" || this.pod.phase === "Succeeded";
     if (id === null) return { ended, deleting: this.isDeleting, container: null };

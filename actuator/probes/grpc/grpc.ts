@@ -8,7 +8,7 @@ import { hostPort } from "../../../api/decide/probes/http-request.ts";
 import type { ProbeHandler, ProbeOutcome } from "../../../api/model/probe.ts";
 import { err, ok, type Result } from "../../../api/model/result.ts";
 import { http } from "../../core/http.ts";
-import { bounded, dial, ERRORS, type Opened, type ProbeTarget } from "../net/dial.ts";
+import { bounded, dial, ERRORS, type OpenConnections, type ProbeTarget } from "../net/dial.ts";
 
 /** The status of a call that was no success. */
 interface GrpcStatus {
@@ -249,7 +249,11 @@ const FACTOR = 1.6;
  * A connection whose server speaks HTTP/2: it has told its settings. It is tried for as long as the attempt lasts, and
  * with its end this promise goes nowhere. Go: grpc.DialContext with WithBlock.
  */
-async function grpcConnect(host: string, port: number, opened: Opened): Promise<ClientHttp2Session | undefined> {
+async function grpcConnect(
+  host: string,
+  port: number,
+  opened: OpenConnections,
+): Promise<ClientHttp2Session | undefined> {
   for (let waitMs = FIRST_WAIT_MS; !opened.isOver; waitMs *= FACTOR) {
     const socket = await dial(host, port, opened);
     const session = socket.ok ? await greeted(socket.value, opened) : undefined;
@@ -263,7 +267,7 @@ async function grpcConnect(host: string, port: number, opened: Opened): Promise<
 }
 
 /** Undefined: the server ended the connection, or spoke something else. */
-function greeted(socket: Socket, opened: Opened): Promise<ClientHttp2Session | undefined> {
+function greeted(socket: Socket, opened: OpenConnections): Promise<ClientHttp2Session | undefined> {
   return new Promise((resolve) => {
     const options = { createConnection: () => socket, settings: { enablePush: false } };
     const session = opened.add(connect("http://localhost", options));
@@ -292,7 +296,7 @@ export function grpcProbe({ port, service }: Grpc, target: ProbeTarget, timeoutM
   const startedMs = performance.now();
   let isConnected = false;
 
-  const ask = async (opened: Opened): Promise<ProbeOutcome> => {
+  const ask = async (opened: OpenConnections): Promise<ProbeOutcome> => {
     const session = await grpcConnect(target.podIP, port, opened);
     if (session === undefined) return late();
     isConnected = true;

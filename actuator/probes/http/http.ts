@@ -28,7 +28,7 @@ import {
   bounded,
   dial,
   dialTo,
-  type Opened,
+  type OpenConnections,
   PlainSocket,
   type ProbeTarget,
   type SocketAddresses,
@@ -45,7 +45,7 @@ function exchangeHttp2(
   socket: TLSSocket,
   request: WireRequest,
   { wanted }: Listening,
-  opened: Opened,
+  opened: OpenConnections,
 ): Promise<Exchanged | typeof REFUSED> {
   return new Promise((resolve) => {
     const session = opened.add(
@@ -149,7 +149,7 @@ function preparedRequest(request: HttpRequest): Result<PreparedRequest, string> 
 }
 
 /** Connects, asks, and closes; by HTTP/2 where a server over TLS takes it, as the kubelet's client does. */
-function exchange(request: PreparedRequest, listening: Listening, opened: Opened): Promise<Exchanged> {
+function exchange(request: PreparedRequest, listening: Listening, opened: OpenConnections): Promise<Exchanged> {
   if (request.isSecure) return exchangeSecure(request, listening, opened);
   // most probes are this one: no promise between its connection and its answer
   return new Promise((resolve) => {
@@ -164,7 +164,11 @@ const makePlain = (address: string, port: number): PlainSocket => new PlainSocke
 /** As often as Go asks again where a server of HTTP/2 refuses a stream: at once, then after 1, 2, 4 ... seconds. */
 const MAX_RETRIES = 6;
 
-async function exchangeSecure(request: SecureRequest, listening: Listening, opened: Opened): Promise<Exchanged> {
+async function exchangeSecure(
+  request: SecureRequest,
+  listening: Listening,
+  opened: OpenConnections,
+): Promise<Exchanged> {
   for (let retry = 0; ; retry++) {
     const exchanged = await exchangeSecureOnce(request, listening, opened);
     if (exchanged !== REFUSED) return exchanged;
@@ -174,7 +178,7 @@ async function exchangeSecure(request: SecureRequest, listening: Listening, open
   }
 }
 /** Not when the attempt ends before. */
-const waited = (ms: number, opened: Opened): Promise<void> =>
+const waited = (ms: number, opened: OpenConnections): Promise<void> =>
   new Promise((resolve) => {
     const timer = setTimeout(resolve, ms);
     opened.add({ destroy: () => clearTimeout(timer) });
@@ -183,7 +187,7 @@ const waited = (ms: number, opened: Opened): Promise<void> =>
 async function exchangeSecureOnce(
   request: SecureRequest,
   listening: Listening,
-  opened: Opened,
+  opened: OpenConnections,
 ): Promise<Exchanged | typeof REFUSED> {
   const { host, port, wire, text } = request;
   const plain = await dial(host, port, opened);
@@ -235,7 +239,7 @@ interface LastAnswer {
 export async function follow(
   progress: Progress,
   mostBytes: number,
-  opened: Opened,
+  opened: OpenConnections,
 ): Promise<Result<LastAnswer, string>> {
   const first = progress.request;
   const onStage = (stage: Stage): void => {
@@ -297,7 +301,8 @@ export function httpProbe(
 
 function ask(first: Pick<Progress, "request" | "sent">, timeoutMs: number): Promise<ProbeOutcome> {
   const progress: Progress = { ...first, isInBody: false };
-  const work = (opened: Opened): Promise<ProbeOutcome> => follow(progress, MAX_BODY_BYTES, opened).then(outcomeOf);
+  const work = (opened: OpenConnections): Promise<ProbeOutcome> =>
+    follow(progress, MAX_BODY_BYTES, opened).then(outcomeOf);
   const late = (): ProbeOutcome =>
     progress.isInBody
       ? {
@@ -351,7 +356,12 @@ interface Listening {
  * One request of HTTP/1.1 over a connection of its own, closed behind it. Node's client needs thrice the time for a new
  * connection each, and has other words for an answer that is none.
  */
-function exchangeHttp1(socket: Socket, request: string, listening: Listening, opened: Opened): Promise<Exchanged> {
+function exchangeHttp1(
+  socket: Socket,
+  request: string,
+  listening: Listening,
+  opened: OpenConnections,
+): Promise<Exchanged> {
   const ends = addressesOf(socket);
   return new Promise((resolve) => {
     const push = asked(socket, request, listening, opened, () => ends, resolve);
@@ -364,7 +374,7 @@ function exchangePlain(
   socket: PlainSocket,
   request: string,
   listening: Listening,
-  opened: Opened,
+  opened: OpenConnections,
   done: (exchanged: Exchanged) => void,
 ): void {
   socket.onText(asked(socket, request, listening, opened, () => socket.ends, done));
@@ -375,7 +385,7 @@ function asked(
   socket: Socket,
   request: string,
   { wanted }: Listening,
-  opened: Opened,
+  opened: OpenConnections,
   endsNow: () => SocketAddresses,
   done: (exchanged: Exchanged) => void,
 ): (text: string) => void {

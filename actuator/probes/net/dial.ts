@@ -4,7 +4,7 @@ import type { ProbeHandler, ProbeOutcome } from "../../../api/model/probe.ts";
 import { err, ok, type Result } from "../../../api/model/result.ts";
 import type { Profile } from "../../../api/profiles/profile.ts";
 import type { ContainerPort, EnvVar } from "../../lifecycle/pod.ts";
-import { systemNames } from "../dns/names.ts";
+import { systemNames } from "../dns/host-resolver.ts";
 
 /** The container that is asked. */
 export interface ProbeTarget {
@@ -49,7 +49,7 @@ interface Closable {
   destroy(): unknown;
 }
 /** Everything that an attempt opened, closed when the attempt ends. */
-export class Opened {
+export class OpenConnections {
   /** Rarely more than one or two. */
   readonly #open: Closable[] = [];
   #isOver = false;
@@ -81,11 +81,11 @@ export class Opened {
  */
 export function bounded<T>(
   timeoutMs: number,
-  work: (opened: Opened) => Promise<T>,
+  work: (opened: OpenConnections) => Promise<T>,
   late: () => T,
   broken: (error: unknown) => T,
 ): Promise<T> {
-  const opened = new Opened();
+  const opened = new OpenConnections();
   return new Promise((resolve) => {
     const end = (result: T): void => {
       if (opened.isOver) return;
@@ -158,14 +158,14 @@ const fault = (words: string): Dialed<never> => err({ words, wasOpen: false });
  * A connection to a host: an address, or a name with one or more. It goes with the attempt.
  * Error: Go's words, `dial tcp 10.0.0.1:80: connect: connection refused`. Go 1.26: net.Dialer.
  */
-export const dial = (host: string, port: number, opened: Opened): Promise<Dialed<AddressedSocket>> =>
+export const dial = (host: string, port: number, opened: OpenConnections): Promise<Dialed<AddressedSocket>> =>
   new Promise((resolve) => dialTo(host, port, opened, () => new AddressedSocket({ noDelay: true }), resolve));
 
 /** The same, over a socket of one's own making (`host` there is an address); `done` is called once, at once where it can. */
 export function dialTo<S extends AddressedSocket>(
   host: string,
   port: number,
-  opened: Opened,
+  opened: OpenConnections,
   make: (address: string, port: number) => S,
   done: (dialed: Dialed<S>) => void,
 ): void {
@@ -182,7 +182,7 @@ export function dialTo<S extends AddressedSocket>(
 async function dialEach<S extends AddressedSocket>(
   host: string,
   port: number,
-  opened: Opened,
+  opened: OpenConnections,
   make: (address: string, port: number) => S,
 ): Promise<Dialed<S>> {
   const found = await systemNames.addressesOf(host);
@@ -203,7 +203,7 @@ async function dialEach<S extends AddressedSocket>(
 function connect<S extends AddressedSocket>(
   host: string,
   port: number,
-  opened: Opened,
+  opened: OpenConnections,
   make: (address: string, port: number) => S,
   patienceMs: number | undefined,
   done: (dialed: Dialed<S>) => void,
@@ -243,7 +243,7 @@ export async function tcpProbe(asked: Tcp, target: ProbeTarget, timeoutMs: numbe
   const port = containerPort(asked.port, target.ports, target.profile.behaviour);
   if (!port.ok) return { error: port.error };
   const host = asked.host === "" ? target.podIP : asked.host;
-  const open = async (opened: Opened): Promise<ProbeOutcome> => {
+  const open = async (opened: OpenConnections): Promise<ProbeOutcome> => {
     const socket = await dial(host, port.value, opened);
     if (!socket.ok && !socket.error.wasOpen) return { result: "failure", output: socket.error.words };
     return { result: "success", output: "" };

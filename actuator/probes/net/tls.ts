@@ -2,7 +2,7 @@ import { isIP, type Socket } from "node:net";
 import { Duplex } from "node:stream";
 import { connect, createSecureContext, type SecureContext, type TLSSocket } from "node:tls";
 import { err, ok, type Result } from "../../../api/model/result.ts";
-import { addressesOf, type Opened, tlsWords } from "./dial.ts";
+import { addressesOf, type OpenConnections, tlsWords } from "./dial.ts";
 
 /** Length of a TLS record's header. */
 const MAX_BYTES = 5;
@@ -54,7 +54,7 @@ const secureContext = (): SecureContext => {
 export function secured(
   socket: Socket,
   host: string,
-  opened: Opened,
+  opened: OpenConnections,
   done: (secure: Result<TLSSocket, string>) => void,
 ): void {
   const { local, remote } = addressesOf(socket);

@@ -1,10 +1,10 @@
 import type { Recovery } from "../../../actuator/apply/journal.ts";
 import type { Reloaded, SettingChange } from "../../../actuator/core/config.ts";
 import { redacted } from "../../../actuator/core/error-text.ts";
-import type { DecisionAnswer, Problem } from "../../../actuator/core/ports.ts";
+import type { DecisionAnswer, Problem } from "../../../actuator/core/interfaces.ts";
 import { settingWarnings } from "../../../actuator/core/setting-faults.ts";
 import type { ActuatorOptions } from "../../../actuator/daemon/client-of.ts";
-import type { GcReport } from "../../../actuator/gc/ports.ts";
+import type { GcReport } from "../../../actuator/gc/dependencies.ts";
 import type { PodEvent } from "../../../actuator/lifecycle/record.ts";
 import { type Actuator, passOnce, startActuator } from "../../../actuator/main.ts";
 import type { PassReport } from "../../../actuator/pass/loop.ts";

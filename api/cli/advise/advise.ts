@@ -5,9 +5,9 @@ import {
   type AdviceRequest,
   adviceNumbers,
   adviseNode,
+  DEFAULT_LIMIT,
+  DEFAULT_SPAN_MS,
   MAX_LIMIT,
-  USUAL_LIMIT,
-  USUAL_SPAN_MS,
 } from "../../service/advise/advise-node.ts";
 import { adviseReserves } from "../../service/advise/reserves.ts";
 import { many, ordinal } from "../../text/sentences/words.ts";
@@ -91,11 +91,11 @@ async function adviceOfCluster(given: AdviseFlags, request: AdviceRequest, cli: 
 }
 
 function requestOf(given: AdviseFlags, nowMs: number): Result<AdviceRequest, Fault> {
-  const numbers = adviceNumbers(given, given.api === undefined ? MAX_LIMIT : USUAL_LIMIT);
+  const numbers = adviceNumbers(given, given.api === undefined ? MAX_LIMIT : DEFAULT_LIMIT);
   if (!numbers.ok) return fault(EXIT.badInput, ...numbers.error.map(issueLine));
   const times = timesOf(given, nowMs);
   if (!times.ok) return times;
-  const { untilMs = nowMs + 1, sinceMs = untilMs - USUAL_SPAN_MS } = times.value;
+  const { untilMs = nowMs + 1, sinceMs = untilMs - DEFAULT_SPAN_MS } = times.value;
   if (sinceMs > untilMs)
     return fault(
       EXIT.badInput,

@@ -36,7 +36,7 @@ const MEMBER: Readonly<Record<Exclude<Form, "snapshot">, string>> = {
   machine: "machine",
 };
 
-interface Told {
+interface MeasuredFile {
   readonly form: Form;
   readonly source: InputDocument;
 }
@@ -50,7 +50,7 @@ export async function readMeasured(
   kubelet: string | undefined,
 ): Promise<Result<MeasuredFiles, Fault>> {
   if (!readsOnce(paths)) return fault(EXIT.badInput, READ_ONCE);
-  const told: Told[] = [];
+  const told: MeasuredFile[] = [];
   for (const path of paths) {
     const documents = await readDocuments(path);
     if (!documents.ok) return documents;
@@ -81,7 +81,7 @@ export const measuredNow = (
   assembled([{ form: "snapshot", source: { ...NO_FILE, file: `node ${name}`, value: snapshot } }], kubelet);
 const NO_FILE = { document: 0, hasPlaces: false, place: () => ({ line: 1, column: 1 }) };
 
-function nodeOf({ form, source: { value } }: Told): readonly string[] {
+function nodeOf({ form, source: { value } }: MeasuredFile): readonly string[] {
   const { node, metadata } = fieldsOf(value);
   const name =
     form === "/stats/summary"
@@ -91,7 +91,7 @@ function nodeOf({ form, source: { value } }: Told): readonly string[] {
 }
 
 /** Two files of what a node has one of. */
-function twinIn(told: readonly Told[]): string | undefined {
+function twinIn(told: readonly MeasuredFile[]): string | undefined {
   const seen = new Map<string, string>();
   for (const { form, source } of told) {
     if (form === "/stats/summary" || form === "snapshot") continue;
@@ -104,7 +104,7 @@ function twinIn(told: readonly Told[]): string | undefined {
   return undefined;
 }
 
-function assembled(told: readonly Told[], kubelet: string | undefined): Result<MeasuredFiles, Fault> {
+function assembled(told: readonly MeasuredFile[], kubelet: string | undefined): Result<MeasuredFiles, Fault> {
   const measurements: {
     readonly measured: Measurement;
     readonly input: Fields;

@@ -1,10 +1,10 @@
 import { statSync } from "node:fs";
 import { type Connection, openConnection } from "../../../actuator/containerd/connection.ts";
+import type { RuntimeContainer, RuntimePod, RuntimePods } from "../../../actuator/containerd/cri.ts";
 import { faultText } from "../../../actuator/containerd/fault.ts";
 import type { CriAnswer, CriMethod, CriRequest } from "../../../actuator/containerd/messages.ts";
 import { podSandboxOf, podsOf, unreadableContainerOf } from "../../../actuator/containerd/pod-parts.ts";
-import type { RuntimeContainer, RuntimePod, RuntimePods } from "../../../actuator/containerd/port.ts";
-import { socketPathOf, USUAL_ENDPOINT } from "../../../actuator/core/addresses.ts";
+import { DEFAULT_ENDPOINT, socketPathOf } from "../../../actuator/core/addresses.ts";
 import { nearNames } from "../../model/near-name.ts";
 import { ok, type Result } from "../../model/result.ts";
 import { printable } from "../../text/style.ts";
@@ -49,9 +49,9 @@ async function endpointOf(given: ContainerFlags, cli: Cli): Promise<Result<strin
   if (told !== undefined) return ofRoot(told);
   const why = seen.ok ? "the daemon is an older one, which does not tell its runtime" : "no daemon answers";
   cli.terminal.warn(
-    `nodewise: ${why}: asking the runtime at ${USUAL_ENDPOINT} (name another with --runtime-endpoint, or with the daemon's --settings)`,
+    `nodewise: ${why}: asking the runtime at ${DEFAULT_ENDPOINT} (name another with --runtime-endpoint, or with the daemon's --settings)`,
   );
-  return ok(USUAL_ENDPOINT);
+  return ok(DEFAULT_ENDPOINT);
 }
 
 /** Anybody may listen at a status address whose daemon is away: a socket that another user made is not spoken to. */
@@ -86,7 +86,7 @@ export async function ask<M extends CriMethod>(
 }
 
 /** Lists the pods that the runtime holds. Containers have their states, but nothing that only their statuses tell. */
-export async function heldPods(connection: Connection): Promise<Result<RuntimePods, Fault>> {
+export async function runtimePods(connection: Connection): Promise<Result<RuntimePods, Fault>> {
   const [sandboxes, containers] = await Promise.all([
     ask(connection, "ListPodSandbox", {}),
     ask(connection, "ListContainers", {}),
@@ -109,7 +109,7 @@ export async function findPod(
   wanted: string,
   { namespace, runtimeEndpoint }: Pick<WithEndpoint<ContainerFlags>, "namespace" | "runtimeEndpoint">,
 ): Promise<Result<RuntimePod, Fault>> {
-  const held = await heldPods(connection);
+  const held = await runtimePods(connection);
   if (!held.ok) return held;
   const pods = [...held.value.values()].filter((pod) => namespace === undefined || pod.namespace === namespace);
   const found = pods.filter((pod) => wanted === nameOf(pod) || wanted === pod.name).sort(newestFirst);
@@ -121,7 +121,7 @@ export async function findPod(
   const where = namespace === undefined ? "" : ` of namespace \`${printable(namespace)}\``;
   return fault(
     EXIT.badInput,
-    `the runtime at ${printable(runtimeEndpoint)} holds no pod \`${printable(wanted)}\`${where}:${meantText(wanted, pods)} \`nodewise pods\` lists those of this node, and why one does not run`,
+    `the runtime at ${printable(runtimeEndpoint)} holds no pod \`${printable(wanted)}\`${where}:${suggestionText(wanted, pods)} \`nodewise pods\` lists those of this node, and why one does not run`,
   );
 }
 export const nameOf = ({ namespace, name }: RuntimePod): string => printable(`${namespace}/${name}`);
@@ -129,7 +129,7 @@ const newestFirst = (a: RuntimePod, b: RuntimePod): number =>
   (b.sandboxes[0]?.createdAtMs ?? 0) - (a.sandboxes[0]?.createdAtMs ?? 0);
 
 /** A manifest's pod has the node's name behind its own. */
-function meantText(wanted: string, pods: readonly RuntimePod[]): string {
+function suggestionText(wanted: string, pods: readonly RuntimePod[]): string {
   const names = [
     ...new Set(pods.map((pod) => (wanted.includes("/") ? `${pod.namespace}/${pod.name}` : pod.name))),
   ].sort();

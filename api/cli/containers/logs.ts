@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Connection } from "../../../actuator/containerd/connection.ts";
-import type { RuntimeContainer, RuntimePod } from "../../../actuator/containerd/port.ts";
+import type { RuntimeContainer, RuntimePod } from "../../../actuator/containerd/cri.ts";
 import { type LogFilter, LogLines } from "../../../actuator/pods/logs/lines.ts";
 import { LogReader } from "../../../actuator/pods/logs/read.ts";
 import { ok, type Result } from "../../model/result.ts";
@@ -8,7 +8,7 @@ import { printable } from "../../text/style.ts";
 import type { Cli } from "../cli.ts";
 import { EXIT, type Fault, fault, type Outcome } from "../terminal.ts";
 import type { LogsFlags } from "./find.ts";
-import { ask, containerOf, findPod, heldPods, instancesOf, nameOf, withRuntime } from "./find.ts";
+import { ask, containerOf, findPod, instancesOf, nameOf, runtimePods, withRuntime } from "./find.ts";
 
 /** The interval between reads of a log, and between lists of the runtime. */
 const LOG_MS = 200;
@@ -129,7 +129,7 @@ class ContainerLogs {
   /** The next instance, once it has started; null: there will be none. */
   async #nextAfter(last: RuntimeContainer): Promise<RuntimeContainer | null> {
     for (let looks = 0; ; looks++) {
-      const held = await heldPods(this.#connection);
+      const held = await runtimePods(this.#connection);
       const pod = held.ok ? held.value.get(this.#pod.uid) : this.#pod;
       if (pod === undefined) return null;
       const all = instancesOf(pod).get(this.#name) ?? [];

@@ -19,7 +19,7 @@ import type { DecideOptions } from "./decide.ts";
 import type { FleetFlags } from "./fleet-resize.ts";
 import { addKindOptions } from "./kind-options.ts";
 
-type Given = Readonly<Record<string, string | undefined>> & DecideOptions & ClusterFlags;
+type DecideFlags = Readonly<Record<string, string | undefined>> & DecideOptions & ClusterFlags;
 
 const EXIT_CODES = `
 Exit codes:
@@ -69,7 +69,7 @@ function addKind(decide: Command, kind: Kind, cli: Cli): void {
       .option("--snapshots <files...>", "whole NodeSnapshots, one a node")
       .option("--nodes <names...>", "nodes of the live cluster (default: all)");
   command.optionsGroup("The node, from a live cluster:");
-  namespaceOption(withClusterOptions(command)).action((given: Given & FleetFlags) => {
+  namespaceOption(withClusterOptions(command)).action((given: DecideFlags & FleetFlags) => {
     const [file] = command.args;
     if (file !== undefined)
       command.error(
@@ -88,7 +88,7 @@ function addKind(decide: Command, kind: Kind, cli: Cli): void {
 }
 
 /** Reads the node, and the pod that is asked about, of a live cluster where one is asked for. */
-async function decideOn(kind: Kind, given: Given, cli: Cli): Promise<Outcome> {
+async function decideOn(kind: Kind, given: DecideFlags, cli: Cli): Promise<Outcome> {
   const { decide } = await import("./decide.ts");
   const { node, ...files } = filesOf(given);
   const { snapshot } = given;
@@ -114,7 +114,7 @@ async function decideOn(kind: Kind, given: Given, cli: Cli): Promise<Outcome> {
   return decide(kind, { ...files, live }, asked, cli.terminal);
 }
 
-function filesOf(given: Given): SnapshotFiles {
+function filesOf(given: DecideFlags): SnapshotFiles {
   const { snapshot, cgroupVersion, cgroupDriver, observedAt, kubelet } = given;
   const parts = PARTS.map(({ option }) => [option, given[camelCase(option)]] as const);
   return {

@@ -1,7 +1,7 @@
 import { isExtended, tellsDevices } from "../../decide/allocatable/capacity.ts";
 import { decideKind } from "../../decide/kinds/index.ts";
 import { podOfAsk } from "../../decide/managers/node.ts";
-import { looksAtPods, podsLeftOut, podsOfAnother } from "../../decide/pods/whose-pods.ts";
+import { looksAtPods, podsLeftOut, podsOfAnother } from "../../decide/pods/pods-of-other-nodes.ts";
 import { stepsOf } from "../../documents/inputs/origin.ts";
 import { adviceFor } from "../../documents/inputs/parts.ts";
 import { takes } from "../../documents/kind-examples.ts";
@@ -136,7 +136,7 @@ function otherKubelet(kubelet: string | undefined, own: ChosenProfile): Result<C
 
 const NOT_KARPENTER = "-o karpenter: describes what a node has and can give; only allocatable decides that";
 
-interface GivenWhatIf extends WhatIf {
+interface WhatIfFlags extends WhatIf {
   readonly chosen: ChosenProfile;
   readonly madeStatic: readonly MadeStatic[];
   readonly machineName: string | undefined;
@@ -150,7 +150,7 @@ function compareOn(
     patch,
     kubeletVersion,
     ...given
-  }: GivenWhatIf & Pick<Compared, "configuration" | "patch" | "kubeletVersion">,
+  }: WhatIfFlags & Pick<Compared, "configuration" | "patch" | "kubeletVersion">,
   { ask, facts }: Question,
   { output, explain = output === "table" ? "off" : "reasons" }: DecideOptions,
   terminal: Terminal,
@@ -177,7 +177,7 @@ function compareOn(
 }
 function decideOn(
   kind: Kind,
-  given: GivenWhatIf,
+  given: WhatIfFlags,
   { ask, facts }: Question,
   { output, explain = output === "table" ? "off" : "reasons" }: DecideOptions,
   terminal: Terminal,
@@ -249,7 +249,7 @@ function refusalFault(kind: Kind, { code, message, needs }: Refusal, snapshot: S
   return fault(code === "no_such_pod" ? EXIT.badInput : EXIT.negative, line);
 }
 
-interface Asked extends WhatIf {
+interface DecideRequest extends WhatIf {
   readonly chosen: ChosenProfile;
   readonly madeStatic: readonly MadeStatic[];
 }
@@ -257,7 +257,7 @@ interface Asked extends WhatIf {
 /** All that an answer assumes since nobody gave it. */
 function assumptionsOf(
   kind: Kind,
-  { snapshot, chosen: { note }, assumed, madeStatic }: Asked,
+  { snapshot, chosen: { note }, assumed, madeStatic }: DecideRequest,
   ask: Question["ask"],
   answer: Result<Decided<DecisionOf[Kind]>, Refusal>,
 ): readonly Assumption[] {

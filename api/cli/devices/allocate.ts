@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import type { DecisionAnswer, DecisionClient, Problem } from "../../../actuator/core/ports.ts";
+import type { DecisionAnswer, DecisionClient, Problem } from "../../../actuator/core/interfaces.ts";
 import { clientOf } from "../../../actuator/daemon/client-of.ts";
 import { readConfiguration } from "../../../actuator/daemon/configuration-file.ts";
 import { SOCKET_NAME } from "../../../actuator/deviceplugin/names.ts";
@@ -15,7 +15,7 @@ import type { DeviceManager } from "../../../actuator/pods/devices/device-manage
 import { openDeviceManager } from "../../../actuator/pods/devices/device-manager.ts";
 import { deviceRequirements } from "../../../actuator/pods/devices/device-requirements.ts";
 import { readDeviceCheckpoint } from "../../../actuator/pods/devices/manager-files.ts";
-import { systemClock } from "../../../actuator/pods/ports.ts";
+import { systemClock } from "../../../actuator/pods/pod-clock.ts";
 import type { DevicesDecision } from "../../model/managers.ts";
 import { type Fields, isObject } from "../../model/own.ts";
 import { ok, type Result } from "../../model/result.ts";
@@ -25,9 +25,9 @@ import { table } from "../../text/table.ts";
 import type { Cli } from "../cli.ts";
 import { readPods } from "../inputs/pods.ts";
 import { EXIT, type Fault, fault, type Outcome, printData, printText, stopSignal, type Terminal } from "../terminal.ts";
-import { type AllocateFlags, type ContainerGift, giftsOf } from "./container-devices.ts";
+import { type AllocateFlags, type ContainerAllocation, containerAllocations } from "./container-devices.ts";
 import type { KnownPod } from "./place.ts";
-import { type DevicePlace, openPlace } from "./place.ts";
+import { type DevicePaths, openPlace } from "./place.ts";
 
 const FILE = "kubelet_internal_checkpoint";
 
@@ -133,7 +133,7 @@ class Waiting {
 /** One allocation. */
 interface Allocating {
   readonly asked: AskedPod;
-  readonly place: DevicePlace;
+  readonly place: DevicePaths;
   readonly manager: DeviceManager;
   readonly waiting: Waiting;
   readonly machine: () => MachineFacts;
@@ -163,7 +163,7 @@ export async function allocate(given: AllocateFlags, { terminal, env }: Cli): Pr
 }
 
 /** Why a pod of this name is given nothing; null: it may be. */
-function formerOf({ pod }: AskedPod, { pods }: DevicePlace): string | null {
+function formerOf({ pod }: AskedPod, { pods }: DevicePaths): string | null {
   const name = `${pod.namespace}/${pod.name}`;
   if (pods.ofDaemon.has(pod.uid))
     return `${name} is run by the daemon of this state directory, which gives it its devices itself when it runs`;
@@ -175,7 +175,7 @@ function formerOf({ pod }: AskedPod, { pods }: DevicePlace): string | null {
 }
 
 async function openHost(
-  place: DevicePlace,
+  place: DevicePaths,
   waitSeconds: number,
   terminal: Terminal,
 ): Promise<Result<DeviceManager, Fault>> {
@@ -202,7 +202,7 @@ const tellTo =
 
 async function allocateWith(
   asked: AskedPod,
-  place: DevicePlace,
+  place: DevicePaths,
   manager: DeviceManager,
   stop: AbortSignal,
   given: AllocateFlags,
@@ -228,7 +228,7 @@ async function allocateWith(
   const read = readDeviceCheckpoint(files);
   if (!read.ok) return fault(EXIT.failed, read.error.message);
   const names = asked.containers.map(({ name }) => name);
-  const gifts = read.value === undefined ? [] : giftsOf(read.value, asked.pod.uid, names);
+  const gifts = read.value === undefined ? [] : containerAllocations(read.value, asked.pod.uid, names);
   print(asked, config.nodeName, gifts, given, terminal);
   return ok(EXIT.ok);
 }
@@ -271,7 +271,7 @@ async function pluginsCome(
 function print(
   { pod }: AskedPod,
   node: string,
-  containers: readonly ContainerGift[],
+  containers: readonly ContainerAllocation[],
   { output }: AllocateFlags,
   terminal: Terminal,
 ): void {
@@ -281,11 +281,11 @@ function print(
     return;
   }
   printText(terminal, terminal.paint("green", `allocated: ${printable(`${namespace}/${name}`)}\n\n`));
-  printText(terminal, giftsTable(containers, terminal));
+  printText(terminal, allocationsTable(containers, terminal));
 }
 
 /** Each container's devices, and below them what comes with them, as the runtime is to be given it. */
-function giftsTable(gifts: readonly ContainerGift[], { columns: width, paint }: Terminal): string {
+function allocationsTable(gifts: readonly ContainerAllocation[], { columns: width, paint }: Terminal): string {
   const columns = [
     { title: "CONTAINER", shrinkTo: 10 },
     { title: "GETS" },
@@ -311,7 +311,14 @@ function giftsTable(gifts: readonly ContainerGift[], { columns: width, paint }: 
 }
 
 type Line = readonly [what: string, name: string, value: string, more: string];
-const linesOf = ({ resources, devices, mounts, envs, annotations, cdiDevices }: ContainerGift): readonly Line[] => [
+const linesOf = ({
+  resources,
+  devices,
+  mounts,
+  envs,
+  annotations,
+  cdiDevices,
+}: ContainerAllocation): readonly Line[] => [
   ...resources.map(({ resource, ids, numa }): Line => {
     return ["devices", resource, ids.join(" "), numa.length === 0 ? "" : `NUMA ${numa.join("+")}`];
   }),

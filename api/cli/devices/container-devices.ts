@@ -37,7 +37,7 @@ export interface AllocateFlags extends PlaceFlags {
 export type FreeFlags = PlaceFlags;
 
 /** A container's devices, and what comes with them. */
-export interface ContainerGift extends DeviceOptions {
+export interface ContainerAllocation extends DeviceOptions {
   readonly container: string;
   readonly resources: readonly AllocatedResource[];
 }
@@ -50,11 +50,11 @@ interface AllocatedResource {
 }
 
 /** Lists what a pod's containers have, in the order of `containers`; those without devices are left out. */
-export function giftsOf(
+export function containerAllocations(
   { entries }: DeviceCheckpoint,
   podUid: string,
   containers: readonly string[],
-): readonly ContainerGift[] {
+): readonly ContainerAllocation[] {
   const own = (entries ?? []).filter((entry) => entry.podUid === podUid);
   return containers.flatMap((container) => {
     const held = own
@@ -65,11 +65,11 @@ export function giftsOf(
       const response = allocResp === null ? undefined : readAllocateResponse(allocResp);
       return response?.ok ? [{ resource: resourceName, response: response.value }] : [];
     });
-    return [{ container, resources: held.map(heldOf), ...containerOptions(responses) }];
+    return [{ container, resources: held.map(allocatedOf), ...containerOptions(responses) }];
   });
 }
 
-export const heldOf = (entry: PodDevicesEntry): AllocatedResource => ({
+export const allocatedOf = (entry: PodDevicesEntry): AllocatedResource => ({
   resource: entry.resourceName,
   ids: idsOf(entry).toSorted(naturalOrder),
   numa: numaOf(entry),

@@ -1,15 +1,15 @@
 import { withoutPods } from "../../../actuator/pods/devices/checkpoint-entries.ts";
 import { type DeviceEvent, DeviceHistory, MAX_NAMED } from "../../../actuator/pods/devices/history.ts";
 import { persistDeviceCheckpoint, readDeviceCheckpoint } from "../../../actuator/pods/devices/manager-files.ts";
-import { systemClock } from "../../../actuator/pods/ports.ts";
+import { systemClock } from "../../../actuator/pods/pod-clock.ts";
 import type { PodDevicesEntry } from "../../decide/devices/checkpoint.ts";
 import { ok, type Result } from "../../model/result.ts";
 import { many } from "../../text/sentences/words.ts";
 import { printable } from "../../text/style.ts";
 import type { Cli } from "../cli.ts";
 import { EXIT, type Fault, fault, type Outcome, printData, printText, type Terminal } from "../terminal.ts";
-import { type FreeFlags, heldOf } from "./container-devices.ts";
-import { type DevicePlace, openPlace } from "./place.ts";
+import { allocatedOf, type FreeFlags } from "./container-devices.ts";
+import { type DevicePaths, openPlace } from "./place.ts";
 
 /** `nodewise devices free`: what a pod holds goes back. No plugin is asked: the device plugin API has no such call. */
 export async function free(wanted: string, given: FreeFlags, { terminal, env }: Cli): Promise<Outcome> {
@@ -22,7 +22,7 @@ export async function free(wanted: string, given: FreeFlags, { terminal, env }: 
   }
 }
 
-function freeIn(place: DevicePlace, wanted: string, { output }: FreeFlags, terminal: Terminal): Outcome {
+function freeIn(place: DevicePaths, wanted: string, { output }: FreeFlags, terminal: Terminal): Outcome {
   const { files, pods, config } = place;
   const read = readDeviceCheckpoint(files);
   if (!read.ok) return fault(EXIT.failed, files.explained(read.error.message));
@@ -42,26 +42,30 @@ function freeIn(place: DevicePlace, wanted: string, { output }: FreeFlags, termi
   const onFault = (message: string): void => terminal.warn(`nodewise: ${message}`);
   const history = new DeviceHistory({ stateDir: config.stateDir, clock: systemClock, onFault });
   history.add(held.map((entry) => eventOf(entry, pod)));
-  const freed = held.map((entry) => ({ container: entry.containerName, ...heldOf(entry) }));
+  const freed = held.map((entry) => ({ container: entry.containerName, ...allocatedOf(entry) }));
   if (output !== "table") printData(terminal, { pod, uid, freed }, output);
   else printText(terminal, freed.length === 0 ? `${printable(pod)} held no device\n` : freed.map(lineOf).join(""));
   return ok(EXIT.ok);
 }
 
-const lineOf = ({ container, resource, ids }: { readonly container: string } & ReturnType<typeof heldOf>): string =>
+const lineOf = ({
+  container,
+  resource,
+  ids,
+}: { readonly container: string } & ReturnType<typeof allocatedOf>): string =>
   printable(`freed: ${many(ids.length, "device")} of ${resource} of container ${container}: ${ids.join(" ")}`).concat(
     "\n",
   );
 
 function eventOf(entry: PodDevicesEntry, pod: string): DeviceEvent {
-  const { resource, ids } = heldOf(entry);
+  const { resource, ids } = allocatedOf(entry);
   const { podUid, containerName: container } = entry;
   const devices = ids.slice(0, MAX_NAMED);
   return { kind: "given-back", resource, count: ids.length, devices, podUid, pod, container };
 }
 
 /** Finds the uid of a pod by NAMESPACE/NAME or uid, even if nobody knows the pod and it still holds something. */
-function uidOf({ pods }: DevicePlace, wanted: string, entries: readonly PodDevicesEntry[]): Result<string, Fault> {
+function uidOf({ pods }: DevicePaths, wanted: string, entries: readonly PodDevicesEntry[]): Result<string, Fault> {
   const known = [...pods.byHand.values()].filter(
     ({ namespace, name, uid }) => wanted === uid || wanted === `${namespace}/${name}`,
   );

@@ -114,7 +114,7 @@ function readRecords(directory: string): Result<KnownPods["ofDaemon"], string> {
 }
 
 /** A state directory that nobody else works on, with who holds which devices. */
-export interface DevicePlace {
+export interface DevicePaths {
   readonly config: ActuatorConfig;
   readonly bootId: string;
   readonly files: ManagerFiles;
@@ -155,7 +155,7 @@ const FLAG_OF: Readonly<Record<string, string>> = {
  * Takes what a daemon that runs pods would take, so that of the two only one gives devices away. Errors: such a daemon works
  * here, or another command does; what is kept of pods cannot be read.
  */
-export async function openPlace(given: Partial<AllocateFlags>, env: Cli["env"]): Promise<Result<DevicePlace, Fault>> {
+export async function openPlace(given: Partial<AllocateFlags>, env: Cli["env"]): Promise<Result<DevicePaths, Fault>> {
   const config = configOf(given, env);
   if (!config.ok) return config;
   const { stateDir, cgroupRoot } = config.value;

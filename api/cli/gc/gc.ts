@@ -1,5 +1,5 @@
 import type { ActuatorConfig } from "../../../actuator/core/config.ts";
-import type { PodsRead } from "../../../actuator/core/ports.ts";
+import type { PodsRead } from "../../../actuator/core/interfaces.ts";
 import { readConfiguration } from "../../../actuator/daemon/configuration-file.ts";
 import type { GcKind } from "../../../actuator/gc/journal.ts";
 import { podsOrNone, type Shared } from "../../../actuator/gc/open.ts";

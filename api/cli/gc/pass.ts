@@ -1,10 +1,10 @@
 import type { ActuatorConfig } from "../../../actuator/core/config.ts";
-import type { Problem } from "../../../actuator/core/ports.ts";
+import type { Problem } from "../../../actuator/core/interfaces.ts";
 import { ownFolder } from "../../../actuator/core/record-file.ts";
 import { clientOf } from "../../../actuator/daemon/client-of.ts";
+import type { CollectionReport, GcReport, RemovalReport } from "../../../actuator/gc/dependencies.ts";
 import type { Space } from "../../../actuator/gc/journal.ts";
 import { openCollector } from "../../../actuator/gc/open.ts";
-import type { CollectionReport, GcReport, RemovalReport } from "../../../actuator/gc/ports.ts";
 import type { ClosedPass } from "../../../actuator/gc/remove.ts";
 import { ok } from "../../model/result.ts";
 import { profileOf } from "../../profiles/index.ts";

@@ -1,9 +1,9 @@
 import { decideLocally } from "../../../actuator/client/local-client.ts";
 import { factsOf, Memory } from "../../../actuator/core/facts-file.ts";
-import type { DecisionAnswer } from "../../../actuator/core/ports.ts";
+import type { DecisionAnswer } from "../../../actuator/core/interfaces.ts";
 import type { GcKind } from "../../../actuator/gc/journal.ts";
 import { type NodeObservation, observeNode } from "../../../actuator/gc/observe-node.ts";
-import { gcPorts, lookSettings } from "../../../actuator/gc/open.ts";
+import { gcDeps, lookSettings } from "../../../actuator/gc/open.ts";
 import type { DecisionOf, Explain } from "../../model/decision.ts";
 import { parseDuration } from "../../model/duration.ts";
 import type { ImageGcFacts } from "../../model/image-gc.ts";
@@ -16,10 +16,10 @@ import type { GcFlags, GcJob } from "./options.ts";
 
 /** Lists and decides with what is remembered; removes nothing, remembers nothing. */
 export async function preview({ kind, lacksPods, given, config, world, terminal }: GcJob): Promise<Outcome> {
-  const ports = gcPorts(world, config);
-  if (!ports.ok) return fault(EXIT.badInput, ports.error);
-  const seen = await observeNode(ports.value, lookSettings(config), 0);
-  ports.value.runtime.close();
+  const deps = gcDeps(world, config);
+  if (!deps.ok) return fault(EXIT.badInput, deps.error);
+  const seen = await observeNode(deps.value, lookSettings(config), 0);
+  deps.value.runtime.close();
   if (!seen.ok) return fault(seen.error.from === "configuration" ? EXIT.badInput : EXIT.failed, seen.error.message);
   for (const { from, message } of seen.value.notices) terminal.warn(`nodewise: ${from}: ${message}`);
   if (lacksPods) terminal.warn(`nodewise: ${NO_PODS}`);

@@ -56,7 +56,7 @@ export function addHistory(program: Command, cli: Cli): void {
   );
   addShow(command, cli);
   addRemovals(command, cli);
-  addKeeping(command, cli);
+  addRetention(command, cli);
   addBackup(command, cli);
   addMoving(command, cli);
 }
@@ -107,7 +107,7 @@ function addMoving(history: Command, cli: Cli): void {
   );
 }
 
-function addKeeping(history: Command, cli: Cli): void {
+function addRetention(history: Command, cli: Cli): void {
   const prune = withHistory(
     history
       .command("prune")

@@ -49,7 +49,7 @@ interface Reached {
   readonly rows: number;
 }
 /** The part of an export that a file has, and of which export it is. */
-interface Kept {
+interface ExportedPart {
   readonly reached: Reached;
   readonly bytes: number;
   readonly asked: readonly unknown[];
@@ -119,7 +119,7 @@ function isRunning(pid: number): boolean {
  * A file that grows beside its name, as `NAME.part`, and gets the name when it is whole. `NAME.place` tells what of it is on the disk.
  * Compressed, it is one member of gzip for each write, so that it can be cut behind any.
  */
-function fileSink(file: string, asked: readonly unknown[], kept: Kept | null): Sink {
+function fileSink(file: string, asked: readonly unknown[], kept: ExportedPart | null): Sink {
   const [part, place] = [`${file}.part`, `${file}.place`];
   const fd = openSync(part, kept === null ? "w" : "r+", 0o600);
   let bytes = kept?.bytes ?? 0;
@@ -131,7 +131,7 @@ function fileSink(file: string, asked: readonly unknown[], kept: Kept | null): S
       for (let at = 0; at < chunk.length; ) at += writeSync(fd, chunk, at, chunk.length - at, bytes + at);
       bytes += chunk.length;
       fsyncSync(fd);
-      writeFileSync(`${place}.new`, JSON.stringify({ reached, bytes, asked } satisfies Kept), { mode: 0o600 });
+      writeFileSync(`${place}.new`, JSON.stringify({ reached, bytes, asked } satisfies ExportedPart), { mode: 0o600 });
       renameSync(`${place}.new`, place);
     },
     end: () => {
@@ -144,19 +144,19 @@ function fileSink(file: string, asked: readonly unknown[], kept: Kept | null): S
 }
 
 /** A damaged file belongs to no export. */
-function readKept(place: string): Kept | { readonly asked: null } {
+function readExportedPart(place: string): ExportedPart | { readonly asked: null } {
   try {
-    return JSON.parse(readFileSync(place, "utf8")) as Kept;
+    return JSON.parse(readFileSync(place, "utf8")) as ExportedPart;
   } catch {
     return { asked: null };
   }
 }
 
 /** The part that an export of this name left when it was cut off. Null: nothing. Errors: it was another export. */
-function keptOf(file: string, asked: readonly unknown[]): Result<Kept | null, Fault> {
+function exportedPartOf(file: string, asked: readonly unknown[]): Result<ExportedPart | null, Fault> {
   const [part, place] = [`${file}.part`, `${file}.place`];
   if (!existsSync(part) || !existsSync(place)) return ok(null);
-  const kept = readKept(place);
+  const kept = readExportedPart(place);
   if (kept.asked !== null && JSON.stringify(kept.asked) === JSON.stringify(asked)) return ok(kept);
   return fault(
     EXIT.badInput,
@@ -188,7 +188,7 @@ export async function exportHistory(file: string | undefined, given: ExportFlags
         // the one before may have ended it meanwhile
         if (existsSync(file)) return isThere(file);
       }
-      const kept = file === undefined ? ok(null) : keptOf(file, asked);
+      const kept = file === undefined ? ok(null) : exportedPartOf(file, asked);
       return kept.ok ? await begin(from, kept.value, asked) : kept;
     } catch (error) {
       const { code, syscall } = error as NodeJS.ErrnoException;
@@ -199,7 +199,7 @@ export async function exportHistory(file: string | undefined, given: ExportFlags
       release?.();
     }
   };
-  const begin = async (from: ExportSource, kept: Kept | null, asked: readonly unknown[]): Promise<Outcome> => {
+  const begin = async (from: ExportSource, kept: ExportedPart | null, asked: readonly unknown[]): Promise<Outcome> => {
     const begun = kept === null ? await from.begin(part) : ok(kept.reached.header);
     if (!begun.ok) return begun;
     const sink = file === undefined ? outSink(cli) : fileSink(file, asked, kept);

@@ -85,19 +85,19 @@ export function warnMissing(nodes: readonly Pick<NodeDocuments, "name" | "missin
 }
 
 /** The YAML that each terminal was shown: most rights that are found missing later are in it already. */
-const toldOn = new WeakMap<Terminal, Set<string>>();
+const warnedOn = new WeakMap<Terminal, Set<string>>();
 
 /** Rights that are missing: which, and the documents that give them, as far as this terminal has not had them. Undefined: none is. */
 export function missingRights(missing: readonly Pick<ClusterFault, "rule" | "user">[], terminal: Terminal) {
   const rules = missing.flatMap(({ rule }) => rule ?? []);
   if (rules.length === 0) return undefined;
   const user = missing.find(({ user }) => user !== undefined)?.user;
-  const told = toldOn.get(terminal) ?? new Set();
+  const told = warnedOn.get(terminal) ?? new Set();
   const fresh = rbacYaml(rules, user)
     .trimEnd()
     .split(BETWEEN)
     .filter((document) => !told.has(document));
-  toldOn.set(terminal, new Set([...told, ...fresh]));
+  warnedOn.set(terminal, new Set([...told, ...fresh]));
   return { rights: rightsText(rules), yaml: fresh.join(BETWEEN) };
 }
 const BETWEEN = "\n---\n";

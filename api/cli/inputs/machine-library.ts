@@ -18,7 +18,7 @@ export const machineNames = (): readonly string[] =>
     .map((file) => file.slice(0, -EXTENSION.length))
     .sort();
 
-export const meantMachine = (name: string): string =>
+export const suggestMachine = (name: string): string =>
   didYouMean(name, machineNames(), `there are ${machineNames().join(", ")}`);
 
 /** A machine by name; undefined: the library does not have it. */

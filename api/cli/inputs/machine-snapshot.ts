@@ -5,7 +5,7 @@ import { nodeNameOf } from "../../../actuator/machine/node.ts";
 import { observeMachine } from "../../../actuator/machine/observe.ts";
 import { readManifests } from "../../../actuator/manifests/read-manifests.ts";
 import { driverOf, snapshotOf } from "../../../actuator/pass/snapshot.ts";
-import { podsOfAnother, podsOfOthers } from "../../decide/pods/whose-pods.ts";
+import { podsOfAnother, podsOfOthers } from "../../decide/pods/pods-of-other-nodes.ts";
 import { issueText, type Origin } from "../../documents/inputs/origin.ts";
 import { problemText } from "../../documents/problem.ts";
 import { decodeSnapshot } from "../../model/decode.ts";

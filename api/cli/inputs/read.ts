@@ -15,7 +15,7 @@ import type { Profile } from "../../profiles/profile.ts";
 import { unknownFields } from "../../profiles/unknown-fields.ts";
 import { isNodeName } from "../cluster-options.ts";
 import { EXIT, type Fault, fault } from "../terminal.ts";
-import { libraryMachine, meantMachine } from "./machine-library.ts";
+import { libraryMachine, suggestMachine } from "./machine-library.ts";
 
 export interface ReadPart {
   /** As the snapshot takes it. */
@@ -44,7 +44,7 @@ export async function readPart(option: Option, path: string): Promise<Result<Rea
   if (option === "machine" && isUnknownName(path))
     return fault(
       EXIT.badInput,
-      `--machine ${path}: is neither a file nor a machine of the library: ${meantMachine(path)}`,
+      `--machine ${path}: is neither a file nor a machine of the library: ${suggestMachine(path)}`,
     );
   const source = await readDocument(path);
   if (!source.ok) return source;

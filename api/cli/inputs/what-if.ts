@@ -1,10 +1,10 @@
-import { askedElsewhere } from "../../decide/pods/whose-pods.ts";
+import { askedElsewhere } from "../../decide/pods/pods-of-other-nodes.ts";
 import { assumedTime } from "../../documents/inputs/origin.ts";
 import { type AskOf, KINDS, type Kind } from "../../model/decision.ts";
 import { specOf, traitsOf } from "../../model/kinds.ts";
 import { type KubeletConfiguration, kubeletConfiguration } from "../../model/kubelet-configuration.ts";
 import { knowsMemory, type Machine } from "../../model/machine.ts";
-import { meantText } from "../../model/near-name.ts";
+import { suggestionText } from "../../model/near-name.ts";
 import { namespacedPodName } from "../../model/pod.ts";
 import { ok, type Result } from "../../model/result.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
@@ -108,7 +108,7 @@ function changesOf(kind: Kind, { policy, scope }: WhatIfOptions): Result<Configu
     }
     const { field, values } = own;
     if (!values.includes(policy)) {
-      const meant = meantText(policy, values);
+      const meant = suggestionText(policy, values);
       const words = `${field} is one of ${values.join(", ")}`;
       return fault(EXIT.badInput, `--policy ${policy}: ${words}${meant === null ? "" : `; ${meant}`}`);
     }

@@ -5,7 +5,7 @@ import type { DropIn } from "../../decide/lint/drop-ins.ts";
 import { isOfCommandLine } from "../../decide/lint/finding.ts";
 import { readFlags } from "../../decide/lint/flags.ts";
 import { type BesideFile, flagOf } from "../../decide/lint/start.ts";
-import { podsOfAnother } from "../../decide/pods/whose-pods.ts";
+import { podsOfAnother } from "../../decide/pods/pods-of-other-nodes.ts";
 import { readCommandLine } from "../../documents/command-line.ts";
 import { formText, hasForm } from "../../documents/document-form.ts";
 import {

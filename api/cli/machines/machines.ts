@@ -3,7 +3,7 @@ import { humanBytes } from "../../text/size.ts";
 import { clip } from "../../text/style.ts";
 import { table } from "../../text/table.ts";
 import { cpuPicture } from "../../text/tables/cpus.ts";
-import { type LibraryMachine, libraryMachine, machineNames, meantMachine } from "../inputs/machine-library.ts";
+import { type LibraryMachine, libraryMachine, machineNames, suggestMachine } from "../inputs/machine-library.ts";
 import { EXIT, type Form, fault, type Outcome, printData, printText, type Terminal } from "../terminal.ts";
 
 /** The library as a list; of one machine its picture, or in a data form what `--machine` takes. */
@@ -16,7 +16,7 @@ export function showMachines(name: string | undefined, output: Form, terminal: T
   }
   const found = libraryMachine(name);
   if (found === undefined)
-    return fault(EXIT.badInput, `no machine of the library is named \`${name}\`: ${meantMachine(name)}`);
+    return fault(EXIT.badInput, `no machine of the library is named \`${name}\`: ${suggestMachine(name)}`);
   if (output === "table") printText(terminal, oneMachine(found, terminal));
   else printData(terminal, found.machine, output);
   return ok(EXIT.ok);

@@ -2,7 +2,7 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Command, Help } from "commander";
 import packageJson from "../../../package.json" with { type: "json" };
-import { didYouMean, meantNames } from "../../model/near-name.ts";
+import { didYouMean, similarNames } from "../../model/near-name.ts";
 import { ok } from "../../model/result.ts";
 import type { Cli } from "../cli.ts";
 import { commandTree, type TreeCommand } from "../command-tree.ts";
@@ -31,7 +31,7 @@ export async function man(
   // `evicton` is near to the last word of `decide eviction` alone
   const before = path.slice(0, -1).join(" ");
   const beside = tree.filter(({ path: words }) => before === "" || words.slice(0, -1).join(" ") === before);
-  const [last] = meantNames(path.at(-1) ?? "", [...new Set(beside.map(({ path: words }) => words.at(-1) ?? ""))]);
+  const [last] = similarNames(path.at(-1) ?? "", [...new Set(beside.map(({ path: words }) => words.at(-1) ?? ""))]);
   const whole = beside
     .map(({ path: words }) => words.join(" "))
     .find((name) => name === last || name.endsWith(` ${last}`));

@@ -170,8 +170,8 @@ const driftCell = ({ wanted, actual, harmless }: FileRow): Cell | string => {
 const MAX_SUGGESTED = 3;
 
 /** ` is it `web-n1` or `web-n2`?`; empty: no pod has a name like that. */
-export function meantText(wanted: string, status: NodeStatus): string {
-  const names = meantPods(wanted, status);
+export function suggestionText(wanted: string, status: NodeStatus): string {
+  const names = similarPods(wanted, status);
   return names.length === 0 ? "" : ` is it ${names.map((name) => `\`${printable(name)}\``).join(" or ")}?`;
 }
 
@@ -179,7 +179,7 @@ export function meantText(wanted: string, status: NodeStatus): string {
  * The pods, at most three, that somebody may have meant: the one that its manifest names so, which has the node's name
  * behind its own; else those whose name begins so; else those that few changed letters lead to.
  */
-function meantPods(wanted: string, { pods, refusedManifests, nodeName }: NodeStatus): readonly string[] {
+function similarPods(wanted: string, { pods, refusedManifests, nodeName }: NodeStatus): readonly string[] {
   const all = [...pods.map(({ namespace, name }) => `${namespace}/${name}`), ...refusedManifests.map(({ pod }) => pod)];
   const isWhole = wanted.includes("/");
   const names = [...new Set(all.map((name) => (isWhole ? name : name.slice(name.indexOf("/") + 1))))].sort();
@@ -276,7 +276,7 @@ function printOne(seen: StatusRead, wanted: string, output: Form, terminal: Cli[
   if (names.size === 0 && refused.length === 0)
     return fault(
       EXIT.badInput,
-      `node ${status.nodeName} has no pod \`${wanted}\`:${meantText(wanted, status)} \`nodewise pods\` lists those that it has`,
+      `node ${status.nodeName} has no pod \`${wanted}\`:${suggestionText(wanted, status)} \`nodewise pods\` lists those that it has`,
       ...problemsOf(wanted, status),
     );
   if (output !== "table") {

@@ -7,12 +7,12 @@ import type { ReplayAnswer, ReplayQuestion } from "../../service/replay/replay-a
 import type { Versions } from "../../service/replay/replay-one.ts";
 import {
   type ChangedDecision,
-  Counter,
   type Counts,
   changedOf,
   lostOf,
   passedOf,
   podsText,
+  ReplayTally,
   standForText,
   type Tally,
   type UnreadableDecision,
@@ -53,7 +53,7 @@ interface ReportFlags {
 class ReplayReport {
   readonly #given: ReportFlags;
   readonly #terminal: Terminal;
-  readonly #counter = new Counter();
+  readonly #counter = new ReplayTally();
   readonly #listed = { changed: 0, unreadable: 0 };
   #last: Pick<ReplayAnswer, "until" | "reachedAt"> = { until: "", reachedAt: null };
 

@@ -3,6 +3,7 @@ import { DRIFT_CAUSES } from "../../../actuator/plan/drift.ts";
 import { deviceRow, nodeStatus, podRow } from "../../../actuator/status/node-status.ts";
 import { probeRow } from "../../../actuator/status/probe-row.ts";
 import { HANDLERS } from "../../decide/probes/plan.ts";
+import { SCOPES } from "../../dependencies.ts";
 import { ROUTES } from "../../http/index.ts";
 import { openApi } from "../../http/openapi/contract.ts";
 import { componentName } from "../../http/openapi/input-schemas.ts";
@@ -12,7 +13,6 @@ import { KINDS, REFUSAL_CODES, VERDICTS } from "../../model/decision.ts";
 import { type JsonSchema, type JsonSchemas, NULL, ref, strictObject } from "../../model/json-schema.ts";
 import { specOf } from "../../model/kinds.ts";
 import { byKey } from "../../model/order.ts";
-import { SCOPES } from "../../ports.ts";
 import { caseFileForm } from "../test/case-file.ts";
 
 const text = z.string();

@@ -5,7 +5,8 @@ import { asksCluster, type ClusterFlags, withClusterOptions } from "../cluster-o
 import type { MachineSnapshotOptions } from "../inputs/machine-snapshot.ts";
 import { EXIT, fault, type Outcome, printData, type Terminal } from "../terminal.ts";
 
-type Given = MachineSnapshotOptions & ClusterFlags & { readonly output: "json" | "yaml"; readonly node?: string };
+type SnapshotFlags = MachineSnapshotOptions &
+  ClusterFlags & { readonly output: "json" | "yaml"; readonly node?: string };
 
 export function addSnapshot(program: Command, cli: Cli): void {
   const command = program
@@ -35,7 +36,7 @@ export function addSnapshot(program: Command, cli: Cli): void {
     .option("--node <name>", "with a cluster: the node (default: its only one)");
   withClusterOptions(command)
     .addOption(outputOption(["json", "yaml"]))
-    .action((given: Given) => finish(cli, () => print(given, cli)));
+    .action((given: SnapshotFlags) => finish(cli, () => print(given, cli)));
   examples(
     command,
     "nodewise snapshot > snapshot.json",
@@ -46,7 +47,7 @@ export function addSnapshot(program: Command, cli: Cli): void {
   );
 }
 
-async function print(given: Given, cli: Cli): Promise<Outcome> {
+async function print(given: SnapshotFlags, cli: Cli): Promise<Outcome> {
   const { terminal } = cli;
   const { node, output, context: _, kubeconfig: __, proxy: ___, kubeletInsecureTls: ____, ...ofMachine } = given;
   const [option] = Object.keys(ofMachine);
@@ -69,7 +70,7 @@ const dashed = (name: string): string => name.replace(/[A-Z]/g, (letter) => `-${
 
 async function printMachine(
   given: MachineSnapshotOptions,
-  output: Given["output"],
+  output: SnapshotFlags["output"],
   terminal: Terminal,
 ): Promise<Outcome> {
   const { readMachine } = await import("../inputs/machine-snapshot.ts");

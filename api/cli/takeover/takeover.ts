@@ -1,5 +1,5 @@
+import type { PodRuntime } from "../../../actuator/containerd/cri.ts";
 import { openPodRuntime } from "../../../actuator/containerd/pods.ts";
-import type { PodRuntime } from "../../../actuator/containerd/port.ts";
 import { DEFAULT_STATUS_LISTEN, hostText, parseListen } from "../../../actuator/core/addresses.ts";
 import type { ActuatorConfig } from "../../../actuator/core/config.ts";
 import {
@@ -12,7 +12,7 @@ import { machineFiles } from "../../../actuator/machine/files.ts";
 import { type KubeletProcess, type KubeletTraces, kubeletsOn } from "../../../actuator/machine/kubelets.ts";
 import { podsSource } from "../../../actuator/manifests/pods-source.ts";
 import { hostAddresses } from "../../../actuator/pods/networking/node-addresses.ts";
-import { systemClock } from "../../../actuator/pods/ports.ts";
+import { systemClock } from "../../../actuator/pods/pod-clock.ts";
 import { desiredPodsReader } from "../../../actuator/pods/records/desired-pods.ts";
 import { podsDaemon } from "../../../actuator/pods/volumes/claims.ts";
 import {
@@ -46,10 +46,10 @@ import {
   type Terminal,
 } from "../terminal.ts";
 
-type Place = Pick<ActuatorConfig, "runtimeEndpoint" | "nodeName">;
+type RuntimeAndNode = Pick<ActuatorConfig, "runtimeEndpoint" | "nodeName">;
 
 /** Describes what is (or would be) stopped in which order, and what stays and why. */
-function planText(place: Place, plan: TakeoverPlan, isDryRun: boolean, terminal: Terminal): string {
+function planText(place: RuntimeAndNode, plan: TakeoverPlan, isDryRun: boolean, terminal: Terminal): string {
   const { paint } = terminal;
   const { stops, stays } = plan;
   const head = `node ${place.nodeName}, runtime ${place.runtimeEndpoint}`;
@@ -135,7 +135,7 @@ interface TakeoverContext {
 }
 /** The same as data; `outcome` and `message` of what was stopped. */
 function planData(
-  { nodeName, runtimeEndpoint }: Place,
+  { nodeName, runtimeEndpoint }: RuntimeAndNode,
   { stops, stays }: TakeoverPlan,
   { kubelets, isDryRun, ends, cameBack }: TakenOver & TakeoverContext,
 ): object {

@@ -7,7 +7,7 @@ import { placedIssue } from "../../documents/problem.ts";
 import { isKind, KINDS, type Kind, REFUSAL_CODES, VERDICTS } from "../../model/decision.ts";
 import { joinPath } from "../../model/input-issue.ts";
 import { specOf } from "../../model/kinds.ts";
-import { meantNames, meantText, nearName } from "../../model/near-name.ts";
+import { nearName, similarNames, suggestionText } from "../../model/near-name.ts";
 import { fieldsOf, isObject } from "../../model/own.ts";
 import { ok, type Result } from "../../model/result.ts";
 import { knownVersion } from "../../profiles/index.ts";
@@ -284,14 +284,14 @@ function givenFault(kind: Kind, option: string, known: readonly string[]): strin
   const instead = INSTEAD[option];
   if (instead !== undefined) return `write ${instead}`;
   if (NOT_GIVEN.includes(option)) return "has no place in a case";
-  return `is no option of \`nodewise decide ${kind}\`: ${meant(option, known) ?? `\`nodewise decide ${kind} --help\` lists them`}`;
+  return `is no option of \`nodewise decide ${kind}\`: ${suggest(option, known) ?? `\`nodewise decide ${kind} --help\` lists them`}`;
 }
 
 function reasonFaults(kind: Kind, reasons: unknown, at: readonly Step[]): readonly WordFault[] {
   const codes = specOf(kind).reasons;
   return (Array.isArray(reasons) ? reasons : []).flatMap((code: unknown, i) => {
     if (typeof code !== "string" || code === "" || codes.includes(code)) return [];
-    const proposal = meant(code, codes) ?? `there are ${codes.join(", ")}`;
+    const proposal = suggest(code, codes) ?? `there are ${codes.join(", ")}`;
     return [{ path: [...at, i], message: `is no code of a reason of ${kind}: ${proposal}` }];
   });
 }
@@ -308,8 +308,8 @@ function wordOf(long: string | null | undefined): string {
   return (long ?? "").replace(/^--/, "");
 }
 /** The proposal of a word; null: it is like none. */
-const meant = (given: unknown, words: readonly string[]): string | null =>
-  typeof given === "string" ? meantText(given, words, "`") : null;
+const suggest = (given: unknown, words: readonly string[]): string | null =>
+  typeof given === "string" ? suggestionText(given, words, "`") : null;
 
 const MEMBERS = [...Object.keys(caseForm.shape), "cases", ...Object.keys(expectForm.def.shape)];
 
@@ -318,7 +318,9 @@ function issueLines(document: InputDocument, issues: readonly z.core.$ZodIssue[]
   const misspelt = new Set(
     issues.flatMap(({ path, ...issue }) =>
       issue.code === "unrecognized_keys"
-        ? issue.keys.flatMap((key) => meantNames(key, MEMBERS).map((name) => joinPath("", [...(path as Step[]), name])))
+        ? issue.keys.flatMap((key) =>
+            similarNames(key, MEMBERS).map((name) => joinPath("", [...(path as Step[]), name])),
+          )
         : [],
     ),
   );
@@ -333,7 +335,7 @@ function linesOfIssue(document: InputDocument, issue: z.core.$ZodIssue): readonl
   const at = issue.path as Step[];
   if (issue.code === "unrecognized_keys")
     return issue.keys.map((key) => {
-      const proposal = meant(key, MEMBERS);
+      const proposal = suggest(key, MEMBERS);
       const message = `is no member that a case has${proposal === null ? "" : `: ${proposal}`}`;
       return placedIssue(document, { base: [], at: [...at, key], message });
     });
@@ -341,7 +343,7 @@ function linesOfIssue(document: InputDocument, issue: z.core.$ZodIssue): readonl
   const value = valueAt(document, at);
   if (value === undefined && words.length === 0)
     return [placedIssue(document, { base: [], at, message: "is missing" })];
-  const proposal = meant(value, words);
+  const proposal = suggest(value, words);
   const said =
     words.length === 0 ? issue.message.replace(/^Invalid input: /, "") : `must be one of ${words.join(", ")}`;
   const message = proposal === null ? said : `${said}: ${proposal}`;

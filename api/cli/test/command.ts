@@ -10,7 +10,7 @@ import { type Cli, examples, finish, outputOption } from "../cli.ts";
 import { EXIT, type Form, fault, type Outcome, printData, printText, type Terminal } from "../terminal.ts";
 import type { CaseFileFault } from "./case-file.ts";
 import { mismatchText } from "./expectation.ts";
-import type { Tried } from "./run-case.ts";
+import type { CaseResult } from "./run-case.ts";
 
 interface TestFlags {
   readonly output: Form | "junit" | "github";
@@ -47,7 +47,7 @@ async function testAll(paths: readonly string[], { output }: TestFlags, { termin
   const read = await readCases(paths);
   if (!read.ok) return read;
   const { cases, faults, passedOver } = read.value;
-  const tried: Tried[] = [];
+  const tried: CaseResult[] = [];
   for (const one of cases) tried.push(await tryCase(one));
   if (output === "table" && passedOver.length > 0)
     terminal.warn(`nodewise: ${passedOver.join(", ")}: no case is there, and no case is given it: passed over`);
@@ -68,8 +68,8 @@ async function testAll(paths: readonly string[], { output }: TestFlags, { termin
   return ok(tried.every(isPassed) ? EXIT.ok : EXIT.negative);
 }
 
-const isPassed = ({ mismatches }: Tried): boolean => mismatches.length === 0;
-const countsOf = (tried: readonly Tried[]) => {
+const isPassed = ({ mismatches }: CaseResult): boolean => mismatches.length === 0;
+const countsOf = (tried: readonly CaseResult[]) => {
   const passed = tried.filter(isPassed).length;
   return { passed, failed: tried.length - passed };
 };
@@ -81,7 +81,7 @@ interface Coverage {
   readonly missed: readonly string[];
 }
 /** The codes of reasons of each kind that has a case: those that an answer gave, and the others. */
-function coverageOf(tried: readonly Tried[]): readonly Coverage[] {
+function coverageOf(tried: readonly CaseResult[]): readonly Coverage[] {
   return KINDS.flatMap((kind) => {
     const own = tried.filter(({ case: of }) => of.kind === kind);
     if (own.length === 0) return [];
@@ -93,7 +93,7 @@ function coverageOf(tried: readonly Tried[]): readonly Coverage[] {
 }
 
 /** `faults`: in files of cases, so many. */
-function tableOf(tried: readonly Tried[], faults: number, { columns, paint }: Terminal): string {
+function tableOf(tried: readonly CaseResult[], faults: number, { columns, paint }: Terminal): string {
   const rows = tried.map(({ case: { name, file, line, kind }, mismatches }) => ({
     cells: [
       mismatches.length === 0 ? { text: "ok", color: "green" as const } : { text: "FAILED", color: "red" as const },
@@ -136,7 +136,7 @@ const SHOWN = 4;
 const fewOf = (codes: readonly string[]): string =>
   codes.length <= SHOWN ? codes.join(", ") : `${codes.slice(0, SHOWN).join(", ")} and ${codes.length - SHOWN} more`;
 
-const dataOf = ({ case: { name, file, line, kind, kubelet }, mismatches, codes, seconds }: Tried) => ({
+const dataOf = ({ case: { name, file, line, kind, kubelet }, mismatches, codes, seconds }: CaseResult) => ({
   name,
   file,
   line,
@@ -147,7 +147,7 @@ const dataOf = ({ case: { name, file, line, kind, kubelet }, mismatches, codes, 
   reasons: [...codes],
   seconds,
 });
-const junitOf = ({ case: { name, file }, mismatches, seconds }: Tried): JUnitCase => {
+const junitOf = ({ case: { name, file }, mismatches, seconds }: CaseResult): JUnitCase => {
   const lines = mismatches.map(mismatchText);
   const failure = lines[0] === undefined ? null : { message: lines[0], text: lines.join("\n") };
   return { suite: file, name, seconds, failure };
@@ -163,7 +163,7 @@ const annotationOfFault = ({ file, line: message, name }: CaseFileFault): Annota
   const [, line = "1"] = /:(\d+):\d+: /.exec(message) ?? [];
   return { level: "error", file, line: Number(line), title: name ?? "no case can be read", message };
 };
-const annotationOf = ({ case: { name, file, line }, mismatches }: Tried): readonly Annotation[] =>
+const annotationOf = ({ case: { name, file, line }, mismatches }: CaseResult): readonly Annotation[] =>
   mismatches.length === 0
     ? []
     : [{ level: "error", file, line, title: name, message: mismatches.map(mismatchText).join("\n") }];

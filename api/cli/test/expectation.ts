@@ -10,7 +10,7 @@ export interface Mismatch {
   readonly found?: unknown;
 }
 /** How `nodewise decide -o json` ended. */
-export interface Came {
+export interface DecideOutput {
   /** Its output; null: nothing, since the input is bad. */
   readonly output: Fields | null;
   /** Its lines about the input. */
@@ -18,7 +18,7 @@ export interface Came {
 }
 
 /** Nothing: it is as expected. */
-export function mismatches(expected: Expected, { output, lines }: Came): readonly Mismatch[] {
+export function mismatches(expected: Expected, { output, lines }: DecideOutput): readonly Mismatch[] {
   const { error, reasons, ...members } = expected;
   if (error !== undefined && !(output === null && lines.some((line) => line.includes(error))))
     return [{ path: "error", expected: error, found: output === null ? lines.join("; ") : endOf(output) }];

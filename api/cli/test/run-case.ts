@@ -5,10 +5,10 @@ import { plainPaint } from "../../text/style.ts";
 import { addDecide } from "../decide/command.ts";
 import { runCommandLine } from "../program.ts";
 import { type Case, fileBeside } from "./case-file.ts";
-import { type Came, type Mismatch, mismatches, reasonCodes } from "./expectation.ts";
+import { type DecideOutput, type Mismatch, mismatches, reasonCodes } from "./expectation.ts";
 
 /** A case that was tried. */
-export interface Tried {
+export interface CaseResult {
   readonly case: Case;
   /** None: it is as expected. */
   readonly mismatches: readonly Mismatch[];
@@ -18,7 +18,7 @@ export interface Tried {
 }
 
 /** Decides as `nodewise decide` does, in this process, and compares. */
-export async function tryCase(of: Case): Promise<Tried> {
+export async function tryCase(of: Case): Promise<CaseResult> {
   const began = performance.now();
   const came = await decided(argumentsOf(of));
   const seconds = (performance.now() - began) / 1000;
@@ -26,7 +26,7 @@ export async function tryCase(of: Case): Promise<Tried> {
   return { case: of, mismatches: mismatches(of.expect, came), codes, seconds };
 }
 
-async function decided(args: readonly string[]): Promise<Came> {
+async function decided(args: readonly string[]): Promise<DecideOutput> {
   let printed = "";
   const lines: string[] = [];
   let exit = 0;

@@ -1,7 +1,7 @@
 import { type Command, InvalidArgumentError, Option } from "commander";
+import { SCOPES, type Scope } from "../../dependencies.ts";
 import { isScope } from "../../http/auth/tokens.ts";
 import { nodeName } from "../../model/fields.ts";
-import { SCOPES, type Scope } from "../../ports.ts";
 import { withHistory } from "../api-options.ts";
 import { type Cli, examples, finish, outputOption } from "../cli.ts";
 import type { Form } from "../terminal.ts";

@@ -150,7 +150,7 @@ async function withSource(
   return source.ok ? work(source.value) : source;
 }
 
-interface Asked {
+interface UpgradeCall {
   readonly given: UpgradeFlags;
   readonly request: UpgradeRequest;
   readonly read: LintNode;
@@ -158,7 +158,7 @@ interface Asked {
   readonly isStopped: () => boolean;
 }
 
-async function askSource(source: UpgradeSource, asked: Asked, cli: Cli): Promise<Outcome> {
+async function askSource(source: UpgradeSource, asked: UpgradeCall, cli: Cli): Promise<Outcome> {
   const { given, request, asksHistory, isStopped } = asked;
   const reports = await reportsOf(source, asked);
   if (!reports.ok) return reports;
@@ -184,7 +184,7 @@ async function askSource(source: UpgradeSource, asked: Asked, cli: Cli): Promise
 /** The reports about the files, or about the nodes that are named, or about all nodes. */
 async function reportsOf(
   source: UpgradeSource,
-  { given, request: { to, from }, read, isStopped }: Asked,
+  { given, request: { to, from }, read, isStopped }: UpgradeCall,
 ): Promise<Result<Pick<Found, "reports" | "unreported">, Fault>> {
   const { node: nodeName } = given;
   if (nodeName === undefined && (read.file !== null || read.commandLine !== null || read.snapshot !== undefined)) {

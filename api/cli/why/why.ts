@@ -39,7 +39,7 @@ export async function why(
   isHistoryAsked: boolean,
   cli: Cli,
 ): Promise<Outcome> {
-  const named = askedIn(words);
+  const named = subjectIn(words);
   if (!named.ok) return named;
   const { pod, workload } = named.value;
   // as with kubectl, all namespaces are more than one
@@ -113,7 +113,7 @@ function worstOf({ list }: WhyAnswer, { kind, name }: Workload, { terminal }: Cl
 
 /** `files`: documents that a cluster does not serve, such as a cpu.stat. */
 async function whyInCluster(
-  { pod, workload }: Asked,
+  { pod, workload }: WhySubject,
   files: readonly WhyDocument[],
   given: WhyFlags,
   cli: Cli,
@@ -221,7 +221,7 @@ function print(answer: Result<WhyAnswer, WhyFailure>, given: WhyFlags, cli: Cli)
 }
 
 /** Whom a story is asked of; both null: of all pods. */
-interface Asked {
+interface WhySubject {
   /** NAME, NAMESPACE/NAME or a uid. */
   readonly pod: string | null;
   readonly workload: Workload | null;
@@ -236,7 +236,7 @@ const OTHERS: Readonly<Record<string, string>> = {
 const SAME: Readonly<Record<string, string>> = { node: "no", nodes: "no", service: "svc", services: "svc" };
 
 /** As kubectl takes it: `POD`, `pod POD`, `pod/POD`, `deploy/NAME`, `deployment.apps/NAME`. Errors: more than one, or of another type. */
-function askedIn(words: readonly string[]): Result<Asked, Fault> {
+function subjectIn(words: readonly string[]): Result<WhySubject, Fault> {
   const [first = "", second] = words;
   if (words.length === 0 || (words.length === 1 && POD.includes(first))) return ok({ pod: null, workload: null });
   const isTyped = second !== undefined && !first.includes("/") && typeOf(first) !== undefined;

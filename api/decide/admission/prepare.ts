@@ -18,7 +18,7 @@ import type { EffectiveConfiguration, EffectiveSnapshot } from "../../profiles/e
 import { allocatedPod, podsOfNode } from "../pods/node-pods.ts";
 import { Reasons } from "../reasons.ts";
 
-interface Asked {
+interface RequestedPod {
   readonly pod: Pod;
   /** The active pod of the snapshot that is the same pod. */
   readonly known: Pod | undefined;
@@ -33,7 +33,7 @@ function podToAdmit(
   ask: Pod | string | null,
   here: readonly Pod[],
   reasons: Reasons<ReasonCode<"admission">>,
-): Result<Asked, Refusal> {
+): Result<RequestedPod, Refusal> {
   if (ask === null) {
     const message = "which pod is to come in? post it, or name one of the snapshot";
     return err({ code: "needs_input", message, needs: ["ask.pod"] });

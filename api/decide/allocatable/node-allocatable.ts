@@ -10,13 +10,13 @@ import type { ReasonRecorder } from "../reasons.ts";
 import { nodeCapacity } from "./capacity.ts";
 import { type Reserved, reservedOf } from "./reservation.ts";
 
-type Known = ReadonlyMap<string, Quantity>;
+type Quantities = ReadonlyMap<string, Quantity>;
 
 /** Subtracts `amount` from a quantity, never below zero, and keeps the quantity's notation. */
 const take = (q: Quantity, amount: Amount): Quantity => quantityOf(subToZero(q.amount, amount), q.format);
 
 /** Subtracts huge pages from memory, since ordinary pages cannot use them. */
-function withoutHugePages(list: Map<string, Quantity>, hugePages: Known): void {
+function withoutHugePages(list: Map<string, Quantity>, hugePages: Quantities): void {
   for (const [name, size] of hugePages) {
     const memory = list.get("memory");
     if (isHugePage(name) && memory !== undefined) list.set("memory", take(memory, size.amount));
@@ -25,10 +25,10 @@ function withoutHugePages(list: Map<string, Quantity>, hugePages: Known): void {
 
 /** The total reservation of each resource that the node has. kubelet 1.36: GetNodeAllocatableReservation. */
 export function totalReservation(
-  capacity: Known,
+  capacity: Quantities,
   kube: ResourceList,
   system: ResourceList,
-  eviction: Known,
+  eviction: Quantities,
 ): Map<string, Amount> {
   const total = new Map<string, Amount>();
   for (const name of capacity.keys()) {
@@ -42,7 +42,7 @@ export function totalReservation(
 }
 
 /** status.allocatable without device plugins: capacity less the reservation, less huge pages. kubelet 1.36: nodestatus.MachineInfo. */
-export function allocatableOf(capacity: Known, reservation: ReadonlyMap<string, Amount>): Map<string, Quantity> {
+export function allocatableOf(capacity: Quantities, reservation: ReadonlyMap<string, Amount>): Map<string, Quantity> {
   const allocatable = new Map<string, Quantity>();
   for (const [name, q] of capacity) allocatable.set(name, take(q, reservation.get(name) ?? ZERO));
   withoutHugePages(allocatable, capacity);
@@ -53,7 +53,11 @@ export function allocatableOf(capacity: Known, reservation: ReadonlyMap<string, 
  * Computes what kubepods may use when `pods` is enforced: hard eviction and huge pages stay inside. kubelet 1.36:
  * getNodeAllocatableAbsolute.
  */
-function nodeAllocatableAbsolute(capacity: Known, kube: ResourceList, system: ResourceList): Map<string, Quantity> {
+function nodeAllocatableAbsolute(
+  capacity: Quantities,
+  kube: ResourceList,
+  system: ResourceList,
+): Map<string, Quantity> {
   const result = new Map<string, Quantity>();
   for (const [name, q] of capacity) {
     const held = add(system[name]?.amount ?? ZERO, kube[name]?.amount ?? ZERO);
@@ -63,7 +67,7 @@ function nodeAllocatableAbsolute(capacity: Known, kube: ResourceList, system: Re
 }
 
 /** Reservations larger than the machine. kubelet 1.36: validateNodeAllocatable. */
-export function overReserved(capacity: Known, reservation: ReadonlyMap<string, Amount>): readonly string[] {
+export function overReserved(capacity: Quantities, reservation: ReadonlyMap<string, Amount>): readonly string[] {
   const errors: string[] = [];
   for (const [name, amount] of reservation) {
     const q = capacity.get(name);

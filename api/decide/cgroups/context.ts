@@ -5,7 +5,7 @@ import {
   readCpuManagerState,
   readMemoryManagerState,
 } from "../../model/assignments.ts";
-import type { Kept, KeptIn } from "../../model/cache.ts";
+import type { PerOwnerCache, PerOwnerEntries } from "../../model/cache.ts";
 import { formatCpuSet } from "../../model/cpu-set.ts";
 import type { Explain, ReasonCode, Refusal } from "../../model/decision.ts";
 import type { InputIssue } from "../../model/input-issue.ts";
@@ -160,7 +160,7 @@ export interface TreeContext extends RuntimeContext {
   readonly memoryCapacity: number;
   readonly reservedMemoryPercent: number | undefined;
   /** Cached results for the node's pods; undefined if anything else that their cgroups depend on may have changed. */
-  readonly kept: KeptIn | undefined;
+  readonly kept: PerOwnerEntries | undefined;
   readonly reasons: Reasons<ReasonCode<"cgroups">>;
   readonly needs: string[];
 }
@@ -174,7 +174,7 @@ export function treeContext(
   snapshot: EffectiveSnapshot,
   reasons: Reasons<ReasonCode<"cgroups">>,
   needs: string[],
-  kept?: Kept,
+  kept?: PerOwnerCache,
 ): Result<TreeContext, Refusal> {
   const version = snapshot.cgroup?.version;
   if (version === undefined || snapshot.pods === undefined) return err(unknownTree(snapshot));

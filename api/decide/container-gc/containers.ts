@@ -1,7 +1,7 @@
 import { byText } from "../../model/order.ts";
 import type { RuntimeContainer } from "../../model/runtime.ts";
-import type { Ledger, Removing } from "./ledger.ts";
-import { goneBecause, type PodState, uidOf } from "./pod-fates.ts";
+import type { GcPlan, RemoveReason } from "./gc-plan.ts";
+import { goneBecause, type PodState, uidOf } from "./pod-states.ts";
 import { type ContainerTarget, containerTarget } from "./targets.ts";
 import { byAge, isAfter, isTied, oldEnoughAt, sortedByAge } from "./unix-nanos.ts";
 
@@ -28,7 +28,7 @@ interface Unit {
   readonly dead: readonly ContainerTarget[];
   taken: number;
 }
-type Take = (list: readonly ContainerTarget[], i: number, because: Removing) => void;
+type Take = (list: readonly ContainerTarget[], i: number, because: RemoveReason) => void;
 
 /**
  * Selects the dead containers that a pass removes: all of removed pods; then those above the limit of each unit; then
@@ -38,7 +38,7 @@ type Take = (list: readonly ContainerTarget[], i: number, because: Removing) => 
  * Where the kubelet follows Go maps, this order applies: units by pod uid, then container name; containers oldest
  * first, and of equal age the smaller id first. kubelet 1.36: evictContainers.
  */
-export function evictContainers(pass: ContainerPass, ledger: Ledger): readonly RuntimeContainer[] {
+export function evictContainers(pass: ContainerPass, ledger: GcPlan): readonly RuntimeContainer[] {
   const left: RuntimeContainer[] = [];
   const take: Take = (list, i, because) => {
     const entry = list[i] as ContainerTarget;
@@ -98,7 +98,7 @@ function enforceTotal(units: readonly Unit[], maxContainers: number, take: Take)
 function leaveRest(
   { containers, dead, taken, pod }: Unit,
   minAgeMs: number,
-  ledger: Ledger,
+  ledger: GcPlan,
   left: RuntimeContainer[],
 ): void {
   // most often all containers are taken
@@ -109,7 +109,7 @@ function leaveRest(
     if (entry === dead[seen]) {
       if (seen++ < taken) continue;
       const numbers = { dead: staying, newer: dead.length - seen };
-      if (pod.fate === "unsynced") ledger.leave(entry, { why: "sources-not-ready", code: pod.because });
+      if (pod.presence === "unsynced") ledger.leave(entry, { why: "sources-not-ready", code: pod.because });
       else ledger.leave(entry, { why: "within-limits", code: "within_limits", numbers });
     } else if (entry.state === "CONTAINER_RUNNING") ledger.leave(entry, RUNNING);
     else {

@@ -1,8 +1,8 @@
 import type { PodRef } from "../../model/forms.ts";
 import type { RuntimeContainer, RuntimeSandbox } from "../../model/runtime.ts";
 import type { EpochMs } from "../../model/units.ts";
-import type { Target } from "./ledger.ts";
-import { uidOf } from "./pod-fates.ts";
+import type { Target } from "./gc-plan.ts";
+import { uidOf } from "./pod-states.ts";
 import { type Aged, nanosToMs } from "./unix-nanos.ts";
 
 /** A container in the answer, with the runtime's container that it was made from. */

@@ -62,7 +62,7 @@ function bestSpread(search: Search, size: number): Result<Spread | undefined, st
     if (best.balance === 0 && (inOneSocket === undefined || isBestInOne)) return true;
     const share = inOneSocket === undefined ? evenShare : atMostFree(search, nodes, evenShare);
     if (search.steps.left-- <= 0) fault = tooLong(search);
-    else if (isRoomIn(search, nodes, share)) {
+    else if (fitsIn(search, nodes, share)) {
       const local = bestRemainder(search, nodes, share);
       if (!local.ok) fault = local.error;
       else {
@@ -87,7 +87,7 @@ function bestSpread(search: Search, size: number): Result<Spread | undefined, st
 const atMostFree = ({ free, group }: Search, nodes: readonly number[], share: number): number =>
   Math.min(share, ...nodes.map((node) => Math.floor((free[node] as number) / group) * group));
 
-function isRoomIn({ free, count, group }: Search, nodes: readonly number[], share: number): boolean {
+function fitsIn({ free, count, group }: Search, nodes: readonly number[], share: number): boolean {
   let cpus = 0;
   let groups = 0;
   for (const [i, node] of nodes.entries()) {

@@ -3,7 +3,7 @@ import { type Container, isSidecar, type Pod, podUid } from "../../model/pod.ts"
 import { ok, type Result } from "../../model/result.ts";
 import type { Behaviour } from "../../profiles/profile.ts";
 import type { AllocateError, NumaNodes, TopologyHint } from "../topology/hint.ts";
-import { devicesToAllocate, type Taken } from "./assign.ts";
+import { devicesToAllocate, type TakenDevices } from "./assign.ts";
 import type { DeviceState } from "./device-state.ts";
 import type { Inventories, Inventory } from "./inventory.ts";
 import { holdingOf, perNumaOf } from "./pod-devices.ts";
@@ -51,7 +51,7 @@ export interface GivenDevices {
   readonly podUid: string;
   readonly container: string;
   readonly resource: string;
-  readonly taken: readonly Taken[];
+  readonly taken: readonly TakenDevices[];
 }
 interface Allocating {
   readonly inventories: Inventories;

@@ -25,12 +25,14 @@ export const SOURCES = ["reused", "preferred", "aligned", "unaligned", "no-affin
 /** The list from which a device was taken. */
 export type Source = (typeof SOURCES)[number];
 /** Devices taken from one list, in the order in which they were taken. */
-export interface Taken {
+export interface TakenDevices {
   readonly from: Source;
   readonly ids: readonly string[];
 }
 /** The result; with `running` and `held` nothing is assigned. */
-type Assigned = { readonly kind: "running" | "held" } | { readonly kind: "given"; readonly taken: readonly Taken[] };
+type Assigned =
+  | { readonly kind: "running" | "held" }
+  | { readonly kind: "given"; readonly taken: readonly TakenDevices[] };
 
 const fail = (message: string): Result<never, AllocateError> => err({ message });
 
@@ -131,7 +133,7 @@ function fromAll(
 
 interface Picking {
   readonly ids: ReadonlySet<string>;
-  readonly taken: readonly Taken[];
+  readonly taken: readonly TakenDevices[];
   /** The number of devices still needed. */
   needed(): number;
   /**
@@ -141,7 +143,7 @@ interface Picking {
 }
 function picking(required: number): Picking {
   const ids = new Set<string>();
-  const taken: Taken[] = [];
+  const taken: TakenDevices[] = [];
   const needed = (): number => required - ids.size;
   const takeFrom = (from: Source, list: readonly string[]): boolean => {
     const got: string[] = [];

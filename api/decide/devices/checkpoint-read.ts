@@ -49,41 +49,41 @@ export function checkCheckpoint(json: unknown): Result<DeviceCheckpoint, Checkpo
   return ok(checkpoint);
 }
 
-type Faults = CheckpointFault[];
-const malformed = (faults: Faults, path: string, expected: string): void => {
+type FaultList = CheckpointFault[];
+const malformed = (faults: FaultList, path: string, expected: string): void => {
   faults.push({ code: "malformed", path, message: `expected ${expected}` });
 };
 /** Go reads null as if nothing were there. */
 const isAbsent = (v: unknown): v is undefined | null => v === undefined || v === null;
 
-function objectAt(v: unknown, path: string, faults: Faults): Fields | undefined {
+function objectAt(v: unknown, path: string, faults: FaultList): Fields | undefined {
   if (isAbsent(v)) return undefined;
   if (typeof v === "object" && !Array.isArray(v)) return v as Fields;
   malformed(faults, path, "an object");
   return undefined;
 }
-function textAt(v: unknown, path: string, faults: Faults): string {
+function textAt(v: unknown, path: string, faults: FaultList): string {
   if (typeof v === "string") return v.toWellFormed();
   if (!isAbsent(v)) malformed(faults, path, "text");
   return "";
 }
-function checksumAt(v: unknown, faults: Faults): number {
+function checksumAt(v: unknown, faults: FaultList): number {
   if (typeof v === "number" && Number.isInteger(v) && v >= 0) return v;
   if (!isAbsent(v)) malformed(faults, "Checksum", "a whole number");
   return 0;
 }
-function idsAt(v: unknown, path: string, faults: Faults): readonly string[] | null {
+function idsAt(v: unknown, path: string, faults: FaultList): readonly string[] | null {
   if (Array.isArray(v)) return v.map((id, i) => textAt(id, `${path}[${i}]`, faults));
   if (v !== null) malformed(faults, path, "a list of device ids");
   return null;
 }
 
-function entriesAt(v: unknown, faults: Faults): readonly PodDevicesEntry[] | null {
+function entriesAt(v: unknown, faults: FaultList): readonly PodDevicesEntry[] | null {
   if (Array.isArray(v)) return v.map((entry, i) => entryAt(entry, `Data.PodDeviceEntries[${i}]`, faults));
   if (!isAbsent(v)) malformed(faults, "Data.PodDeviceEntries", "a list");
   return v === null ? null : [];
 }
-function entryAt(v: unknown, path: string, faults: Faults): PodDevicesEntry {
+function entryAt(v: unknown, path: string, faults: FaultList): PodDevicesEntry {
   const entry = objectAt(v, path, faults) ?? {};
   return {
     podUid: textAt(entry["PodUID"], `${path}.PodUID`, faults),
@@ -94,7 +94,7 @@ function entryAt(v: unknown, path: string, faults: Faults): PodDevicesEntry {
   };
 }
 
-function perNumaAt(v: unknown, path: string, faults: Faults): DevicesPerNuma | null {
+function perNumaAt(v: unknown, path: string, faults: FaultList): DevicesPerNuma | null {
   if (Array.isArray(v)) {
     faults.push({ code: "old_version", path, message: V1_MESSAGE });
     return null;
@@ -114,7 +114,7 @@ const V1_MESSAGE =
   "json: cannot unmarshal array into Go struct field PodDevicesEntry.Data.PodDeviceEntries.DeviceIDs of type checkpoint.DevicesPerNUMA";
 
 /** Padded base64 in the only form that Go writes; it may contain line ends. */
-function base64At(v: unknown, path: string, faults: Faults): string | null {
+function base64At(v: unknown, path: string, faults: FaultList): string | null {
   if (isAbsent(v)) return null;
   const text = textAt(v, path, faults).replace(/[\r\n]+/g, "");
   // unused bits may only be at the end
@@ -124,7 +124,7 @@ function base64At(v: unknown, path: string, faults: Faults): string | null {
   return null;
 }
 
-function registeredAt(v: unknown, faults: Faults): DeviceCheckpoint["registered"] {
+function registeredAt(v: unknown, faults: FaultList): DeviceCheckpoint["registered"] {
   if (v === null) return null;
   const listed = Object.entries(objectAt(v, "Data.RegisteredDevices", faults) ?? {});
   return new Map(listed.map(([name, ids]) => [name, idsAt(ids, `Data.RegisteredDevices.${name}`, faults)]));

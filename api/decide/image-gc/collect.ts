@@ -3,12 +3,12 @@ import type { EpochMs } from "../../model/units.ts";
 import type { Words } from "../../profiles/profile.ts";
 import { goDurationText } from "../go/strconv.ts";
 import {
+  type ChosenImage,
   isGone,
   type Ordered,
   type RemainingImage,
   type RemovalOutcomes,
   Removals,
-  type Taken,
 } from "./eviction-order.ts";
 import { type DiskNumbers, type DiskState, diskState, type ImageGcPolicy } from "./input.ts";
 
@@ -58,7 +58,7 @@ interface CollectInput {
   readonly words: Words;
 }
 export interface Collected {
-  readonly taken: readonly Taken[];
+  readonly taken: readonly ChosenImage[];
   readonly left: readonly RemainingImage[];
   readonly disk: DiskState | null;
   /** The bytes freed for space, summed as Go's int64. */
@@ -154,7 +154,7 @@ function freeSpace(
   let freed = 0n;
   for (const candidate of order) {
     if (!removals.isDone(candidate)) {
-      const why = closed ?? heldBack(candidate, policy, now);
+      const why = closed ?? whyItStays(candidate, policy, now);
       if (why !== undefined) {
         removals.leave(candidate, why);
         continue;
@@ -163,13 +163,13 @@ function freeSpace(
     const refused = removals.take(candidate, operation === "delete-unused" ? "unused" : "space");
     if (refused !== undefined) errors.push(refused);
     if (removals.stopped) closed = "not-reached";
-    if (!isGone(removals.taken.at(-1) as Taken)) continue;
+    if (!isGone(removals.taken.at(-1) as ChosenImage)) continue;
     freed = BigInt.asIntN(64, freed + BigInt(candidate.image.sizeBytes));
     if (freed >= goal) closed ??= "not-needed";
   }
   return { freed, errors };
 }
-function heldBack({ image }: Ordered, { minAgeMs }: ImageGcPolicy, now: EpochMs): RemainingImage["why"] | undefined {
+function whyItStays({ image }: Ordered, { minAgeMs }: ImageGcPolicy, now: EpochMs): RemainingImage["why"] | undefined {
   if (image.lastUsedAtMs !== null && image.lastUsedAtMs >= now) return "used-now";
   return now - image.firstDetectedAtMs < minAgeMs ? "too-young" : undefined;
 }

@@ -5,7 +5,7 @@ import { sortedBy } from "../sorted-by.ts";
 import type { DetectedImage, Use } from "./images-in-use.ts";
 import { imageKey } from "./listed-images.ts";
 
-export interface Taken extends Ordered {
+export interface ChosenImage extends Ordered {
   readonly why: ImageRemoval["why"];
   readonly end: RemovalState;
   readonly message?: string;
@@ -24,7 +24,7 @@ export const removalOutcomesOf = (done: readonly Done[] | null): RemovalOutcomes
  * result counts as successful.
  */
 export class Removals {
-  readonly taken: Taken[] = [];
+  readonly taken: ChosenImage[] = [];
   readonly left: RemainingImage[] = [];
   /** True: a removal was stopped, so no other starts. */
   stopped = false;
@@ -37,7 +37,7 @@ export class Removals {
     return this.#ends.has(image.key);
   }
   /** Removes one image; returns the runtime's error, or undefined. kubelet 1.36: freeImage. */
-  take(candidate: Ordered, why: Taken["why"]): string | undefined {
+  take(candidate: Ordered, why: ChosenImage["why"]): string | undefined {
     const done = this.#ends.get(candidate.image.key);
     const end = done?.end ?? "planned";
     const message = done?.message ?? (end === "failed" ? UNTOLD : undefined);

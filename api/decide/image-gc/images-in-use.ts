@@ -44,7 +44,7 @@ export function imagesInUse(input: UseInput, reasons: Reasons<ReasonCode<"image-
   const unlisted = new Map<string, number>();
   for (const c of containers) {
     const images = imagesOf(c, input, reasons);
-    if (images.length === 0) unlisted.set(askedImage(c), (unlisted.get(askedImage(c)) ?? 0) + 1);
+    if (images.length === 0) unlisted.set(requestedImage(c), (unlisted.get(requestedImage(c)) ?? 0) + 1);
     for (const image of images) {
       const use = noted(uses, image, "in-use");
       if (use.by.length < NAMED) use.by.push(containerText(c, sandboxes));
@@ -71,8 +71,8 @@ export function imagesInUse(input: UseInput, reasons: Reasons<ReasonCode<"image-
 }
 
 /** Whether the runtime names the container's image; otherwise no image may be removed. */
-export const imageIsTold = (c: RuntimeContainer): boolean => askedImage(c) !== "";
-const askedImage = (c: RuntimeContainer): string => c.imageId || c.imageRef || c.image?.image || "";
+export const isImageReported = (c: RuntimeContainer): boolean => requestedImage(c) !== "";
+const requestedImage = (c: RuntimeContainer): string => c.imageId || c.imageRef || c.image?.image || "";
 
 function imagesOf(
   c: RuntimeContainer,

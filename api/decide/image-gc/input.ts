@@ -4,10 +4,10 @@ import { passTimeOf } from "../../model/pass-time.ts";
 import { err, ok, type Result } from "../../model/result.ts";
 import type { Runtime, RuntimeContainer, RuntimeImage } from "../../model/runtime.ts";
 import { type EpochMs, epochMs, mulDiv } from "../../model/units.ts";
-import type { EffectiveAsked, EffectiveConfiguration } from "../../profiles/effective.ts";
+import type { EffectiveArguments, EffectiveConfiguration } from "../../profiles/effective.ts";
 import { goDurationText } from "../go/strconv.ts";
 import { type Move, onThisClock } from "../this-clock.ts";
-import { imageIsTold } from "./images-in-use.ts";
+import { isImageReported } from "./images-in-use.ts";
 
 /** The settings that a pass follows. */
 export interface ImageGcPolicy {
@@ -92,7 +92,7 @@ const NOTHING_LISTED: Pick<Runtime, "images" | "containers"> = { images: [], con
 /**
  * Reads the input that every pass needs. Nothing is guessed: with incomplete lists, images in use would look unused.
  */
-export function imageGcInput({ snapshot, facts, ask }: EffectiveAsked<ImageGcAsk>): Result<ImageGcInput, Refusal> {
+export function imageGcInput({ snapshot, facts, ask }: EffectiveArguments<ImageGcAsk>): Result<ImageGcInput, Refusal> {
   const policy = imageGcPolicy(snapshot.kubeletConfiguration);
   if (!policy.ok) return err({ code: "invalid_configuration", message: policy.error, needs: [] });
   const before = decodeImageGcFacts(facts["image-gc"]);
@@ -106,7 +106,7 @@ export function imageGcInput({ snapshot, facts, ask }: EffectiveAsked<ImageGcAsk
   const readsDisk = isListed && ask.operation === "garbage-collect" && policy.value.timer;
   const disk = readsDisk ? (ask.fileSystem ?? snapshot.stats?.node?.runtime?.imageFs) : null;
   const { images, containers } = isListed ? (runtime ?? {}) : NOTHING_LISTED;
-  const untold = containers?.findIndex((c) => !imageIsTold(c)) ?? -1;
+  const untold = containers?.findIndex((c) => !isImageReported(c)) ?? -1;
   const missing: string[] = [];
   if (time === null) missing.push("observedAt");
   if (images === undefined) missing.push("runtime.images");

@@ -12,7 +12,7 @@ import {
   type WouldRefuse,
 } from "../../model/preemption.ts";
 import { err, ok, type Result } from "../../model/result.ts";
-import { type EffectiveAsked, gateOn } from "../../profiles/effective.ts";
+import { type EffectiveArguments, gateOn } from "../../profiles/effective.ts";
 import { isGateOn } from "../../profiles/profile.ts";
 import { checkPredicates, findFailures, type Predicates } from "../admission/predicates.ts";
 import { type Admitting, allocatableOf, type Prepared, prepare, type Refused } from "../admission/prepare.ts";
@@ -193,7 +193,7 @@ export interface ManagersAtHand {
  * allowedUnsafeSysctls keeps the kubelet from starting. kubelet 1.36: allocation manager AddPod.
  */
 export function decideAdmission(
-  { snapshot, ask, explain }: EffectiveAsked<PodAsk>,
+  { snapshot, ask, explain }: EffectiveArguments<PodAsk>,
   at: ManagersAtHand = {},
 ): Result<DecidedOf<"admission">, Refusal> {
   const reasons = new Reasons<ReasonCode<"admission">>(explain);
@@ -255,7 +255,7 @@ const BEFORE_PREEMPTION: ReadonlySet<string> = new Set(["eviction", "sysctl", "r
 
 /** The kubelet's full admission of a pod: all handlers, with the resource managers that the snapshot describes. */
 export function decideWithManagers(
-  asked: EffectiveAsked<PodAsk>,
+  asked: EffectiveArguments<PodAsk>,
   more: Pick<ManagersAtHand, "preempts"> = {},
 ): Result<DecidedOf<"admission">, Refusal> {
   const needs: string[] = [];
@@ -305,15 +305,15 @@ const notStarted = (decision: AdmissionDecision, startErrors: readonly string[])
   counterfactuals: [],
 });
 
-interface Tried {
+interface AdmissionAttempt {
   readonly managers: Managers;
   readonly admission: Admission | null;
 }
 
 /** Tries each pod once, in the managers' working copies. `next`: the state files after the last one is admitted. */
 function atHand(node: ManagedNode): ManagersAtHand & { readonly next: () => unknown } {
-  const tried = new Map<string, Tried>();
-  const tryOne = (asking: Pod): Tried & { readonly pod: Pod } => {
+  const tried = new Map<string, AdmissionAttempt>();
+  const tryOne = (asking: Pod): AdmissionAttempt & { readonly pod: Pod } => {
     const pod = withUid(asking);
     const uid = podUid(pod) as string;
     const known = tried.get(uid);

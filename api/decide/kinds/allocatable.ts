@@ -4,7 +4,7 @@ import type { CgroupValues } from "../../model/cgroups.ts";
 import type { DecidedOf, ReasonCode, Refusal } from "../../model/decision.ts";
 import { canonicalText, type Quantity, quantityOf } from "../../model/quantity.ts";
 import { err, ok, type Result } from "../../model/result.ts";
-import type { EffectiveAsked, EffectiveSnapshot } from "../../profiles/effective.ts";
+import type { EffectiveArguments, EffectiveSnapshot } from "../../profiles/effective.ts";
 import { isExtended, tellsDevices } from "../allocatable/capacity.ts";
 import {
   allocatableOf,
@@ -23,7 +23,7 @@ import { Reasons } from "../reasons.ts";
 /**
  * Decides the capacity, the reservations and their reasons, the allocatable, and the limits of the node-level cgroups.
  */
-export function decideAllocatable(asked: EffectiveAsked<undefined>): Result<DecidedOf<"allocatable">, Refusal> {
+export function decideAllocatable(asked: EffectiveArguments<undefined>): Result<DecidedOf<"allocatable">, Refusal> {
   const { snapshot } = asked;
   const reasons = new Reasons<ReasonCode<"allocatable">>(asked.explain);
   const needs: string[] = [];

@@ -12,7 +12,7 @@ import {
 } from "../../model/pod.ts";
 import { ok, type Result } from "../../model/result.ts";
 import { type Bytes, bytes, type CpuShares, type CpuWeight, NO_PAGE_LIMIT } from "../../model/units.ts";
-import { type EffectiveAsked, gateOn } from "../../profiles/effective.ts";
+import { type EffectiveArguments, gateOn } from "../../profiles/effective.ts";
 import { nodeCgroupValues, reservedEnforcements } from "../allocatable/reservation.ts";
 import { type ContainerOptions, containerValues, killsAsGroup } from "../cgroups/container-config.ts";
 import { type RuntimeContext, type TreeContext, treeContext } from "../cgroups/context.ts";
@@ -31,7 +31,7 @@ import { claimedParts, isPodLevelResourcesSet, oomScoreAdjuster } from "../resou
 import { isNodeCriticalPod, type QosClass } from "../resources/qos.ts";
 
 /** The node's whole cgroup tree, parents before children, with the text of every file and the reason of every value. */
-export function decideCgroups(asked: EffectiveAsked<undefined>): Result<DecidedOf<"cgroups">, Refusal> {
+export function decideCgroups(asked: EffectiveArguments<undefined>): Result<DecidedOf<"cgroups">, Refusal> {
   const reasons = new Reasons<ReasonCode<"cgroups">>(asked.explain);
   const needs: string[] = [];
   const context = treeContext(asked.snapshot, reasons, needs, asked.kept);

@@ -20,7 +20,7 @@ import {
 import type { Dra, ResourceClaim } from "../../model/resource-claim.ts";
 import { err, ok, type Result } from "../../model/result.ts";
 import { epochMs } from "../../model/units.ts";
-import { type EffectiveAsked, type EffectiveSnapshot, gateOn } from "../../profiles/effective.ts";
+import { type EffectiveArguments, type EffectiveSnapshot, gateOn } from "../../profiles/effective.ts";
 import { allocationFaults } from "../dra/allocation.ts";
 import { readClaims } from "../dra/checkpoint.ts";
 import {
@@ -58,7 +58,11 @@ type ClaimReasons = Reasons<ReasonCode<"claims">>;
  * answers are posted or unknown. Refused: no such pod; a pod with claims if no claims are posted. kubelet 1.37:
  * dra.Manager.
  */
-export function decideClaims({ snapshot, ask, explain }: EffectiveAsked<PodAsk>): Result<DecidedOf<"claims">, Refusal> {
+export function decideClaims({
+  snapshot,
+  ask,
+  explain,
+}: EffectiveArguments<PodAsk>): Result<DecidedOf<"claims">, Refusal> {
   const reasons: ClaimReasons = new Reasons(explain);
   const asked = podOfAsk(snapshot, ask);
   if (!asked.ok) return asked;
@@ -295,7 +299,7 @@ function podClaimsOf({ cache, prepared, sources, reasons }: Node, pod: Pod): Pod
     const info = cache.get(podNamespace(pod), claim.metadata.name);
     const isPrepared = info?.prepared === true;
     const state = !isPrepared ? "to-prepare" : prepared.has(info.uid) ? "prepared" : "to-join";
-    const drivers = driversTold(info?.drivers ?? checked.value.drivers, isPrepared);
+    const drivers = reportedDrivers(info?.drivers ?? checked.value.drivers, isPrepared);
     const numbers = { claim: claim.metadata.name, drivers: drivers.map(({ driver }) => driver).join(",") };
     reasons.add(STATE_REASON[state], at, "claims", numbers);
     for (const { driver, call } of drivers) {
@@ -313,7 +317,10 @@ const isStale = (cache: ClaimInfoCache, { claim: { metadata } }: CheckedClaim): 
   const info = cache.get(metadata.namespace ?? "default", metadata.name);
   return info !== undefined && info.uid !== (metadata.uid ?? "");
 };
-const driversTold = (drivers: CheckedClaim["drivers"], isPrepared: boolean): PodOfClaims["claims"][number]["drivers"] =>
+const reportedDrivers = (
+  drivers: CheckedClaim["drivers"],
+  isPrepared: boolean,
+): PodOfClaims["claims"][number]["drivers"] =>
   [...drivers.keys()].sort().map((driver) => {
     const isLeftOut = doesWithout(drivers.get(driver) as DriverState, "NodePrepareResources");
     return { driver, call: isLeftOut ? "left-out" : isPrepared ? "done" : "to-make" };

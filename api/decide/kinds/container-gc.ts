@@ -5,10 +5,10 @@ import { podUid } from "../../model/pod.ts";
 import { err, ok, type Result } from "../../model/result.ts";
 import type { Runtime, RuntimeContainer, RuntimeSandbox } from "../../model/runtime.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
-import type { EffectiveAsked, EffectiveSnapshot } from "../../profiles/effective.ts";
+import type { EffectiveArguments, EffectiveSnapshot } from "../../profiles/effective.ts";
 import { evictContainers } from "../container-gc/containers.ts";
-import { type Keeping, Ledger } from "../container-gc/ledger.ts";
-import { goneBecause, type PodState, podFates } from "../container-gc/pod-fates.ts";
+import { GcPlan, type KeepReason } from "../container-gc/gc-plan.ts";
+import { goneBecause, type PodState, podStates } from "../container-gc/pod-states.ts";
 import {
   isPodLogsName,
   logLinkTarget,
@@ -126,11 +126,11 @@ function evictPodLogs(
   { podLogDirectories }: Runtime,
   fateOf: (uid: string) => PodState,
   allSourcesReady: boolean,
-  ledger: Ledger,
+  ledger: GcPlan,
 ): void {
   for (const directory of sortedOnce(podLogDirectories)) {
     const target = podLogsTarget(directory);
-    const { fate, because: code } = fateOf(target.pod.uid);
+    const { presence: fate, because: code } = fateOf(target.pod.uid);
     if (!isPodLogsName(directory)) ledger.leave(target, { why: "not-pod-logs", code: "not_pod_logs" });
     else if (!allSourcesReady) ledger.leave(target, { why: "sources-not-ready", code: "sources_not_ready" });
     else if (fate === "removed") ledger.take(target, { why: "pod-removed", code }, false, false);
@@ -143,7 +143,7 @@ function evictPodLogs(
  * for a moment, so a container that is listed and not exited keeps its link. A link with another kind of name is
  * removed. kubelet 1.36: evictPodLogsDirectories.
  */
-function evictLogLinks({ danglingLogLinks }: Runtime, left: readonly RuntimeContainer[], ledger: Ledger): void {
+function evictLogLinks({ danglingLogLinks }: Runtime, left: readonly RuntimeContainer[], ledger: GcPlan): void {
   if (danglingLogLinks === undefined) return;
   const containerOf = finder(left);
   for (const link of sortedOnce(danglingLogLinks)) {
@@ -204,7 +204,9 @@ function beginning(sorted: readonly RuntimeContainer[], id: string): RuntimeCont
  * runtime's lists failed: the kubelet only logs single failures. kubelet 1.36: containerGC.GarbageCollect,
  * realContainerGC.DeleteAllUnusedContainers.
  */
-export function decideContainerGc(asked: EffectiveAsked<ContainerGcAsk>): Result<DecidedOf<"container-gc">, Refusal> {
+export function decideContainerGc(
+  asked: EffectiveArguments<ContainerGcAsk>,
+): Result<DecidedOf<"container-gc">, Refusal> {
   const { snapshot, ask } = asked;
   const given = inputOf(snapshot, ask.error === undefined);
   if (!given.ok) return given;
@@ -214,8 +216,8 @@ export function decideContainerGc(asked: EffectiveAsked<ContainerGcAsk>): Result
   const needs: string[] = [];
   const allSourcesReady = snapshot.kubelet?.sourcesReady ?? true;
   const underPressure = ask.operation === "delete-unused";
-  const fateOf = podFates(snapshot, containers, sandboxes);
-  const ledger = new Ledger(ask.done, reasons);
+  const fateOf = podStates(snapshot, containers, sandboxes);
+  const ledger = new GcPlan(ask.done, reasons);
   const limits = { minAgeMs, newest: newestOldEnough(now, minAgeMs), maxPerPodContainer, maxContainers };
   const left = evictContainers({ containers, fateOf, allSourcesReady, underPressure, ...limits }, ledger);
   evictSandboxes({ sandboxes, containers: left, fateOf, underPressure }, ledger);
@@ -265,7 +267,7 @@ function doubts(
  * each time. kubelet 1.36: StartGarbageCollection.
  */
 function unlisted(
-  { snapshot, ask: { operation }, explain }: EffectiveAsked<ContainerGcAsk>,
+  { snapshot, ask: { operation }, explain }: EffectiveArguments<ContainerGcAsk>,
   { minAgeMs, maxPerPodContainer, maxContainers }: GcInput,
   error: string,
 ): DecidedOf<"container-gc"> {
@@ -300,12 +302,12 @@ interface SandboxPass {
  * Where Go's maps have no order: pods by uid; within a pod oldest first, of equal age the smaller id. kubelet 1.36:
  * evictSandboxes.
  */
-function evictSandboxes(pass: SandboxPass, ledger: Ledger): void {
+function evictSandboxes(pass: SandboxPass, ledger: GcPlan): void {
   const holding = new Map<string, number>();
   for (const { podSandboxId } of pass.containers) {
     if (podSandboxId !== undefined) holding.set(podSandboxId, (holding.get(podSandboxId) ?? 0) + 1);
   }
-  const kept: (readonly [SandboxTarget, Keeping])[] = [];
+  const kept: (readonly [SandboxTarget, KeepReason])[] = [];
   for (const [uid, list] of byPod(pass.sandboxes)) {
     const pod = pass.fateOf(uid);
     const gone = goneBecause(pod, pass.underPressure);
@@ -325,12 +327,12 @@ function evictSandboxes(pass: SandboxPass, ledger: Ledger): void {
   for (const [entry, because] of kept) ledger.leave(entry, because);
 }
 
-function inUse(s: RuntimeSandbox, containers: number): Keeping | null {
+function inUse(s: RuntimeSandbox, containers: number): KeepReason | null {
   if (s.state === "SANDBOX_READY") return { why: "sandbox-ready", code: "sandbox_ready" };
   if (containers === 0) return null;
   return { why: "sandbox-has-containers", code: "sandbox_has_containers", numbers: { containers } };
 }
-const newest = ({ fate, because }: PodState): Keeping =>
+const newest = ({ presence: fate, because }: PodState): KeepReason =>
   fate === "unsynced" ? { why: "sources-not-ready", code: because } : { why: "newest-sandbox", code: "newest_sandbox" };
 
 function byPod(sandboxes: readonly RuntimeSandbox[]): readonly (readonly [string, readonly SandboxTarget[]])[] {

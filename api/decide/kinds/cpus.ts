@@ -5,7 +5,7 @@ import type { CpuAssignment, CpusDecision } from "../../model/managers.ts";
 import { byKey } from "../../model/order.ts";
 import { type Container, containersOf, type Pod, podUid } from "../../model/pod.ts";
 import { ok, type Result } from "../../model/result.ts";
-import type { EffectiveAsked } from "../../profiles/effective.ts";
+import type { EffectiveArguments } from "../../profiles/effective.ts";
 import { sharedCpus } from "../cpus/checkpoint.ts";
 import { type CurrentCpus, reconcile } from "../cpus/reconcile.ts";
 import { exclusiveCpus } from "../cpus/request.ts";
@@ -20,7 +20,7 @@ import { idsOf, type TopologyHint } from "../topology/hint.ts";
 /**
  * Decides which container has which CPUs, what the asked pod would get or why not, and which cpusets must change now.
  */
-export function decideCpus(asked: EffectiveAsked<PodAsk>): Result<DecidedOf<"cpus">, Refusal> {
+export function decideCpus(asked: EffectiveArguments<PodAsk>): Result<DecidedOf<"cpus">, Refusal> {
   const { cpuManagerPolicy: policy, cpuManagerPolicyOptions: options } = asked.snapshot.kubeletConfiguration;
   const head = { policy, options };
   return decideWith<"cpus">(asked, {

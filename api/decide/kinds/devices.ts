@@ -1,9 +1,9 @@
 import type { PodAsk } from "../../model/ask.ts";
 import type { DecidedOf, ReasonCode, Refusal } from "../../model/decision.ts";
 import type { PodRef } from "../../model/forms.ts";
-import type { DeviceGift, DeviceIds, DeviceResourceState, DevicesDecision } from "../../model/managers.ts";
+import type { AssignedDevices, DeviceIds, DeviceResourceState, DevicesDecision } from "../../model/managers.ts";
 import { ok, type Result } from "../../model/result.ts";
-import type { EffectiveAsked } from "../../profiles/effective.ts";
+import type { EffectiveArguments } from "../../profiles/effective.ts";
 import { tellsDevices } from "../allocatable/capacity.ts";
 import type { GivenDevices } from "../devices/allocate.ts";
 import type { Source } from "../devices/assign.ts";
@@ -14,7 +14,7 @@ import { podNames } from "../managers/node.ts";
 import type { Reasons } from "../reasons.ts";
 
 /** Decides the plugins' resources, which container holds which devices, and what the asked pod would get or why not. */
-export function decideDevices(asked: EffectiveAsked<PodAsk>): Result<DecidedOf<"devices">, Refusal> {
+export function decideDevices(asked: EffectiveArguments<PodAsk>): Result<DecidedOf<"devices">, Refusal> {
   return decideWith<"devices">(asked, {
     decided: (answered, reasons, needs) => {
       if (!tellsDevices(asked.snapshot)) needs.push("devices");
@@ -48,7 +48,7 @@ function decided(answered: ManagerQuery, reasons: Reasons<ReasonCode<"devices">>
     refusal,
     checkpointError: node.checkpointError,
     resources: resourcesOf(answered, reasons),
-    assigned: given.map(giftOf),
+    assigned: given.map(assignedDevices),
     assignments: assignmentsOf(answered, names),
     placements,
     overlaps: sharedDevices(after.devices.checkpoint().entries).map(({ resource, id, podUids }) => ({
@@ -88,7 +88,7 @@ function resourcesOf(
 
 const takenFrom = ({ taken }: GivenDevices, ...sources: readonly Source[]): readonly string[] =>
   taken.filter(({ from }) => sources.includes(from)).flatMap(({ ids }) => ids);
-const giftOf = (given: GivenDevices): DeviceGift => ({
+const assignedDevices = (given: GivenDevices): AssignedDevices => ({
   container: given.container,
   resource: given.resource,
   devices: given.taken.flatMap(({ ids }) => ids),

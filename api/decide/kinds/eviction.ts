@@ -21,7 +21,7 @@ import { namespacedPodName, type Pod, podRef } from "../../model/pod.ts";
 import { err, ok, type Result } from "../../model/result.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
 import { type EpochMs, epochMs, type Stats } from "../../model/units.ts";
-import type { EffectiveAsked } from "../../profiles/effective.ts";
+import type { EffectiveArguments } from "../../profiles/effective.ts";
 import { evictionThresholds } from "../eviction/configuration.ts";
 import { counterfactuals } from "../eviction/counterfactual.ts";
 import { doubts } from "../eviction/doubts.ts";
@@ -173,7 +173,7 @@ const DELETE_UNUSED = { operation: "delete-unused", done: null } as const;
  * 1.36: reclaimNodeLevelResources, with DeleteAllUnusedContainers and DeleteUnusedImages.
  */
 function reclaimTakes(
-  { snapshot, ask }: EffectiveAsked<EvictionAsk>,
+  { snapshot, ask }: EffectiveArguments<EvictionAsk>,
   nodeLevel: readonly NodeReclaimFunction[],
   reasons: Reasons<ReasonCode<"eviction">>,
   needs: string[],
@@ -247,7 +247,7 @@ const movePasses: Move<EvictionFacts> = (facts, moved) => {
  * it, the pass is a kubelet's first. Refused: a configuration with which the kubelet does not start (its words), no
  * stats, no time.
  */
-export function decideEviction(asked: EffectiveAsked<EvictionAsk>): Result<DecidedOf<"eviction">, Refusal> {
+export function decideEviction(asked: EffectiveArguments<EvictionAsk>): Result<DecidedOf<"eviction">, Refusal> {
   const { snapshot, ask } = asked;
   const config = snapshot.kubeletConfiguration;
   const thresholds = evictionThresholds(config);

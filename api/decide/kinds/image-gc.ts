@@ -11,7 +11,7 @@ import type {
 import { map, ok, type Result } from "../../model/result.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
 import { type EpochMs, epochMs } from "../../model/units.ts";
-import { type EffectiveAsked, gateOn } from "../../profiles/effective.ts";
+import { type EffectiveArguments, gateOn } from "../../profiles/effective.ts";
 import { type Collected, collect, warning } from "../image-gc/collect.ts";
 import {
   type EvictionOrder,
@@ -28,7 +28,7 @@ import { imageKey, type ListedImage, listedImages } from "../image-gc/listed-ima
 import { Reasons } from "../reasons.ts";
 import { decideContainerGc } from "./container-gc.ts";
 
-type Lists = Pick<ImageGcDecision, "remove" | "keep" | "freedOnceBytes">;
+type CollectedImages = Pick<ImageGcDecision, "remove" | "keep" | "freedOnceBytes">;
 
 /** Copies field by field, which for ten thousand images is much cheaper than spreading. */
 const kept = (
@@ -60,7 +60,7 @@ function imageLists(
   { barred }: EvictionOrder,
   uses: ReadonlyMap<string, Use>,
   policy: ImageGcPolicy,
-): Lists {
+): CollectedImages {
   const staying = [...left, ...barred].map(({ image }) => image);
   const own = exclusiveBytes(
     staying,
@@ -99,7 +99,7 @@ interface Removed {
   /** False: the removal failed, so the image stays. */
   readonly gone: boolean;
 }
-interface Layer {
+interface LayerHolders {
   readonly sizeBytes: number;
   /** How often remaining images list the layer: an empty layer is often listed several times in one image. */
   holders: number;
@@ -112,10 +112,10 @@ type Listed = NonNullable<ListedImage["layers"]>[number];
  */
 function exclusiveBytes(stay: Iterable<ListedImage>, removals: readonly Removed[]): readonly number[] | null {
   // only layers of removed images are tracked; images that stay are only checked for them
-  const layers = new Map<string, Layer>();
-  const going: Layer[][] = [];
+  const layers = new Map<string, LayerHolders>();
+  const going: LayerHolders[][] = [];
   for (const { image, gone } of removals) {
-    const held: Layer[] = [];
+    const held: LayerHolders[] = [];
     if (gone && !hold(image, layers, held)) return null;
     going.push(held);
   }
@@ -129,7 +129,7 @@ function exclusiveBytes(stay: Iterable<ListedImage>, removals: readonly Removed[
 }
 
 /** Counts the layers of a removed image, into `held` too; false: it does not list them. */
-function hold({ layers: listed }: ListedImage, layers: Map<string, Layer>, held: Layer[]): boolean {
+function hold({ layers: listed }: ListedImage, layers: Map<string, LayerHolders>, held: LayerHolders[]): boolean {
   if (listed === undefined) return false;
   for (let i = 0; i < listed.length; i++) {
     const { digest, sizeBytes } = listed[i] as Listed;
@@ -146,7 +146,7 @@ function hold({ layers: listed }: ListedImage, layers: Map<string, Layer>, held:
 }
 
 /** Counts the tracked layers of an image that stays; false: it does not list its layers. */
-function need({ layers: listed }: ListedImage, layers: Map<string, Layer>): boolean {
+function need({ layers: listed }: ListedImage, layers: Map<string, LayerHolders>): boolean {
   if (listed === undefined) return false;
   for (let i = 0; i < listed.length; i++) {
     const { digest, sizeBytes } = listed[i] as Listed;
@@ -160,7 +160,7 @@ function need({ layers: listed }: ListedImage, layers: Map<string, Layer>): bool
 type Entry = ImageGcFacts["removed"][number];
 const MAX_REMOVED = 1024;
 
-interface Ledger {
+interface RemovalLedger {
   /** The collected images, newest last. */
   readonly removed: readonly Entry[];
   readonly pulledAgain: readonly PulledAgain[];
@@ -176,7 +176,7 @@ function nextLedger(
   images: readonly DetectedImage[],
   gone: readonly DetectedImage[],
   now: EpochMs,
-): Ledger {
+): RemovalLedger {
   const here = before.length === 0 ? undefined : presentImages(images);
   const entries = before.map((entry) => {
     const isBack = entry.away && entry.atMs < now && here !== undefined && isHere(entry, here);
@@ -240,7 +240,11 @@ const NONE: ReadonlySet<string> = new Set();
  * Ids of the containers that a `container-gc` of the same operation would remove first; none unless the ask wants
  * that.
  */
-function containersGone({ snapshot, facts, ask }: EffectiveAsked<ImageGcAsk>): Result<ReadonlySet<string>, Refusal> {
+function containersGone({
+  snapshot,
+  facts,
+  ask,
+}: EffectiveArguments<ImageGcAsk>): Result<ReadonlySet<string>, Refusal> {
   if (!ask.afterContainerGc) return ok(NONE);
   const { operation } = ask;
   return map(decideContainerGc({ snapshot, facts, ask: { operation, done: null }, explain: "off" }), ({ decision }) => {
@@ -254,7 +258,7 @@ function containersGone({ snapshot, facts, ask }: EffectiveAsked<ImageGcAsk>): R
  * no kubelet starts (its words), no time, incomplete runtime lists (unless the ask says that they failed), no file
  * system if the operation reads it. kubelet 1.36: images.ImageGCManager.
  */
-export function decideImageGc(asked: EffectiveAsked<ImageGcAsk>): Result<DecidedOf<"image-gc">, Refusal> {
+export function decideImageGc(asked: EffectiveArguments<ImageGcAsk>): Result<DecidedOf<"image-gc">, Refusal> {
   const { snapshot, ask } = asked;
   const read = imageGcInput(asked);
   if (!read.ok) return read;
@@ -355,7 +359,7 @@ function remembered(
   images: readonly DetectedImage[],
   ends: RemovalOutcomes,
   { taken, stopped, error }: Collected,
-  { removed }: Ledger,
+  { removed }: RemovalLedger,
 ): ImageGcFacts {
   const isPass = operation === "garbage-collect" && policy.timer && done !== null;
   const atItsEnd = !stopped && taken.every((t) => t.end !== "planned");
@@ -383,7 +387,7 @@ function recordsOf(images: readonly DetectedImage[], ends: RemovalOutcomes): Ima
  * in a row on there is an event. kubelet 1.36: GarbageCollect, StartGarbageCollection.
  */
 function unlisted(
-  { ask: { operation }, explain }: EffectiveAsked<ImageGcAsk>,
+  { ask: { operation }, explain }: EffectiveArguments<ImageGcAsk>,
   { policy, before, beganAtMs, now }: ImageGcInput,
   error: string,
 ): DecidedOf<"image-gc"> {

@@ -1,8 +1,8 @@
-import type { Asked, AskOf, Decided, DecidedOf, DecisionOf, Kind, Refusal } from "../../model/decision.ts";
+import type { AskOf, DecideArguments, Decided, DecidedOf, DecisionOf, Kind, Refusal } from "../../model/decision.ts";
 import { err, ok, type Result } from "../../model/result.ts";
-import { type EffectiveAsked, effectiveSnapshot } from "../../profiles/effective.ts";
+import { type EffectiveArguments, effectiveSnapshot } from "../../profiles/effective.ts";
 import type { Profile } from "../../profiles/profile.ts";
-import { othersPods, podsLeftOut, unknownOverheads } from "../pods/whose-pods.ts";
+import { othersPods, podsLeftOut, unknownOverheads } from "../pods/pods-of-other-nodes.ts";
 import { decideWithManagers } from "./admission.ts";
 import { decideAllocatable } from "./allocatable.ts";
 import { decideCgroups } from "./cgroups.ts";
@@ -20,7 +20,7 @@ import { decideResize } from "./resize.ts";
 import { decideTopology } from "./topology.ts";
 
 /** A decider. INVARIANT: it is a pure function of its argument: same input, same answer, same reasons. */
-type Decider<K extends Kind> = (asked: EffectiveAsked<AskOf[K]>) => Result<DecidedOf<K>, Refusal>;
+type Decider<K extends Kind> = (asked: EffectiveArguments<AskOf[K]>) => Result<DecidedOf<K>, Refusal>;
 
 /** The decider of each kind; everything else about a kind is in its spec (`api/model/kinds.ts`). */
 export const DECIDERS: { readonly [K in Kind]: Decider<K> } = {
@@ -49,13 +49,15 @@ export const DECIDERS: { readonly [K in Kind]: Decider<K> } = {
  */
 export function decideKind(
   kind: Kind,
-  asked: Asked<AskOf[Kind]>,
+  asked: DecideArguments<AskOf[Kind]>,
   profile?: Profile,
 ): Result<Decided<DecisionOf[Kind]>, Refusal> {
   const { snapshot, ask, explain } = asked;
   const others = othersPods(kind, snapshot, ask);
   if (others !== undefined) return err(others);
-  const decider = DECIDERS[kind] as (asked: EffectiveAsked<AskOf[Kind]>) => Result<Decided<DecisionOf[Kind]>, Refusal>;
+  const decider = DECIDERS[kind] as (
+    asked: EffectiveArguments<AskOf[Kind]>,
+  ) => Result<Decided<DecisionOf[Kind]>, Refusal>;
   const answer = decider({ ...asked, snapshot: effectiveSnapshot(snapshot, profile) });
   if (!answer.ok) return answer;
   const { reasons, needs } = answer.value;

@@ -4,7 +4,7 @@ import type { MemoryBlock, MemoryDecision, MemoryTable } from "../../model/manag
 import { containersOf, podUid } from "../../model/pod.ts";
 import { ok, type Result } from "../../model/result.ts";
 import { bytes } from "../../model/units.ts";
-import type { EffectiveAsked } from "../../profiles/effective.ts";
+import type { EffectiveArguments } from "../../profiles/effective.ts";
 import { decideWith, type ManagerQuery } from "../managers/manager-query.ts";
 import { podNames } from "../managers/node.ts";
 import type { Block, Table } from "../memory/machine-memory.ts";
@@ -12,7 +12,7 @@ import type { ReasonRecorder } from "../reasons.ts";
 import { qosClass } from "../resources/qos.ts";
 
 /** Decides which pods have memory and huge pages on which NUMA nodes, and what the asked pod would get or why not. */
-export function decideMemory(asked: EffectiveAsked<PodAsk>): Result<DecidedOf<"memory">, Refusal> {
+export function decideMemory(asked: EffectiveArguments<PodAsk>): Result<DecidedOf<"memory">, Refusal> {
   const { memoryManagerPolicy: policy } = asked.snapshot.kubeletConfiguration;
   return decideWith<"memory">(asked, {
     decided: (answered, reasons) => ok({ policy, ...decided(answered, reasons) }),

@@ -3,7 +3,7 @@ import { namespacedName } from "../../model/forms.ts";
 import { podRef } from "../../model/pod.ts";
 import type { Preemption, PreemptionAsk, PreemptionDecision, Shortage } from "../../model/preemption.ts";
 import { ok, type Result } from "../../model/result.ts";
-import type { EffectiveAsked } from "../../profiles/effective.ts";
+import type { EffectiveArguments } from "../../profiles/effective.ts";
 import { findFailures, outOf } from "../admission/predicates.ts";
 import type { Admitting } from "../admission/prepare.ts";
 import { allocatableOf, type Prepared, prepare } from "../admission/prepare.ts";
@@ -28,7 +28,7 @@ export function decidePreemption({
   snapshot,
   ask,
   explain,
-}: EffectiveAsked<PreemptionAsk>): Result<DecidedOf<"preemption">, Refusal> {
+}: EffectiveArguments<PreemptionAsk>): Result<DecidedOf<"preemption">, Refusal> {
   const reasons = new Reasons<ReasonCode<"preemption">>(explain);
   const prepared = prepare(snapshot, ask, reasons);
   if (!prepared.ok) return prepared;

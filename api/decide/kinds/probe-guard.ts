@@ -1,4 +1,4 @@
-import type { Asked, DecidedOf, ReasonCode, Refusal } from "../../model/decision.ts";
+import type { DecideArguments, DecidedOf, ReasonCode, Refusal } from "../../model/decision.ts";
 import type {
   FailedContainer,
   GuardRelease,
@@ -130,7 +130,10 @@ const NOW_MS = 0;
  * cause. The snapshot is not read and nothing is remembered: known failures are in the ask. Refused: no ask. No
  * kubelet does this.
  */
-export function decideProbeGuard({ ask, explain }: Asked<ProbeGuardAsk>): Result<DecidedOf<"probe-guard">, Refusal> {
+export function decideProbeGuard({
+  ask,
+  explain,
+}: DecideArguments<ProbeGuardAsk>): Result<DecidedOf<"probe-guard">, Refusal> {
   const { guard, groups, known, failed, recovered, gone } = ask;
   if (guard === null) {
     const message = "which failed liveness probes are to be judged? post the guard's settings, and what failed";

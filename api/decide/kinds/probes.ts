@@ -19,7 +19,7 @@ import {
 import { probesIssues } from "../../model/probes-issues.ts";
 import { err, ok, type Result } from "../../model/result.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
-import type { EffectiveAsked, EffectiveConfiguration } from "../../profiles/effective.ts";
+import type { EffectiveArguments, EffectiveConfiguration } from "../../profiles/effective.ts";
 import type { Behaviour } from "../../profiles/profile.ts";
 import { goDurationText } from "../go/strconv.ts";
 import { type BackOffLimits, restartBackOff } from "../probes/back-off.ts";
@@ -31,13 +31,13 @@ import {
   reachOf,
   settingsOf,
 } from "../probes/settings.ts";
-import type { ContainerTrace, ScriptedAttempt, Timeline, TimelineInput } from "../probes/sim-lane.ts";
 import { SimPod } from "../probes/sim-pod.ts";
+import type { ContainerTrace, ScriptedAttempt, Timeline, TimelineInput } from "../probes/sim-worker.ts";
 import { type AttemptOutcome, QUIRKS } from "../probes/worker-state.ts";
 import { Reasons } from "../reasons.ts";
 
 /** A start time up to this is common. */
-const USUAL_START_MS = 30_000;
+const DEFAULT_START_MS = 30_000;
 const LONG_DELAY_SECONDS = 30;
 /** Few programs have certainly started within this time, and none on a busy node. */
 const TINY_START_MS = 10_000;
@@ -136,7 +136,7 @@ class ContainerLint {
     const { soonestFailureMs, slowestFailureMs } = this.#reach(liveness);
     const { initialDelaySeconds } = liveness.timing;
     const readyDelayMs = (readiness?.timing.initialDelaySeconds ?? 0) * 1000;
-    if (startup === undefined && soonestFailureMs < Math.max(USUAL_START_MS, readyDelayMs)) {
+    if (startup === undefined && soonestFailureMs < Math.max(DEFAULT_START_MS, readyDelayMs)) {
       const numbers = { soonestSeconds: soonestFailureMs / 1000, readyDelaySeconds: readyDelayMs / 1000 };
       this.#note("liveness-before-started", "warning", liveness, "initialDelaySeconds", numbers);
     }
@@ -240,7 +240,7 @@ const EXIT_CODE = 0;
  * snapshot supplies a pod named in the ask, and the restart back-off. Refused: no pod, or an unknown one; for a named
  * pod also probes that no API server accepts, or an unknown container. kubelet 1.36: prober.manager, prober.worker.
  */
-export function decideProbes(asked: EffectiveAsked<ProbesAsk>): Result<DecidedOf<"probes">, Refusal> {
+export function decideProbes(asked: EffectiveArguments<ProbesAsk>): Result<DecidedOf<"probes">, Refusal> {
   const { ask } = asked;
   const config = asked.snapshot.kubeletConfiguration;
   const found = askedProbes(asked.snapshot, ask);

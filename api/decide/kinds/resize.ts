@@ -15,7 +15,7 @@ import {
 } from "../../model/resize.ts";
 import { err, ok, type Result } from "../../model/result.ts";
 import type { CpuShares, CpuWeight } from "../../model/units.ts";
-import { type EffectiveAsked, type EffectiveSnapshot, gateOn } from "../../profiles/effective.ts";
+import { type EffectiveArguments, type EffectiveSnapshot, gateOn } from "../../profiles/effective.ts";
 import { nodeCapacity, pageSizes } from "../allocatable/capacity.ts";
 import { cpuSetsOf, type RuntimeContext, runtimeContext } from "../cgroups/context.ts";
 import { filesOf } from "../cgroups/files.ts";
@@ -26,13 +26,13 @@ import { allocatedPod, podsOfNode, statusesByName } from "../pods/node-pods.ts";
 import { Reasons } from "../reasons.ts";
 import { type Actuation, actuationOf, MEMORY_IN_USE, type Write } from "../resize/actuation.ts";
 import { changesOf, patchedPod } from "../resize/desired.ts";
-import { type MadeRoom, roomFor, type Waiting, waitingOf } from "../resize/leaving.ts";
+import { type FreedResources, freedResources, type PendingResize, pendingResize } from "../resize/freed.ts";
 import { inTurn, pendingOf, type Resize } from "../resize/queue.ts";
 import {
   type Infeasible,
+  type NodeResources,
   RESIZABLE,
   type ResizeNode,
-  type Room,
   resizeNodeOf,
   whyInfeasible,
 } from "../resize/refusals.ts";
@@ -55,7 +55,7 @@ interface Node {
   /** The node's huge page sizes, in bytes. */
   readonly pageSizes: readonly number[];
   /** Resizes that were tried before and are pending. */
-  readonly ahead: readonly Waiting[];
+  readonly ahead: readonly PendingResize[];
 }
 
 /**
@@ -63,7 +63,7 @@ interface Node {
  * in the kubelet's order, and each accepted one holds its new resources before the next. Errors: no such pod or
  * container; the node's pods or its allocatable are not known. kubelet 1.36: retryPendingResizes.
  */
-export function decideResize(asked: EffectiveAsked<ResizeAsk>): Result<DecidedOf<"resize">, Refusal> {
+export function decideResize(asked: EffectiveArguments<ResizeAsk>): Result<DecidedOf<"resize">, Refusal> {
   const { snapshot, ask } = asked;
   if (snapshot.pods === undefined) {
     const message = "which pods are on the node? post them; an empty list says that there are none";
@@ -76,7 +76,7 @@ export function decideResize(asked: EffectiveAsked<ResizeAsk>): Result<DecidedOf
   const runtime = runtimeOf(snapshot, facts);
   if (!runtime.ok) return runtime;
   const pods = podsOfNode(snapshot).filter(isActive);
-  if (snapshot.assignments?.allocated_pods_state === undefined && pods.some(waitsUntold))
+  if (snapshot.assignments?.allocated_pods_state === undefined && pods.some(waitsUnreported))
     needs.add("assignments.allocated_pods_state");
   const allocated = pods.map((pod) => allocatedIn(snapshot, pod));
   const pushed = pendingOf(pods, allocated, ask, facts);
@@ -102,7 +102,7 @@ export function decideResize(asked: EffectiveAsked<ResizeAsk>): Result<DecidedOf
 }
 
 /** Whether a pod's resize is pending and its status does not list its allocated resources. */
-const waitsUntold = (pod: Pod): boolean =>
+const waitsUnreported = (pod: Pod): boolean =>
   conditionIn(pod, "PodResizePending") !== undefined &&
   pod.status?.allocatedResources === undefined &&
   [...statusesByName(pod).values()].every(({ allocatedResources }) => allocatedResources === undefined);
@@ -120,7 +120,7 @@ function runtimeOf(snapshot: EffectiveSnapshot, { cgroupVersion, absolute }: Res
   }
   const cpuSets = cpuSetsOf(snapshot, needs);
   if (!cpuSets.ok) return cpuSets;
-  const bytesIn = (room: Room): number => value(room.get("memory")?.amount ?? ZERO);
+  const bytesIn = (room: NodeResources): number => value(room.get("memory")?.amount ?? ZERO);
   const capacity = nodeCapacity(snapshot, quiet, []);
   const memory = { capacity: bytesIn(capacity), allocatable: bytesIn(absolute) };
   const parts = { cpuSets: cpuSets.value, period: period.value, memory };
@@ -176,10 +176,10 @@ function asAllocated(snapshot: EffectiveSnapshot, pods: readonly Pod[]): Effecti
   return { ...snapshot, pods: [...pods], assignments: { ...snapshot.assignments, allocated_pods_state: { entries } } };
 }
 
-interface Tried {
+interface ResizeAttempt {
   readonly resize: PodResize;
   /** The pending resize; null: it is not pending. */
-  readonly waits: Waiting | null;
+  readonly waits: PendingResize | null;
   readonly reasons: readonly PlaceReasons<ReasonCode<"resize">>[];
   readonly needs: readonly string[];
 }
@@ -187,8 +187,8 @@ interface Tried {
 function tryResize(
   node: Node,
   one: Resize,
-  asked: EffectiveAsked<ResizeAsk>,
-): Result<Tried | Pick<AdmissionDecision, "startErrors">, Refusal> {
+  asked: EffectiveArguments<ResizeAsk>,
+): Result<ResizeAttempt | Pick<AdmissionDecision, "startErrors">, Refusal> {
   const { snapshot, facts } = node;
   const { desired, allocated, invalid, untouched, isAsked, isRetried, inForce } = one;
   const wanted = changesOf(desired, allocated);
@@ -209,7 +209,7 @@ function tryResize(
   const usage: string[] = [];
   const actuation = isWritten ? actuate(node, one, usage) : null;
   const verdict = actuation === null ? taken : writing(actuation);
-  const waits = verdict.status === "Deferred" ? waitingOf(allocated, decision, config) : null;
+  const waits = verdict.status === "Deferred" ? pendingResize(allocated, decision, config) : null;
   const resize: PodResize = {
     pod: podRef(desired),
     ...verdict,
@@ -221,14 +221,14 @@ function tryResize(
     wouldRefuse: wanted.length === 0 ? [] : decision.wouldRefuse,
     resources: decision.resources,
     ...largest.value,
-    ...(waits === null ? NO_ROOM : roomFor(desired, snapshot.pods ?? [], waits, node.ahead, config)),
+    ...(waits === null ? NO_ROOM : freedResources(desired, snapshot.pods ?? [], waits, node.ahead, config)),
     actuation,
   };
-  return ok({ resize, reasons: wanted.length === 0 ? [] : ofRoom(reasons), needs: [...needs, ...usage], waits });
+  return ok({ resize, reasons: wanted.length === 0 ? [] : fitReasons(reasons), needs: [...needs, ...usage], waits });
 }
 
 /** The admission reasons about room; everything else is in the resize itself. */
-function ofRoom(reasons: DecidedOf<"admission">["reasons"]): Tried["reasons"] {
+function fitReasons(reasons: DecidedOf<"admission">["reasons"]): ResizeAttempt["reasons"] {
   return reasons.flatMap(({ at, because }) => {
     const told = because.flatMap(({ code, ...rest }) =>
       code === "resource_fits" || code === "resource_short" ? [{ code, ...rest }] : [],
@@ -237,7 +237,7 @@ function ofRoom(reasons: DecidedOf<"admission">["reasons"]): Tried["reasons"] {
   });
 }
 
-const NO_ROOM: MadeRoom = { terminating: [], shrinks: [], leave: null };
+const NO_ROOM: FreedResources = { terminating: [], shrinks: [], leave: null };
 
 type Verdict = Pick<PodResize, "status" | "check" | "message">;
 function verdictOf(
@@ -286,7 +286,7 @@ function grown(pod: Pod, resource: Resizable): Pod {
 function largestOf(
   { snapshot, facts }: Node,
   { desired, allocated, invalid }: Resize,
-  asked: EffectiveAsked<ResizeAsk>,
+  asked: EffectiveArguments<ResizeAsk>,
   decision: AdmissionDecision,
 ): Result<Pick<PodResize, "largest" | "notRequested">, Refusal> {
   const notRequested: PodResize["notRequested"][number][] = [];

@@ -3,7 +3,7 @@ import type { DecidedOf, ReasonCode, Refusal } from "../../model/decision.ts";
 import type { TopologyDecision } from "../../model/managers.ts";
 import { containersOf, type Pod, podUid } from "../../model/pod.ts";
 import { ok, type Result } from "../../model/result.ts";
-import type { EffectiveAsked } from "../../profiles/effective.ts";
+import type { EffectiveArguments } from "../../profiles/effective.ts";
 import { cpuText } from "../cpus/sets.ts";
 import { freeCapacity } from "../managers/free-capacity.ts";
 import { decideWith, type ManagerQuery } from "../managers/manager-query.ts";
@@ -16,7 +16,7 @@ import { blocksOf, explainMemory } from "./memory.ts";
  * Decides whether the asked pod is admitted and where it is placed, how the rest of the node is placed, and what would
  * still be admitted.
  */
-export function decideTopology(asked: EffectiveAsked<PodAsk>): Result<DecidedOf<"topology">, Refusal> {
+export function decideTopology(asked: EffectiveArguments<PodAsk>): Result<DecidedOf<"topology">, Refusal> {
   const config = asked.snapshot.kubeletConfiguration;
   const head = {
     policy: config.topologyManagerPolicy,

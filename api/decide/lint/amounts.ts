@@ -4,7 +4,7 @@ import { goQuantity, isSignal } from "../eviction/threshold.ts";
 import { quote } from "../go/strconv.ts";
 import { isInt64 } from "../memory/reserved-memory.ts";
 import { settingFault } from "../setting-fault.ts";
-import { entryField, error, type LintFinding, meantQuantity, note, refusal, warning } from "./finding.ts";
+import { entryField, error, type LintFinding, note, refusal, suggestQuantity, warning } from "./finding.ts";
 import type { LintInput } from "./input.ts";
 
 /**
@@ -37,7 +37,7 @@ function listFindings({ given }: LintInput, field: string, flag: string): readon
     const read = goQuantity(text);
     if (!read.ok) {
       const why = `failed to parse quantity ${quote(text)} for ${quote(name)} resource: ${read.error}`;
-      return say("cannot-parse", why, UNITS, patch(field, name, meantQuantity(text)));
+      return say("cannot-parse", why, UNITS, patch(field, name, suggestQuantity(text)));
     }
     if (read.value.amount >= 0) return [];
     return say(
@@ -83,7 +83,7 @@ function logSizeFindings({ given, profile }: LintInput): readonly LintFinding[] 
   const why = !read.ok ? read.error : isInt64({ text }) ? undefined : "invalid max log size";
   if (why === undefined) return [];
   const message = `failed to initialize container log manager: failed to parse container log max size ${quote(text)}: ${why}`;
-  const meant = meantQuantity(text);
+  const meant = suggestQuantity(text);
   return [refusal("cannot-parse", settingFault(field, message), UNITS, meant === null ? null : { [field]: meant })];
 }
 

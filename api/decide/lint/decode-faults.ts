@@ -4,7 +4,7 @@ import type { Profile } from "../../profiles/profile.ts";
 import { goDuration, goQuantity } from "../eviction/threshold.ts";
 import { quote } from "../go/strconv.ts";
 import { type SettingFault, settingFault } from "../setting-fault.ts";
-import { entryField, inOrder, type LintFinding, meantDuration, refusal } from "./finding.ts";
+import { entryField, inOrder, type LintFinding, refusal, suggestDuration } from "./finding.ts";
 
 const KIND = "KubeletConfiguration";
 const VERSION = "kubelet.config.k8s.io/v1beta1";
@@ -143,7 +143,7 @@ export function decodeFaults(
 }
 
 /** The place of a value. `field`: with list indexes; `path`: without, as in Go's errors. */
-interface Place {
+interface FieldLocation {
   readonly field: string;
   readonly path: string;
   readonly profile: Profile;
@@ -152,7 +152,7 @@ const cannotDecode = (field: string, why: string): readonly SettingFault[] => [
   settingFault(field, `failed to decode: ${why}`),
 ];
 
-function faultsAt(at: Place, value: unknown): readonly SettingFault[] {
+function faultsAt(at: FieldLocation, value: unknown): readonly SettingFault[] {
   const { field } = at;
   const declared = at.profile.fields.get(at.path);
   if (declared === undefined) return [];
@@ -176,7 +176,7 @@ function faultsAt(at: Place, value: unknown): readonly SettingFault[] {
   );
 }
 
-function itemFaults(at: Place, value: unknown, type: string): readonly SettingFault[] {
+function itemFaults(at: FieldLocation, value: unknown, type: string): readonly SettingFault[] {
   if (at.profile.fieldNames.has(at.path)) {
     if (!isObject(value)) return value === null ? [] : wrongType(at, value, type);
     return Object.entries(value).flatMap(([name, item]) =>
@@ -199,13 +199,13 @@ function isOf(value: unknown, type: string): boolean {
   return typeof value === "string";
 }
 
-function durationFaults(at: Place, value: unknown): readonly SettingFault[] {
+function durationFaults(at: FieldLocation, value: unknown): readonly SettingFault[] {
   if (value !== null && typeof value !== "string") return wrongType(at, value, "string");
   const read = goDuration(value ?? "");
   return read.ok ? [] : cannotDecode(at.field, read.error);
 }
 
-function quantityFaults(at: Place, value: unknown): readonly SettingFault[] {
+function quantityFaults(at: FieldLocation, value: unknown): readonly SettingFault[] {
   if (!isObject(value)) return wrongType(at, value, "v1.ResourceList");
   return Object.entries(value).flatMap(([name, text]) => quantityFault(entryField(at.field, name), text));
 }
@@ -218,7 +218,7 @@ function quantityFault(field: string, value: unknown): readonly SettingFault[] {
  * Faults of a flush frequency, where a number means nanoseconds. k8s.io/component-base:
  * TimeOrMetaDuration.UnmarshalJSON.
  */
-function flushFaults(at: Place, value: unknown): readonly SettingFault[] {
+function flushFaults(at: FieldLocation, value: unknown): readonly SettingFault[] {
   if (typeof value === "string") return durationFaults(at, value);
   if (isOf(value, "int64")) return [];
   const text = JSON.stringify(value);
@@ -230,7 +230,7 @@ function flushFaults(at: Place, value: unknown): readonly SettingFault[] {
 }
 
 /** Go: json.UnmarshalTypeError. */
-function wrongType({ field, path, profile }: Place, value: unknown, type: string): readonly SettingFault[] {
+function wrongType({ field, path, profile }: FieldLocation, value: unknown, type: string): readonly SettingFault[] {
   const above = path.split(".").slice(0, -1).join(".");
   const owner = above === "" ? "KubeletConfiguration" : (profile.fields.get(above) ?? "").replace(/^.*\./, "");
   const { innerStructsNamed } = profile.behaviour;
@@ -249,7 +249,7 @@ function kindOf(value: unknown, type: string): string {
 }
 
 /** The intended value of a field or of a map's entry. */
-interface Meant {
+interface SuggestedValue {
   readonly name: string;
   readonly key: string | undefined;
   readonly value: unknown;
@@ -266,7 +266,7 @@ export function typeFindings(
   profile: Profile,
   findingsOf: (readable: Fields) => readonly LintFinding[],
 ): readonly LintFinding[] {
-  const meant = unread.map((fault) => meantBy(fault, document, profile));
+  const meant = unread.map((fault) => suggestedValue(fault, document, profile));
   const lost = unread.filter((_, i) => meant[i] === null);
   const known = meant.filter((one) => one !== null);
   const beside = findingsOf(readable(mended(document, known), lost));
@@ -316,7 +316,7 @@ function typeAdvice(message: string): string {
   return "give it the form that the kubelet reads";
 }
 
-function meantBy({ field, message }: SettingFault, document: Fields, profile: Profile): Meant | null {
+function suggestedValue({ field, message }: SettingFault, document: Fields, profile: Profile): SuggestedValue | null {
   const [name, key] = nameIn(field) ?? [];
   if (name === undefined) return null;
   const value = corrected(key === undefined ? document[name] : (document[name] as Fields)[key], message, profile);
@@ -330,13 +330,15 @@ function corrected(value: unknown, message: string, { fields }: Profile): unknow
   if (typeof value !== "string") return null;
   if (type === "int32" || type === "int64") return /^-?\d{1,9}$/.test(value) ? Number(value) : null;
   if (type === "bool") return value === "true" || value === "false" ? value === "true" : null;
-  return type === undefined ? meantDuration(value) : null;
+  return type === undefined ? suggestDuration(value) : null;
 }
 const fieldIn = (message: string): string => /KubeletConfiguration\.(\w+)/.exec(message)?.[1] ?? "";
 
-const patchOf = ({ name, key, value }: Meant): unknown => ({ [name]: key === undefined ? value : { [key]: value } });
+const patchOf = ({ name, key, value }: SuggestedValue): unknown => ({
+  [name]: key === undefined ? value : { [key]: value },
+});
 
-function mended(document: Fields, meant: readonly Meant[]): Fields {
+function mended(document: Fields, meant: readonly SuggestedValue[]): Fields {
   const whole = new Map(Object.entries(document));
   const maps = new Map<string, Map<string, unknown>>();
   for (const { name, key, value } of meant) {

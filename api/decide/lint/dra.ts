@@ -57,11 +57,11 @@ function resourceOwners({ snapshot, isOn }: LintInput): readonly LintFinding[] {
   return [...classesOfPlugins(snapshot, classes, plugins), ...shared];
 }
 /** The explanation of how it is known that a plugin has the resource. */
-const ofPlugin = (snapshot: Known, resource: string): string =>
+const ofPlugin = (snapshot: NodeSnapshot, resource: string): string =>
   tellsDevices(snapshot)
     ? `${resource} is given by a device plugin of this node`
     : `this node's status lists ${resource}, as of a device plugin`;
-type Known = NonNullable<LintInput["snapshot"]>;
+type NodeSnapshot = NonNullable<LintInput["snapshot"]>;
 
 /** Attributes that identify a device, and that device plugins use as ids: a UUID or a PCI address. */
 const IDENTITIES = ["uuid", "pciBusID", "pciAddress"];
@@ -78,7 +78,7 @@ function identitiesOf({ attributes = {} }: SliceDevice): readonly string[] {
  * Devices that differ are divided between the two, which is fine.
  */
 function sharedDevices(
-  snapshot: Known,
+  snapshot: NodeSnapshot,
   resource: string,
   byDriver: ReadonlyMap<string, readonly ResourceSlice[]>,
 ): readonly LintFinding[] {
@@ -107,7 +107,7 @@ function sharedDevices(
 }
 
 function classesOfPlugins(
-  snapshot: Known,
+  snapshot: NodeSnapshot,
   classes: readonly DeviceClass[],
   plugins: ReadonlySet<string>,
 ): readonly LintFinding[] {

@@ -8,7 +8,7 @@ import { isGateOn, type Profile } from "../../profiles/profile.ts";
 import { unknownFields } from "../../profiles/unknown-fields.ts";
 import { goDuration } from "../eviction/threshold.ts";
 import { decodeFaults, dropInHead, readable } from "./decode-faults.ts";
-import { error, Given, inOrder, type LintFinding } from "./finding.ts";
+import { error, inOrder, type LintFinding, RawConfiguration } from "./finding.ts";
 import { gatesIn, type RelativePaths } from "./input.ts";
 import { lintConfiguration } from "./lint.ts";
 
@@ -127,7 +127,7 @@ function known(value: unknown, path: string, profile: Profile): unknown {
  */
 function loaded(document: Fields, profile: Profile): Fields {
   const given = known(readable(document, decodeFaults(document, profile)), "", profile) as Fields;
-  const named = gatesIn(new Given(given));
+  const named = gatesIn(new RawConfiguration(given));
   const defaults: Record<string, unknown> = { ...profile.defaults };
   for (const [gate, fields] of Object.entries(profile.gatedDefaults)) {
     if (isGateOn(profile, named, gate)) Object.assign(defaults, fields);

@@ -8,7 +8,7 @@ import type { SettingFault } from "../setting-fault.ts";
  * A configuration as posted, read as Go reads it: an undecodable value counts as absent, and an absent value is Go's
  * zero.
  */
-export class Given {
+export class RawConfiguration {
   readonly raw: Fields;
   constructor(raw: Fields) {
     this.raw = raw;
@@ -31,8 +31,8 @@ export class Given {
     const value = this.raw[name];
     return Array.isArray(value) ? value : [];
   }
-  inside(name: string): Given {
-    return new Given(fieldsOf(this.raw[name]));
+  inside(name: string): RawConfiguration {
+    return new RawConfiguration(fieldsOf(this.raw[name]));
   }
   /** The entries of a map of texts. */
   texts(name: string): readonly (readonly [string, string])[] {
@@ -123,7 +123,7 @@ export function oncePerField(findings: readonly LintFinding[]): readonly LintFin
 export const entryField = (field: string, name: string): string => `${field}[${JSON.stringify(name)}]`;
 
 /** The quantity that was probably meant by `10MB`, `1 Gi` or `512mib`, as Kubernetes writes it; null: none. */
-export function meantQuantity(text: string): string | null {
+export function suggestQuantity(text: string): string | null {
   const match = /^\s*(\d+(?:\.\d+)?)\s*([kmgt])(i?)b?\s*$/i.exec(text);
   if (match === null) return null;
   const [, digits = "", letter = "", binary] = match;
@@ -134,7 +134,7 @@ export function meantQuantity(text: string): string | null {
 }
 
 /** The duration that was probably meant by `30`, `5 min` or `2d`; null: none. */
-export function meantDuration(text: string): string | null {
+export function suggestDuration(text: string): string | null {
   const match = /^\s*(\d+)\s*(|s|secs?|seconds?|m|mins?|minutes?|h|hours?|d|days?)\s*$/i.exec(text);
   if (match === null) return null;
   const [, digits = "", unit = ""] = match;

@@ -13,7 +13,7 @@ import {
 import { isGateOn, type Profile } from "../../profiles/profile.ts";
 import { nodeCapacity } from "../allocatable/capacity.ts";
 import { Reasons } from "../reasons.ts";
-import { Given } from "./finding.ts";
+import { RawConfiguration } from "./finding.ts";
 
 /**
  * How relative paths are to be read: `resolved` against the file's folder, or `kept` as given. kubelet 1.37:
@@ -33,10 +33,10 @@ export interface LintInput {
   readonly relativePaths: RelativePaths;
   /** The posted configuration, including fields that the version does not know. */
   readonly posted: Fields;
-  readonly given: Given;
+  readonly given: RawConfiguration;
   readonly profile: Profile;
   /** The profile's defaults, to be read as the given fields are. */
-  readonly defaults: Given;
+  readonly defaults: RawConfiguration;
   /** The configuration as decisions use it, without fields that they would refuse. */
   readonly config: EffectiveConfiguration;
   /** Fields that decisions do not take, with why. */
@@ -54,8 +54,8 @@ export function lintInput(posted: Fields, { profile, snapshot, relativePaths }: 
   const raw = Object.fromEntries(Object.entries(posted).filter(([name]) => known.has(name)));
   const { config: own, untaken } = taken(raw);
   const config = effectiveConfiguration(profile, own);
-  const defaults = new Given(profile.defaults);
-  const given = new Given(raw);
+  const defaults = new RawConfiguration(profile.defaults);
+  const given = new RawConfiguration(raw);
   const gates = gatesIn(given);
   const node = snapshot === undefined ? null : { ...snapshot, kubeletConfiguration: config };
   const capacity = node === null ? new Map<string, Quantity>() : nodeCapacity(node, new Reasons<string>("off"), []);
@@ -63,7 +63,7 @@ export function lintInput(posted: Fields, { profile, snapshot, relativePaths }: 
   return { relativePaths, posted, given, profile, defaults, config, untaken, isOn, gates, snapshot: node, capacity };
 }
 
-export function gatesIn(given: Given): LintInput["gates"] {
+export function gatesIn(given: RawConfiguration): LintInput["gates"] {
   const named = Object.entries(given.inside("featureGates").raw);
   return Object.fromEntries(named.filter((entry): entry is [string, boolean] => typeof entry[1] === "boolean"));
 }

@@ -17,15 +17,15 @@ import {
   error,
   inOrder,
   type LintFinding,
-  meantDuration,
-  meantQuantity,
   note,
   refusal,
   spanText,
+  suggestDuration,
+  suggestQuantity,
   warning,
 } from "./finding.ts";
-import { idleFindings } from "./idle.ts";
 import { imageGcFindings } from "./image-gc.ts";
+import { ineffectiveFindings } from "./ineffective.ts";
 import { type LintBy, type LintInput, lintInput, type RelativePaths } from "./input.ts";
 import { managerFindings, podFindings } from "./managers.ts";
 import { NAMED_SIGNALS, Renames, standingRenames, UNKNOWN_SIGNAL } from "./signal-fix.ts";
@@ -109,10 +109,10 @@ function advised(fault: SettingFault, { field, signal, text }: Entry, renames: R
     return refusal("soft-without-grace", fault, advice);
   }
   if (field === "evictionSoftGracePeriod") {
-    const meant = meantDuration(text);
+    const meant = suggestDuration(text);
     return refusal("cannot-parse", fault, "a duration such as 90s or 1m30s", meant && patch({ [signal]: meant }));
   }
-  const meant = meantQuantity(text);
+  const meant = suggestQuantity(text);
   const isRange = /must be|negative/.test(fault.message);
   const advice = "an amount such as 500Mi, or a share such as 10%; 0% is no threshold";
   return refusal(isRange ? "out-of-range" : "cannot-parse", fault, advice, meant && patch({ [signal]: meant }));
@@ -136,14 +136,14 @@ function unknownSignal(fault: SettingFault, name: string, renames: Renames): Lin
 /** Fields that the kubelet still takes and no longer reads. kubelet 1.36: config/v1beta1. */
 const IDLE_FIELDS: readonly string[] = ["iptablesDropBit", "iptablesMasqueradeBit", "streamingConnectionIdleTimeout"];
 /** Values with which a file of kubeadm holds such a field; a /configz holds the defaults. */
-const USUAL: Readonly<Record<string, readonly unknown[]>> = { streamingConnectionIdleTimeout: ["4h", "0s"] };
+const DEFAULTS: Readonly<Record<string, readonly unknown[]>> = { streamingConnectionIdleTimeout: ["4h", "0s"] };
 
 /** Fields that a kubelet does not know, which it logs and leaves out, and those that do nothing. */
 function fieldFindings({ posted, given, profile }: LintInput, isOfKubelet: boolean): readonly LintFinding[] {
   // a configuration that a kubelet itself printed has the fields of its version
   const unknown = isOfKubelet ? [] : unknownFields(posted, profile.fieldNames);
   const isUsual = (name: string): boolean =>
-    given.raw[name] === profile.defaults[name] || USUAL[name]?.includes(given.raw[name]) === true;
+    given.raw[name] === profile.defaults[name] || DEFAULTS[name]?.includes(given.raw[name]) === true;
   const deprecated = IDLE_FIELDS.filter((name) => given.has(name) && !isUsual(name));
   return [
     ...unknown.map(({ path, fault, near }): LintFinding => {
@@ -276,7 +276,7 @@ const CHECKS: readonly ((input: LintInput) => readonly LintFinding[])[] = [
   podFindings,
   shutdownFindings,
   enforcementFindings,
-  idleFindings,
+  ineffectiveFindings,
   amountDoubts,
 ];
 

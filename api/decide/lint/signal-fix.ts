@@ -6,7 +6,7 @@ import type { Fields } from "../../model/own.ts";
 import { err, ok, type Result } from "../../model/result.ts";
 import { THRESHOLD_FIELDS } from "../eviction/configuration.ts";
 import { goQuantity, isSignal } from "../eviction/threshold.ts";
-import { entryField, type Given, type LintFinding } from "./finding.ts";
+import { entryField, type LintFinding, type RawConfiguration } from "./finding.ts";
 
 /** The signals that a configuration can usefully name. */
 export const NAMED_SIGNALS: readonly EvictionSignal[] = EVICTION_SIGNALS.filter(
@@ -28,7 +28,7 @@ const LONGEST = 64;
  * The signal that a wrong name probably means. The part before the point is compared by itself, since most signals end
  * alike. Null: none is similar, or several are.
  */
-function meantSignal(name: string): EvictionSignal | null {
+function suggestSignal(name: string): EvictionSignal | null {
   if (name.length > LONGEST) return null;
   const [, before = name, after = ""] =
     /^([^._\s-]+)[._\s-](.*)$/.exec(name) ?? /^([a-z]+)([A-Z]\w*)$/.exec(name) ?? [];
@@ -37,12 +37,12 @@ function meantSignal(name: string): EvictionSignal | null {
   const signals = NAMED_SIGNALS.filter((signal) => signal.startsWith(`${thing}.`));
   // a file system alone may mean its space or its inodes; a disk is space
   if (after === "") return signals.length === 1 || first === "disk" ? (signals[0] ?? null) : null;
-  const end = meantEnd(after.toLowerCase());
+  const end = suggestEnd(after.toLowerCase());
   return signals.find((signal) => signal.endsWith(`.${end}`)) ?? null;
 }
 
 const FEWEST = 4;
-function meantEnd(text: string): string | undefined {
+function suggestEnd(text: string): string | undefined {
   const begun = ENDS.find((end) => text.length >= FEWEST && end.toLowerCase().startsWith(text));
   return begun ?? nearName(text, ENDS) ?? undefined;
 }
@@ -68,11 +68,11 @@ export class Renames {
   /** The number of wrong names that mean each signal. */
   readonly #names = new Map<EvictionSignal, number>();
 
-  constructor(given: Given) {
+  constructor(given: RawConfiguration) {
     this.#maps = THRESHOLD_FIELDS.map((field) => [field, given.inside(field).raw] as const);
     for (const name of new Set(this.#maps.flatMap(([, map]) => Object.keys(map)))) {
       if (isSignal(name)) continue;
-      const meant = meantSignal(name);
+      const meant = suggestSignal(name);
       this.#meant.set(name, meant);
       if (meant !== null) this.#names.set(meant, (this.#names.get(meant) ?? 0) + 1);
     }

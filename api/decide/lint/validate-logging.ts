@@ -3,7 +3,7 @@ import type { Defaults, Profile } from "../../profiles/profile.ts";
 import { goQuantity } from "../eviction/threshold.ts";
 import { quote } from "../go/strconv.ts";
 import { settingFault } from "../setting-fault.ts";
-import { Given, type LintFinding, refusal, spanText } from "./finding.ts";
+import { type LintFinding, RawConfiguration, refusal, spanText } from "./finding.ts";
 import type { LintInput } from "./input.ts";
 
 const MAX_INT32 = 2 ** 31 - 1;
@@ -26,7 +26,7 @@ export function loggingFindings({ given, profile, isOn }: LintInput): readonly L
 }
 
 /** A text is a duration, a number nanoseconds; zero is the default. */
-function flush(logging: Given, { defaults, behaviour }: Profile): readonly LintFinding[] {
+function flush(logging: RawConfiguration, { defaults, behaviour }: Profile): readonly LintFinding[] {
   const { flushFrequency } = defaults.logging;
   const value = logging.raw["flushFrequency"];
   const nanos = typeof value === "number" ? value : logging.nanos("flushFrequency");
@@ -36,7 +36,7 @@ function flush(logging: Given, { defaults, behaviour }: Profile): readonly LintF
   return [refusal("out-of-range", fault, `the default is ${flushFrequency}`, { logging: { flushFrequency: null } })];
 }
 
-function levels(logging: Given, { verbosity }: Defaults["logging"]): readonly LintFinding[] {
+function levels(logging: RawConfiguration, { verbosity }: Defaults["logging"]): readonly LintFinding[] {
   const level = logging.number("verbosity");
   if (level <= MAX_INT32) return [];
   const fault = invalid("logging.verbosity", String(level), `Must be <= ${MAX_INT32}`);
@@ -45,9 +45,9 @@ function levels(logging: Given, { verbosity }: Defaults["logging"]): readonly Li
   ];
 }
 
-function modules(logging: Given): readonly LintFinding[] {
+function modules(logging: RawConfiguration): readonly LintFinding[] {
   const field = "logging.vmodule";
-  const items = logging.list("vmodule").map((item) => new Given((item ?? {}) as Fields));
+  const items = logging.list("vmodule").map((item) => new RawConfiguration((item ?? {}) as Fields));
   const found: LintFinding[] = [];
   const format = logging.text("format");
   if (items.length > 0 && format !== "" && format !== "text") {
@@ -74,7 +74,7 @@ function modules(logging: Given): readonly LintFinding[] {
   return found;
 }
 
-function alpha(logging: Given): readonly LintFinding[] {
+function alpha(logging: RawConfiguration): readonly LintFinding[] {
   return ["text", "json"].flatMap((format) => {
     const options = logging.inside("options").inside(format);
     const set = [

@@ -1,4 +1,4 @@
-import { meantName } from "../../model/near-name.ts";
+import { similarName } from "../../model/near-name.ts";
 import { quote } from "../go/strconv.ts";
 import { settingFault } from "../setting-fault.ts";
 import { TOPOLOGY_POLICIES, TOPOLOGY_SCOPES } from "../topology/policy.ts";
@@ -153,7 +153,7 @@ export function wordFindings({ given }: LintInput): readonly LintFinding[] {
     const text = inner === undefined ? given.text(name) : given.inside(name).text(inner);
     if (text === "" || words.includes(text)) return [];
     const patched = (value: string | null): unknown => ({ [name]: inner === undefined ? value : { [inner]: value } });
-    const near = meantName(text, words);
+    const near = similarName(text, words);
     const meant = near === null ? "" : `; was \`${near}\` meant?`;
     const fault = settingFault(inner === undefined ? name : `${name}.${inner}`, says(text));
     // a static policy also needs reserves, which only a person can choose

@@ -6,7 +6,7 @@ import type { ManagerReason, Placement, PodRefusal } from "../../model/managers.
 import { type Fields, isObject } from "../../model/own.ts";
 import { type Container, containersOf, type Pod } from "../../model/pod.ts";
 import { err, ok, type Result } from "../../model/result.ts";
-import type { EffectiveAsked, EffectiveSnapshot } from "../../profiles/effective.ts";
+import type { EffectiveArguments, EffectiveSnapshot } from "../../profiles/effective.ts";
 import { type CheckpointV2, type CpuState, hashedV2, sharedCpus, writeCpuState } from "../cpus/checkpoint.ts";
 import { exclusiveCpus } from "../cpus/request.ts";
 import { common, cpuText } from "../cpus/sets.ts";
@@ -74,7 +74,7 @@ export interface ManagerQuery {
 type Answer = Result<ManagerQuery, readonly string[]>;
 
 /** Errors: what cannot be answered at all. */
-function askManagers({ snapshot, ask }: EffectiveAsked<PodAsk>, needs: string[]): Result<Answer, Refusal> {
+function askManagers({ snapshot, ask }: EffectiveArguments<PodAsk>, needs: string[]): Result<Answer, Refusal> {
   const given = podOfAsk(snapshot, ask);
   if (!given.ok) return given;
   const started = managedNode(snapshot, needs);
@@ -116,7 +116,7 @@ interface Forms<K extends ManagerKind> {
 
 /** The decision of a kind that shows a part of what the managers answer. */
 export function decideWith<K extends ManagerKind>(
-  asked: EffectiveAsked<PodAsk>,
+  asked: EffectiveArguments<PodAsk>,
   forms: Forms<K>,
 ): Result<Decided<DecisionOf[K], ReasonCode<K> | ManagerReason>, Refusal> {
   const reasons = new Reasons<ReasonCode<K> | ManagerReason>(asked.explain);

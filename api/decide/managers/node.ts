@@ -252,11 +252,11 @@ const answersOf = ({ devicePlugins = [] }: Snapshot): PreferredAllocation =>
   );
 
 /** The content of kubelet_internal_checkpoint, or why it was not taken; neither: there is no such file. */
-interface KeptCheckpoint {
+interface CachedCheckpoint {
   readonly value: DeviceCheckpoint | undefined;
   readonly error: string | null;
 }
-export function checkpointOf({ assignments }: Snapshot): KeptCheckpoint {
+export function checkpointOf({ assignments }: Snapshot): CachedCheckpoint {
   const file = assignments?.kubelet_internal_checkpoint;
   if (file === undefined) return { value: undefined, error: null };
   const read = readCheckpoint(file);

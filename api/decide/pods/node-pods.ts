@@ -1,6 +1,6 @@
 import type { Amounts } from "../../model/aggregate.ts";
 import { compare, milliValue, subToZero, ZERO } from "../../model/amount.ts";
-import type { KeptIn } from "../../model/cache.ts";
+import type { PerOwnerEntries } from "../../model/cache.ts";
 import type { ReasonCode } from "../../model/decision.ts";
 import type { ResourceList } from "../../model/fields.ts";
 import { own } from "../../model/own.ts";
@@ -72,7 +72,7 @@ export function statusesByName(pod: Pod): ReadonlyMap<string, ContainerStatus> {
 }
 
 /** The resources that a status reports for a container or a pod. */
-type Told = Pick<ContainerStatus, "allocatedResources" | "resources">;
+type ReportedResources = Pick<ContainerStatus, "allocatedResources" | "resources">;
 
 /**
  * The allocated resources according to the status, which lists the allocated requests and the limits in force (the
@@ -80,7 +80,7 @@ type Told = Pick<ContainerStatus, "allocatedResources" | "resources">;
  */
 function fromStatus(
   spec: Maybe<ResourceRequirements>,
-  { allocatedResources, resources }: Told = {},
+  { allocatedResources, resources }: ReportedResources = {},
   waits: boolean,
 ): ResourceRequirements | undefined {
   // an empty list is left out, and then the requests in force are none either
@@ -116,7 +116,7 @@ const isRounded = (told: Quantity, listed: Quantity): boolean =>
  * The pod-level resources that the status reports; they cover the whole pod, overhead included, whatever the spec
  * sets. kubelet 1.36: convertToAPIPodLevelResourcesStatus.
  */
-function wholeFromStatus({ spec, status }: Pod): Told | undefined {
+function wholeFromStatus({ spec, status }: Pod): ReportedResources | undefined {
   const { resources, overhead } = spec;
   if (resources === undefined || status?.allocatedResources === undefined) return undefined;
   const own = (told: Maybe<ResourceList>, named: Maybe<ResourceList>): ResourceList => {
@@ -220,7 +220,7 @@ export function nodePods(
   snapshot: EffectiveSnapshot,
   pathOf: (qos: QosClass, uid: string) => string,
   reasons: ReasonRecorder<ReasonCode<"cgroups">>,
-  kept: KeptIn | undefined,
+  kept: PerOwnerEntries | undefined,
 ): readonly NodePod[] {
   const claims = cgroupClaimsOf(snapshot.kubeletConfiguration);
   return podsHere(snapshot).map((given) => {

@@ -21,7 +21,17 @@ import {
   subtract,
   victimOf,
 } from "./candidate.ts";
-import { type Cover, costOf, EQUAL, fewestItems, type Item, identical, isFree, leastCost, less } from "./fewest.ts";
+import {
+  costOf,
+  EQUAL,
+  fewestItems,
+  type Item,
+  identical,
+  isFree,
+  leastCost,
+  less,
+  type Selection,
+} from "./minimal-victims.ts";
 
 /** The maximum number of steps of one search, some tenths of a millisecond. */
 const SEARCH_STEPS = 2000;
@@ -48,9 +58,9 @@ function betterSets(
   const taken = coverOf(items.filter(({ index }) => chosen.has(candidates[index] as Candidate)));
   const byNumber = fewestItems(amounts, useful, taken, SEARCH_STEPS);
   const byCost = cheapestItems(amounts, weights, useful, taken, SEARCH_STEPS);
-  const cheaper = ({ cost }: Cover): boolean => cost < taken.cost - EQUAL;
-  const fewer = (c: Cover): boolean => c.items.length < taken.items.length || cheaper(c);
-  const show = ({ items: [...list], cost }: Cover): VictimSet => {
+  const cheaper = ({ cost }: Selection): boolean => cost < taken.cost - EQUAL;
+  const fewer = (c: Selection): boolean => c.items.length < taken.items.length || cheaper(c);
+  const show = ({ items: [...list], cost }: Selection): VictimSet => {
     const pods = list.sort((a, b) => a.index - b.index).map(({ index }) => candidates[index] as Candidate);
     return { pods: pods.map((c) => victimOf(c, need)), frees: freed(need, pods), cost };
   };
@@ -62,7 +72,10 @@ function betterSets(
   };
 }
 
-const coverOf = (items: readonly Item[]): Cover => ({ items, cost: items.reduce((sum, { cost }) => sum + cost, 0) });
+const coverOf = (items: readonly Item[]): Selection => ({
+  items,
+  cost: items.reduce((sum, { cost }) => sum + cost, 0),
+});
 
 /** Computes what the pods together free of each resource. */
 const freed = (need: readonly Requirement[], pods: readonly Candidate[]): VictimSet["frees"] =>
@@ -108,7 +121,7 @@ interface Search {
   /** Per resource: what the items from a place on free together. */
   readonly sums: readonly Float64Array[];
   readonly taken: Item[];
-  best: Cover;
+  best: Selection;
   steps: number;
 }
 
@@ -121,9 +134,9 @@ export function cheapestItems(
   need: readonly number[],
   weights: readonly number[],
   items: readonly Item[],
-  known: Cover,
+  known: Selection,
   steps: number,
-): { readonly cover: Cover; readonly exact: boolean } {
+): { readonly cover: Selection; readonly exact: boolean } {
   const sorted = [...items].sort((a, b) => b.cost - a.cost || a.index - b.index);
   const sums = need.map((_, r) => {
     const sum = new Float64Array(sorted.length + 1);

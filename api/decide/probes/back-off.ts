@@ -24,7 +24,7 @@ export function raised(
 }
 
 /** kubelet 1.36: initialCrashLoopBackOff, MaxCrashLoopBackOff. */
-export const USUAL_BACK_OFF: BackOffLimits = { firstMs: 10_000, longestMs: 300_000 };
+export const CRASH_LOOP_BACK_OFF: BackOffLimits = { firstMs: 10_000, longestMs: 300_000 };
 /** The limits with the gate ReduceDefaultCrashLoopBackOffDecay. */
 const REDUCED_BACK_OFF: BackOffLimits = { firstMs: 1_000, longestMs: 60_000 };
 
@@ -37,7 +37,7 @@ export function restartBackOff(
   named: Readonly<Record<string, boolean>>,
   periodMs: number | undefined,
 ): BackOffLimits {
-  const usual = isGateOn(profile, named, "ReduceDefaultCrashLoopBackOffDecay") ? REDUCED_BACK_OFF : USUAL_BACK_OFF;
+  const usual = isGateOn(profile, named, "ReduceDefaultCrashLoopBackOffDecay") ? REDUCED_BACK_OFF : CRASH_LOOP_BACK_OFF;
   if (periodMs === undefined || !isGateOn(profile, named, "KubeletCrashLoopBackOffMax")) return usual;
   return { firstMs: Math.min(usual.firstMs, periodMs), longestMs: periodMs };
 }

@@ -12,7 +12,7 @@ export interface HttpRequest {
   readonly headers: HttpHeaders;
 }
 /** The sender: a probe, or a container's hook. */
-export type AskedFor = "probe" | "lifecycle";
+export type ProbeTarget = "probe" | "lifecycle";
 
 /**
  * The request of an `httpGet`. Error: the kubelet's message for an invalid port or host. kubelet 1.36:
@@ -22,7 +22,7 @@ export function httpRequest(
   get: ProbeHttpGet,
   ports: readonly NamedPort[],
   podIP: string,
-  askedFor: AskedFor,
+  askedFor: ProbeTarget,
   { version, behaviour }: Profile,
 ): Result<HttpRequest, string> {
   const port = containerPort(get.port, ports, behaviour);

@@ -4,16 +4,16 @@ import { type BackOff, type BackOffLimits, isOver, raised } from "./back-off.ts"
 import { MIN_GRACE_SECONDS } from "./settings.ts";
 import {
   type ContainerTrace,
-  Lane,
-  type LanePod,
   type QuirkMet,
   SimClock,
+  SimProbeWorker,
+  type SimulatedPod,
   type Timeline,
   type TimelineContainer,
   type TimelineInput,
-} from "./sim-lane.ts";
+} from "./sim-worker.ts";
 import { RESTART_GRACE_MS } from "./worker.ts";
-import type { ContainerSeen, PodSeen, WorkerEffect } from "./worker-state.ts";
+import type { ContainerSeen, PodForProbe, WorkerEffect } from "./worker-state.ts";
 
 /** CrashLoopBackOff of one container. kubelet 1.36: doBackOff, flowcontrol.Backoff. */
 class RestartBackOff {
@@ -53,7 +53,7 @@ class Spans {
 class SimContainer implements ContainerTrace {
   readonly spec: TimelineContainer;
   readonly runs: Open<ContainerRun>[] = [];
-  readonly lanes: readonly Lane[];
+  readonly lanes: readonly SimProbeWorker[];
   readonly backOff: RestartBackOff;
   state: ContainerSeen["state"] = "waiting";
   /** True: it is being terminated. */
@@ -64,22 +64,22 @@ class SimContainer implements ContainerTrace {
   willRestart = true;
   readonly #started = new Spans();
   readonly #ready = new Spans();
-  #seen: PodSeen = NOT_THERE;
+  #seen: PodForProbe = NOT_THERE;
 
   constructor(
     spec: TimelineContainer,
-    pod: Omit<LanePod, "seen">,
+    pod: Omit<SimulatedPod, "seen">,
     { strict, backOff }: Pick<TimelineInput, "strict" | "backOff">,
   ) {
     this.spec = spec;
     this.backOff = new RestartBackOff(backOff);
-    const here: LanePod = {
+    const here: SimulatedPod = {
       clock: pod.clock,
       seen: () => this.#seen,
       told: (lane, effect) => pod.told(lane, effect),
       attempted: () => pod.attempted(),
     };
-    this.lanes = spec.probes.map((probe) => new Lane(here, probe, spec.sidecar, strict));
+    this.lanes = spec.probes.map((probe) => new SimProbeWorker(here, probe, spec.sidecar, strict));
   }
   get name(): string {
     return this.spec.name;
@@ -96,7 +96,7 @@ class SimContainer implements ContainerTrace {
   get run(): Open<ContainerRun> | undefined {
     return this.runs.at(-1);
   }
-  lane(type: ProbeType): Lane | undefined {
+  lane(type: ProbeType): SimProbeWorker | undefined {
     return this.lanes.find((lane) => lane.type === type);
   }
   storedBy(type: ProbeType): string | null {
@@ -128,7 +128,7 @@ class SimContainer implements ContainerTrace {
     this.#seen = { ended: isPodEnded, deleting: false, container };
   }
 }
-const NOT_THERE: PodSeen = { ended: false, deleting: false, container: null };
+const NOT_THERE: PodForProbe = { ended: false, deleting: false, container: null };
 
 const MAX_ATTEMPTS = 20_000;
 const KILLED = 137;
@@ -269,7 +269,11 @@ export class SimPod {
     });
   }
 
-  #told(container: SimContainer, lane: Lane, effect: Extract<WorkerEffect, { kind: "set" | "event" | "quirk" }>): void {
+  #told(
+    container: SimContainer,
+    lane: SimProbeWorker,
+    effect: Extract<WorkerEffect, { kind: "set" | "event" | "quirk" }>,
+  ): void {
     const { type } = lane;
     if (effect.kind === "event") this.#record(container, "Warning", effect.reason, effect.message);
     else if (effect.kind === "quirk") this.#noteQuirk(effect.code, container.name, type);

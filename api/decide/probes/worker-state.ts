@@ -78,7 +78,7 @@ export interface WorkerSpec<P extends ProbeTiming = ProbeSpec> {
 }
 
 /** The pod as its status is known at the moment of the event. */
-export interface PodSeen {
+export interface PodForProbe {
   /** True: the pod's phase is Failed or Succeeded. */
   readonly ended: boolean;
   /** True: the pod is being deleted. The kubelet reads this from the pod as it was when the worker was created. */
@@ -106,9 +106,9 @@ export type WorkerEvent =
   /**
    * The time of the last `wake` has come; a tick that comes early is postponed, one that comes late has missed ticks.
    */
-  | { readonly on: "tick"; readonly atMs: number; readonly pod: PodSeen | null }
+  | { readonly on: "tick"; readonly atMs: number; readonly pod: PodForProbe | null }
   /** Out of turn, and the period counts from here; the kubelet does this to readiness alone. */
-  | { readonly on: "trigger"; readonly atMs: number; readonly pod: PodSeen | null }
+  | { readonly on: "trigger"; readonly atMs: number; readonly pod: PodForProbe | null }
   /** The requested attempt has ended. */
   | { readonly on: "attempted"; readonly atMs: number; readonly outcome: AttemptOutcome }
   | { readonly on: "stop"; readonly atMs: number };

@@ -2,7 +2,7 @@ import type { ProbeType, StoredResult } from "../../model/probe.ts";
 import type {
   AttemptOutcome,
   ContainerSeen,
-  PodSeen,
+  PodForProbe,
   TimedWorkerSpec,
   Worker,
   WorkerEffect,
@@ -140,7 +140,7 @@ export function step(spec: TimedWorkerSpec, worker: Worker, event: WorkerEvent):
   }
 }
 
-function tick(spec: TimedWorkerSpec, worker: Worker, atMs: number, pod: PodSeen | null): WorkerStep {
+function tick(spec: TimedWorkerSpec, worker: Worker, atMs: number, pod: PodForProbe | null): WorkerStep {
   if (worker.at === "probing") return { next: worker, effects: [] };
   const period = periodMs(spec);
   if (worker.at === "waiting" && worker.triggered) {
@@ -161,7 +161,7 @@ function turn(
   spec: TimedWorkerSpec,
   before: Worker,
   atMs: number,
-  pod: PodSeen | null,
+  pod: PodForProbe | null,
   effects: WorkerEffect[],
 ): WorkerStep {
   if (pod === null) return waits(before, atMs, effects);

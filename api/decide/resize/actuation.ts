@@ -38,7 +38,7 @@ interface PodValues {
   readonly before: CgroupValues;
   readonly after: CgroupValues;
 }
-interface Ports {
+interface Deps {
   readonly config: EffectiveConfiguration;
   readonly isRunning: (container: string) => boolean;
   /** The pod's own cgroup, as its allocated and its new resources make it. */
@@ -66,15 +66,15 @@ interface Update {
  * other way round, and those that shrink first. Volumes in memory shrink before memory, and grow after it. kubelet 1.36:
  * computePodResizeAction, doPodResizeAction.
  */
-export function actuationOf(inForce: Pod, desired: Pod, ports: Ports): Actuation {
-  const { config, isRunning } = ports;
+export function actuationOf(inForce: Pod, desired: Pod, deps: Deps): Actuation {
+  const { config, isRunning } = deps;
   const inits = initsInTurn(desired, config);
   const byPod = inits.areThrough && gateOn(config, "InPlacePodLevelResourcesVerticalScaling");
   const looked = [...inits.looked, ...(inits.areThrough ? desired.spec.containers : [])];
   const all = updatesOf(inForce, desired, looked, config);
   const running = all.filter(({ container }) => isRunning(container.name));
   const starts = config.profile.behaviour.resizesPodForStarting && running.length < all.length;
-  const restarts = restartsOf(inForce, desired, ports);
+  const restarts = restartsOf(inForce, desired, deps);
   const stopped = new Set(restarts.map(({ container }) => container));
   const updates: Record<Resource, Update[]> = { memory: [], cpu: [] };
   for (const update of running) {
@@ -86,11 +86,11 @@ export function actuationOf(inForce: Pod, desired: Pod, ports: Ports): Actuation
   const isTouched = (resource: Resource): boolean => updates[resource].length > 0 || ofContainers || ofPod;
   const mayLimit = updates.memory.length > 0 || ofContainers;
   const error = mayLimit
-    ? memoryInUse(limitsThatFall(updates.memory, ports.ofPod, containersOf(desired)), ports.usageOf)
+    ? memoryInUse(limitsThatFall(updates.memory, deps.ofPod, containersOf(desired)), deps.usageOf)
     : null;
   if (error !== null) return { restarts, writes: [], error };
   const [memory, cpu] = (["memory", "cpu"] as const).map((resource) =>
-    isTouched(resource) ? writesOf(resource, updates[resource], ports) : [],
+    isTouched(resource) ? writesOf(resource, updates[resource], deps) : [],
   ) as [readonly Write[], readonly Write[]];
   const volumes = inits.areThrough ? changedVolumes(desired, inForce) : [];
   const shrink = volumes.filter(({ from, to }) => compare(to.amount, from.amount) < 0);
@@ -160,7 +160,7 @@ function initsInTurn(
 export function restartsOf(
   inForce: Pod,
   desired: Pod,
-  { config, isRunning }: Pick<Ports, "config" | "isRunning">,
+  { config, isRunning }: Pick<Deps, "config" | "isRunning">,
 ): readonly Restart[] {
   const looked = [...sidecarsOf(desired), ...desired.spec.containers];
   return updatesOf(inForce, desired, looked, config).flatMap(({ container, moved }) => {
@@ -195,7 +195,7 @@ const sameSizes = (a: Sizes, b: Sizes): boolean =>
 const memoryOf = ({ memory }: CgroupValues): number => memory ?? Number.POSITIVE_INFINITY;
 const quotaOf = ({ cpuQuota }: CgroupValues): number => cpuQuota ?? -1;
 
-function writesOf(resource: Resource, updates: readonly Update[], { ofPod, valuesOf }: Ports): readonly Write[] {
+function writesOf(resource: Resource, updates: readonly Update[], { ofPod, valuesOf }: Deps): readonly Write[] {
   const { before, after } = ofPod;
   const limit: Write = {
     container: null,

@@ -11,10 +11,10 @@ import {
   differIn,
   differs,
   type Infeasible,
+  type NodeResources,
   pairsOf,
   RESIZABLE,
   type ResizeNode,
-  type Room,
   unitsIn,
 } from "./refusals.ts";
 import { changedVolumes } from "./volumes.ts";
@@ -78,7 +78,7 @@ function lackingFeatures(desired: Pod, before: Pod, { config, node }: ResizeNode
 }
 
 /** kubernetes 1.36: validateRequestsWithinAllocatable. */
-function beyondAllocatable(desired: Pod, allocatable: Room): Infeasible | null {
+function beyondAllocatable(desired: Pod, allocatable: NodeResources): Infeasible | null {
   const requests = podRequests(desired);
   const figures = RESIZABLE.flatMap((name) => {
     const has = allocatable.get(name)?.amount ?? ZERO;

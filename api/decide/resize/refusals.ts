@@ -17,15 +17,15 @@ type Resources = Pod["spec"]["resources"];
 export type List = ResourceList | null | undefined;
 
 /** A node's resources for pods, as the checks use them. */
-export type Room = ReadonlyMap<string, { readonly amount: Amount }>;
+export type NodeResources = ReadonlyMap<string, { readonly amount: Amount }>;
 /** The facts about a node that matter to a resize. */
 export interface ResizeNode {
   readonly config: EffectiveConfiguration;
   readonly cgroupVersion: 1 | 2;
   /** Capacity less what is reserved, hard eviction aside. */
-  readonly absolute: Room;
+  readonly absolute: NodeResources;
   /** The allocatable in the node's status. */
-  readonly allocatable: Room;
+  readonly allocatable: NodeResources;
   /** The node as the API server has it; if it lists no features, its gates count. Undefined: no API server has it. */
   readonly node: Snapshot["node"];
 }
@@ -113,7 +113,7 @@ export const isResizable = (c: Container, { spec }: Pod, config: EffectiveConfig
   isSidecar(c) || spec.containers.includes(c) || gateOn(config, "InPlacePodVerticalScalingInitContainers");
 
 /** kubelet 1.35: canResizePod. */
-function beyondNode(desired: Pod, absolute: Room): Infeasible | null {
+function beyondNode(desired: Pod, absolute: NodeResources): Infeasible | null {
   const requests = requestsOf(desired);
   const figures = (name: Resource): string | null => {
     const [request, has] = [requests(name), Number(unitsIn(name, absolute.get(name)?.amount))];

@@ -23,12 +23,12 @@ export function cfsPeriod(config: EffectiveConfiguration): Result<Micros, string
   return err(`${named} must be between 1ms and 1sec, inclusive`);
 }
 
-const USUAL_PERIOD = micros(100_000);
+const DEFAULT_PERIOD = micros(100_000);
 /**
  * The period that a quota is counted over. `isCustom`: the gate CustomCPUCFSQuotaPeriod; without it, it is 100 ms whatever is
  * configured. kubelet 1.35: MilliCPUToQuota.
  */
-export const quotaPeriod = (period: Micros, isCustom: boolean): Micros => (isCustom ? period : USUAL_PERIOD);
+export const quotaPeriod = (period: Micros, isCustom: boolean): Micros => (isCustom ? period : DEFAULT_PERIOD);
 
 const MIN_SHARES = 2;
 const MAX_SHARES = 262_144;

@@ -1,8 +1,8 @@
 import type { TokenRow } from "../../../db/rows.ts";
 import type { Store } from "../../../db/store.ts";
+import { type AuthSettings, type Caller, SCOPES, type Scope } from "../../dependencies.ts";
 import { ok, type Result } from "../../model/result.ts";
 import type { EpochMs } from "../../model/units.ts";
-import { type AuthSettings, type Caller, SCOPES, type Scope } from "../../ports.ts";
 import { historyProblem, type Problem, problem } from "../../service/problem.ts";
 import { isOpen, renewed, type Session, type SessionCookie, sessionsIn } from "./session.ts";
 import { parseToken, sameDigest } from "./tokens.ts";

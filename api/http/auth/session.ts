@@ -1,7 +1,7 @@
 import type { Context } from "hono";
 import { serialize } from "hono/utils/cookie";
+import type { AuthSettings } from "../../dependencies.ts";
 import type { EpochMs } from "../../model/units.ts";
-import type { AuthSettings } from "../../ports.ts";
 
 /**
  * The session of a signed-in browser, as its cookie holds it: `ID.SINCE.UNTIL.MAC` with the token's id, two times in

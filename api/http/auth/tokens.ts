@@ -1,8 +1,8 @@
 import type { StoreFailure } from "../../../db/failure.ts";
 import type { TokenRow } from "../../../db/rows.ts";
 import type { Store } from "../../../db/store.ts";
+import { SCOPES, type Scope } from "../../dependencies.ts";
 import { ok, type Result } from "../../model/result.ts";
-import { SCOPES, type Scope } from "../../ports.ts";
 
 export const isScope = (s: string): s is Scope => (SCOPES as readonly string[]).includes(s);
 

@@ -3,9 +3,9 @@ import { KIND_EXAMPLES, SNAPSHOT } from "../../documents/kind-examples.ts";
 import { KINDS } from "../../model/decision.ts";
 import { ref } from "../../model/json-schema.ts";
 import { AGREEMENT_VERDICTS, MAX_OUTCOMES_POSTED, OUTCOME_KINDS } from "../../model/outcome.ts";
-import { MAX_LIMIT, MAX_MARGIN_PERCENT, USUAL_LIMIT } from "../../service/advise/advise-node.ts";
-import { USUAL_MARGIN_PERCENT, USUAL_PERCENTILE } from "../../service/advise/reserves.ts";
-import { USUAL_EXPORTED } from "../../service/export-page.ts";
+import { DEFAULT_LIMIT, MAX_LIMIT, MAX_MARGIN_PERCENT } from "../../service/advise/advise-node.ts";
+import { DEFAULT_MARGIN_PERCENT, DEFAULT_PERCENTILE } from "../../service/advise/reserves.ts";
+import { DEFAULT_EXPORTED } from "../../service/export-page.ts";
 import { MAX_TOUCHED } from "../../service/lint-touched.ts";
 import { DEFAULT_PAGE, timeOrAgoMeta as TIME_OR_AGO } from "../decision-list.ts";
 import { MAX_MOVED_ROWS } from "../moving.ts";
@@ -147,19 +147,19 @@ const ADVICE_OPERATIONS: Readonly<Record<string, Operation>> = {
         type: "number",
         exclusiveMinimum: 0,
         maximum: 100,
-        default: USUAL_PERCENTILE,
+        default: DEFAULT_PERCENTILE,
       }),
       query("margin", "Percent that are added to it", {
         type: "integer",
         minimum: 0,
         maximum: MAX_MARGIN_PERCENT,
-        default: USUAL_MARGIN_PERCENT,
+        default: DEFAULT_MARGIN_PERCENT,
       }),
       query("limit", "Measurements that are read, evenly over the time; on Workers no more than the default", {
         type: "integer",
         minimum: 1,
         maximum: MAX_LIMIT,
-        default: USUAL_LIMIT,
+        default: DEFAULT_LIMIT,
       }),
     ],
     answers: { 200: "ReservesAdvice" },
@@ -286,7 +286,7 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
         type: "integer",
         minimum: 1,
         maximum: MAX_PAGE,
-        default: USUAL_EXPORTED,
+        default: DEFAULT_EXPORTED,
       }),
       query("pageToken", "The nextPageToken of the page before, with the same node"),
     ],

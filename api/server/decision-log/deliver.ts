@@ -21,7 +21,7 @@ export interface Receiver {
   close(): Promise<void>;
 }
 
-interface DeliveryPorts {
+interface DeliveryDeps {
   readonly store: LogStore & Pick<Store, "getSnapshot">;
   readonly receiver: Receiver;
   readonly form: EventForm;
@@ -60,7 +60,7 @@ type Cut = "not-ours" | "history" | "ended";
  * storing, by one process at a time. What the receiver does not take waits in the history.
  */
 export class Delivery {
-  readonly #ports: DeliveryPorts;
+  readonly #deps: DeliveryDeps;
   readonly #closing = new AbortController();
   #running: Promise<void> = Promise.resolve();
   /** The place of the last `#hold`; null: another process delivers. */
@@ -70,13 +70,13 @@ export class Delivery {
   #failures = 0;
   #snapshot: { readonly id: string; readonly text: string | null } | null = null;
 
-  constructor(ports: DeliveryPorts) {
-    this.#ports = ports;
+  constructor(deps: DeliveryDeps) {
+    this.#deps = deps;
   }
 
   /** Begins the log where there is none, so that all that is recorded later is in it. Errors: the history cannot be written. */
   async begin(): Promise<Result<null, string>> {
-    const { store, holder } = this.#ports;
+    const { store, holder } = this.#deps;
     const held = await store.holdLog(holder, LEASE_MS, 0);
     if (!held.ok) return err(held.error.message);
     this.#take(held.value);
@@ -86,7 +86,7 @@ export class Delivery {
 
   /** Sends what is left, if it can be sent at once, says how much cannot, and lets another process deliver. */
   async close(): Promise<void> {
-    const { store, holder, receiver, log } = this.#ports;
+    const { store, holder, receiver, log } = this.#deps;
     const end = setTimeout(() => this.#closing.abort(new Error("the API ends")), LAST_MS);
     this.#isLast = true;
     this.#wake();
@@ -111,7 +111,7 @@ export class Delivery {
       try {
         await this.#pass();
       } catch (error) {
-        this.#ports.log.error(errorFields(error), "internal fault");
+        this.#deps.log.error(errorFields(error), "internal fault");
       }
       if (isLast) return;
       await this.#rest(LOOK_MS);
@@ -128,7 +128,7 @@ export class Delivery {
   }
 
   async #pass(): Promise<void> {
-    const { store, maxBytes, metrics } = this.#ports;
+    const { store, maxBytes, metrics } = this.#deps;
     if ((await this.#hold()) !== null || this.#place === null) return metrics.waits(null);
     const settled = await store.settledSeq();
     if (!settled.ok) return this.#unread(settled.error.message);
@@ -158,7 +158,7 @@ export class Delivery {
 
   /** Null: this process delivers. */
   async #hold(): Promise<Cut | null> {
-    const { store, holder } = this.#ports;
+    const { store, holder } = this.#deps;
     if (this.#place !== null && performance.now() - this.#place.atMs < RENEW_MS && this.#told === 0) return null;
     const told = this.#told;
     const held = await store.holdLog(holder, LEASE_MS, told);
@@ -175,7 +175,7 @@ export class Delivery {
   }
 
   #take(held: { readonly deliveredSeq: number; readonly lost: number } | null): void {
-    const { log, metrics } = this.#ports;
+    const { log, metrics } = this.#deps;
     this.#place = held === null ? null : { seq: held.deliveredSeq, atMs: performance.now() };
     const lost = (held?.lost ?? 0) - this.#told;
     if (lost <= 0) return;
@@ -188,7 +188,7 @@ export class Delivery {
   }
 
   async #eventOf(row: StreamedDecision): Promise<Waiting | "history" | null> {
-    const { form, turns } = this.#ports;
+    const { form, turns } = this.#deps;
     let snapshot: string | null = null;
     if (wantsSnapshot(form) && row.snapshotId !== null) {
       const read = await this.#snapshotOf(row.snapshotId);
@@ -206,7 +206,7 @@ export class Delivery {
   /** Decisions of one turn share theirs. */
   async #snapshotOf(id: string) {
     if (this.#snapshot?.id === id) return ok(this.#snapshot.text);
-    const read = await this.#ports.store.getSnapshot(id);
+    const read = await this.#deps.store.getSnapshot(id);
     if (!read.ok) return read;
     this.#snapshot = { id, text: read.value?.body ?? null };
     return ok(this.#snapshot.text);
@@ -214,7 +214,7 @@ export class Delivery {
 
   /** A row that nobody can read holds up none behind it. */
   #damaged(decisionId: string | undefined, reason: string): null {
-    const { log, metrics } = this.#ports;
+    const { log, metrics } = this.#deps;
     metrics.lost("damaged", 1);
     log.error({ decisionId, reason }, "a decision cannot be read, and is not in the decision log");
     return null;
@@ -222,14 +222,14 @@ export class Delivery {
 
   /** Said once until it can be read again: it is looked at each second. */
   #unread(reason: string): void {
-    if (!this.#isUnread) this.#ports.log.error({ reason }, "decision log: the history cannot be read or written");
+    if (!this.#isUnread) this.#deps.log.error({ reason }, "decision log: the history cannot be read or written");
     this.#isUnread = true;
   }
   #isUnread = false;
 
   /** Sends until the receiver has taken all, and moves the place to `seq`. Null: done. */
   async #sendUntil(batch: readonly Waiting[], seq: number, settledSeq: number): Promise<Cut | null> {
-    const { store, holder, metrics } = this.#ports;
+    const { store, holder, metrics } = this.#deps;
     for (let attempt = 0; batch.length > 0; attempt++) {
       if (this.#closing.signal.aborted || (this.#isLast && attempt > 0)) return "ended";
       const cut = await this.#hold();
@@ -238,7 +238,7 @@ export class Delivery {
       const settled = attempt === 0 ? null : await store.settledSeq();
       const newest = settled?.ok === true ? settled.value : settledSeq;
       metrics.waits({ events: newest - (this.#place?.seq ?? 0), sinceMs: batch[0]?.row.decidedAtMs ?? null });
-      const sent = await this.#ports.receiver.send(
+      const sent = await this.#deps.receiver.send(
         batch.map(({ text }) => text),
         this.#closing.signal,
       );
@@ -270,7 +270,7 @@ export class Delivery {
 
   /** An event that the receiver finds too large goes without its snapshot, then without its input, and is given up last. */
   async #sendLess({ row, text }: Waiting, seq: number, settledSeq: number): Promise<Cut | null> {
-    const { form, log, metrics } = this.#ports;
+    const { form, log, metrics } = this.#deps;
     const smaller = [SNAPSHOT, INPUT].map((pointer) =>
       eventText(row, null, { ...form, erase: [...form.erase, pointer] }),
     );
@@ -285,7 +285,7 @@ export class Delivery {
   }
 
   #taken(events: number): void {
-    const { log, metrics, receiver } = this.#ports;
+    const { log, metrics, receiver } = this.#deps;
     metrics.delivered(events);
     if (this.#failures > 0)
       log.info({ receiver: receiver.label, attempts: this.#failures + 1 }, "decision log delivered again");
@@ -293,7 +293,7 @@ export class Delivery {
   }
 
   async #backOff({ reason, retryMs }: Extract<Sent, { state: "failed" }>, batch: readonly Waiting[]): Promise<void> {
-    const { receiver, log } = this.#ports;
+    const { receiver, log } = this.#deps;
     const { least, most } = BACK_OFF_MS;
     const ms = Math.max(retryMs ?? 0, Math.min(most, least * 2 ** this.#failures));
     this.#failures++;

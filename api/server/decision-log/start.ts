@@ -112,7 +112,7 @@ interface ReceiverSetting {
 
 const TIMEOUT_MS = 10_000;
 /** A receiver may not hold the log up for longer. */
-const MOST_RETRY_MS = 10 * 60_000;
+const MAX_RETRY_MS = 10 * 60_000;
 const packed = promisify(gzip);
 
 /** A receiver of OPA's decision log service API: POST of a JSON array, in gzip. */
@@ -152,7 +152,7 @@ function sentOf({ ok, status, headers }: Response): Sent {
   const seconds = Number(headers.get("retry-after") ?? Number.NaN);
   const reason = `it answered ${status}`;
   return Number.isFinite(seconds) && seconds >= 0
-    ? { state: "failed", reason, retryMs: Math.min(seconds * 1000, MOST_RETRY_MS) }
+    ? { state: "failed", reason, retryMs: Math.min(seconds * 1000, MAX_RETRY_MS) }
     : { state: "failed", reason };
 }
 

@@ -16,9 +16,9 @@ import {
   TraceIdRatioBasedSampler,
   TracerProvider,
 } from "@opentelemetry/sdk-trace";
+import type { Tracing } from "../../dependencies.ts";
 import type { Log } from "../../observe/log.ts";
 import type { OtlpMetrics } from "../../observe/node-metrics.ts";
-import type { Tracing } from "../../ports.ts";
 import { producerOf } from "./metrics.ts";
 import { tracingWith } from "./tracing.ts";
 

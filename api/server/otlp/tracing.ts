@@ -8,7 +8,7 @@ import {
   trace,
 } from "@opentelemetry/api";
 import { W3CTraceContextPropagator } from "@opentelemetry/core";
-import type { Tracing } from "../../ports.ts";
+import type { Tracing } from "../../dependencies.ts";
 
 const headersOf: TextMapGetter<Headers> = {
   keys: (headers) => [...headers.keys()],

@@ -12,7 +12,7 @@ import { postedSnapshot } from "../replay/parsed.ts";
 import { partsReader } from "../replay/snapshot-parts.ts";
 import { nextTurn } from "../turns.ts";
 import { type Measurement, measurementIn } from "./measurement.ts";
-import { adviseReserves, USUAL_MARGIN_PERCENT, USUAL_PERCENTILE } from "./reserves.ts";
+import { adviseReserves, DEFAULT_MARGIN_PERCENT, DEFAULT_PERCENTILE } from "./reserves.ts";
 
 /** The question about a node of the history. */
 export interface AdviceRequest {
@@ -29,12 +29,12 @@ interface AdviceTexts {
   readonly limit?: string | undefined;
 }
 
-export const USUAL_SPAN_MS = 7 * DAY_MS;
+export const DEFAULT_SPAN_MS = 7 * DAY_MS;
 /**
  * The default number of snapshots: one per half hour in a week. Each needs three statements of the history, and some
  * platforms allow 1,000.
  */
-export const USUAL_LIMIT = 300;
+export const DEFAULT_LIMIT = 300;
 /** The maximum number of snapshots: one per five minutes in a week. */
 export const MAX_LIMIT = 2016;
 export const MAX_MARGIN_PERCENT = 1000;
@@ -45,7 +45,7 @@ export function adviceNumbers(
   defaultLimit: number,
 ): Result<Omit<AdviceRequest, "span">, readonly InputIssue[]> {
   const issues: InputIssue[] = [];
-  const percent = /^\d+(?:\.\d+)?(?:e-\d+)?$/i.test(percentile ?? "1") ? Number(percentile ?? USUAL_PERCENTILE) : 0;
+  const percent = /^\d+(?:\.\d+)?(?:e-\d+)?$/i.test(percentile ?? "1") ? Number(percentile ?? DEFAULT_PERCENTILE) : 0;
   if (percent <= 0 || percent > 100)
     issues.push({ path: "percentile", message: "must be a number above 0 and at most 100, such as 99" });
   const whole = (path: string, text: string | undefined, usual: number, least: number, most: number): number => {
@@ -54,7 +54,7 @@ export function adviceNumbers(
     issues.push({ path, message: `must be a whole number from ${least} to ${most}` });
     return usual;
   };
-  const marginPercent = whole("margin", margin, USUAL_MARGIN_PERCENT, 0, MAX_MARGIN_PERCENT);
+  const marginPercent = whole("margin", margin, DEFAULT_MARGIN_PERCENT, 0, MAX_MARGIN_PERCENT);
   const read = whole("limit", limit, defaultLimit, 1, MAX_LIMIT);
   if (issues.length > 0) return { ok: false, error: issues };
   return ok({ percentile: percent, marginPercent, limit: read });

@@ -30,8 +30,8 @@ export interface ReservesQuestion {
   /** A margin for what was not measured: a whole number of hundredths. */
   readonly marginPercent: number;
 }
-export const USUAL_PERCENTILE = 99;
-export const USUAL_MARGIN_PERCENT = 10;
+export const DEFAULT_PERCENTILE = 99;
+export const DEFAULT_MARGIN_PERCENT = 10;
 
 /** One resource of one reservation, and its measured values. */
 interface Series {

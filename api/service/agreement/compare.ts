@@ -13,7 +13,7 @@ import { chooseProfileFor } from "../../profiles/index.ts";
 import { compareClaims } from "./claims.ts";
 import { type Basis, type Compared, notComparable } from "./compared.ts";
 import { compareImageGc, compareProbes } from "./containers-and-images.ts";
-import { asToldSoon, statesBefore, timeOf } from "./node-state.ts";
+import { asReportedSoon, statesBefore, timeOf } from "./node-state.ts";
 import { compareAdmission, comparePreemption, compareResize, preemptedTogether } from "./pods.ts";
 import { compareConditions, compareEviction } from "./pressure.ts";
 
@@ -58,7 +58,7 @@ function comparedInEach(outcome: Outcome, basis: Basis): Compared {
     JSON.stringify(comparedOn(outcome, other, basis)) !== JSON.stringify(first);
   const unless = (why: NotComparable) => notComparable(why, first.kubelet, { nodewise: first.nodewise });
   if (inOtherOrder.some(isOther)) return unless("order_not_known");
-  const soon = OUTCOME_TRAITS[outcome.kind].admits ? asToldSoon(state, basis.others, timeOf(outcome)) : null;
+  const soon = OUTCOME_TRAITS[outcome.kind].admits ? asReportedSoon(state, basis.others, timeOf(outcome)) : null;
   return soon !== null && isOther(soon) ? unless("pressure_not_told") : first;
 }
 

@@ -8,7 +8,7 @@ const SECOND_MS = 1000;
 export const timeOf = ({ at }: Pick<Outcome, "at">): number => Date.parse(at);
 
 /** Pods, and conditions, as they were when something happened: by the last snapshot and by what happened since then. */
-interface At {
+interface NodeMoment {
   /** Epoch ms of the snapshot. */
   readonly sinceMs: number;
   readonly atMs: number;
@@ -32,7 +32,7 @@ export function statesBefore(
 }
 const changesNode = ({ kind }: Outcome): boolean => OUTCOME_TRAITS[kind].changes !== "nothing";
 
-function stateAt(snapshot: EffectiveSnapshot, others: readonly Outcome[], at: At): EffectiveSnapshot {
+function stateAt(snapshot: EffectiveSnapshot, others: readonly Outcome[], at: NodeMoment): EffectiveSnapshot {
   const pods = new Map((snapshot.pods ?? []).map((pod) => [podUid(pod) ?? "", pod]));
   const turned = new Map<string, OutcomeOf<"conditions">["status"]>();
   for (const one of others.toSorted((a, b) => timeOf(a) - timeOf(b))) {
@@ -61,7 +61,7 @@ const WRITING_MS = 1600;
  * end before it reports them. Null: there is no difference. kubelet 1.37: nodeStatusUpdateFrequency,
  * evictionPressureTransitionPeriod.
  */
-export function asToldSoon(
+export function asReportedSoon(
   state: EffectiveSnapshot,
   others: readonly Outcome[],
   atMs: number,

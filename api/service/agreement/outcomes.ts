@@ -201,13 +201,13 @@ export function eventOutcomes(event: unknown, { pod, failures }: AroundEvent = {
   const { namespace, name, uid } = about.data;
   const shared = { pod: { namespace, name, uid }, ...objectOf(pod), seenIn: ["event" as const] };
   const told =
-    toldBy(reason, message, first) ??
+    reasonReportedBy(reason, message, first) ??
     unpreparedBy(reason, message, last) ??
     killOf(reason, message, last, pod, failures ?? null);
   return told === null ? [] : [{ ...shared, ...told }];
 }
 
-function toldBy(
+function reasonReportedBy(
   reason: string,
   message: string,
   at: string,
@@ -328,13 +328,13 @@ function turnedIn(then: WatchedNode, now: WatchedNode): readonly OutcomeOf<"cond
 }
 
 /** A node's status has only the largest images. kubelet 1.36: nodeStatusMaxImages. */
-const MOST_IMAGES_TOLD = 50;
+const MAX_IMAGES_IN_MESSAGE = 50;
 
 /** Images that are gone, without the runtime's ids; nothing if the list may be incomplete. */
 function imagesGoneIn(then: WatchedNode, now: WatchedNode): readonly OutcomeOf<"image-gc">[] {
   const [was, is] = [then.images ?? [], now.images ?? []];
   const [after, at] = [then, now].map(({ conditions }) => latestOf(conditions.map((c) => c.lastHeartbeatTime)));
-  if (is.length === 0 || is.length >= MOST_IMAGES_TOLD || was.length >= MOST_IMAGES_TOLD) return [];
+  if (is.length === 0 || is.length >= MAX_IMAGES_IN_MESSAGE || was.length >= MAX_IMAGES_IN_MESSAGE) return [];
   const left = new Set(is.flatMap(({ names }) => names ?? []));
   const images = was
     .filter(({ names }) => (names ?? []).length > 0 && !(names ?? []).some((name) => left.has(name)))

@@ -18,8 +18,8 @@ import { type Fields, fieldsOf, isObject } from "../../model/own.ts";
 import { ok, type Result } from "../../model/result.ts";
 import { effectiveSnapshot } from "../../profiles/effective.ts";
 import { idOf, type Sha256 } from "../canonical.ts";
+import { beforeKey } from "../node-facts.ts";
 import { historyProblem, type Problem, problem } from "../problem.ts";
-import { beforeKey } from "../remembered.ts";
 import { postedSnapshot } from "../replay/parsed.ts";
 import { nextTurn, TURN_MS } from "../turns.ts";
 import { compareOutcome, notYetMs } from "./compare.ts";
@@ -48,7 +48,7 @@ interface RecordedAgreement extends Agreement {
 }
 
 /** An outcome as it is kept. */
-interface Kept extends Agreement {
+interface KeptAgreement extends Agreement {
   readonly remembered: Remembering;
 }
 /**
@@ -131,15 +131,16 @@ async function compareAndRecord(
     }),
   );
 }
-const isOther = (a: Kept | undefined, b: Kept | undefined): boolean => JSON.stringify(a) !== JSON.stringify(b);
+const isOther = (a: KeptAgreement | undefined, b: KeptAgreement | undefined): boolean =>
+  JSON.stringify(a) !== JSON.stringify(b);
 
 /** The outcomes of the node that are recorded, from somewhat before the first of these to somewhat after the last. */
 async function knownNear(
   store: OutcomeStore,
   node: string,
   posted: readonly Outcome[],
-): Promise<Result<ReadonlyMap<string, Kept>, Problem>> {
-  const known = new Map<string, Kept>();
+): Promise<Result<ReadonlyMap<string, KeptAgreement>, Problem>> {
+  const known = new Map<string, KeptAgreement>();
   for (const { fromMs, toMs } of spans(posted.map(timeOf))) {
     let pageToken: string | null | undefined;
     while (pageToken !== null) {
@@ -152,7 +153,7 @@ async function knownNear(
       });
       if (!page.ok) return historyProblem(page.error);
       for (const row of page.value.items) {
-        const kept = keptOf(row);
+        const kept = keptAgreement(row);
         // another version wrote it, in a form that is not known here
         if (kept !== null) known.set(row.id, kept);
       }
@@ -182,18 +183,18 @@ interface Work {
   readonly store: OutcomeStore;
   readonly nowMs: number;
   readonly node: string;
-  readonly known: ReadonlyMap<string, Kept>;
+  readonly known: ReadonlyMap<string, KeptAgreement>;
   readonly merged: ReadonlyMap<string, Outcome>;
   readonly changed: ReadonlySet<string>;
 }
 
 /** Compares the changed outcomes and those whose comparison depends on a changed one. */
-async function comparedAgain(work: Work): Promise<Result<ReadonlyMap<string, Kept>, Problem>> {
+async function comparedAgain(work: Work): Promise<Result<ReadonlyMap<string, KeptAgreement>, Problem>> {
   const { merged, changed, known, node, nowMs } = work;
   const all = [...merged].sort(([k, a], [l, b]) => timeOf(a) - timeOf(b) || byText(k, l));
   const changedTimes = [...changed].map((id) => timeOf(merged.get(id) as Outcome));
   const bases = new Bases(work);
-  const compared = new Map<string, Kept>();
+  const compared = new Map<string, KeptAgreement>();
   let began = performance.now();
   for (const [id, outcome] of all) {
     const at = timeOf(outcome);
@@ -306,7 +307,7 @@ function basisIn(snapshotId: string, body: string): ReadSnapshot | null {
   return { snapshotId, snapshot: effectiveSnapshot(decoded.value), observedAtMs };
 }
 
-function rowOf({ id, node, recordedAtMs, outcome, comparison, remembered }: Kept): OutcomeRow {
+function rowOf({ id, node, recordedAtMs, outcome, comparison, remembered }: KeptAgreement): OutcomeRow {
   return {
     id,
     node,
@@ -322,7 +323,7 @@ function rowOf({ id, node, recordedAtMs, outcome, comparison, remembered }: Kept
 }
 
 /** The stored outcome; null: this version does not know its form. */
-function keptOf({ id, node, recordedAtMs, body }: OutcomeRow): Kept | null {
+function keptAgreement({ id, node, recordedAtMs, body }: OutcomeRow): KeptAgreement | null {
   let parsed: unknown;
   try {
     parsed = JSON.parse(body);
@@ -345,7 +346,7 @@ function keptOf({ id, node, recordedAtMs, body }: OutcomeRow): Kept | null {
 
 /** A row as it is answered; null: see `keptOf`. */
 export function agreementOf(row: OutcomeRow): Agreement | null {
-  const kept = keptOf(row);
+  const kept = keptAgreement(row);
   if (kept === null) return null;
   const { remembered: _, ...agreement } = kept;
   return agreement;

@@ -4,9 +4,9 @@ import { idOf, type Segmented, type Sha256 } from "../canonical.ts";
 
 /** Texts of an earlier snapshot of a node that the history has, and where in them which object's text is. */
 export interface Keyframe {
-  readonly places: WeakMap<object, Place>;
+  readonly places: WeakMap<object, TextRange>;
 }
-interface Place {
+interface TextRange {
   readonly id: string;
   readonly from: number;
   readonly to: number;
@@ -20,7 +20,7 @@ export async function asKeyframe(
   { text, repeats, segments }: Segmented,
   sha256: Sha256,
 ): Promise<{ readonly pieces: readonly BodyPiece[]; readonly keyframe: Keyframe }> {
-  const places = new WeakMap<object, Place>();
+  const places = new WeakMap<object, TextRange>();
   const pieces: BodyPiece[] = [];
   let end = 0;
   for (const [from, to] of repeats) {

@@ -1,6 +1,6 @@
 import type { Again } from "../../../db/store.ts";
 import { ALWAYS_NEW } from "../../decide/input.ts";
-import { type Kept, memo } from "../../model/cache.ts";
+import { memo, type PerOwnerCache } from "../../model/cache.ts";
 import type { Kind } from "../../model/decision.ts";
 import { decodeStored } from "../../model/decode.ts";
 import { ok, type Result } from "../../model/result.ts";
@@ -60,7 +60,7 @@ export interface NodeState {
   readonly node: string;
   readonly current: KnownSnapshot;
   /** Results of decisions about its pods. */
-  readonly kept: Kept;
+  readonly kept: PerOwnerCache;
   /** The answers by `askKey`. */
   readonly answers: ReadonlyMap<string, LastAnswer>;
   /** The row of the node's newest decision of each kind, on which alone the same again is counted. */
@@ -106,7 +106,7 @@ export function withSharedConfiguration(snapshot: Snapshot): Snapshot {
 }
 
 /** The part of a posted configuration that has to be kept. */
-export const keptConfiguration = (posted: unknown): unknown =>
+export const frozenConfiguration = (posted: unknown): unknown =>
   PROFILES.some((profile) => leftOutOfSnapshot({ kubeletConfiguration: posted }, profile).length > 0)
     ? posted
     : undefined;

@@ -1,7 +1,7 @@
 import type { StoreFailure } from "../../../db/failure.ts";
 import type { SnapshotRow } from "../../../db/rows.ts";
 import type { Again, CountedAgain, Recorded, Store } from "../../../db/store.ts";
-import { Kept, Lru } from "../../model/cache.ts";
+import { Lru, PerOwnerCache } from "../../model/cache.ts";
 import { decodeSnapshot } from "../../model/decode.ts";
 import type { JsonPatch } from "../../model/json-patch.ts";
 import { fieldsOf } from "../../model/own.ts";
@@ -19,17 +19,17 @@ import { asKeyframe, piecesOf } from "./keyframe.ts";
 import {
   bytesOf,
   fromHistory,
+  frozenConfiguration,
   isAsItWas,
   type KnownSnapshot,
-  keptConfiguration,
   type LastAnswer,
   type NodeState,
   withSharedConfiguration,
 } from "./node-state.ts";
 import type { TurnRequest } from "./request.ts";
-import { askKey, decideAsk, isCount, patchOf, type Refused, type Taken } from "./turn-decision.ts";
+import { askKey, decideAsk, isCount, patchOf, type Refused, type TurnDecision } from "./turn-decision.ts";
 
-interface NodeTurnsPorts {
+interface NodeTurnsDeps {
   readonly store: Pick<Store, "getSnapshot" | "readFacts" | "recordTurn">;
   readonly now: () => EpochMs;
   readonly sha256: Sha256;
@@ -73,8 +73,8 @@ export type TurnAnswer =
 /** A turn that is decided and not recorded. */
 interface Decided extends Pick<NodeState, "kept"> {
   readonly current: KnownSnapshot;
-  readonly told: Told;
-  readonly taken: readonly (Taken | Refused)[];
+  readonly told: SegmentedSnapshot;
+  readonly taken: readonly (TurnDecision | Refused)[];
 }
 
 /** The maximum age of what a reader of all nodes sees. */
@@ -86,7 +86,7 @@ const MAX_ANSWERS = 64;
 
 /** The turns of nodes, each of which begins where the node's last one ended. One node's are taken one after the other. */
 export class NodeTurns {
-  readonly #ports: NodeTurnsPorts;
+  readonly #deps: NodeTurnsDeps;
   readonly #states: Lru<string, NodeState>;
   readonly #underWay = new Map<string, Promise<unknown>>();
   /** Nodes of which something waits for the history, each with the snapshot that does. */
@@ -94,10 +94,10 @@ export class NodeTurns {
   readonly #ids: Ids;
   #settledMs = 0;
 
-  constructor(ports: NodeTurnsPorts) {
-    this.#ports = ports;
-    this.#ids = ports.ids ?? idsOf(ports.sha256);
-    this.#states = new Lru(Number.POSITIVE_INFINITY, ports.maxBytes);
+  constructor(deps: NodeTurnsDeps) {
+    this.#deps = deps;
+    this.#ids = deps.ids ?? idsOf(deps.sha256);
+    this.#states = new Lru(Number.POSITIVE_INFINITY, deps.maxBytes);
   }
 
   /**
@@ -136,7 +136,7 @@ export class NodeTurns {
   async settleForReader(node: string | undefined): Promise<void> {
     if (node !== undefined)
       return this.#waiting.has(node) || this.#underWay.has(node) ? this.settle([node]) : undefined;
-    const now = this.#ports.now();
+    const now = this.#deps.now();
     if (this.#waiting.size === 0 || now - this.#settledMs < STALE_MS) return;
     this.#settledMs = now;
     const isQuick = this.#waiting.size <= QUICKLY_SETTLED;
@@ -189,19 +189,19 @@ export class NodeTurns {
     state: NodeState | undefined,
     { from, asks }: TurnRequest,
   ): Promise<Result<Decided, Problem>> {
-    const { store, metrics } = this.#ports;
+    const { store, metrics } = this.#deps;
     const ids = this.#ids;
     const begun = "snapshot" in from ? whole(from.snapshot) : await this.#changed(node, state, from);
     if (!begun.ok) return begun;
-    const told = await toldOf(begun.value.snapshot, ids);
+    const told = await segmentedSnapshot(begun.value.snapshot, ids);
     if (told.node !== node) {
       const at = "snapshot" in from ? "snapshot.node.metadata.name" : "changes.set.node.metadata.name";
       const [asPath, found] = [node, told.node].map((name) => `\`${name.slice(0, 253)}\``);
       return invalid(at, `must be ${asPath} as in the path, found ${found}`);
     }
     const facts = overlaid(store);
-    const kept = state?.kept ?? new Kept();
-    const taken: (Taken | Refused)[] = [];
+    const kept = state?.kept ?? new PerOwnerCache();
+    const taken: (TurnDecision | Refused)[] = [];
     for (const ask of asks) {
       const last = state?.answers.get(askKey(ask));
       const one = await decideAsk(ask, { ...begun.value, kept }, told, last, { store: facts.store, ids, metrics });
@@ -224,12 +224,12 @@ export class NodeTurns {
     if (!changed.ok) return err(inputProblem(changed.error));
     const { snapshot } = changed.value;
     const isSet = "configuration" in changed.value;
-    const configuration = isSet ? keptConfiguration(changed.value.configuration) : begun.value.configuration;
+    const configuration = isSet ? frozenConfiguration(changed.value.configuration) : begun.value.configuration;
     return ok({ snapshot, configuration: snapshot.kubeletConfiguration === undefined ? undefined : configuration });
   }
 
   async #stored(node: string, id: string): Promise<Result<KnownSnapshot, Problem>> {
-    const stored = await this.#ports.store.getSnapshot(id);
+    const stored = await this.#deps.store.getSnapshot(id);
     // after a failed read, the caller sends the whole snapshot and is answered, recorded or not
     if (!stored.ok) return problem("unknown_base", `snapshot \`${id}\` cannot be read now: ${stored.error.message}`);
     if (stored.value?.node === node) return fromHistory({ id, node, text: stored.value.body });
@@ -242,14 +242,14 @@ export class NodeTurns {
     state: NodeState | undefined,
     { current, kept, told, taken }: Decided,
   ): Promise<TurnOutcome> {
-    const now = this.#ports.now();
+    const now = this.#deps.now();
     const isNew = current.id !== state?.current.id;
     const decided = taken.filter((one) => "next" in one);
-    const recorded = this.#ports.record ? decided.filter(({ ask }) => ask.record) : [];
-    const isKept = this.#ports.record && (taken.length === 0 || recorded.length > 0);
+    const recorded = this.#deps.record ? decided.filter(({ ask }) => ask.record) : [];
+    const isKept = this.#deps.record && (taken.length === 0 || recorded.length > 0);
     const answers = new Map(state?.answers);
     const newest = new Map(state?.newest);
-    const fresh: Taken[] = [];
+    const fresh: TurnDecision[] = [];
     // answers of which something waits, and after which another comes
     const ended: LastAnswer[] = [];
     for (const one of decided) {
@@ -292,7 +292,7 @@ export class NodeTurns {
         if (!("next" in one)) return one;
         const { ask, decision } = one;
         const isFailed = written.failed.includes(one) ? "history-failed" : null;
-        const notRecorded: NotRecorded | null = !ask.record ? "not-wanted" : this.#ports.record ? isFailed : "off";
+        const notRecorded: NotRecorded | null = !ask.record ? "not-wanted" : this.#deps.record ? isFailed : "off";
         const { id = decision.id, decidedAtMs, made } = written.state.answers.get(askKey(ask)) ?? {};
         const again = made !== undefined && made.times > 1 && notRecorded === null ? made : null;
         const of = { decision, id, decidedAtMs: again === null ? (decidedAtMs ?? now) : now, notRecorded, again };
@@ -303,7 +303,7 @@ export class NodeTurns {
 
   /** INVARIANT: the pending snapshot is the last one of each pending count. */
   #mayWait(state: NodeState, next: NodeState, now: number): boolean {
-    if (now - state.writtenMs >= this.#ports.holdMs) return false;
+    if (now - state.writtenMs >= this.#deps.holdMs) return false;
     if (!isAsItWas(state.current.snapshot, next.current.snapshot)) return false;
     return Array.from(next.answers.values()).every(
       ({ uncounted, snapshotId }) => uncounted === 0 || snapshotId === next.current.id,
@@ -314,8 +314,8 @@ export class NodeTurns {
   async #written(
     state: NodeState,
     brought: Brought = NOTHING,
-  ): Promise<{ readonly state: NodeState; readonly failed: readonly Taken[] }> {
-    const { store, onFailure, metrics, now } = this.#ports;
+  ): Promise<{ readonly state: NodeState; readonly failed: readonly TurnDecision[] }> {
+    const { store, onFailure, metrics, now } = this.#deps;
     const { ended, fresh, recorded: ofTurn } = brought;
     const atMs = now();
     const { rows, keyframe } = await this.#rows(state, brought, atMs);
@@ -359,12 +359,12 @@ export class NodeTurns {
 
   /** The snapshots that wait as rows, which are ranges of the texts that the history has of the node already. */
   async #rows({ unstored, keyframe: last }: NodeState, { waited, told }: Brought, atMs: EpochMs) {
-    const { sha256 } = this.#ports;
+    const { sha256 } = this.#deps;
     const rows: SnapshotRow[] = [];
     let keyframe = last;
     const waiting = new Map([waited, unstored].flatMap((one) => (one === null ? [] : [[one.id, one]])));
     for (const { id, snapshot } of waiting.values()) {
-      const own = told?.id === id ? told : await toldOf(snapshot, this.#ids);
+      const own = told?.id === id ? told : await segmentedSnapshot(snapshot, this.#ids);
       let pieces = keyframe === null ? null : piecesOf(own, keyframe);
       if (pieces === null) ({ pieces, keyframe } = await asKeyframe(own, sha256));
       // a snapshot in pieces is not searched in its body
@@ -377,15 +377,15 @@ export class NodeTurns {
 /** What a turn adds to the history besides its state. */
 interface Brought {
   /** The state's snapshot, if it was sent just now. */
-  readonly told: Told | null;
+  readonly told: SegmentedSnapshot | null;
   /** The snapshot before the state's, which waited. */
   readonly waited: KnownSnapshot | null;
   /** Answers that are not the node's last any more, and of which a count waited. */
   readonly ended: readonly LastAnswer[];
   /** Decisions that are not the same again. */
-  readonly fresh: readonly Taken[];
+  readonly fresh: readonly TurnDecision[];
   /** The recorded answers among them. */
-  readonly recorded: readonly Taken[];
+  readonly recorded: readonly TurnDecision[];
 }
 const NOTHING: Brought = { told: null, waited: null, ended: [], fresh: [], recorded: [] };
 
@@ -407,7 +407,7 @@ const rowOf = (answer: LastAnswer, { decisionId, again }: Recorded): LastAnswer 
 });
 
 /** The answer that is counted on the row of the one before it. The same snapshot once more does not count. */
-function counted({ last, next }: Taken): LastAnswer {
+function counted({ last, next }: TurnDecision): LastAnswer {
   if (last === undefined) return next;
   const times = last.snapshotId === next.snapshotId ? 0 : 1;
   const made = { ...last.made, times: last.made.times + times };
@@ -416,15 +416,15 @@ function counted({ last, next }: Taken): LastAnswer {
 
 type Begun = Pick<KnownSnapshot, "snapshot" | "configuration">;
 
-type Told = DecodedSnapshot & Segmented;
-const toldOf = (snapshot: Snapshot, ids: Ids): Promise<Told> =>
+type SegmentedSnapshot = DecodedSnapshot & Segmented;
+const segmentedSnapshot = (snapshot: Snapshot, ids: Ids): Promise<SegmentedSnapshot> =>
   decodedSnapshot(snapshot, ids, canonicalInSegments(snapshot));
 
 /** A whole snapshot as a turn's beginning. */
 function whole(posted: unknown): Result<Begun, Problem> {
   const decoded = decodeSnapshot(posted, "snapshot");
   if (!decoded.ok) return err(inputProblem(decoded.error));
-  const configuration = keptConfiguration(fieldsOf(posted)["kubeletConfiguration"]);
+  const configuration = frozenConfiguration(fieldsOf(posted)["kubeletConfiguration"]);
   return ok({ snapshot: withSharedConfiguration(decoded.value), configuration });
 }
 

@@ -9,13 +9,13 @@ import { leftOutOfSnapshot } from "../../profiles/unknown-fields.ts";
 import type { Ids } from "../canonical.ts";
 import { type Answered, answerTo, evaluation } from "../evaluate.ts";
 import type { Decision, DecodedSnapshot } from "../evaluation.ts";
+import { passOf, readFactsBefore, recollected } from "../node-facts.ts";
 import type { Problem } from "../problem.ts";
-import { passOf, recollect, recollected } from "../remembered.ts";
 import { isSameQuestion, type KnownSnapshot, type LastAnswer, type NodeState, type Question } from "./node-state.ts";
 import type { TurnAsk } from "./request.ts";
 
 /** A decision on its way through a turn. */
-export interface Taken {
+export interface TurnDecision {
   readonly ask: TurnAsk;
   readonly decision: Decision;
   readonly last: LastAnswer | undefined;
@@ -47,13 +47,13 @@ export async function decideAsk(
     readonly ids: Ids;
     readonly metrics: Pick<Metrics, "decided" | "refused">;
   },
-): Promise<Result<Taken | Refused, Problem>> {
+): Promise<Result<TurnDecision | Refused, Problem>> {
   const { kind } = ask;
   const chosen = chooseProfileFor(snapshot, ask.kubeletVersion);
   const pass = passOf(kind, told.node, snapshot);
   let asked = recollected(ask, {});
   if (asked === null) {
-    const recollection = await recollect(store, pass);
+    const recollection = await readFactsBefore(store, pass);
     if (!recollection.ok) return recollection;
     asked = recollected(ask, { recollection: recollection.value });
   }
@@ -100,11 +100,11 @@ function isSameAnswer(
 }
 
 /** Whether the answer only increases a row's count and changes nothing else in the history. */
-export const isCount = ({ isSame, last, decision }: Taken): boolean =>
+export const isCount = ({ isSame, last, decision }: TurnDecision): boolean =>
   isSame && last?.isRow === true && decision.remember === null && decision.told === null;
 
 /** The patch from the answer that the caller holds to this one. Null: the caller holds another one, or the whole is shorter. */
-export function patchOf({ ask, last, next, decision, isSame }: Taken): JsonPatch | null {
+export function patchOf({ ask, last, next, decision, isSame }: TurnDecision): JsonPatch | null {
   if (last === undefined || last.id !== ask.holds) return null;
   if (isSame) return [];
   const [before, now] = [last.answered.outcome, next.answered.outcome];

@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { failure, type StoreFailure } from "../../../db/failure.ts";
-import type { Place } from "../../../db/rows.ts";
+import type { Cursor } from "../../../db/rows.ts";
 import type { DecisionFilter, Store } from "../../../db/store.ts";
 import type { Form } from "../../model/forms.ts";
 import { decodeToken, encodeToken } from "../../model/page-token.ts";
@@ -12,7 +12,7 @@ import { replayPage } from "./replay-page.ts";
 import { changedDecision, tallyForm, unreadableDecision } from "./tally.ts";
 
 /** Where a replay continues, and what it replays. */
-interface Resume extends Place {
+interface Resume extends Cursor {
   /** When its first decision was made, for the progress. */
   readonly fromMs: number;
   /** The end that was set when it began: what is recorded meanwhile does not make it endless. */

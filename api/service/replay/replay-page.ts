@@ -1,14 +1,14 @@
 import type { StoreFailure } from "../../../db/failure.ts";
-import { type Place, type StreamedDecision, type StreamedHead, seriesOf } from "../../../db/rows.ts";
+import { type Cursor, type StreamedDecision, type StreamedHead, seriesOf } from "../../../db/rows.ts";
 import type { DecisionFilter, Store } from "../../../db/store.ts";
 import { ok, type Result } from "../../model/result.ts";
 import { nextTurn } from "../turns.ts";
 import type { Compared, Replayer } from "./replay-one.ts";
 import {
   type ChangedDecision,
-  Counter,
   changedDecisionOf,
   passedOf,
+  ReplayTally,
   type Tally,
   type UnreadableDecision,
   unreadableOf,
@@ -26,11 +26,11 @@ interface PageQuery {
   /** 1 to `MAX_REPLAYED`. */
   readonly limit: number;
   /** Where the page begins; absent: at the beginning. */
-  readonly after?: PagePlace;
+  readonly after?: PageCursor;
   /** Aborted, the page ends with what it has. */
   readonly signal?: AbortSignal;
 }
-interface PagePlace extends Place {
+interface PageCursor extends Cursor {
   /** When the first decision of the first page was made, within the time that is asked for. */
   readonly fromMs: number;
 }
@@ -41,7 +41,7 @@ interface ReplayPage extends Tally {
   /** The decisions that were passed over because they cannot be read. */
   readonly unreadable: readonly UnreadableDecision[];
   /** Where the next page begins; null: this was the last. */
-  readonly next: PagePlace | null;
+  readonly next: PageCursor | null;
   /** When the last decision of the page was made; null: there was none. */
   readonly reachedMs: number | null;
   /** 0 to 1, by time. */
@@ -54,12 +54,12 @@ export async function replayPage(
   replay: Replayer<Compared>,
   { filter, limit, after, signal }: PageQuery,
 ): Promise<Result<ReplayPage, StoreFailure>> {
-  const counter = new Counter();
+  const counter = new ReplayTally();
   const changed: ChangedDecision[] = [];
   const unreadable: UnreadableDecision[] = [];
   const started = performance.now();
   let turn = started;
-  let place: PagePlace | undefined;
+  let place: PageCursor | undefined;
   let hasMore = false;
   for await (const row of store.streamDecisions(filter, after)) {
     if (!row.ok && row.error.row === undefined) return row;

@@ -195,7 +195,7 @@ function addAt(map: Map<string, Counting>, key: string, more: Counts): void {
   add(known, more);
 }
 
-export class Counter {
+export class ReplayTally {
   readonly #counts = nothing();
   readonly #byKind = new Map<string, Counting>();
   readonly #byNode = new Map<string, Counting>();

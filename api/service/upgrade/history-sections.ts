@@ -1,6 +1,6 @@
 import { byText } from "../../model/order.ts";
 import { many } from "../../text/sentences/words.ts";
-import { Counter, type Counts, changedOf, podsText, standForText, type Tally } from "../replay/tally.ts";
+import { type Counts, changedOf, podsText, ReplayTally, standForText, type Tally } from "../replay/tally.ts";
 import { answerNotes, KERNEL_DEFAULTS, type Section } from "./sections.ts";
 import { type ChangedPod, type Example, PodCounter, type UpgradePage } from "./upgrade-page.ts";
 
@@ -17,7 +17,7 @@ const EXAMPLES_OF_KIND = 3;
 
 /** Adds up the pages of a history. */
 export class HistoryCounter {
-  readonly #counter = new Counter();
+  readonly #counter = new ReplayTally();
   readonly #pods = new PodCounter();
   readonly #examples: Example[] = [];
   #kernelDefaults = 0;

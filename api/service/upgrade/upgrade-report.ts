@@ -257,7 +257,7 @@ function namedGates({ featureGates }: Fields): Named {
 function gateChanges(configuration: Fields, from: Profile, to: Profile): readonly GateChange[] {
   const named = namedGates(configuration);
   const kubelets = [from, to].flatMap(({ gates }) =>
-    [...gates].flatMap(([name, spec]) => (spec.isKubelets ? name : [])),
+    [...gates].flatMap(([name, spec]) => (spec.isKubeletGate ? name : [])),
   );
   const names = [...kubelets, ...Object.keys(named)];
   const all = [...new Set(names)].flatMap((name) => changeOf(name, { named, from, to }));
@@ -341,15 +341,15 @@ function whyOf(before: GateSpec | undefined, after: GateSpec | undefined, isWayB
 }
 const onOff = (isOn: boolean): string => (isOn ? "on" : "off");
 
-type Keeping = Pick<GateChange, "keep" | "notKept">;
-const notKept = (why: string): Keeping => ({ keep: null, notKept: why });
+type KeepGate = Pick<GateChange, "keep" | "notKept">;
+const notKept = (why: string): KeepGate => ({ keep: null, notKept: why });
 const STAYS = notKept("no patch is needed to keep it: what it guards stays as it is");
 
 /**
  * The patch that keeps a gate as it was, with the gates that flip and hang on it, or why the kubelet of `to` takes none. `before`: what
  * was on of the gates that flip.
  */
-function keeping(name: string, before: ReadonlyMap<string, boolean>, configuration: Fields, to: Profile): Keeping {
+function keeping(name: string, before: ReadonlyMap<string, boolean>, configuration: Fields, to: Profile): KeepGate {
   const settability = settabilityOf(to.gates.get(name));
   if (settability === "unknown") return notKept(`kubelet ${to.version} does not know it`);
   if (settability === "locked") return notKept(`it is locked in kubelet ${to.version}`);

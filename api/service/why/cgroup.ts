@@ -1,19 +1,19 @@
 import { CUSTOM_PERIOD, cfsPeriod, milliCpuToQuota, quotaPeriod } from "../../decide/resources/cpu-convert.ts";
 import type { Missing, StoryDecision } from "../../model/why.ts";
 import { effectiveSnapshot, gateOn } from "../../profiles/effective.ts";
-import { type Case, missing } from "./case.ts";
-import { ask, nodeAlone, nodeThen } from "./node-then.ts";
+import { ask, nodeAlone, nodeAt } from "./node-at.ts";
+import { missing, type WhyContext } from "./why-context.ts";
 
 type CgroupsDecision = Extract<StoryDecision, { readonly kind: "cgroups" }>;
 
 /** The limits of a container's cgroup (null: of the pod's) as the kubelet sets them. Errors: what is missing for it. */
 export function cgroupOf(
-  of: Case,
+  of: WhyContext,
   container: string | null,
 ): CgroupsDecision | { readonly missing: readonly Missing[] } {
   const { evidence, subject } = of;
   if (subject.held === null) return { missing: [missing(of, "pod", "its limits")] };
-  const then = nodeThen(evidence, { node: subject.node ?? "", atMs: null, with: subject.ref });
+  const then = nodeAt(evidence, { node: subject.node ?? "", atMs: null, with: subject.ref });
   if (!then.ok) return { missing: [missing(of, "pod", `it cannot be decided on: ${then.error}`)] };
   const { snapshot } = then.value;
   const { uid, name } = subject.ref;
@@ -37,7 +37,7 @@ export function cgroupOf(
 
 /** CPU time in microseconds that a limit allows in each period, by the limit and the node's configuration alone. */
 export function quotaOf(
-  { evidence, subject }: Case,
+  { evidence, subject }: WhyContext,
   limitMilli: number,
 ): { readonly cpuQuota?: number; readonly cpuPeriod?: number } {
   const { snapshot, chosen } = nodeAlone(evidence, subject.node);

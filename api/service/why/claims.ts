@@ -6,9 +6,9 @@ import { fieldsOf } from "../../model/own.ts";
 import { pod as podForm } from "../../model/pod.ts";
 import { type ClaimPart, dra as draForm, type ResourceClaim } from "../../model/resource-claim.ts";
 import type { Change, Finding, FindingOf, Missing, StoryDecision } from "../../model/why.ts";
-import { type Case, eventsOf, finding, missing, wordOfEvent } from "./case.ts";
 import { claimsExcerpt } from "./excerpts.ts";
-import { ask, nodeThen } from "./node-then.ts";
+import { ask, nodeAt } from "./node-at.ts";
+import { eventsOf, finding, missing, type WhyContext, wordOfEvent } from "./why-context.ts";
 
 type Cause = FindingOf<"claims-not-prepared">["numbers"]["cause"];
 
@@ -27,13 +27,13 @@ const WORDS: readonly (readonly [form: RegExp, cause: Cause])[] = [
 ];
 
 /** A pod whose containers wait for its ResourceClaims. `last`: the kubelet's last word of it. */
-export function claimsOf(of: Case, last: ObservedEvent): Finding {
+export function claimsOf(of: WhyContext, last: ObservedEvent): Finding {
   const [form, cause] = WORDS.find(([form]) => form.test(last.message)) ?? [null, "unknown" as const];
   const { claim = null, driver = null } = form?.exec(last.message)?.groups ?? {};
   return notPrepared(of, last, { cause, claim, driver });
 }
 /** `last`: null where no word of the kubelet is known, and the documents tell it. */
-function notPrepared(of: Case, last: ObservedEvent | null, numbers: FindingOf<"claims-not-prepared">["numbers"]) {
+function notPrepared(of: WhyContext, last: ObservedEvent | null, numbers: FindingOf<"claims-not-prepared">["numbers"]) {
   const { cause, ...named } = numbers;
   return finding("claims-not-prepared", {
     since: eventsOf(of, PREPARE_FAILED)[0]?.first ?? null,
@@ -45,7 +45,7 @@ function notPrepared(of: Case, last: ObservedEvent | null, numbers: FindingOf<"c
 }
 
 /** A pod on a node, of which no event tells and whose claim has no devices: its kubelet does not begin with it. */
-export function notAllocated(of: Case): Finding | null {
+export function notAllocated(of: WhyContext): Finding | null {
   const [first] = unallocatedClaims(of);
   return first === undefined
     ? null
@@ -53,7 +53,7 @@ export function notAllocated(of: Case): Finding | null {
 }
 
 /** The pod's claims that are among the documents and have no devices yet. */
-export function unallocatedClaims(of: Case): readonly ResourceClaim[] {
+export function unallocatedClaims(of: WhyContext): readonly ResourceClaim[] {
   const { held, ref } = of.subject;
   const read = podForm.safeParse(withoutNulls(held?.value));
   const known = draForm.safeParse(withoutNulls({ resourceClaims: claimPart(of, "resourceClaims") }));
@@ -67,7 +67,7 @@ export function unallocatedClaims(of: Case): readonly ResourceClaim[] {
   );
 }
 /** A list that documents of the cluster, or of the pod's node, have. */
-export const claimPart = ({ evidence: { parts }, subject: { node } }: Case, name: ClaimPart): unknown =>
+export const claimPart = ({ evidence: { parts }, subject: { node } }: WhyContext, name: ClaimPart): unknown =>
   fieldsOf(parts.get("")?.["dra"])[name] ?? fieldsOf(parts.get(node ?? "")?.["dra"])[name];
 /** What the scheduler looks for. */
 export function devicesFor({ metadata: { name }, spec }: ResourceClaim): Change {
@@ -102,16 +102,16 @@ function wayOf(
   return found === null ? [] : [{ code: found, numbers }];
 }
 
-interface Asked {
+interface ClaimsAnswer {
   readonly decisions: readonly StoryDecision[];
   readonly missing: readonly Missing[];
 }
 
 /** The decision on the pod's claims as they are now, beside what the kubelet said. */
-function askAgain(of: Case, said: string | null): Asked {
+function askAgain(of: WhyContext, said: string | null): ClaimsAnswer {
   const { subject, evidence } = of;
   if (subject.node === null) return { decisions: [], missing: [] };
-  const then = nodeThen(evidence, { node: subject.node, atMs: null, about: subject.ref });
+  const then = nodeAt(evidence, { node: subject.node, atMs: null, about: subject.ref });
   if (!then.ok) return { decisions: [], missing: [missing(of, "node", then.error)] };
   const unknown = then.value.lacks.has("resourceClaims")
     ? [missing(of, "resourceClaims", "what its claims are allocated and reserved for")]

@@ -1,25 +1,25 @@
 import type { TerminatedState } from "../../model/observed.ts";
 import type { Change, Finding, Missing, StoryDecision } from "../../model/why.ts";
+import { cgroupOf } from "./cgroup.ts";
 import {
-  type Case,
-  type ContainerNow,
   containerOf,
   containersNow,
   eventsOf,
   finding,
   isWord,
   missing,
+  type PodContainer,
   statsOf,
   timeOf,
+  type WhyContext,
   wordOf,
   wordOfEvent,
-} from "./case.ts";
-import { cgroupOf } from "./cgroup.ts";
+} from "./why-context.ts";
 
 const OOM = "OOMKilled";
 const CRASH_LOOP = "CrashLoopBackOff";
 
-const restartsOf = ({ status }: ContainerNow, ended: TerminatedState | undefined) => ({
+const restartsOf = ({ status }: PodContainer, ended: TerminatedState | undefined) => ({
   restarts: status?.restartCount ?? 0,
   exitCode: ended?.exitCode ?? null,
   endedBy: ended?.reason ?? null,
@@ -27,7 +27,7 @@ const restartsOf = ({ status }: ContainerNow, ended: TerminatedState | undefined
 const endWord = (ended: TerminatedState) => wordOf("container", ended.reason, ended.message, ended.finishedAt ?? null);
 
 /** Findings about how containers ended: too much memory, by themselves, again and again. */
-export function endsOfContainers(of: Case): readonly Finding[] {
+export function endsOfContainers(of: WhyContext): readonly Finding[] {
   const all = containersNow(of);
   const found = all.flatMap((one) => {
     const { waiting, terminated } = one.status?.state ?? {};
@@ -44,7 +44,7 @@ export function endsOfContainers(of: Case): readonly Finding[] {
   return found.length > 0 || of.subject.pod !== null ? found : fromEvents(of);
 }
 
-const endedAs = (code: "failed" | "restarted", one: ContainerNow, ended: TerminatedState): Finding =>
+const endedAs = (code: "failed" | "restarted", one: PodContainer, ended: TerminatedState): Finding =>
   finding(code, {
     since: ended.finishedAt ?? null,
     container: one.name,
@@ -52,7 +52,7 @@ const endedAs = (code: "failed" | "restarted", one: ContainerNow, ended: Termina
     numbers: restartsOf(one, ended),
   });
 
-function crashLoop(one: ContainerNow, ended: TerminatedState | undefined): Finding {
+function crashLoop(one: PodContainer, ended: TerminatedState | undefined): Finding {
   const { reason, message = "" } = one.status?.state?.waiting ?? {};
   const seconds = /back-off (?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?/.exec(message);
   const [hours, minutes, rest] = (seconds ?? []).slice(1).map((part) => Number(part ?? 0));
@@ -69,7 +69,7 @@ function crashLoop(one: ContainerNow, ended: TerminatedState | undefined): Findi
 /** Around the time of the kill, the node's own event of it. */
 const NEAR_MS = 60_000;
 
-function oomKilled(of: Case, one: ContainerNow, ended: TerminatedState): Finding {
+function oomKilled(of: WhyContext, one: PodContainer, ended: TerminatedState): Finding {
   const since = ended.finishedAt ?? null;
   const nodeOom = of.evidence.events.some(
     ({ about, reason, last }) =>
@@ -106,7 +106,7 @@ interface MemoryLimit {
 const NO_LIMIT: MemoryLimit = { limitBytes: null, decisions: [], missing: [] };
 
 /** The limit of the container's cgroup, else that of the pod's. */
-function memoryLimitOf(of: Case, container: string): MemoryLimit {
+function memoryLimitOf(of: WhyContext, container: string): MemoryLimit {
   for (const level of [container, null]) {
     const decision = cgroupOf(of, level);
     if ("missing" in decision) return { ...NO_LIMIT, missing: decision.missing };
@@ -116,13 +116,13 @@ function memoryLimitOf(of: Case, container: string): MemoryLimit {
   return NO_LIMIT;
 }
 
-function memoryOf(of: Case, container: string) {
+function memoryOf(of: WhyContext, container: string) {
   const { usageBytes, workingSetBytes } = statsOf(of)?.containers?.find(({ name }) => name === container)?.memory ?? {};
   return { usageBytes: usageBytes ?? null, workingSetBytes: workingSetBytes ?? null };
 }
 
 /** Without the pod itself its events tell of containers that are started again and again. */
-function fromEvents(of: Case): readonly Finding[] {
+function fromEvents(of: WhyContext): readonly Finding[] {
   const held = eventsOf(of, "BackOff").filter(({ message }) => message.startsWith("Back-off restarting"));
   return [...Map.groupBy(held, containerOf)].map(([container, events]) => {
     const started = eventsOf(of, "Started").filter((event) => containerOf(event) === container);

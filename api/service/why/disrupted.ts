@@ -4,8 +4,13 @@ import { namespacedName } from "../../model/forms.ts";
 import { SYSTEM_PRIORITY_CLASSES } from "../../model/pod.ts";
 import type { Finding, Missing, StoryDecision } from "../../model/why.ts";
 import { rfc3339 } from "../timestamp.ts";
+import { disruptionOf, hasRunSince } from "./evicted.ts";
+import type { Evidence, ObservedPodAt } from "./evidence.ts";
+import { admissionExcerpt, listsSubject, recordedAdmission } from "./excerpts.ts";
+import { podsIn } from "./find-pod.ts";
+import { ask, nodeAt, readyOf } from "./node-at.ts";
+import { asNew } from "./refused.ts";
 import {
-  type Case,
   cut,
   eventsOf,
   finding,
@@ -14,22 +19,17 @@ import {
   missing,
   observed,
   timeOf,
+  type WhyContext,
   wordOf,
   wordOfCondition,
   wordOfEvent,
-} from "./case.ts";
-import { disruptionOf, hasRunSince } from "./evicted.ts";
-import type { Evidence, HeldPod } from "./evidence.ts";
-import { admissionExcerpt, listsSubject, recordedAdmission } from "./excerpts.ts";
-import { podsIn } from "./find-pod.ts";
-import { ask, nodeThen, readyOf } from "./node-then.ts";
-import { asNew } from "./refused.ts";
+} from "./why-context.ts";
 
 /** kubelet 1.36: CriticalPodAdmissionHandler. The status has it where a container did not end with 0. */
 const PREEMPTING = "Preempting";
 
 /** A pod that the kubelet ended to make room for a critical one, and for which: asked of each that came at that time. */
-export function preempted(of: Case): Finding | null {
+export function preempted(of: WhyContext): Finding | null {
   const { status } = of.subject.pod ?? {};
   const event = eventsOf(of, PREEMPTING).at(-1);
   const condition = disruptionOf(of);
@@ -57,7 +57,7 @@ export function preempted(of: Case): Finding | null {
 }
 
 /** As the history has it, where no object of Kubernetes tells. */
-function recordedPreemption(of: Case): Finding | null {
+function recordedPreemption(of: WhyContext): Finding | null {
   const last = of.evidence.decisions.findLast(
     ({ kind, decision }) => kind === "admission" && listsSubject(of, decision["preempt"]),
   );
@@ -73,7 +73,7 @@ function recordedPreemption(of: Case): Finding | null {
 }
 
 interface ForWhom {
-  readonly by: HeldPod["ref"] | null;
+  readonly by: ObservedPodAt["ref"] | null;
   readonly decisions: readonly StoryDecision[];
   readonly missing: readonly Missing[];
 }
@@ -81,7 +81,7 @@ interface ForWhom {
 /** A pod starts some seconds after its victims were told to end: their grace period, and the time until its status is written. */
 const SOON_MS = 120_000;
 
-function askForWhom(of: Case, atMs: number): ForWhom {
+function askForWhom(of: WhyContext, atMs: number): ForWhom {
   const { evidence, subject } = of;
   const { node } = subject;
   if (node === null || subject.held === null)
@@ -101,7 +101,7 @@ function askForWhom(of: Case, atMs: number): ForWhom {
 
 const CRITICAL = Math.min(...SYSTEM_PRIORITY_CLASSES.values());
 /** Checks that a pod is critical, and came about that time. */
-function cameAt({ outcomes }: Evidence, held: HeldPod, atMs: number): boolean {
+function cameAt({ outcomes }: Evidence, held: ObservedPodAt, atMs: number): boolean {
   const read = observed(held);
   if (!read.ok) return false;
   const { metadata, spec, status } = read.value;
@@ -112,8 +112,8 @@ function cameAt({ outcomes }: Evidence, held: HeldPod, atMs: number): boolean {
   return isCritical && created <= atMs + 1000 && started >= atMs - 1000 && started <= atMs + SOON_MS;
 }
 
-function askAbout(of: Case, held: HeldPod, node: string, atMs: number) {
-  const then = nodeThen(of.evidence, { node, atMs, with: of.subject.ref, without: held.ref });
+function askAbout(of: WhyContext, held: ObservedPodAt, node: string, atMs: number) {
+  const then = nodeAt(of.evidence, { node, atMs, with: of.subject.ref, without: held.ref });
   if (!then.ok) return [];
   const asked = ask("admission", then.value, { pod: asNew(held.value) });
   if (!asked.ok) return [];
@@ -144,7 +144,7 @@ function askAbout(of: Case, held: HeldPod, node: string, atMs: number) {
 }
 
 /** Findings about what ended the pod, or is about to. `isTold`: that a decision about the node's resources did is told already. */
-export function ended(of: Case, isTold: boolean): readonly Finding[] {
+export function ended(of: WhyContext, isTold: boolean): readonly Finding[] {
   const { pod } = of.subject;
   const { reason = "", message = "", phase } = pod?.status ?? {};
   const said = wordOf("status", reason, message);
@@ -174,7 +174,7 @@ export function ended(of: Case, isTold: boolean): readonly Finding[] {
   return [...found, ...terminating(of)];
 }
 
-function terminating(of: Case): readonly Finding[] {
+function terminating(of: WhyContext): readonly Finding[] {
   const { deletionTimestamp, deletionGracePeriodSeconds, finalizers = [] } = of.subject.pod?.metadata ?? {};
   if (deletionTimestamp === undefined) return [];
   const graceSeconds = deletionGracePeriodSeconds ?? null;

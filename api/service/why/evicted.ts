@@ -7,8 +7,10 @@ import type { Change, Finding, FindingOf, Missing, Next, StoryDecision, Word } f
 import { effectiveSnapshot } from "../../profiles/effective.ts";
 import { statusWithinMs } from "../agreement/node-state.ts";
 import { rfc3339 } from "../timestamp.ts";
+import { type LocatedSnapshot, snapshotOf } from "./evidence.ts";
+import { evictionExcerpt, listsSubject, nextOf, rankChanges } from "./excerpts.ts";
+import { ask, nodeAt } from "./node-at.ts";
 import {
-  type Case,
   conditionOf,
   containersNow,
   finding,
@@ -18,13 +20,11 @@ import {
   statsOf,
   summaryOf,
   timeOf,
+  type WhyContext,
   wordOf,
   wordOfCondition,
   wordOfEvent,
-} from "./case.ts";
-import { type HeldSnapshot, snapshotOf } from "./evidence.ts";
-import { evictionExcerpt, listsSubject, nextOf, rankChanges } from "./excerpts.ts";
-import { ask, nodeThen } from "./node-then.ts";
+} from "./why-context.ts";
 
 type Cause = (typeof EVICTION_CAUSES)[number];
 type Numbers = FindingOf<"evicted">["numbers"];
@@ -62,7 +62,7 @@ interface Eviction {
   readonly since: string | null;
   readonly words: readonly Word[];
   /** The snapshot on which it was decided, where the history tells of it. */
-  readonly stored: HeldSnapshot | null;
+  readonly stored: LocatedSnapshot | null;
 }
 
 const isEviction = ({ reason, message, type }: ObservedEvent): boolean =>
@@ -72,7 +72,7 @@ const isEviction = ({ reason, message, type }: ObservedEvent): boolean =>
 const OTHER_ENDS: readonly string[] = [PREEMPTED, SHUTDOWN];
 
 /** A pod whose containers end with 0 has no reason in its status: its event and its condition tell. */
-function evictionOf(of: Case): Eviction | null {
+function evictionOf(of: WhyContext): Eviction | null {
   const { status } = of.subject.pod ?? {};
   const event = of.subject.events.findLast(isEviction);
   const condition = disruptionOf(of);
@@ -100,7 +100,7 @@ function evictionOf(of: Case): Eviction | null {
   };
 }
 
-export const disruptionOf = (of: Case) => {
+export const disruptionOf = (of: WhyContext) => {
   const condition = conditionOf(of, "DisruptionTarget");
   return condition?.status === "True" ? condition : undefined;
 };
@@ -112,7 +112,7 @@ const ENDED_WITHIN_MS = 120_000;
  * A static pod comes back under the same uid: what happened before it started is over. A pod that runs in a snapshot of minutes
  * later was not ended, whatever was decided here.
  */
-export function hasRunSince(of: Case, since: string | null): boolean {
+export function hasRunSince(of: WhyContext, since: string | null): boolean {
   const { pod, held } = of.subject;
   if (pod?.status?.phase !== "Running") return false;
   const seenMs = disruptionOf(of) === undefined ? (held?.snapshot?.atMs ?? 0) : 0;
@@ -120,10 +120,10 @@ export function hasRunSince(of: Case, since: string | null): boolean {
   return containersNow(of).some(({ status }) => timeOf(status?.state?.running?.startedAt) > timeOf(since));
 }
 
-const endOf = (of: Case): string | null =>
+const endOf = (of: WhyContext): string | null =>
   latest(...containersNow(of).map(({ status }) => status?.state?.terminated?.finishedAt));
 
-function recordedEviction(of: Case): Eviction | null {
+function recordedEviction(of: WhyContext): Eviction | null {
   for (const record of of.evidence.decisions.toReversed()) {
     const evicted = record.kind === "eviction" ? record.decision["evicted"] : undefined;
     const own = (Array.isArray(evicted) ? evicted.map(fieldsOf) : []).find(({ pod }) => listsSubject(of, [pod]));
@@ -137,7 +137,7 @@ function recordedEviction(of: Case): Eviction | null {
 }
 
 /** A pod that the kubelet evicted: in its words and numbers, and the ranking of then where the stats of then are there. */
-export function evicted(of: Case): Finding | null {
+export function evicted(of: WhyContext): Finding | null {
   const eviction = evictionOf(of);
   if (eviction === null) return null;
   const numbers = numbersIn(eviction.message);
@@ -154,7 +154,7 @@ interface Ranked {
   readonly missing: readonly Missing[];
 }
 
-function askRanking(of: Case, { since, stored }: Eviction, numbers: Numbers): Ranked {
+function askRanking(of: WhyContext, { since, stored }: Eviction, numbers: Numbers): Ranked {
   const { cause, resource, limit, containers } = numbers;
   const ofLimit: readonly Change[] =
     limit === null
@@ -186,7 +186,7 @@ function askRanking(of: Case, { since, stored }: Eviction, numbers: Numbers): Ra
   };
 }
 
-const eventsMissing = (of: Case): readonly Missing[] =>
+const eventsMissing = (of: WhyContext): readonly Missing[] =>
   of.subject.events.length > 0 ? [] : [missing(of, "events", "when it was, with the kubelet's numbers")];
 
 export interface Ranking {
@@ -205,29 +205,29 @@ interface RankingAsked {
   readonly resource: string | null;
   /** With an eviction by rank, or for a limit of the pod's own; null: nothing was evicted. */
   readonly compares: "rank" | "limit" | null;
-  readonly stored: HeldSnapshot | null;
+  readonly stored: LocatedSnapshot | null;
 }
 /** The eviction order as it is now, of a pod that nobody evicted. */
-export const rankingNow = (of: Case, resource: string | null): ReturnType<typeof rankingAt> =>
+export const rankingNow = (of: WhyContext, resource: string | null): ReturnType<typeof rankingAt> =>
   rankingAt(of, { atMs: null, resource, compares: null, stored: null });
 
 /** Asks for the eviction order by the latest stats before a time (of a snapshot, or by themselves), else by what stats there are. */
 function rankingAt(
-  of: Case,
+  of: WhyContext,
   { atMs, resource, compares, stored: snapshot }: RankingAsked,
 ): Ranking | { readonly missing: readonly Missing[] } {
   const { evidence, subject } = of;
   const { node } = subject;
   if (node === null) return { missing: [missing(of, "pod", "on which node it was")] };
   const stats = statsAt(of);
-  const stored = nodeThen(evidence, { node, atMs, with: subject.ref, stored: snapshot });
+  const stored = nodeAt(evidence, { node, atMs, with: subject.ref, stored: snapshot });
   const isStored = stored.ok && stored.value.basis === "snapshot";
   if (stats === null && !isStored) return { missing: [missing(of, "stats", "who takes up how much, and who is next")] };
   const isOfThen = isStored || stats?.tellsOfSubject === true;
   const statsMs = stats?.atMs ?? null;
   const then = isStored
     ? stored
-    : nodeThen(evidence, { node, atMs: statsMs, ...(isOfThen ? { with: subject.ref } : { without: subject.ref }) });
+    : nodeAt(evidence, { node, atMs: statsMs, ...(isOfThen ? { with: subject.ref } : { without: subject.ref }) });
   if (!then.ok) return { missing: [missing(of, "stats", `it cannot be decided on: ${then.error}`)] };
   const { observedAt = statsMs === null ? undefined : rfc3339(statsMs), ...rest } = then.value.snapshot;
   const timed = observedAt === undefined ? then.value : { ...then.value, snapshot: { ...rest, observedAt } };
@@ -261,7 +261,7 @@ function rankingAt(
 }
 
 /** When the node's stats were taken, and whether the pod is among them. */
-function statsAt(of: Case): { readonly atMs: number; readonly tellsOfSubject: boolean } | null {
+function statsAt(of: WhyContext): { readonly atMs: number; readonly tellsOfSubject: boolean } | null {
   const summary = summaryOf(of);
   if (summary === null) return null;
   const atMs = timeOf(summary.node?.memory?.time) || timeOf(summary.node?.cpu?.time);

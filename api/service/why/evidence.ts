@@ -22,7 +22,7 @@ import { err, ok, type Result } from "../../model/result.ts";
 import { pageField } from "../../model/snapshot.ts";
 import type { Piece, Unused } from "../../model/why.ts";
 import { type CpuStat, cpuStatIn } from "./cpu-stat.ts";
-import { type HeldEvent, type SeenOutcome, withOutcomes } from "./outcomes.ts";
+import { type EventOrOutcome, type SeenOutcome, withOutcomes } from "./outcomes.ts";
 
 /** A document that somebody has: JSON already, unchecked, and where it is from, such as `pods.json` or `documents[2]`. */
 export interface WhyDocument {
@@ -53,24 +53,24 @@ export interface Beside {
 }
 
 /** A part of a document. `place`: where it stands, such as `pods.json: items[3]`. */
-interface Held {
+interface Located {
   readonly value: Fields;
   readonly place: string;
 }
-export interface HeldPod extends Held {
+export interface ObservedPodAt extends Located {
   readonly ref: PodRef;
   /** Empty: it is bound to none. */
   readonly node: string;
   /** RFC 3339; empty: it does not tell. */
   readonly createdAt: string;
   /** The NodeSnapshot that it is from, which keeps of a status what decisions read, and why the pod failed; null: it is a document of its own. */
-  readonly snapshot: HeldSnapshot | null;
+  readonly snapshot: LocatedSnapshot | null;
 }
-interface HeldCpuStat {
+interface LocatedCpuStat {
   readonly origin: string;
   readonly stat: CpuStat;
 }
-export interface HeldSnapshot extends Held {
+export interface LocatedSnapshot extends Located {
   readonly node: string;
   /** Epoch ms; null: it tells no time. */
   readonly atMs: number | null;
@@ -94,20 +94,20 @@ export interface RecordedDecision {
 /** The origin of a stored snapshot's document. */
 export const snapshotOrigin = (id: string): string => `snapshot ${id}`;
 /** The snapshot that a recorded decision was made on; null: it is not among the documents. */
-export const snapshotOf = ({ snapshots }: Evidence, { snapshotId }: RecordedDecision): HeldSnapshot | null =>
+export const snapshotOf = ({ snapshots }: Evidence, { snapshotId }: RecordedDecision): LocatedSnapshot | null =>
   snapshots.find(({ place }) => snapshotId !== null && place === snapshotOrigin(snapshotId)) ?? null;
 
 /** Everything that documents tell, by what it is of. */
 export interface Evidence {
-  readonly pods: readonly HeldPod[];
-  readonly nodes: ReadonlyMap<string, Held>;
-  readonly events: readonly HeldEvent[];
+  readonly pods: readonly ObservedPodAt[];
+  readonly nodes: ReadonlyMap<string, Located>;
+  readonly events: readonly EventOrOutcome[];
   /** The first to happen first. */
   readonly outcomes: readonly SeenOutcome[];
   /** Parts of a snapshot by the node that they name; "": those that name none. */
   readonly parts: ReadonlyMap<string, Readonly<Record<string, unknown>>>;
-  readonly cpuStats: readonly HeldCpuStat[];
-  readonly snapshots: readonly HeldSnapshot[];
+  readonly cpuStats: readonly LocatedCpuStat[];
+  readonly snapshots: readonly LocatedSnapshot[];
   /** Nodes of which every pod is here. */
   readonly whole: ReadonlySet<string>;
   readonly decisions: readonly RecordedDecision[];
@@ -124,8 +124,10 @@ export interface Contradiction {
 }
 
 /** The pod as it is told; null: it has not the form of one. */
-export const observed = perObject((pod: HeldPod): Result<ObservedPod, readonly InputIssue[]> => readPod(pod.value));
-export const observedNode = (node: Held): Result<ObservedNode, readonly InputIssue[]> => readNode(node.value);
+export const observed = perObject(
+  (pod: ObservedPodAt): Result<ObservedPod, readonly InputIssue[]> => readPod(pod.value),
+);
+export const observedNode = (node: Located): Result<ObservedNode, readonly InputIssue[]> => readNode(node.value);
 /** The stats of a part as far as people are told of them. */
 export const observedSummary = perObject((stats: object): ObservedSummary | null => {
   const read = readSummary(stats);
@@ -163,12 +165,12 @@ const TAKES = {
 } satisfies Partial<Record<DocumentForm, Take>>;
 
 class Reading {
-  readonly #pods: HeldPod[] = [];
-  readonly #nodes = new Map<string, Held & { readonly isOfSnapshot: boolean }>();
+  readonly #pods: ObservedPodAt[] = [];
+  readonly #nodes = new Map<string, Located & { readonly isOfSnapshot: boolean }>();
   readonly #events: ObservedEvent[] = [];
   readonly #parts = new Map<string, Record<string, unknown>>();
-  readonly #cpuStats: HeldCpuStat[] = [];
-  readonly #snapshots: HeldSnapshot[] = [];
+  readonly #cpuStats: LocatedCpuStat[] = [];
+  readonly #snapshots: LocatedSnapshot[] = [];
   readonly #decisions: RecordedDecision[] = [];
   readonly #unused: Unused[] = [];
   /** Objects of the cluster that come one by one or in several lists, by the member of `dra` that they are. */
@@ -236,7 +238,7 @@ class Reading {
     }
   }
 
-  pod(value: Fields, place: string, snapshot: HeldSnapshot | null): void {
+  pod(value: Fields, place: string, snapshot: LocatedSnapshot | null): void {
     const ref = refOf(value);
     if (ref.name === "") this.#leave(value, place, "it has no name");
     else {

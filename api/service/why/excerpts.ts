@@ -2,8 +2,8 @@ import { type DecisionOf, isVerdict } from "../../model/decision.ts";
 import type { Ranking } from "../../model/eviction.ts";
 import { type Fields, fieldsOf } from "../../model/own.ts";
 import { admissionExcerptForm, type Change, type ExcerptOf, type Next, type StoryDecision } from "../../model/why.ts";
-import { type Case, isSubject } from "./case.ts";
 import type { RecordedDecision } from "./evidence.ts";
+import { isSubject, type WhyContext } from "./why-context.ts";
 
 /** The parts of a decision about a pod. */
 export const admissionExcerpt = ({
@@ -29,7 +29,7 @@ export const admissionExcerpt = ({
 });
 
 /** What is said of the story's pod; null: nothing. */
-export function resizeExcerpt(of: Case, { resizes }: DecisionOf["resize"]): ExcerptOf<"resize"> | null {
+export function resizeExcerpt(of: WhyContext, { resizes }: DecisionOf["resize"]): ExcerptOf<"resize"> | null {
   const place = resizes.findIndex(({ pod }) => isSubject(of, pod));
   const found = resizes[place];
   if (found === undefined) return null;
@@ -38,7 +38,10 @@ export function resizeExcerpt(of: Case, { resizes }: DecisionOf["resize"]): Exce
 }
 
 /** The claims of the story's pod, with the faults of their allocation; null: nothing is said of it. */
-export function claimsExcerpt(of: Case, { pods, allocationFaults }: DecisionOf["claims"]): ExcerptOf<"claims"> | null {
+export function claimsExcerpt(
+  of: WhyContext,
+  { pods, allocationFaults }: DecisionOf["claims"],
+): ExcerptOf<"claims"> | null {
   const found = pods.find(({ pod }) => isSubject(of, pod));
   if (found === undefined) return null;
   const names = new Set(found.claims.map(({ claim }) => `${found.pod.namespace}/${claim}`));
@@ -50,7 +53,7 @@ const FIRST = 5;
 
 /** `resource`: what the story is about; null: whatever is reclaimed. */
 export function evictionExcerpt(
-  of: Case,
+  of: WhyContext,
   decision: DecisionOf["eviction"],
   resource: string | null,
 ): ExcerptOf<"eviction"> {
@@ -72,7 +75,7 @@ export function evictionExcerpt(
 }
 
 /** Who would go next, of those that are not the story's own pod. */
-export function nextOf(of: Case, ranking: Ranking | null): readonly Next[] {
+export function nextOf(of: WhyContext, ranking: Ranking | null): readonly Next[] {
   if (ranking === null) return [];
   return ranking.pods
     .filter(({ pod, critical }) => !critical && !isSubject(of, pod))
@@ -133,7 +136,7 @@ export function recordedAdmission({
 }
 
 /** Whether a recorded list of pods has the story's own. */
-export const listsSubject = (of: Case, list: unknown): boolean =>
+export const listsSubject = (of: WhyContext, list: unknown): boolean =>
   Array.isArray(list) &&
   list
     .map(fieldsOf)

@@ -4,19 +4,19 @@ import { nearNames } from "../../model/near-name.ts";
 import type { ObservedEvent, ObservedPod } from "../../model/observed.ts";
 import { type Fields, fieldsOf, isObject } from "../../model/own.ts";
 import { err, ok, type Result } from "../../model/result.ts";
-import { type Evidence, type HeldPod, issueText, observed } from "./evidence.ts";
-import type { HeldEvent } from "./outcomes.ts";
+import { type Evidence, issueText, type ObservedPodAt, observed } from "./evidence.ts";
+import type { EventOrOutcome } from "./outcomes.ts";
 
 /** The pod that a story is about, with what is known of it. */
 export interface Subject {
   readonly ref: PodRef;
   /** Null: no document is the pod itself. */
-  readonly held: HeldPod | null;
+  readonly held: ObservedPodAt | null;
   readonly pod: ObservedPod | null;
   /** Null: it is bound to none, or nobody tells. */
   readonly node: string | null;
   /** Events of this very pod, the first to happen first. */
-  readonly events: readonly HeldEvent[];
+  readonly events: readonly EventOrOutcome[];
   /** Events of another pod of its name, which came before or after it. */
   readonly othersEvents: number;
   /** Uids of other pods of its name. */
@@ -43,7 +43,7 @@ const isEmpty = ({ name, uid }: PodRef): boolean => name === "" && uid === "";
 /** A pod as any document names it; of one that is given twice the fuller and later. */
 interface Candidate {
   readonly ref: PodRef;
-  readonly held: HeldPod | null;
+  readonly held: ObservedPodAt | null;
 }
 
 /** All pods that the documents speak of: pods themselves, and whom events, stats and decisions name. */

@@ -74,7 +74,7 @@ export async function whyOfHistory(
 }
 
 /** The history's part of an answer. */
-interface Held {
+interface FromHistory {
   readonly documents: readonly WhyDocument[];
   readonly outcomes: readonly SeenOutcome[];
 }
@@ -91,7 +91,7 @@ async function nodesOf(store: WhyStore, node: string | null): Answer<readonly st
 }
 
 /** Each node's latest snapshot, what kubelets did to the pods there, and the newest that was done, or decided, to others. */
-async function ofAll(store: WhyStore, node: string | null): Answer<Held> {
+async function ofAll(store: WhyStore, node: string | null): Answer<FromHistory> {
   const names = await nodesOf(store, node);
   if (!names.ok) return names;
   const found: WhyDocument[] = [];
@@ -118,7 +118,7 @@ async function ofAll(store: WhyStore, node: string | null): Answer<Held> {
  * What a kubelet did to a pod, the decisions about it with the snapshots that either was compared with or made on, its node's
  * latest one, and what was removed there.
  */
-async function ofPod(store: WhyStore, { pod, namespace }: PodName, node: string | null): Answer<Held> {
+async function ofPod(store: WhyStore, { pod, namespace }: PodName, node: string | null): Answer<FromHistory> {
   const of = node === null ? {} : { node };
   const name = namespace === null || pod.includes("/") ? pod : `${namespace}/${pod}`;
   const isAsked = (ref: PodRef): boolean =>

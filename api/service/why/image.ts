@@ -2,11 +2,19 @@ import type { ImageKept, ImageRemoval } from "../../model/image-gc.ts";
 import { type Fields, fieldsOf } from "../../model/own.ts";
 import type { Change, Finding, Missing, StoryDecision, Word } from "../../model/why.ts";
 import { rfc3339 } from "../timestamp.ts";
-import { type Case, type ContainerNow, containerOf, eventsOf, finding, missing, wordOfEvent } from "./case.ts";
-import { ask, nodeThen } from "./node-then.ts";
+import { ask, nodeAt } from "./node-at.ts";
+import {
+  containerOf,
+  eventsOf,
+  finding,
+  missing,
+  type PodContainer,
+  type WhyContext,
+  wordOfEvent,
+} from "./why-context.ts";
 
 /** An image that a container waits for: not to be had, or gone from the node, perhaps because its own kubelet removed it. */
-export function imageFinding(of: Case, one: ContainerNow, ...said: readonly Word[]): Finding {
+export function imageFinding(of: WhyContext, one: PodContainer, ...said: readonly Word[]): Finding {
   const image = one.spec?.image ?? imageIn(said) ?? one.status?.image ?? "";
   const pullPolicy = one.spec?.imagePullPolicy ?? null;
   const events = eventsOf(of, "Failed", "BackOff", "ErrImageNeverPull", "Pulling", "InspectFailed").filter(
@@ -60,7 +68,7 @@ const namesOf = (image: Fields): readonly unknown[] =>
   [image["repoTags"], image["repoDigests"], image["names"]].flatMap((list) => (Array.isArray(list) ? list : []));
 
 /** The last removal of the image that a recorded pass of image garbage collection tells of. */
-function removalOf({ evidence }: Case, image: string) {
+function removalOf({ evidence }: WhyContext, image: string) {
   const passes = evidence.decisions.filter(({ kind }) => kind === "image-gc");
   for (const { decision, decidedAt } of passes.toReversed()) {
     const { remove } = decision;
@@ -83,7 +91,7 @@ interface Collection {
   readonly missing: readonly Missing[];
 }
 
-function onNodeOf({ evidence, subject }: Case, image: string): boolean | null {
+function onNodeOf({ evidence, subject }: WhyContext, image: string): boolean | null {
   const runtime = evidence.parts.get(subject.node ?? "")?.["runtime"] ?? evidence.parts.get("")?.["runtime"];
   const { images } = fieldsOf(runtime);
   const list = Array.isArray(images) ? images : fieldsOf(images)["images"];
@@ -91,7 +99,7 @@ function onNodeOf({ evidence, subject }: Case, image: string): boolean | null {
 }
 
 /** Asks what image garbage collection would do with the image now. */
-function askCollection(of: Case, image: string): Collection {
+function askCollection(of: WhyContext, image: string): Collection {
   const { evidence, subject } = of;
   const onNode = onNodeOf(of, image);
   if (onNode === null)
@@ -100,7 +108,7 @@ function askCollection(of: Case, image: string): Collection {
       decisions: [],
       missing: [missing(of, "images", "whether the image is on the node (run it there)")],
     };
-  const then = nodeThen(evidence, { node: subject.node ?? "", atMs: null });
+  const then = nodeAt(evidence, { node: subject.node ?? "", atMs: null });
   if (!then.ok) return { onNode, decisions: [], missing: [] };
   const observedAt = then.value.snapshot.observedAt ?? (of.asOfMs > 0 ? rfc3339(of.asOfMs) : undefined);
   const timed = {

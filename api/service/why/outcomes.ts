@@ -13,7 +13,7 @@ export interface SeenOutcome {
 }
 
 /** An event of Kubernetes, or an outcome that stands for the event that told of it. */
-export type HeldEvent = ObservedEvent & { readonly outcome?: SeenOutcome };
+export type EventOrOutcome = ObservedEvent & { readonly outcome?: SeenOutcome };
 
 /** Whether it is the outcome of a pod that did not come in or did not start, or that something happened to. */
 export const isNews = (outcome: Outcome): outcome is PodOutcome =>
@@ -22,7 +22,7 @@ export const isNews = (outcome: Outcome): outcome is PodOutcome =>
   !(outcome.kind === "claims" && outcome.prepared);
 
 /** The kubelet's event of an outcome. */
-function eventOf(seen: SeenOutcome): HeldEvent {
+function eventOf(seen: SeenOutcome): EventOrOutcome {
   const { node, outcome } = seen;
   const { pod, at, message } = outcome;
   const fieldPath = outcome.kind === "probes" ? { fieldPath: `spec.containers{${outcome.container}}` } : {};
@@ -46,7 +46,10 @@ function reasonOf(outcome: PodOutcome): string {
 }
 
 /** The events with those of outcomes of which none of them tells. */
-export function withOutcomes(events: readonly ObservedEvent[], outcomes: readonly SeenOutcome[]): readonly HeldEvent[] {
+export function withOutcomes(
+  events: readonly ObservedEvent[],
+  outcomes: readonly SeenOutcome[],
+): readonly EventOrOutcome[] {
   const keyOf = ({ about, reason }: ObservedEvent): string =>
     JSON.stringify([about.uid, reason, reason === "Killing" ? about.fieldPath : ""]);
   const told = new Set(events.map(keyOf));

@@ -1,20 +1,20 @@
 import type { ObservedEvent } from "../../model/observed.ts";
 import { PROBE_TYPES, type ProbeType } from "../../model/probe.ts";
 import type { Change, Finding, StoryDecision } from "../../model/why.ts";
+import { ask, nodeAlone } from "./node-at.ts";
+import type { EventOrOutcome, SeenOutcome } from "./outcomes.ts";
 import {
-  type Case,
-  type ContainerNow,
   conditionOf,
   containerOf,
   containersNow,
   eventsOf,
   finding,
   missing,
+  type PodContainer,
+  type WhyContext,
   wordOfCondition,
   wordOfEvent,
-} from "./case.ts";
-import { ask, nodeAlone } from "./node-then.ts";
-import type { HeldEvent, SeenOutcome } from "./outcomes.ts";
+} from "./why-context.ts";
 
 /** kubelet 1.36: prober.probe, `Liveness probe failed: ...` or `... errored: ...`. */
 const typeOf = ({ message }: ObservedEvent): ProbeType | null =>
@@ -26,7 +26,7 @@ const isTimeout = (message: string): boolean =>
 const countOf = (events: readonly ObservedEvent[]): number => events.reduce((sum, { count }) => sum + count, 0);
 
 /** Findings of a container's probes: restarted by them, not started, not ready. */
-export function probingOf(of: Case): readonly Finding[] {
+export function probingOf(of: WhyContext): readonly Finding[] {
   const { pod, events } = of.subject;
   const phase = pod?.status?.phase;
   const named = new Set(events.flatMap((event) => containerOf(event) ?? []));
@@ -39,14 +39,18 @@ export function probingOf(of: Case): readonly Finding[] {
   return found.length > 0 || phase !== "Running" ? found : gated(of);
 }
 
-const ofContainer = (of: Case, { name }: ContainerNow, ...reasons: readonly string[]): readonly HeldEvent[] =>
+const ofContainer = (
+  of: WhyContext,
+  { name }: PodContainer,
+  ...reasons: readonly string[]
+): readonly EventOrOutcome[] =>
   eventsOf(of, ...reasons).filter(
     (event) => containerOf(event) === name || event.message.includes(`ontainer ${name} `),
   );
-const unhealthy = (of: Case, one: ContainerNow, type: ProbeType): readonly ObservedEvent[] =>
+const unhealthy = (of: WhyContext, one: PodContainer, type: ProbeType): readonly ObservedEvent[] =>
   ofContainer(of, one, "Unhealthy").filter((event) => typeOf(event) === type);
 
-function restartedBy(of: Case, one: ContainerNow): readonly Finding[] {
+function restartedBy(of: WhyContext, one: PodContainer): readonly Finding[] {
   const kills = ofContainer(of, one, "Killing").filter(({ message }) => KILLED.test(message));
   const last = kills.at(-1);
   if (last === undefined) return [];
@@ -64,7 +68,7 @@ function restartedBy(of: Case, one: ContainerNow): readonly Finding[] {
 const failuresIn = (seen: SeenOutcome | undefined): number =>
   seen?.outcome.kind === "probes" ? (seen.outcome.failures ?? 0) : 0;
 
-function notStarted(of: Case, one: ContainerNow): readonly Finding[] {
+function notStarted(of: WhyContext, one: PodContainer): readonly Finding[] {
   const { started, state } = one.status ?? {};
   if (one.spec?.startupProbe === undefined || started !== false || state?.running === undefined) return [];
   const failed = unhealthy(of, one, "startup");
@@ -77,7 +81,7 @@ function notStarted(of: Case, one: ContainerNow): readonly Finding[] {
   ];
 }
 
-function notReady(of: Case, one: ContainerNow): readonly Finding[] {
+function notReady(of: WhyContext, one: PodContainer): readonly Finding[] {
   const { ready, state, restartCount = 0 } = one.status ?? {};
   if (one.spec?.readinessProbe === undefined || ready !== false || state?.running === undefined) return [];
   const failed = unhealthy(of, one, "readiness");
@@ -101,7 +105,7 @@ function notReady(of: Case, one: ContainerNow): readonly Finding[] {
 }
 
 /** Readiness gates are conditions that somebody else sets. */
-function gated(of: Case): readonly Finding[] {
+function gated(of: WhyContext): readonly Finding[] {
   const { pod } = of.subject;
   const ready = conditionOf(of, "Ready");
   const gates = (pod?.spec?.readinessGates ?? [])
@@ -118,16 +122,16 @@ function gated(of: Case): readonly Finding[] {
   ];
 }
 
-interface Asked {
+interface ProbesAnswer {
   readonly decisions: readonly StoryDecision[];
   readonly whatWouldChange: readonly Change[];
 }
-const NOTHING: Asked = { decisions: [], whatWouldChange: [] };
+const NOTHING: ProbesAnswer = { decisions: [], whatWouldChange: [] };
 /** Long enough for every probe that a person waits for. */
 const SECONDS = 3600;
 
 /** Decides what the settings do if all attempts fail, and which settings are likely wrong. */
-function askProbes(of: Case, one: ContainerNow, type: ProbeType, failed: readonly ObservedEvent[]): Asked {
+function askProbes(of: WhyContext, one: PodContainer, type: ProbeType, failed: readonly ObservedEvent[]): ProbesAnswer {
   const { held, node } = of.subject;
   if (held === null) return NOTHING;
   const slow = failed.some(({ message }) => isTimeout(message));

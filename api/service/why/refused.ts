@@ -2,19 +2,19 @@ import { type Fields, fieldsOf } from "../../model/own.ts";
 import { REJECTED } from "../../model/pod.ts";
 import type { AdmissionDecision } from "../../model/preemption.ts";
 import type { Change, Finding, Missing, StoryDecision, Word } from "../../model/why.ts";
+import { admissionExcerpt, recordedAdmission } from "./excerpts.ts";
+import { ask, type NodeAt, nodeAt } from "./node-at.ts";
 import {
-  type Case,
   conditionOf,
   containersNow,
   finding,
   isSubject,
   missing,
   timeOf,
+  type WhyContext,
   wordOf,
   wordOfEvent,
-} from "./case.ts";
-import { admissionExcerpt, recordedAdmission } from "./excerpts.ts";
-import { ask, type NodeThen, nodeThen } from "./node-then.ts";
+} from "./why-context.ts";
 
 /** The reasons of the kubelet's admission handlers, beside `OutOf` and a resource. */
 const REASONS: ReadonlySet<string> = new Set([
@@ -51,7 +51,7 @@ interface Refusal {
   readonly recorded: StoryDecision | null;
 }
 
-function refusalOf(of: Case): Refusal | null {
+function refusalOf(of: WhyContext): Refusal | null {
   const { pod } = of.subject;
   const { phase, reason = "", message = "", startTime } = pod?.status ?? {};
   const event = of.subject.events.findLast((one) => one.type !== "Normal" && isReason(one.reason, one.message));
@@ -69,7 +69,7 @@ function refusalOf(of: Case): Refusal | null {
 }
 
 /** The last decision of the history about it, where that is a refusal. */
-function recordedRefusal(of: Case): Refusal | null {
+function recordedRefusal(of: WhyContext): Refusal | null {
   const last = of.evidence.decisions.findLast(
     ({ kind, pod }) => kind === "admission" && pod !== null && isSubject(of, pod),
   );
@@ -81,7 +81,7 @@ function recordedRefusal(of: Case): Refusal | null {
 }
 
 /** A pod that the kubelet did not let in: the answer of its admission handlers, asked again for the time of the refusal. */
-export function refused(of: Case): Finding | null {
+export function refused(of: WhyContext): Finding | null {
   const refusal = refusalOf(of);
   if (refusal === null) return null;
   const { resource = null, numbers } = shortageIn(refusal.message);
@@ -117,7 +117,7 @@ function answerOf(recorded: StoryDecision | null): AskedAgain | null {
   return { ...NOTHING, decisions: [recorded], whatWouldChange: recorded.excerpt.counterfactuals };
 }
 
-function askAgain(of: Case, { reason, message, since, again }: Refusal): AskedAgain {
+function askAgain(of: WhyContext, { reason, message, since, again }: Refusal): AskedAgain {
   const { subject, evidence } = of;
   const lacks: Missing[] = [];
   if (subject.events.length === 0) lacks.push(missing(of, "events", "when it was, and what else happened"));
@@ -125,7 +125,7 @@ function askAgain(of: Case, { reason, message, since, again }: Refusal): AskedAg
   if (subject.held === null || subject.node === null) return { ...NOTHING, missing: lacks };
   const atMs = since === null ? null : timeOf(since);
   const at = again ? { with: subject.ref } : { without: subject.ref };
-  const then = nodeThen(evidence, { node: subject.node, atMs, ...at });
+  const then = nodeAt(evidence, { node: subject.node, atMs, ...at });
   if (!then.ok)
     return { ...NOTHING, missing: [...lacks, missing(of, "node", `it cannot be decided on: ${then.error}`)] };
   if (then.value.lacks.has("node")) lacks.push(missing(of, "node", "what the node can give"));
@@ -182,7 +182,7 @@ function pressureEnds(message: string, qosClass: string): readonly Change[] {
 const MANAGED: ReadonlySet<string> = new Set(["UnexpectedAdmissionError", "TopologyAffinityError"]);
 
 /** The manager that refused is told by its words: of CPUs, of memory, of devices. */
-function stateFilesOf(of: Case, message: string): readonly Missing[] {
+function stateFilesOf(of: WhyContext, message: string): readonly Missing[] {
   const why = "what others held (a file on the node)";
   const files: readonly (readonly [RegExp, string])[] = [
     [/\bcpus?\b/, "cpu_manager_state"],
@@ -210,7 +210,7 @@ export function differenceOf(real: Said, decision: Said & { readonly admit: bool
 }
 
 /** Asks the admission handlers about the story's pod as one that comes now, or that a restarted kubelet looks at again. */
-export function admissionOf(of: Case, then: NodeThen, again: boolean) {
+export function admissionOf(of: WhyContext, then: NodeAt, again: boolean) {
   const { held, ref } = of.subject;
   const asking = again ? `${ref.namespace}/${ref.name}` : asNew(held?.value ?? {});
   const asked = ask("admission", then, { pod: asking });
@@ -226,10 +226,10 @@ export const asNew = (pod: Fields): Fields => ({
 });
 
 /** Whether it would come in as the documents are now, where that is later. */
-function nowOf(of: Case, then: NodeThen, again: boolean): readonly Change[] {
+function nowOf(of: WhyContext, then: NodeAt, again: boolean): readonly Change[] {
   const { subject, evidence } = of;
   if (again || then.lacks.has("pods")) return [];
-  const now = nodeThen(evidence, { node: then.node, atMs: null, without: subject.ref });
+  const now = nodeAt(evidence, { node: then.node, atMs: null, without: subject.ref });
   if (!now.ok) return [];
   const asked = admissionOf(of, now.value, false);
   if (!asked.ok || !asked.value.decision.admit) return [];

@@ -1,25 +1,25 @@
 import { namespacedName } from "../../model/forms.ts";
 import { isTaken } from "../../model/resize.ts";
 import type { Change, ExcerptOf, Finding, FindingOf, Missing, StoryDecision } from "../../model/why.ts";
+import { resizeExcerpt } from "./excerpts.ts";
+import { ask, nodeAt } from "./node-at.ts";
+import { admissionOf, differenceOf } from "./refused.ts";
 import {
-  type Case,
   conditionOf,
   containersNow,
   eventsOf,
   finding,
   isWord,
   missing,
+  type WhyContext,
   wordOfCondition,
   wordOfEvent,
-} from "./case.ts";
-import { resizeExcerpt } from "./excerpts.ts";
-import { ask, nodeThen } from "./node-then.ts";
-import { admissionOf, differenceOf } from "./refused.ts";
+} from "./why-context.ts";
 
 type ResizeExcerpt = ExcerptOf<"resize">;
 
 /** A change of a running pod's resources that waits, cannot be, or is being carried out. */
-export function resizeOf(of: Case): readonly Finding[] {
+export function resizeOf(of: WhyContext): readonly Finding[] {
   const { phase } = of.subject.pod?.status ?? {};
   if (phase === "Succeeded" || phase === "Failed") return [];
   const pending = conditionOf(of, "PodResizePending");
@@ -56,7 +56,7 @@ export function resizeOf(of: Case): readonly Finding[] {
 type Resources = FindingOf<"resize-deferred">["numbers"]["resources"];
 
 /** CPU and memory that are asked for, where something else is in force. */
-function changesOf(of: Case): Resources {
+function changesOf(of: WhyContext): Resources {
   return containersNow(of).flatMap(({ name, spec, status }) =>
     (["requests", "limits"] as const).flatMap((list) =>
       ["cpu", "memory"].flatMap((resource) => {
@@ -69,20 +69,20 @@ function changesOf(of: Case): Resources {
   );
 }
 
-interface Asked {
+interface ResizeAnswer {
   readonly decisions: readonly StoryDecision[];
   readonly whatWouldChange: readonly Change[];
   readonly missing: readonly Missing[];
 }
-const NOTHING: Asked = { decisions: [], whatWouldChange: [], missing: [] };
+const NOTHING: ResizeAnswer = { decisions: [], whatWouldChange: [], missing: [] };
 
 /** The decision on the resize that the pod's spec asks for, beside what the kubelet said of it. */
-function askAgain(of: Case, cause: ResizeCause, said: Said): Asked {
+function askAgain(of: WhyContext, cause: ResizeCause, said: Said): ResizeAnswer {
   const { subject, evidence } = of;
   const ways = waysToResize(cause, said.message);
-  const none: Asked = { ...NOTHING, whatWouldChange: ways };
+  const none: ResizeAnswer = { ...NOTHING, whatWouldChange: ways };
   if (subject.node === null) return none;
-  const then = nodeThen(evidence, { node: subject.node, atMs: null, about: subject.ref });
+  const then = nodeAt(evidence, { node: subject.node, atMs: null, about: subject.ref });
   if (!then.ok) return { ...none, missing: [missing(of, "node", then.error)] };
   const { lacks } = then.value;
   const unknown = [
@@ -150,8 +150,8 @@ function waysOf({ status, check, resources, largest, terminating, shrinks, leave
 }
 
 /** Whether a pod of that size would come in, were this one not there. */
-function anew(of: Case, node: string): readonly Change[] {
-  const then = nodeThen(of.evidence, { node, atMs: null, without: of.subject.ref });
+function anew(of: WhyContext, node: string): readonly Change[] {
+  const then = nodeAt(of.evidence, { node, atMs: null, without: of.subject.ref });
   const asked = then.ok ? admissionOf(of, then.value, false) : then;
   return asked.ok && asked.value.decision.admit ? [{ code: "resize_anew", numbers: {} }] : [];
 }

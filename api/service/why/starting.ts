@@ -2,9 +2,12 @@ import { PREPARE_FAILED } from "../../model/claims.ts";
 import type { ObservedEvent } from "../../model/observed.ts";
 import type { Change, Finding, Missing, StoryDecision } from "../../model/why.ts";
 import { shellWord } from "../../text/shell-word.ts";
+import { claimPart, claimsOf, devicesFor, notAllocated, unallocatedClaims } from "./claims.ts";
+import { admissionExcerpt } from "./excerpts.ts";
+import { imageFinding } from "./image.ts";
+import { nodeAt } from "./node-at.ts";
+import { admissionOf } from "./refused.ts";
 import {
-  type Case,
-  type ContainerNow,
   conditionOf,
   containerOf,
   containersNow,
@@ -12,15 +15,12 @@ import {
   finding,
   isWord,
   missing,
+  type PodContainer,
+  type WhyContext,
   wordOf,
   wordOfCondition,
   wordOfEvent,
-} from "./case.ts";
-import { claimPart, claimsOf, devicesFor, notAllocated, unallocatedClaims } from "./claims.ts";
-import { admissionExcerpt } from "./excerpts.ts";
-import { imageFinding } from "./image.ts";
-import { nodeThen } from "./node-then.ts";
-import { admissionOf } from "./refused.ts";
+} from "./why-context.ts";
 
 /** What a container waits for before it has run. kubelet 1.36: the errors of images, kuberuntime and sync results. */
 const OF_IMAGES: ReadonlySet<string> = new Set([
@@ -44,7 +44,7 @@ const OF_CONFIGURATION: ReadonlySet<string> = new Set([
 const NOT_YET: ReadonlySet<string> = new Set(["ContainerCreating", "PodInitializing"]);
 
 /** Why a pod waits: for a node, its volumes, its sandbox, an image, a container before it. */
-export function startOf(of: Case): readonly Finding[] {
+export function startOf(of: WhyContext): readonly Finding[] {
   const { pod } = of.subject;
   const phase = pod?.status?.phase;
   if (phase === "Succeeded" || phase === "Failed") return [];
@@ -57,7 +57,7 @@ export function startOf(of: Case): readonly Finding[] {
   return phase === "Pending" ? [notStarted(of)] : [];
 }
 
-function waitingOf(of: Case, one: ContainerNow): readonly Finding[] {
+function waitingOf(of: WhyContext, one: PodContainer): readonly Finding[] {
   const { reason = "", message } = one.status?.state?.waiting ?? {};
   if (OF_IMAGES.has(reason)) return [imageFinding(of, one, wordOf("container", reason, message))];
   if (!OF_CONFIGURATION.has(reason)) return [];
@@ -67,7 +67,7 @@ function waitingOf(of: Case, one: ContainerNow): readonly Finding[] {
 }
 
 /** Init containers run one after the other: the first that has not ended well holds up the rest. A sidecar is past once it has started. */
-function initOf(of: Case): Finding | null {
+function initOf(of: WhyContext): Finding | null {
   if (of.subject.pod?.status?.phase !== "Pending") return null;
   const init = containersNow(of).filter(({ isInit }) => isInit);
   const at = init.findIndex(({ spec, status }) =>
@@ -105,7 +105,7 @@ const ABOUT: Readonly<Record<string, string>> = {
   Failed: "container",
 };
 
-function notStarted(of: Case): Finding {
+function notStarted(of: WhyContext): Finding {
   const { pod, events } = of.subject;
   const told = events.filter(({ reason }) => ABOUT[reason] !== undefined);
   const last = told.at(-1);
@@ -129,7 +129,7 @@ const latestOfEach = (events: readonly ObservedEvent[]): readonly ObservedEvent[
 const MAX_NODES = 500;
 
 /** A pod without a node: what the scheduler says, and what the kubelet of each node that is given would. */
-function unscheduledOf(of: Case): Finding | null {
+function unscheduledOf(of: WhyContext): Finding | null {
   const { pod, node, held } = of.subject;
   const events = eventsOf(of, "FailedScheduling");
   const condition = conditionOf(of, "PodScheduled");
@@ -165,7 +165,7 @@ function unscheduledOf(of: Case): Finding | null {
   });
 }
 
-function othersMissing({ subject: { ref } }: Case, nodes: number): Missing {
+function othersMissing({ subject: { ref } }: WhyContext, nodes: number): Missing {
   const why = `what ${nodes - MAX_NODES} of the ${nodes} nodes can give: ${MAX_NODES} are asked at a time; ask others by name`;
   const pod = shellWord(`${ref.namespace}/${ref.name}`);
   return { piece: "node", why, command: `nodewise decide admission --pod ${pod} --node NODE` };
@@ -178,9 +178,9 @@ interface AskedNode {
 }
 
 /** Where no node has any of the pods that are given, an empty node is none that is known. */
-function askNode(of: Case, node: string): AskedNode {
+function askNode(of: WhyContext, node: string): AskedNode {
   const none = { decisions: [], changes: [], missing: [] };
-  const then = nodeThen(of.evidence, { node, atMs: null, without: of.subject.ref });
+  const then = nodeAt(of.evidence, { node, atMs: null, without: of.subject.ref });
   if (!then.ok) return { ...none, missing: [missing(of, "node", `${node} cannot be decided on: ${then.error}`)] };
   const asked = admissionOf(of, then.value, false);
   if (!asked.ok) return { ...none, missing: [missing(of, "node", `${node}: ${asked.error}`)] };
@@ -195,7 +195,7 @@ function askNode(of: Case, node: string): AskedNode {
 }
 
 /** Without the pod its events tell what it waited for last. */
-function fromEvents(of: Case): readonly Finding[] {
+function fromEvents(of: WhyContext): readonly Finding[] {
   const images = of.subject.events.filter(isOfImage);
   const last = of.subject.events.findLast(({ reason }) =>
     ["Started", "Pulled", ...Object.keys(ABOUT)].includes(reason),
@@ -204,7 +204,7 @@ function fromEvents(of: Case): readonly Finding[] {
   const lastImage = images.at(-1);
   if (lastImage !== undefined) {
     const name = containerOf(lastImage) ?? "";
-    const one: ContainerNow = { name, isInit: false, spec: null, status: null };
+    const one: PodContainer = { name, isInit: false, spec: null, status: null };
     return [imageFinding(of, one, ...latestOfEach(images).map(wordOfEvent))];
   }
   return [notStarted(of)];

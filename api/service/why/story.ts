@@ -22,19 +22,7 @@ import { many } from "../../text/sentences/words.ts";
 import { shellWord } from "../../text/shell-word.ts";
 import { LONGEST_PASS_MS } from "../agreement/pressure.ts";
 import { rfc3339 } from "../timestamp.ts";
-import {
-  type Case,
-  conditionOf,
-  containersNow,
-  finding,
-  isSubject,
-  missing,
-  summaryOf,
-  timeOf,
-  wordOf,
-  wordOfCondition,
-  wordOfEvent,
-} from "./case.ts";
+import { asOfMs, contradictionIn, notesOf, othersOf } from "./consistency.ts";
 import { endsOfContainers } from "./containers.ts";
 import { ended, preempted } from "./disrupted.ts";
 import { evicted, type Ranking, RESOURCE_OF, rankingNow } from "./evicted.ts";
@@ -63,7 +51,19 @@ import { refused } from "./refused.ts";
 import { resizeOf } from "./resized.ts";
 import { startOf } from "./starting.ts";
 import { notLookedAt, readingsOf, throttledOf } from "./throttled.ts";
-import { asOfMs, contradictionIn, notesOf, othersOf } from "./together.ts";
+import {
+  conditionOf,
+  containersNow,
+  finding,
+  isSubject,
+  missing,
+  summaryOf,
+  timeOf,
+  type WhyContext,
+  wordOf,
+  wordOfCondition,
+  wordOfEvent,
+} from "./why-context.ts";
 
 export type NoStory = NoSubject | (Contradiction & { readonly near?: readonly string[] });
 
@@ -78,7 +78,12 @@ export function storyOf(documents: readonly WhyDocument[], name: PodName, beside
   if (!subject.ok) return subject;
   const contradiction = contradictionIn(evidence.value, subject.value);
   if (contradiction !== null) return err({ code: "contradicting_documents", message: contradiction });
-  const of: Case = { evidence: evidence.value, subject: subject.value, asOfMs: asOfMs(evidence.value), decides: true };
+  const of: WhyContext = {
+    evidence: evidence.value,
+    subject: subject.value,
+    asOfMs: asOfMs(evidence.value),
+    decides: true,
+  };
   const findings = findingsOf(of);
   return ok({
     pod: podOf(subject.value),
@@ -115,7 +120,7 @@ export function storiesIn(
   const all = owned.value;
   const asOf = asOfMs(evidence.value);
   const unreadable: Unused[] = [];
-  const cases = all.flatMap((candidate): readonly Case[] => {
+  const cases = all.flatMap((candidate): readonly WhyContext[] => {
     const subject = subjectOf(evidence.value, candidate);
     if (subject.ok) return [{ evidence: evidence.value, subject: subject.value, asOfMs: asOf, decides: false }];
     unreadable.push({ origin: candidate.held?.place ?? "", what: "a v1.Pod", why: subject.error.message });
@@ -145,14 +150,14 @@ const throttlingText = (pods: number): string =>
 const silentText = (pods: number): string =>
   `nothing tells what is so of ${many(pods, "pod")}; ask for one to see what does`;
 /** The part of a story that is about one pod, where there are such pods. */
-function ofOne(piece: Piece, why: string, [first]: readonly Case[]): readonly Missing[] {
+function ofOne(piece: Piece, why: string, [first]: readonly WhyContext[]): readonly Missing[] {
   if (first === undefined) return [];
   const { namespace, name } = first.subject.ref;
   return [{ piece, why, command: `nodewise why ${shellWord(`${namespace}/${name}`)}` }];
 }
 
 /** Those that are no pod's. */
-function unusedStats({ cpuStats }: Evidence, cases: readonly Case[]): readonly Unused[] {
+function unusedStats({ cpuStats }: Evidence, cases: readonly WhyContext[]): readonly Unused[] {
   const all = cases.map((of) => new Map(readingsOf(of).unused.map((one) => [one.origin, one])));
   return cpuStats.flatMap(({ origin }) => {
     const whys = all.map((unused) => unused.get(origin));
@@ -167,7 +172,7 @@ function byUrgency(a: ListedStory, b: ListedStory): number {
 }
 
 /** The pod's worst finding; none where nobody has to act on any, and where nothing is known. */
-function listedOf(of: Case, findings: readonly Finding[]): readonly ListedStory[] {
+function listedOf(of: WhyContext, findings: readonly Finding[]): readonly ListedStory[] {
   const bad = findings.filter((one) => one.code !== "unknown" && !isCalm(one));
   const [first] = bad;
   if (first === undefined) return [];
@@ -180,7 +185,7 @@ function listedOf(of: Case, findings: readonly Finding[]): readonly ListedStory[
 const rank = (code: FindingCode): number => FINDING_CODES.indexOf(code);
 
 /** Everything that is so, the worst first; what only follows from something worse is left out. */
-function findingsOf(of: Case): readonly Finding[] {
+function findingsOf(of: WhyContext): readonly Finding[] {
   const fates = [evicted(of), preempted(of), refused(of)].filter((one) => one !== null);
   const isRefused = fates.some(({ code }) => code === "refused");
   const others = isRefused
@@ -216,7 +221,7 @@ function withoutConsequences(all: readonly Finding[]): readonly Finding[] {
   });
 }
 
-function pressureOf(of: Case): readonly Finding[] {
+function pressureOf(of: WhyContext): readonly Finding[] {
   const { node, pod } = of.subject;
   const phase = pod?.status?.phase;
   const held = node === null ? undefined : of.evidence.nodes.get(node);
@@ -245,7 +250,7 @@ const rankingParts = ({ decision, next, changes }: Ranking) => ({
 
 /** The conditions that the kubelet's next look at its node finds, before it has told them; none: it finds no pressure. */
 const conditionsSoon = (
-  { asOfMs }: Case,
+  { asOfMs }: WhyContext,
   { decision: { verdict, at, excerpt }, toldWithinMs }: Ranking,
 ): readonly string[] =>
   // of older stats it would have told by now
@@ -254,7 +259,7 @@ const conditionsSoon = (
     : [...new Set(excerpt.thresholds.map(({ signal }) => SIGNALS[signal].condition))];
 
 /** Findings about a pod of which nothing bad is told. */
-function calmOf(of: Case): readonly Finding[] {
+function calmOf(of: WhyContext): readonly Finding[] {
   const { pod, events } = of.subject;
   const phase = pod?.status?.phase;
   const warned = events
@@ -315,11 +320,11 @@ function podOf({ ref, pod, node }: Subject): StoryPod {
   };
 }
 
-const podMissing = (of: Case): readonly Missing[] =>
+const podMissing = (of: WhyContext): readonly Missing[] =>
   of.subject.held === null ? [missing(of, "pod", "its status, and what it asks for")] : [];
 
 /** Unreadable pieces are named even where no finding asks for them, with the reason. */
-function withUnread(of: Case, lacks: readonly Missing[]): readonly Missing[] {
+function withUnread(of: WhyContext, lacks: readonly Missing[]): readonly Missing[] {
   const unread = of.evidence.unread.map(({ piece, why }) => missing(of, piece, `it could not be read: ${why}`));
   const told = lacks.map((one) => {
     const why = unread.find(({ command }) => command === one.command)?.why;
@@ -346,7 +351,7 @@ const KIND_OF: Partial<Readonly<Record<FindingCode, OutcomeKind>>> = {
  * The finding with the comparison that was recorded when it happened. It knew more than is asked again: where a decision that is
  * made now comes to another end than it did, nothing is said of whether that one agrees.
  */
-function withComparison(of: Case, finding: Finding): Finding {
+function withComparison(of: WhyContext, finding: Finding): Finding {
   const kind = KIND_OF[finding.code];
   if (kind === undefined) return finding;
   const seen = of.evidence.outcomes.findLast(

@@ -4,11 +4,11 @@ import { own } from "../../model/own.ts";
 import { parseQuantity } from "../../model/quantity.ts";
 import { err, ok, type Result } from "../../model/result.ts";
 import type { Change, Finding, FindingOf, Unused } from "../../model/why.ts";
-import { type Case, type ContainerNow, containersNow, finding, missing, statsOf } from "./case.ts";
 import { cgroupOf, quotaOf } from "./cgroup.ts";
 import { between, type CpuStat } from "./cpu-stat.ts";
 import { observedNode } from "./evidence.ts";
 import { podsIn } from "./find-pod.ts";
+import { containersNow, finding, missing, type PodContainer, statsOf, type WhyContext } from "./why-context.ts";
 
 /** Below this share of its periods a container is not worth a word. */
 const LEAST_SHARE = 0.01;
@@ -16,13 +16,13 @@ const LEAST_SHARE = 0.01;
 export const NEAR_LIMIT = 0.9;
 
 /** Containers that are stopped at their CPU limit: by cpu.stat, or as far as their use tells. */
-export function throttledOf(of: Case): readonly Finding[] {
+export function throttledOf(of: WhyContext): readonly Finding[] {
   const { read } = readingsOf(of);
   return limitedIn(of).flatMap((one) => throttledContainer(of, one, statIn(read.get(one.name))));
 }
 
 /** The containers with a CPU limit that run, of which neither cpu.stat nor /stats/summary tells whether they are stopped at it. */
-export function notLookedAt(of: Case): readonly ContainerNow[] {
+export function notLookedAt(of: WhyContext): readonly PodContainer[] {
   const { read } = readingsOf(of);
   return limitedIn(of).filter(
     (one) =>
@@ -34,14 +34,14 @@ export function notLookedAt(of: Case): readonly ContainerNow[] {
 }
 
 /** None of a pod that has ended, or that is not known itself. */
-function limitedIn(of: Case): readonly ContainerNow[] {
+function limitedIn(of: WhyContext): readonly PodContainer[] {
   const phase = of.subject.pod?.status?.phase;
   if (phase === "Succeeded" || phase === "Failed") return [];
   return containersNow(of).filter((one) => limitOf(of, one) !== null);
 }
 
 /** Thousandths of a CPU: the container's own limit, else that of the pod; null: there is none. */
-function limitOf({ subject: { pod } }: Case, { spec }: ContainerNow): number | null {
+function limitOf({ subject: { pod } }: WhyContext, { spec }: PodContainer): number | null {
   const text = spec?.resources?.limits?.["cpu"] ?? pod?.spec?.resources?.limits?.["cpu"];
   return text === undefined ? null : milliOf(text);
 }
@@ -50,7 +50,7 @@ function milliOf(text: string | number): number | null {
   return parsed.ok ? milliValue(parsed.value.amount) : null;
 }
 
-const usageOf = (of: Case, { name }: ContainerNow) =>
+const usageOf = (of: WhyContext, { name }: PodContainer) =>
   statsOf(of)?.containers?.find((container) => container.name === name)?.cpu;
 
 /** The cpu.stats by the container that they are of, the last one last, and those that are of none. */
@@ -58,7 +58,7 @@ interface Readings {
   readonly read: ReadonlyMap<string, readonly CpuStat[]>;
   readonly unused: readonly Unused[];
 }
-export const readingsOf = perObject((of: Case): Readings => {
+export const readingsOf = perObject((of: WhyContext): Readings => {
   const read = new Map<string, CpuStat[]>();
   const unused: Unused[] = [];
   for (const { origin, stat } of of.evidence.cpuStats) {
@@ -73,12 +73,12 @@ export const readingsOf = perObject((of: Case): Readings => {
  * The container with a CPU limit whose cpu.stat it is. A file tells by the container's id or name in its path; one that tells
  * nothing is that of the only container with a limit. Errors: why it is of none, in words.
  */
-function whoseStat(of: Case, origin: string): Result<string, string> {
+function whoseStat(of: WhyContext, origin: string): Result<string, string> {
   const { subject, evidence, decides } = of;
   const uid = /pod([0-9a-f]{8}[-_][0-9a-f_-]{27})/.exec(origin)?.[1]?.replaceAll("_", "-");
   if (uid !== undefined && subject.ref.uid !== "" && uid !== subject.ref.uid) return err(`it is of the pod ${uid}`);
   const containers = containersNow(of);
-  const idOf = ({ status }: ContainerNow): string => (status?.containerID ?? "").replace(/^.*:\/\//, "");
+  const idOf = ({ status }: PodContainer): string => (status?.containerID ?? "").replace(/^.*:\/\//, "");
   const limited = limitedIn(of);
   const pod = `${subject.ref.namespace}/${subject.ref.name}`;
   const byId = containers.find((one) => idOf(one) !== "" && origin.includes(idOf(one)));
@@ -107,7 +107,7 @@ function statIn(readings: readonly CpuStat[] = []): CpuStat | null {
   return (before === undefined ? null : between(before, last)) ?? last;
 }
 
-function throttledContainer(of: Case, one: ContainerNow, stat: CpuStat | null): readonly Finding[] {
+function throttledContainer(of: WhyContext, one: PodContainer, stat: CpuStat | null): readonly Finding[] {
   const limitMilli = limitOf(of, one);
   const cpu = usageOf(of, one);
   const usageMilli = cpu?.usageNanoCores === undefined ? null : cpu.usageNanoCores / 1_000_000;
@@ -149,7 +149,7 @@ function throttledContainer(of: Case, one: ContainerNow, stat: CpuStat | null): 
 }
 
 /** The quota as the kubelet sets it, and the decision that tells it where one can be made. */
-function quotaFor(of: Case, one: ContainerNow) {
+function quotaFor(of: WhyContext, one: PodContainer) {
   const cgroup = of.decides ? cgroupOf(of, one.name) : { missing: [] };
   const byLimit = quotaOf(of, limitOf(of, one) ?? 0);
   // a node that enforces no limit sets none
@@ -162,7 +162,7 @@ const changeNumbers = (container: string, limitMilli: number, enoughMilli: numbe
   enoughMilli === null ? { container, limitMilli } : { container, limitMilli, enoughMilli };
 
 /** Thousandths of a CPU that the node has: no limit of as much is ever met. */
-function nodeMilliOf({ evidence, subject }: Case): number | null {
+function nodeMilliOf({ evidence, subject }: WhyContext): number | null {
   const held = evidence.nodes.get(subject.node ?? "");
   const read = held === undefined ? undefined : observedNode(held);
   const cpu = read?.ok === true ? own(read.value.status?.capacity, "cpu") : undefined;

@@ -46,7 +46,7 @@ export function devicesTable(shown: Shown<DevicesDecision>): string {
   return sections(
     verdict,
     resourcesTable(shown),
-    giftsTable(shown),
+    assignedTable(shown),
     `${holdersTable(shown)}${paint("dim", gone)}`,
     conflictsTable(shown),
     placementsTable(shown, decision.refusal !== null || decision.assigned.length === 0),
@@ -85,7 +85,7 @@ function resourcesTable({ decision, columns, paint, notesAt }: Shown<DevicesDeci
   // in a narrow terminal there are no bars
   return DEVICE_GLYPHS.some(([, glyph]) => drawn.includes(glyph)) ? `${drawn}${legend}\n` : drawn;
 }
-function giftsTable({ decision, columns, paint, notesAt }: Shown<DevicesDecision>): string {
+function assignedTable({ decision, columns, paint, notesAt }: Shown<DevicesDecision>): string {
   if (decision.assigned.length === 0) return "";
   const last = new Map(decision.assigned.map(({ container }, i) => [container, i]));
   return table(

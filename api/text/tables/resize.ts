@@ -108,13 +108,13 @@ function oneResize(one: PodResize, shown: Shown<ResizeDecision>): string {
     `${head}${said}${lines.join("")}${largestLine(one)}`,
     room,
     victimsTable(preempt, shown),
-    status === "Deferred" && shortOf ? roomText(one, shown) : "",
+    status === "Deferred" && shortOf ? freedText(one, shown) : "",
     actuationText(one, shown),
   );
 }
 
 /** Where the room comes from that it waits for. */
-function roomText({ terminating = [], shrinks = [], leave }: PodResize, { paint }: Shown<ResizeDecision>): string {
+function freedText({ terminating = [], shrinks = [], leave }: PodResize, { paint }: Shown<ResizeDecision>): string {
   const ends = `it waits for the end of ${listed(terminating.map(podName))}: the kubelet tries it again then\n`;
   const written = `it waits for the smaller size of ${listed(shrinks.map(podName))}: the kubelet tries it again when that is written\n`;
   const waits = `${terminating.length === 0 ? "" : ends}${shrinks.length === 0 ? "" : written}`;

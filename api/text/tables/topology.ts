@@ -18,7 +18,7 @@ export function topologyTable(shown: Shown<TopologyDecision>): string {
     `${verdict}${caption(shown, captionOf(decision))}`,
     assignedTable(shown),
     placementsTable(shown, decision.refusal !== null),
-    roomTable(shown),
+    capacityTable(shown),
   );
 }
 
@@ -64,7 +64,7 @@ export function assignedTable({
   );
 }
 
-function roomTable({ decision, columns, paint, notesAt, machine }: Shown<TopologyDecision>): string {
+function capacityTable({ decision, columns, paint, notesAt, machine }: Shown<TopologyDecision>): string {
   const { numaNodes, node } = decision;
   const isMemoryKnown = machine === undefined || numaNodes.length === 0 || knowsMemory(machine);
   const share = (part: number): string => `${Math.round(part * 100)} %`;

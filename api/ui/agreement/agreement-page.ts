@@ -1,4 +1,5 @@
 import type { OutcomeFilter, OutcomeTally } from "../../../db/rows.ts";
+import type { Reply } from "../../dependencies.ts";
 import {
   agreementFilter,
   countsOf,
@@ -19,7 +20,6 @@ import {
   type SideValue,
 } from "../../model/outcome.ts";
 import type { Result } from "../../model/result.ts";
-import type { Reply } from "../../ports.ts";
 import { historyProblem, type Problem } from "../../service/problem.ts";
 import { shareText } from "../../text/size.ts";
 import { durationText } from "../../text/time-text.ts";
@@ -138,7 +138,7 @@ export async function getAgreementPage(exchange: Exchange): Promise<Result<Reply
     ...Object.fromEntries(narrowing.filter(([, value]) => value !== "")),
   });
   if (!filter.ok) return filter;
-  const { store, now } = exchange.ports;
+  const { store, now } = exchange.deps;
   const untilMs = now();
   const pieces = { sinceMs: untilMs - Number(days) * DAY_MS, untilMs, pieceMs: SPANS[days] };
   const asked: OutcomeFilter = { ...filter.value, sinceMs: pieces.sinceMs };

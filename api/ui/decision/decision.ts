@@ -1,6 +1,7 @@
 import type { StoreFailure } from "../../../db/failure.ts";
 import { type DecisionRow, type SnapshotRow, seriesOf } from "../../../db/rows.ts";
 import type { ResultRow } from "../../../db/store.ts";
+import type { Reply } from "../../dependencies.ts";
 import { findDecision } from "../../http/decisions.ts";
 import type { Exchange } from "../../http/route.ts";
 import type { Decided, DecisionOf, Explain, Kind } from "../../model/decision.ts";
@@ -11,7 +12,6 @@ import { endWord } from "../../model/kinds.ts";
 import { passTimeOf } from "../../model/pass-time.ts";
 import { ok, type Result } from "../../model/result.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
-import type { Reply } from "../../ports.ts";
 import type { ProfileNote } from "../../profiles/index.ts";
 import { historyProblem, type Problem } from "../../service/problem.ts";
 import { knownKind, parsed, parsedObject, recordedAnswer, recordedProfile } from "../../service/replay/parsed.ts";
@@ -127,7 +127,7 @@ export async function getDecisionPage(exchange: Exchange): Promise<Result<Reply,
   const found = await findDecision(exchange);
   if (!found.ok) return found;
   const row = found.value;
-  const { store } = exchange.ports;
+  const { store } = exchange.deps;
   const [results, stored] = await Promise.all([
     store.listResults(row.id),
     row.snapshotId === null ? null : store.getSnapshot(row.snapshotId),

@@ -1,8 +1,8 @@
+import type { Reply } from "../../dependencies.ts";
 import { DECISION_FILTERS, decisionQuery, FILTERS_OF_NODE, nodeAsked } from "../../http/decision-list.ts";
 import { type Exchange, param, queryOf } from "../../http/route.ts";
 import { KINDS, VERDICTS } from "../../model/decision.ts";
 import type { Result } from "../../model/result.ts";
-import type { Reply } from "../../ports.ts";
 import { historyProblem, type Problem } from "../../service/problem.ts";
 import { many } from "../../text/sentences/words.ts";
 import { kubeletOptions, reasonField } from "../form-fields.ts";
@@ -18,12 +18,12 @@ export async function getDecisionsPage(exchange: Exchange): Promise<Result<Reply
   const given = queryOf(exchange, ofNode === "" ? DECISION_FILTERS : FILTERS_OF_NODE);
   if (!given.ok) return given;
   const filters = tidy(given.value);
-  const query = decisionQuery(filters, exchange.ports.now());
+  const query = decisionQuery(filters, exchange.deps.now());
   if (!query.ok) return query;
   const node = await nodeAsked(exchange, ofNode === "" ? filters.node : ofNode);
   if (!node.ok) return node;
   const name = node.value;
-  const found = await exchange.ports.store.listDecisions({ ...query.value, ...(name === null ? {} : { node: name }) });
+  const found = await exchange.deps.store.listDecisions({ ...query.value, ...(name === null ? {} : { node: name }) });
   if (!found.ok) return historyProblem(found.error);
   const { items, nextPageToken } = found.value;
   const here = ofNode === "" ? "/decisions" : `/nodes/${encodeURIComponent(ofNode)}/decisions`;

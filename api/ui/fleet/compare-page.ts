@@ -1,4 +1,5 @@
 import type { Store } from "../../../db/store.ts";
+import type { Reply } from "../../dependencies.ts";
 import { nodeNamed } from "../../http/nodes.ts";
 import type { Exchange } from "../../http/route.ts";
 import { decodeStored } from "../../model/decode.ts";
@@ -6,7 +7,6 @@ import { HOUR_MS } from "../../model/duration.ts";
 import { type Fields, isObject } from "../../model/own.ts";
 import { ok, type Result } from "../../model/result.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
-import type { Reply } from "../../ports.ts";
 import { effectiveConfiguration } from "../../profiles/effective.ts";
 import { chooseProfileFor } from "../../profiles/index.ts";
 import { evictedOf, type FleetNode, fleetOf, knowsRefusals, refusedOf } from "../../service/fleet.ts";
@@ -15,7 +15,7 @@ import { postedSnapshot } from "../../service/replay/parsed.ts";
 import { resourceOfSignal } from "../../text/size.ts";
 import { ago, breakable, html, nodeName, quantityShown } from "../html.ts";
 import { all, type Html, page } from "../page.ts";
-import { REFUSALS_NOT_KNOWN, roomsOf, roomText, severityTag } from "./fleet.ts";
+import { headrooms, headroomText, REFUSALS_NOT_KNOWN, severityTag } from "./fleet.ts";
 
 const HOURS = 24;
 
@@ -49,7 +49,7 @@ export async function getCompare(exchange: Exchange): Promise<Result<Reply, Prob
   for (const name of [first, second]) {
     const known = await nodeNamed(exchange, name);
     if (!known.ok) return known;
-    const read = await compared(exchange.ports.store, name, exchange.ports.now());
+    const read = await compared(exchange.deps.store, name, exchange.deps.now());
     if (!read.ok) return read;
     nodes.push(read.value);
   }
@@ -107,7 +107,9 @@ function standing(a: Compared, b: Compared): readonly Row[] {
     (signals: readonly string[]) =>
     ({ node }: Compared): Cell => {
       const found = node.headroom.find(({ signal }) => signals.includes(signal));
-      return found === undefined ? null : html`<span title="threshold ${found.threshold}">${roomText(found)}</span>`;
+      return found === undefined
+        ? null
+        : html`<span title="threshold ${found.threshold}">${headroomText(found)}</span>`;
     };
   return [
     ["State", ...each(a, b, ({ node }) => severityTag(node.severity))],
@@ -116,7 +118,7 @@ function standing(a: Compared, b: Compared): readonly Row[] {
       "Conditions",
       ...each(a, b, ({ node }) => (node.pressureFrom === null ? null : node.conditions.join(", ") || "no pressure")),
     ],
-    ...roomsOf([a.node, b.node]).map(([name, ...signals]): Row => [`Left of ${name}`, ...each(a, b, left(signals))]),
+    ...headrooms([a.node, b.node]).map(([name, ...signals]): Row => [`Left of ${name}`, ...each(a, b, left(signals))]),
     [
       `Refused in ${HOURS} h`,
       ...each(a, b, ({ node }) => refusedOf(node) || (knowsRefusals(node) ? 0 : REFUSALS_NOT_KNOWN)),

@@ -1,8 +1,8 @@
+import type { Reply } from "../../dependencies.ts";
 import { unknownReason } from "../../http/decision-list.ts";
 import type { Exchange } from "../../http/route.ts";
 import { HOUR_MS, MINUTE_MS } from "../../model/duration.ts";
 import type { Result } from "../../model/result.ts";
-import type { Reply } from "../../ports.ts";
 import {
   type FleetNode,
   type FleetSort,
@@ -138,7 +138,7 @@ function nodesTable(
   { sinceMs, nowMs }: Times,
 ): Html | Promise<Html> {
   if (nodes.length === 0) return html`<p>No node is like that. <a href="/">All nodes</a></p>`;
-  const rooms = roomsOf(nodes);
+  const rooms = headrooms(nodes);
   const column = ([sort, name, tone]: (typeof COLUMNS)[number], spans = html` rowspan="2"`): Html | Promise<Html> => {
     const isSorted = sort === question.sort;
     const turned = question.order === "asc" ? "desc" : "asc";
@@ -177,7 +177,7 @@ const ROOMS: readonly (readonly [name: string, ...signals: readonly Signal[]])[]
   ["PIDs", "pid.available"],
 ];
 /** Resources with a threshold on some node; disks that are the same on all nodes are merged. */
-export const roomsOf = (nodes: readonly FleetNode[]): typeof ROOMS =>
+export const headrooms = (nodes: readonly FleetNode[]): typeof ROOMS =>
   ROOMS.filter(([, ...signals]) =>
     nodes.some(({ headroom }) => headroom.some(({ signal }) => signals.includes(signal))),
   ).filter((room, _, rooms) => room === NODE_DISK || !rooms.includes(NODE_DISK) || !isTwin(room, nodes));
@@ -289,7 +289,7 @@ const percentText = (ratio: number): string => `${(ratio * 100).toFixed(Math.abs
 export const limitText = ({ signal, threshold }: Pick<Headroom, "signal" | "threshold">): string =>
   quantityText(resourceOfSignal(signal), threshold);
 /** `2.6 GiB (64 % of capacity) above 700 MiB`; of a threshold that is met, how much is missing. */
-export function roomText(room: Headroom): string {
+export function headroomText(room: Headroom): string {
   const { signal, distance, ratio } = room;
   const share = ratio === null ? "" : ` (${percentText(Math.abs(ratio))} of capacity)`;
   return `${signalText(signal, Math.abs(distance))}${share} ${distance < 0 ? "below" : "above"} ${limitText(room)}`;
@@ -349,17 +349,17 @@ const ROWS = 100;
 
 /** GET /: the nodes and how they stand. A node's token sees its own. */
 export async function getFleet(exchange: Exchange): Promise<Result<Reply, Problem>> {
-  const { ports, caller } = exchange;
+  const { deps, caller } = exchange;
   const question = fleetQuestion(exchange);
   if (!question.ok) return question;
-  const now = ports.now();
+  const now = deps.now();
   // counts are kept by the hour
   const sinceMs = Math.floor(now / HOUR_MS - question.value.hours) * HOUR_MS;
   const own = caller.node ?? undefined;
   const [rows, hours, latest] = await Promise.all([
-    fleetOf(ports.store, now, sinceMs, own),
-    ports.store.listHours(sinceMs, own),
-    ports.store.listDecisions({ limit: LATEST, ...(own === undefined ? {} : { node: own }) }),
+    fleetOf(deps.store, now, sinceMs, own),
+    deps.store.listHours(sinceMs, own),
+    deps.store.listDecisions({ limit: LATEST, ...(own === undefined ? {} : { node: own }) }),
   ]);
   if (!rows.ok) return historyProblem(rows.error);
   if (!hours.ok) return historyProblem(hours.error);

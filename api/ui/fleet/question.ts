@@ -43,9 +43,9 @@ export interface FleetQuestion {
 
 const MAX_PAGES = 9_999;
 
-type Asked = FleetQuestion & { readonly selector: readonly Requirement[] };
+type ParsedFleetQuestion = FleetQuestion & { readonly selector: readonly Requirement[] };
 
-export function fleetQuestion(exchange: Exchange): Result<Asked, Problem> {
+export function fleetQuestion(exchange: Exchange): Result<ParsedFleetQuestion, Problem> {
   const given = queryOf(exchange, PARAMETERS);
   if (!given.ok) return given;
   const { q = "", labels = "", zone = "", reason = "", show = "all" } = given.value;
@@ -65,7 +65,7 @@ export function fleetQuestion(exchange: Exchange): Result<Asked, Problem> {
   const by = among("sort", sort, FLEET_SORTS);
   const selector = parseLabelSelector(labels);
   if (!selector.ok) issues.push({ path: "labels", message: selector.error });
-  const question: Asked = {
+  const question: ParsedFleetQuestion = {
     q: q.trim().slice(0, 253),
     labels: labels.trim(),
     selector: selector.ok ? selector.value : [],

@@ -1,13 +1,13 @@
 import { LINT_SEVERITIES, type LintFinding, type LintSeverity } from "../../decide/lint/finding.ts";
 import { readFlags } from "../../decide/lint/flags.ts";
 import { flagOf, lintStart } from "../../decide/lint/start.ts";
+import type { Reply } from "../../dependencies.ts";
 import { nodeNamed } from "../../http/nodes.ts";
 import { type Exchange, queryOf } from "../../http/route.ts";
 import { decodeStored } from "../../model/decode.ts";
 import { isObject } from "../../model/own.ts";
 import { ok, type Result } from "../../model/result.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
-import type { Reply } from "../../ports.ts";
 import { chooseProfileFor, type ProfileNote } from "../../profiles/index.ts";
 import { configurationOfAnother, noteOfRecorded } from "../../profiles/unknown-fields.ts";
 import { type Touched, type TouchedFinding, touchedFindings } from "../../service/lint-touched.ts";
@@ -26,7 +26,7 @@ import {
 import { html } from "../html.ts";
 import { type Html, page, prose } from "../page.ts";
 import { whatIfLink } from "../what-if/change.ts";
-import type { GivenText } from "../what-if/posted-documents.ts";
+import type { FormText } from "../what-if/posted-documents.ts";
 
 interface LintTexts {
   readonly change: string;
@@ -277,7 +277,7 @@ function withNodeFault(
 interface Looked {
   readonly texts: LintTexts;
   readonly about: AboutNode | null;
-  readonly source: GivenText;
+  readonly source: FormText;
   readonly note: Html | "";
   readonly budgetMs?: number;
 }
@@ -295,7 +295,7 @@ async function looked(
     ];
     return show(exchange, { texts, faults, note, status: 400 });
   }
-  const { store } = exchange.ports;
+  const { store } = exchange.deps;
   const node = texts.node || exchange.caller.node;
   const { profile, note: kubelet } = chooseProfileFor(about?.snapshot, texts.kubelet);
   const flags = args.value === null ? null : readFlags(args.value, profile);
@@ -337,7 +337,7 @@ async function show(exchange: Exchange, shown: Shown): Promise<Result<Reply, Pro
     "Lint",
     html`<p class="soft">What is wrong with a KubeletConfiguration before a kubelet reads it: what it would refuse to start with, what does not do what is written, and what fights.</p>
 ${note}
-${lintForm({ texts, faults, nodes: nodes.value, near, limit: exchange.ports.limits.bodyBytes })}
+${lintForm({ texts, faults, nodes: nodes.value, near, limit: exchange.deps.limits.bodyBytes })}
 ${answer ?? html`<div id="findings"></div>`}`,
     { place: "/lint", assets: ["lint.js"], status },
   );
@@ -357,7 +357,7 @@ export interface AboutNode {
 export async function aboutNode(exchange: Exchange, name: string): Promise<Result<AboutNode, Problem>> {
   const found = await nodeNamed(exchange, name);
   if (!found.ok) return found;
-  const latest = await exchange.ports.store.latestSnapshot(name);
+  const latest = await exchange.deps.store.latestSnapshot(name);
   const nothing = { snapshot: undefined, configuration: null };
   if (!latest.ok && latest.error.isRow === true)
     return ok({ ...nothing, lacks: `the newest snapshot of node \`${name}\` is damaged` });

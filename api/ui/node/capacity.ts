@@ -6,7 +6,7 @@ import { humanBytes, isBytes, magnitude } from "../../text/size.ts";
 import { type Segment, stackBar } from "../draw/bars.ts";
 import { bytesShown, html, quantityShown } from "../html.ts";
 import type { Html } from "../page.ts";
-import { type Known, refusedText, scrolling, section } from "./view.ts";
+import { type DecidedSnapshot, refusedText, scrolling, section } from "./view.ts";
 
 const TAKEN = [
   ["kubeReserved", "kubeReserved", "c5"],
@@ -31,7 +31,7 @@ interface Resource {
 }
 
 /** Capacity to allocatable to requested, a bar a resource. */
-export function capacitySection({ snapshot, decided }: Known): Html {
+export function capacitySection({ snapshot, decided }: DecidedSnapshot): Html {
   const { allocatable } = decided;
   if (!allocatable.ok) return section("capacity", "Capacity", refusedText(allocatable.error));
   const { decision } = allocatable.value;

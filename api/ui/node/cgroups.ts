@@ -3,8 +3,8 @@ import { many } from "../../text/sentences/words.ts";
 import { humanBytes } from "../../text/size.ts";
 import { html, moment, raw } from "../html.ts";
 import type { Html } from "../page.ts";
-import { LISTS, type Lists } from "./lists.ts";
-import { folded, isOpen, type Known, type Reported, type Reports, scrolling, undecided } from "./view.ts";
+import { LISTS, type ListView } from "./lists.ts";
+import { type DecidedSnapshot, folded, isOpen, type Reported, type Reports, scrolling, undecided } from "./view.ts";
 
 /** The files of a cgroup and of those below it, a row each: what it should hold and, where results were reported, what was found. */
 function fileTable(plans: readonly CgroupPlan[], reports: Reports | null): Html {
@@ -74,7 +74,7 @@ const human = (file: string, value: string): Html | "" =>
     : "";
 
 /** Steps about cgroups that the newest snapshot has no more: what was removed, or should have been. */
-function otherSteps(reports: Reports | null, known: ReadonlySet<string>, lists: Lists): Html | "" {
+function otherSteps(reports: Reports | null, known: ReadonlySet<string>, lists: ListView): Html | "" {
   const others = [...(reports?.byPath ?? [])].filter(([path]) => !known.has(path));
   const open = others.flatMap(([, files]) => [...files.values()]).filter(isOpen).length;
   if (others.length === 0) return "";
@@ -89,7 +89,7 @@ ${scrolling("Other cgroups", html`<table class="files"><thead>${HEAD}</thead>${r
 }
 
 /** The tree of cgroups: what each should hold, and what was found where the node reported about its newest decision. */
-export function cgroupsSection({ decided }: Known, reports: Reports | null, lists: Lists): Html {
+export function cgroupsSection({ decided }: DecidedSnapshot, reports: Reports | null, lists: ListView): Html {
   const { cgroups } = decided;
   if (!cgroups.ok) return undecided("cgroups", "Cgroups", cgroups.error);
   const { decision } = cgroups.value;
@@ -139,7 +139,7 @@ const branchesAt = (trees: readonly Branch[], path: string): readonly Branch[] =
 
 interface ReportContext {
   readonly reports: Reports | null;
-  readonly lists: Lists;
+  readonly lists: ListView;
 }
 /** A summary counts what differs below it, so that a closed one hides nothing. */
 function branchOf(branch: Branch, told: ReportContext, isRoot = false): Html {

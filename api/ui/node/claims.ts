@@ -7,11 +7,11 @@ import { epochMs } from "../../model/units.ts";
 import { profileIn } from "../../profiles/index.ts";
 import { html } from "../html.ts";
 import type { Html } from "../page.ts";
-import type { Lists } from "./lists.ts";
-import { folded, type Known, notKnown, podName, scrolling, undecided } from "./view.ts";
+import type { ListView } from "./lists.ts";
+import { type DecidedSnapshot, folded, notKnown, podName, scrolling, undecided } from "./view.ts";
 
 /** Whether anything of the snapshot has to do with ResourceClaims: a node without drivers has no such part. */
-export function usesClaims({ snapshot: { dra, assignments }, decided: { claims } }: Known): boolean {
+export function usesClaims({ snapshot: { dra, assignments }, decided: { claims } }: DecidedSnapshot): boolean {
   if (!claims.ok) return true;
   const { pods, known, startErrors } = claims.value.decision;
   const told = [dra?.drivers, dra?.resourceSlices, pods, known, startErrors];
@@ -23,7 +23,7 @@ export function usesClaims({ snapshot: { dra, assignments }, decided: { claims }
 }
 
 /** The claims of the node's pods, as its kubelet has them, and the DRA drivers with the health of their devices. */
-export function claimsSection(known: Known, lists: Lists): Html {
+export function claimsSection(known: DecidedSnapshot, lists: ListView): Html {
   const { snapshot, decided } = known;
   const { claims: answer } = decided;
   if (!answer.ok) return undecided("claims", TITLE, answer.error);
@@ -90,7 +90,7 @@ function linesOf({ pods, known }: ClaimsDecision): readonly ClaimLine[] {
   return [...of.filter(({ why }) => why !== ""), ...of.filter(({ why }) => why === ""), ...left];
 }
 
-function claimsTable(decision: ClaimsDecision, lists: Lists): Html {
+function claimsTable(decision: ClaimsDecision, lists: ListView): Html {
   const lines = linesOf(decision);
   if (lines.length === 0) return html`<p class="soft">No pod of the node has a ResourceClaim.</p>`;
   const { shown, note } = lists.cut("claims", lines);

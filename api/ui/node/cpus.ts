@@ -5,8 +5,8 @@ import { many } from "../../text/sentences/words.ts";
 import { type Cell, cellGrid, ownerMark } from "../draw/cell-grid.ts";
 import { html } from "../html.ts";
 import type { Html } from "../page.ts";
-import type { Lists } from "./lists.ts";
-import { folded, type Known, managedNotes, notKnown, podName, scrolling, undecided } from "./view.ts";
+import type { ListView } from "./lists.ts";
+import { type DecidedSnapshot, folded, managedNotes, notKnown, podName, scrolling, undecided } from "./view.ts";
 
 type Cpu = NonNullable<Machine["cpus"]>[number];
 interface Owner {
@@ -20,7 +20,7 @@ const ANY: Owner = { mark: "·", tone: "shared", words: "any container may run o
 const NOBODY: Owner = { mark: "–", tone: "nobody", words: "in neither pool" };
 
 /** Shows whose each CPU is: a map by socket, NUMA node, core and thread, and the same as a table. */
-export function cpusSection({ snapshot, decided }: Known, lists: Lists): Html {
+export function cpusSection({ snapshot, decided }: DecidedSnapshot, lists: ListView): Html {
   const { cpus: answer } = decided;
   if (!answer.ok) return undecided("cpus", "CPUs", answer.error);
   const { decision } = answer.value;
@@ -68,7 +68,7 @@ function ownersOf({ policy, assignments, reserved, sharedPool }: CpusDecision): 
 /** Threads of a core beside each other. */
 const inPlace = (a: Cpu, b: Cpu): number => a.socket - b.socket || a.numa - b.numa || a.core - b.core || a.cpu - b.cpu;
 
-function mapOf(all: readonly Cpu[], owners: Owners, lists: Lists): Html {
+function mapOf(all: readonly Cpu[], owners: Owners, lists: ListView): Html {
   const { shown: cpus, note } = lists.cut("cpu-map", all.toSorted(inPlace));
   const sockets = [...Map.groupBy(cpus, ({ socket }) => socket)].sort(([a], [b]) => a - b);
   const used = new Map(cpus.map(({ cpu }) => owners.of(cpu)).map((owner) => [owner.tone + owner.mark, owner]));
@@ -96,7 +96,7 @@ function nodeOf(numa: number, group: readonly Cpu[], owners: Owners): Html {
   return html`<figure><figcaption>NUMA node ${numa} <span class="soft">CPUs ${list}</span></figcaption>${cellGrid(cores, `CPUs of NUMA node ${numa}: the table below tells whose they are`)}</figure>`;
 }
 
-function tableOf(decision: CpusDecision, cpus: readonly Cpu[], owners: Owners, lists: Lists): Html {
+function tableOf(decision: CpusDecision, cpus: readonly Cpu[], owners: Owners, lists: ListView): Html {
   const { assignments, reserved, sharedPool, policy } = decision;
   if (policy === "none") return html``;
   const line = (mark: string, who: string, container: string, list: string): Html =>
@@ -112,7 +112,7 @@ function tableOf(decision: CpusDecision, cpus: readonly Cpu[], owners: Owners, l
   )}${note}${changes(decision, lists)}`;
 }
 
-function changes({ reconcile }: CpusDecision, lists: Lists): Html | "" {
+function changes({ reconcile }: CpusDecision, lists: ListView): Html | "" {
   if (reconcile.length === 0) return "";
   const { shown, note } = lists.cut("cpu-changes", reconcile);
   const lines = shown.map(

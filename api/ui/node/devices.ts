@@ -7,16 +7,16 @@ import { stackBar } from "../draw/bars.ts";
 import { type Cell, cellGrid, ownerMark } from "../draw/cell-grid.ts";
 import { html } from "../html.ts";
 import type { Html } from "../page.ts";
-import type { Lists } from "./lists.ts";
+import type { ListView } from "./lists.ts";
 import {
+  type DecidedSnapshot,
   folded,
-  type Known,
   managedNotes,
   NOT_KNOWN,
   notKnown,
   podName,
+  reportedCpus,
   scrolling,
-  toldOfCpus,
   undecided,
 } from "./view.ts";
 
@@ -27,7 +27,7 @@ const LEGEND = [
 ] as const;
 
 /** The memory of each NUMA node: the system's, what containers hold, what is free. */
-export function memorySection(known: Known, lists: Lists): Html {
+export function memorySection(known: DecidedSnapshot, lists: ListView): Html {
   const { memory: answer } = known.decided;
   if (!answer.ok) return undecided("memory", "NUMA memory", answer.error);
   const { decision } = answer.value;
@@ -40,7 +40,7 @@ export function memorySection(known: Known, lists: Lists): Html {
   return folded(
     "memory",
     "NUMA memory",
-    html`<p>memoryManagerPolicy ${decision.policy}${isOff ? ": memory is taken from any NUMA node" : ""}.</p>${managedNotes(decision, toldOfCpus(known))}
+    html`<p>memoryManagerPolicy ${decision.policy}${isOff ? ": memory is taken from any NUMA node" : ""}.</p>${managedNotes(decision, reportedCpus(known))}
 ${
   rows.length === 0
     ? notKnown("Not known: how much memory each NUMA node has", ["machine.numaNodes"])
@@ -61,7 +61,7 @@ function rowOf(id: number, group: readonly number[], resource: string, table: Me
   return html`<div class="bar-row"><div><strong>${name}</strong> <span>${told.join(", ")}<span class="soft">; ${humanBytes(total)} in all${also}</span></span></div>${stackBar(segments, `${name}: ${told.join(", ")}`)}</div>`;
 }
 
-function holders({ assignments }: MemoryDecision, lists: Lists): Html {
+function holders({ assignments }: MemoryDecision, lists: ListView): Html {
   const rows = assignments.flatMap(({ pod, container, blocks }) =>
     blocks.map(
       ({ resource, size, numaNodes }) =>
@@ -93,7 +93,7 @@ const MAX_CELLS = 512;
 const MAX_CELLS_IN_ALL = 1536;
 
 /** Devices by resource and NUMA node: whose each is, and whether it is healthy. */
-export function devicesSection(known: Known, lists: Lists): Html {
+export function devicesSection(known: DecidedSnapshot, lists: ListView): Html {
   const { snapshot, decided } = known;
   const { devices: answer } = decided;
   if (!answer.ok) return undecided("devices", "Devices", answer.error);
@@ -101,7 +101,7 @@ export function devicesSection(known: Known, lists: Lists): Html {
   const devices = snapshot.devices ?? [];
   if (decision.resources.length === 0 && devices.length === 0) {
     const lacks = notKnown("No device plugin has told of any device", ["devices", "devicePlugins", "assignments"]);
-    const notes = html`${managedNotes(decision, toldOfCpus(known))}${lacks}`;
+    const notes = html`${managedNotes(decision, reportedCpus(known))}${lacks}`;
     const isNoted = decision.startErrors.length + decision.warnings.length > 0;
     return folded("devices", "Devices", notes, isNoted, NOT_KNOWN);
   }
@@ -113,7 +113,7 @@ export function devicesSection(known: Known, lists: Lists): Html {
   return folded(
     "devices",
     "Devices by owner and health",
-    html`${managedNotes(decision, toldOfCpus(known))}${broken === null ? "" : html`<p class="note bad">The checkpoint is not taken: ${broken}</p>`}
+    html`${managedNotes(decision, reportedCpus(known))}${broken === null ? "" : html`<p class="note bad">The checkpoint is not taken: ${broken}</p>`}
 <div class="device-cards">${cards.shown.map((state) => resourceCard(state, devices, { holders, lists, few }))}</div>${cards.note}
 ${holdersTable(decision, holders, lists)}`,
     lists.asked !== null,
@@ -133,7 +133,7 @@ function holdersOf({ assignments }: DevicesDecision): Holders {
 
 interface Drawing {
   readonly holders: Holders;
-  readonly lists: Lists;
+  readonly lists: ListView;
   /** Cells of a card. */
   readonly few: number;
 }
@@ -212,7 +212,7 @@ function groupOf(resource: string, { numa, length, cells }: Group, { of, marks }
 /** The part of an id that fits into a cell: its end, where ids of one plugin differ. */
 const tail = (id: string): string => (id.length <= 5 ? id : `…${id.slice(-4)}`);
 
-function holdersTable({ assignments }: DevicesDecision, { marks }: Holders, lists: Lists): Html {
+function holdersTable({ assignments }: DevicesDecision, { marks }: Holders, lists: ListView): Html {
   const rows = assignments.flatMap(({ pod, container, devices, pending }) =>
     Object.entries(devices).map(
       ([resource, ids]) =>

@@ -6,14 +6,14 @@ import { EVICTION_SIGNALS, type EvictionDecision, type EvictionSignal } from "..
 import type { AdmissionDecision } from "../../model/preemption.ts";
 import { ok, type Result } from "../../model/result.ts";
 import type { Point } from "../draw/plot.ts";
-import { type Act, actsOfAdmission, actsOfPass, actsOfRun } from "./acts.ts";
 import { PLOT_RANGES, type PlotRange } from "./lists.ts";
+import { eventsOfAdmission, eventsOfPass, eventsOfRun, type NodeEvent } from "./node-events.ts";
 
 type Points = ReadonlyMap<EvictionSignal, readonly Point[]>;
 /** The contents of a recorded decision about the signals; a pass also tells of those before it. */
 interface PassContents {
   readonly points: Points;
-  readonly acts: readonly Act[];
+  readonly acts: readonly NodeEvent[];
   /** Null: it is none, or another version wrote it. */
   readonly pass: EvictionDecision | null;
 }
@@ -36,16 +36,16 @@ function contentsOfPass(row: DecisionRow | null): PassContents {
   const body = row === null ? null : bodyOf(row.body);
   if (row === null || body === null) return NOTHING;
   const pass = isEviction(body.decision) ? body.decision : null;
-  return { points: pointsIn(body), acts: pass === null ? [] : told(() => actsOfPass(pass, row)), pass };
+  return { points: pointsIn(body), acts: pass === null ? [] : told(() => eventsOfPass(pass, row)), pass };
 }
 
 /** The pods that an admission, or a preemption that was asked for by itself, ends. */
-function preemptionActs(head: DecisionHead, row: DecisionRow | null): readonly Act[] {
+function preemptionActs(head: DecisionHead, row: DecisionRow | null): readonly NodeEvent[] {
   const decision = row === null ? undefined : (bodyOf(row.body)?.decision as Partial<AdmissionDecision> | undefined);
   const { pod, preempt } = decision ?? {};
-  return pod === undefined || !Array.isArray(preempt) ? [] : told(() => actsOfAdmission({ pod, preempt }, head));
+  return pod === undefined || !Array.isArray(preempt) ? [] : told(() => eventsOfAdmission({ pod, preempt }, head));
 }
-function told(read: () => Act[]): readonly Act[] {
+function told(read: () => NodeEvent[]): readonly NodeEvent[] {
   try {
     return read();
   } catch {
@@ -100,7 +100,7 @@ export interface EvictionHistory {
   /** Oldest first. */
   readonly points: Points;
   /** The acts of those passes, and of admissions between them that ended pods; the newest of each. */
-  readonly acts: readonly Act[];
+  readonly acts: readonly NodeEvent[];
   readonly decisions: number;
   /** How far back it goes; null: to the newest passes. */
   readonly range: PlotRange | null;
@@ -108,8 +108,8 @@ export interface EvictionHistory {
 const NONE: EvictionHistory = { newest: null, points: new Map(), acts: [], decisions: 0, range: null };
 
 type History = Pick<Store, "listDecisions" | "getDecision">;
-type KeptContents = Omit<PassContents, "pass">;
-const keptOf = perObject((_store: History) => new Lru<string, KeptContents>(MAX_KEPT));
+type CachedContents = Omit<PassContents, "pass">;
+const contentsCache = perObject((_store: History) => new Lru<string, CachedContents>(MAX_KEPT));
 const MAX_KEPT = 2048;
 
 /** Reads what was available of each signal at the node's last passes, or within `range` of the newest, and what was done about it. */
@@ -131,13 +131,13 @@ export async function evictionHistory(
   if (!row.ok) return row;
   // pruned meanwhile, damaged, or of another version
   const { pass, ...told } = contentsOfPass(row.value);
-  keptOf(store).set(first.id, told);
+  contentsCache(store).set(first.id, told);
   const isWhole = range === null || page.value.nextPageToken === null;
   const all = isWhole ? await pointsOf(store, heads, told) : await pointsWithin(store, node, span);
   if (!all.ok) return all;
   const acted = isWhole ? ok(heads) : await actedWithin(store, node, span);
   if (!acted.ok) return acted;
-  const acts = await actsOf(store, acted.value);
+  const acts = await eventsOf(store, acted.value);
   if (!acts.ok) return acts;
   const preempted = await preemptionsOf(store, node, latest, isWhole ? (heads.at(-1)?.decidedAtMs ?? 0) : span.sinceMs);
   if (!preempted.ok) return preempted;
@@ -162,12 +162,12 @@ type AllPoints = Map<EvictionSignal, Map<number, number>>;
 async function pointsOf(
   store: History,
   heads: readonly DecisionHead[],
-  told: KeptContents,
+  told: CachedContents,
 ): Promise<Result<AllPoints, StoreFailure>> {
   const all: AllPoints = new Map();
   let skip = Math.max(1, addTo(all, told.points));
   for (let i = skip, read = 1; i < heads.length && read < MAX_BODIES; i += skip, read++) {
-    const earlier = await keptOrRead(store, heads[i] as DecisionHead);
+    const earlier = await cachedOrRead(store, heads[i] as DecisionHead);
     if (!earlier.ok) return earlier;
     skip = Math.max(1, addTo(all, earlier.value.points));
   }
@@ -193,7 +193,7 @@ async function pointsWithin(
     if (!page.ok) return page;
     const [head] = page.value.items;
     if (head === undefined) continue;
-    const found = await keptOrRead(store, head);
+    const found = await cachedOrRead(store, head);
     if (!found.ok) return found;
     addTo(all, found.value.points);
   }
@@ -221,14 +221,14 @@ const thinned = (points: readonly Point[]): readonly Point[] => {
 };
 
 /** Reads a recorded decision. It never changes, so it is read once as long as it is among the last. */
-async function keptOrRead(store: History, head: DecisionHead): Promise<Result<KeptContents, StoreFailure>> {
-  const known = keptOf(store).get(head.id);
+async function cachedOrRead(store: History, head: DecisionHead): Promise<Result<CachedContents, StoreFailure>> {
+  const known = contentsCache(store).get(head.id);
   if (known !== undefined) return ok(known);
   const row = unlessDamaged(await store.getDecision(head.id));
   if (!row.ok) return row;
   const { points, acts } =
     head.kind === "eviction" ? contentsOfPass(row.value) : { points: new Map(), acts: preemptionActs(head, row.value) };
-  keptOf(store).set(head.id, { points, acts });
+  contentsCache(store).set(head.id, { points, acts });
   return ok({ points, acts });
 }
 
@@ -236,7 +236,10 @@ const ACTED: ReadonlySet<string> = new Set(["evicts", "reclaims"]);
 /**
  * The acts of the newest runs of passes that ended alike, for the same pod: what the first and the last pass of each run did.
  */
-async function actsOf(store: History, heads: readonly DecisionHead[]): Promise<Result<readonly Act[], StoreFailure>> {
+async function eventsOf(
+  store: History,
+  heads: readonly DecisionHead[],
+): Promise<Result<readonly NodeEvent[], StoreFailure>> {
   const runs: DecisionHead[][] = [];
   for (const head of heads.filter(({ verdict }) => ACTED.has(verdict))) {
     const open = runs.at(-1);
@@ -244,20 +247,23 @@ async function actsOf(store: History, heads: readonly DecisionHead[]): Promise<R
     else if (runs.length === MAX_ACTS) break;
     else runs.push([head]);
   }
-  const acts: Act[] = [];
+  const acts: NodeEvent[] = [];
   for (const run of runs) {
-    const last = await keptOrRead(store, run[0] as DecisionHead);
+    const last = await cachedOrRead(store, run[0] as DecisionHead);
     if (!last.ok) return last;
-    const first = await keptOrRead(store, run.at(-1) as DecisionHead);
+    const first = await cachedOrRead(store, run.at(-1) as DecisionHead);
     if (!first.ok) return first;
-    acts.push(...actsOfRun(first.value.acts, last.value.acts, run.length));
+    acts.push(...eventsOfRun(first.value.acts, last.value.acts, run.length));
   }
   return ok(acts);
 }
-async function actsIn(store: History, heads: readonly DecisionHead[]): Promise<Result<readonly Act[], StoreFailure>> {
-  const acts: Act[] = [];
+async function eventsIn(
+  store: History,
+  heads: readonly DecisionHead[],
+): Promise<Result<readonly NodeEvent[], StoreFailure>> {
+  const acts: NodeEvent[] = [];
   for (const head of heads) {
-    const told = await keptOrRead(store, head);
+    const told = await cachedOrRead(store, head);
     if (!told.ok) return told;
     acts.push(...told.value.acts);
   }
@@ -270,15 +276,15 @@ async function preemptionsOf(
   node: string,
   latest: FleetRow["latest"],
   sinceMs: number,
-): Promise<Result<readonly Act[], StoreFailure>> {
-  const acts: Act[] = [];
+): Promise<Result<readonly NodeEvent[], StoreFailure>> {
+  const acts: NodeEvent[] = [];
   for (const kind of ["admission", "preemption"] as const) {
     const last = latest[kind];
     if (last === undefined || last.decidedAtMs < sinceMs) continue;
     const range = { sinceMs, untilMs: last.decidedAtMs + 1 };
     const page = await store.listDecisions({ node, kind, limit: MAX_ACTS, ...range });
     if (!page.ok) return page;
-    const told = await actsIn(store, page.value.items);
+    const told = await eventsIn(store, page.value.items);
     if (!told.ok) return told;
     acts.push(...told.value);
   }

@@ -21,9 +21,9 @@ import { cutInside, html, moment, quantityShown } from "../html.ts";
 import type { Html } from "../page.ts";
 import { recordPart } from "../record-part.ts";
 import { verdictTag } from "../verdict-tag.ts";
-import { type Act, actMarks, actsList, latestOf, otherActs, plotsLegend, spansOf } from "./acts.ts";
 import type { EvictionHistory } from "./eviction-history.ts";
-import { LISTS, type Lists, PLOT_RANGES, type PlotRange } from "./lists.ts";
+import { LISTS, type ListView, PLOT_RANGES, type PlotRange } from "./lists.ts";
+import { eventMarks, eventsList, latestOf, type NodeEvent, otherEvents, plotsLegend, spansOf } from "./node-events.ts";
 import type { NodeView } from "./view.ts";
 import { notKnown, podName, refusedText, scrolling, section } from "./view.ts";
 
@@ -41,7 +41,7 @@ interface SignalHistory {
   /** Oldest first. */
   readonly points: readonly Point[];
   /** Oldest first, those of this signal. */
-  readonly acts: readonly Act[];
+  readonly acts: readonly NodeEvent[];
 }
 
 /** One signal: what was available over time, its thresholds, what was done, how each stands, and when it is met if it goes on. */
@@ -63,7 +63,7 @@ function signalPlot(signal: EvictionSignal, decision: EvictionDecision, { points
   const last = drawn.at(-1)?.[1];
   const now = last === undefined ? "not observed" : amount(last);
   const told = limits.map(({ words }) => words).join(", ");
-  const marks = actMarks(acts);
+  const marks = eventMarks(acts);
   const done = marks.map((mark) => `; ${mark.number}: ${mark.words}`).join("");
   const words = `${signal}: ${now}${told === "" ? ", no threshold" : `; thresholds ${told}`}${done}`;
   const forecastOf = (of: ThresholdState | undefined): Forecast | undefined =>
@@ -81,7 +81,7 @@ function signalPlot(signal: EvictionSignal, decision: EvictionDecision, { points
   };
   return html`<figure class="card plot" id="plot-${signal}"><figcaption><strong>${signal}</strong> <span>${now}</span></figcaption>
 ${drawn.length === 0 ? html`<p class="soft small">Not observed: the passes’ stats did not have it.</p>` : plot({ points: drawn, limits, marks, words, amount: isBytes(signal) ? amount : shortCount, isBytes: isBytes(signal) })}
-${drawn.length > 1 ? jsonBlock(data) : ""}${actsList(acts, signal)}<ul class="thresholds">${thresholds.map((threshold, i) => line(threshold, forecastOf(threshold), i === 0 ? undefined : forecastOf(thresholds[i - 1])))}</ul></figure>`;
+${drawn.length > 1 ? jsonBlock(data) : ""}${eventsList(acts, signal)}<ul class="thresholds">${thresholds.map((threshold, i) => line(threshold, forecastOf(threshold), i === 0 ? undefined : forecastOf(thresholds[i - 1])))}</ul></figure>`;
 }
 
 /** `20 M`, `32 k`: a number of inodes or process ids where there is little room. */
@@ -136,7 +136,7 @@ function forecastText(forecast: Forecast): readonly string[] {
 const MAX_DRIVING = 10;
 
 /** Shows which pods would go first for each resource, and what would change that; the ranking that is acted on comes first. */
-function rankings({ rankings: all, reclaim }: EvictionDecision, lists: Lists): Html {
+function rankings({ rankings: all, reclaim }: EvictionDecision, lists: ListView): Html {
   const drives = ({ signals }: Ranking): boolean => reclaim !== null && signals.includes(reclaim.threshold.signal);
   const inOrder = [...all.filter(drives), ...all.filter((ranking) => !drives(ranking))];
   const known = inOrder.filter(({ pods }) => pods.length > 0);
@@ -151,7 +151,7 @@ function rankings({ rankings: all, reclaim }: EvictionDecision, lists: Lists): H
 /** A signal is of one ranking. */
 const nameOf = ({ signals, resource }: Ranking): string => signals[0] ?? resource;
 
-function one(ranking: Ranking, few: number, lists: Lists): Html {
+function one(ranking: Ranking, few: number, lists: ListView): Html {
   const { resource, signals, pods, total } = ranking;
   const isAsked = lists.isAsked("ranking", nameOf(ranking));
   const { from, to, note } = lists.span(
@@ -230,7 +230,7 @@ function rangesNav({ range }: EvictionHistory, node: string): Html {
 }
 
 /** Every signal over time with its thresholds and forecast, the conditions, who goes and who would go first. */
-export function evictionSection(view: NodeView, lists: Lists): Html {
+export function evictionSection(view: NodeView, lists: ListView): Html {
   const { eviction, pass, row } = view;
   const passes = `/nodes/${encodeURIComponent(row.name)}/decisions?kind=eviction`;
   const { newest } = eviction;
@@ -271,7 +271,7 @@ interface EvictionContext {
   readonly eviction: EvictionHistory;
   /** Which pass it is. */
   readonly from: Html;
-  readonly lists: Lists;
+  readonly lists: ListView;
 }
 function drawn(decision: EvictionDecision, { eviction, from, lists }: EvictionContext): Html {
   const { points, acts } = eviction;
@@ -292,7 +292,7 @@ ${conditions(decision)}${evicted(decision)}
 ${
   signals.length === 0
     ? notKnown("No threshold is configured and no signal was observed", ["kubeletConfiguration.evictionHard", "stats"])
-    : html`${points.size === 0 ? "" : rangesNav(eviction, lists.node)}${plotsLegend(decision, acts)}${plotsOf(signals, decision, of)}${otherActs(acts)}`
+    : html`${points.size === 0 ? "" : rangesNav(eviction, lists.node)}${plotsLegend(decision, acts)}${plotsOf(signals, decision, of)}${otherEvents(acts)}`
 }
 ${rankings(decision, lists)}`;
 }

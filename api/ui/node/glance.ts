@@ -4,7 +4,7 @@ import { type FleetNode, fleetNode, knowsRefusals, nextThreshold } from "../../s
 import { many } from "../../text/sentences/words.ts";
 import { amountText } from "../../text/size.ts";
 import { durationText } from "../../text/time-text.ts";
-import { limitText, REFUSALS_NOT_KNOWN, roomText, severityTag } from "../fleet/fleet.ts";
+import { headroomText, limitText, REFUSALS_NOT_KNOWN, severityTag } from "../fleet/fleet.ts";
 import { html, moment, podLink } from "../html.ts";
 import type { Html } from "../page.ts";
 import { tryDrawing } from "../record-part.ts";
@@ -44,7 +44,7 @@ function pressureTile({ severity, headroom, firstMetMs }: FleetNode, nowMs: numb
 
 function leftText(first: FleetNode["headroom"][number], metMs: number | null, nowMs: number): string {
   const when = metMs === null || first.distance < 0 ? "" : `, met ${whenText(metMs, nowMs)}`;
-  return `${first.signal}: ${roomText(first)}${when}`;
+  return `${first.signal}: ${headroomText(first)}${when}`;
 }
 /** When a threshold is met as the newest pass saw it; one that is over tells that no pass came since. */
 const whenText = (atMs: number, nowMs: number): string =>

@@ -8,11 +8,11 @@ import { agoText, mayGoText } from "../../text/time-text.ts";
 import { stackBar } from "../draw/bars.ts";
 import { html, titled } from "../html.ts";
 import type { Html } from "../page.ts";
-import { LISTS, type Lists } from "./lists.ts";
-import { folded, type Known, type NodeView, notKnown, scrolling, undecided } from "./view.ts";
+import { LISTS, type ListView } from "./lists.ts";
+import { type DecidedSnapshot, folded, type NodeView, notKnown, scrolling, undecided } from "./view.ts";
 
 /** Images in the order in which they would go, with the line between those that go and those that stay. */
-export function imagesSection({ snapshot }: Known, answer: NodeView["imageGc"], lists: Lists): Html {
+export function imagesSection({ snapshot }: DecidedSnapshot, answer: NodeView["imageGc"], lists: ListView): Html {
   if (answer === null) return html``;
   if (!answer.ok) return undecided("images", "Images", answer.error);
   const { decision } = answer.value;
@@ -32,7 +32,7 @@ ${remove.length + keep.length === 0 ? html`<p class="soft">The runtime lists no 
 }
 
 /** The first of those that go and the first of those that stay, or the page that is asked for of all of them. */
-function list({ remove, keep, freedBytes }: ImageGcDecision, now: number | undefined, lists: Lists): Html {
+function list({ remove, keep, freedBytes }: ImageGcDecision, now: number | undefined, lists: ListView): Html {
   const { few } = LISTS.images;
   const total = remove.length + keep.length;
   const isAsked = lists.isAsked("images");

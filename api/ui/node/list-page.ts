@@ -1,8 +1,8 @@
 import type { Store } from "../../../db/store.ts";
+import type { Reply } from "../../dependencies.ts";
 import type { Exchange } from "../../http/route.ts";
 import type { EvictionDecision } from "../../model/eviction.ts";
 import { ok, type Result } from "../../model/result.ts";
-import type { Reply } from "../../ports.ts";
 import { historyProblem, type Problem, problem } from "../../service/problem.ts";
 import { html } from "../html.ts";
 import { type Html, page } from "../page.ts";
@@ -12,17 +12,17 @@ import { cpusSection } from "./cpus.ts";
 import { devicesSection, memorySection } from "./devices.ts";
 import { evictionSection } from "./eviction.ts";
 import { imagesSection } from "./images.ts";
-import { type AskedList, LISTS, Lists } from "./lists.ts";
+import { type AskedList, LISTS, ListView } from "./lists.ts";
 import { podsSection } from "./pods.ts";
-import { decideOn, type Known, knowSnapshot, type NodeView } from "./view.ts";
+import { type DecidedSnapshot, decideOn, knowSnapshot, type NodeView } from "./view.ts";
 
 /** The part of a node's page that a list is in, with that page of the list. Errors: the node has no such list now; the history's. */
-export async function listPage({ ports }: Exchange, view: NodeView, asked: AskedList): Promise<Result<Reply, Problem>> {
+export async function listPage({ deps }: Exchange, view: NodeView, asked: AskedList): Promise<Result<Reply, Problem>> {
   const { name } = view.row;
-  const lists = new Lists(name, asked);
+  const lists = new ListView(name, asked);
   const { section, title } = LISTS[asked.name];
   const isRanked = asked.name === "ranking" || asked.name === "pods";
-  const whole = isRanked ? await withWholeRankings(ports.store, view) : null;
+  const whole = isRanked ? await withWholeRankings(deps.store, view) : null;
   if (whole !== null && !whole.ok) return whole;
   const content = sectionOf(section, whole?.value ?? view, lists);
   if (!lists.found) {
@@ -41,13 +41,13 @@ ${content}`,
   );
 }
 
-function sectionOf(section: string, view: NodeView, lists: Lists): Html | "" {
+function sectionOf(section: string, view: NodeView, lists: ListView): Html | "" {
   if (section === "eviction") return evictionSection(view, lists);
   const { seen } = view;
   return seen.state === "known" ? fromSnapshot(section, seen.known, view, lists) : "";
 }
 
-function fromSnapshot(section: string, known: Known, view: NodeView, lists: Lists): Html | "" {
+function fromSnapshot(section: string, known: DecidedSnapshot, view: NodeView, lists: ListView): Html | "" {
   if (section === "pods") return podsSection(known, view, lists);
   if (section === "cgroups") return cgroupsSection(known, view.reports, lists);
   if (section === "cpus") return cpusSection(known, lists);

@@ -86,7 +86,7 @@ interface Span {
 }
 
 /** Limits the lists of one page: to their first rows, or one of them to a page. */
-export class Lists {
+export class ListView {
   readonly node: string;
   readonly asked: AskedList | null;
   #found = false;

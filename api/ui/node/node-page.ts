@@ -1,5 +1,6 @@
 import { type FleetRow, seriesOf } from "../../../db/rows.ts";
 import { podsOfNode } from "../../decide/pods/node-pods.ts";
+import type { Reply } from "../../dependencies.ts";
 import { findNode } from "../../http/nodes.ts";
 import type { Exchange } from "../../http/route.ts";
 import { KINDS } from "../../model/decision.ts";
@@ -7,7 +8,6 @@ import { endWord, type KindWith } from "../../model/kinds.ts";
 import { isActive } from "../../model/pod.ts";
 import type { OutcomeWord, ProbedContainer, ProbeRun, ProbesDecision } from "../../model/probes-decision.ts";
 import type { Result } from "../../model/result.ts";
-import type { Reply } from "../../ports.ts";
 import type { Problem } from "../../service/problem.ts";
 import { many } from "../../text/sentences/words.ts";
 import { durationText } from "../../text/time-text.ts";
@@ -26,9 +26,9 @@ import { evictionSection } from "./eviction.ts";
 import { glance } from "./glance.ts";
 import { imagesSection } from "./images.ts";
 import { listPage } from "./list-page.ts";
-import { askedPart, Lists } from "./lists.ts";
+import { askedPart, ListView } from "./lists.ts";
 import { podsSection } from "./pods.ts";
-import { folded, type Known, type NodeView, nodeView, type ProbedPod } from "./view.ts";
+import { type DecidedSnapshot, folded, type NodeView, nodeView, type ProbedPod } from "./view.ts";
 
 /** The dry runs of probes that were recorded, as lanes of time. */
 function probesSection({ probed, row: { name, lastSnapshotId }, undrawn }: NodeView): Html {
@@ -132,7 +132,7 @@ export async function getNodePage(exchange: Exchange): Promise<Result<Reply, Pro
   const { list, range } = asked.value;
   const found = await findNode(exchange);
   if (!found.ok) return found;
-  const { store, now } = exchange.ports;
+  const { store, now } = exchange.deps;
   const view = await nodeView(store, found.value, now(), { undrawn: undrawnIn(exchange), range });
   if (!view.ok) return view;
   if (list !== null) return listPage(exchange, view.value, list);
@@ -143,9 +143,9 @@ export async function getNodePage(exchange: Exchange): Promise<Result<Reply, Pro
 }
 
 /** A part of the page: its place, its title, and whether it is there. `known`: null where no snapshot is. */
-type PagePart = readonly [id: string, title: string, isThere: (known: Known | null) => boolean];
+type PagePart = readonly [id: string, title: string, isThere: (known: DecidedSnapshot | null) => boolean];
 const always = () => true;
-const isKnown = (known: Known | null): boolean => known !== null;
+const isKnown = (known: DecidedSnapshot | null): boolean => known !== null;
 /** In the order of the page. */
 const PARTS: Readonly<Record<KindWith<"nodePage", "snapshot" | "history"> | "pods" | "decisions", PagePart>> = {
   allocatable: ["capacity", "Capacity", isKnown],
@@ -163,7 +163,7 @@ const PARTS: Readonly<Record<KindWith<"nodePage", "snapshot" | "history"> | "pod
 
 function contentOf(view: NodeView, nowMs: number): Html {
   const { seen } = view;
-  const lists = new Lists(view.row.name);
+  const lists = new ListView(view.row.name);
   const known = seen.state === "known" ? seen.known : null;
   const parts = Object.values(PARTS).filter(([, , isThere]) => isThere(known));
   return html`${headOf(view, nowMs)}
@@ -177,7 +177,11 @@ ${newestSection(view)}`;
 
 /** With at most this many CPUs, their map leaves room beside it. */
 const FEW_CPUS = 32;
-const fromSnapshot = (known: Known, view: NodeView, lists: Lists): Html => html`${podsSection(known, view, lists)}
+const fromSnapshot = (
+  known: DecidedSnapshot,
+  view: NodeView,
+  lists: ListView,
+): Html => html`${podsSection(known, view, lists)}
 ${cgroupsSection(known, view.reports, lists)}
 <div class="${(known.snapshot.machine?.cpus ?? []).length > FEW_CPUS ? "" : "halves wide"}">${cpusSection(known, lists)}${memorySection(known, lists)}</div>
 ${devicesSection(known, lists)}
@@ -274,13 +278,13 @@ function verdicts({ fleet }: NodeView): Html {
   )}</ul>`;
 }
 
-const MOST_REASONS = 5;
+const MAX_REASONS = 5;
 /** Leads to what it was, and how it compares. */
 function kubeletText({ name, kubeletRefused, kubeletRefusals, kubeletEvicted }: FleetRow): Html {
   if (kubeletRefused + kubeletEvicted === 0) return html``;
   const link = (reason: string, count: number): Html =>
     html` <a href="${agreementLink({ node: name, reason, verdict: "all" })}">${reason} ${count}</a>`;
-  const reasons = kubeletRefusals.slice(0, MOST_REASONS).map(({ reason, count }) => link(reason, count));
+  const reasons = kubeletRefusals.slice(0, MAX_REASONS).map(({ reason, count }) => link(reason, count));
   if (kubeletEvicted > 0) reasons.push(link("Evicted", kubeletEvicted));
   return html`<p class="small">In the last 24 hours its kubelet refused ${many(kubeletRefused, "pod")} and evicted ${many(kubeletEvicted, "pod")}:${reasons}</p>`;
 }

@@ -12,8 +12,8 @@ import { healthTexts } from "../../text/tables/devices.ts";
 import { html, podLink } from "../html.ts";
 import type { Html } from "../page.ts";
 import { whatIfLink } from "../what-if/change.ts";
-import type { Lists } from "./lists.ts";
-import { type Known, type NodeView, passOf, scrolling, section } from "./view.ts";
+import type { ListView } from "./lists.ts";
+import { type DecidedSnapshot, type NodeView, passOf, scrolling, section } from "./view.ts";
 
 /** A row of the pods table. */
 interface Row {
@@ -39,7 +39,7 @@ interface Row {
 }
 
 /** The pods that count on the node, those first that go first for want of memory, then the largest. */
-export function podsSection({ snapshot }: Known, view: NodeView, lists: Lists): Html {
+export function podsSection({ snapshot }: DecidedSnapshot, view: NodeView, lists: ListView): Html {
   if (snapshot.pods === undefined) return html``;
   const stats = new Map((snapshot.stats?.pods ?? []).map((of) => [of.podRef.uid, of]));
   const ranking = rankingIn(passOf(view));
@@ -85,7 +85,7 @@ export const endsIn = (snapshot: Snapshot): readonly PodEnd[] =>
     .flatMap((pod) => endOf(pod) ?? [])
     .sort((a, b) => Number(b.isRefusal) - Number(a.isRefusal));
 
-function failedPods(snapshot: Snapshot, node: string, lists: Lists): Html {
+function failedPods(snapshot: Snapshot, node: string, lists: ListView): Html {
   const ends = endsIn(snapshot);
   if (ends.length === 0) return html``;
   const { shown, note } = lists.cut("failed-pods", ends);

@@ -17,8 +17,8 @@ import { ok, type Result } from "../../model/result.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
 import { effectiveSnapshot } from "../../profiles/effective.ts";
 import { isOfEarlierPass } from "../../service/fleet.ts";
+import { readFactsBefore } from "../../service/node-facts.ts";
 import { historyProblem, type Problem } from "../../service/problem.ts";
-import { recollect } from "../../service/remembered.ts";
 import { html } from "../html.ts";
 import type { Html } from "../page.ts";
 import type { Undrawn } from "../record-part.ts";
@@ -203,7 +203,7 @@ async function seenOf(store: Store, { name, lastSnapshotId }: NodeRow): Promise<
 async function imagePass(store: Store, node: string, snapshot: Snapshot): Promise<NodeView["imageGc"]> {
   const time = passTimeOf(snapshot);
   const pass = { kind: "image-gc", node, time, bootId: snapshot.bootId ?? null, readsImages: false } as const;
-  const known = await recollect(store, pass);
+  const known = await readFactsBefore(store, pass);
   return decideOn("image-gc", snapshot, known.ok ? known.value.facts : null);
 }
 
@@ -285,7 +285,7 @@ export function managedNotes({ startErrors, warnings }: Notes, told?: Notes): Ht
 }
 type Notes = Pick<Managed, "startErrors" | "warnings">;
 /** The notes that the CPU part of the page already shows. */
-export const toldOfCpus = ({ decided: { cpus } }: Pick<Known, "decided">): Notes | undefined =>
+export const reportedCpus = ({ decided: { cpus } }: Pick<DecidedSnapshot, "decided">): Notes | undefined =>
   cpus.ok ? cpus.value.decision : undefined;
 
 type Answer<K extends Kind> = Result<Decided<DecisionOf[K]>, Refusal>;
@@ -294,13 +294,13 @@ type Answer<K extends Kind> = Result<Decided<DecisionOf[K]>, Refusal>;
 const FROM_SNAPSHOT = kindsWith("nodePage", "snapshot");
 
 /** A snapshot with the decisions that the page shows. */
-export interface Known {
+export interface DecidedSnapshot {
   readonly snapshot: Snapshot;
   readonly decided: { readonly [K in (typeof FROM_SNAPSHOT)[number]]: Answer<K> };
 }
 /** Why nothing can be drawn of a node. */
 type Seen =
-  | { readonly state: "known"; readonly row: SnapshotRow; readonly known: Known }
+  | { readonly state: "known"; readonly row: SnapshotRow; readonly known: DecidedSnapshot }
   | { readonly state: "never" }
   | { readonly state: "gone"; readonly snapshotId: string }
   /** In the history. */
@@ -321,13 +321,13 @@ export function decideOn<K extends Kind>(
   return decideKind(kind, { snapshot, facts: known, ask: ask.value, explain }) as Answer<K>;
 }
 
-function know(text: string): Result<Known, readonly InputIssue[]> {
+function know(text: string): Result<DecidedSnapshot, readonly InputIssue[]> {
   const decoded = decodeStored(parsed(text));
   if (!decoded.ok) return decoded;
   const snapshot = decoded.value;
   const effective = effectiveSnapshot(snapshot);
   const decided = Object.fromEntries(FROM_SNAPSHOT.map((kind) => [kind, decideOn(kind, effective)]));
-  return { ok: true, value: { snapshot, decided: decided as Known["decided"] } };
+  return { ok: true, value: { snapshot, decided: decided as DecidedSnapshot["decided"] } };
 }
 
 /** Parses JSON. A text that is no JSON is no snapshot either, and is reported in the same way. */
@@ -341,7 +341,9 @@ function parsed(text: string): unknown {
 
 /** Each takes the time of a few requests to work out, and the memory of some megabytes on a large node. */
 const MAX_KNOWN = 8;
-const knownOf = perObject((_owner: object) => new Lru<string, Result<Known, readonly InputIssue[]>>(MAX_KNOWN));
+const knownOf = perObject(
+  (_owner: object) => new Lru<string, Result<DecidedSnapshot, readonly InputIssue[]>>(MAX_KNOWN),
+);
 
 /**
  * The page's knowledge of a stored snapshot. It is worked out once as long as the snapshot is among the last of this app

@@ -6,10 +6,10 @@ import type { ReplayAnswer } from "../../service/replay/replay-answer.ts";
 import type { Versions } from "../../service/replay/replay-one.ts";
 import {
   type ChangedDecision,
-  Counter,
   type Counts,
   changedOf,
   passedOf,
+  ReplayTally,
   standForText,
   type Tally,
   type UnreadableDecision,
@@ -111,14 +111,18 @@ function countsTable({ title, head, rows, counts }: CountsShown): Html {
 }
 
 /** The parts of a decision that stand beside its verdict, as in lists. */
-interface Told {
+interface DecisionHeadline {
   readonly kind: string;
   readonly pod?: unknown;
   readonly recordedReason?: string | null;
   readonly reason?: string | null;
 }
 /** `admitted → refused OutOfcpu`. Null: it cannot be decided any more, since the new configuration is refused for it. */
-export function verdictChange(recorded: string, replayed: string | null, { kind, pod, ...told }: Told): Html {
+export function verdictChange(
+  recorded: string,
+  replayed: string | null,
+  { kind, pod, ...told }: DecisionHeadline,
+): Html {
   const tag = (verdict: string, reason: string | null = null) =>
     verdictTag(verdict, reason, endWord({ kind, verdict, pod }));
   const before = tag(recorded, told.recordedReason);
@@ -143,11 +147,11 @@ export interface Counted {
   readonly unreadable: readonly UnreadableDecision[];
 }
 
-export const NOTHING_COUNTED: Counted = { tally: new Counter().tally(), changed: [], unreadable: [] };
+export const NOTHING_COUNTED: Counted = { tally: new ReplayTally().tally(), changed: [], unreadable: [] };
 
 /** With one more page of the replay. */
 export function countedWith({ tally, changed, unreadable }: Counted, page: ReplayAnswer): Counted {
-  const counter = new Counter();
+  const counter = new ReplayTally();
   counter.add(tally);
   counter.add(page);
   const listed = [...changed, ...page.changed].slice(0, MAX_LISTED);

@@ -16,7 +16,7 @@ import { described, type FormFault, faultsOf, kubeletOptions, nodeChoices } from
 import { html, moment, raw } from "../html.ts";
 import { type Html, prose } from "../page.ts";
 import { verdictTag } from "../verdict-tag.ts";
-import type { GivenText } from "../what-if/posted-documents.ts";
+import type { FormText } from "../what-if/posted-documents.ts";
 import { type Counted, countedWith } from "./counts.ts";
 
 interface FormShown {
@@ -148,7 +148,7 @@ interface ReadQuestion {
 }
 
 /** The form's texts as a question. `file`: in the place of the configuration's text. Whether there is such a node is not looked at. */
-export function readQuestion(texts: ReplayTexts, file: GivenText | null, nowMs: number): ReadQuestion {
+export function readQuestion(texts: ReplayTexts, file: FormText | null, nowMs: number): ReadQuestion {
   const faults: FormFault[] = [];
   const at = (field: "since" | "until"): { [name: string]: number } => {
     const text = texts[field].trim();
@@ -186,7 +186,7 @@ interface ReadChange {
   readonly warnings: readonly string[];
 }
 
-function readChange({ as, kubelet, change: text }: ReplayTexts, file: GivenText | null): ReadChange {
+function readChange({ as, kubelet, change: text }: ReplayTexts, file: FormText | null): ReadChange {
   const given = file ?? { name: "the configuration", text };
   if (given.text.trim() === "") return { change: {}, faults: [], warnings: [] };
   const read = readConfigurationText(given);

@@ -1,9 +1,9 @@
 import type { DecisionRow } from "../../../db/rows.ts";
+import type { Reply } from "../../dependencies.ts";
 import { nodeNamed } from "../../http/nodes.ts";
 import { decisionSeen, type Exchange, queryOf, unknownDecision } from "../../http/route.ts";
 import type { Kind } from "../../model/decision.ts";
 import { ok, type Result } from "../../model/result.ts";
-import type { Reply } from "../../ports.ts";
 import { isId } from "../../service/body-form.ts";
 import { historyProblem, type Problem } from "../../service/problem.ts";
 import { type Recorded, recordedAnswer } from "../../service/replay/parsed.ts";
@@ -176,7 +176,7 @@ export async function getReplayPage(exchange: Exchange): Promise<Result<Reply, P
     const known = await nodeNamed(exchange, texts.node);
     if (!known.ok) return known;
   }
-  const newest = await exchange.ports.store.listDecisions({ limit: 1, ...(node === null ? {} : { node }) });
+  const newest = await exchange.deps.store.listDecisions({ limit: 1, ...(node === null ? {} : { node }) });
   if (!newest.ok) return historyProblem(newest.error);
   return show(exchange, {
     texts,
@@ -201,11 +201,11 @@ export async function postReplayPage(exchange: Exchange): Promise<Result<Reply, 
   if (!found.ok) return found;
   const row = found.value;
   const shown = { texts, row };
-  const { question, faults, warnings } = readQuestion(shown.texts, file, exchange.ports.now());
+  const { question, faults, warnings } = readQuestion(shown.texts, file, exchange.deps.now());
   const wrong = fileFault === null ? faults : [{ field: "file", text: fileFault }, ...faults];
   if (question === null || fileFault !== null) return show(exchange, { ...shown, faults: wrong, status: 400 });
   if (row !== null && posted.only !== "") {
-    const again = await replayer(exchange.ports.store, question.change)(row);
+    const again = await replayer(exchange.deps.store, question.change)(row);
     if (!again.ok) return historyProblem(again.error);
     const recorded = recordedAnswer(row);
     if (!recorded.ok) return historyProblem(recorded.error);
@@ -239,7 +239,7 @@ async function history(
   exchange: Exchange,
   { question, posted, warnings, shown }: History,
 ): Promise<Result<Reply, Problem>> {
-  const { ports, caller, c, signal } = exchange;
+  const { deps, caller, c, signal } = exchange;
   const { filter, change } = question;
   const counted = countedIn(posted.counted);
   const startAgain = (why: string): Promise<Result<Reply, Problem>> =>
@@ -247,10 +247,10 @@ async function history(
   if (counted === null) return startAgain("what was counted so far cannot be read: start again");
   const node = filter.node ?? caller.node;
   const world = {
-    store: ports.store,
-    replay: historyReplayer(ports.store, change),
-    nowMs: ports.now(),
-    sha256: ports.sha256,
+    store: deps.store,
+    replay: historyReplayer(deps.store, change),
+    nowMs: deps.now(),
+    sha256: deps.sha256,
     signal,
   };
   const request = { filter: { ...filter, ...(node !== null && { node }) }, change, limit: MAX_REPLAYED };
@@ -292,7 +292,7 @@ async function show(exchange: Exchange, shown: Shown): Promise<Result<Reply, Pro
   return page(
     "Replay",
     html`<p class="soft">The recorded decisions, oldest first, decided again with another configuration: which of them would have been others. Nothing is recorded; without a configuration it tells what this version decides otherwise.</p>
-${questionForm({ texts, faults, nodes: nodes.value, decision: row, limit: exchange.ports.limits.bodyBytes })}
+${questionForm({ texts, faults, nodes: nodes.value, decision: row, limit: exchange.deps.limits.bodyBytes })}
 <div id="run" hidden><button type="button" id="stop">Stop</button> <span id="run-state" role="status"></span> <span id="rate" class="soft small"></span></div>
 ${answer ?? html`<section id="answer"></section>`}`,
     { place: "/replay", status, assets: ["replay.js"] },

@@ -1,6 +1,6 @@
+import type { Reply } from "../../dependencies.ts";
 import { type Exchange, queryOf } from "../../http/route.ts";
 import { ok, type Result } from "../../model/result.ts";
-import type { Reply } from "../../ports.ts";
 import { type ChosenProfile, knownVersion, namedVersion } from "../../profiles/index.ts";
 import { configurationOfAnother } from "../../profiles/unknown-fields.ts";
 import { historyProblem, type Problem } from "../../service/problem.ts";
@@ -158,14 +158,14 @@ interface FormRead extends Pick<UpgradeInput, "args"> {
   readonly about: AboutNode | null;
   readonly dropIns: DropInsText | null;
 }
-interface Asked {
+interface UpgradeForm {
   readonly subject: Omit<UpgradeInput, "from" | "to">;
   /** Where a field stands in the texts of the form; null: it is not there. */
   readonly placeOf: (field: string) => string | null;
 }
 
 /** The subject of the form. Errors: neither a configuration nor a command line nor a snapshot, drop-ins alone, and what is no configuration. */
-function subjectIn({ texts, fileName, about, args, dropIns }: FormRead): Result<Asked, string> {
+function subjectIn({ texts, fileName, about, args, dropIns }: FormRead): Result<UpgradeForm, string> {
   const isGiven = texts.change.trim() !== "";
   const fails = (error: string) => ({ ok: false, error }) as const;
   if (!isGiven && dropIns !== null) return fails("paste the configuration over which the drop-ins are merged");
@@ -195,15 +195,15 @@ const HISTORY_MS = 10_000;
 
 /** No page more is begun after `budgetMs`. */
 async function historyOf(
-  { ports, signal }: Exchange,
+  { deps, signal }: Exchange,
   node: string,
   to: ChosenProfile,
   budgetMs: number,
 ): Promise<Result<Html, Problem>> {
-  const nowMs = ports.now();
+  const nowMs = deps.now();
   const filter = { node, sinceMs: nowMs - SEVEN_DAYS_MS };
-  const world = { nowMs, sha256: ports.sha256, signal };
-  const pages = upgradePages(ports.store, to.profile);
+  const world = { nowMs, sha256: deps.sha256, signal };
+  const pages = upgradePages(deps.store, to.profile);
   const counter = new HistoryCounter();
   const endMs = performance.now() + budgetMs;
   let pageToken: string | null = null;
@@ -233,7 +233,7 @@ async function show(
   return page(
     "Upgrade",
     html`<p class="soft">What another version of the kubelet does to a node: what would not start, which gates flip, what is decided otherwise, and what to do before. An older version is answered too.</p>
-${upgradeForm({ texts, faults, nodes: nodes.value, limit: exchange.ports.limits.bodyBytes })}
+${upgradeForm({ texts, faults, nodes: nodes.value, limit: exchange.deps.limits.bodyBytes })}
 <div id="answer">${answer ?? ""}</div>`,
     { place: "/upgrade", assets: ["upgrade.js"], status },
   );

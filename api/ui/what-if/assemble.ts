@@ -20,8 +20,8 @@ import type { EffectiveSnapshot } from "../../profiles/effective.ts";
 import { isId } from "../../service/body-form.ts";
 import { readAsk } from "../../service/decision-request.ts";
 import { type Difference, decisionDifferences, MAX_DIFFERENCES } from "../../service/difference.ts";
+import { passOf, readFactsBefore, recollected } from "../../service/node-facts.ts";
 import { historyProblem, type Problem, problem } from "../../service/problem.ts";
-import { passOf, recollect, recollected } from "../../service/remembered.ts";
 import { postedSnapshot } from "../../service/replay/parsed.ts";
 import { nextTurn } from "../../service/turns.ts";
 import { plainPaint } from "../../text/style.ts";
@@ -258,10 +258,10 @@ export function checked({ input, origins }: Pick<Assembled, "input" | "origins">
   if (decoded.ok) return { snapshot: decoded.value, faults: [], wrong: new Set(), kept: decoded.value };
   const faults = decoded.error.map((issue) => issueText(issue, origins));
   const wrong = new Set(decoded.error.flatMap((issue) => originOf(issue, origins)?.source ?? []));
-  return { snapshot: null, faults: [...new Set(faults)], wrong, kept: keptOf(input, decoded.error) };
+  return { snapshot: null, faults: [...new Set(faults)], wrong, kept: recordedSnapshot(input, decoded.error) };
 }
 
-function keptOf(input: Fields, issues: readonly InputIssue[]): Snapshot | null {
+function recordedSnapshot(input: Fields, issues: readonly InputIssue[]): Snapshot | null {
   const wrong = new Set(issues.map(({ path }) => /^[A-Za-z]+/.exec(path)?.[0]));
   const rest = decodeSnapshot(Object.fromEntries(Object.entries(input).filter(([name]) => !wrong.has(name))));
   return rest.ok ? rest.value : null;
@@ -291,7 +291,7 @@ export async function storedBase(
   exchange: Exchange,
   { snapshot: id, node }: { readonly snapshot: string; readonly node: string },
 ): Promise<Result<StoredBase | null, Problem>> {
-  const { ports } = exchange;
+  const { deps } = exchange;
   if (id !== "") {
     if (!isId(id)) return problem("unknown_snapshot", `\`${id.slice(0, 64)}\` is no snapshot's id: 32 hex digits`);
     const stored = await snapshotSeen(exchange, id);
@@ -301,7 +301,7 @@ export async function storedBase(
   if (node === "") return ok(null);
   const known = await nodeNamed(exchange, node);
   if (!known.ok) return known;
-  const latest = await ports.store.latestSnapshot(node);
+  const latest = await deps.store.latestSnapshot(node);
   if (!latest.ok) return historyProblem(latest.error);
   if (latest.value === null)
     return problem("unknown_snapshot", `of node \`${node.slice(0, 253)}\` no snapshot is stored any more`);
@@ -315,13 +315,13 @@ function baseOf(row: SnapshotRow): Result<StoredBase, Problem> {
 
 /** Reads what the history remembers of the node of a stored snapshot, for the kinds whose answers go on from it. */
 export async function rememberedOf(
-  { ports }: Exchange,
+  { deps }: Exchange,
   node: string,
   snapshot: Snapshot,
 ): Promise<Result<ReadonlyMap<Kind, Remembered>, Problem>> {
   const known = new Map<Kind, Remembered>();
   for (const kind of REMEMBERING) {
-    const recollection = await recollect(ports.store, passOf(kind, node, snapshot));
+    const recollection = await readFactsBefore(deps.store, passOf(kind, node, snapshot));
     if (!recollection.ok) return recollection;
     const asked = readAsk(kind, null);
     if (!asked.ok) continue;

@@ -12,13 +12,13 @@ import type { Profile } from "../../profiles/profile.ts";
 import { unknownFields } from "../../profiles/unknown-fields.ts";
 import { isId } from "../../service/body-form.ts";
 import { type Problem, problem } from "../../service/problem.ts";
-import { emptyGiven, type FormFault, type Given, TEXT_FIELDS, type TextField } from "./fields.ts";
+import { emptyForm, type FormFault, type FormValues, TEXT_FIELDS, type TextField } from "./fields.ts";
 import { documentOf } from "./posted-documents.ts";
 
 /** Fields of the form that a link can hold: all but what was in files. */
 const LINKED = TEXT_FIELDS.filter((name) => name !== "kept" && name !== "paste");
 type Linked = Exclude<TextField, "kept" | "paste">;
-type Texts = Given["texts"];
+type Texts = FormValues["texts"];
 
 /** Characters of a link's texts that are taken, and of a link that is offered: longer ones nobody shares. */
 export const MAX_LINKED = 8192;
@@ -63,7 +63,7 @@ export async function linkedTexts(exchange: Exchange): Promise<Result<LinkedText
   const given = { ...texts, snapshot: snapshot.value };
   const hasBase = given.snapshot !== "" || (given.node ?? "") !== "";
   const changes = CHANGES.some((name) => (texts[name] ?? "").trim() !== "");
-  return ok({ texts: emptyGiven(given).texts, isAsked: hasBase && changes });
+  return ok({ texts: emptyForm(given).texts, isAsked: hasBase && changes });
 }
 
 function tooLong(texts: Partial<Record<Linked, string>>): readonly InputIssue[] {
@@ -126,7 +126,7 @@ export interface ReadChange {
 }
 
 /** Reads the changes that the form asks for. `before`: the kubelet of the node as it is. */
-export function readChange({ texts }: Given, before: Profile): ReadChange {
+export function readChange({ texts }: FormValues, before: Profile): ReadChange {
   const faults: FormFault[] = [];
   const at = (field: TextField, found: readonly string[]): void => {
     faults.push(...found.map((text) => ({ field, text })));
@@ -192,7 +192,7 @@ const joined = (first: Fields, second: Fields): Fields => ({
 
 type ReportFaults = (field: TextField, found: readonly string[]) => void;
 
-function readWritten({ change }: Given["texts"], tell: ReportFaults): InputDocument | null {
+function readWritten({ change }: FormValues["texts"], tell: ReportFaults): InputDocument | null {
   if (change.trim() === "") return null;
   const read = documentOf({ name: "the change", text: change });
   if (!read.ok) tell("change", read.error);
@@ -202,14 +202,14 @@ function readWritten({ change }: Given["texts"], tell: ReportFaults): InputDocum
   return null;
 }
 
-function kubeletOf({ kubelet }: Given["texts"], tell: ReportFaults): string | null {
+function kubeletOf({ kubelet }: FormValues["texts"], tell: ReportFaults): string | null {
   const text = kubelet.trim();
   if (text === "") return null;
   if (!isVersion(text)) tell("kubelet", [VERSION_FORM]);
   return text;
 }
 
-function podOf({ pod }: Given["texts"], tell: ReportFaults): Change["pod"] {
+function podOf({ pod }: FormValues["texts"], tell: ReportFaults): Change["pod"] {
   const text = pod.trim();
   if (text === "") return null;
   if (/^[a-z0-9][a-z0-9-]*\/[a-z0-9][a-z0-9.-]*$/.test(text)) return { posted: text, source: null };
@@ -226,7 +226,7 @@ function podOf({ pod }: Given["texts"], tell: ReportFaults): Change["pod"] {
 
 export const RESIZE_EXAMPLE = "default/web cpu=2,memory=1Gi";
 /** `NAMESPACE/NAME [CONTAINER] cpu=2,memory=1Gi`. */
-function resizeOf({ resize }: Given["texts"], tell: ReportFaults): Change["resize"] {
+function resizeOf({ resize }: FormValues["texts"], tell: ReportFaults): Change["resize"] {
   const text = resize.trim();
   if (text === "") return null;
   const words = text.split(/[\s,]+/).filter((word) => word !== "");
@@ -254,7 +254,7 @@ const POLICIES = ["cpuManagerPolicy", "topologyManagerPolicy"] as const;
 type HandyField = (typeof MAPS)[number] | (typeof COUNTS)[number] | (typeof POLICIES)[number];
 
 /** The contents of the single fields as a merge patch. */
-function handyPatch(texts: Given["texts"], tell: ReportFaults): Fields {
+function handyPatch(texts: FormValues["texts"], tell: ReportFaults): Fields {
   const patch: Record<string, unknown> = {};
   for (const field of MAPS) {
     const pairs = texts[field]

@@ -36,7 +36,7 @@ import {
   withTime,
 } from "./assemble.ts";
 import { type Change, configurationFault, type ReadChange } from "./change.ts";
-import { type FormFault, type Given, machineNamed } from "./fields.ts";
+import { type FormFault, type FormValues, machineNamed } from "./fields.ts";
 import { fieldTable, planCard, samePlan, undecidedPlan } from "./plan-card.ts";
 import { type Part, recognise } from "./posted-documents.ts";
 
@@ -67,7 +67,7 @@ const MAX_KEPT = 1024 * 1024;
 
 /** Puts together a stored snapshot, what the form kept, files, pasted text and choices; the later take the place of the earlier. */
 export function beforeOf(
-  { texts, files, faults: unread, warnings: unreadable }: Given,
+  { texts, files, faults: unread, warnings: unreadable }: FormValues,
   stored: Fields | null,
   nowMs: number,
 ): NodeBefore {
@@ -75,7 +75,7 @@ export function beforeOf(
   const tell = (field: FormFault["field"], found: readonly string[]): void => {
     faults.push(...found.map((text) => ({ field, text })));
   };
-  const known = keptIn(texts.kept);
+  const known = recordedIn(texts.kept);
   if (known === null) tell("files", ["what the form kept of the files cannot be read: choose them again"]);
   const ofFiles = files.map(recognise);
   const pasted = texts.paste.trim() === "" ? null : recognise({ name: "the text", text: texts.paste });
@@ -126,7 +126,7 @@ const passedOver = (field: FormFault["field"], all: readonly string[]): readonly
   all.map((text) => ({ field, text }));
 
 /** What is given of a node with these parts, and what is wrong with it. */
-function putTogether(stored: Fields | null, known: Fields | null, parts: readonly Part[], texts: Given["texts"]) {
+function putTogether(stored: Fields | null, known: Fields | null, parts: readonly Part[], texts: FormValues["texts"]) {
   const isWhole = parts.some(({ part }) => part === "snapshot");
   const base = merged(isWhole ? {} : stored, known);
   const settled = settleEmpty(base, parts);
@@ -147,7 +147,7 @@ function merged(stored: Fields | null, kept: Fields | null): Fields {
   return all;
 }
 
-function keptIn(text: string): Fields | null {
+function recordedIn(text: string): Fields | null {
   if (text === "") return {};
   const read = parseJson(new TextEncoder().encode(text));
   return read.ok ? fieldsOf(read.value) : null;
@@ -166,7 +166,7 @@ interface Chosen {
 }
 
 /** The machine and the cgroup version, which nothing that kubectl prints tells. */
-function withChoices(input: Fields, { machine, cgroup }: Given["texts"]): Chosen {
+function withChoices(input: Fields, { machine, cgroup }: FormValues["texts"]): Chosen {
   const named = machine === "" ? undefined : machineNamed(machine);
   const faults = machine !== "" && named === undefined ? [`there is no machine \`${machine.slice(0, 60)}\``] : [];
   const all = named === undefined ? input : { ...input, machine: named };

@@ -13,7 +13,7 @@ import type { Machine } from "../../model/machine.ts";
 import { ok, type Result } from "../../model/result.ts";
 import type { Problem } from "../../service/problem.ts";
 import { type FormWords, fileText, formFields } from "../form-fields.ts";
-import type { GivenText } from "./posted-documents.ts";
+import type { FormText } from "./posted-documents.ts";
 
 /** The machines of `nodewise machines`, as a platform without a disk has them. */
 const LAYOUTS: Readonly<Record<string, MachineLayout>> = {
@@ -64,9 +64,9 @@ export type TextField = (typeof TEXT_FIELDS)[number];
 export type FieldName = TextField | "files";
 
 /** The texts and choices that somebody entered into the form. */
-export interface Given {
+export interface FormValues {
   readonly texts: Readonly<Record<TextField, string>>;
-  readonly files: readonly GivenText[];
+  readonly files: readonly FormText[];
   /** Files that were not read, since there are too many. */
   readonly faults: readonly FormFault[];
   /** Files that hold no text: the others count without them. */
@@ -81,8 +81,8 @@ export interface FormFault {
 const MAX_FILES = 64;
 
 /** A form that nobody has filled in. */
-export const emptyGiven = (texts: Partial<Given["texts"]> = {}): Given => ({
-  texts: { ...(Object.fromEntries(TEXT_FIELDS.map((name) => [name, ""])) as Given["texts"]), ...texts },
+export const emptyForm = (texts: Partial<FormValues["texts"]> = {}): FormValues => ({
+  texts: { ...(Object.fromEntries(TEXT_FIELDS.map((name) => [name, ""])) as FormValues["texts"]), ...texts },
   files: [],
   faults: [],
   warnings: [],
@@ -98,11 +98,11 @@ const WORDS: FormWords = {
 };
 
 /** The posted form, at most as large as any body. Errors: another type, too large, cut off, no form. */
-export async function readGiven(exchange: Exchange): Promise<Result<Given, Problem>> {
+export async function readForm(exchange: Exchange): Promise<Result<FormValues, Problem>> {
   const fields = await formFields(exchange, TEXT_FIELDS, WORDS);
   if (!fields.ok) return fields;
   const { texts, form } = fields.value;
-  const files: GivenText[] = [];
+  const files: FormText[] = [];
   const faults: FormFault[] = [];
   const warnings: FormFault[] = [];
   for (const entry of form.getAll("files")) {

@@ -11,7 +11,7 @@ import { err, ok, type Result } from "../../model/result.ts";
 import { PROFILES } from "../../profiles/index.ts";
 
 /** A text that somebody pasted or chose as a file, and what it is called in what is said about it. */
-export interface GivenText {
+export interface FormText {
   readonly name: string;
   readonly text: string;
 }
@@ -25,7 +25,7 @@ export const MAX_YAML_CHARACTERS = 1024 * 1024;
 const MAX_YAML_VALUES = 64 * 1024;
 
 /** The documents of a text, JSON or YAML; none of one that is empty. Errors: in words, each with its place. */
-export function documentsOf({ name, text }: GivenText): Result<readonly InputDocument[], readonly string[]> {
+export function documentsOf({ name, text }: FormText): Result<readonly InputDocument[], readonly string[]> {
   const limit = limitPassed(text);
   const hasPlaces = limit === null;
   if (!hasPlaces) {
@@ -38,7 +38,7 @@ export function documentsOf({ name, text }: GivenText): Result<readonly InputDoc
 }
 
 /** The one document of a text. */
-export function documentOf(given: GivenText): Result<InputDocument, readonly string[]> {
+export function documentOf(given: FormText): Result<InputDocument, readonly string[]> {
   const read = documentsOf(given);
   if (!read.ok) return read;
   const [first, second] = read.value;
@@ -112,7 +112,7 @@ const TABLE =
 const AS_JSON = "give what the same command prints with `-o json`";
 
 /** Everything that a text holds of a node, told by its content. */
-export function recognise(given: GivenText): Recognised {
+export function recognise(given: FormText): Recognised {
   if (TABLE.test(given.text))
     return {
       parts: [],

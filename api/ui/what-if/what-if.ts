@@ -1,9 +1,9 @@
 import { podsOfNode } from "../../decide/pods/node-pods.ts";
+import type { Reply } from "../../dependencies.ts";
 import { type Exchange, queryOf } from "../../http/route.ts";
 import { fieldsOf } from "../../model/own.ts";
 import type { Result } from "../../model/result.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
-import type { Reply } from "../../ports.ts";
 import { NEWEST, profileIn } from "../../profiles/index.ts";
 import type { Problem } from "../../service/problem.ts";
 import { kubeletOptions, offeredNodes } from "../form-fields.ts";
@@ -13,12 +13,12 @@ import { type StoredBase, storedBase } from "./assemble.ts";
 import { EXAMPLES, linkedTexts, linkOf, RESIZE_EXAMPLE, readChange } from "./change.ts";
 import { beforeOf, compared, type NodeBefore } from "./comparison.ts";
 import {
-  emptyGiven,
+  emptyForm,
   type FieldName,
   type FormFault,
-  type Given,
+  type FormValues,
   MACHINES,
-  readGiven,
+  readForm,
   type TextField,
 } from "./fields.ts";
 import { MAX_YAML_CHARACTERS } from "./posted-documents.ts";
@@ -90,7 +90,7 @@ function policy(name: keyof typeof POLICIES, view: FormView): Html | Promise<Htm
 
 /** The contents of the form beside what was written into it. */
 interface FormView {
-  readonly given: Given["texts"];
+  readonly given: FormValues["texts"];
   readonly faults: readonly FormFault[];
   readonly warnings: readonly FormFault[];
   /** The node as far as it is known; null: nothing is. */
@@ -261,14 +261,14 @@ export async function getWhatIf(exchange: Exchange): Promise<Result<Reply, Probl
   const { texts, isAsked } = linked.value;
   const stored = await storedBase(exchange, texts);
   if (!stored.ok) return stored;
-  return shown(exchange, { given: emptyGiven(texts), stored: stored.value, faults: [], isAsked, faultStatus: 400 });
+  return shown(exchange, { given: emptyForm(texts), stored: stored.value, faults: [], isAsked, faultStatus: 400 });
 }
 
 /** POST /what-if: both plans beside each other, and the form as it was filled in. Nothing is stored. */
 export async function postWhatIf(exchange: Exchange): Promise<Result<Reply, Problem>> {
   const query = queryOf(exchange, []);
   if (!query.ok) return query;
-  const given = await readGiven(exchange);
+  const given = await readForm(exchange);
   if (!given.ok) return given;
   const stored = await storedBase(exchange, given.value.texts);
   if (stored.ok) return shown(exchange, { given: given.value, stored: stored.value, faults: [], isAsked: true });
@@ -279,7 +279,7 @@ export async function postWhatIf(exchange: Exchange): Promise<Result<Reply, Prob
 }
 
 interface Showing {
-  readonly given: Given;
+  readonly given: FormValues;
   readonly stored: StoredBase | null;
   readonly faults: readonly FormFault[];
   /** The form was sent, or the link says all of it. */
@@ -292,7 +292,7 @@ async function shown(
   exchange: Exchange,
   { given, stored, faults: first, isAsked = false, faultStatus = 422 }: Showing,
 ): Promise<Result<Reply, Problem>> {
-  const before = beforeOf(given, stored?.input ?? null, exchange.ports.now());
+  const before = beforeOf(given, stored?.input ?? null, exchange.deps.now());
   const change = readChange(given, profileIn(before.snapshot ?? undefined));
   const faults = [...first, ...before.faults, ...change.faults];
   const result = isAsked && faults.length === 0 ? await compared(exchange, { stored, before, change }) : null;
@@ -312,7 +312,7 @@ async function shown(
     files: before.given,
     lost: before.lost,
     nodes: nodes.value,
-    limit: exchange.ports.limits.bodyBytes,
+    limit: exchange.deps.limits.bodyBytes,
   };
   return page(
     "What if",
@@ -324,7 +324,11 @@ ${whatIfForm(view)}
 }
 
 /** The texts for the form that comes back. */
-function textsAfter({ texts }: Given, found: StoredBase | null, { kept, isWhole }: NodeBefore): Given["texts"] {
+function textsAfter(
+  { texts }: FormValues,
+  found: StoredBase | null,
+  { kept, isWhole }: NodeBefore,
+): FormValues["texts"] {
   const snapshot = found === null || found.id === texts.snapshot ? texts.snapshot : "";
   const stored = isWhole ? { node: "", snapshot: "" } : { snapshot };
   return { ...texts, ...stored, kept };
@@ -337,7 +341,7 @@ const warningsNote = (warnings: readonly FormFault[]): Piece =>
     : html`<div class="note warn">${all(warnings.slice(0, MAX_SHOWN).map(({ text }) => html`<p>${prose(text)}</p>`))}${warnings.length > MAX_SHOWN ? html`<p>and ${warnings.length - MAX_SHOWN} more</p>` : ""}</div>`;
 
 /** How others come to see the same. */
-function shareNote(texts: Given["texts"], stored: StoredBase | null): Html | Promise<Html> {
+function shareNote(texts: FormValues["texts"], stored: StoredBase | null): Html | Promise<Html> {
   const link = linkOf(texts, stored?.id ?? null);
   return link === null
     ? html`<p class="soft small">There is no link to it: that would have to hold files, or a text that is too long for one.</p>`

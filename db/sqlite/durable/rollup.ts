@@ -7,27 +7,27 @@ const ROWS = 500;
 const MARGIN_MS = 60_000;
 
 /** How much of an object's history the fleet's database has. */
-interface Told {
+interface RolledUp {
   /** The last decision that was sent. */
   readonly seq: number;
   /** When it was sent: later counts and reports are sent the next time. */
   readonly atMs: number;
 }
 const KEY = "told";
-const toldOf = ({ kv }: DurableObjectStorage): Told => kv.get<Told>(KEY) ?? { seq: 0, atMs: 0 };
+const rolledUp = ({ kv }: DurableObjectStorage): RolledUp => kv.get<RolledUp>(KEY) ?? { seq: 0, atMs: 0 };
 
 const newestOf = ({ sql }: DurableObjectStorage): number =>
   sql.exec<{ newest: number | null }>("SELECT max(seq) AS newest FROM decisions").one().newest ?? 0;
 
 /** Called after rows were removed, since their numbers may be reused. */
 export function afterRemovals(storage: DurableObjectStorage): void {
-  const { seq, atMs } = toldOf(storage);
-  storage.kv.put<Told>(KEY, { seq: Math.min(seq, newestOf(storage)), atMs });
+  const { seq, atMs } = rolledUp(storage);
+  storage.kv.put<RolledUp>(KEY, { seq: Math.min(seq, newestOf(storage)), atMs });
 }
 
 /** When the object last sent a roll-up (0: never), and whether it has made a different decision since. */
 export function sinceRollup(storage: DurableObjectStorage): { readonly atMs: number; readonly hasDecided: boolean } {
-  const { seq, atMs } = toldOf(storage);
+  const { seq, atMs } = rolledUp(storage);
   return { atMs, hasDecided: newestOf(storage) > seq };
 }
 
@@ -99,7 +99,7 @@ const partsOf = (seq: number, sinceMs: number): readonly Part[] => [
  * time. `isDone`: nothing is left. Throws D1's errors, after which nothing counts as sent.
  */
 export async function rollUp(storage: DurableObjectStorage, fleet: D1Database, nowMs: number): Promise<boolean> {
-  const told = toldOf(storage);
+  const told = rolledUp(storage);
   const found = partsOf(told.seq, told.atMs - MARGIN_MS).map(({ read, from, write }) => ({
     rows: storage.sql.exec(read, ...from).toArray(),
     write,
@@ -111,6 +111,6 @@ export async function rollUp(storage: DurableObjectStorage, fleet: D1Database, n
   const isDone = decisions === undefined || decisions.rows.length < ROWS;
   const seq = Number(decisions?.rows.at(-1)?.["seq"] ?? told.seq);
   // counts of unsent decisions are sent together with them
-  storage.kv.put<Told>(KEY, { seq, atMs: isDone ? nowMs : told.atMs });
+  storage.kv.put<RolledUp>(KEY, { seq, atMs: isDone ? nowMs : told.atMs });
   return isDone;
 }

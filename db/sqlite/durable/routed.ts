@@ -6,7 +6,7 @@ import { err, ok, type Result } from "../../../api/model/result.ts";
 import { placeIn, placeOf } from "../../../api/service/canonical.ts";
 import { decodeBody, WEB_PACKING, webDigest } from "../../body.ts";
 import { attempting, failure, type StoreFailure } from "../../failure.ts";
-import type { Place, SnapshotRow, StreamedDecision, StreamFailure } from "../../rows.ts";
+import type { Cursor, SnapshotRow, StreamedDecision, StreamFailure } from "../../rows.ts";
 import { texts } from "../../sql/schema.ts";
 import type { DecisionFilter, ExportedRows, ExportFilter, ImportedRows, ResultRow, Store } from "../../store.ts";
 import { openD1 } from "../d1/open.ts";
@@ -23,7 +23,7 @@ export interface HistoryObject {
   /** Calls a method of the object's store. Undefined: nothing is stored there, and it is not one that would begin to. */
   call(method: ObjectMethod, args: readonly unknown[]): Promise<unknown>;
   /** The next decisions of a stream, as many as one message takes. */
-  stream(filter: DecisionFilter, after: Place | undefined): Promise<Streamed<Result<StreamedDecision, StreamFailure>>>;
+  stream(filter: DecisionFilter, after: Cursor | undefined): Promise<Streamed<Result<StreamedDecision, StreamFailure>>>;
   /** The same of an export. */
   exported(filter: ExportFilter, after: string | undefined): Promise<Streamed<Result<ExportedRows, StoreFailure>>>;
 }
@@ -45,7 +45,7 @@ interface Objects {
     none: T,
     isThere?: (answer: T) => boolean,
   ): Answer<T>;
-  stream(filter: DecisionFilter & { readonly node: string }, after: Place | undefined): Stream;
+  stream(filter: DecisionFilter & { readonly node: string }, after: Cursor | undefined): Stream;
   exported(
     filter: ExportFilter & { readonly node: string },
     after: string | undefined,
@@ -104,7 +104,7 @@ async function* streamOfAll(
   fleet: Store,
   { ofNode }: Objects,
   filter: DecisionFilter,
-  after: Place | undefined,
+  after: Cursor | undefined,
 ): Stream {
   const whole = async (head: Result<StreamedDecision, StreamFailure>) => {
     if (!head.ok) return head;

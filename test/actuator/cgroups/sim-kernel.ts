@@ -1,5 +1,5 @@
 import { type Attempt, type CgroupFsError, kernelError, ownError } from "../../../actuator/cgroupfs/errors.ts";
-import type { CgroupFs, Dir, Listing, Place } from "../../../actuator/cgroupfs/files.ts";
+import type { CgroupFs, Dir, FilePath, Listing } from "../../../actuator/cgroupfs/files.ts";
 import { isCgroupPath } from "../../../actuator/plan/step.ts";
 import { err, ok, type Result } from "../../../api/model/result.ts";
 
@@ -54,7 +54,7 @@ export class SimKernel {
   /** The errno of paths that the door may not change: a mount that is read-only, a file without the right. */
   denied: (at: Dir & { readonly file?: string }) => string | null = () => null;
   /** Called after every write through the door that was accepted. */
-  afterWrite: (place: Place, value: string) => void = () => undefined;
+  afterWrite: (place: FilePath, value: string) => void = () => undefined;
   #ino = 1;
 
   constructor(rules: SimRules) {
@@ -132,7 +132,7 @@ class SimFs implements CgroupFs {
     this.root = root;
   }
 
-  read({ mount, path, file }: Place): Result<string, CgroupFsError> {
+  read({ mount, path, file }: FilePath): Result<string, CgroupFsError> {
     return this.#at({ verb: "read", path, file }, mount, this.#full(path), (c) => textOf(c, file));
   }
 
@@ -140,7 +140,7 @@ class SimFs implements CgroupFs {
     return this.#at({ verb: "read", path: ancestor, file }, mount, ancestor, (c) => textOf(c, file));
   }
 
-  async write(place: Place, value: string): Promise<Result<void, CgroupFsError>> {
+  async write(place: FilePath, value: string): Promise<Result<void, CgroupFsError>> {
     const { mount, path, file } = place;
     const attempt: Attempt = { verb: "write", path, file, value };
     if (!isCgroupPath(path)) return err(ownError(attempt, "outside_root", "no path"));

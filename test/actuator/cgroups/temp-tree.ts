@@ -2,7 +2,13 @@ import { mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, unlinkSync,
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { CgroupFsError } from "../../../actuator/cgroupfs/errors.ts";
-import { type CgroupFs, type Dir, type Listing, openCgroupFs, type Place } from "../../../actuator/cgroupfs/files.ts";
+import {
+  type CgroupFs,
+  type Dir,
+  type FilePath,
+  type Listing,
+  openCgroupFs,
+} from "../../../actuator/cgroupfs/files.ts";
 import type { Result } from "../../../api/model/result.ts";
 import { mountinfoV1, v1Files } from "./sim-v1.ts";
 import { mountinfoV2, v2Controllers, v2Files } from "./sim-v2.ts";
@@ -52,14 +58,14 @@ class TempFs implements CgroupFs {
     this.root = door.root;
   }
 
-  read = (place: Place): Answer<string> => this.#door.read(place);
+  read = (place: FilePath): Answer<string> => this.#door.read(place);
   readAbove = (mount: string, ancestor: string, file: string): Answer<string> =>
     this.#door.readAbove(mount, ancestor, file);
   list = (dir: Dir): Answer<Listing> => this.#door.list(dir);
   children = (dir: Dir): Answer<readonly string[]> => this.#door.children(dir);
   identity = (dir: Dir): Answer<string> => this.#door.identity(dir);
 
-  async write(place: Place, value: string): Promise<Answer<void>> {
+  async write(place: FilePath, value: string): Promise<Answer<void>> {
     if (place.file !== "cgroup.subtree_control") return this.#door.write(place, value);
     const had = this.#door.read(place);
     if (!had.ok) return had;

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
-import type { Runtime } from "../../../actuator/containerd/port.ts";
+import type { Runtime } from "../../../actuator/containerd/cri.ts";
+import type { GcDeps, LogFiles } from "../../../actuator/gc/dependencies.ts";
 import type { Entry } from "../../../actuator/gc/journal.ts";
-import type { GcPorts, LogFiles } from "../../../actuator/gc/ports.ts";
 import { guard, isGone, type Removal, remove } from "../../../actuator/gc/remove.ts";
 import { err, ok } from "../../../api/model/result.ts";
 import { podsRead } from "../../kit/manifests.ts";
@@ -34,21 +34,21 @@ function world(runtime: Partial<Runtime> = {}, logs: Partial<LogFiles> = {}) {
     removeContainerLog: noted("removeContainerLog", ok(null)),
     ...logs,
   };
-  const ports = { runtime: { ...done, ...now, ...runtime }, logs: files } as unknown as GcPorts;
-  return { ports, asked };
+  const deps = { runtime: { ...done, ...now, ...runtime }, logs: files } as unknown as GcDeps;
+  return { ports: deps, asked };
 }
 
 describe("whether something is gone", () => {
-  const gone = (target: Entry["target"], id: string, ports: GcPorts) =>
-    isGone({ target, id, runtimeHandler: "kata" }, ports);
+  const gone = (target: Entry["target"], id: string, deps: GcDeps) =>
+    isGone({ target, id, runtimeHandler: "kata" }, deps);
 
   test.each([
     ["image", "imageNow x kata"],
     ["container", "containerNow x"],
     ["sandbox", "sandboxNow x"],
   ] as const)("the runtime says of an %s, and nobody else", async (target, question) => {
-    const { ports, asked } = world();
-    expect(await gone(target, "x", ports)).toEqual(ok(true));
+    const { ports: deps, asked } = world();
+    expect(await gone(target, "x", deps)).toEqual(ok(true));
     expect(asked).toEqual([question]);
     const call = question.split(" ")[0] as Call;
     expect(await gone(target, "x", world({ [call]: async () => ok({ id: "x" }) }).ports)).toEqual(ok(false));
@@ -59,9 +59,9 @@ describe("whether something is gone", () => {
     ["pod-logs", ["a", "both"], "b"],
     ["log-link", ["b", "both"], "a"],
   ] as const)("its directory says of %s", async (target, there, away) => {
-    const { ports, asked } = world();
-    for (const id of there) expect(await gone(target, id, ports), id).toEqual(ok(false));
-    expect(await gone(target, away, ports)).toEqual(ok(true));
+    const { ports: deps, asked } = world();
+    for (const id of there) expect(await gone(target, id, deps), id).toEqual(ok(false));
+    expect(await gone(target, away, deps)).toEqual(ok(true));
     expect(asked).toEqual([]);
     const missing = [
       { path: "/a", why: "EIO" },
@@ -93,12 +93,8 @@ test.each(["image", "container", "sandbox", "pod-logs", "log-link"] as const)(
 );
 
 describe("a removal", () => {
-  const carriedOut = (target: Removal["target"], { ports }: ReturnType<typeof world>, more: object = {}) =>
-    remove(
-      { target, id: "x", runtimeHandler: "kata" } as Removal,
-      planned(more) as Parameters<typeof remove>[1],
-      ports,
-    );
+  const carriedOut = (target: Removal["target"], { ports: deps }: ReturnType<typeof world>, more: object = {}) =>
+    remove({ target, id: "x", runtimeHandler: "kata" } as Removal, planned(more) as Parameters<typeof remove>[1], deps);
 
   test.each([
     ["image", {}, ["removeImage x kata"]],

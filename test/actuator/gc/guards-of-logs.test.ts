@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { PodsRead } from "../../../actuator/core/ports.ts";
+import type { PodsRead } from "../../../actuator/core/interfaces.ts";
 import type { NodeObservation } from "../../../actuator/gc/observe-node.ts";
 import { guardLogLink, guardPodLogs } from "../../../actuator/gc/remove.ts";
 import type { ContainerRemoval } from "../../../api/model/container-gc.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { ContainerNow, ImageNow, Runtime, SandboxNow } from "../../../actuator/containerd/port.ts";
+import type { ListedContainer, ListedImage, ListedSandbox, Runtime } from "../../../actuator/containerd/cri.ts";
 import type { NodeObservation } from "../../../actuator/gc/observe-node.ts";
 import { guardContainer, guardImage, guardSandbox } from "../../../actuator/gc/remove.ts";
 import type { ContainerRemoval } from "../../../api/model/container-gc.ts";
@@ -15,7 +15,7 @@ const ANOTHER = surprise("another one has its id now");
 
 describe("an image", () => {
   const removal = { id: "sha256:a", runtimeHandler: "kata", names: ["old:1"] } as unknown as ImageRemoval;
-  const now: ImageNow = { id: "sha256:a", names: ["new:1"], pinned: false, sizeBytes: 1 };
+  const now: ListedImage = { id: "sha256:a", names: ["new:1"], pinned: false, sizeBytes: 1 };
   const guarded = (image: Runtime["imageNow"], used: Runtime["imagesInUse"] = () => answer(new Map())) =>
     guardImage(removal, { imageNow: image, imagesInUse: used } as Runtime);
   const usedAs = (...references: readonly string[]) => {
@@ -68,7 +68,7 @@ describe("an image", () => {
 });
 
 describe("a container", () => {
-  const now: ContainerNow = {
+  const now: ListedContainer = {
     id: "x",
     state: "CONTAINER_EXITED",
     createdAt: "7",
@@ -103,8 +103,8 @@ describe("a container", () => {
 });
 
 describe("a sandbox", () => {
-  const now: SandboxNow = { id: "x", state: "SANDBOX_NOTREADY", createdAt: "7" };
-  const inSandbox = (sandboxId: string) => () => answer({ sandboxId } as ContainerNow);
+  const now: ListedSandbox = { id: "x", state: "SANDBOX_NOTREADY", createdAt: "7" };
+  const inSandbox = (sandboxId: string) => () => answer({ sandboxId } as ListedContainer);
   const guarded = (
     over: Partial<Runtime> = {},
     containers: readonly string[] = [],

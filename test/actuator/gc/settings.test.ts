@@ -2,8 +2,8 @@ import { mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { actuatorConfig } from "../../../actuator/core/config.ts";
+import type { GcDeps } from "../../../actuator/gc/dependencies.ts";
 import { openCollector } from "../../../actuator/gc/open.ts";
-import type { GcPorts } from "../../../actuator/gc/ports.ts";
 import { observeMachine } from "../../../actuator/machine/observe.ts";
 import { ok } from "../../../api/model/result.ts";
 import { podsRead } from "../../kit/manifests.ts";
@@ -38,7 +38,7 @@ test.each([
 /** Opens collectors, told that this is their runtime. */
 function opening(dir: string) {
   const shared: Parameters<typeof openCollector>[0] = {
-    client: {} as GcPorts["client"],
+    client: {} as GcDeps["client"],
     observeMachine,
     readPods: async () => podsRead(),
     readConfiguration: async () => ok({}),

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
-import type { Runtime } from "../../../actuator/containerd/port.ts";
-import type { DecisionAnswer } from "../../../actuator/core/ports.ts";
+import type { Runtime } from "../../../actuator/containerd/cri.ts";
+import type { DecisionAnswer } from "../../../actuator/core/interfaces.ts";
+import type { GcDeps } from "../../../actuator/gc/dependencies.ts";
 import type { GcJournal, InterruptedPass } from "../../../actuator/gc/journal.ts";
-import type { GcPorts } from "../../../actuator/gc/ports.ts";
 import { closeInterruptedPass } from "../../../actuator/gc/remove.ts";
 import { err, ok } from "../../../api/model/result.ts";
 import { faultOf } from "../../sim/fake-runtime.ts";
@@ -33,7 +33,7 @@ function restarted(
     readonly unclosed?: ReturnType<GcJournal["unclosed"]>;
     readonly close?: ReturnType<GcJournal["close"]>;
     readonly imageNow?: Runtime["imageNow"];
-    readonly answer?: Awaited<ReturnType<GcPorts["client"]["decide"]>>;
+    readonly answer?: Awaited<ReturnType<GcDeps["client"]["decide"]>>;
   } = {},
 ) {
   const told: unknown[] = [];
@@ -57,7 +57,7 @@ function restarted(
       commit: async (one: DecisionAnswer) => void told.push(one),
     },
   };
-  return { told, settled: () => closeInterruptedPass(ports as unknown as GcPorts) };
+  return { told, settled: () => closeInterruptedPass(ports as unknown as GcDeps) };
 }
 
 test("a pass that was cut short is told with all its ends, then remembered, then closed", async () => {
@@ -77,7 +77,7 @@ test("without a journal, or a pass in it, there is nothing to settle", async () 
   const { told, settled } = restarted({ unclosed: ok(null) });
   expect(await settled()).toEqual(ok(null));
   expect(told).toEqual([]);
-  expect(await closeInterruptedPass({ journal: null } as unknown as GcPorts)).toEqual(ok(null));
+  expect(await closeInterruptedPass({ journal: null } as unknown as GcDeps)).toEqual(ok(null));
 });
 
 test("a journal that cannot be read, or the runtime that says nothing, keeps everything else from going", async () => {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { CONTAINER_HASH } from "../../../actuator/containerd/port.ts";
+import { CONTAINER_HASH } from "../../../actuator/containerd/cri.ts";
 import {
   backOffEventMessage,
   backOffLimits,
@@ -8,7 +8,7 @@ import {
   inBackOff,
 } from "../../../actuator/lifecycle/back-off.ts";
 import type { PodContainer } from "../../../actuator/lifecycle/pod.ts";
-import { type BackOff, raised, USUAL_BACK_OFF } from "../../../api/decide/probes/back-off.ts";
+import { type BackOff, CRASH_LOOP_BACK_OFF, raised } from "../../../api/decide/probes/back-off.ts";
 import { profileOf } from "../../../api/profiles/index.ts";
 import { hashOf, seenContainer, seenPod } from "../../kit/seen-pods.ts";
 import { runnableOf, smallPod } from "./small-pods.ts";
@@ -18,7 +18,7 @@ const a = pod.spec.containers[0] as PodContainer;
 const dead = (finishedAtMs: number, hash = "same") =>
   seenContainer("a", { state: "exited", exitCode: 1, finishedAtMs, annotations: { [CONTAINER_HASH]: hash } });
 
-const limits = USUAL_BACK_OFF;
+const limits = CRASH_LOOP_BACK_OFF;
 
 describe("the delay", () => {
   test("doubles with each start, from 10 seconds to 5 minutes", () => {

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { gunzipSync } from "node:zlib";
 import { describe, expect, test } from "vitest";
-import type { RuntimePod } from "../../../actuator/containerd/port.ts";
+import type { RuntimePod } from "../../../actuator/containerd/cri.ts";
 import { podStatus } from "../../../actuator/lifecycle/pod-status.ts";
 import type { PodEnd, PodRecord } from "../../../actuator/lifecycle/record.ts";
 import type { PodStatus } from "../../../actuator/lifecycle/status/status.ts";

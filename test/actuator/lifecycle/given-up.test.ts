@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
-import type { RuntimeContainer, RuntimePod } from "../../../actuator/containerd/port.ts";
+import type { RuntimeContainer, RuntimePod } from "../../../actuator/containerd/cri.ts";
 import { podActions } from "../../../actuator/lifecycle/pod-actions.ts";
 import { finishedPhase, podStatus } from "../../../actuator/lifecycle/pod-status.ts";
-import { USUAL_BACK_OFF } from "../../../api/decide/probes/back-off.ts";
+import { CRASH_LOOP_BACK_OFF } from "../../../api/decide/probes/back-off.ts";
 import { hashOf, seenContainer, seenPod, seenSandbox } from "../../kit/seen-pods.ts";
 import { recordOf, runnableOf, type SmallPod, smallPod } from "./small-pods.ts";
 
@@ -14,7 +14,7 @@ const lost = (...containers: readonly RuntimeContainer[]): RuntimePod => ({
   sandboxes: [seenSandbox("s0", { isReady: false })],
 });
 const actionsOf = (object: SmallPod, seen: RuntimePod | null) =>
-  podActions(runnableOf(object), seen, { nowMs: 100_000, backOff: {}, limits: USUAL_BACK_OFF, hashOf });
+  podActions(runnableOf(object), seen, { nowMs: 100_000, backOff: {}, limits: CRASH_LOOP_BACK_OFF, hashOf });
 const ended = (object: SmallPod, seen: RuntimePod) =>
   podStatus(runnableOf(object), recordOf(object, { state: "terminated" }), seen, {
     nowMs: 100_000,

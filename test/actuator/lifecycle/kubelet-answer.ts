@@ -4,7 +4,7 @@ import { latestOf, mayRun } from "../../../actuator/lifecycle/instances.ts";
 import { podActions } from "../../../actuator/lifecycle/pod-actions.ts";
 import { naturalPhase, podStatus } from "../../../actuator/lifecycle/pod-status.ts";
 import { isOverPhase, type PodStatus } from "../../../actuator/lifecycle/status/status.ts";
-import { USUAL_BACK_OFF } from "../../../api/decide/probes/back-off.ts";
+import { CRASH_LOOP_BACK_OFF } from "../../../api/decide/probes/back-off.ts";
 import { hashOf } from "../../kit/seen-pods.ts";
 import type { KubeletAnswer, KubeletCase } from "./kubelet-cases.ts";
 import { recordOf, runnableOf } from "./small-pods.ts";
@@ -20,7 +20,7 @@ export function ourAnswer(c: KubeletCase): unknown {
   const options = {
     nowMs: c.nowMs,
     backOff: c.backOff,
-    limits: USUAL_BACK_OFF,
+    limits: CRASH_LOOP_BACK_OFF,
     hashOf,
     resizeRestarts: new Set(c.resizeRestarts),
   };

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { gunzipSync } from "node:zlib";
-import type { RuntimePod } from "../../../actuator/containerd/port.ts";
+import type { RuntimePod } from "../../../actuator/containerd/cri.ts";
 import { type PendingResize, type PodEnd, type PodRecord, podStateOf } from "../../../actuator/lifecycle/record.ts";
 import type { StartError } from "../../../actuator/lifecycle/status/containers.ts";
 import type { PodStatus } from "../../../actuator/lifecycle/status/status.ts";

@@ -1,11 +1,11 @@
 import { describe, expect, test } from "vitest";
-import { CONTAINER_HASH, type RuntimePod } from "../../../actuator/containerd/port.ts";
+import { CONTAINER_HASH, type RuntimePod } from "../../../actuator/containerd/cri.ts";
 import { podActions } from "../../../actuator/lifecycle/pod-actions.ts";
-import { USUAL_BACK_OFF } from "../../../api/decide/probes/back-off.ts";
+import { CRASH_LOOP_BACK_OFF } from "../../../api/decide/probes/back-off.ts";
 import { hashOf, seenContainer, seenPod, seenSandbox } from "../../kit/seen-pods.ts";
 import { runnableOf, type SmallPod, smallPod } from "./small-pods.ts";
 
-const options = { nowMs: 100_000, backOff: {}, limits: USUAL_BACK_OFF, hashOf };
+const options = { nowMs: 100_000, backOff: {}, limits: CRASH_LOOP_BACK_OFF, hashOf };
 const actionsOf = (object: SmallPod, seen: RuntimePod | null, more = {}) =>
   podActions(runnableOf(object), seen, { ...options, ...more });
 const exited = (name: string, exitCode: number, attempt = 0) =>

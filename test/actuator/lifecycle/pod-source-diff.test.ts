@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { RuntimePod } from "../../../actuator/containerd/port.ts";
+import type { RuntimePod } from "../../../actuator/containerd/cri.ts";
 import { type PodSources, podSourceDiff } from "../../../actuator/lifecycle/pod-source-diff.ts";
 import { newRecord } from "../../../actuator/lifecycle/pod-state.ts";
 import type { PodRecord } from "../../../actuator/lifecycle/record.ts";

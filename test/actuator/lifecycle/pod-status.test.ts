@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { RuntimeContainer, RuntimePod } from "../../../actuator/containerd/port.ts";
+import type { RuntimeContainer, RuntimePod } from "../../../actuator/containerd/cri.ts";
 import { finishedPhase, podStatus, type StatusOptions } from "../../../actuator/lifecycle/pod-status.ts";
 import type { PodEnd, PodRecord } from "../../../actuator/lifecycle/record.ts";
 import type { PodStatus } from "../../../actuator/lifecycle/status/status.ts";

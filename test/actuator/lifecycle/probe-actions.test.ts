@@ -1,10 +1,10 @@
 import { describe, expect, test } from "vitest";
-import type { RuntimePod } from "../../../actuator/containerd/port.ts";
+import type { RuntimePod } from "../../../actuator/containerd/cri.ts";
 import { restartGracePeriod } from "../../../actuator/lifecycle/container-termination.ts";
 import type { RunnablePod } from "../../../actuator/lifecycle/pod.ts";
 import { podActions } from "../../../actuator/lifecycle/pod-actions.ts";
 import { podStatus } from "../../../actuator/lifecycle/pod-status.ts";
-import { USUAL_BACK_OFF } from "../../../api/decide/probes/back-off.ts";
+import { CRASH_LOOP_BACK_OFF } from "../../../api/decide/probes/back-off.ts";
 import type { ProbeType, StoredResult } from "../../../api/model/probe.ts";
 import { EXEC, probe } from "../../kit/runnable-pods.ts";
 import { hashOf, seenContainer, seenPod } from "../../kit/seen-pods.ts";
@@ -28,7 +28,13 @@ const results =
   (id: string, type: ProbeType): StoredResult | undefined =>
     stored[`${id} ${type}`];
 const actionsOf = (pod: RunnablePod, seen: RuntimePod, stored: Readonly<Record<string, StoredResult>>) =>
-  podActions(pod, seen, { nowMs: 100_000, backOff: {}, limits: USUAL_BACK_OFF, hashOf, resultOf: results(stored) });
+  podActions(pod, seen, {
+    nowMs: 100_000,
+    backOff: {},
+    limits: CRASH_LOOP_BACK_OFF,
+    hashOf,
+    resultOf: results(stored),
+  });
 
 describe("a container whose probe failed", () => {
   test.each([

@@ -1,15 +1,15 @@
 import { mkdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
-import type { RuntimeContainer, RuntimePods } from "../../../actuator/containerd/port.ts";
-import { LogRotation, type RotationPorts, systemLogFiles } from "../../../actuator/pods/logs/rotation.ts";
+import type { RuntimeContainer, RuntimePods } from "../../../actuator/containerd/cri.ts";
+import { LogRotation, type RotationDeps, systemLogFiles } from "../../../actuator/pods/logs/rotation.ts";
 import { err } from "../../../api/model/result.ts";
 import { v1_36 } from "../../../api/profiles/v1_36.ts";
 import { ownDirectory, WrittenLog } from "./written-log.ts";
 
 type Shown = Pick<RuntimeContainer, "id" | "state" | "logPath">;
 
-function ground(more: Partial<RotationPorts> = {}) {
+function ground(more: Partial<RotationDeps> = {}) {
   const podLogsDirectory = join(ownDirectory(), "pods");
   const logs = new Map<string, WrittenLog>();
   const told: string[] = [];

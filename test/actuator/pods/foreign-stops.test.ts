@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import type { PodRuntime, RuntimePod, RuntimePods } from "../../../actuator/containerd/port.ts";
+import type { PodRuntime, RuntimePod, RuntimePods } from "../../../actuator/containerd/cri.ts";
 import { type ForeignStop, watchedRuntime } from "../../../actuator/pods/admission/foreign-stops.ts";
 import { err, ok } from "../../../api/model/result.ts";
 

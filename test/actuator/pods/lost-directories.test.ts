@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import type { Problem } from "../../../actuator/core/ports.ts";
+import type { Problem } from "../../../actuator/core/interfaces.ts";
 import { OrphanedDirectories } from "../../../actuator/pods/volumes/orphaned-directories.ts";
 import { markIn } from "../../../actuator/pods/volumes/pod-mark.ts";
 import { makePodDirectory } from "../../../actuator/pods/volumes/volumes.ts";

@@ -3,7 +3,7 @@ import { createServer } from "node:net";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { actuatorConfig } from "../../../actuator/core/config.ts";
-import type { NodeClaims } from "../../../actuator/core/ports.ts";
+import type { NodeClaims } from "../../../actuator/core/interfaces.ts";
 import type { RunnablePod } from "../../../actuator/lifecycle/pod.ts";
 import { runnablePod } from "../../../actuator/lifecycle/spec/pod-spec.ts";
 import { deviceRequirements } from "../../../actuator/pods/devices/device-requirements.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { RuntimePod } from "../../../actuator/containerd/port.ts";
+import type { RuntimePod } from "../../../actuator/containerd/cri.ts";
 import type { Skip } from "../../../actuator/plan/step.ts";
 import { OrphanProcesses } from "../../../actuator/pods/cgroups/orphan-processes.ts";
 import { err, ok } from "../../../api/model/result.ts";

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { OWNER, type RuntimePod, type RuntimePods } from "../../../actuator/containerd/port.ts";
+import { OWNER, type RuntimePod, type RuntimePods } from "../../../actuator/containerd/cri.ts";
 import { admitted, newRecord, podTransition } from "../../../actuator/lifecycle/pod-state.ts";
 import type { PodEvent, PodRecord } from "../../../actuator/lifecycle/record.ts";
 import type { KubeletTraces } from "../../../actuator/machine/kubelets.ts";

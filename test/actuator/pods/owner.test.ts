@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { OWNER } from "../../../actuator/containerd/port.ts";
+import { OWNER } from "../../../actuator/containerd/cri.ts";
 import { OwnedRuntime } from "../../../actuator/pods/sync/owned-runtime.ts";
 import { runnable } from "../../kit/runnable-pods.ts";
 import { ME, upWith } from "./worker-kit.ts";

@@ -4,7 +4,7 @@ import { ApiClient, redactingClient } from "../../../actuator/client/client.ts";
 import { localClient } from "../../../actuator/client/local-client.ts";
 import { Outbox } from "../../../actuator/client/outbox.ts";
 import { Memory } from "../../../actuator/core/facts-file.ts";
-import type { DecisionClient, Problem } from "../../../actuator/core/ports.ts";
+import type { DecisionClient, Problem } from "../../../actuator/core/interfaces.ts";
 import { tellGuard } from "../../../actuator/pods/probing/open-probes.ts";
 import type { Guarded } from "../../../actuator/probes/engine/liveness-storm-guard.ts";
 import { decideProbeGuard } from "../../../api/decide/kinds/probe-guard.ts";

@@ -1,7 +1,7 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import type { RuntimeContainer } from "../../../actuator/containerd/port.ts";
+import type { RuntimeContainer } from "../../../actuator/containerd/cri.ts";
 import { withTerminationMessage } from "../../../actuator/pods/sync/termination-message.ts";
 import { scratch } from "./scratch.ts";
 

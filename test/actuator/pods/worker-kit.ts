@@ -1,6 +1,6 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
-import type { RuntimePod } from "../../../actuator/containerd/port.ts";
+import type { RuntimePod } from "../../../actuator/containerd/cri.ts";
 import type { PodActions } from "../../../actuator/lifecycle/actions.ts";
 import { activeSandboxOf } from "../../../actuator/lifecycle/instances.ts";
 import type { RunnablePod } from "../../../actuator/lifecycle/pod.ts";
@@ -9,7 +9,7 @@ import type { ContainerDevices } from "../../../actuator/pods/devices/port.ts";
 import type { PodNode } from "../../../actuator/pods/networking/node-addresses.ts";
 import { Images } from "../../../actuator/pods/sync/images.ts";
 import { PodWorker } from "../../../actuator/pods/sync/pod-worker.ts";
-import type { SyncPodRequest } from "../../../actuator/pods/sync/worker-ports.ts";
+import type { SyncPodRequest } from "../../../actuator/pods/sync/worker-deps.ts";
 import { v1_36 } from "../../../api/profiles/v1_36.ts";
 import { SimClock } from "../../sim/clock.ts";
 import { type Program, SERVES } from "../../sim/fake-pod-parts.ts";

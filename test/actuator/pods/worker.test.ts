@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { OWNER } from "../../../actuator/containerd/port.ts";
+import { OWNER } from "../../../actuator/containerd/cri.ts";
 import { runnable, runnableContainer } from "../../kit/runnable-pods.ts";
 import { ME, workerWorld } from "./worker-kit.ts";
 

@@ -4,7 +4,7 @@ import type { Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { createServer as tls } from "node:tls";
 import { afterEach, describe, expect, test } from "vitest";
-import { attempt, type ProbePorts, type ProbeRequest } from "../../../actuator/probes/engine/attempt.ts";
+import { attempt, type ProbeDeps, type ProbeRequest } from "../../../actuator/probes/engine/attempt.ts";
 import type { ProbeHandler, ProbeOutcome } from "../../../api/model/probe.ts";
 import { ok } from "../../../api/model/result.ts";
 import { selfSigned } from "../../kit/certificates.ts";
@@ -14,7 +14,7 @@ import { getAt, Servers, TARGET } from "./servers.ts";
 
 const servers = new Servers();
 afterEach(() => servers.close());
-const NEVER: ProbePorts = { exec: () => new Promise(() => {}) };
+const NEVER: ProbeDeps = { exec: () => new Promise(() => {}) };
 const ask = (handler: ProbeHandler, more: Partial<ProbeRequest> = {}): Promise<ProbeOutcome> =>
   attempt({ handler, timeoutMs: 20_000, target: TARGET, ...more }, NEVER);
 

@@ -2,7 +2,7 @@ import { createServer, Socket } from "node:net";
 import { afterAll, expect, test } from "vitest";
 import { httpProbe } from "../../../actuator/probes/http/http.ts";
 import type { ProbeTarget } from "../../../actuator/probes/net/dial.ts";
-import { dial, Opened } from "../../../actuator/probes/net/dial.ts";
+import { dial, OpenConnections } from "../../../actuator/probes/net/dial.ts";
 import { getAt, Servers, TARGET, told } from "./servers.ts";
 
 const servers = new Servers();
@@ -30,7 +30,7 @@ test.each(["127.0.0.1", "localhost"])("a port that none can have, at %s", async 
 
 test("an attempt that is over opens nothing any more, and closes what opens", async () => {
   const port = await servers.serve();
-  const opened = new Opened();
+  const opened = new OpenConnections();
   const dialed = dial("127.0.0.1", port, opened);
   opened.closeAll();
   const words = `dial tcp 127.0.0.1:${port}: operation was canceled`;

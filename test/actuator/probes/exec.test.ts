@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { Exec, PodRuntime } from "../../../actuator/containerd/port.ts";
+import type { Exec, PodRuntime } from "../../../actuator/containerd/cri.ts";
 import { execProbe } from "../../../actuator/probes/engine/attempt.ts";
 import { err, ok } from "../../../api/model/result.ts";
 import { TARGET } from "./servers.ts";

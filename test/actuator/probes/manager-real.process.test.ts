@@ -2,7 +2,7 @@ import { execFile } from "node:child_process";
 import { createServer, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterEach, expect, test, vi } from "vitest";
-import { attempt, type ProbePorts } from "../../../actuator/probes/engine/attempt.ts";
+import { attempt, type ProbeDeps } from "../../../actuator/probes/engine/attempt.ts";
 import { ProbeHistory, readProbeHistory } from "../../../actuator/probes/engine/history.ts";
 import { ProbeManager } from "../../../actuator/probes/engine/probe-manager.ts";
 import { systemProbeClock } from "../../../actuator/probes/engine/probe-time.ts";
@@ -34,7 +34,7 @@ async function servedBy(answer: (response: ServerResponse) => void): Promise<Pro
   const { port } = server.address() as AddressInfo;
   return { http: { scheme: "HTTP", host: "", port, path: "/", headers: [] } };
 }
-function opened(exec: ProbePorts["exec"] = () => Promise.reject(new Error("no runtime here"))) {
+function opened(exec: ProbeDeps["exec"] = () => Promise.reject(new Error("no runtime here"))) {
   const stateDir = scratch();
   const results: ProbeChange[] = [];
   const events: ProbeWarning[] = [];
@@ -87,7 +87,7 @@ test("a real server that answers, then does not, and one that hangs and holds up
 test("commands that are really run, four at once of eight", async () => {
   let [running, most] = [0, 0];
   const four = Promise.withResolvers<void>();
-  const exec: ProbePorts["exec"] = (_id, command) => {
+  const exec: ProbeDeps["exec"] = (_id, command) => {
     most = Math.max(most, ++running);
     if (running === 4) four.resolve();
     const [file = "", ...args] = command;

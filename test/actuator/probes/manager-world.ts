@@ -1,5 +1,5 @@
 import type { Attempt, ProbeRequest } from "../../../actuator/probes/engine/attempt.ts";
-import type { ManagerPorts, ManagerSettings } from "../../../actuator/probes/engine/engine.ts";
+import type { ManagerDeps, ManagerSettings } from "../../../actuator/probes/engine/engine.ts";
 import type { ProbeHistoryEntry } from "../../../actuator/probes/engine/history-entry.ts";
 import type { Guarded } from "../../../actuator/probes/engine/liveness-storm-guard.ts";
 import { ProbeManager } from "../../../actuator/probes/engine/probe-manager.ts";
@@ -83,7 +83,7 @@ export interface World {
 export function world(
   more: Partial<ManagerSettings> = {},
   random = () => 0,
-  guardMemory?: NonNullable<ManagerPorts["guardMemory"]>,
+  guardMemory?: NonNullable<ManagerDeps["guardMemory"]>,
 ): World {
   const clock = new StillClock();
   const counted: World["counted"] = { ended: [], waited: 0, late: [] };

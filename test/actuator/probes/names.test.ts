@@ -1,7 +1,7 @@
 import { rmSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
-import { Names, parseHosts, parseResolvConf } from "../../../actuator/probes/dns/names.ts";
+import { HostResolver, parseHosts, parseResolvConf } from "../../../actuator/probes/dns/host-resolver.ts";
 import { scratchFolder } from "../../kit/scratch.ts";
 import { NameServer, NXDOMAIN, SERVFAIL } from "./name-server.ts";
 
@@ -12,10 +12,10 @@ beforeAll(() => server.listen());
 afterAll(() => server.close());
 const CONF = "nameserver 127.0.0.1\noptions timeout:9 attempts:2\n";
 /** As of a daemon that has just begun. */
-function namesOf(conf = CONF, hostsText = ""): Names {
+function namesOf(conf = CONF, hostsText = ""): HostResolver {
   writeFileSync(hosts, hostsText);
   writeFileSync(resolvConf, conf);
-  return new Names({ hosts, resolvConf, port: server.port });
+  return new HostResolver({ hosts, resolvConf, port: server.port });
 }
 const on = (words: string): string => `on 127.0.0.1:${server.port}: ${words}`;
 

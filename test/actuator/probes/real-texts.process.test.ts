@@ -2,7 +2,7 @@ import { execFile } from "node:child_process";
 import { createServer } from "node:http";
 import { createServer as createTcp } from "node:net";
 import { afterAll, expect, test } from "vitest";
-import { attempt, type ProbePorts } from "../../../actuator/probes/engine/attempt.ts";
+import { attempt, type ProbeDeps } from "../../../actuator/probes/engine/attempt.ts";
 import { probeEvent } from "../../../api/decide/probes/worker.ts";
 import type { ProbeHandler, ProbeType } from "../../../api/model/probe.ts";
 import captured from "../../data/real-probes.json" with { type: "json" };
@@ -14,7 +14,7 @@ const servers = new Servers();
 afterAll(() => servers.close());
 
 /** Commands run here as a runtime would run them. */
-const exec: ProbePorts["exec"] = (_id, [file = "", ...args]) =>
+const exec: ProbeDeps["exec"] = (_id, [file = "", ...args]) =>
   new Promise((resolve) => {
     execFile(file, args, { maxBuffer: 2 ** 20 }, (error, stdout, stderr) => {
       const exitCode = typeof error?.code === "number" ? error.code : 0;

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { Phases } from "../../../actuator/probes/engine/engine.ts";
+import { ProbeSlots } from "../../../actuator/probes/engine/engine.ts";
 import { TimerHeap, type Wake } from "../../../actuator/probes/engine/probe-time.ts";
 import { draws } from "../cgroups/draws.ts";
 import { StillClock } from "./manager-world.ts";
@@ -62,7 +62,7 @@ test("an earlier one comes first although a timer is set, and none comes once cl
 });
 
 test("the first number that is free is taken, of each period", () => {
-  const phases = new Phases();
+  const phases = new ProbeSlots();
   expect([1, 2, 3].map(() => phases.take(1_000))).toEqual([0, 1, 2]);
   expect(phases.take(2_000)).toBe(0);
   phases.give(1_000, 0);

@@ -10,12 +10,12 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { type DiskPlace, DiskUsage, type DiskUsageOptions, DiskWalk } from "../../../actuator/stats/disk-usage.ts";
+import { type DiskPath, DiskUsage, type DiskUsageOptions, DiskWalk } from "../../../actuator/stats/disk-usage.ts";
 import { du, mountedBelow, scratch } from "./scratch.ts";
 
 const START = Date.parse("2026-01-31T12:00:00Z");
-const tree = (path: string): DiskPlace => ({ path, what: "tree" });
-const files = (path: string): DiskPlace => ({ path, what: "files" });
+const tree = (path: string): DiskPath => ({ path, what: "tree" });
+const files = (path: string): DiskPath => ({ path, what: "files" });
 const KiB = 1024;
 
 /** On a clock that moves only when told. */
@@ -29,7 +29,7 @@ function counting(options: DiskUsageOptions = {}) {
   onTestFinished(() => void usage.count([]));
   return { usage, clock };
 }
-async function figureOf(place: DiskPlace) {
+async function figureOf(place: DiskPath) {
   const { usage } = counting();
   await usage.count([place]);
   return usage.of(place.path);

@@ -5,13 +5,13 @@ import { DiskUsage } from "../../../actuator/stats/disk-usage.ts";
 import {
   cgroupStatsTargets,
   diskStatsTargets,
-  type Layer,
   type PodStatsTarget,
   podStatsOf,
   podsCgroupStats,
   podUsageOf,
   type StatsObservation,
   UsageHistory,
+  type WritableLayer,
 } from "../../../actuator/stats/summary.ts";
 import { readUsages } from "../../../actuator/stats/usage.ts";
 import { answer, Mi, START } from "../../decide/eviction/asking.ts";
@@ -47,7 +47,7 @@ async function lookAround(
   pods: readonly PodStatsTarget[],
   ms = 0,
   history = new UsageHistory(),
-  layers: ReadonlyMap<string, Layer> = new Map(),
+  layers: ReadonlyMap<string, WritableLayer> = new Map(),
 ): Promise<StatsObservation> {
   const usages = readUsages(hierarchy, cgroupStatsTargets(PODS, pods));
   const disk = new DiskUsage({ now: () => new Date(DISK_AT) });

@@ -1,11 +1,11 @@
 import { describe, expect, test } from "vitest";
-import { OWNER } from "../../../actuator/containerd/port.ts";
+import { OWNER } from "../../../actuator/containerd/cri.ts";
 import { foreignSandboxes } from "../../../actuator/lifecycle/foreign-sandbox.ts";
 import type { PodSpec, RunnablePod } from "../../../actuator/lifecycle/pod.ts";
 import {
   type PodsWanted,
   type StopEnd,
-  type TakeoverPorts,
+  type TakeoverDeps,
   takeOver,
   takeoverPlan,
 } from "../../../actuator/takeover/take-over.ts";
@@ -39,8 +39,8 @@ function world(wanted: readonly RunnablePod[], refused: PodsWanted["refused"] = 
   };
   const plan = async (asked: readonly string[] | null = null) =>
     takeoverPlan(foreignSandboxes(await must(runtime.pods()), ME), desired, asked === null ? null : new Set(asked));
-  const stopAll = async (more: Partial<TakeoverPorts> = {}, signal = new AbortController().signal) => {
-    const ports: TakeoverPorts = {
+  const stopAll = async (more: Partial<TakeoverDeps> = {}, signal = new AbortController().signal) => {
+    const deps: TakeoverDeps = {
       runtime,
       clock: time,
       profile: v1_36,
@@ -53,7 +53,7 @@ function world(wanted: readonly RunnablePod[], refused: PodsWanted["refused"] = 
     };
     const { stops } = await plan();
     runtime.calls.splice(0);
-    const done = await time.drive(takeOver(ports, stops, signal));
+    const done = await time.drive(takeOver(deps, stops, signal));
     return {
       ...done,
       ends: done.ends.map(({ stop, outcome, message }) => `${stop.pod.name} ${outcome} ${message}`.trim()),

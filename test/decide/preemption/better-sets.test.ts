@@ -1,12 +1,19 @@
 import { describe, expect, it } from "vitest";
-import { type Cover, costOf, fewestItems, type Item, isFree, less } from "../../../api/decide/preemption/fewest.ts";
 import { cheapestItems } from "../../../api/decide/preemption/handler.ts";
+import {
+  costOf,
+  fewestItems,
+  type Item,
+  isFree,
+  less,
+  type Selection,
+} from "../../../api/decide/preemption/minimal-victims.ts";
 import { type Draws, draws } from "../../properties/draws.ts";
 import { admitted, boundPod, CRITICAL, readyNode } from "../admission/asking.ts";
 
 /** Every set there is. */
-function everyCover(need: readonly number[], items: readonly Item[]): Cover[] {
-  const covers: Cover[] = [];
+function everyCover(need: readonly number[], items: readonly Item[]): Selection[] {
+  const covers: Selection[] = [];
   for (let mask = 1; mask < 2 ** items.length; mask++) {
     const taken = items.filter((_, i) => (mask >> i) & 1);
     const rest = taken.reduce<readonly number[]>((left, item) => less(left, item), need);
@@ -14,7 +21,7 @@ function everyCover(need: readonly number[], items: readonly Item[]): Cover[] {
   }
   return covers;
 }
-const least = (covers: readonly Cover[], of: (c: Cover) => number): number => Math.min(...covers.map(of));
+const least = (covers: readonly Selection[], of: (c: Selection) => number): number => Math.min(...covers.map(of));
 
 function drawn(d: Draws): { need: number[]; weights: number[]; items: Item[] } {
   const need = Array.from({ length: 1 + d.below(3) }, () => 1 + d.below(40));

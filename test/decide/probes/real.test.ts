@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { timelineOf } from "../../../api/decide/kinds/probes.ts";
-import { USUAL_BACK_OFF } from "../../../api/decide/probes/back-off.ts";
+import { CRASH_LOOP_BACK_OFF } from "../../../api/decide/probes/back-off.ts";
 import { settingsOf } from "../../../api/decide/probes/settings.ts";
-import type { ScriptedAttempt, Timeline } from "../../../api/decide/probes/sim-lane.ts";
+import type { ScriptedAttempt, Timeline } from "../../../api/decide/probes/sim-worker.ts";
 import type { ProbeType } from "../../../api/model/probe.ts";
 import captured from "../../data/real-probes.json" with { type: "json" };
 import { decodedPod } from "../../kit/pods.ts";
@@ -33,7 +33,7 @@ function dryRun(
     graceSeconds: spec.terminationGracePeriodSeconds,
     stopMs,
     exitCode: 0,
-    backOff: USUAL_BACK_OFF,
+    backOff: CRASH_LOOP_BACK_OFF,
     statusTriggers: true,
     kubeletRestartMs: null,
     jitter: 0,

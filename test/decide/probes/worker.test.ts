@@ -3,7 +3,7 @@ import { startWorker, step } from "../../../api/decide/probes/worker.ts";
 import type {
   AttemptOutcome,
   ContainerSeen,
-  PodSeen,
+  PodForProbe,
   TimedWorkerSpec,
   Worker,
   WorkerEffect,
@@ -26,7 +26,7 @@ const FAIL: AttemptOutcome = { result: "failure", output: "HTTP probe failed wit
 const ERROR: AttemptOutcome = { error: "no such port" };
 
 /** The pod, and its container that runs, as a worker sees them; `over` and `pod` take the place of their parts. */
-const podSeen = (over: Partial<ContainerSeen> = {}, pod: Partial<PodSeen> = {}): PodSeen => ({
+const podSeen = (over: Partial<ContainerSeen> = {}, pod: Partial<PodForProbe> = {}): PodForProbe => ({
   ended: false,
   deleting: false,
   container: { id: "c0", state: "running", startedAtMs: T0, started: true, willRestart: true, ...over },
@@ -51,14 +51,14 @@ class Driven {
     this.effects = effects;
     return this;
   }
-  tick(seconds: number, pod: PodSeen | null = podSeen()): this {
+  tick(seconds: number, pod: PodForProbe | null = podSeen()): this {
     return this.on({ on: "tick", atMs: T0 + seconds * 1000, pod });
   }
   answer(seconds: number, outcome: AttemptOutcome): this {
     return this.on({ on: "attempted", atMs: T0 + seconds * 1000, outcome });
   }
   /** A turn with its attempt. */
-  turn(seconds: number, outcome: AttemptOutcome, pod: PodSeen = podSeen()): this {
+  turn(seconds: number, outcome: AttemptOutcome, pod: PodForProbe = podSeen()): this {
     return this.tick(seconds, pod).answer(seconds, outcome);
   }
   kinds(): readonly string[] {

@@ -2,9 +2,9 @@ import { mkdirSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Connection } from "../../../actuator/containerd/connection.ts";
+import type { Answered } from "../../../actuator/containerd/cri.ts";
 import { faultText } from "../../../actuator/containerd/fault.ts";
 import type { SandboxConfig } from "../../../actuator/containerd/messages.ts";
-import type { Answered } from "../../../actuator/containerd/port.ts";
 
 const EXIT_MS = 60_000;
 

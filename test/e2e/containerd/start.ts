@@ -6,7 +6,7 @@ import { basename, join } from "node:path";
 import { buffer } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type Connection, openConnection } from "../../../actuator/containerd/connection.ts";
-import type { Runtime } from "../../../actuator/containerd/port.ts";
+import type { Runtime } from "../../../actuator/containerd/cri.ts";
 import { runtimeOver } from "../../../actuator/containerd/runtime.ts";
 import { cdiOf, cniOf, type Daemon, type DaemonFiles, PAUSE_IMAGE, startDaemon } from "./daemon.ts";
 import { type ImageArchive, type ImageArchiveSpec, imageArchive } from "./image-archive.ts";

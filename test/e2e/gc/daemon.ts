@@ -1,5 +1,5 @@
+import type { CollectionReport, GcReport, RemovalReport } from "../../../actuator/gc/dependencies.ts";
 import type { GcKind } from "../../../actuator/gc/journal.ts";
-import type { CollectionReport, GcReport, RemovalReport } from "../../../actuator/gc/ports.ts";
 import type { ImageGcDecision } from "../../../api/model/image-gc.ts";
 import { DaemonChild } from "../daemon-child.ts";
 

@@ -2,8 +2,8 @@ import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, 
 import { join } from "node:path";
 import type { Hierarchy } from "../../../actuator/cgroupfs/hierarchy.ts";
 import { openHierarchy } from "../../../actuator/cgroupfs/open.ts";
+import type { RuntimeContainer } from "../../../actuator/containerd/cri.ts";
 import { podRuntimeOver } from "../../../actuator/containerd/pods.ts";
-import type { RuntimeContainer } from "../../../actuator/containerd/port.ts";
 import { type ActuatorConfig, actuatorConfig } from "../../../actuator/core/config.ts";
 import { type Actuator, startActuator } from "../../../actuator/main.ts";
 import type { PassReport } from "../../../actuator/pass/loop.ts";

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
-import { shown } from "../../../../actuator/lifecycle/spec/at.ts";
+import { shown } from "../../../../actuator/lifecycle/spec/field-value.ts";
 import { joinPath } from "../../../../api/model/input-issue.ts";
 import { type Fields, linesOf, podObject } from "./sample.ts";
 

@@ -3,7 +3,7 @@ import { appendFileSync, mkdirSync, readFileSync, rmSync, statSync, symlinkSync,
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { DeviceHistory, readDeviceHistory } from "../../../../actuator/pods/devices/history.ts";
-import { systemClock } from "../../../../actuator/pods/ports.ts";
+import { systemClock } from "../../../../actuator/pods/pod-clock.ts";
 import { scratch } from "../scratch.ts";
 import { GPU } from "./manager-kit.ts";
 

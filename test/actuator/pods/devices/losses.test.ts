@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { describe, expect, test } from "vitest";
-import type { RuntimeContainer } from "../../../../actuator/containerd/port.ts";
+import type { RuntimeContainer } from "../../../../actuator/containerd/cri.ts";
 import type { RunnablePod } from "../../../../actuator/lifecycle/pod.ts";
 import { DEVICES_ANNOTATION } from "../../../../actuator/pods/devices/checkpoint-entries.ts";
 import { persistDeviceCheckpoint } from "../../../../actuator/pods/devices/manager-files.ts";

@@ -10,7 +10,7 @@ import {
   persistDeviceCheckpoint,
   readDeviceCheckpoint,
 } from "../../../../actuator/pods/devices/manager-files.ts";
-import { type PodClock, systemClock } from "../../../../actuator/pods/ports.ts";
+import { type PodClock, systemClock } from "../../../../actuator/pods/pod-clock.ts";
 import type { DeviceCheckpoint, PodDevicesEntry } from "../../../../api/decide/devices/checkpoint.ts";
 import type { PreferredAllocationRequest } from "../../../../api/decide/devices/preferred.ts";
 import type { DevicesDecision } from "../../../../api/model/managers.ts";

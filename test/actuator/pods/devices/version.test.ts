@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { ChangeNotifier } from "../../../../actuator/pods/devices/device-manager-parts.ts";
-import { systemClock } from "../../../../actuator/pods/ports.ts";
+import { systemClock } from "../../../../actuator/pods/pod-clock.ts";
 import { limited } from "../../../kit/runnable-pods.ts";
 import { healthy, until } from "../../deviceplugin/node-plugin.ts";
 import { GPU, joined, nodeWith } from "./manager-kit.ts";

@@ -1,7 +1,7 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { OWNER, POD_NAME, POD_NAMESPACE, POD_UID } from "../../../../actuator/containerd/port.ts";
+import { OWNER, POD_NAME, POD_NAMESPACE, POD_UID } from "../../../../actuator/containerd/cri.ts";
 import { kubeletsDevices } from "../../../../actuator/pods/admission/foreign-sandboxes.ts";
 import { writeCheckpoint } from "../../../../api/decide/devices/checkpoint.ts";
 import { must } from "../../../e2e/containerd/pods.ts";

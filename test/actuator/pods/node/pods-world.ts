@@ -3,8 +3,8 @@ import { join } from "node:path";
 import { setTimeout as realPause } from "node:timers/promises";
 import { Journal } from "../../../../actuator/apply/journal.ts";
 import { decideLocally } from "../../../../actuator/client/local-client.ts";
+import type { DecisionAnswer, DecisionClient } from "../../../../actuator/core/interfaces.ts";
 import { PassClock } from "../../../../actuator/core/pass-clock.ts";
-import type { DecisionAnswer, DecisionClient } from "../../../../actuator/core/ports.ts";
 import { containerHash } from "../../../../actuator/lifecycle/config/labels.ts";
 import { endOf } from "../../../../actuator/lifecycle/pod-state.ts";
 import type { PodEnd, PodEvent } from "../../../../actuator/lifecycle/record.ts";
@@ -14,15 +14,15 @@ import { configurationOf } from "../../../../actuator/pass/snapshot.ts";
 import { CurrentCgroups } from "../../../../actuator/pods/cgroups/cgroup-view.ts";
 import { ManagerFiles } from "../../../../actuator/pods/devices/manager-files.ts";
 import type { ContainerDevices, NodeDevices } from "../../../../actuator/pods/devices/port.ts";
-import type { EvictionPorts } from "../../../../actuator/pods/eviction/evictor.ts";
+import type { EvictionDeps } from "../../../../actuator/pods/eviction/evictor.ts";
 import {
-  type DecisionPorts,
+  type DecisionDeps,
   type ManagerSettings,
-  type NodePorts,
-  type PodEventPorts,
+  type NodeDeps,
+  type PodDeps,
+  type PodEventDeps,
   PodManager,
-  type PodPorts,
-  type RuntimePorts,
+  type RuntimeDeps,
   type SyncView,
 } from "../../../../actuator/pods/manager.ts";
 import type { KnownPod } from "../../../../actuator/pods/records/pod-set.ts";
@@ -62,10 +62,10 @@ export interface WorldOptions {
   readonly configuration?: object;
   /** Usage that a node that evicts measures. */
   readonly stats?: () => Promise<Readonly<Record<string, unknown>>>;
-  readonly reclaim?: EvictionPorts["reclaim"];
-  readonly counters?: PodEventPorts["counters"];
-  readonly listening?: NodePorts["listening"];
-  readonly otherKubelet?: RuntimePorts["otherKubelet"];
+  readonly reclaim?: EvictionDeps["reclaim"];
+  readonly counters?: PodEventDeps["counters"];
+  readonly listening?: NodeDeps["listening"];
+  readonly otherKubelet?: RuntimeDeps["otherKubelet"];
   readonly machine?: (machine: MachineFacts) => MachineFacts;
   readonly client?: (client: DecisionClient) => DecisionClient;
   /** Device plugins. */
@@ -73,9 +73,9 @@ export interface WorldOptions {
   readonly hands?: ContainerDevices;
   /** Where log collectors look. */
   readonly logLinks?: (dir: string) => LogLinks;
-  readonly kubeletsDevices?: DecisionPorts["kubeletsDevices"];
+  readonly kubeletsDevices?: DecisionDeps["kubeletsDevices"];
   /** Instead of `pods`. */
-  readonly readPods?: PodPorts["readPods"];
+  readonly readPods?: PodDeps["readPods"];
 }
 
 /** The manager of pods over a runtime, a kernel and a time that are made up; the decisions are the real ones. */

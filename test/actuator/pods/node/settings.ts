@@ -1,5 +1,5 @@
 import type { ManagerSettings } from "../../../../actuator/pods/manager.ts";
-import { USUAL_BACK_OFF } from "../../../../api/decide/probes/back-off.ts";
+import { CRASH_LOOP_BACK_OFF } from "../../../../api/decide/probes/back-off.ts";
 import { v1_36 } from "../../../../api/profiles/v1_36.ts";
 import { ROOT } from "../../cgroups/grounds.ts";
 
@@ -15,6 +15,6 @@ export const SIM_SETTINGS: ManagerSettings = {
   intervalMs: 60_000,
   evictionMs: 10_000,
   retryMs: 30_000,
-  backOff: USUAL_BACK_OFF,
+  backOff: CRASH_LOOP_BACK_OFF,
   maxAtOnce: 8,
 };

@@ -21,10 +21,10 @@ import {
 import { shellWord } from "../../text/shell-word.ts";
 import { type Evidence, observed, observedSummary } from "./evidence.ts";
 import { type Subject, timeOf } from "./find-pod.ts";
-import type { HeldEvent } from "./outcomes.ts";
+import type { EventOrOutcome } from "./outcomes.ts";
 
 /** A pod, and all that is known beside it. */
-export interface Case {
+export interface WhyContext {
   readonly evidence: Evidence;
   readonly subject: Subject;
   /** When the live cluster was read, else the latest time in the documents, epoch ms; 0: they tell none. */
@@ -58,7 +58,7 @@ export function finding<C extends FindingCode>(code: C, parts: Parts<C>): Findin
 const LONGEST = 4096;
 export const cut = (text: string): string => (text.length > LONGEST ? `${text.slice(0, LONGEST)}…` : text);
 
-export const wordOfEvent = ({ reason, message, last, count, outcome }: HeldEvent): Word => ({
+export const wordOfEvent = ({ reason, message, last, count, outcome }: EventOrOutcome): Word => ({
   from: outcome === undefined ? "event" : "outcome",
   reason,
   message: cut(message),
@@ -81,9 +81,9 @@ export const wordOf = (from: Word["from"], reason = "", message = "", at: string
 });
 
 /** The pod's own events of these reasons, the first to happen first. */
-export const eventsOf = ({ subject }: Case, ...reasons: readonly string[]): readonly HeldEvent[] =>
+export const eventsOf = ({ subject }: WhyContext, ...reasons: readonly string[]): readonly EventOrOutcome[] =>
   subject.events.filter(({ reason }) => reasons.includes(reason));
-export const conditionOf = ({ subject }: Case, type: string): ObservedCondition | undefined =>
+export const conditionOf = ({ subject }: WhyContext, type: string): ObservedCondition | undefined =>
   subject.pod?.status?.conditions?.find((one) => one.type === type);
 
 /** The container that an event is about: `spec.containers{app}`. */
@@ -91,19 +91,19 @@ export const containerOf = ({ about }: ObservedEvent): string | null =>
   /\{(.+)\}$/.exec(about.fieldPath ?? "")?.[1] ?? null;
 
 /** A container of the pod's spec with its status, init containers first. */
-export interface ContainerNow {
+export interface PodContainer {
   readonly name: string;
   readonly isInit: boolean;
   readonly spec: ObservedContainer | null;
   readonly status: ObservedContainerStatus | null;
 }
-export function containersNow({ subject: { pod } }: Case): readonly ContainerNow[] {
+export function containersNow({ subject: { pod } }: WhyContext): readonly PodContainer[] {
   const { spec, status } = pod ?? {};
   const joined = (
     isInit: boolean,
     specs: readonly ObservedContainer[] = [],
     statuses: readonly ObservedContainerStatus[] = [],
-  ): readonly ContainerNow[] =>
+  ): readonly PodContainer[] =>
     specs.map((one) => ({
       name: one.name,
       isInit,
@@ -121,12 +121,12 @@ export const latest = (...times: readonly (string | null | undefined)[]): string
   times.filter((one): one is string => timeOf(one) > 0).toSorted((a, b) => timeOf(b) - timeOf(a))[0] ?? null;
 
 /** The node's /stats/summary; null: no document is one, or it is of another node. */
-export function summaryOf({ evidence: { parts }, subject: { node } }: Case): ObservedSummary | null {
+export function summaryOf({ evidence: { parts }, subject: { node } }: WhyContext): ObservedSummary | null {
   const stats = parts.get(node ?? "")?.["stats"] ?? parts.get("")?.["stats"];
   return isObject(stats) ? observedSummary(stats) : null;
 }
 /** The part of it that tells of the pod. */
-export const statsOf = (of: Case): NonNullable<ObservedSummary["pods"]>[number] | null =>
+export const statsOf = (of: WhyContext): NonNullable<ObservedSummary["pods"]>[number] | null =>
   summaryOf(of)?.pods?.find(({ podRef: { namespace = "", name = "", uid = "" } }) =>
     isSubject(of, { namespace, name, uid }),
   ) ?? null;
@@ -137,7 +137,7 @@ const cgroupVersionOf = ({ parts }: Evidence, { node }: Subject): unknown =>
   fieldsOf((parts.get(node ?? "") ?? parts.get(""))?.["cgroup"])["version"];
 
 /** How a missing document is brought. `of`: the container of which a file is read, or the file itself. */
-export function missing({ subject, evidence }: Case, piece: Piece, why: string, of = ""): Missing {
+export function missing({ subject, evidence }: WhyContext, piece: Piece, why: string, of = ""): Missing {
   const { namespace, name } = subject.ref;
   const pod = `-n ${shellWord(namespace)} ${shellWord(name)}`;
   const node = subject.node === null ? "NODE" : shellWord(subject.node);
@@ -169,7 +169,7 @@ export const isWord = ({ reason, message }: Word): boolean => reason !== "" || m
 
 /** Checks that a pod is the story's own. */
 export const isSubject = (
-  { subject: { ref } }: Case,
+  { subject: { ref } }: WhyContext,
   other: { readonly namespace: string; readonly name: string; readonly uid: string },
 ): boolean =>
   ref.uid !== "" && other.uid !== ""

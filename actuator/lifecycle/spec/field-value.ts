@@ -14,7 +14,7 @@ export interface Served {
 }
 
 /** The faults of one object, each once. */
-export class Faults {
+export class FaultList {
   readonly of: PodVersion;
   readonly serves: Served;
   readonly all: SpecFault[] = [];
@@ -41,11 +41,11 @@ export class Faults {
 }
 
 /** A manifest value with its field path and the list that collects errors. */
-export class At {
+export class FieldValue {
   readonly value: unknown;
   readonly path: string;
-  readonly #faults: Faults;
-  constructor(value: unknown, path: string, faults: Faults) {
+  readonly #faults: FaultList;
+  constructor(value: unknown, path: string, faults: FaultList) {
     // Go reads null as absent.
     this.value = value === null ? undefined : value;
     this.path = path;
@@ -94,18 +94,18 @@ export class At {
     this.fault(`Duplicate value: ${shown(what)}`);
   }
 
-  field(name: string): At {
+  field(name: string): FieldValue {
     const value = isObject(this.value) && Object.hasOwn(this.value, name) ? this.value[name] : undefined;
-    return new At(value, joinPath(this.path, [name]), this.#faults);
+    return new FieldValue(value, joinPath(this.path, [name]), this.#faults);
   }
   /** The items; empty if absent; a value that is no list is a fault. */
-  items(): readonly At[] {
+  items(): readonly FieldValue[] {
     if (this.isAbsent) return [];
     if (!Array.isArray(this.value)) {
       this.#expected("a list");
       return [];
     }
-    return this.value.map((item: unknown, i) => new At(item, joinPath(this.path, [i]), this.#faults));
+    return this.value.map((item: unknown, i) => new FieldValue(item, joinPath(this.path, [i]), this.#faults));
   }
   isObject(): boolean {
     if (isObject(this.value)) return true;

@@ -3,9 +3,16 @@ import { configurationPath } from "../../model/kubelet-configuration.ts";
 import { type Finding, isCalm, type Unused } from "../../model/why.ts";
 import { chooseProfile } from "../../profiles/index.ts";
 import { othersConfiguration } from "../../profiles/unknown-fields.ts";
-import { type Case, cut } from "./case.ts";
-import { type Evidence, type HeldPod, kubeletVersionOf, observed, observedNode, observedSummary } from "./evidence.ts";
+import {
+  type Evidence,
+  kubeletVersionOf,
+  type ObservedPodAt,
+  observed,
+  observedNode,
+  observedSummary,
+} from "./evidence.ts";
 import { type Subject, timeOf } from "./find-pod.ts";
+import { cut, type WhyContext } from "./why-context.ts";
 
 /** The pod on two nodes, or the configuration of another kubelet, in words; null: nothing of the documents cannot be true. */
 export function contradictionIn(evidence: Evidence, subject: Subject): string | null {
@@ -27,11 +34,11 @@ function otherKubelet({ nodes, parts }: Evidence, name: string | null) {
 }
 
 /** Documents of the very pod, those of snapshots aside. */
-const samePod = ({ pods }: Evidence, { ref, held }: Subject): readonly HeldPod[] =>
+const samePod = ({ pods }: Evidence, { ref, held }: Subject): readonly ObservedPodAt[] =>
   held === null ? [] : pods.filter((one) => one.snapshot === null && one.ref.uid !== "" && one.ref.uid === ref.uid);
 
 /** How documents were taken where they could be taken otherwise, in sentences. */
-export function notesOf({ subject, evidence }: Case, findings: readonly Finding[]): readonly string[] {
+export function notesOf({ subject, evidence }: WhyContext, findings: readonly Finding[]): readonly string[] {
   const { othersEvents, namesakes, held } = subject;
   const versions = new Set(samePod(evidence, subject).map(versionOf));
   const address = otherAddress(evidence, subject);
@@ -52,7 +59,7 @@ export function notesOf({ subject, evidence }: Case, findings: readonly Finding[
     ...(address === null ? [] : [address]),
   ].map(cut);
 }
-function versionOf(pod: HeldPod): string {
+function versionOf(pod: ObservedPodAt): string {
   const read = observed(pod);
   return (read.ok ? read.value.metadata.resourceVersion : undefined) ?? "";
 }
@@ -73,7 +80,7 @@ function otherAddress({ nodes }: Evidence, { node, pod }: Subject): string | nul
 const MAX_OTHERS = 5;
 
 /** Documents of other nodes than the pod's that nothing was made of. */
-export function othersOf({ evidence, subject: { node } }: Case): readonly Unused[] {
+export function othersOf({ evidence, subject: { node } }: WhyContext): readonly Unused[] {
   if (node === null) return [];
   const why = `the pod is on ${node}`;
   const stats = [...evidence.parts].filter(

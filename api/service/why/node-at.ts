@@ -11,11 +11,18 @@ import type { Snapshot } from "../../model/snapshot.ts";
 import type { StoryDecision } from "../../model/why.ts";
 import { type ChosenProfile, chooseProfileFor } from "../../profiles/index.ts";
 import { rfc3339 } from "../timestamp.ts";
-import { type Evidence, type HeldPod, type HeldSnapshot, issueText, observed, observedNode } from "./evidence.ts";
+import {
+  type Evidence,
+  issueText,
+  type LocatedSnapshot,
+  type ObservedPodAt,
+  observed,
+  observedNode,
+} from "./evidence.ts";
 import { podsIn, timeOf } from "./find-pod.ts";
 
 /** A node as it was at some time, as far as documents tell. */
-export interface NodeThen {
+export interface NodeAt {
   readonly node: string;
   readonly snapshot: Snapshot;
   readonly chosen: ChosenProfile;
@@ -33,7 +40,7 @@ interface Then {
   /** Epoch ms; null: as the documents are. */
   readonly atMs: number | null;
   /** The snapshot that tells of it; absent: one that is recent enough then, else the documents. */
-  readonly stored?: HeldSnapshot | null;
+  readonly stored?: LocatedSnapshot | null;
   /** A pod that counts as running (`with`), or that is not there yet (`without`), whatever its status says. */
   readonly with?: PodRef;
   readonly without?: PodRef;
@@ -45,7 +52,7 @@ interface Then {
 const OLDEST_MS = 10 * 60_000;
 
 /** Puts a node together. Errors: why its documents are no snapshot, in words. */
-export function nodeThen(evidence: Evidence, then: Then): Result<NodeThen, string> {
+export function nodeAt(evidence: Evidence, then: Then): Result<NodeAt, string> {
   const { node, atMs } = then;
   const stored = then.stored ?? lastBefore(evidence, node, atMs);
   const isRecent = stored !== null && (stored === then.stored || Number(atMs) - Number(stored.atMs) <= OLDEST_MS);
@@ -69,9 +76,9 @@ export function nodeThen(evidence: Evidence, then: Then): Result<NodeThen, strin
   });
 }
 
-function lastBefore({ snapshots }: Evidence, node: string, atMs: number | null): HeldSnapshot | null {
+function lastBefore({ snapshots }: Evidence, node: string, atMs: number | null): LocatedSnapshot | null {
   const before = snapshots.filter((one) => one.node === node && one.atMs !== null && atMs !== null && one.atMs <= atMs);
-  return before.reduce<HeldSnapshot | null>((a, b) => (a === null || Number(b.atMs) > Number(a.atMs) ? b : a), null);
+  return before.reduce<LocatedSnapshot | null>((a, b) => (a === null || Number(b.atMs) > Number(a.atMs) ? b : a), null);
 }
 
 const podsOf = (snapshot: Fields): readonly Fields[] => {
@@ -178,7 +185,7 @@ function podsThen(evidence: Evidence, node: string, atMs: number | null, assumed
 }
 
 /** The documents' own order is chance, as that of the kubelet's list is; this one is always the same. */
-function inOrder(a: HeldPod, b: HeldPod): number {
+function inOrder(a: ObservedPodAt, b: ObservedPodAt): number {
   const [x, y] = [a, b].map(({ createdAt, ref }) => `${createdAt} ${ref.namespace}/${ref.name} ${ref.uid}`);
   return (x as string) < (y as string) ? -1 : 1;
 }
@@ -189,7 +196,7 @@ function asRunning(pod: Fields): Fields {
   return { ...pod, status: { phase: "Running", ...(qosClass === undefined ? {} : { qosClass }) } };
 }
 
-function podThen(held: HeldPod, atMs: number): "as it is" | "later" | "ended since" {
+function podThen(held: ObservedPodAt, atMs: number): "as it is" | "later" | "ended since" {
   const read = observed(held);
   if (!read.ok) return "as it is";
   const { metadata, status } = read.value;
@@ -203,7 +210,7 @@ function podThen(held: HeldPod, atMs: number): "as it is" | "later" | "ended sin
 }
 
 /** The node without its pods, for what its version and configuration alone decide. */
-export function nodeAlone(evidence: Evidence, node: string | null): NodeThen {
+export function nodeAlone(evidence: Evidence, node: string | null): NodeAt {
   const { input } = assembled(evidence, { node: node ?? "", atMs: null });
   const decoded = decodeSnapshot({ node: input["node"], kubeletConfiguration: input["kubeletConfiguration"] });
   const snapshot = decoded.ok ? decoded.value : {};
@@ -234,7 +241,7 @@ interface Answered<K extends Kind> {
 /** Asks one kind about a node. Errors: why there is no answer, in words, with the inputs that would have made one. */
 export function ask<K extends Kind>(
   kind: K,
-  then: NodeThen,
+  then: NodeAt,
   asking: Asking,
 ): Result<Answered<K>, { readonly message: string; readonly needs: readonly string[] }> {
   const decoded = decodeAsk(kind, asking ?? null);

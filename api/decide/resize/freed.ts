@@ -10,7 +10,7 @@ import { nodeClaimsOf } from "../resources/node-claims.ts";
 import { podRequests, unitsOf } from "../resources/pod-resources.ts";
 import { isCriticalPod, qosClass } from "../resources/qos.ts";
 
-export interface MadeRoom {
+export interface FreedResources {
   /**
    * Pods that are being deleted and hold some of the missing resources: when they are gone, the kubelet retries the
    * resize.
@@ -26,11 +26,15 @@ export interface MadeRoom {
 }
 
 /** A resize that waits: what it is short of, and what more it takes once it comes in, each in the units of its resource. */
-export interface Waiting {
+export interface PendingResize {
   readonly short: ReadonlyMap<string, number>;
   readonly takes: ReadonlyMap<string, number>;
 }
-export function waitingOf(allocated: Pod, { resources }: AdmissionDecision, config: EffectiveConfiguration): Waiting {
+export function pendingResize(
+  allocated: Pod,
+  { resources }: AdmissionDecision,
+  config: EffectiveConfiguration,
+): PendingResize {
   const has = podRequests(allocated, nodeClaimsOf(config));
   const short = resources.filter(({ insufficient }) => insufficient > 0);
   return {
@@ -45,7 +49,7 @@ export function waitingOf(allocated: Pod, { resources }: AdmissionDecision, conf
 }
 
 /** What must be freed before the resize fits: earlier resizes that fit then take their share first. */
-function shortBehind(short: Waiting["short"], ahead: readonly Waiting[]): Waiting["short"] {
+function shortBehind(short: PendingResize["short"], ahead: readonly PendingResize[]): PendingResize["short"] {
   let need = short;
   for (const _each of ahead) {
     const taken = new Map<string, number>();
@@ -65,13 +69,13 @@ function shortBehind(short: Waiting["short"], ahead: readonly Waiting[]): Waitin
  * The pods whose termination would free the room that a pending resize needs. kubelet 1.36: retryPendingResizes, after
  * a pod's status shows lower resources, and HandlePodCleanups, after a pod is gone.
  */
-export function roomFor(
+export function freedResources(
   desired: Pod,
   pods: readonly Pod[],
-  { short }: Waiting,
-  ahead: readonly Waiting[],
+  { short }: PendingResize,
+  ahead: readonly PendingResize[],
   config: EffectiveConfiguration,
-): MadeRoom {
+): FreedResources {
   const need = [...shortBehind(short, ahead)].map(([resource, quantity], index) => ({ resource, quantity, index }));
   if (need.length === 0) return { terminating: [], shrinks: [], leave: null };
   const claims = nodeClaimsOf(config);

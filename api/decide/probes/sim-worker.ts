@@ -11,7 +11,7 @@ import type { BackOffLimits } from "./back-off.ts";
 import { startWorker, step } from "./worker.ts";
 import type {
   AttemptOutcome,
-  PodSeen,
+  PodForProbe,
   TimedWorkerSpec,
   Worker,
   WorkerEffect,
@@ -73,20 +73,20 @@ export class SimClock {
 const isSooner = (a: Due, b: Due): boolean => a.atMs < b.atMs || (a.atMs === b.atMs && a.order < b.order);
 
 /** The parts of its pod that a lane needs. */
-export interface LanePod {
+export interface SimulatedPod {
   readonly clock: SimClock;
   /** Returns what this worker sees of the pod now. */
-  seen(): PodSeen;
-  told(lane: Lane, effect: Extract<WorkerEffect, { kind: "set" | "event" | "quirk" }>): void;
+  seen(): PodForProbe;
+  told(lane: SimProbeWorker, effect: Extract<WorkerEffect, { kind: "set" | "event" | "quirk" }>): void;
   attempted(): void;
 }
 
 /** One worker of the dry run, with its script and its record. */
-export class Lane implements LaneTrace {
+export class SimProbeWorker implements ProbeTrace {
   readonly attempts: AttemptMade[] = [];
-  readonly results: LaneTrace["results"][number][] = [];
+  readonly results: ProbeTrace["results"][number][] = [];
   readonly onHold: { -readonly [K in keyof Span]: Span[K] }[] = [];
-  readonly #pod: LanePod;
+  readonly #pod: SimulatedPod;
   readonly #script: readonly ScriptedAttempt[];
   #spec: TimedWorkerSpec;
   #worker: Worker | null = null;
@@ -94,7 +94,7 @@ export class Lane implements LaneTrace {
   #wait = 0;
   #asked = 0;
 
-  constructor(pod: LanePod, { timing, type, script }: TimelineProbe, sidecar: boolean, strict: boolean) {
+  constructor(pod: SimulatedPod, { timing, type, script }: TimelineProbe, sidecar: boolean, strict: boolean) {
     this.#pod = pod;
     this.#script = script;
     this.#spec = { type, probe: timing, sidecar, strict, managerStartMs: LONG_AGO };
@@ -218,7 +218,7 @@ export interface QuirkMet {
   times: number;
   readonly firstAtMs: number;
 }
-export interface LaneTrace {
+export interface ProbeTrace {
   readonly type: ProbeType;
   readonly attempts: readonly AttemptMade[];
   readonly results: readonly {
@@ -234,7 +234,7 @@ export interface ContainerTrace {
   readonly runs: readonly ContainerRun[];
   readonly started: readonly Span[];
   readonly ready: readonly Span[];
-  readonly lanes: readonly LaneTrace[];
+  readonly lanes: readonly ProbeTrace[];
 }
 export interface Timeline {
   readonly endMs: number;

@@ -10,7 +10,7 @@ import { type DecisionRequest, withFacts } from "./decision-request.ts";
 import { historyProblem, type Problem } from "./problem.ts";
 
 /** The history's memory of a node for one kind. */
-export interface Remembered {
+export interface NodeFacts {
   /** The `next` of its last answer. */
   readonly next: unknown;
   /** The time of the snapshot that it was an answer to. */
@@ -38,7 +38,7 @@ export const passOf = (kind: Kind, node: string, snapshot: Snapshot): Pass => ({
   readsImages: specOf(kind).facts?.readsImages === true && snapshot.runtime !== undefined,
 });
 /** The facts for a pass. */
-export interface Recollection {
+export interface FactsBefore {
   /** The facts; null: nothing is remembered. */
   readonly facts: unknown;
   /** False: its answer is not the node's last, or its node is not known, so it is not remembered. */
@@ -51,17 +51,20 @@ export interface Recollection {
  * Reads the facts for a pass: a repeated pass gets the same facts as before, a late one those from before the last
  * pass.
  */
-export async function recollect(store: Pick<Store, "readFacts">, pass: Pass): Promise<Result<Recollection, Problem>> {
+export async function readFactsBefore(
+  store: Pick<Store, "readFacts">,
+  pass: Pass,
+): Promise<Result<FactsBefore, Problem>> {
   const { kind, node, readsImages } = pass;
   if (node === NO_NODE) return ok({ facts: null, remembers: false });
   const all = await store.readFacts(node, [kind, beforeKey(kind), ...(readsImages ? [IMAGE_RECORDS] : [])]);
   if (!all.ok) return historyProblem(all.error);
-  const own = ownPart(pass, all.value[kind] as Remembered | undefined, all.value[beforeKey(kind)]);
-  const images = (all.value[IMAGE_RECORDS] as Remembered | undefined)?.next;
+  const own = ownPart(pass, all.value[kind] as NodeFacts | undefined, all.value[beforeKey(kind)]);
+  const images = (all.value[IMAGE_RECORDS] as NodeFacts | undefined)?.next;
   return ok(readsImages && images !== undefined ? { ...own, images } : own);
 }
 
-function ownPart({ kind, time, bootId }: Pass, known: Remembered | undefined, before: unknown): Recollection {
+function ownPart({ kind, time, bootId }: Pass, known: NodeFacts | undefined, before: unknown): FactsBefore {
   if (known === undefined) return { facts: null, remembers: true };
   const isOtherBoot = bootId !== null && known.bootId !== null && bootId !== known.bootId;
   if (isOtherBoot && specOf(kind).facts?.forgottenAtBoot === true) return { facts: null, remembers: true };
@@ -81,7 +84,7 @@ export interface FullRequest extends DecisionRequest {
 
 /** `recollection`: absent, where the history was not asked. */
 interface Asking {
-  readonly recollection?: Recollection;
+  readonly recollection?: FactsBefore;
 }
 /** The request with its facts; null: the history must be asked first. */
 export function recollected(request: DecisionRequest, { recollection }: Asking): FullRequest | null {
@@ -95,7 +98,7 @@ export function recollected(request: DecisionRequest, { recollection }: Asking):
   return { ...request, remembers: recollection.remembers && isEnough };
 }
 
-function fromHistory(request: DecisionRequest, { facts, remembers, images }: Recollection): FullRequest {
+function fromHistory(request: DecisionRequest, { facts, remembers, images }: FactsBefore): FullRequest {
   const { kind, ask } = request;
   const asked = withFacts(kind, request, facts);
   if (images === undefined || !lacksImages(ask)) return { ...request, ...asked, remembers };

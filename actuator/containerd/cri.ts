@@ -108,14 +108,14 @@ export type Answered<T> = Promise<Result<T, RuntimeFault>>;
 /** `runtime` of a NodeSnapshot as plain JSON, all lists of one moment. */
 export type RuntimeLists = Readonly<Record<string, unknown>>;
 
-export interface ImageNow {
+export interface ListedImage {
   readonly id: string;
   /** The image's tags and digests. */
   readonly names: readonly string[];
   readonly pinned: boolean;
   readonly sizeBytes: number | null;
 }
-export interface ContainerNow {
+export interface ListedContainer {
   readonly id: string;
   readonly state: string;
   readonly createdAt: string;
@@ -124,7 +124,7 @@ export interface ContainerNow {
   readonly sandboxId: string;
   readonly logPath: string | null;
 }
-export interface SandboxNow {
+export interface ListedSandbox {
   readonly id: string;
   readonly state: string;
   readonly createdAt: string;
@@ -134,9 +134,9 @@ export interface SandboxNow {
 export interface Runtime {
   /** Returns all lists, or the fault of the first one that failed, since partial lists are misleading. */
   list(): Answered<RuntimeLists>;
-  imageNow(id: string, runtimeHandler: string): Answered<ImageNow | null>;
-  containerNow(id: string): Answered<ContainerNow | null>;
-  sandboxNow(id: string): Answered<SandboxNow | null>;
+  imageNow(id: string, runtimeHandler: string): Answered<ListedImage | null>;
+  containerNow(id: string): Answered<ListedContainer | null>;
+  sandboxNow(id: string): Answered<ListedSandbox | null>;
   /** Containers in every state: id -> its own image, and mounted images as far as known. */
   imagesInUse(): Answered<ReadonlyMap<string, readonly string[]>>;
   removeImage(id: string, runtimeHandler: string): Answered<null>;

@@ -26,7 +26,7 @@ export interface Problem {
 }
 
 /** The pods that are known already, by `NAMESPACE/NAME`; `file`: where each was read, if that is known. */
-export type PodsInForce = ReadonlyMap<string, { readonly uid: string; readonly file: string | undefined }>;
+export type ActivePods = ReadonlyMap<string, { readonly uid: string; readonly file: string | undefined }>;
 
 /** Where a pod was read. */
 export interface PodOrigin {

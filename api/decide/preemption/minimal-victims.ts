@@ -6,7 +6,7 @@ export interface Item {
   readonly cost: number;
 }
 /** Items that together free all that is needed. */
-export interface Cover {
+export interface Selection {
   readonly items: readonly Item[];
   readonly cost: number;
 }
@@ -53,7 +53,7 @@ interface Search {
   readonly most: readonly Float64Array[];
   readonly size: number;
   readonly taken: Item[];
-  best: Cover | null;
+  best: Selection | null;
   bestCost: number;
   steps: number;
 }
@@ -65,9 +65,9 @@ interface Search {
 export function fewestItems(
   need: readonly number[],
   items: readonly Item[],
-  known: Cover,
+  known: Selection,
   steps: number,
-): { readonly cover: Cover; readonly exact: boolean } {
+): { readonly cover: Selection; readonly exact: boolean } {
   const sorted = [...items].sort((a, b) => a.cost - b.cost || a.index - b.index);
   const costs = [0];
   for (const { cost } of sorted) costs.push((costs.at(-1) as number) + cost);
@@ -77,7 +77,7 @@ export function fewestItems(
       need,
       items: sorted,
       costs,
-      most: need.map((_, r) => mostOf(sorted, r, size)),
+      most: need.map((_, r) => maxOf(sorted, r, size)),
       size,
       taken: [],
       best: null,
@@ -104,7 +104,7 @@ function leastSize(need: readonly number[], items: readonly Item[]): number {
   return least;
 }
 
-function mostOf(items: readonly Item[], r: number, size: number): Float64Array {
+function maxOf(items: readonly Item[], r: number, size: number): Float64Array {
   const width = size + 1;
   const most = new Float64Array((items.length + 1) * width);
   const largest: number[] = [];

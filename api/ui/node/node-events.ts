@@ -10,7 +10,7 @@ const ACT_KINDS = ["evicted", "reclaimed", "preempted"] as const;
 type ActKind = (typeof ACT_KINDS)[number];
 
 /** A decision's act against a shortage, as a plot marks it. */
-export interface Act {
+export interface NodeEvent {
   readonly kind: ActKind;
   readonly decisionId: string;
   /** The time of the stats that it was decided on; without one, when it was decided. */
@@ -38,7 +38,10 @@ const CAUSES = {
 } as const;
 
 /** Lists what an eviction pass did: the pods that go, or what it ran on the node where that was enough. */
-export function actsOfPass({ reclaim, evicted, thresholds }: EvictionDecision, { id, decidedAtMs }: Head): Act[] {
+export function eventsOfPass(
+  { reclaim, evicted, thresholds }: EvictionDecision,
+  { id, decidedAtMs }: Head,
+): NodeEvent[] {
   const of = reclaim?.threshold;
   const own = thresholds.find(({ signal, value }) => signal === of?.signal && value === of.value);
   const atMs = own?.statsAtMs ?? latestOf(thresholds) ?? decidedAtMs;
@@ -46,7 +49,7 @@ export function actsOfPass({ reclaim, evicted, thresholds }: EvictionDecision, {
   const why = of === undefined ? "" : thresholdText(of);
   const signals = of === undefined ? [] : [of.signal];
   const gone = evicted.map(
-    ({ pod, cause }): Act =>
+    ({ pod, cause }): NodeEvent =>
       cause === "threshold"
         ? { kind: "evicted", ...at, what: nameOf(pod), why, signals }
         : { kind: "evicted", ...at, what: nameOf(pod), why: CAUSES[cause], signals: ["nodefs.available"] },
@@ -65,10 +68,10 @@ const FREED: Readonly<Record<string, readonly EvictionSignal[]>> = {
   "ephemeral-storage": ["nodefs.available"],
 };
 /** The pods that an admission ends, as one; they are marked where what they free is seen. */
-export function actsOfAdmission(
+export function eventsOfAdmission(
   { pod, preempt }: Pick<AdmissionDecision, "pod" | "preempt">,
   { id, decidedAtMs }: Head,
-): Act[] {
+): NodeEvent[] {
   if (preempt.length === 0) return [];
   const others = preempt.length - MAX_NAMES;
   const names = preempt.slice(0, MAX_NAMES).map(nameOf).join(", ");
@@ -89,8 +92,8 @@ export function actsOfAdmission(
 const MAX_NAMES = 3;
 
 /** Acts that consecutive passes repeated, merged into one. Oldest first. */
-export function spansOf(acts: readonly Act[]): readonly Act[] {
-  const spans: Act[] = [];
+export function spansOf(acts: readonly NodeEvent[]): readonly NodeEvent[] {
+  const spans: NodeEvent[] = [];
   for (const act of acts.toSorted((a, b) => a.atMs - b.atMs)) {
     const last = spans.findLastIndex(({ kind, why }) => kind === act.kind && why === act.why);
     const open = spans[last];
@@ -102,7 +105,11 @@ export function spansOf(acts: readonly Act[]): readonly Act[] {
 }
 
 /** The acts of a run of passes, of which the first and the last are read. */
-export const actsOfRun = (first: readonly Act[], last: readonly Act[], passes: number): readonly Act[] =>
+export const eventsOfRun = (
+  first: readonly NodeEvent[],
+  last: readonly NodeEvent[],
+  passes: number,
+): readonly NodeEvent[] =>
   first.map((act) => {
     const end = last.find(({ kind, what }) => kind === act.kind && what === act.what) ?? act;
     const why = end.why === act.why ? act.why : `${act.why}, then ${end.why}`;
@@ -119,13 +126,13 @@ const MEANS: { readonly [K in ActKind]: string } = {
 const MAX_MARKS = 9;
 
 const hourOf = (ms: number): string => utcText(ms).slice(11, 19);
-const timesText = ({ atMs, untilMs, times }: Act): string =>
+const timesText = ({ atMs, untilMs, times }: NodeEvent): string =>
   times === 1 ? `at ${hourOf(atMs)}` : `by ${times} passes from ${hourOf(atMs)} to ${hourOf(untilMs)}`;
-const forText = ({ why }: Act): string => (why === "" ? "" : ` for ${why}`);
-const whatText = (act: Act): string => `${act.kind} ${act.what}${forText(act)}`;
+const forText = ({ why }: NodeEvent): string => (why === "" ? "" : ` for ${why}`);
+const whatText = (act: NodeEvent): string => `${act.kind} ${act.what}${forText(act)}`;
 
 /** The newest of them, as marks with the numbers that the list has. */
-export const actMarks = (acts: readonly Act[]): readonly PlotMark[] =>
+export const eventMarks = (acts: readonly NodeEvent[]): readonly PlotMark[] =>
   acts.slice(-MAX_MARKS).map((act, i) => ({
     atMs: act.atMs,
     number: i + 1,
@@ -136,7 +143,7 @@ export const actMarks = (acts: readonly Act[]): readonly PlotMark[] =>
 /** Acts that are listed at once; those before are folded. */
 const MAX_SEEN = 3;
 /** The acts that the numbers of a plot stand for, each with its decision; the newest are last, and below them what was before. */
-export function actsList(acts: readonly Act[], id: string): Html | "" {
+export function eventsList(acts: readonly NodeEvent[], id: string): Html | "" {
   if (acts.length === 0) return "";
   const marked = acts.slice(-MAX_MARKS);
   const folded = Math.max(0, marked.length - MAX_SEEN);
@@ -145,18 +152,18 @@ export function actsList(acts: readonly Act[], id: string): Html | "" {
   const rest = html`<details id="acts-${id}"><summary class="small">${before} before</summary><ol class="acts">${marked.slice(0, folded).map(item)}</ol>${unmarked > 0 ? html`<p class="small soft">and ${unmarked} before</p>` : ""}</details>`;
   return html`<ol class="acts" start="${folded + 1}">${marked.slice(folded).map(item)}</ol>${folded === 0 ? "" : rest}`;
 }
-const item = (act: Act): Html | Promise<Html> =>
+const item = (act: NodeEvent): Html | Promise<Html> =>
   html`<li class="${TONE[act.kind]}"><a href="/decisions/${act.decisionId}" title="${whatText(act)}">${act.kind} ${cutInside(act.what)}${forText(act)}</a> <span class="soft">${timesText(act)}</span></li>`;
 
 /** The acts for resources that have no plot: CPUs, or a number of pods. */
-export function otherActs(acts: readonly Act[]): Html | "" {
+export function otherEvents(acts: readonly NodeEvent[]): Html | "" {
   const others = spansOf(acts.filter(({ signals }) => signals.length === 0));
   if (others.length === 0) return "";
-  return html`<p class="small soft">Without a plot of its own:</p>${actsList(others, "others")}`;
+  return html`<p class="small soft">Without a plot of its own:</p>${eventsList(others, "others")}`;
 }
 
 /** Explains the lines of the plots. */
-export function plotsLegend({ thresholds }: EvictionDecision, acts: readonly Act[]): Html {
+export function plotsLegend({ thresholds }: EvictionDecision, acts: readonly NodeEvent[]): Html {
   const lines = [
     ["curve", "available", true],
     ["hard", "hard threshold", thresholds.some(({ graceMs }) => graceMs === 0)],

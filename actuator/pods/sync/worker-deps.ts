@@ -1,13 +1,13 @@
 import type { SandboxValues } from "../../../api/decide/cgroups/container-config.ts";
 import type { CgroupValues } from "../../../api/model/cgroups.ts";
 import type { Profile } from "../../../api/profiles/profile.ts";
-import type { PodRuntime, RuntimePod } from "../../containerd/port.ts";
+import type { PodRuntime, RuntimePod } from "../../containerd/cri.ts";
 import type { PodActions } from "../../lifecycle/actions.ts";
 import type { RunnablePod } from "../../lifecycle/pod.ts";
 import type { ContainerClaims } from "../devices/pod-claims.ts";
 import type { ContainerDevices, DeviceFault } from "../devices/port.ts";
 import type { PodNode } from "../networking/node-addresses.ts";
-import type { OnPodEvent, PodClock, PodPlaces } from "../ports.ts";
+import type { OnPodEvent, PodClock, PodPlaces } from "../pod-clock.ts";
 import type { PodEvents } from "../records/records.ts";
 import type { Mounter } from "../volumes/mounter.ts";
 import type { PodRoots } from "../volumes/places.ts";
@@ -15,7 +15,7 @@ import type { ContainerFault, Images } from "./images.ts";
 import type { LogLinks } from "./log-link.ts";
 import type { OwnedRuntime } from "./owned-runtime.ts";
 
-export interface WorkerPorts {
+export interface WorkerDeps {
   readonly runtime: PodRuntime;
   /** One for all workers of a runtime. */
   readonly images: Images;

@@ -1,5 +1,5 @@
 import { setImmediate as nextTick } from "node:timers/promises";
-import type { Problem } from "./ports.ts";
+import type { Problem } from "./interfaces.ts";
 
 /** Passes over cgroups and collections report notices of the world that both of them see. */
 type NoticeSource = "pass" | "gc";

@@ -11,14 +11,14 @@ interface GcReason<W> {
   readonly code: ReasonCode<"container-gc">;
   readonly numbers?: Numbers | undefined;
 }
-export type Removing = GcReason<ContainerRemoval["why"]>;
-export type Keeping = GcReason<ContainerKept["why"]>;
+export type RemoveReason = GcReason<ContainerRemoval["why"]>;
+export type KeepReason = GcReason<ContainerKept["why"]>;
 
 /**
  * The removals and the kept targets, in the order of the pass, with the end of each removal. INVARIANT: each target
  * occurs once.
  */
-export class Ledger implements Pick<ContainerGcDecision, "remove" | "keep"> {
+export class GcPlan implements Pick<ContainerGcDecision, "remove" | "keep"> {
   readonly remove: ContainerRemoval[] = [];
   readonly keep: ContainerKept[] = [];
   readonly #done: Map<string, Done>;
@@ -30,7 +30,7 @@ export class Ledger implements Pick<ContainerGcDecision, "remove" | "keep"> {
   }
 
   /** Adds the next removal. Returns true if the target is removed, or will be unless its removal fails. */
-  take(target: Target, { why, code, numbers }: Removing, stopFirst: boolean, tie: boolean): boolean {
+  take(target: Target, { why, code, numbers }: RemoveReason, stopFirst: boolean, tie: boolean): boolean {
     const { id } = target;
     const told = this.#done.size === 0 ? undefined : this.#done.get(id);
     if (told === undefined && this.#stoppedAt !== undefined) {
@@ -67,7 +67,7 @@ export class Ledger implements Pick<ContainerGcDecision, "remove" | "keep"> {
     return false;
   }
 
-  leave(target: Target, { why, code, numbers }: Keeping, oldEnoughAtMs: EpochMs | null = null): void {
+  leave(target: Target, { why, code, numbers }: KeepReason, oldEnoughAtMs: EpochMs | null = null): void {
     const { id, pod, name, attempt, state, createdAtMs } = target;
     this.keep.push({ target: target.target, id, pod, name, attempt, state, createdAtMs, why, oldEnoughAtMs });
     this.#reasons.addFirst(code, id, target.target, numbers);

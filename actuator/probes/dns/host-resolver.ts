@@ -189,7 +189,7 @@ const isDomainName = (name: string): boolean =>
   /^([A-Za-z0-9_]([A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?\.)*[A-Za-z0-9_]([A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?\.?$/.test(name);
 
 type Found = Result<readonly string[], string>;
-interface NamesPorts {
+interface NamesDeps {
   /** Files of this machine. */
   readonly hosts: string;
   readonly resolvConf: string;
@@ -204,14 +204,14 @@ const LOCALHOST = ["::1", "127.0.0.1"];
  * The addresses of hosts that probes name: those of /etc/hosts, then those of the name servers. Sources that
  * nsswitch.conf may name besides these two are not asked. Probes that ask for the same name ask once.
  */
-export class Names {
+export class HostResolver {
   readonly #hosts: ReadFile<ReadonlyMap<string, readonly string[]>>;
   readonly #conf: ReadFile<ResolvConf>;
   readonly #port: number;
   readonly #asked = new Map<string, Promise<Found>>();
   #query: { readonly conf: ResolvConf; readonly query: NameQuery } | undefined;
 
-  constructor({ hosts, resolvConf, port }: NamesPorts) {
+  constructor({ hosts, resolvConf, port }: NamesDeps) {
     this.#hosts = new ReadFile(hosts, parseHosts);
     this.#conf = new ReadFile(resolvConf, parseResolvConf);
     this.#port = port;
@@ -243,7 +243,7 @@ export class Names {
     return found.ok ? ok(inOrder(found.value)) : found;
   }
 }
-export const systemNames = new Names({ hosts: "/etc/hosts", resolvConf: "/etc/resolv.conf", port: 53 });
+export const systemNames = new HostResolver({ hosts: "/etc/hosts", resolvConf: "/etc/resolv.conf", port: 53 });
 
 /** IPv6 first where this machine has an address to come from. RFC 6724, 6, as far as it decides here. */
 function inOrder(addresses: readonly string[]): readonly string[] {

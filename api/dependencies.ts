@@ -201,7 +201,7 @@ export interface Tracing {
 }
 
 /** Everything that the app touches of the world. */
-export interface Ports {
+export interface ApiDeps {
   readonly store: Store;
   readonly now: () => EpochMs;
   readonly log: Log;
@@ -225,7 +225,7 @@ export interface Ports {
   readonly recordDecisions: boolean;
   /** Absent: a process may end at any time, and has little memory: nothing waits. */
   readonly nodeStates?: NodeStates;
-  /** The server makes it of these ports. Absent: this is none, and takes no turns. */
+  /** The server makes it from these dependencies. Absent: this API takes no turns. */
   readonly turns?: NodeTurns;
   /** Takes a node's turn where its history is, and answers the JSON text of the answer. Absent: that is here. */
   readonly turnElsewhere?: (node: string, bytes: Uint8Array) => Promise<Result<string, Problem>>;

@@ -13,19 +13,19 @@ export const uidOf = (c: RuntimeContainer): string => c.labels?.[UID_LABEL] ?? "
  * What became of a pod. `unsynced`: it was not posted, but some source of pods has not been heard yet, so nothing is
  * certain.
  */
-type PodFate = "exists" | "terminated" | "removed" | "unsynced";
+type PodPresence = "exists" | "terminated" | "removed" | "unsynced";
 export interface PodState {
-  readonly fate: PodFate;
+  readonly presence: PodPresence;
   /** The reason's code. */
   readonly because: ReasonCode<"container-gc">;
 }
-const NOT_POSTED: PodState = { fate: "removed", because: "pod_not_posted" };
-const UNSYNCED: PodState = { fate: "unsynced", because: "sources_not_ready" };
-const STILL_RUNS: PodState = { fate: "exists", because: "pod_not_posted_still_runs" };
-const POSTED: PodState = { fate: "exists", because: "pod_exists" };
-const EVICTED: PodState = { fate: "removed", because: "pod_evicted" };
-const DELETED: PodState = { fate: "removed", because: "pod_ended_and_deleted" };
-const ENDED: PodState = { fate: "terminated", because: "pod_ended" };
+const NOT_POSTED: PodState = { presence: "removed", because: "pod_not_posted" };
+const UNSYNCED: PodState = { presence: "unsynced", because: "sources_not_ready" };
+const STILL_RUNS: PodState = { presence: "exists", because: "pod_not_posted_still_runs" };
+const POSTED: PodState = { presence: "exists", because: "pod_exists" };
+const EVICTED: PodState = { presence: "removed", because: "pod_evicted" };
+const DELETED: PodState = { presence: "removed", because: "pod_ended_and_deleted" };
+const ENDED: PodState = { presence: "terminated", because: "pod_ended" };
 
 /**
  * Determines what became of the pod with a uid. The kubelet asks its pod workers; a snapshot shows part of their
@@ -42,7 +42,7 @@ const ENDED: PodState = { fate: "terminated", because: "pod_ended" };
  * Not known: whether a pod with a finaliser ended before its deletion, in which case the kubelet keeps its containers.
  * kubelet 1.36: ShouldPodContentBeRemoved, ShouldPodRuntimeBeRemoved.
  */
-export function podFates(
+export function podStates(
   { pods = [], kubelet }: Snapshot,
   containers: readonly RuntimeContainer[],
   sandboxes: readonly RuntimeSandbox[],
@@ -100,7 +100,7 @@ function partsOf(
 }
 
 /** Why all containers of a pod may be removed, or null. `underPressure`: evictNonDeletedPods of kubelet 1.36. */
-export function goneBecause({ fate, because: code }: PodState, underPressure: boolean) {
+export function goneBecause({ presence: fate, because: code }: PodState, underPressure: boolean) {
   if (fate === "removed") return { why: "pod-removed", code } as const;
   return underPressure && fate === "terminated" ? ({ why: "pod-terminated", code } as const) : null;
 }

@@ -1,10 +1,10 @@
 import type { GcOperation } from "../../api/model/container-gc.ts";
 import type { Result } from "../../api/model/result.ts";
+import type { Runtime, RuntimeLists } from "../containerd/cri.ts";
 import type { ImageFileSystems } from "../containerd/file-systems.ts";
 import type { LogRemoval, ObservedLogs } from "../containerd/logs.ts";
-import type { Runtime, RuntimeLists } from "../containerd/port.ts";
+import type { DecisionAnswer, DecisionClient, PodsRead, Problem } from "../core/interfaces.ts";
 import type { PassClock } from "../core/pass-clock.ts";
-import type { DecisionAnswer, DecisionClient, PodsRead, Problem } from "../core/ports.ts";
 import type { MachineFacts } from "../machine/facts.ts";
 import type { GcJournal, GcKind, Space } from "./journal.ts";
 
@@ -18,7 +18,7 @@ export interface LogFiles {
 }
 
 /** Everything of the world that a collection touches. */
-export interface GcPorts {
+export interface GcDeps {
   readonly runtime: Runtime;
   readonly logs: LogFiles;
   readonly observeMachine: () => MachineFacts;

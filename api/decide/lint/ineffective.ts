@@ -1,10 +1,10 @@
 import { type LintFinding, note, warning } from "./finding.ts";
 import type { LintInput } from "./input.ts";
 
-interface Idle {
+interface IneffectiveField {
   readonly code: string;
   readonly field: string;
-  readonly isIdle: (input: LintInput) => boolean;
+  readonly hasNoEffect: (input: LintInput) => boolean;
   readonly why: string;
   readonly advice: string;
   readonly fix?: unknown;
@@ -19,11 +19,11 @@ const topologyOption = ({ config }: LintInput, name: string): boolean =>
   config.topologyManagerPolicyOptions[name] !== undefined;
 
 /** Settings without effect beside the others. kubelet 1.36: what reads each of them. */
-const IDLE: readonly Idle[] = [
+const IDLE: readonly IneffectiveField[] = [
   {
     code: "topology-without-hints",
     field: "topologyManagerPolicy",
-    isIdle: (input) =>
+    hasNoEffect: (input) =>
       aligns(input) && !isStatic(input) && input.config.memoryManagerPolicy !== "Static" && !hasDevices(input),
     why: "the topology manager aligns what the static policies of CPUs and memory and device plugins give out: here only devices, if there are any",
     advice: "set cpuManagerPolicy to static (with reserved CPUs) where pods should be aligned",
@@ -32,7 +32,7 @@ const IDLE: readonly Idle[] = [
   {
     code: "topology-options-idle",
     field: "topologyManagerPolicyOptions",
-    isIdle: (input) => !aligns(input) && Object.keys(input.config.topologyManagerPolicyOptions).length > 0,
+    hasNoEffect: (input) => !aligns(input) && Object.keys(input.config.topologyManagerPolicyOptions).length > 0,
     why: "with the topology policy none the options are not even read",
     advice: "set a policy, or take them out",
     fix: { topologyManagerPolicyOptions: null },
@@ -40,7 +40,7 @@ const IDLE: readonly Idle[] = [
   {
     code: "topology-scope-idle",
     field: "topologyManagerScope",
-    isIdle: (input) => !aligns(input) && input.config.topologyManagerScope === "pod",
+    hasNoEffect: (input) => !aligns(input) && input.config.topologyManagerScope === "pod",
     why: "with the topology policy none the scope means nothing",
     advice: "set a policy, or take it out",
     fix: { topologyManagerScope: null },
@@ -48,7 +48,7 @@ const IDLE: readonly Idle[] = [
   {
     code: "closest-nodes-idle",
     field: 'topologyManagerPolicyOptions["prefer-closest-numa-nodes"]',
-    isIdle: (input) =>
+    hasNoEffect: (input) =>
       input.config.topologyManagerPolicy === "single-numa-node" && topologyOption(input, "prefer-closest-numa-nodes"),
     why: "single-numa-node takes one node, so it never asks which ones are close",
     advice: "take it out, or use restricted or best-effort",
@@ -57,7 +57,7 @@ const IDLE: readonly Idle[] = [
   {
     code: "reserved-cpus-without-static",
     field: "reservedSystemCPUs",
-    isIdle: (input) => input.config.reservedSystemCPUs !== "" && !isStatic(input),
+    hasNoEffect: (input) => input.config.reservedSystemCPUs !== "" && !isStatic(input),
     why: "without the static CPU policy only their number counts: pods run on these CPUs too",
     advice: "set cpuManagerPolicy to static with strict-cpu-reservation to keep pods off them",
     harms: true,
@@ -65,7 +65,7 @@ const IDLE: readonly Idle[] = [
   {
     code: "reserved-memory-idle",
     field: "reservedMemory",
-    isIdle: ({ config }) => config.reservedMemory.length > 0 && config.memoryManagerPolicy !== "Static",
+    hasNoEffect: ({ config }) => config.reservedMemory.length > 0 && config.memoryManagerPolicy !== "Static",
     why: "only the memory manager's policy Static reads it",
     advice: "set memoryManagerPolicy to Static, or take it out",
     fix: { reservedMemory: null },
@@ -73,7 +73,7 @@ const IDLE: readonly Idle[] = [
   {
     code: "qos-reserved-idle",
     field: "qosReserved",
-    isIdle: ({ config, isOn }) => Object.keys(config.qosReserved).length > 0 && !isOn("QOSReserved"),
+    hasNoEffect: ({ config, isOn }) => Object.keys(config.qosReserved).length > 0 && !isOn("QOSReserved"),
     why: "the feature gate QOSReserved is off, so nothing is held back",
     advice: "switch the gate on, or take it out",
     fix: { featureGates: { QOSReserved: true } },
@@ -82,7 +82,7 @@ const IDLE: readonly Idle[] = [
   {
     code: "throttling-factor-idle",
     field: "memoryThrottlingFactor",
-    isIdle: ({ config: { memoryThrottlingFactor: factor, profile }, isOn }) =>
+    hasNoEffect: ({ config: { memoryThrottlingFactor: factor, profile }, isOn }) =>
       // another one than this is refused
       factor === (profile.behaviour.throttlingFactorWithoutGate ?? factor) &&
       factor !== profile.configuration.memoryThrottlingFactor &&
@@ -94,7 +94,7 @@ const IDLE: readonly Idle[] = [
   {
     code: "swap-refused-by-default",
     field: "memorySwap.swapBehavior",
-    isIdle: ({ config }) => config.memorySwap.swapBehavior === "LimitedSwap" && config.failSwapOn,
+    hasNoEffect: ({ config }) => config.memorySwap.swapBehavior === "LimitedSwap" && config.failSwapOn,
     why: "failSwapOn is true, so the kubelet does not start where there is swap, and without swap there is none to give",
     advice: "set failSwapOn to false",
     fix: { failSwapOn: false },
@@ -103,7 +103,7 @@ const IDLE: readonly Idle[] = [
   {
     code: "quota-period-idle",
     field: "cpuCFSQuotaPeriod",
-    isIdle: ({ config }) =>
+    hasNoEffect: ({ config }) =>
       !config.cpuCFSQuota && config.cpuCFSQuotaPeriod.nanos !== config.profile.configuration.cpuCFSQuotaPeriod?.nanos,
     why: "cpuCFSQuota is false, so no quota is written and its period does not matter",
     advice: "take it out",
@@ -111,8 +111,8 @@ const IDLE: readonly Idle[] = [
   },
 ];
 
-export const idleFindings = (input: LintInput): readonly LintFinding[] =>
-  IDLE.filter(({ isIdle }) => isIdle(input)).map(({ code, field, why, advice, fix = null, harms }) => {
+export const ineffectiveFindings = (input: LintInput): readonly LintFinding[] =>
+  IDLE.filter(({ hasNoEffect: isIdle }) => isIdle(input)).map(({ code, field, why, advice, fix = null, harms }) => {
     const found = { code, field, message: why, advice, fix };
     return harms === true ? warning(found) : note(found);
   });
