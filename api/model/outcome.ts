@@ -73,7 +73,7 @@ export const OUTCOME_TRAITS: Readonly<Record<OutcomeKind, OutcomeTraits>> = {
   eviction: { ...EVICTION_PASS, changes: "ended-pods", countedAs: "evicted" },
   conditions: { ...EVICTION_PASS, readsPods: false, changes: "conditions", inStory: false, countedAs: null },
   resize: { ...ADMITTING, changes: "nothing", countedAs: null },
-  claims: { ...ADMITTING, readsPods: false, admits: false, changes: "nothing", inStory: false, countedAs: null },
+  claims: { ...ADMITTING, readsPods: false, admits: false, changes: "nothing", countedAs: null },
   probes: {
     ...{ snapshotAgeMs: Number.POSITIVE_INFINITY, readsPods: false, admits: false, readsConfiguration: false },
     ...{ facts: null, comparedOnce: false, changes: "nothing", inStory: true, countedAs: null },

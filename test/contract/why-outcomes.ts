@@ -95,6 +95,21 @@ export function whyOutcomes(of: Of): void {
     expect((await answer(await get(of(), path), whyAnswer)).story?.findings[0]?.code).toBe("refused");
   });
 
+  test("why a pod's claims were not prepared is the kubelet's word too", async () => {
+    const node = fresh("seen");
+    const spec = { resourceClaims: [{ name: "gpu", resourceClaimName: "gpu" }] };
+    const waiting = { name: "c", ready: false, state: { waiting: { reason: "ContainerCreating" } } };
+    const pod = made("claims", "1", { phase: "Pending", startTime: at(-5), containerStatuses: [waiting] }, { spec });
+    await put(of(), node, 0, [pod]);
+    const message = "Failed to prepare dynamic resources: prepare dynamic resources: ResourceClaim gpu: not allocated";
+    await report(of(), node, [did("claims", pod, 5, { prepared: false, message })]);
+    expect(await first(of(), node, "claims")).toMatchObject({
+      code: "claims-not-prepared",
+      words: [{ from: "outcome", message }],
+      compared: { verdict: "not-comparable" },
+    });
+  });
+
   test("a pod that no snapshot has is told by what happened to it; a comparison that differs, or is none, says so", async () => {
     const node = fresh("seen");
     await put(of(), node, 0, [made("web", "3", running), made("old", "100m", running)]);
