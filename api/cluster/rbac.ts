@@ -3,7 +3,7 @@ import type { AccessRule } from "./fault.ts";
 
 const ROLE = "nodewise-reader";
 const FOLLOWED = ["get", "list", "watch"];
-/** Everything that reading a cluster takes. */
+/** The permissions for reading a cluster. */
 const READS: readonly AccessRule[] = [
   ...["nodes", "pods", "events"].map((resource) => ({ resource, verbs: FOLLOWED })),
   ...["nodes/configz", "nodes/stats", "nodes/pods"].map((resource) => ({ resource, verbs: ["get"] })),
