@@ -16,7 +16,7 @@ export const withoutSecretSettings = (configuration: unknown): unknown =>
 
 /**
  * A v1.Pod of the API server without anything that may be a secret: environment values, commands and arguments, headers and paths
- * of probes (replaced by a fingerprint, as decisions compare them), termination messages, attributes of inline volumes,
+ * of probes (replaced by a short hash, as decisions compare them), termination messages, attributes of inline volumes,
  * annotations that no decision reads, and field managers.
  */
 export const withoutPodSecrets = (pod: Fields): Fields =>

@@ -129,7 +129,7 @@ function removedIn(value: unknown, path: readonly PropertyKey[] = []): readonly 
   return first;
 }
 
-/** The check because of which a resize is infeasible; `room`: none is, and the resize is deferred. */
+/** The checks that can make a resize infeasible. */
 const RESIZE_CHECKS = [
   "bounds",
   "capacity",

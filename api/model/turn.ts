@@ -4,7 +4,7 @@ import { LIMITS } from "./limits.ts";
 import { PARTS, type Snapshot } from "./snapshot.ts";
 
 const entry = z.unknown().meta({ type: "object" });
-/** Changed entries of a list of the node's last snapshot, each with its key. */
+/** Changes to a list of the snapshot from which a turn starts, by entry. */
 const changesOf = (most: number) =>
   z.strictObject({
     upsert: optional(z.array(entry).max(most)).describe(
