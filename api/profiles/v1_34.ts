@@ -281,7 +281,7 @@ export const v1_34 = profileOfData({
     mergeDefaultEvictionSettings: false,
     nodeLeaseDurationSeconds: 40,
     nodeStatusMaxImages: 50,
-    // that of nodeStatusUpdateFrequency where only this one is set
+    // nodeStatusUpdateFrequency's value if only that field is set
     nodeStatusReportFrequency: "5m0s",
     nodeStatusUpdateFrequency: "10s",
     oomScoreAdj: -999,
