@@ -29,7 +29,7 @@ const MACHINE_FIELDS = [
 ] as const;
 const MACHINE_INFO_FIELDS = ["topology", "num_cores", "memory_capacity", "swap_capacity", "pageSizeBytes"] as const;
 
-/** An empty one cannot be told from any other List. */
+/** An empty one does not differ from any other List. */
 const isSandboxes = ({ items }: Fields): boolean =>
   Array.isArray(items) && items.length > 0 && items.every((item) => hasAny(item, "id") && !hasAny(item, "spec"));
 

@@ -137,7 +137,7 @@ function parseYaml(text: string): readonly YamlSource[] {
     merge: true,
     customTags: kubernetesTags,
     resolveKnownTags: false,
-    uniqueKeys: false, // quadratic there; `faultOfTree` looks for twins
+    uniqueKeys: false, // the parser's check is quadratic; `faultOfTree` finds duplicate keys
     lineCounter: lines,
     prettyErrors: false,
     logLevel: "silent",

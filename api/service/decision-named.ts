@@ -11,7 +11,7 @@ const FEW = 4;
 /** A decision, or why there is none: no id has this start, or several have. */
 type FoundDecision =
   | { readonly row: DecisionRow }
-  | { readonly row: null /** Empty: there is none. */; readonly ids: readonly string[] };
+  | { readonly row: null /** Empty if no decision matches. */; readonly ids: readonly string[] };
 
 /** The decision with an id, or with a unique start of at least 8 characters among the decisions whose node `isSeen` accepts. */
 export async function decisionNamed(

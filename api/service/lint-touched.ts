@@ -214,7 +214,7 @@ const FIRST_WINDOW = 16;
 const WINDOW = 250;
 /** The time after which counting stops and reports how many were checked. Waiting does not count. */
 const BUDGET_MS = 3000;
-/** The longest waiting time, as a multiple of that time. */
+/** The longest time including waiting, as a multiple of that time. */
 const MAX_WAITED = 3;
 /** Deciding blocks the thread, so it pauses this often, ms. */
 const TURN_MS = 5;

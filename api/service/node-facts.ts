@@ -42,7 +42,7 @@ export const passOf = (kind: Kind, node: string, snapshot: Snapshot): Pass => ({
 });
 /** The facts for a pass. */
 export interface FactsBefore {
-  /** The facts; null: nothing is remembered. */
+  /** The facts; null if there are none. */
   readonly facts: unknown;
   /** False: the answer is not the node's newest, or the node is unknown, so its facts are not stored. */
   readonly remembers: boolean;

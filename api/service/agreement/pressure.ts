@@ -19,7 +19,7 @@ import {
 import { statusWithinMs, timeOf } from "./node-state.ts";
 import { type EvictionWords, evictionWords, unitsOf } from "./words.ts";
 
-/** Facts older than this are not used: the kubelet may have seen something else. */
+/** Older facts may differ from what the kubelet remembers, which may have seen something else since. */
 const FRESH_FACTS_MS = 60_000;
 /** A kubelet's eviction pass comes every ten seconds. kubelet 1.37: evictionMonitoringPeriod. */
 const LOOK_MS = 10_000;

@@ -269,7 +269,7 @@ class Reading {
       this.#contradiction ??= `${both}, with the kubelets ${version} and ${earlier}: they are of two nodes, or of two times; give those of one`;
     }
     if (name === "") this.#leave(value, place, "it has no name");
-    // if a node is given twice, the last one counts; one from a snapshot never replaces another, as it has fewer fields
+    // if a node is given twice, the last one counts, but one without a uid, as from a snapshot, does not replace one with a uid
     else if (known === undefined || other === "" || uid !== "") this.#nodes.set(name, { value, place, isOfSnapshot });
   }
 
