@@ -9,7 +9,7 @@ import { problemPage } from "./ui/page.ts";
 
 const ALL: readonly Route[] = [...ROUTES, ...PAGES];
 
-/** The HTTP API and its pages over their dependencies: the same on Node and on Workers. There are these routes and no others. */
+/** The HTTP API and its pages on their dependencies: the same on Node and on Workers. There are no other routes. */
 export function createApp(deps: ApiDeps): Hono {
   const app = new Hono();
   const serve = server(deps, problemPage);
@@ -20,7 +20,7 @@ export function createApp(deps: ApiDeps): Hono {
   return app;
 }
 
-/** Builds the part of the app that is answered in threads. */
+/** Builds the part of the app that runs in threads. */
 export const offThreadApp = (deps: ApiDeps): ReturnType<typeof offThreadRoutes> =>
   offThreadRoutes(
     deps,

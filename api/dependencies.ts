@@ -9,11 +9,11 @@ import type { DecodedSnapshot, Evaluate } from "./service/evaluation.ts";
 import type { NodeTurns } from "./service/node-turn/node-turns.ts";
 import type { Problem } from "./service/problem.ts";
 
-/** A decision that a caller asks for, as it goes to another thread. */
+/** A requested decision in the form that is sent to another thread. */
 export interface OffThreadAsk {
   readonly caller: Caller;
   readonly requestId: string;
-  /** As posted; they are taken away. */
+  /** As posted; the buffer is transferred. */
   readonly bytes: Uint8Array;
   readonly kind: Kind | null;
   readonly key: string | undefined;
@@ -22,10 +22,10 @@ export interface OffThreadAsk {
 
 export type Scope = (typeof SCOPES)[number];
 
-/** The rights that a token may have; `admin` may do everything. */
+/** The scopes of a token; `admin` may do everything. */
 export const SCOPES = ["decide", "read", "admin"] as const;
 
-/** A report that was checked, as it is kept; when it came is not known yet. */
+/** A validated report as it is stored, without the time at which it arrived. */
 export interface Report {
   readonly decisionId: string;
   readonly row: Omit<ResultRow, "atMs">;
@@ -36,11 +36,11 @@ export interface Reply {
   readonly type: string;
   readonly body: string | Uint8Array<ArrayBuffer> | ReadableStream<Uint8Array>;
   readonly headers?: Readonly<Record<string, string>>;
-  /** True: always made anew, so it carries no ETag. */
+  /** True: the response is always made anew, so it has no ETag. */
   readonly untagged?: boolean;
-  /** Its headers and body are as they go out: see `packed`. */
+  /** Its headers and body are sent unchanged: see `packed`. */
   readonly isPacked?: boolean;
-  /** Settles when a streamed body is through; the request counts as under way until then. */
+  /** Settles when a streamed body has been sent; the request counts as under way until then. */
   readonly done?: Promise<void>;
 }
 
@@ -49,13 +49,13 @@ export interface Caller {
   /** The token's id, `anonymous`, or `internal`. */
   readonly id: string;
   readonly scopes: readonly Scope[];
-  /** The only node that the caller may speak for; null: any. */
+  /** The only node that the caller may act for; null for any. */
   readonly node: string | null;
 }
 
 export type Body = Result<Uint8Array, BodyFault>;
 
-/** A request whose sender is known, as it goes to another thread: plain values alone. */
+/** An authenticated request in the form that is sent to another thread: plain values only. */
 export interface OffThreadRequest {
   readonly method: string;
   readonly url: string;
@@ -74,9 +74,12 @@ export interface DecidedHead {
   readonly verdict: string;
 }
 
-/** Work that would hold up everybody else, done in threads. Null: no thread can be had, or it is too little. */
+/** Work that would block the event loop, done in threads. Each returns null if no thread is available, or the work is too small. */
 export interface OffThread {
-  /** `bytes`: of what is to be read for it. Decides, records, and answers the answer's JSON text in UTF-8. `onDecided`: called when it is decided, and is recorded next. */
+  /**
+   * `bytes`: the body to read. Decides, records, and returns the response's JSON text in UTF-8. `onDecided`: called once decided,
+   * before recording.
+   */
   decide(
     asked: OffThreadAsk,
     bytes: number,
@@ -84,7 +87,7 @@ export interface OffThread {
     onDecided?: (head: DecidedHead) => void,
   ): Promise<Result<Uint8Array<ArrayBuffer>, Problem>> | null;
   route(request: OffThreadRequest, signal: AbortSignal): Promise<Result<Reply, Problem>> | null;
-  /** A posted snapshot by itself. */
+  /** Decodes a posted snapshot without a decision. */
   snapshot(bytes: Uint8Array, signal: AbortSignal): Promise<Result<DecodedSnapshot, Problem>> | null;
   report(bytes: Uint8Array, signal: AbortSignal): Promise<Result<Report, Problem>> | null;
 }
@@ -93,7 +96,7 @@ const SCRIPT = "text/javascript; charset=utf-8";
 
 const STYLE = "text/css; charset=utf-8";
 
-/** All that pages load beside themselves, and its type. */
+/** The assets of the pages, with their types. */
 export const ASSET_TYPES = {
   "style.css": STYLE,
   "lint.js": SCRIPT,
@@ -110,129 +113,129 @@ export const ASSET_TYPES = {
 
 export type AssetName = keyof typeof ASSET_TYPES;
 
-/** Their texts, from wherever this platform keeps them. */
+/** The texts of the assets, wherever this platform stores them. */
 export type Assets = { readonly [Name in AssetName]: string };
 
 /** How this platform keeps responses open. */
 export interface Streams {
   /** Aborted when the server ends. */
   readonly closing: AbortSignal;
-  /** At most so many at a time; beyond, callers ask again and again. */
+  /** The most open streams; beyond that, clients poll. */
   readonly limit: number;
 }
 
 export interface AuthSettings {
-  /** True: a token is always required. False: only once there was one, though it be revoked. */
+  /** True: a token is always required. False: only once a token has been created, even if it is revoked. */
   readonly required: boolean;
-  /** Hosts that a request without a token may name; null: any. Keeps web pages off an open API on loopback (DNS rebinding). */
+  /** Hosts that a request without a token may use; null for any. Protects an open API on loopback from web pages (DNS rebinding). */
   readonly hosts: ReadonlySet<string> | null;
-  /** A reverse proxy sets X-Forwarded-Host: it is the host that the client asked for. Default: no, it counts for nothing. */
+  /** A reverse proxy sets X-Forwarded-Host to the host that the client requested. Default: false, and the header is ignored. */
   readonly trustForwardedHost?: boolean;
-  /** sha256 of an administrator's token that is kept outside the history. */
+  /** sha256 of an administrator's token that is not in the history. */
   readonly adminTokenHash?: string;
 }
 
 export interface ApiLimits {
-  /** Bytes of one request body (of one line in a batch), compressed or not, whichever is more. */
+  /** Bytes of one request body (of one line in a batch), compressed or not, whichever is larger. */
   readonly bodyBytes: number;
-  /** Requests of one caller that may be under way at a time; more are answered 429. */
+  /** The most concurrent requests of one caller; further ones get a 429. */
   readonly concurrency: number;
-  /** Bytes of all request bodies that are read or worked on at a time; more are answered 503. Absent: 32 of the largest. */
+  /** The most bytes of all request bodies being read or processed; further ones get a 503. Absent: 32 of the largest. */
   readonly bodyBytesInFlight?: number;
-  /** Nodes that have series of their own in /metrics, those that stand worst first. Absent: 100. */
+  /** The number of nodes with their own series in /metrics, worst first. Absent: 100. */
   readonly metricsNodes?: number;
-  /** Bytes a second below which a body that is on its way is given up with a 408. Absent: 4096; 0: never. */
+  /** The rate in bytes per second below which an arriving body is aborted with a 408. Absent: 4096; 0 for no limit. */
   readonly bodyBytesPerSecond?: number;
 }
 
-/** Why a body could not be read whole. */
+/** Why a body could not be read completely. */
 export type BodyFault = "too_large" | "too_dense" | "wide_window" | "too_slow" | "no_room" | "incomplete";
 
 /** The limits on the cost of reading a body. */
 export interface BodyBounds {
-  /** Bytes. */
+  /** The most bytes. */
   readonly limit: number;
-  /** False: all bodies together have too many bytes. */
+  /** Reserves bytes; false if all bodies together have too many. */
   readonly take: (bytes: number) => boolean;
   /** As in `ApiLimits`. */
   readonly bytesPerSecond: number;
 }
 
-/** How this platform hands a request's body over. */
+/** How this platform reads request bodies. */
 export interface Bodies {
-  /** The whole body as posted. `env` is what the server gave the app beside the request. */
+  /** The whole body as posted. `env`: what the server passed to the app with the request. */
   bytes(request: Request, env: unknown, bounds: BodyBounds): Promise<Result<Uint8Array, BodyFault>>;
-  /** Content-Encoding -> a stream that undoes it. What is not here is answered 415. */
+  /** Content-Encoding -> a stream that decodes it. Others get a 415. */
   readonly decoders: ReadonlyMap<string, BodyDecoder>;
 }
 
 export interface BodyDecoder {
   open(): ReadableWritablePair<Uint8Array, Uint8Array>;
-  /** Bytes of what it has unpacked that it keeps at most. Absent: so few that they are not counted. */
+  /** The most bytes of decoded data that the decoder keeps. Absent: too few to count. */
   readonly windowBytes?: number;
 }
 
-/** How this platform keeps what it knows of nodes between their turns. */
+/** How this platform stores what it knows about nodes between their turns. */
 interface NodeStates {
-  /** Bytes of them all together, as a guess. */
+  /** The most bytes of all states together, an estimate. */
   readonly maxBytes: number;
-  /** How long what a node decides again and again may wait for the history: see `NodeTurnsPorts`. */
+  /** How long repeated decisions of a node may wait before they are written: see `NodeTurnsDeps`. */
   readonly holdMs: number;
-  /** Has work done before the history is closed. */
+  /** Runs work before the history is closed. */
   readonly atEnd: (work: () => Promise<void>) => void;
 }
 
-/** Calls `onSent` once, when the answer to a request has been handed over whole, or its connection is gone. */
+/** Calls `onSent` once, when the response to a request has been handed over completely, or its connection is closed. */
 export type WhenSent = (env: unknown, onSent: () => void) => void;
 
 export type SpanAttributes = Readonly<Record<string, string | number | boolean | readonly string[]>>;
-/** The span of a request under way. */
+/** The span of a request in progress. */
 export interface RequestSpan {
   readonly traceId: string;
-  /** Adds a span that began at `startedMs` (of `performance.now`) and ends now. `error`: a closed code of what went wrong. */
+  /** Adds a span that began at `startedMs` (of `performance.now`) and ends now. `error`: one of a fixed set of codes. */
   child(name: "decide" | "record", startedMs: number, attributes: SpanAttributes, error?: string): void;
-  /** `route`: null: there is none. `code`: of the problem that was answered. */
+  /** `route`: null if there is none. `code`: of the problem in the response. */
   end(ended: { readonly route: string | null; readonly status: number; readonly code: string | undefined }): void;
 }
-/** Spans of requests, by OpenTelemetry's conventions. */
+/** Makes spans of requests, by OpenTelemetry's conventions. */
 export interface Tracing {
-  /** `env`: what the server gave the app beside the request. */
+  /** `env`: what the server passed to the app with the request. */
   request(request: Request, env: unknown, requestId: string): RequestSpan;
 }
 
-/** Everything that the app touches of the world. */
+/** Everything outside itself that the app uses. */
 export interface ApiDeps {
   readonly store: Store;
   readonly now: () => EpochMs;
   readonly log: Log;
   readonly metrics: Metrics;
   readonly bodies: Bodies;
-  /** Absent: an answer counts as sent when it is made. */
+  /** Absent: a response counts as sent when it is made. */
   readonly whenSent?: WhenSent;
-  /** Decodes and decides; inline, or in threads of its own. */
+  /** Decodes and decides; on this thread or in others. */
   readonly evaluate: Evaluate;
-  /** Absent: nobody wants spans. */
+  /** Absent if no spans are exported. */
   readonly tracing?: Tracing;
-  /** Absent: this platform has no threads, and all is done in the one that listens. */
+  /** Absent: this platform has no threads, and everything runs on the one that listens. */
   readonly offThread?: OffThread;
-  /** Lower case hex of the text's UTF-8. */
+  /** Lower-case hex, of the text's UTF-8. */
   readonly sha256: (text: string) => string | Promise<string>;
-  /** Ids of snapshots and decisions. Absent: hashes of what they are made of, alone. */
+  /** Ids of snapshots and decisions. Absent: plain hashes of their content. */
   readonly ids?: Ids;
   readonly auth: AuthSettings;
   readonly limits: ApiLimits;
-  /** False: decisions are answered with `recorded: false` and nothing is written for them. */
+  /** False: decisions are returned with `recorded: false` and nothing is written for them. */
   readonly recordDecisions: boolean;
-  /** Absent: a process may end at any time, and has little memory: nothing waits. */
+  /** Absent: a process may end at any time and has little memory, so nothing is held back. */
   readonly nodeStates?: NodeStates;
-  /** The server makes it from these dependencies. Absent: this API takes no turns. */
+  /** Created by the server from these dependencies. Absent: this API has no turns. */
   readonly turns?: NodeTurns;
-  /** Takes a node's turn where its history is, and answers the JSON text of the answer. Absent: that is here. */
+  /** Takes a node's turn in the place of its history, and returns the response's JSON text. Absent: that place is here. */
   readonly turnElsewhere?: (node: string, bytes: Uint8Array) => Promise<Result<string, Problem>>;
-  /** Absent: this platform ends responses soon, so who wants to hear of news asks again and again. */
+  /** Absent: this platform ends responses soon, so clients poll for news. */
   readonly streams?: Streams;
   /** The files that the pages load. */
   readonly assets: Assets;
-  /** Compresses pages and assets for a browser that takes it; absent: the platform does it by itself. */
+  /** Compresses pages and assets for browsers that accept it; absent: the platform does so itself. */
   readonly gzip?: (text: string) => Uint8Array<ArrayBuffer>;
 }

@@ -6,11 +6,11 @@ import type { Metrics } from "./observe/plain-metrics.ts";
 import { rfc3339 } from "./service/timestamp.ts";
 
 export interface Retention {
-  /** Decisions older than this go, and nodes that were not heard of for as long (at least a week). */
+  /** Decisions older than this are removed, and nodes that were silent for as long (at least a week). */
   readonly maxAgeMs: number;
-  /** Only this many of each node's newest decisions, and of its newest outcomes, stay. */
+  /** How many of each node's newest decisions, and of its newest outcomes, are kept. */
   readonly maxRowsPerNode: number;
-  /** The same of what was collected, of each kind for itself; by age they go as decisions do. */
+  /** How many of each node's newest removals are kept per kind; by age they are removed as decisions are. */
   readonly maxRemovalsPerNode: number;
 }
 export const DEFAULT_RETENTION: Retention = {
@@ -20,8 +20,8 @@ export const DEFAULT_RETENTION: Retention = {
 };
 
 /**
- * How far the clock may be ahead of the last sweep: half of what is kept, at least an hour. Further, and most of what was kept a
- * moment ago would go at once; then somebody has to say that the clock is right.
+ * How far the clock may be ahead of the last sweep: half of the retention time, at least an hour. Beyond that, a sweep would
+ * remove most of the history at once, so somebody has to confirm that the clock is right.
  */
 export const maxLeapMs = (maxAgeMs: number): number => Math.max(maxAgeMs / 2, HOUR_MS);
 
@@ -29,16 +29,16 @@ export interface Sweep {
   readonly retention?: Partial<Retention>;
   /** See `Retention.maxSlices` of the store. */
   readonly maxSlices?: number;
-  /** Instruction for the case that the clock is right although it has leapt. */
+  /** The instruction to show if the clock has leapt: how to confirm that it is right. */
   readonly confirm: string;
   readonly metrics?: Pick<Metrics, "swept">;
 }
-/** Names in one line of the log. */
+/** The most names in one line of the log. */
 const MAX_NAMES = 20;
-/** Bytes that are free in a file and stay so. */
+/** The bytes of permanently free space in a file that are worth a log line. */
 const WORTH_A_WORD = 16 * 1024 * 1024;
 
-/** Removes what is too old or too much, and says what went and what was held back. A failure is logged, and tried again the next time. */
+/** Removes what is too old or too much, and logs what was removed and what was held back. A failure is logged and retried the next time. */
 export async function pruneOnce(store: Store, nowMs: EpochMs, log: Log, sweep: Sweep): Promise<void> {
   const { retention, maxSlices, confirm, metrics } = sweep;
   const kept = { ...DEFAULT_RETENTION, ...retention };
@@ -72,7 +72,7 @@ export async function pruneOnce(store: Store, nowMs: EpochMs, log: Log, sweep: S
   );
 }
 
-/** How many of each table went. */
+/** The number of rows removed from each table. */
 export const rowsOf = ({ decisions, outcomes, removals, snapshots, nodes }: Pruned) => ({
   decisions,
   outcomes,

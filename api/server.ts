@@ -34,28 +34,28 @@ const DEFAULT_PORT = 8787;
 export type ApiOptions = StoreSetting & ServeOptions;
 export interface ServeOptions {
   readonly host?: string;
-  /** 0: any free one. */
+  /** 0 for any free port. */
   readonly port?: number;
-  /** Serves HTTPS with these files, which are read anew when they change. Default: plain HTTP. */
+  /** Serves HTTPS with these files, which are read again when they change. Default: plain HTTP. */
   readonly tls?: TlsFiles;
-  /** SHA-256 (hex) of a token that may do everything. With it a token is required on loopback too. */
+  /** SHA-256 (hex) of a token that may do everything. If set, a token is required on loopback too. */
   readonly adminTokenHash?: string;
-  /** Names, beside the loopback's own, by which requests without a token may call this API. */
+  /** Host names, in addition to those of loopback, that requests without a token may use. */
   readonly allowedHosts?: readonly string[];
-  /** A reverse proxy in front sets X-Forwarded-Host, which then is the host that Origin is compared with. Default: no. */
+  /** A reverse proxy in front sets X-Forwarded-Host, which Origin is then compared with. Default: false. */
   readonly trustForwardedHost?: boolean;
   readonly limits?: Partial<ApiLimits>;
   readonly retention?: Partial<Retention>;
   /**
-   * So many threads decide on large snapshots and make pages, from the start on, and one more writes the history; 0: the event loop
-   * does it all. Default: they are started when there is work for them, and end when there is none; at most `mostThreads`.
+   * The number of threads that decide on large snapshots and render pages, from the start on; one more writes the history. 0: the
+   * event loop does everything. Default: threads start when there is work and end when there is none; at most `maxThreads`.
    */
   readonly threads?: number;
-  /** Render each kind of page once after the start, so that the first visitor does not wait for it. Default: no. */
+  /** Render each kind of page once after the start, so that the first visitor does not wait for it. Default: false. */
   readonly warm?: boolean;
-  /** Delivers what is recorded to others. Default: no. */
+  /** Sends recorded decisions to a receiver. Default: none. */
   readonly decisionLog?: DecisionLogSetting;
-  /** Tells traces and metrics over OTLP. Default: no. */
+  /** Exports traces and metrics over OTLP. Default: none. */
   readonly otlp?: OtlpSetting;
   /** Default: JSON lines on standard error. */
   readonly log?: Log;
@@ -65,31 +65,34 @@ export interface RunningApi {
   /** Without a trailing slash. */
   readonly url: string;
   readonly port: number;
-  /** False: everyone who reaches the port may ask. */
+  /** False: everyone who can reach the port may send requests. */
   readonly requiresToken: boolean;
-  /** The app itself, for a caller in this process that needs no token. */
+  /** The app itself, for a caller in this process, which needs no token. */
   fetch(request: Request): Promise<Response>;
-  /** Stops accepting, ends what is under way, and closes the history. */
+  /** Stops accepting connections, ends open requests, and closes the history. */
   close(): Promise<void>;
 }
 
 const DEFAULT_LIMITS: ApiLimits = { bodyBytes: LIMITS.bodyBytes, concurrency: 512 };
 const GRACE_MS = 10_000;
-/** See `NodeTurnsPorts`. Of a history that other processes write too nothing waits: a node's next turn may be theirs. It is well within the time after which a node counts as silent. */
+/**
+ * See `NodeTurnsDeps`. If other processes write the history too, nothing waits, as a node's next turn may be theirs. The time is
+ * far below the one after which a node counts as silent.
+ */
 const HOLD_MS = 10 * 60_000;
-/** Some 10,000 nodes of ten pods. */
+/** Enough for some 10,000 nodes of ten pods. */
 const NODE_STATE_BYTES = 1024 * 1024 * 1024;
 const MAX_THREADS = 8;
-/** A CPU is left to the event loop, the thread that writes the history, and the collection of garbage. */
+/** One CPU is left for the event loop, the thread that writes the history, and garbage collection. */
 const maxThreads = (): number => Math.min(Math.max(1, availableParallelism() - 1), MAX_THREADS);
-/** Pages that are told of news at a time; further ones ask. */
+/** The most pages with a live stream; further ones poll. */
 const MAX_STREAMS = 256;
 
 /** Why the API does not start. */
 interface StartFailure {
-  /** `usage`: what was asked for is not possible like this; `failed`: the history or the address cannot be used. */
+  /** `usage`: the options do not allow it; `failed`: the history or the address cannot be used. */
   readonly code: "usage" | "failed";
-  /** One line with what to do. */
+  /** One line that says what to do. */
   readonly message: string;
 }
 const failed = (message: string): Result<never, StartFailure> => err({ code: "failed", message });
@@ -112,13 +115,13 @@ export async function startApi(options: ApiOptions): Promise<Result<RunningApi, 
   return started;
 }
 
-/** Loaded only where it is asked for. */
+/** Loaded only if it is configured. */
 async function tellOtlp(setting: OtlpSetting | undefined, log: Log, metrics: NodeMetrics): Promise<Otlp | null> {
   if (setting === undefined) return null;
   return (await import("./server/otlp/otlp.ts")).startOtlp(setting, log, metrics.otlp());
 }
 
-/** The same. */
+/** Loaded only if it is configured. */
 async function deliverLog(
   setting: DecisionLogSetting | undefined,
   { metrics, ...ports }: Pick<ApiDeps, "store" | "log"> & { readonly turns: Turns; readonly metrics: NodeMetrics },
@@ -254,7 +257,7 @@ const portsOf = (
   gzip,
 });
 
-/** For requests that nobody made: neither logged nor counted. */
+/** For requests that the server itself makes: neither logged nor counted. */
 const unseen = (deps: ApiDeps): ApiDeps => ({
   ...deps,
   log: { info() {}, warn() {}, error() {} },
@@ -265,7 +268,10 @@ const urlOf = (host: string, { tlsServer, port }: Listening): string =>
   `${tlsServer === null ? "http" : "https"}://${hostText(host)}:${port}`;
 const hostText = (host: string): string => (isIPv6(host) ? `[${host}]` : host);
 
-/** Beyond loopback everyone must show a token; on it, everyone may ask by its own name until the first token is made, and not again after it. */
+/**
+ * Beyond loopback a token is always required; on loopback, until the first token is created, everyone may use the API by its own
+ * host names.
+ */
 function authSettings(
   open: boolean,
   { host = DEFAULT_HOST, allowedHosts = [], trustForwardedHost = false, adminTokenHash }: ServeOptions,

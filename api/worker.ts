@@ -32,7 +32,7 @@ const DEFAULT_STATEMENTS = 900;
 type Pair = ReadableWritablePair<Uint8Array, Uint8Array>;
 const now = () => epochMs(Date.now());
 const log = consoleLog(Date.now);
-/** Here the whole world can call, so a token is always required. An isolate serves one environment, so it has one app. */
+/** Anyone on the internet can call the API here, so a token is always required. An isolate serves one environment, so it has one app. */
 const appOf = perObject((env: WorkerEnv): Hono => {
   const { NODEWISE_TOKEN_SHA256: hash, NODES } = env;
   return createApp({
@@ -54,7 +54,7 @@ const appOf = perObject((env: WorkerEnv): Hono => {
   });
 });
 
-/** A node's turn is taken in its object, which keeps the node's state. */
+/** A node's turn runs in its Durable Object, which keeps the node's state. */
 const turnIn =
   (nodes: NonNullable<WorkerEnv["NODES"]>): NonNullable<ApiDeps["turnElsewhere"]> =>
   async (node, bytes) => {
@@ -64,7 +64,7 @@ const turnIn =
     return taken.ok ? taken.value : historyProblem(taken.error);
   };
 
-/** A cron trigger keeps the history short. A setting that is no number is logged, and nothing removed by a guess. */
+/** A cron trigger prunes the history. A setting that is no number is logged, and nothing is removed. */
 async function sweep(env: WorkerEnv): Promise<void> {
   try {
     const retention = retentionIn(env);
@@ -77,8 +77,8 @@ async function sweep(env: WorkerEnv): Promise<void> {
 }
 
 /**
- * The platform's own, whose native pipe leaves a promise to nobody when a body is cut off ("uncaught exception" in the log of
- * each such request). The fault itself comes out of the readable side.
+ * The platform's own decoder, whose native pipe leaves a rejected promise unhandled when a body is truncated ("uncaught exception"
+ * in the log of each such request). The fault itself is reported on the readable side.
  */
 function gunzip(): Pair {
   const { readable, writable } = new DecompressionStream("gzip") as unknown as Pair;

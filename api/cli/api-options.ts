@@ -8,7 +8,7 @@ import { ok, type Result } from "../model/result.ts";
 import { type Cli, wholeNumber } from "./cli.ts";
 import { EXIT, type Fault, fault } from "./terminal.ts";
 
-/** The options that `api` and `up` take from commander. */
+/** The options of `api` and `up`, as commander names them. */
 export interface ApiFlags extends HistoryPlace {
   readonly port?: number;
   readonly host?: string;
@@ -27,20 +27,20 @@ export interface ApiFlags extends HistoryPlace {
   readonly keepDecisions?: number;
 }
 
-/** `below`: the folder below the usual one where a command keeps its own. */
+/** `below`: the subfolder of the default one that a command uses. */
 const dataDirOption = (below = ""): Option =>
   new Option(
     "--data-dir <dir>",
     `where the history is (default: $XDG_STATE_HOME/nodewise${below} or ~/.local/state/nodewise${below})`,
   ).env("NODEWISE_DATA_DIR");
 
-/** Where a history is, by the options of a command. */
+/** The place of a history, from a command's options. */
 export interface HistoryPlace {
   readonly dataDir?: string;
   readonly database?: string;
   readonly databasePasswordFile?: string;
 }
-/** The place of the history in a database: of every command that has `--data-dir`, but for `up`, whose history is its own. */
+/** The database of the history: for every command with `--data-dir` except `up`, which has a history of its own. */
 export const databaseOption = (): Option =>
   new Option(
     "--database <url>",
@@ -51,18 +51,18 @@ export const passwordFileOption = (): Option =>
     "NODEWISE_DATABASE_PASSWORD_FILE",
   );
 
-/** The place of a history, for a command that reads or writes it. */
+/** Adds the options for the place of a history. */
 export const withHistory = (command: Command): Command =>
   command.addOption(dataDirOption()).addOption(databaseOption()).addOption(passwordFileOption());
-/** An API that is asked in the place of a history. */
+/** Adds the options for an API instead of a history. */
 export const withAskedApi = (command: Command): Command =>
   command
     .option("--api <url>", "ask this API instead")
     .option("--token-file <file>", "holds the token for it (or set NODEWISE_TOKEN)");
-/** A history, or an API that is asked in its place. */
+/** Adds the options for a history, or for an API instead. */
 export const withHistoryOrApi = (command: Command): Command => withAskedApi(withHistory(command));
 
-/** As the Host header has it without its port: what holds a scheme, a port or a path is never equal to one. */
+/** A host as in the Host header without its port; a text with a scheme, a port or a path could never match. */
 function hosts(text: string, before: readonly string[] = []): readonly string[] {
   if (/^(?:[\w-]+(?:\.[\w-]+)*|\[[\da-f:.]+\])$/i.test(text)) return [...before, text];
   throw new InvalidArgumentError("Expected the name of a host alone, such as nodewise.example, 10.0.0.1 or [fd00::1].");
@@ -140,7 +140,7 @@ export const withApiOptions = (command: Command, below = ""): Command =>
       ).argParser(wholeNumber(1)),
     );
 
-/** The store that a command's options name; without any that of the environment. Errors: no URL of a database, or a password in sight. */
+/** The store that a command's options name. Errors: an invalid database URL, or a visible password. */
 export function storeSetting(given: HistoryPlace, { env }: Cli): Result<StoreSetting, Fault> {
   const { database, dataDir, databasePasswordFile: passwordFile } = given;
   const isTyped = dataDir !== undefined && dataDir !== env["NODEWISE_DATA_DIR"];
@@ -169,12 +169,12 @@ export function storeSetting(given: HistoryPlace, { env }: Cli): Result<StoreSet
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Where `nodewise up` does: what is tried out there never mixes with the history and the state of a node. */
+/** The state of `nodewise up`: experiments never mix with a node's history and state. */
 export const tryoutHome = (env: Environment): string => join(stateHome(env), "up");
 
-/** Where nodewise keeps its state by default: `$XDG_STATE_HOME/nodewise`, else `~/.local/state/nodewise`. */
+/** The default place of nodewise's state: `$XDG_STATE_HOME/nodewise`, else `~/.local/state/nodewise`. */
 export function stateHome(env: Environment): string {
   const base = env["XDG_STATE_HOME"] ?? "";
-  // The base directory specification: a relative one is to be ignored.
+  // XDG Base Directory Specification: a relative path must be ignored
   return join(isAbsolute(base) ? base : join(homedir(), ".local", "state"), "nodewise");
 }

@@ -7,7 +7,7 @@ import { EXIT, type Outcome, type Terminal, warnAll } from "./terminal.ts";
 
 export const DEFAULT_STATUS_URL = `http://${DEFAULT_STATUS_LISTEN}`;
 
-/** Where the status of a daemon is read from. */
+/** Adds the options for where to read a daemon's status. */
 export const sourceOptions = (command: Command): Command =>
   command
     .option("--status-url <url>", "the daemon's own address, its statusListen", DEFAULT_STATUS_URL)
@@ -15,7 +15,7 @@ export const sourceOptions = (command: Command): Command =>
       new Option("--state-dir <dir>", "or what the daemon last wrote into its state directory").conflicts("statusUrl"),
     );
 
-/** How many of a list are shown. */
+/** The most items of a list to show. */
 export const limitOption = (): Option =>
   new Option("--limit <n>", "at most so many").argParser(wholeNumber(1, 100_000)).default(50);
 
@@ -28,7 +28,7 @@ function watchSeconds(text: string): number {
   throw new InvalidArgumentError("Expected seconds from 0.1 to 3600.");
 }
 
-/** Whose answers are wanted. */
+/** The kubelet version to answer as. */
 export const kubeletOption = (what: string): Option =>
   new Option("--kubelet <version>", what).argParser(kubeletVersion);
 
@@ -37,14 +37,14 @@ export function kubeletVersion(text: string): string {
   throw new InvalidArgumentError(`It ${VERSION_FORM}.`);
 }
 
-/** Single fields of a KubeletConfiguration, given again and again. */
+/** Single fields of a KubeletConfiguration; repeatable. */
 export const setOption = (): Option =>
   new Option(
     "--set <path=value>",
     "what if: one field of the configuration, such as kubeReserved.cpu=500m; again for further ones, after --patch; null takes one away",
   ).argParser((text: string, before: readonly string[] | undefined) => [...(before ?? []), text]);
 
-/** For commander: a whole number from `min` to `max`, in digits. */
+/** A parser for commander: a whole number from `min` to `max`, in digits. */
 export const wholeNumber =
   (min: number, max = Number.MAX_SAFE_INTEGER) =>
   (text: string): number => {
@@ -54,21 +54,21 @@ export const wholeNumber =
     throw new InvalidArgumentError(`Expected a whole number ${range}.`);
   };
 
-/** The things that every command gets from the process. */
+/** What every command gets from the process. */
 export interface Cli {
   readonly terminal: Terminal;
-  /** `kubectl nodewise …` runs it, as a plugin. */
+  /** The program runs as kubectl's plugin, `kubectl nodewise …`. */
   readonly isPlugin: boolean;
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** Whether something is piped into it; a terminal and /dev/null bring nothing. */
+  /** Whether input is piped in; not from a terminal or /dev/null. */
   isPiped(): boolean;
-  /** Sets the code with which the process is to end. */
+  /** Sets the exit code of the process. */
   exitWith(code: number): void;
 }
 
-/** Runs a command's work and turns its end into lines on standard error and the exit code. */
+/** Runs a command's work, prints its fault on standard error, and sets the exit code. */
 export async function finish({ terminal, exitWith }: Cli, work: () => Promise<Outcome>): Promise<void> {
-  // Work that never settles ends the process all the same, and must not look done.
+  // the code if the work never settles: the process ends anyway, and must not look successful
   exitWith(EXIT.failed);
   try {
     const outcome = await work();
@@ -79,7 +79,7 @@ export async function finish({ terminal, exitWith }: Cli, work: () => Promise<Ou
   }
 }
 
-/** Nothing a person types ends here, except that packages are missing. */
+/** Reports a crash. User input never leads here, but missing packages do. */
 export function reportCrash(terminal: Terminal, thrown: unknown): number {
   const error = thrown instanceof Error ? thrown : new Error(String(thrown));
   const code = "code" in error ? error.code : undefined;
@@ -93,7 +93,7 @@ export function reportCrash(terminal: Terminal, thrown: unknown): number {
   return EXIT.failed;
 }
 
-/** `--reason`: any that kubelets may give. `mayBeOther`: or report, in words that are not known here. */
+/** `--reason`: any reason that kubelets may give. `mayBeOther`: also texts that are not known here. */
 export const reasonOption = (such: string, mayBeOther = false): Option =>
   new Option("--reason <reason>", `with the kubelet's word for why only, such as ${such}`).argParser(
     (given: string) => {

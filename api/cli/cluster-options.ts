@@ -43,7 +43,7 @@ export const withClusterOptions = (command: Command): Command =>
       "take any certificate of a kubelet: whoever answers at its address gets your credentials",
     );
 
-/** As kubectl takes it: a duration, or seconds. Milliseconds. */
+/** A timeout as in kubectl: a duration, or seconds. In milliseconds. */
 function requestTimeout(text: string): number {
   const duration = parseDuration(/^\d+$/.test(text) ? `${text}s` : text);
   if (duration.ok && duration.value.nanos >= 0) return duration.value.millis;
@@ -62,12 +62,12 @@ export const clusterOptions = (
 export const namespaceOption = (command: Command): Command =>
   command.option("-n, --namespace <name>", "with a cluster: the pod's namespace (default: that of the context)");
 
-/** The options with which a cluster is asked for, whatever else is there. */
+/** The options that mean that a cluster is read. */
 const ASKS = ["context", "kubeconfig", "cluster", "user", "as"] as const;
 
 /**
- * Whether a command reads a cluster: when it is told a context, a kubeconfig or a part of one. As kubectl's plugin it reads the
- * current context too, when it is told a node or a pod of it, or is given no file at all.
+ * Whether a command reads a cluster: if it has a context, a kubeconfig or part of one. As kubectl's plugin it also reads the
+ * current context, if a node or a pod is named or no file is given.
  */
 export const asksCluster = (
   flags: ClusterFlags,
@@ -75,19 +75,19 @@ export const asksCluster = (
   { namesObject, hasFiles }: { readonly namesObject: boolean; readonly hasFiles: boolean },
 ): boolean => ASKS.some((name) => flags[name] !== undefined) || (isPlugin && (namesObject || !hasFiles));
 
-/** The options that were typed: a data directory that the environment names says nothing against a cluster. */
+/** The flags from the command line: a data directory from the environment does not rule out a cluster. */
 export function withoutEnv<G extends { readonly dataDir?: string }>(given: G, { env }: Cli): G {
   const { dataDir, ...typed } = given;
   return dataDir === env["NODEWISE_DATA_DIR"] ? (typed as G) : given;
 }
 
-/** Kubernetes takes these as names of nodes. A file that has such a name is given as `./NAME`. */
+/** Whether a text can be a node's name in Kubernetes. A file with such a name is given as `./NAME`. */
 export const isNodeName = (text: string): boolean =>
   text.length <= 253 && /^[a-z0-9](?:[-a-z0-9.]*[a-z0-9])?$/.test(text) && !/\.(?:json|ya?ml)$/.test(text);
 
-/** A pod as kubectl names one: `pod/NAME` is NAME. */
+/** A pod as in kubectl: `pod/NAME` is NAME. */
 export const podNamed = (text: string): string => text.replace(/^(?:po|pods?)\//, "");
 
-/** `NAMESPACE/NAME`, or a name alone: a pod of the cluster. A file that has such a name is given as `./NAME`. */
+/** Whether a text can be a pod of the cluster: `NAMESPACE/NAME`, or a name alone. A file with such a name is given as `./NAME`. */
 export const isPodOfCluster = (text: string): boolean =>
   /^(?:[a-z0-9][a-z0-9-]*\/)?[a-z0-9][a-z0-9.-]*$/.test(text) && !/\.(?:json|ya?ml)$/.test(text);

@@ -3,30 +3,30 @@ import { END_REASONS } from "../model/end-reasons.ts";
 import { PROFILES } from "../profiles/index.ts";
 import { machineNames } from "./inputs/machine-library.ts";
 
-/** A command of the tree that commander has, with what completions and man pages need of it. */
+/** A command of commander's tree, with what completions and man pages need. */
 export interface TreeCommand {
   /** The command's words after the program's name: `["decide", "eviction"]`; empty for the program. */
   readonly path: readonly string[];
   readonly summary: string;
   readonly commands: readonly { readonly name: string; readonly summary: string }[];
   readonly options: readonly TreeOption[];
-  /** The words allowed as its argument; empty: any text. */
+  /** The words allowed as its argument; empty for any text. */
   readonly words: readonly string[];
   readonly takesFiles: boolean;
   readonly command: Command;
   readonly help: Help;
 }
 export interface TreeOption {
-  /** `--output` and `-o`, as they are typed. */
+  /** `--output` and `-o`, as typed. */
   readonly flags: readonly string[];
   readonly summary: string;
-  /** `none`: the next word is no value of it, or need not be one. */
+  /** `none`: the next word is not its value, or need not be. */
   readonly value: "none" | "file" | "directory" | "text" | readonly string[];
-  /** Names that stand for a file of that value. */
+  /** Names that are allowed instead of a file. */
   readonly names: readonly string[];
 }
 
-/** Every visible command with its visible options, the program first, each before those below it. */
+/** Every visible command with its visible options, parents first. */
 export function commandTree(command: Command, path: readonly string[] = []): readonly TreeCommand[] {
   const help = command.createHelp();
   const below = help.visibleCommands(command);

@@ -35,5 +35,5 @@ export const COMMANDS = [
   ...[addVersion, addCompletion, addMan],
 ];
 
-/** The whole command line, of this process or of another one. */
+/** The whole command line, for this process or another `Cli`. */
 export const main = (argv: readonly string[], cli?: Cli): Promise<void> => runCommandLine(argv, COMMANDS, cli);

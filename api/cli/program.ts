@@ -20,12 +20,12 @@ Exit codes:
 
 Run \`nodewise help COMMAND\` for the options and examples of a command.`;
 
-/** Under this name on PATH kubectl finds it as the command `kubectl nodewise`. */
+/** kubectl finds the program under this name on PATH as `kubectl nodewise`. */
 const PLUGIN = "kubectl-nodewise";
 
 type AddCommand = (program: Command, cli: Cli) => void;
 
-/** The arguments, the environment and the end of this process. */
+/** The arguments, the environment and the exit of this process. */
 const processCli = (): Cli => ({
   terminal: processTerminal(process.env),
   isPlugin: basename(process.argv[1] ?? "") === PLUGIN,
@@ -39,7 +39,7 @@ const processCli = (): Cli => ({
   },
 });
 
-/** Runs one command line, without the program's own name, by the commands given. Tells the exit code; never rejects. */
+/** Runs one command line, without the program's own name, with the given commands. Sets the exit code; never rejects. */
 export async function runCommandLine(
   argv: readonly string[],
   commands: readonly AddCommand[],
@@ -52,10 +52,10 @@ export async function runCommandLine(
   }
 }
 
-/** Options that kubectl takes before the command's name as well, each with a value. */
+/** Options with a value that kubectl also accepts before the command's name. */
 const EARLY = /^(?:-n|--namespace|--context|--kubeconfig|--cluster|--user|--as|--request-timeout)(=|$)/;
 
-/** `-n shop why web` is `why web -n shop`. */
+/** Rewrites `-n shop why web` as `why web -n shop`. */
 function commandFirst(argv: readonly string[]): readonly string[] {
   let at = 0;
   for (let early = EARLY.exec(argv[at] ?? ""); early !== null; early = EARLY.exec(argv[at] ?? ""))
@@ -64,14 +64,14 @@ function commandFirst(argv: readonly string[]): readonly string[] {
   return ordered[0] === "decide" ? kindFirst(ordered) : ordered;
 }
 
-/** `decide --snapshot s.json eviction` is `decide eviction --snapshot s.json`: the options are those of the kind. */
+/** Rewrites `decide --snapshot s.json eviction` as `decide eviction --snapshot s.json`: the options belong to the kind. */
 function kindFirst([decide, ...args]: readonly string[]): readonly string[] {
   const isKindAt = (i: number): boolean => isKind(args[i] ?? "") && args[i - 1]?.startsWith("--") !== true;
   const at = args[0]?.startsWith("-") === true ? args.findIndex((_, i) => isKindAt(i)) : -1;
   return [decide ?? "", ...(at === -1 ? args : [args[at] ?? "", ...args.toSpliced(at, 1)])];
 }
 
-/** `help decide eviction` is `decide eviction --help`; commander's own takes one word. */
+/** `help decide eviction` is `decide eviction --help`; commander's own help accepts one word. */
 const addHelp = (program: Command): Command =>
   program
     .command("help")
@@ -85,7 +85,7 @@ function helpOf(command: Command, words: readonly string[]): never {
   found.help();
 }
 
-/** Ends with a command that was perhaps meant: one that begins with the word, or is few letters away; also one below another. */
+/** Ends with a suggestion: a command that starts with the word, or differs in few letters; also a subcommand. */
 function unknown(command: Command, word: string): never {
   const names = command.commands.map((one) => one.name());
   const below = command.commands.flatMap((one) => one.commands.map((sub) => [one.name(), sub.name()] as const));
@@ -96,14 +96,14 @@ function unknown(command: Command, word: string): never {
     code: "commander.unknownCommand",
   });
 }
-/** As commander begins its own proposals. */
+/** Capitalised, as commander's own suggestions are. */
 const capital = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
 
-/** Lines of prose that are longer are hard to read. */
+/** Wider lines of prose are hard to read. */
 const WIDEST_HELP = 120;
-/** Columns that the words about an option have at least beside a long one. */
+/** The least width of an option's description next to a long option. */
 const NARROWEST_WORDS = 24;
-/** Help fits the screen; examples are commands, and stay what they are. */
+/** Wraps help to the screen, except for examples, which are commands. */
 function fittedHelp(text: string, columns: number): string {
   const [before = "", ...parts] = text.split(/^(?=Examples:$)/m);
   const shown = parts.map((part) => {
@@ -113,10 +113,10 @@ function fittedHelp(text: string, columns: number): string {
   return fitLines(before, columns) + shown.join("");
 }
 
-/** Help and version that were asked for are no fault. */
+/** Requested help and version are no fault. */
 const usageExit = (error: CommanderError): number => (error.exitCode === 0 ? EXIT.ok : EXIT.badInput);
 
-/** A word that is no choice of an option or an argument is told with the one that may have been meant. */
+/** For a word that is no choice of an option or an argument, suggests a similar one. */
 function proposeChoices(command: Command): void {
   for (const one of [...command.options, ...command.registeredArguments]) {
     const { argChoices, parseArg } = one;
@@ -134,9 +134,9 @@ function proposeChoices(command: Command): void {
   command.commands.forEach(proposeChoices);
 }
 
-/** Words that other programs have for an option of ours. */
+/** Other programs' names for options of nodewise. */
 const OTHER_WORDS: Readonly<Record<string, string>> = { format: "output" };
-/** An option that there is not is told with the one that may have been meant, where commander itself knows none. */
+/** For an unknown option, suggests a similar one if commander does not. */
 function proposeOptions(command: Command): void {
   const { outputError } = command.configureOutput();
   command.configureOutput({
@@ -155,7 +155,7 @@ function suggestOption(word: string, { options }: Command): string | null {
   return meant.length === 0 ? null : `did you mean ${meant.map((name) => `--${name}`).join(" or ")}?`;
 }
 
-/** The tree of commands, to be parsed with or to be read. */
+/** The tree of commands, for parsing or for reading. */
 export function programOf(cli: Cli, commands: readonly AddCommand[]): Command {
   const program = new Command(cli.isPlugin ? "kubectl nodewise" : "nodewise")
     .description(
@@ -163,7 +163,7 @@ export function programOf(cli: Cli, commands: readonly AddCommand[]): Command {
     )
     .version(VERSION_LINE)
     .helpCommand(false)
-    // `history` and its `removals` have options of the same names
+    // `history` and its `removals` have options of the same name
     .enablePositionalOptions()
     .showHelpAfterError("(`--help` shows what there is)")
     .exitOverride()
@@ -185,7 +185,7 @@ export function programOf(cli: Cli, commands: readonly AddCommand[]): Command {
     const refuse = ([word = "", ...rest]: readonly string[]): void =>
       word === "help" ? helpOf(one, rest) : unknown(one, word);
     one.helpCommand(false).on("command:*", refuse);
-    // one that does something by itself, as `history`, would only tell how many arguments it takes
+    // a command that also does something itself, such as `history`, would only report the number of arguments
     if (one.commands.length > 0 && one.registeredArguments.length === 0)
       one.allowExcessArguments().hook("preAction", (_, ran) => {
         if (ran === one && ran.args.length > 0) refuse(ran.args);
@@ -198,5 +198,5 @@ export const policyVersions = PROFILES.map(({ policyVersion }) => policyVersion)
 
 const VERSION = packageJson.version;
 
-/** One line: the program's version, the policies that it knows, and the Node that it runs on. */
+/** One line: the program's version, the policies that it knows, and its Node version. */
 export const VERSION_LINE = `nodewise ${VERSION} (policies ${policyVersions.join(", ")}, Node ${process.versions.node})`;

@@ -4,9 +4,9 @@ import { err, type Result } from "../model/result.ts";
 import { colorPaint, fitLines, plainPaint, printable, type Screen } from "../text/style.ts";
 import { shareBar } from "../text/table.ts";
 
-/** Ctrl-C in a terminal reaches the launcher and its child, so one keystroke may come twice. */
+/** Ctrl-C in a terminal reaches both the launcher and its child, so one keystroke may arrive twice. */
 const SAME_KEYSTROKE_MS = 500;
-/** The exit code that shells give for SIGINT. */
+/** The exit code that shells use for SIGINT. */
 const INTERRUPTED = 130;
 
 const ENDING: readonly NodeJS.Signals[] = ["SIGINT", "SIGTERM", "SIGHUP"];
@@ -25,7 +25,7 @@ export function stopSignal(signals = ENDING): Promise<NodeJS.Signals> {
   });
 }
 
-/** The same for work that looks now and then: true once a signal came. */
+/** A check for a stop signal: true once one has come. */
 export function stopFlag(): () => boolean {
   let isStopped = false;
   void stopSignal().then(() => {
@@ -34,7 +34,7 @@ export function stopFlag(): () => boolean {
   return () => isStopped;
 }
 
-/** The exit codes that a script can tell apart; `nodewise --help` states them. */
+/** The exit codes that scripts can distinguish; `nodewise --help` lists them. */
 export const EXIT = {
   ok: 0,
   negative: 1,
@@ -43,47 +43,47 @@ export const EXIT = {
   failed: 4,
   /** The kubelet does not start with the configuration. */
   refusesStart: 5,
-  /** The exit code that shells give for SIGINT: a person ended work that can go on. */
+  /** The exit code that shells use for SIGINT: the user interrupted work that can continue. */
   interrupted: 130,
 } as const;
 export type ExitCode = (typeof EXIT)[keyof typeof EXIT];
 
-/** Why a command ends without its answer: lines for a person, each with its place and what to do next. */
+/** Why a command ends without an answer: readable lines, each with its position and what to do next. */
 export interface Fault {
   readonly exit: number;
   readonly lines: readonly string[];
-  /** The problem that an API answered. */
+  /** The problem that an API returned. */
   readonly problem?: { readonly code: string; readonly detail: string };
 }
-/** How a command ends: one of those, or the exit code of what it ran. */
+/** How a command ends: with a fault, or with an exit code, which may be that of a program it ran. */
 export type Outcome = Result<number, Fault>;
 
 export const fault = (exit: number, ...lines: readonly string[]): Result<never, Fault> => err({ exit, lines });
 
-/** Verdicts that nobody has to act on. */
+/** Verdicts that need no action. */
 const GOOD: ReadonlySet<Verdict> = new Set<Verdict>(["decided", "calm", "keeps"]);
 export const isGood = (verdict: Verdict): boolean => GOOD.has(verdict);
 
-/** Where a command writes, and how wide and colourful it may. */
+/** Where a command writes, and its width and colours. */
 export interface Terminal extends Screen {
-  /** Answers: standard output. */
+  /** Writes an answer to standard output. */
   write(text: string): void;
-  /** Everything else: standard error, one printable line. `isCommand`: it stays one, to be copied, however narrow the screen is. */
+  /** Everything else: one printable line on standard error. `isCommand`: it is never wrapped, so that it can be copied. */
   warn(line: string, isCommand?: boolean): void;
 }
 
-/** Prints an answer for a person: no line of it is wider than the screen. */
+/** Prints an answer as text: no line is wider than the screen. */
 export const printText = (terminal: Terminal, text: string): void => terminal.write(fitLines(text, terminal.columns));
 
 const MAX_LINES = 20;
 
-/** Each line on standard error; of very many the first ones, and how many there are more. */
+/** Each line on standard error; of very many the first ones, and the number of the rest. */
 export function warnAll(terminal: Terminal, lines: readonly string[]): void {
   for (const line of lines.slice(0, MAX_LINES)) terminal.warn(`nodewise: ${line}`);
   if (lines.length > MAX_LINES) terminal.warn(`nodewise: and ${lines.length - MAX_LINES} more like these`);
 }
 
-/** The part of standard error that a line is drawn on again and again. */
+/** The part of standard error that a line is redrawn on. */
 export interface LineScreen {
   readonly isTTY?: boolean;
   readonly columns?: number;
@@ -92,19 +92,19 @@ export interface LineScreen {
 const BAR_WIDTH = 24;
 const NARROW = 60;
 
-/** `████░░░░  42 %  41,234 decisions  at 2026-01-31`: a bar and as many of the texts behind it as fit. */
+/** `████░░░░  42 %  41,234 decisions  at 2026-01-31`: a bar and as many texts as fit. */
 export function barLine(share: number, texts: readonly string[], columns: number): string {
   const drawn = shareBar(share, columns < NARROW ? 0 : BAR_WIDTH);
   const parts = [drawn, `${Math.floor(share * 100)} %`.padStart(5), ...texts].filter((part) => part !== "");
-  // the last column stays free: a terminal goes on to the next line behind it
+  // the last column stays free: a terminal would wrap after it
   while (parts.length > 1 && parts.join("  ").length >= columns) parts.pop();
   return parts.join("  ");
 }
 
-/** Back to the first column, and everything behind it away. */
+/** Moves to the first column, and clears the line. */
 const CLEAR = "\r\u001b[K";
 
-/** A line that each `show` draws anew, on a terminal; nothing anywhere else. `clear` takes it away before something else is printed. */
+/** A line that each `show` redraws, on a terminal; nothing elsewhere. `clear` removes it before other output. */
 export function redrawnLine(screen: LineScreen): { show(line: (columns: number) => string): void; clear(): void } {
   if (screen.isTTY !== true) return { show: () => {}, clear: () => {} };
   let isDrawn = false;
@@ -123,8 +123,8 @@ export function redrawnLine(screen: LineScreen): { show(line: (columns: number) 
 type Environment = Readonly<Record<string, string | undefined>>;
 
 /**
- * The terminal of this process. A reader that goes away (`| head`, a closed window) ends the process quietly; an answer that
- * cannot be written (a full disk) ends it with a line and as a failure.
+ * The terminal of this process. If the reader goes away (`| head`, a closed window), the process ends quietly; if an answer cannot
+ * be written (a full disk), it ends with a line and as a failure.
  */
 export function processTerminal(env: Environment): Terminal {
   const { stdout, stderr } = process;
@@ -145,7 +145,7 @@ export const terminalOn = (
   stdout: Sink,
   stderr: Sink,
   env: Environment,
-  // what reads standard error by a pipe finds each line whole
+  // a program that reads standard error through a pipe gets each line unwrapped
   stderrColumns = stderr.isTTY === true ? columnsOf(env, stderr.columns) : Number.POSITIVE_INFINITY,
 ): Terminal => ({
   write: (text) => void stdout.write(text),
@@ -155,20 +155,20 @@ export const terminalOn = (
   paint: isColorful(env, stdout.isTTY === true) ? colorPaint : plainPaint,
 });
 
-/** COLUMNS wins where it is exported, as it does for other programs. */
+/** An exported COLUMNS takes precedence, as for other programs. */
 export function columnsOf(env: Environment, terminal: number | undefined): number {
   const asked = Number(env["COLUMNS"]);
   if (Number.isInteger(asked) && asked > 0) return asked;
   return terminal === undefined || terminal === 0 ? Number.POSITIVE_INFINITY : terminal;
 }
 
-/** no-color.org: any NO_COLOR that is not empty. */
+/** no-color.org: any non-empty NO_COLOR. */
 export const isColorful = (env: Environment, isTerminal: boolean): boolean =>
   isTerminal && (env["NO_COLOR"] ?? "") === "" && env["TERM"] !== "dumb";
 
 export type Form = "table" | "json" | "yaml";
 
-/** Prints a value whole, in a form that nodewise (and Kubernetes' tools) read back as the same value. */
+/** Prints a whole value in a form that nodewise (and Kubernetes' tools) read back as the same value. */
 export function printData(terminal: Terminal, value: unknown, form: "json" | "yaml"): void {
   const json = JSON.stringify(value, null, 2);
   terminal.write(form === "json" ? `${json}\n` : yamlOf(JSON.parse(json)));

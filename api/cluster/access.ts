@@ -7,22 +7,22 @@ import type { Headers, HttpAnswer } from "./http.ts";
 import type { ExecAuth } from "./kube-client.ts";
 import { type Kubeconfig, type KubeconfigOptions, loadKubeconfig, spawnPlugin } from "./kubeconfig.ts";
 
-/** Everything that one request needs of the caller's credentials, as they are now. */
+/** The caller's current credentials, as one request needs them. */
 export interface Credentials {
   readonly headers: Headers;
   /** Connections to the API server. */
   readonly agent: http.Agent;
-  /** Authority and client certificate, the same object for as long as they are the same, for connections to kubelets too. */
+  /** Authority and client certificate; the same object as long as they do not change. Used for connections to kubelets too. */
   readonly secureContext: SecureContext | undefined;
-  /** How often they were renewed. */
+  /** How often the credentials were renewed. */
   readonly renewals: number;
 }
 
-/** So many connections at a time are kept to one server. */
+/** The most connections to one server. */
 const CONNECTIONS = { keepAlive: true, maxSockets: 64, maxFreeSockets: 8, timeout: 60_000 } as const;
 const USER_AGENT = "nodewise";
 
-/** The caller's way into a cluster: where the API server is, and credentials that are renewed when they have run out. */
+/** The caller's access to a cluster: the API server's address, and credentials that are renewed when they expire. */
 export class ClusterConnection {
   readonly #options: KubeconfigOptions;
   #kubeconfig: Kubeconfig;
@@ -39,7 +39,7 @@ export class ClusterConnection {
     this.#kubeconfig = kubeconfig;
   }
 
-  /** Errors: those of the kubeconfig. Nothing is asked of the cluster yet. */
+  /** Errors: those of the kubeconfig. No request is sent yet. */
   static async open(options: KubeconfigOptions): Promise<Result<ClusterConnection, ClusterFault>> {
     const loaded = await loadKubeconfig(options);
     return loaded.ok ? ok(new ClusterConnection(options, loaded.value)) : loaded;
@@ -51,16 +51,16 @@ export class ClusterConnection {
   get namespace(): string {
     return this.#kubeconfig.namespace;
   }
-  /** The address of the API server, without a slash at its end. */
+  /** The address of the API server, without a trailing slash. */
   get server(): string {
     return this.#kubeconfig.config.getCurrentCluster()?.server ?? "";
   }
-  /** Kubelets know nothing of impersonation: what they are asked is asked as the user itself. */
+  /** Whether the user acts as another. Kubelets do not know impersonation: requests to them are made as the user itself. */
   get impersonates(): boolean {
     return Object.keys(this.#kubeconfig.impersonation).length > 0;
   }
 
-  /** Requests that begin together ask a plugin once. Errors: bad-kubeconfig (a certificate's file), no-credentials. */
+  /** Concurrent requests run a plugin once. Errors: bad-kubeconfig (a certificate's file), no-credentials. */
   #credentials(): Promise<Result<Credentials, ClusterFault>> {
     this.#reading ??= this.#read().finally(() => {
       this.#reading = undefined;
@@ -72,7 +72,7 @@ export class ClusterConnection {
     const renewals = this.#renewals;
     const { config, exec, idToken, impersonation } = this.#kubeconfig;
     const isSecure = this.server.startsWith("https:");
-    // as kubectl does, nothing secret is sent over a connection that anybody can read
+    // as with kubectl, no secret is sent over an unencrypted connection
     if (!isSecure) {
       if (this.#connections?.key !== "http") this.#connections = { key: "http", agent: new http.Agent(CONNECTIONS) };
       const { agent } = this.#connections;
@@ -87,7 +87,7 @@ export class ClusterConnection {
       return credentialsFault(error, exec, this.#kubeconfig);
     }
     const headers: Record<string, string | readonly string[]> = { ...(options.headers as Headers), ...impersonation };
-    // client-node keeps the line end of a token's file, which no header can hold
+    // client-node keeps the newline of a token's file, which a header cannot contain
     if (typeof headers["Authorization"] === "string") headers["Authorization"] = headers["Authorization"].trim();
     if (typeof options.auth === "string") {
       headers["Authorization"] = `Basic ${Buffer.from(options.auth).toString("base64")}`;
@@ -106,7 +106,7 @@ export class ClusterConnection {
     }
   }
 
-  /** Sends with the credentials of now, and once more with new ones where those were refused. */
+  /** Sends with the current credentials, and once more with new ones if those were refused. */
   async authorized<A extends HttpAnswer | null>(
     send: (credentials: Credentials) => Promise<Result<A, ClusterFault>>,
   ): Promise<Result<A, ClusterFault>> {
@@ -120,7 +120,7 @@ export class ClusterConnection {
     }
   }
 
-  /** After an answer of 401 the files are read again, and the plugin is asked again: once for all that used these credentials. */
+  /** After a 401, reads the files again and runs the plugin again: once for all requests that used these credentials. */
   #renew(refused: Credentials): Promise<Result<void, ClusterFault>> {
     if (refused.renewals !== this.#renewals) return Promise.resolve(ok(undefined));
     this.#renewing ??= this.#reload().finally(() => {
@@ -152,7 +152,7 @@ export class ClusterConnection {
     await this.#execAuth.applyAuthentication({ name: "user", exec }, options);
   }
 
-  /** One secure context for all connections: each would read the authorities again, and hold them. Throws: no PEM. */
+  /** One secure context for all connections: otherwise each would parse the authorities and keep a copy. Throws if they are no PEM. */
   #connectionsBy({ ca, cert, key, servername, rejectUnauthorized }: https.RequestOptions) {
     const name = [ca, cert, key, servername, rejectUnauthorized].map(String).join();
     if (this.#connections?.key === name) return this.#connections;
@@ -163,7 +163,7 @@ export class ClusterConnection {
       ...(servername !== undefined && { servername }),
       ...(rejectUnauthorized !== undefined && { rejectUnauthorized }),
     });
-    // requests that are under way keep the old one's connections until they end
+    // requests under way keep the old agent's connections until they end
     this.#connections = { key: name, secureContext, agent };
     return this.#connections;
   }

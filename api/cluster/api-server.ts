@@ -6,9 +6,9 @@ import type { ClusterConnection } from "./access.ts";
 import { type AccessRule, type ClusterFault, clusterFault } from "./fault.ts";
 import { ask, askLines, type HttpAnswer, type HttpAsk, placeOf } from "./http.ts";
 
-/** The group of dynamic resource allocation. */
+/** The API group of dynamic resource allocation. */
 export const DRA = "resource.k8s.io";
-/** The resources that are read: the kind of their objects, and the group where it is not the core group. */
+/** The resources that are read: the kind of their objects, and the API group if it is not the core group. */
 const RESOURCES = {
   nodes: { kind: "Node" },
   pods: { kind: "Pod" },
@@ -18,41 +18,41 @@ const RESOURCES = {
   deviceclasses: { kind: "DeviceClass", apiGroup: DRA },
 } as const satisfies Readonly<Record<string, { readonly kind: string; readonly apiGroup?: string }>>;
 
-/** A resource that is read, of version v1 of its group, and where a list of it is. */
+/** A resource to read, of version v1 of its API group, and where to list it. */
 export interface ApiResource {
   readonly resource: keyof typeof RESOURCES;
-  /** Lists one namespace; absent: the whole cluster. */
+  /** Lists one namespace; if absent, the whole cluster. */
   readonly namespace?: string;
 }
 type Query = Readonly<Record<string, string>>;
 
-/** A list of any number of pages as one. */
+/** A list of any number of pages, combined. */
 interface ApiList {
-  /** From which a watch goes on. */
+  /** The version from which a watch continues. */
   readonly resourceVersion: string;
   readonly items: readonly Fields[];
 }
 
 const TIMEOUT_MS = 30_000;
-/** The longest that a timer takes. */
+/** The longest time that a timer accepts. */
 const NO_TIMEOUT_MS = 2 ** 31 - 1;
-/** The largest page; 500 pods of the largest size that etcd takes would not fit, and usual ones take 5 MB. */
+/** The largest page; 500 pods of the largest size that etcd accepts would not fit, and usual ones take 5 MB. */
 const MAX_PAGE_BYTES = 128 * 1024 * 1024;
-/** Objects of one page, as kubectl asks for them. */
+/** Objects per page, as kubectl requests them. */
 export const PAGE = 100;
-/** A server ends a watch after this time, so that watches move to other servers of a cluster. */
+/** The server ends a watch after this time, so that watches move to other servers of a cluster. */
 const WATCH_SECONDS = 300;
-/** An API server that asks for patience gets this much of it. */
+/** The longest wait for an API server that asks to retry later. */
 const MAX_WAIT_SECONDS = 10;
 const AUTHORITY =
   "correct the certificate-authority of the cluster in the kubeconfig (`kubectl config view` shows which it is)";
 
-/** Reads from an API server, each object without its secrets. Credentials that have run out are renewed once. */
+/** Reads from an API server and removes the secrets of each object. Expired credentials are renewed once. */
 export class ApiServer {
   readonly #access: ClusterConnection;
   readonly #timeoutMs: number;
 
-  /** `requestTimeoutMs`: for one answer; 0: none. */
+  /** `requestTimeoutMs`: for one response; 0 for none. */
   constructor(
     access: ClusterConnection,
     { requestTimeoutMs = TIMEOUT_MS }: { readonly requestTimeoutMs?: number | undefined },
@@ -67,7 +67,7 @@ export class ApiServer {
     return read.ok ? objectIn(read.value, of) : read;
   }
 
-  /** All pages of a list. A list that the server forgets while it is read is read again, in one piece. */
+  /** All pages of a list. A list that the server forgets between two pages is read again as a whole. */
   async list(of: ApiResource, query: Query = {}, signal?: AbortSignal): Promise<Result<ApiList, ClusterFault>> {
     const items: Fields[] = [];
     const add = (page: readonly Fields[]): void => void items.push(...page);
@@ -80,7 +80,7 @@ export class ApiServer {
   }
 
   /**
-   * The pages of a list one by one, each with at most `limit` objects; returns the resourceVersion from which a watch goes on.
+   * The pages of a list one by one, each with at most `limit` objects; returns the resourceVersion from which a watch continues.
    * Errors: gone (the server has forgotten the list between two pages), forbidden, and those of the connection.
    */
   async pages(
@@ -103,9 +103,9 @@ export class ApiServer {
   }
 
   /**
-   * Watches until the server ends it, which it does after some minutes. `onBegin`: the server has taken it. `onEvent`: ADDED, MODIFIED or DELETED with the object,
-   * or BOOKMARK with no more than its resourceVersion. Errors: gone (list again), timed-out (nothing was heard for
-   * `quietMs`), stopped, forbidden, and those of the connection.
+   * Watches until the server ends it, which it does after some minutes. `onBegin`: the server has accepted the watch. `onEvent`:
+   * ADDED, MODIFIED or DELETED with the object, or BOOKMARK with only its resourceVersion. Errors: gone (list again), timed-out
+   * (no data for `quietMs`), stopped, forbidden, and those of the connection.
    */
   async watch(
     of: ApiResource,
@@ -132,7 +132,7 @@ export class ApiServer {
     return fault === undefined ? ok(undefined) : err(fault);
   }
 
-  /** The JSON at a path. `rule`: the right that it takes. */
+  /** The JSON at a path. `rule`: the permission that it needs. */
   async read(
     path: string,
     query: Query,
@@ -155,7 +155,7 @@ export class ApiServer {
   }
 }
 
-/** An API server that has too much to do says so, and is asked once more. */
+/** Sends a request; if the API server is overloaded and says so, sends it once more. */
 async function patiently(asked: HttpAsk): Promise<Result<HttpAnswer, ClusterFault>> {
   const first = await ask(asked);
   if (!first.ok || (first.value.status !== 429 && first.value.status !== 503)) return first;
@@ -178,7 +178,7 @@ function ruleOf(of: ApiResource, verb: string): AccessRule {
   return { ...(apiGroup === undefined ? {} : { apiGroup }), resource: of.resource, verbs: [verb] };
 }
 
-/** As kubectl prints it: items of a list say themselves what they are. */
+/** The object as kubectl prints it: list items get their own kind and apiVersion. */
 function cleaned(object: Fields, of: ApiResource): Fields {
   const { kind, apiGroup } = groupOf(of);
   if (apiGroup !== undefined) return withoutDriverParameters({ apiVersion: `${apiGroup}/v1`, kind, ...object });
@@ -223,7 +223,7 @@ export function jsonIn({ text }: HttpAnswer, url: URL): Result<unknown, ClusterF
   return clusterFault("not-json", `${placeOf(url)} answers with what is no JSON`, "look at what answers there");
 }
 
-/** The fault behind an answer other than 200. `rule`: the right that the request takes. */
+/** The fault for a response other than 200. `rule`: the permission that the request needs. */
 export function answerFault({ status, text }: HttpAnswer, url: URL, rule: AccessRule): Result<never, ClusterFault> {
   const said = parsed(text);
   const fault = statusFault(status, isObject(said) ? said : { message: text }, url);
@@ -251,6 +251,6 @@ function statusFault(status: number, said: Fields, url: URL): ClusterFault {
   return { code: "unexpected-answer", message, next: status >= 500 || status === 429 ? "try again later" : "" };
 }
 
-/** `User "x" cannot list …` of an API server, `Forbidden (user=x, …)` of a kubelet. */
+/** The user in an error message: `User "x" cannot list …` of an API server, `Forbidden (user=x, …)` of a kubelet. */
 const userIn = (text: string): string | undefined =>
   /User "([^"]+)"/.exec(text)?.[1] ?? /\(user=([^,)]+)/.exec(text)?.[1];

@@ -7,13 +7,12 @@ import type { ClusterFault } from "./fault.ts";
 /** The lists of resource.k8s.io/v1 that a decision on claims reads, or why one could not be read. */
 export type ClaimReadings = Readonly<Partial<Record<ClaimPart, Result<Fields, ClusterFault>>>>;
 
-/** So many claims are asked for at a time. */
+/** The most claims that are read at a time. */
 const AT_A_TIME = 8;
 
 /**
- * What the API server has of the ResourceClaims that pods use: the claims by their names, the ResourceSlices of the node with those
- * of other pools that a device was allocated from, and the DeviceClasses. A claim that is not there is in no list. Nothing is read
- * where no pod uses claims.
+ * The API server's objects for the ResourceClaims of pods: the claims by name, the node's ResourceSlices with those of other pools
+ * that devices are allocated from, and the DeviceClasses. A missing claim is in no list. Nothing is read if no pod uses claims.
  */
 export async function readClaims(
   api: ApiServer,
@@ -45,7 +44,7 @@ const told = (read: Objects, kind: string): Result<Fields, ClusterFault> =>
 const objectsIn = (list: unknown): readonly Fields[] => (Array.isArray(list) ? list.filter(isObject) : []);
 const textIn = (text: unknown): readonly string[] => (typeof text === "string" && text !== "" ? [text] : []);
 
-/** `NAMESPACE/NAME` of each claim: named by the pod, made of a template for it, or made for its extended resources. */
+/** `NAMESPACE/NAME` of each of a pod's claims: named by the pod, created from a template, or created for its extended resources. */
 export function claimsOf({ metadata, spec, status }: Fields): readonly string[] {
   const { namespace } = fieldsOf(metadata);
   const { resourceClaimStatuses, extendedResourceClaimStatus } = fieldsOf(status);
@@ -70,7 +69,7 @@ async function namedClaims(api: ApiServer, names: ReadonlySet<string>, signal?: 
   return ok(found);
 }
 
-/** A claim that is not there says its name; a group that is not served says no name. */
+/** A 404 for a missing claim names it; one for an API group that is not served has no name. */
 async function oneClaim(api: ApiServer, key: string, signal?: AbortSignal): Promise<Objects> {
   const [namespace = "", name = ""] = key.split("/");
   const claim = await api.get({ resource: "resourceclaims", namespace }, name, signal);
@@ -82,7 +81,10 @@ async function oneClaim(api: ApiServer, key: string, signal?: AbortSignal): Prom
 const slicesWhere = (api: ApiServer, fieldSelector: string, signal?: AbortSignal): Promise<Objects> =>
   api.list({ resource: "resourceslices" }, { fieldSelector }, signal).then((read) => map(read, ({ items }) => items));
 
-/** The slices, with those of allocated pools that the node's own slices do not make whole: devices on a network, or of another node. */
+/**
+ * The slices, plus those of allocated pools that the node's own slices do not complete: network-attached devices, or devices of
+ * another node.
+ */
 async function withOtherPools(
   api: ApiServer,
   own: readonly Fields[],
@@ -110,7 +112,7 @@ const allocatedPools = ({ status }: Fields): (readonly [pool: string, driver: st
     String(driver),
   ]);
 
-/** Whether as many slices of the newest generation are there as the pool has. */
+/** Whether the slices of the newest generation are as many as the pool has. */
 function isWhole(slices: readonly Fields[]): boolean {
   const pools = slices.map(({ spec }) => fieldsOf(fieldsOf(spec)["pool"]));
   const newest = Math.max(...pools.map(({ generation }) => Number(generation)));

@@ -6,11 +6,11 @@ import type { KubeconfigOptions } from "./kubeconfig.ts";
 import { type KubeletOptions, Kubelets } from "./kubelets.ts";
 
 export interface ClusterOptions extends KubeconfigOptions, KubeletOptions {
-  /** For one answer of the API server; 0: none; absent: 30 seconds. */
+  /** For one response of the API server; 0 for none; absent for 30 seconds. */
   readonly requestTimeoutMs?: number | undefined;
 }
 
-/** A cluster that can be read: `readNode`, `readPod`, `readNodes` and `followCluster` take it. */
+/** A cluster that can be read: the argument of `readNode`, `readPod`, `readNodes` and `followCluster`. */
 export interface Cluster {
   /** The context of the kubeconfig. */
   readonly context: string;
@@ -20,11 +20,11 @@ export interface Cluster {
   readonly server: string;
   readonly api: ApiServer;
   readonly kubelets: Kubelets;
-  /** Ends connections that are kept open. */
+  /** Closes idle connections. */
   close(): void;
 }
 
-/** Reads the kubeconfig; nothing is asked of the cluster yet. Errors: no-kubeconfig, bad-kubeconfig, unknown-context. */
+/** Reads the kubeconfig; no request is sent yet. Errors: no-kubeconfig, bad-kubeconfig, unknown-context. */
 export async function openCluster(options: ClusterOptions): Promise<Result<Cluster, ClusterFault>> {
   const opened = await ClusterConnection.open(options);
   if (!opened.ok) return opened;

@@ -1,34 +1,34 @@
 import { err, type Result } from "../model/result.ts";
 
-/** A right that the API server or a kubelet asks for, as a rule of a ClusterRole names it. */
+/** A permission that the API server or a kubelet requires, as a rule of a ClusterRole. */
 export interface AccessRule {
-  /** Absent: the core group. */
+  /** Absent for the core group. */
   readonly apiGroup?: string;
   readonly resource: string;
   readonly verbs: readonly string[];
 }
 
 export type ClusterFaultCode =
-  /** No kubeconfig is there, and this process does not run in a pod of a cluster. */
+  /** There is no kubeconfig, and this process does not run in a pod. */
   | "no-kubeconfig"
   | "bad-kubeconfig"
   | "unknown-context"
   /** The kubeconfig's exec plugin, token file or identity provider gave no credentials. */
   | "no-credentials"
   | "unreachable"
-  /** The server's certificate is not that of the cluster. */
+  /** The server's certificate is not signed by the cluster's authority. */
   | "untrusted"
   | "unauthorized"
   | "forbidden"
   | "not-found"
-  /** The server no longer has the version from which a list or a watch was to go on. */
+  /** The server no longer has the version from which a list or a watch should continue. */
   | "gone"
   | "timed-out"
   | "too-large"
   | "not-json"
-  /** Any other answer than the one that was asked for. */
+  /** Any response other than the expected one. */
   | "unexpected-answer"
-  /** The caller ended it. */
+  /** The caller stopped it. */
   | "stopped";
 
 /** Why a cluster, or a part of it, could not be read. */
@@ -36,9 +36,9 @@ export interface ClusterFault {
   readonly code: ClusterFaultCode;
   /** The fault, with the address or file. */
   readonly message: string;
-  /** The next step for a person; it follows the message. */
+  /** What the user can do next; shown after the message. */
   readonly next: string;
-  /** `forbidden`: the right that is missing, and who lacks it where the server says it. */
+  /** `forbidden`: the missing permission, and the user if the server names it. */
   readonly rule?: AccessRule;
   readonly user?: string;
 }

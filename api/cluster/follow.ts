@@ -9,49 +9,49 @@ import { type NodeDocuments, readDocuments } from "./read.ts";
 
 export type FollowedResource = Extract<ApiResource["resource"], "nodes" | "pods" | "events" | "resourceclaims">;
 
-/** A change of one object, with the object as it is now; of a deleted one, as it was last. */
+/** A change of an object, with its current state, or its last state if it was deleted. */
 export interface ClusterChange {
   readonly resource: FollowedResource;
   readonly change: "added" | "modified" | "deleted";
   readonly object: Fields;
-  /** A modified node or pod as it was until then; a pod that no node had, as an added one, is not known before. */
+  /** A modified node or pod before the change; a pod that was not bound to a node counts as added and has none. */
   readonly before?: Fields;
-  /** For an event about a pod that is bound to a node: the pod as it is now, if it is there. */
+  /** For an event about a pod on a node: the current pod, if it exists. */
   readonly involvedPod?: () => Fields | undefined;
 }
 interface Follower {
-  /** Every object that is there in the beginning, as added, and then each change, in the order of each resource. */
+  /** Called for every existing object, as added, and then for each change, in the order of each resource. */
   onChange(change: ClusterChange): void;
-  /** A resource has been listed for the first time: what is there was told. */
+  /** A resource has been listed for the first time, and all its objects reported. */
   onListed?(resource: FollowedResource): void;
-  /** The documents of one node, once an interval; the next of this node waits until this settles. */
+  /** The documents of one node, once per interval; the node's next ones wait until this settles. */
   onSnapshot(documents: NodeDocuments): void | Promise<void>;
-  /** A list or a watch fails and is tried again; null: it works again. */
+  /** A list or a watch failed and is retried; null: it works again. */
   onFault(resource: FollowedResource, fault: ClusterFault | null): void;
 }
 export interface FollowOptions {
   readonly signal: AbortSignal;
-  /** Each node is read once in this time; nodes are spread over it. */
+  /** Each node is read once in this time; the nodes are spread over it. */
   readonly intervalMs: number;
-  /** So many nodes are read at a time. */
+  /** The most nodes that are read at a time. */
   readonly nodesAtATime?: number;
-  /** A node whose pods changed is read anew soon, and not only at its next interval. Default: no. */
+  /** Read a node soon after its pods changed, in addition to its interval. Default: false. */
   readonly readChangedNodes?: boolean;
-  /** A watch that says nothing for so long is begun anew; a server sends a bookmark each minute. */
+  /** A watch without data for this long is restarted; a server sends a bookmark each minute. */
   readonly quietMs?: number;
 }
 
 const NODES_AT_A_TIME = 16;
 const QUIET_MS = 90_000;
-/** A node whose pods changed is read so long after the first change, and so long after its last reading at the earliest. */
+/** A node whose pods changed is read this long after the first change, and not earlier than this long after its last reading. */
 const CHANGED_MS = 500;
 const CHANGED_GAP_MS = 2000;
-/** A list or watch that failed is tried again after the first of these, twice as long each time, at most the last. */
+/** A failed list or watch is retried after the first of these, twice as long each time, at most the last. */
 const RETRY_MS = [500, 30_000] as const;
 
 /**
- * Follows nodes, pods, events and ResourceClaims of the whole cluster until the signal ends it, and reads each node once an
- * interval: the first time at once. What fails is told to `onFault` and in each document's `missing`; it rejects only where the
+ * Follows nodes, pods, events and ResourceClaims of the whole cluster until the signal ends it, and reads each node once per
+ * interval, the first time at once. Failures are reported to `onFault` and in each document's `missing`; rejects only if the
  * follower throws.
  */
 export async function followCluster(cluster: Cluster, options: FollowOptions, follower: Follower): Promise<void> {
@@ -63,7 +63,7 @@ export async function followCluster(cluster: Cluster, options: FollowOptions, fo
       follower.onListed?.(resource);
     },
     onFault: (resource, fault) => {
-      // nodes are read without the watch's pods then
+      // nodes are then read without the watch's pods
       if (resource === "pods") visits.start(false);
       follower.onFault(resource, fault);
     },
@@ -81,7 +81,7 @@ const boundTo = (follower: Follower): Pick<Follower, "onChange" | "onSnapshot"> 
   onSnapshot: (documents) => follower.onSnapshot(documents),
 });
 
-/** The parts of a resource's objects that are kept beside the versions, and what is told of them with a change. */
+/** The parts of objects that are stored in addition to their versions, and what a change reports from them. */
 interface Keep {
   set(key: string, object: Fields): Pick<ClusterChange, "before" | "involvedPod">;
   delete(key: string): Fields | undefined;
@@ -96,7 +96,7 @@ class Watched {
   readonly #options: FollowOptions;
   readonly #follower: Follower;
   readonly #keep: Keep;
-  /** Key -> `UID VERSION` of all objects that are there. */
+  /** Key -> `UID VERSION` of all existing objects. */
   readonly #versions = new Map<string, string>();
   #isListed = false;
   #isFaulty = false;
@@ -139,7 +139,7 @@ class Watched {
     return listed;
   }
 
-  /** Returns when the list must be read again. */
+  /** Watches; returns when the list must be read again. */
   async #watch(from: string): Promise<void> {
     const { signal, quietMs = QUIET_MS } = this.#options;
     let version = from;
@@ -151,7 +151,7 @@ class Watched {
     };
     while (!signal.aborted) {
       const began = performance.now();
-      // where nothing changes, the first line is a bookmark, a minute later
+      // without changes, the first line is a bookmark after a minute
       const onBegin = () => this.#recovered();
       const watched = await this.#cluster.api.watch(this.#of, version, { signal, quietMs }, onBegin, onEvent);
       if (!watched.ok) {
@@ -160,7 +160,7 @@ class Watched {
         if (code !== "timed-out") await this.#failed(watched.error);
       } else {
         this.#works();
-        // a server that ends each watch at once is not asked without a pause
+        // a pause, for a server that ends each watch at once
         await pause(RETRY_MS[0] - (performance.now() - began), signal);
       }
     }
@@ -172,7 +172,7 @@ class Watched {
     const before = this.#versions.get(key);
     if (before === version) return;
     const isOther = before !== undefined && !before.startsWith(`${uid} `);
-    // it went while nobody watched, and another one has its name now
+    // the old object was deleted unobserved, and another one has its name
     if (isOther) this.#delete(key, undefined);
     const change = before === undefined || isOther ? "added" : "modified";
     this.#versions.set(key, version);
@@ -180,7 +180,7 @@ class Watched {
     this.#follower.onChange({ resource: this.#of.resource, change, object, ...beside });
   }
 
-  /** `last`: as the server told it; undefined: it went while nobody watched. */
+  /** `last`: the object as the server sent it; undefined if the deletion was not observed. */
   #delete(key: string, last: Fields | undefined): void {
     if (!this.#versions.delete(key)) return;
     const kept = this.#keep.delete(key);
@@ -193,7 +193,7 @@ class Watched {
     this.#failures = 0;
   }
 
-  /** A watch that begins may fail at once: what is tried next waits no less. */
+  /** Reports that the watch works. A watch may fail right after it starts, so the retry pause is not reset. */
   #recovered(): void {
     if (this.#isFaulty) this.#follower.onFault(this.#of.resource, null);
     this.#isFaulty = false;
@@ -228,11 +228,11 @@ function bareObject(key: string): Fields {
 
 interface Visit {
   timer: NodeJS.Timeout | undefined;
-  /** When the timer goes off, and when the last reading ended, by `performance.now()`. */
+  /** When the timer fires, and when the last reading ended, by `performance.now()`. */
   dueMs: number;
   readMs: number;
   isReading: boolean;
-  /** Its pods changed since this reading began. */
+  /** The node's pods changed during this reading. */
   isChanged: boolean;
   isGone: boolean;
 }
@@ -245,7 +245,7 @@ const UNREAD = {
   isGone: false,
 } as const;
 
-/** Reads each node once an interval. Objects are kept as text, which takes a fifth of their memory. */
+/** Reads each node once per interval. Objects are stored as text, which takes a fifth of their memory. */
 class Visits {
   readonly #cluster: Cluster;
   readonly #options: FollowOptions;
@@ -253,7 +253,7 @@ class Visits {
   readonly #limit: LimitFunction;
   readonly #nodes = new Map<string, string>();
   readonly #visits = new Map<string, Visit>();
-  /** Key of a pod -> the node that it is bound to. */
+  /** Key of a pod -> its node. */
   readonly #nodeOfPod = new Map<string, string>();
   /** Node -> key of a pod -> the pod. */
   readonly #podsOfNode = new Map<string, Map<string, string>>();
@@ -321,7 +321,7 @@ class Visits {
     delete: () => undefined,
   };
 
-  /** Nodes are read from now on. `hasPods`: all pods are known; until then each node's are asked for. */
+  /** Starts reading nodes. `hasPods`: all pods are known; until then, each node's pods are read from the API server. */
   start(hasPods: boolean): void {
     this.#hasPods ||= hasPods;
     if (this.#isStarted) return;
@@ -334,7 +334,7 @@ class Visits {
     for (const { timer } of this.#visits.values()) clearTimeout(timer);
   }
 
-  /** Each burst of changes costs one reading, however long it lasts at most one in `CHANGED_GAP_MS`. */
+  /** A burst of changes causes one reading, and a long one at most one per `CHANGED_GAP_MS`. */
   #changed(name: string): void {
     const visit = this.#visits.get(name);
     if (this.#options.readChangedNodes !== true || visit === undefined || !this.#isStarted) return;
@@ -350,7 +350,7 @@ class Visits {
     visit.timer = setTimeout(() => void this.#run(name, visit), waitMs);
   }
 
-  /** The next visit is at a moment of the interval that the name gives, so that nodes are spread over it. */
+  /** Reads a node. A hash of its name sets when in the interval the next reading is, so that nodes are spread over it. */
   async #run(name: string, visit: Visit): Promise<void> {
     visit.isReading = true;
     await this.#limit(() => this.#visit(name, visit));
@@ -388,7 +388,7 @@ function taken(texts: Map<string, string>, key: string): Fields | undefined {
   return text === undefined ? undefined : (JSON.parse(text) as Fields);
 }
 
-/** FNV-1a of 32 bits. */
+/** The 32-bit FNV-1a hash. */
 function hashOf(text: string): number {
   let hash = 0x811c9dc5;
   for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193);

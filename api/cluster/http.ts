@@ -11,22 +11,22 @@ export interface HttpAsk {
   readonly url: URL;
   readonly headers: Headers;
   readonly agent: http.Agent;
-  /** Until the answer has come whole; of a stream, until it begins, and between two of its parts. */
+  /** Until the response is complete; for a stream, until it starts, and between two of its parts. */
   readonly timeoutMs: number;
-  /** The largest answer, or line of a stream. */
+  /** The most bytes of a response, or of a line of a stream. */
   readonly maxBytes: number;
   readonly signal?: AbortSignal | undefined;
-  /** The advice about a certificate of an unknown authority. */
+  /** The advice for a certificate of an unknown authority. */
   readonly authority: string;
 }
 export interface HttpAnswer {
   readonly status: number;
   readonly text: string;
-  /** Seconds that the server asks to wait before the next request; null: it does not say. */
+  /** The seconds that the server asks to wait before the next request; null if it does not say. */
   readonly retryAfterSeconds: number | null;
 }
 
-/** An answer whole, of at most `maxBytes`. Redirects are not followed: credentials go to the address that was asked. */
+/** A complete response of at most `maxBytes`. Redirects are not followed: credentials go only to the requested address. */
 export async function ask(asked: HttpAsk): Promise<Result<HttpAnswer, ClusterFault>> {
   const limit = deadline(asked);
   try {
@@ -46,9 +46,9 @@ export async function ask(asked: HttpAsk): Promise<Result<HttpAnswer, ClusterFau
 }
 
 /**
- * The lines of an answer as they come, until it ends, breaks off, or says nothing for `timeoutMs`. An answer with another
- * status than 200 is returned whole, without a line. `onBegin`: the head of a 200 is there, and lines may be long in coming.
- * Errors: as `ask`; null: it ended as answers end. Throws what the two functions throw.
+ * The lines of a response as they arrive, until it ends, breaks off, or is silent for `timeoutMs`. A response with another status
+ * than 200 is returned whole, without lines. `onBegin`: the head of a 200 has arrived, and lines may take long. Errors: as `ask`;
+ * null if it ended normally. Throws what the two functions throw.
  */
 export async function askLines(
   asked: HttpAsk,
@@ -125,7 +125,7 @@ function deadline({ timeoutMs, signal }: HttpAsk): Deadline {
   return limit;
 }
 
-/** Settles when the head of the answer is there. */
+/** Settles when the head of the response has arrived. */
 function begun({ url, headers, agent }: HttpAsk, signal: AbortSignal): Promise<http.IncomingMessage> {
   return new Promise((resolve, reject) => {
     const { request } = url.protocol === "https:" ? https : http;
@@ -139,7 +139,7 @@ function begun({ url, headers, agent }: HttpAsk, signal: AbortSignal): Promise<h
   });
 }
 
-/** Null: it is longer. Throws where it breaks off. */
+/** The text; null if it is longer than `maxBytes`. Throws if the response breaks off. */
 async function textOf(response: Readable, maxBytes: number): Promise<string | null> {
   const chunks: Buffer[] = [];
   let bytes = 0;

@@ -2,14 +2,14 @@ import { readFileSync } from "node:fs";
 import * as https from "node:https";
 import type { Fields } from "../model/own.ts";
 
-/** Long enough for a request that begins now. */
+/** A token must be valid for this much longer: enough for a request that starts now. */
 const AHEAD_MS = 10_000;
-/** An identity provider that is slower is told as one that gives no token. */
+/** The timeout for an identity provider. */
 const TIMEOUT_SECONDS = 30;
 
 /**
- * The ID token of an `oidc` auth-provider, renewed by its refresh token when it has run out. The kubeconfig is not written: a
- * provider that takes each refresh token once only asks a person to log in again the next time. client-go: auth/oidc.
+ * The ID token of an `oidc` auth-provider, renewed with its refresh token when it expires. The kubeconfig is not written: if the
+ * provider accepts each refresh token only once, the user has to log in again the next time. client-go: auth/oidc.
  */
 export class IdToken {
   readonly #provider: Fields;
@@ -22,7 +22,7 @@ export class IdToken {
     this.#refreshToken = textOf(provider["refresh-token"]);
   }
 
-  /** Throws where the provider gives none. */
+  /** Throws if the provider returns none. */
   async current(): Promise<string> {
     if (endOf(this.#token) - Date.now() > AHEAD_MS) return this.#token;
     const issuer = textOf(this.#provider["idp-issuer-url"]);
@@ -43,7 +43,7 @@ export class IdToken {
 
 const textOf = (value: unknown): string => (typeof value === "string" ? value : "");
 
-/** When a token ends, in milliseconds; 0: it does not say. */
+/** When a token expires, epoch ms; 0 if it does not say. */
 function endOf(token: string): number {
   try {
     const claims = JSON.parse(Buffer.from(token.split(".")[1] ?? "", "base64url").toString("utf8")) as {
@@ -66,7 +66,7 @@ type Fetch = (
   url: string,
   options: { readonly method: string; readonly headers: object; readonly body?: unknown },
 ) => Promise<Response>;
-/** `fetch` that trusts one authority, which the platform's own cannot. */
+/** A `fetch` that trusts one authority, which the platform's own cannot do. */
 const fetchWith =
   (ca: string | undefined): Fetch =>
   (url, { method, headers, body }) =>

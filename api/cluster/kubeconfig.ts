@@ -12,41 +12,41 @@ import { IdToken } from "./id-token.ts";
 import type { KubeConfig } from "./kube-client.ts";
 
 export interface KubeconfigOptions {
-  /** The only file, as `kubectl --kubeconfig` takes it; absent: KUBECONFIG, ~/.kube/config, or this pod's service account. */
+  /** The only file, like `kubectl --kubeconfig`; absent: KUBECONFIG, ~/.kube/config, or this pod's service account. */
   readonly kubeconfig?: string | undefined;
-  /** Absent: the file's current-context. */
+  /** Absent for the file's current-context. */
   readonly context?: string | undefined;
-  /** Others than those of the context. */
+  /** Overrides those of the context. */
   readonly cluster?: string | undefined;
   readonly user?: string | undefined;
-  /** Absent: whom the user of the kubeconfig acts as, if anybody. */
+  /** Absent for the impersonation in the kubeconfig, if any. */
   readonly as?: string | undefined;
   readonly asGroups?: readonly string[] | undefined;
   readonly env: Readonly<Record<string, string | undefined>>;
 }
 
-/** A context of a kubeconfig with all that its requests need. */
+/** A context of a kubeconfig with everything that its requests need. */
 export interface Kubeconfig {
   readonly context: string;
   /** The namespace of the context. */
   readonly namespace: string;
   readonly config: KubeConfig;
-  /** The user's exec plugin; undefined: it has none. */
+  /** The user's exec plugin; undefined if there is none. */
   readonly exec: Fields | undefined;
-  /** That of the user's identity provider; undefined: it has none. */
+  /** The ID token from the user's identity provider; undefined if there is none. */
   readonly idToken: IdToken | undefined;
-  /** Names that the user acts as, by header; empty: the user acts as itself. */
+  /** The impersonation headers; empty if the user acts as itself. */
   readonly impersonation: Readonly<Record<string, string | readonly string[]>>;
 }
 
 const SERVICE_ACCOUNT = "/var/run/secrets/kubernetes.io/serviceaccount";
-/** Names the service account of the pod that this process runs in, where no kubeconfig is there. */
+/** The context name for the service account of this process's pod, used without a kubeconfig. */
 const IN_CLUSTER = "in-cluster";
 
 /**
- * The context of a kubeconfig, found and merged as kubectl does it: of several files the first that names a thing decides, and
- * files of KUBECONFIG that are not there are passed over. client-go: ClientConfigLoadingRules.
- * Errors: no-kubeconfig, bad-kubeconfig, unknown-context.
+ * The context of a kubeconfig, found and merged as kubectl does: of several files the first that defines a name counts, and
+ * missing files of KUBECONFIG are skipped. client-go: ClientConfigLoadingRules. Errors: no-kubeconfig, bad-kubeconfig,
+ * unknown-context.
  */
 export async function loadKubeconfig(options: KubeconfigOptions): Promise<Result<Kubeconfig, ClusterFault>> {
   const { kubeconfig, env } = options;
@@ -128,7 +128,7 @@ const PATHS: ReadonlySet<string> = new Set([
   ...["certificate-authority", "client-certificate", "client-key", "tokenFile", "idp-certificate-authority"],
 ]);
 const NESTED: ReadonlySet<string> = new Set(["exec", "auth-provider", "config"]);
-/** Paths in a kubeconfig begin at its folder, and so does an exec plugin's command that has a slash. */
+/** Resolves the paths in a kubeconfig relative to its folder, also an exec plugin's command that contains a slash. */
 function withAbsolutePaths(item: Fields, folder: string): Fields {
   const absolute = (name: string, value: unknown): unknown => {
     if (typeof value !== "string" || value === "" || isAbsolute(value)) return value;
@@ -227,7 +227,7 @@ function unknownContext(name: string | undefined, known: readonly string[], plac
   return clusterFault("unknown-context", `${place} has no context ${name}`, next);
 }
 
-/** Where a certificate stands in the file and as a path, the one in the file counts, as for kubectl. */
+/** If a certificate is given both as data and as a path, the data counts, as for kubectl. */
 const withoutShadowed = (fields: Fields): Fields =>
   Object.fromEntries(Object.entries(fields).filter(([name]) => !fields[`${name}-data`]));
 
@@ -242,17 +242,17 @@ function actsAs(user: Fields): Kubeconfig["impersonation"] {
   };
 }
 
-/** Adds what kubectl tells each plugin of the request for credentials; some refuse to work without. client-go: exec.Authenticator. */
+/** Adds what kubectl passes to each plugin about the credentials request; some do not work without it. client-go: exec.Authenticator. */
 function withExecInfo(exec: Fields): Fields {
   const { apiVersion, env } = exec;
   const value = JSON.stringify({ kind: "ExecCredential", apiVersion, spec: { interactive: false } });
   return { ...exec, env: [...(Array.isArray(env) ? env : []), { name: "KUBERNETES_EXEC_INFO", value }] };
 }
 
-/** A plugin that asks a person, or hangs, must not hang the caller. */
+/** A plugin that waits for input, or hangs, must not block the caller. */
 const PLUGIN_TIMEOUT_MS = 60_000;
 
-/** Starts a plugin as client-node asks for it, with a limit of time. */
+/** Starts a plugin for client-node, with a timeout. */
 export const spawnPlugin: typeof spawn = ((command: string, args: readonly string[], options: object) =>
   spawn(command, args ?? [], {
     ...options,

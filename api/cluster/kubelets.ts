@@ -12,19 +12,19 @@ import { type AccessRule, type ClusterFault, clusterFault } from "./fault.ts";
 import { ask, type HttpAnswer } from "./http.ts";
 
 export interface KubeletOptions {
-  /** Over the API server, which takes the right nodes/proxy, in the place of the kubelet's own address. */
+  /** Read through the API server, which needs the permission nodes/proxy, instead of the kubelet's own address. */
   readonly proxy?: boolean | undefined;
-  /** Take any certificate of a kubelet. Whoever answers at its address then gets the caller's token. */
+  /** Accept any certificate of a kubelet. Whoever listens at its address then gets the caller's token. */
   readonly insecureTls?: boolean | undefined;
-  /** For one answer. */
+  /** For one response. */
   readonly timeoutMs?: number | undefined;
-  /** So many requests to kubelets are under way at a time. */
+  /** The most requests to kubelets at a time. */
   readonly atATime?: number | undefined;
 }
 
 /**
- * What a kubelet is asked for, the right that each takes of a kubelet with fine-grained authorization (1.33 and newer), and the
- * member of a NodeSnapshot that it becomes.
+ * The kubelet's endpoints, the permission that each needs with fine-grained authorization (1.33 and newer), and the member of a
+ * NodeSnapshot that its response becomes.
  */
 const PATHS = {
   configz: { path: "/configz", resource: "nodes/configz", member: "kubeletConfiguration" },
@@ -35,9 +35,9 @@ export type KubeletPart = keyof typeof PATHS;
 
 const TIMEOUT_MS = 10_000;
 const AT_A_TIME = 16;
-/** A snapshot that is larger than this is decided on by nobody. */
+/** A larger snapshot is never accepted for a decision. */
 const MAX_BYTES = LIMITS.bodyBytes;
-/** A kubelet that failed n times in a row is asked again after 2^n times the first of these, at most the last. */
+/** A kubelet that failed n times in a row is tried again after 2^n times the first of these, at most the last. */
 const BACK_OFF_MS = [5_000, 300_000] as const;
 
 interface Failing {
@@ -46,7 +46,7 @@ interface Failing {
   readonly fault: ClusterFault;
 }
 
-/** Asks kubelets, a bounded number of them at a time; one that fails is left alone for a while, which grows. */
+/** Sends requests to kubelets, a limited number at a time; one that fails is not contacted for a growing time. */
 export class Kubelets {
   readonly #access: ClusterConnection;
   readonly #api: ApiServer;
@@ -63,8 +63,8 @@ export class Kubelets {
   }
 
   /**
-   * One document of the node's kubelet, as it answers it, without secrets. Errors: those of the connection, untrusted,
-   * unauthorized, forbidden (with the rule), too-large, not-json, and unexpected-answer where it has not the form of the part.
+   * One document of the node's kubelet as returned, without secrets. Errors: those of the connection, untrusted, unauthorized,
+   * forbidden (with the rule), too-large, not-json, and unexpected-answer if it does not have the form of the part.
    */
   async read(node: Fields, part: KubeletPart, signal?: AbortSignal): Promise<Result<unknown, ClusterFault>> {
     const name = String(fieldsOf(node["metadata"])["name"]);
@@ -85,7 +85,7 @@ export class Kubelets {
     this.#connections?.agent.destroy();
   }
 
-  /** A right that is missing now is missing in five seconds too, but costs the kubelet nothing. */
+  /** Remembers harmful failures. A missing permission will still be missing in five seconds, but costs the kubelet nothing. */
   #remember(name: string, read: Result<unknown, ClusterFault>): void {
     if (read.ok || !HARMFUL.has(read.error.code)) {
       this.#failing.delete(name);
@@ -93,7 +93,7 @@ export class Kubelets {
     }
     const before = this.#failing.get(name);
     const nowMs = performance.now();
-    // another request of the same visit failed already
+    // another request of the same visit has already failed
     if (before !== undefined && nowMs < before.untilMs) return;
     const times = (before?.times ?? -1) + 1;
     const [first, most] = BACK_OFF_MS;
@@ -154,7 +154,7 @@ const ASK_PROXY =
   "ask over the API server with --proxy, which takes the right nodes/proxy: it is as strong as exec in every container of the node";
 const KUBELET_AUTHORITY = `let the cluster sign the certificates of its kubelets (serverTLSBootstrap: true in the KubeletConfiguration, and approve their requests), or take any certificate with --kubelet-insecure-tls: whoever answers at that address then gets your credentials; or ${ASK_PROXY}`;
 
-/** A kubelet older than 1.33 knows only nodes/proxy for most of its paths, and says so. kubelet 1.36: kubeletRequestAttributes. */
+/** A kubelet older than 1.33 knows only nodes/proxy for most of its endpoints, and says so. kubelet 1.36: kubeletRequestAttributes. */
 function ruleOf(part: KubeletPart, { text }: HttpAnswer): AccessRule {
   const { resource } = PATHS[part];
   const named = /subresources?(?:\(s\))?=\[?([^\])]*)/.exec(text)?.[1] ?? "";
@@ -162,7 +162,7 @@ function ruleOf(part: KubeletPart, { text }: HttpAnswer): AccessRule {
   return { resource: isOld ? "nodes/proxy" : resource, verbs: ["get"] };
 }
 
-/** The kubelet's own address: kubelet serving certificates name the addresses of the node's status. */
+/** The types of address to use, by preference: kubelet serving certificates contain the addresses of the node's status. */
 const ADDRESS_TYPES = ["InternalIP", "InternalDNS", "ExternalIP", "Hostname"];
 const KUBELET_PORT = 10250;
 function addressOf(node: Fields): string | undefined {
@@ -177,10 +177,10 @@ function addressOf(node: Fields): string | undefined {
   return `${found.includes(":") ? `[${found}]` : found}:${port}`;
 }
 
-/** A part that cannot be read as what it should be would take the rest of the node's snapshot with it. */
+/** Validates a part: an invalid one would make the node's whole snapshot invalid. */
 function asPart(value: unknown, name: string, part: KubeletPart): Result<unknown, ClusterFault> {
   const { path, member } = PATHS[part];
-  // null would count as left out
+  // null would count as absent
   const decoded = decodeSnapshot({ node: { metadata: { name } }, [member]: value ?? "null" });
   if (decoded.ok) return ok(value);
   const [first, ...more] = decoded.error;

@@ -3,7 +3,7 @@ import type { AccessRule } from "./fault.ts";
 
 const ROLE = "nodewise-reader";
 const FOLLOWED = ["get", "list", "watch"];
-/** Everything that reading a cluster takes. */
+/** The permissions for reading a cluster. */
 const READS: readonly AccessRule[] = [
   ...["nodes", "pods", "events"].map((resource) => ({ resource, verbs: FOLLOWED })),
   ...["nodes/configz", "nodes/stats", "nodes/pods"].map((resource) => ({ resource, verbs: ["get"] })),
@@ -12,9 +12,9 @@ const READS: readonly AccessRule[] = [
 ];
 
 /**
- * The ClusterRole that reads clusters, as YAML to paste (`kubectl apply -f -`), bound to the user where the server named it. What
- * not every reader needs, such as nodes/proxy, is a ClusterRole of its own. Each is whole, and each user has a binding of its own:
- * applied again it takes no right away that was given before, and gives none to anybody else.
+ * The ClusterRole for reading clusters, as YAML to paste (`kubectl apply -f -`), bound to the user if the server named it.
+ * Permissions that not every reader needs, such as nodes/proxy, are a separate ClusterRole. Each role is complete, and each user has
+ * a separate binding: applying it again removes no permission that was granted before, and grants none to others.
  * @param user as Kubernetes names it: `system:serviceaccount:NAMESPACE:NAME` is a ServiceAccount
  */
 export function rbacYaml(missing: readonly AccessRule[], user?: string): string {

@@ -9,26 +9,26 @@ import type { KubeletPart } from "./kubelets.ts";
 
 export type ClusterPart = "node" | "pods" | "configz" | "stats" | "events" | ClaimPart;
 
-/** A part of a node or pod that could not be read: decisions that need it say so in `needs`. */
+/** A part of a node or pod that could not be read: decisions that need it list it in `needs`. */
 export interface MissingPart {
   readonly part: ClusterPart;
   readonly code: ClusterFaultCode;
   readonly why: string;
-  /** How it can be given. */
+  /** How to provide it. */
   readonly how: string;
-  /** `forbidden`: the right that is missing (`rbacYaml` makes the YAML of it), and who lacks it where that is known. */
+  /** `forbidden`: the missing permission (`rbacYaml` makes its YAML), and the user if known. */
   readonly rule?: AccessRule;
   readonly user?: string;
 }
 
-/** A node's documents, as kubectl and the kubelet print them, without secrets. */
+/** A node's documents as kubectl and the kubelet return them, without secrets. */
 export interface NodeDocuments {
   readonly name: string;
-  /** By this machine's clock, when the last of them was read; RFC 3339. */
+  /** When the last of them was read, by the local clock; RFC 3339. */
   readonly observedAt: string;
   /** v1.Node */
   readonly node: Fields;
-  /** v1.List of the pods that are bound to the node; absent, as all of these: it is in `missing`. */
+  /** v1.List of the pods on the node; if absent, as any of these, it is in `missing`. */
   readonly pods?: unknown;
   /** The kubelet's /configz. */
   readonly configz?: unknown;
@@ -36,9 +36,9 @@ export interface NodeDocuments {
   readonly stats?: unknown;
   /** v1.List of the events about the node itself. */
   readonly events?: unknown;
-  /** Lists of resource.k8s.io/v1, absent also where no pod of the node uses ResourceClaims: the claims of its pods, */
+  /** Lists of resource.k8s.io/v1, also absent if no pod of the node uses ResourceClaims: the claims of its pods, */
   readonly resourceClaims?: unknown;
-  /** the node's slices and those of other pools that the claims have devices of, */
+  /** the node's slices and those of other pools from which the claims have devices, */
   readonly resourceSlices?: unknown;
   /** and all classes. */
   readonly deviceClasses?: unknown;
@@ -46,16 +46,16 @@ export interface NodeDocuments {
 }
 /** A pod's documents, and those of its node. */
 interface PodDocuments {
-  /** v1.Pod; null: it is gone, and its events are still there. */
+  /** v1.Pod; null if it is gone and only its events remain. */
   readonly pod: Fields | null;
   /** v1.List of the events about the pod. */
   readonly events?: unknown;
-  /** Null: it is bound to no node, and no event names one. */
+  /** Null if the pod is not bound to a node, and no event names one. */
   readonly node: NodeDocuments | null;
   readonly missing: readonly MissingPart[];
 }
 
-/** The parts of a NodeSnapshot that a live cluster tells. State files are not served: a node's own daemon reads them. */
+/** The parts of a NodeSnapshot that a live cluster provides. State files are not served: only the node's own daemon can read them. */
 export function snapshotOf(documents: NodeDocuments): Fields {
   const { observedAt, node, pods, configz, stats, resourceClaims, resourceSlices, deviceClasses } = documents;
   const dra = present({ resourceClaims, resourceSlices, deviceClasses });
@@ -65,7 +65,7 @@ export function snapshotOf(documents: NodeDocuments): Fields {
 const present = (parts: Fields): Fields =>
   Object.fromEntries(Object.entries(parts).filter(([, part]) => part !== undefined));
 
-/** Errors: not-found (with near names), and whatever keeps the node itself from being read. Other parts go to `missing`. */
+/** Errors: not-found (with similar names), and whatever prevents reading the node itself. Other parts go to `missing`. */
 export async function readNode(
   cluster: Cluster,
   name: string,
@@ -77,9 +77,9 @@ export async function readNode(
 }
 
 interface DocumentOptions {
-  /** The pods of the node, where they are known already. */
+  /** The pods of the node, if already known. */
   readonly pods?: readonly Fields[];
-  /** A pod whose claims are read too, whether the node has it or not. */
+  /** A pod whose claims are also read, whether or not it is on the node. */
   readonly about?: Fields | undefined;
   /** False: no claims are read. */
   readonly claims?: boolean;
@@ -130,10 +130,10 @@ const podsIn = (pods: unknown): readonly Fields[] => {
   const { items } = fieldsOf(pods);
   return Array.isArray(items) ? items.filter(isObject) : [];
 };
-/** The claims of a pod that has ended are nobody's any more. */
+/** Whether a pod has not ended: an ended pod no longer uses its claims. */
 const isRunning = ({ status }: Fields): boolean => !["Succeeded", "Failed"].includes(String(fieldsOf(status)["phase"]));
 
-/** The kubelet has the same pods, and asks for another right. */
+/** The pods from the API server, or else from the kubelet, which requires another permission. */
 async function podsOf(
   name: string,
   listed: (of: "pods", selector: string) => Reading,
@@ -146,8 +146,8 @@ async function podsOf(
 }
 
 /**
- * A pod with its events, its node and what the node's kubelet tells. A pod that is gone is told by its events, which the API
- * server keeps for an hour. Errors: not-found (with near names), and whatever keeps the pod itself from being read.
+ * A pod with its events, its node and the kubelet's data. A pod that is gone is known from its events, which the API server keeps
+ * for an hour. Errors: not-found (with similar names), and whatever prevents reading the pod itself.
  */
 export async function readPod(
   cluster: Cluster,
@@ -180,12 +180,12 @@ async function nodeOf(
   about: Fields | undefined,
   signal?: AbortSignal,
 ): Promise<Result<NodeDocuments | null, ClusterFault>> {
-  // the story of a pod without claims tells nothing of them
+  // the story of a pod without claims does not need them
   const claims = about !== undefined && usesClaims(about);
   return name === undefined ? ok(null) : readNode(cluster, name, { about, claims, signal });
 }
 
-/** A pod alone. Errors: not-found (with near names), and whatever keeps it from being read. */
+/** A pod alone. Errors: not-found (with similar names), and whatever prevents reading it. */
 export async function readPodObject(
   cluster: Cluster,
   namespace: string,
@@ -195,7 +195,7 @@ export async function readPodObject(
   return pod.ok || pod.error.code !== "not-found" ? pod : noSuchPod(cluster, namespace, name, pod.error);
 }
 
-/** The namespaces that have a pod of this name, or events about one that is gone; at least one. Errors: not-found (with near names). */
+/** The namespaces with a pod of this name, or with events about one that is gone; at least one. Errors: not-found (with similar names). */
 export async function readNamespaces(cluster: Cluster, name: string): Promise<Result<readonly string[], ClusterFault>> {
   const { api, context } = cluster;
   const pods = await api.list({ resource: "pods" }, { fieldSelector: `metadata.name=${name}` });
@@ -210,7 +210,7 @@ export async function readNamespaces(cluster: Cluster, name: string): Promise<Re
   return clusterFault("not-found", `no namespace of context ${context} has a pod ${name}`, near);
 }
 
-/** The node that a pod is bound to; of a pod that is gone, the one whose kubelet spoke last of it. */
+/** The node that a pod is bound to; for a pod that is gone, the node of the kubelet with the last event about it. */
 function nodeNameOf(pod: Fields | null, events: readonly Fields[]): string | undefined {
   const { nodeName } = fieldsOf(pod?.["spec"]);
   if (typeof nodeName === "string" && nodeName !== "") return nodeName;
@@ -225,7 +225,7 @@ export async function readNodeNames(cluster: Cluster): Promise<Result<readonly s
   const nodes = await cluster.api.list({ resource: "nodes" });
   return nodes.ok ? ok(namesIn(nodes.value.items)) : nodes;
 }
-/** The names of the nodes that pods with such labels are bound to, sorted. */
+/** The names of the nodes of pods with such labels, sorted. */
 export async function readNodesOfPods(
   cluster: Cluster,
   namespace: string | undefined,
@@ -273,7 +273,7 @@ function nearText(name: string, names: readonly string[], what: string): string 
 
 const about = (kind: string, name: string): string => `involvedObject.kind=${kind},involvedObject.name=${name}`;
 
-/** As kubectl prints several objects. */
+/** A v1.List, as kubectl prints several objects. */
 const list = (items: readonly unknown[]): Fields => ({
   apiVersion: "v1",
   items,

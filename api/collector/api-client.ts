@@ -2,33 +2,33 @@ import { unansweredText } from "../model/certificate-fault.ts";
 import { type Fields, fieldsOf } from "../model/own.ts";
 import { err, ok, type Result } from "../model/result.ts";
 
-/** Why the API did not take something. */
+/** Why the API did not accept a request. */
 export interface ApiFault {
-  /** `away`: no answer, or one that says to try again; `refused`: the same would be refused again. */
+  /** `away`: no response, or one that says to try again; `refused`: the same request would be refused again. */
   readonly code: "away" | "refused";
-  /** One line, in the API's own words where it answered. */
+  /** One line; the API's own message if it responded. */
   readonly message: string;
-  /** HTTP status of its answer; absent: there was none. */
+  /** The HTTP status of the response; absent if there was none. */
   readonly status?: number;
 }
 
 /** An API to which snapshots and outcomes are sent. */
 export interface ApiClient {
-  /** `body`: JSON text, or lines of it (`application/x-ndjson`). Answers the text of a 2xx. */
+  /** `body`: JSON text, or lines of it (`application/x-ndjson`). Returns the text of a 2xx response. */
   send(method: "PUT" | "POST", path: string, body: string, type?: string): Promise<Result<string, ApiFault>>;
 }
 
 const TIMEOUT_MS = 30_000;
 const JSON_TYPE = "application/json";
-/** Overload, restarts and a history that cannot be written pass. */
+/** Temporary statuses: overload, restarts, and a history that cannot be written. */
 const PASSES: ReadonlySet<number> = new Set([408, 425, 429, 500, 502, 503, 504]);
 
 interface ApiClientOptions {
-  /** With a scheme and without a slash at its end. */
+  /** With a scheme and without a trailing slash. */
   readonly url: string;
-  /** Read for each request, so that it may be replaced at any time; undefined: none is sent. Errors: in one line. */
+  /** Read for each request, so that it can be replaced at any time; undefined to send none. Errors: in one line. */
   readonly token: () => Promise<Result<string | undefined, string>>;
-  /** Default: the network. An API in this process answers by itself. */
+  /** Default: the network. An API in this process handles requests directly. */
   readonly fetch?: (request: Request) => Promise<Response>;
 }
 
@@ -59,7 +59,7 @@ function faultOf(url: string, status: number, text: string): ApiFault {
   return { code, status, message: `${url} answered ${status} ${problem}: ${String(detail)}; ${String(advice)}` };
 }
 
-/** A JSON object's members; none for any other text. */
+/** The members of a JSON object; none for any other text. */
 export function objectIn(text: string): Fields {
   try {
     return fieldsOf(JSON.parse(text));

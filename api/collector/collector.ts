@@ -11,60 +11,60 @@ import { type NodeFault, NodeFaults } from "./node-faults.ts";
 import { OutcomeFinder, type SeenOutcome } from "./outcomes.ts";
 import { SnapshotSender } from "./snapshot-sender.ts";
 
-/** The collector's own log, a line when work begins and one when it ends. */
+/** The collector's log: called when a fault begins and when it ends. */
 interface CollectorLog {
-  /** `fault` null: it is over. */
+  /** `fault`: null when it is over. */
   onFault(about: FaultPlace, fault: string | null): void;
-  /** Rights that are missing and were not told yet, each with who lacks it where that is known. */
+  /** Missing permissions that were not reported yet, each with its user if known. */
   onMissingRights?(missing: readonly LackedRight[]): void;
 }
 type LackedRight = Pick<ClusterFault, "rule" | "user">;
-/** `api`: the API that gets everything; a node: one that is read or taken in part or not at all. */
+/** `api`: the API that receives everything; a node: one that was read or accepted only in part or not at all. */
 export type FaultPlace = FollowedResource | "api" | { readonly node: string };
 
 interface CollectorOptions {
   readonly signal: AbortSignal;
-  /** Each node is read, and its snapshot sent, once in this time, and soon after its pods changed. */
+  /** How often each node is read and its snapshot sent, in addition to soon after its pods changed. */
   readonly intervalMs: number;
 }
 
 /** Counts since the start. */
 export interface CollectorCounts {
   readonly nodes: number;
-  /** Those of them of which something could not be read, or whose snapshot the API did not take. */
+  /** How many of them could not be read completely, or have a snapshot that the API did not accept. */
   readonly faultyNodes: number;
   readonly snapshots: number;
   readonly decisions: number;
   readonly outcomes: number;
-  /** Outcomes that were given up, since too many waited for an API that was away. */
+  /** Outcomes that were dropped because too many waited for an unreachable API. */
   readonly lostOutcomes: number;
-  /** Outcomes that wait to be sent. */
+  /** Outcomes that are not sent yet. */
   readonly waitingOutcomes: number;
 }
 
-/** Two sightings of an outcome, its event and the pod's status, are one where they come within this time. */
+/** Two observations of an outcome, its event and the pod's status, count as one within this time. */
 const GATHER_MS = 2000;
-/** What happened before an outcome may be seen after it, by another watch: it is sent so long after it was seen. */
+/** Earlier changes may arrive later, from another watch: an outcome is sent this long after it was observed. */
 const SETTLE_MS = 1000;
 const MAX_WAITING = 10_000;
-/** One request takes at most so many; the API's own limit is 500. */
+/** The most outcomes per request; the API's own limit is 500. */
 const MAX_POSTED = 200;
 
-/** The fleet's history: follows a cluster, and sends snapshots of its nodes and what its kubelets did to an API. */
+/** Follows a cluster, and sends snapshots of its nodes and their kubelets' outcomes to an API. */
 export class Collector {
   readonly #api: ApiClient;
   readonly #sender: SnapshotSender;
   readonly #log: CollectorLog;
   readonly #found = new OutcomeFinder();
-  /** Node -> outcomes that wait. */
+  /** Node -> outcomes that are not sent yet. */
   #waiting = new Map<string, SeenOutcome[]>();
   #waitingCount = 0;
   readonly #faults = new Map<string, string>();
   readonly #nodeFaults = new NodeFaults();
   readonly #nodes = new Set<string>();
-  /** Deleted nodes of which the API does not know that yet. */
+  /** Deleted nodes that were not reported to the API yet. */
   readonly #deleted = new Set<string>();
-  /** Resources whose missing right was told. */
+  /** Resources whose missing permission was reported. */
   readonly #lacked = new Set<string>();
   #counts = { snapshots: 0, decisions: 0, outcomes: 0, lostOutcomes: 0 };
 
@@ -78,12 +78,12 @@ export class Collector {
     const faultyNodes = Array.from(this.#nodes).filter((name) => this.#faults.has(placeKey({ node: name }))).length;
     return { ...this.#counts, nodes: this.#nodes.size, faultyNodes, waitingOutcomes: this.#waitingCount };
   }
-  /** True: everything that is followed was listed and the API takes what it gets. */
+  /** True: everything that is followed was listed, and the API accepts what it is sent. */
   get isReady(): boolean {
     return this.#found.isListed && !["nodes", "pods", "events", "api"].some((place) => this.#faults.has(place));
   }
 
-  /** Follows until the signal ends it. Never rejects: faults are told to the log, and tried again. */
+  /** Follows until the signal ends it. Never rejects: faults are logged and retried. */
   async run(cluster: Cluster, { signal, intervalMs }: CollectorOptions): Promise<void> {
     const sending = this.#sendOutcomes(signal);
     await followCluster(cluster, { signal, intervalMs, readChangedNodes: true }, this);
@@ -123,11 +123,11 @@ export class Collector {
       if (refused !== undefined) faults.push({ part: "decisions", code: "refused", text: refused.message });
     } else faults.push({ part: "snapshot", code: "refused", text: taken.error.message });
     this.#tellNode(name, ["pods", "configz", "stats", ...CLAIM_PARTS, "snapshot", "decisions"], faults);
-    // it may have gone meanwhile
+    // the node may have been deleted meanwhile
     if (!this.#nodes.has(name)) this.#sender.forget(name);
   }
 
-  /** Whether the API is away is told. */
+  /** Sends, and reports whether the API is reachable. */
   readonly #send: ApiClient["send"] = async (...request) => {
     const sent = await this.#api.send(...request);
     this.#tell("api", !sent.ok && sent.error.code === "away" ? sent.error.message : null);
@@ -143,7 +143,7 @@ export class Collector {
       this.#sender.forget(name);
     }
   }
-  /** The API takes a node for one that is there whenever it gets something of it. */
+  /** Marks the node as deleted unless it exists: the API considers a node existing whenever it receives something about it. */
   #unlessThere(node: string): void {
     if (this.#found.isListed && !this.#nodes.has(node)) this.#deleted.add(node);
   }
@@ -166,7 +166,7 @@ export class Collector {
     }
   }
 
-  /** Sends what was seen until then. Outcomes of an API that is away wait on; posting one twice changes nothing. */
+  /** Sends what was observed until then. If the API is unreachable, outcomes keep waiting; posting one twice changes nothing. */
   async #flush(untilMs = Number.POSITIVE_INFINITY): Promise<void> {
     const waiting = this.#waiting;
     const all = new Map<string, SeenOutcome[]>();
@@ -196,7 +196,7 @@ export class Collector {
   async #postDeletion(node: string): Promise<ApiFault | null> {
     const sent = await this.#api.send("POST", `v1/nodes/${encodeURIComponent(node)}/deletion`, "");
     if (!sent.ok && sent.error.code === "away") return sent.error;
-    // one that the API refuses it has never heard of
+    // the API does not know a node that it refuses
     this.#deleted.delete(node);
     return null;
   }
@@ -214,7 +214,7 @@ export class Collector {
   }
 
   #tellNode(node: string, parts: readonly NodeFault["part"][], faults: readonly NodeFault[]): void {
-    // it may have gone meanwhile
+    // the node may have been deleted meanwhile
     if (!this.#nodes.has(node)) return;
     const line = this.#nodeFaults.looked(node, parts, faults);
     if (line !== undefined) this.#tell({ node }, line);

@@ -1,30 +1,33 @@
 import type { ClusterPart } from "../cluster/read.ts";
 
-/** A part of a node that could not be read, or what the API did not take of it. */
+/** A part of a node that could not be read, or something about it that the API did not accept. */
 export interface NodeFault {
   readonly part: ClusterPart | "snapshot" | "decisions" | "outcomes";
   readonly code: string;
-  /** A line for a person. */
+  /** A readable line. */
   readonly text: string;
 }
 
-/** A part that was missing is there again once so many looks in a row found it: before, it may come and go. */
+/** A missing part counts as back after this many consecutive readings found it; until then it may come and go. */
 const SETTLED_LOOKS = 5;
 
 interface MissingPart {
   readonly part: NodeFault["part"];
-  /** Looks that did not find it since it was there last. */
+  /** Consecutive readings without the fault. */
   absent: number;
 }
 
-/** Tells what is wrong with nodes when it begins, when something else is missing, and when it ends; parts that take turns are told once. */
+/**
+ * Reports a node's faults when they begin, when another part is missing, and when they end; a part that comes and goes is reported
+ * once.
+ */
 export class NodeFaults {
   /** Node -> `PART CODE`. */
   readonly #nodes = new Map<string, Map<string, MissingPart>>();
 
   /**
-   * `looked`: all that one look at a node, or at some of its parts, found wrong; `parts`: those that it looked at. Answers the line
-   * to tell; null: nothing is wrong any more; undefined: nothing new.
+   * `looked`: called with all faults found when reading a node or some of its parts; `parts`: the parts that were read. Returns
+   * the line to report; null if nothing is wrong any more; undefined if nothing is new.
    */
   looked(node: string, parts: readonly NodeFault["part"][], faults: readonly NodeFault[]): string | null | undefined {
     const known = this.#nodes.get(node) ?? new Map<string, MissingPart>();
@@ -40,7 +43,7 @@ export class NodeFaults {
       one.absent++;
       if (faults.length > 0 && one.absent < SETTLED_LOOKS) continue;
       known.delete(key);
-      // of a part that is missing for another reason, that was told
+      // if the part is still missing for another reason, that was reported
       isNew ||= Array.from(known.values()).every(({ part }) => part !== one.part);
     }
     if (known.size > 0) this.#nodes.set(node, known);

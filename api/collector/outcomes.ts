@@ -11,22 +11,22 @@ import {
   type Unhealthy,
 } from "../service/agreement/outcomes.ts";
 
-/** An outcome, and the node on which it was. */
+/** An outcome and its node. */
 interface NodeOutcome {
   readonly node: string;
   readonly outcome: Outcome;
 }
-/** The resources that outcomes are found in. */
+/** The resources in which outcomes are found. */
 const FOUND_IN: readonly FollowedResource[] = ["nodes", "pods", "events"];
-/** States of `Unhealthy` events that are kept of a pod: a container is ended after far fewer failures. */
+/** The most states of `Unhealthy` events kept per pod: a container is killed after far fewer failures. */
 const MAX_UNHEALTHY = 200;
 
-/** An outcome as it was first seen, by this machine's clock. */
+/** An outcome when first observed, by the local clock. */
 export interface SeenOutcome extends NodeOutcome {
   readonly seenMs: number;
 }
 const LATE_MS = 1000;
-/** Enough to know one that left before an outcome, and not after. */
+/** Enough to find one that left before an outcome, not after. */
 const MAX_LEFT = 16;
 interface LeftPod {
   readonly uid: string;
@@ -34,19 +34,19 @@ interface LeftPod {
 }
 const isTerminal = (pod: Fields): boolean => /^(?:Succeeded|Failed)$/.test(text(fieldsOf(pod["status"])["phase"]));
 
-/** Finds what kubelets did in the changes of a cluster. What was there when it began is not among them: nobody watched it. */
+/** Finds kubelets' outcomes in the changes of a cluster. What existed at the start is not among them: it was not observed. */
 export class OutcomeFinder {
-  /** uid of a pod -> its `Unhealthy` events since they are followed, newest last. */
+  /** uid of a pod -> its `Unhealthy` events since events are followed, newest last. */
   readonly #unhealthy = new Map<string, Unhealthy[]>();
-  /** Node -> the pods that ended or went last, newest first, each once; only of which no outcome tells. */
+  /** Node -> the pods that ended or were removed last without an outcome, newest first, each once. */
   readonly #left = new Map<string, readonly LeftPod[]>();
-  /** uids of pods that were refused, evicted or preempted, and are still there. */
+  /** uids of pods that were refused, evicted or preempted and still exist. */
   readonly #ended = new Set<string>();
   readonly #listed = new Set<FollowedResource>();
   #podsListedMs = 0;
   readonly #claims = new ClaimsRead();
 
-  /** All that was there in the beginning has been told. */
+  /** Everything that existed at the start has been reported. */
   get isListed(): boolean {
     return FOUND_IN.every((resource) => this.#listed.has(resource));
   }
@@ -61,14 +61,14 @@ export class OutcomeFinder {
     if (resource === "resourceclaims") this.#claims.follows(isFollowed && this.#listed.has(resource));
   }
 
-  /** What is known of an outcome only a while after it was seen. */
+  /** The outcome with what is known only some time after it was observed. */
   completed(seen: SeenOutcome): Outcome {
     return this.#claims.withClaims(this.#withLeft(seen), seen.seenMs);
   }
 
   /**
-   * The outcome with the time at which another pod of the node last ended or was removed, other than by an outcome, or at which pods
-   * were listed first. A kubelet knows it before the API server does, so `LATE_MS` after the sighting count as well.
+   * The outcome with the time at which another pod of the node last ended or was removed without an outcome, or at which pods were
+   * listed first. A kubelet knows of it before the API server, so `LATE_MS` after the observation count as well.
    */
   #withLeft({ node, outcome, seenMs }: SeenOutcome): Outcome {
     const own = "pod" in outcome ? outcome.pod.uid : undefined;
@@ -115,7 +115,7 @@ export class OutcomeFinder {
   #keep(change: ClusterChange["change"], event: Fields): void {
     if (event["reason"] !== "Unhealthy") return;
     const uid = text(fieldsOf(event["involvedObject"])["uid"]);
-    // an event goes an hour after it last happened: its pod is long well again, or gone
+    // an event expires an hour after it last occurred: by then its pod is healthy again, or gone
     if (change === "deleted") return void this.#unhealthy.delete(uid);
     const { message, count, firstTimestamp, lastTimestamp } = event;
     const [firstMs, lastMs] = [Date.parse(text(firstTimestamp)), Date.parse(text(lastTimestamp))];
@@ -128,7 +128,7 @@ export class OutcomeFinder {
 
   #ofEvent(event: Fields, pod: Fields | undefined): readonly NodeOutcome[] {
     const involved = fieldsOf(event["involvedObject"]);
-    // another pod may have its name by now
+    // another pod may have the name by now
     const known = pod !== undefined && uidOf(pod) === involved["uid"] ? pod : undefined;
     const node = text(fieldsOf(known?.["spec"])["nodeName"]) || text(fieldsOf(event["source"])["host"]);
     if (node === "") return [];
@@ -141,7 +141,7 @@ export class OutcomeFinder {
 const nameOf = (object: Fields): string => text(fieldsOf(object["metadata"])["name"]);
 const uidOf = (object: Fields): string => text(fieldsOf(object["metadata"])["uid"]);
 
-/** How often the probe failed for which a container is ended, since that container started. */
+/** How often the probe that killed a container failed since that container started. */
 function failuresBefore(pod: Fields, event: Fields, seen: readonly Unhealthy[]): number | null {
   const [, container, probe] =
     /^(?:Init container|Container) (\S+) failed (liveness|startup) probe/.exec(text(event["message"])) ?? [];
@@ -158,24 +158,24 @@ const text = (value: unknown): string => (typeof value === "string" ? value : ""
 
 interface Seen<T> {
   readonly is: T;
-  /** By this machine's clock, when it came to be so; what was there in the beginning: when that was listed. */
+  /** When this became so, by the local clock; for what existed at the start, when that was listed. */
   readonly sinceMs: number;
 }
 interface ScheduledPod {
-  /** `NAMESPACE/NAME` of its claims. */
+  /** `NAMESPACE/NAME` of the pod's claims. */
   readonly claims: Seen<readonly string[]>;
-  /** When it was bound to its node; 0: before anybody watched. */
+  /** When the pod was bound to its node; 0 if before the watch. */
   readonly boundMs: number;
 }
-/** Claims, and pods, that are gone: enough to know of one that was there a moment ago. */
+/** The most claims, and pods, that are kept after their deletion, for outcomes of a moment ago. */
 const MAX_GONE = 10_000;
 
 /**
- * Knows what a kubelet read of a pod's ResourceClaims: what they were from before it could read them until after it told what came
- * of that. A kubelet asks the API server for them once it has the pod, and again at each try.
+ * Determines the ResourceClaims that a kubelet read for a pod: those that did not change from before it could read them until it
+ * reported the result. A kubelet requests them from the API server once it has the pod, and again at each attempt.
  */
 class ClaimsRead {
-  /** `NAMESPACE/NAME` of a claim -> its text, of which decisions read all; null: it is gone. */
+  /** `NAMESPACE/NAME` of a claim -> the text of the fields that decisions read; null if it is gone. */
   readonly #claims = new Map<string, Seen<string | null>>();
   readonly #goneClaims = new Set<string>();
   /** By uid. */
@@ -183,18 +183,18 @@ class ClaimsRead {
   readonly #gonePods = new Set<string>();
   #followedMs = Number.POSITIVE_INFINITY;
 
-  /** `isFollowed` false: changes of claims are missed for now. */
+  /** `isFollowed` false: changes of claims are currently missed. */
   follows(isFollowed: boolean): void {
     this.#followedMs = isFollowed ? Date.now() : Number.POSITIVE_INFINITY;
   }
 
-  /** `isWatched`: pods that are bound from now on are seen when that happens. */
+  /** `isWatched`: from now on, pods are observed when they are bound. */
   see({ resource, change, object }: ClusterChange, isWatched: boolean): void {
     if (resource === "resourceclaims") this.#claim(object, change === "deleted");
     else if (resource === "pods") this.#pod(object, change === "deleted", isWatched);
   }
 
-  /** An outcome of claims with those, where they are known and did not change about then. `seenMs`: when it was seen. */
+  /** An outcome about claims with the claims, if they are known and did not change at that time. `seenMs`: when it was observed. */
   withClaims(outcome: Outcome, seenMs: number): Outcome {
     if (outcome.kind !== "claims" || seenMs < this.#followedMs) return outcome;
     const pod = this.#pods.get(outcome.pod.uid);
@@ -232,7 +232,7 @@ class ClaimsRead {
   }
 }
 
-/** One that is gone stays among the others until many more have gone. */
+/** Keeps a deleted one until many more are deleted. */
 function leave(all: Map<string, unknown>, gone: Set<string>, key: string): void {
   if (!all.has(key)) return;
   const [oldest = key] = gone.add(key);

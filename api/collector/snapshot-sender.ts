@@ -7,26 +7,26 @@ import { digestingDifference, type SnapshotDigests } from "../model/snapshot-dif
 import { LOOK_FOR_TURNS_MS, turnRefusal } from "../model/turn.ts";
 import { type ApiClient, type ApiFault, objectIn } from "./api-client.ts";
 
-/** The API took a node's snapshot. */
+/** The API accepted a node's snapshot. */
 interface SnapshotAccepted {
   readonly decisions: number;
-  /** Why it decided nothing. */
+  /** Why the API made no decision. */
   readonly refused?: ApiFault;
 }
 
-/** The memory of a node between two turns: digests and ids, some 24 kB of a node with 110 pods. */
+/** What is remembered of a node between two turns: digests and ids, some 24 kB for a node with 110 pods. */
 interface SentSnapshot {
   readonly snapshotId: string;
   readonly digests: SnapshotDigests;
-  /** The ids of its last decisions, which the API need not answer again: nothing of them is read here. */
+  /** The ids of its last decisions, which the API need not send again: their content is not used here. */
   readonly holds: ReadonlyMap<Kind, string>;
 }
 
 const turnAnswer = z.looseObject({ snapshotId: z.string(), decisions: z.array(z.looseObject({})) });
-// 132 bits
+// 22 characters of base64url are 132 bits
 const { digestsOf, changesSince } = digestingDifference((text) => hash("sha256", text, "base64url").slice(0, 22));
 
-/** Sends snapshots of nodes to an API and has it decide: by turns, or whole where it has none or does not know what is referred to. */
+/** Sends snapshots of nodes to an API for decisions: by turns, or as whole snapshots if the API has no turns or does not know the base. */
 export class SnapshotSender {
   readonly #send: ApiClient["send"];
   readonly #known = new Map<string, SentSnapshot>();
@@ -36,7 +36,7 @@ export class SnapshotSender {
     this.#send = send;
   }
 
-  /** One node's are sent one after the other. Errors: the API is away, or refuses the snapshot. */
+  /** A node's snapshots are sent one after the other. Errors: the API is unreachable, or refuses the snapshot. */
   async send(node: string, snapshot: Fields, kinds: readonly Kind[]): Promise<Result<SnapshotAccepted, ApiFault>> {
     if (performance.now() >= this.#noTurnsUntilMs) {
       const first = await this.#turn(node, snapshot, kinds);
@@ -86,7 +86,7 @@ export class SnapshotSender {
     const path = `v1/nodes/${encodeURIComponent(node)}/snapshot`;
     const stored = await this.#send("PUT", path, JSON.stringify(snapshot));
     if (!stored.ok) {
-      // what comes back may be another one
+      // when the API responds again, it may be a different one
       if (stored.error.status === undefined) this.#noTurnsUntilMs = Number.NEGATIVE_INFINITY;
       return stored;
     }

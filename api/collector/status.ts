@@ -37,7 +37,7 @@ const measured = (figure: Figure, now: () => number): Gauge =>
     },
   });
 
-/** `/healthz`, `/readyz` (everything is followed, and the API takes what it gets) and `/metrics` of a collector. */
+/** `/healthz`, `/readyz` (everything is followed, and the API accepts what it is sent) and `/metrics` of a collector. */
 export function statusApp(collector: Pick<Collector, "counts" | "isReady">): Hono {
   const registry = processRegistry();
   const registers = [registry];

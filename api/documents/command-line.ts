@@ -1,24 +1,24 @@
-/** A word of a command line, and the line of the text that it stands in, from 1. */
+/** A word of a command line, and its line in the text, from 1. */
 interface Word {
   readonly text: string;
   readonly line: number;
 }
 interface CommandLine {
-  /** From the first flag on, without the quotes that a shell takes away. */
+  /** From the first flag on, without the quotes that a shell removes. */
   readonly args: readonly Word[];
-  /** Variables in it that the text does not set: there may be flags in them. */
+  /** Variables in the command line that the text does not set: they may contain flags. */
   readonly unset: readonly string[];
 }
 
 const ASSIGNMENT = /^\s*(?:export\s+)?([A-Za-z_]\w*)=/;
-/** Variables of an environment; directives of systemd have small letters in them. */
+/** Names of environment variables; names of systemd directives contain lower-case letters. */
 const VARIABLE = /^[A-Z_][A-Z0-9_]*$/;
 const REFERENCE = /^\$(?:\{(\w+)\}|(\w+))$/;
 
 /**
- * The arguments of a program in a text that has its command line: as `ps -o args` prints it, /proc/PID/cmdline, a unit of systemd with
- * its drop-ins (`systemctl cat`), or a file of variables such as kubeadm-flags.env. Where a unit starts the program, its
- * variables stand where it names them; otherwise all variables count that begin with a flag.
+ * The arguments of a program, from a text that contains its command line: the output of `ps -o args`, /proc/PID/cmdline, a systemd
+ * unit with its drop-ins (`systemctl cat`), or a file of variables such as kubeadm-flags.env. If a unit starts the program, its
+ * variables are replaced where it uses them; otherwise all variables count whose value begins with a flag.
  */
 export function readCommandLine(text: string): CommandLine {
   if (text.includes("\0")) {
@@ -35,7 +35,7 @@ export function readCommandLine(text: string): CommandLine {
     if (name === "") plain.push(...fromFirstFlag(words));
     else if (VARIABLE.test(name)) variables.set(name, words.flatMap(inner));
     else if (name === "Environment") for (const word of words) set(variables, word);
-    // an empty one takes back those before it
+    // an empty one resets those before it
     else if (name === "ExecStart") started = words.length === 0 ? [] : [...started, ...words];
   }
   if (started.length === 0) {
@@ -63,7 +63,7 @@ const fromFirstFlag = (words: readonly Word[]): readonly Word[] => {
   return first === -1 ? [] : words.slice(first);
 };
 
-/** The words within a word, which had quotes around them. */
+/** The words inside a quoted word. */
 const inner = (word: Word): readonly Word[] => wordsOf(word.text, word.line);
 
 function set(variables: Map<string, readonly Word[]>, { text, line }: Word): void {
@@ -71,7 +71,7 @@ function set(variables: Map<string, readonly Word[]>, { text, line }: Word): voi
   if (name !== "") variables.set(name, inner({ text: text.slice(before.length), line }));
 }
 
-/** Lines, each with those that a backslash at its end joins to it, and where it begins, from 1. */
+/** Lines with their continuations (backslash at the end) joined, and the number of the first line of each, from 1. */
 function logicalLines(text: string): readonly (readonly [line: string, at: number])[] {
   const lines: [string, number][] = [];
   let isJoined = false;
@@ -84,11 +84,11 @@ function logicalLines(text: string): readonly (readonly [line: string, at: numbe
   return lines;
 }
 
-/** Runs of text in quotes, of characters behind a backslash, and of others. */
+/** Runs of quoted text, of escaped characters, and of other characters. */
 const WORD = /(?:\\[^\n]|"(?:\\[\s\S]|[^"\\])*"|'[^']*'|[^\s\\])+/g;
 const QUOTED = /\\(.)|"((?:\\[\s\S]|[^"\\])*)"|'([^']*)'/gs;
 
-/** `at`: the line in which `text` begins. */
+/** `at`: the line of the first character of `text`. */
 const wordsOf = (text: string, at: number): readonly Word[] =>
   [...text.matchAll(WORD)].map(({ 0: word, index }) => ({
     text: word.replace(

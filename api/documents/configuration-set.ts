@@ -4,21 +4,21 @@ import { err, ok, type Result } from "../model/result.ts";
 import type { Profile } from "../profiles/profile.ts";
 import { parseDocuments } from "./parse.ts";
 
-/** One field of a KubeletConfiguration with the value that it is set to. */
+/** One field of a KubeletConfiguration and its new value. */
 interface FieldSet {
   /** `evictionHard["memory.available"]` */
   readonly path: string;
-  /** A merge patch of RFC 7396, in which null takes the field away. */
+  /** A merge patch (RFC 7396), in which null removes the field. */
   readonly patch: Readonly<Record<string, unknown>>;
 }
 
 /**
- * Reads `PATH=VALUE` as kubectl and helm write it: `kubeReserved.cpu=500m`, `evictionHard["memory.available"]=1Gi` (without quotation marks too,
- * which a shell takes away), `evictionHard.memory\.available=1Gi`. A map's key may as well stand there as it is:
- * `evictionHard.memory.available=1Gi`. The value is of the type that a kubelet of the profile has for the field; lists of texts are
- * `[a, b]`, `{a, b}` or `a,b`, lists of objects are JSON or YAML, and `null` takes a field away. Errors, each in words for a person: no
- * such form, a field that the kubelet does not know, a value of another type, an object as a whole (whether its other fields stay would
- * be a guess).
+ * Reads `PATH=VALUE` as kubectl and helm write it: `kubeReserved.cpu=500m`, `evictionHard["memory.available"]=1Gi` (also without
+ * quotes, which a shell removes), `evictionHard.memory\.available=1Gi`. A map's key may also be unescaped:
+ * `evictionHard.memory.available=1Gi`. The value has the type of the field in a kubelet of the profile; lists of texts are `[a,
+ * b]`, `{a, b}` or `a,b`, lists of objects are JSON or YAML, and `null` removes a field. Errors, as readable messages: no such
+ * form, a field that the kubelet does not know, a value of another type, a whole object (whether its other fields stay would be a
+ * guess).
  */
 export function configurationSet(text: string, profile: Profile): Result<FieldSet, string> {
   const read = stepsIn(text);
@@ -29,7 +29,7 @@ export function configurationSet(text: string, profile: Profile): Result<FieldSe
   const value = typedValue(read.value, type);
   const at = joinPath("", steps);
   if (!value.ok) return err(`${at}: ${value.error}, or null, which takes the field away`);
-  // no member of its own, but every object's
+  // every object inherits it, so it cannot be set as a member
   if (steps.includes("__proto__")) return err(`${at}: is no name that a field or an entry can have`);
   const patch = steps.reduceRight<unknown>((inner, name) => ({ [name]: inner }), value.value);
   return ok({ path: at, patch: patch as FieldSet["patch"] });
@@ -38,14 +38,14 @@ export function configurationSet(text: string, profile: Profile): Result<FieldSe
 /** A name, a key in brackets, or the `=` before the value. */
 const STEP = /\.?((?:\\.|[^\\.=[\]])+)|\["((?:\\.|[^"\\])*)"\]|\['((?:\\.|[^'\\])*)'\]|\[([^\]"'=]+)\]|(=)/sy;
 
-/** The names of a path and the text behind its `=`. Null: it has another form. */
+/** The names of a path and the text after its `=`. Null if the form is different. */
 function stepsIn(text: string): { readonly steps: readonly string[]; readonly value: string } | null {
   const steps: string[] = [];
   STEP.lastIndex = 0;
   while (STEP.lastIndex < text.length) {
     const isFirst = STEP.lastIndex === 0;
     const [all = "", name, double, single, bare, end] = STEP.exec(text) ?? [];
-    // a name behind another begins with its dot
+    // every name but the first begins with its dot
     const isOdd = all === "" || (name !== undefined && isFirst === all.startsWith("."));
     if (isOdd) return null;
     if (end !== undefined) return steps.length === 0 ? null : { steps, value: text.slice(STEP.lastIndex) };
@@ -62,7 +62,7 @@ interface FoundField {
   readonly type: ValueType;
 }
 
-/** Goes from object to object to the field of a path. */
+/** Finds the field of a path, object by object. */
 function fieldAt(names: readonly string[], { fields, fieldNames }: Profile): Result<FoundField, string> {
   let form = "";
   for (const [i, name] of names.entries()) {
@@ -73,7 +73,7 @@ function fieldAt(names: readonly string[], { fields, fieldNames }: Profile): Res
     const goType = fields.get(form) ?? "string";
     const rest = names.slice(i + 1);
     if (goType.startsWith("map[")) {
-      // a map's key is anybody's, and has dots of its own
+      // a map's key is arbitrary and may contain dots
       if (rest.length > 0)
         return ok({ steps: [...steps, rest.join(".")], type: typeOf(goType.replace(/^map\[string\]/, "")) });
       return ok({ steps, type: "object" });
@@ -93,7 +93,7 @@ function unknownText(steps: readonly string[], known: readonly string[]): string
   return `the kubelet knows no field ${joinPath("", steps)}${meant}`;
 }
 
-/** The type of a Go type that is no map. */
+/** The type for a Go type that is no map. */
 function typeOf(goType: string): ValueType {
   if (goType === "[]string") return "texts";
   if (goType.startsWith("[]")) return "objects";
@@ -110,7 +110,7 @@ const BY_GO_TYPE: Readonly<Record<string, ValueType>> = {
 
 const NUMBER = /^[-+]?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?$/;
 
-/** Errors: what is wanted. */
+/** The value of that type. Errors: what is expected. */
 function typedValue(text: string, type: ValueType): Result<unknown, string> {
   const value = text.trim();
   if (value === "null") return ok(null);
@@ -129,7 +129,7 @@ const MAX_SHOWN = 60;
 const wanted = (what: string, text: string): Result<never, string> =>
   err(`expected ${what}, found \`${text.slice(0, MAX_SHOWN)}\``);
 
-/** `[a, b]`, `{a, b}` as helm writes it, or `a,b`; nothing is no item. */
+/** `[a, b]`, `{a, b}` as helm writes it, or `a,b`; an empty text has no items. */
 function textsIn(value: string): Result<readonly string[], string> {
   const what = "texts such as [a, b]";
   if (!value.startsWith("[")) {

@@ -8,7 +8,7 @@ const ofKind =
   (...kinds: readonly string[]) =>
   ({ kind }: Fields): boolean =>
     typeof kind === "string" && kinds.includes(kind);
-/** Tests for a form that states no kind. */
+/** A test for a form that has no kind. */
 const bare =
   (test: (fields: Fields) => boolean) =>
   (fields: Fields): boolean =>
@@ -29,7 +29,7 @@ const MACHINE_FIELDS = [
 ] as const;
 const MACHINE_INFO_FIELDS = ["topology", "num_cores", "memory_capacity", "swap_capacity", "pageSizeBytes"] as const;
 
-/** An empty one is a List like any other. */
+/** An empty one does not differ from any other List. */
 const isSandboxes = ({ items }: Fields): boolean =>
   Array.isArray(items) && items.length > 0 && items.every((item) => hasAny(item, "id") && !hasAny(item, "spec"));
 
@@ -39,17 +39,17 @@ const isFileSystems = (f: Fields): boolean =>
 const NODE_SPEC = ["podCIDR", "podCIDRs", "providerID", "taints", "unschedulable"] as const;
 const NODE_STATUS = ["capacity", "allocatable", "nodeInfo", "addresses", "daemonEndpoints", "volumesAttached"] as const;
 const OBJECT_FIELDS: readonly string[] = ["apiVersion", "metadata", "spec", "status"];
-/** Checks that the value is absent, empty or has one of a node's fields. */
+/** Whether the value is absent, empty or has one of a node's fields. */
 const isEmptyOr = (value: unknown, ...names: readonly string[]): boolean =>
   !isObject(value) || Object.keys(value).length === 0 || hasAny(value, ...names);
-/** Nothing beside what every object of Kubernetes has, and there a name or what only a node has. */
+/** Only the fields of every Kubernetes object, with metadata or something that only a node has. */
 const isNode = (f: Fields): boolean =>
   Object.keys(f).every((name) => OBJECT_FIELDS.includes(name)) &&
   (isObject(f["metadata"]) || hasAny(f["spec"], ...NODE_SPEC) || hasAny(f["status"], ...NODE_STATUS)) &&
   isEmptyOr(f["spec"], ...NODE_SPEC) &&
   isEmptyOr(f["status"], ...NODE_STATUS, "conditions", "images");
 
-/** Checks for the details of one image, sandbox or container, or of the runtime itself. */
+/** Tests for the details of one image, sandbox or container, or of the runtime itself. */
 const isInspected = ({ status }: Fields): boolean => hasAny(status, "id");
 const isImage = ({ status }: Fields): boolean => hasAny(status, "repoTags", "repoDigests");
 const isSandbox = ({ status }: Fields): boolean =>
@@ -63,13 +63,13 @@ const isRuntime = (f: Fields): boolean => {
   );
 };
 
-/** As the history has it, and as the API and `nodewise decide` answer it. */
+/** A decision as the history has it, and as the API and `nodewise decide` return it. */
 const isDecision = ({ kind, decision }: Fields): boolean =>
   typeof kind === "string" && isKind(kind) && isObject(decision);
-/** core/v1 and events.k8s.io/v1 name the object of an event otherwise. */
+/** core/v1 and events.k8s.io/v1 have different names for an event's object. */
 const isEvent = (f: Fields): boolean => hasAny(f, "involvedObject", "regarding") && hasAny(f, "reason");
 
-/** A list of the kind, whether it says so itself or by its items, or one of them alone. */
+/** A list of the kind, by its own kind or its items', or one such object. */
 const listsKind =
   (kind: string) =>
   (f: Fields): boolean =>
@@ -79,7 +79,7 @@ const listsKind =
       f["items"].length > 0 &&
       f["items"].every((item) => isObject(item) && item["kind"] === kind));
 
-/** The documents of a node that can be told apart by their own fields; the first that fits names one. */
+/** The documents of a node that their own fields identify; the first match counts. */
 const FORMS = {
   decision: isDecision,
   "v1.Event": (f) => ofKind("Event")(f) || bare(isEvent)(f),
@@ -114,7 +114,7 @@ const FORMS = {
 
 const DRIVER_FIELDS: readonly string[] = ["name", "services", "registered", "answers"];
 const PLUGIN_FIELDS = ["registered", "stoppedAt", "options", "preferred"] as const;
-/** The forms that are lists; what says only whose it is fits both. */
+/** The forms that are lists; an item with only its resource or name matches both. */
 const LISTS = {
   devices: (item: unknown) => hasAny(item, "resource") && !hasAny(item, ...PLUGIN_FIELDS),
   devicePlugins: (item: unknown) => hasAny(item, "resource") && !hasAny(item, "id", "health", "numaNodes"),
@@ -123,11 +123,11 @@ const LISTS = {
 } as const;
 export type DocumentForm = keyof typeof FORMS | keyof typeof LISTS | "cpu.stat";
 
-/** The text of the file, whose lines a reader of YAML takes for one. */
+/** The text of the file; a YAML parser reads its lines as one string. */
 const isCpuStat = (value: unknown): boolean =>
   typeof value === "string" && /(?:^|\s)nr_throttled \d+(?:\s|$)/.test(value);
 
-/** The first form that fits; `undefined` for what is none of them. */
+/** The first form that matches; `undefined` if none does. */
 export function formOf(value: unknown): DocumentForm | undefined {
   if (isCpuStat(value)) return "cpu.stat";
   if (Array.isArray(value)) return (Object.keys(LISTS) as (keyof typeof LISTS)[]).find((form) => isListOf(value, form));
@@ -135,7 +135,7 @@ export function formOf(value: unknown): DocumentForm | undefined {
   return (Object.keys(FORMS) as (keyof typeof FORMS)[]).find((form) => FORMS[form](value));
 }
 
-/** Checks that a document can be of a form; some fit more than one. */
+/** Whether a document can be of a form; some documents match more than one. */
 export const hasForm = (value: unknown, form: DocumentForm): boolean =>
   form === "cpu.stat"
     ? isCpuStat(value)
@@ -146,7 +146,7 @@ export const hasForm = (value: unknown, form: DocumentForm): boolean =>
 const isListOf = (value: unknown, form: keyof typeof LISTS): boolean =>
   Array.isArray(value) && value.every((item) => LISTS[form](item));
 
-/** Describes what was found: a `kind`, a form, or the names of its fields. */
+/** Describes a document: its `kind`, its form, or the names of its fields. */
 export function formText(value: unknown): string {
   if (isObject(value)) {
     if (typeof value["kind"] === "string") return `an object of kind \`${value["kind"].slice(0, MAX_CHARACTERS)}\``;
@@ -199,7 +199,7 @@ const TEXT: Readonly<Record<DocumentForm, string>> = {
   "cpu.stat": "a cgroup's cpu.stat",
 };
 
-/** Any subset of KubeletConfiguration is one, so only what is clearly something else is none. */
+/** Any subset of KubeletConfiguration is valid, so only what is clearly something else is rejected. */
 export function isConfiguration(value: unknown): boolean {
   if (!isObject(value)) return false;
   const form = formOf(value);
@@ -208,8 +208,8 @@ export function isConfiguration(value: unknown): boolean {
 }
 
 /**
- * The items of a v1.PodList or v1.List, or of a list that says no kind; undefined for what is none. A list that says its
- * kind may hold `null`: an empty slice of Go, which is what a kubelet without pods answers.
+ * The items of a v1.PodList or v1.List, or of a list without a kind; undefined for anything else. A list with a kind may have
+ * `null` items: an empty Go slice, which a kubelet without pods returns.
  */
 export function podItems(value: unknown): readonly unknown[] | undefined {
   if (typeof value !== "object" || value === null || Array.isArray(value)) return undefined;

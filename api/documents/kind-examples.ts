@@ -1,7 +1,7 @@
 import type { Kind } from "../model/decision.ts";
 import type { PartOption } from "./inputs/parts.ts";
 
-/** A node with one pod. */
+/** A node with one pod, whose documents every kind's example builds on. */
 export const SNAPSHOT = {
   observedAt: "2026-01-31T12:00:00Z",
   bootId: "0b1f6a3e-52c9-4a77-9d7a-2f6d1c0e4b8a",
@@ -27,7 +27,7 @@ export const SNAPSHOT = {
   cgroup: { version: 2, driver: "systemd" },
 } as const;
 
-/** Eight CPUs on two NUMA nodes, two threads a core. */
+/** Eight CPUs on two NUMA nodes, two threads per core. */
 const MACHINE = {
   cpus: Array.from({ length: 8 }, (_, cpu) => ({ cpu, core: cpu % 4, socket: 0, numa: cpu % 4 < 2 ? 0 : 1 })),
   numaNodes: [0, 1].map((id) => ({ id, memoryBytes: 4 * 1024 ** 3 })),
@@ -74,7 +74,7 @@ const IMAGES = {
   },
 };
 
-/** Two ends of one container, an hour and half an hour ago. */
+/** Two exited attempts of one container, from an hour and half an hour ago. */
 const exited = [60, 30].map((minutes, attempt) => ({
   id: `web-${attempt}`,
   podSandboxId: "web",
@@ -89,7 +89,7 @@ const exited = [60, 30].map((minutes, attempt) => ({
   },
 }));
 
-/** A GPU that the scheduler gave to the pod `trader`, whose driver has registered. */
+/** A GPU allocated to the pod `trader`, whose driver is registered. */
 const DRA = {
   resourceClaims: [
     {
@@ -128,17 +128,17 @@ const CLAIM_PARTS = [
   "dra-health",
 ] as const;
 
-/** The parts of a node that a kind reads, and how it is asked for. */
+/** The parts of a node that a kind reads, with its commands and request body. */
 interface KindExamples {
-  /** The parts of a snapshot that its answer depends on, by the options that bring them. */
+  /** The parts of a snapshot that the decision depends on, by their options. */
   readonly parts: readonly PartOption[];
   /**
-   * What the command line takes for it and not for each kind: `--capacity` with resources of a node, `--cgroup-driver`, and
-   * `-o karpenter`, which is what a node has and can give.
+   * What the command line accepts for this kind and not for all: `--capacity` with resources of a node, `--cgroup-driver`, and `-o
+   * karpenter`, which prints a node's capacity and overhead.
    */
   readonly takes: readonly ("node-capacity" | "cgroup-driver" | "karpenter")[];
   readonly commands: readonly [string, string, ...string[]];
-  /** Of a request, small and whole: it may be posted as it is, which a test does. */
+  /** The body of a request, small but complete: a test posts it as it is. */
   readonly body: { readonly snapshot?: object; readonly ask?: object };
 }
 
@@ -299,7 +299,7 @@ export const KIND_EXAMPLES: Readonly<Record<Kind, KindExamples>> = {
   },
 };
 
-/** Whether the command line takes that for the kind. */
+/** Whether the command line accepts an option or output for the kind. */
 export const takes = (kind: Kind, what: KindExamples["takes"][number]): boolean =>
   KIND_EXAMPLES[kind].takes.includes(what);
 

@@ -8,15 +8,15 @@ const listIn = (value: unknown, name: string): readonly unknown[] | undefined =>
   const list = isObject(value) ? value[name] : undefined;
   return Array.isArray(list) ? list : undefined;
 };
-/** Checks for what `lscpu -J` prints: a summary, or with `-e` a list of CPUs, whose NUMA node it calls `node`. */
+/** Whether a value is the output of `lscpu -J`: a summary, or with `-e` a list of CPUs, whose NUMA node is called `node`. */
 export const isLscpu = (value: unknown): boolean =>
   listIn(value, "lscpu") !== undefined ||
   listIn(value, "cpus")?.some((cpu) => isObject(cpu) && !("numa" in cpu) && ("node" in cpu || "online" in cpu)) ===
     true;
 
 /**
- * The machine that `lscpu -J` describes, as a snapshot has it; memory is not in it. Errors: a summary that does not tell which CPUs
- * share a core, or which socket a NUMA node is in.
+ * The machine that `lscpu -J` describes, in the form of a snapshot; memory is not included. Errors: a summary that does not show
+ * which CPUs share a core, or which socket a NUMA node is in.
  */
 export const machineOfLscpu = (value: unknown): Result<Fields, string> =>
   listIn(value, "lscpu") === undefined
@@ -39,7 +39,7 @@ function machineOf(cpus: readonly CpuRow[], offline: string): Fields {
   };
 }
 
-/** `-e`. A core goes by its lowest CPU, as the kubelet counts cores. The last cache of `l1d:l1i:l2:l3` is that of the uncore. */
+/** For `-e`. A core has the number of its lowest CPU, as in the kubelet. The last cache of `l1d:l1i:l2:l3` is the uncore cache. */
 function ofCpus(listed: readonly Fields[]): Fields {
   const [online, offline] = [
     listed.filter((cpu) => cpu["online"] !== false),
@@ -59,7 +59,7 @@ function ofCpus(listed: readonly Fields[]): Fields {
   return machineOf(cpus, offline.map(({ cpu }) => cpu).join(","));
 }
 
-/** Newer versions put fields below others. */
+/** Newer versions nest some fields below others. */
 function linesOf(list: readonly unknown[]): ReadonlyMap<string, string> {
   const lines = new Map<string, string>();
   for (const one of list.filter(isObject)) {
@@ -96,8 +96,8 @@ function ofSummary(lines: ReadonlyMap<string, string>): Result<Fields, string> {
 }
 
 /**
- * The CPUs of a NUMA node by cores. Where each core has several, Linux numbers the first threads of all cores before the second ones,
- * and the list of the node has a range for each: `0-23,48-71`. Undefined: another list, which does not tell.
+ * The CPUs of a NUMA node by core. With several threads per core, Linux numbers the first threads of all cores before the second
+ * ones, and the node's list has a range for each: `0-23,48-71`. Undefined if the list has another form.
  */
 function coresIn(text: string, threads: number): readonly (readonly number[])[] | undefined {
   if (threads === 1) return (parseCpuSet(text) ?? []).map((cpu) => [cpu]);

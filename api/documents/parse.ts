@@ -19,10 +19,10 @@ import {
 import { jsonFaultOf } from "../model/json-fault.ts";
 import type { Position, ProblemCode, ReadProblem, SourceDocument } from "./problem.ts";
 
-/** No Kubernetes object is nested so deep; what walks the values after us may recurse. */
+/** No Kubernetes object is nested this deep; code that walks the values may recurse. */
 const MAX_DEPTH = 100;
 
-/** Also true of a value that holds itself, as a YAML alias can make it. */
+/** Also true of a value that contains itself, as a YAML alias can make it. */
 function depthExceeds(value: unknown, limit: number): boolean {
   if (typeof value !== "object" || value === null) return false;
   if (limit === 0) return true;
@@ -37,9 +37,9 @@ const tooDeep = (file: string, document: number): ReadProblem => ({
 });
 
 /**
- * The value of an unquoted scalar, by the rules that Kubernetes reads YAML by, which are neither those of YAML 1.1 nor of
- * 1.2: `yes` is true, `0644` and `0o644` are octal, `1_000` is 1000, `08` is 8, and `e1`, `.`, `12:30` are text.
- * sigs.k8s.io/yaml 1.6 (go.yaml.in/yaml/v2): resolve. `.inf` and `.nan` are the numbers that JSON does not have.
+ * The value of an unquoted scalar, by the rules with which Kubernetes reads YAML, which are neither those of YAML 1.1 nor of 1.2:
+ * `yes` is true, `0644` and `0o644` are octal, `1_000` is 1000, `08` is 8, and `e1`, `.`, `12:30` are text. sigs.k8s.io/yaml 1.6
+ * (go.yaml.in/yaml/v2): resolve. `.inf` and `.nan` are the numbers that JSON does not have.
  */
 function plainScalar(text: string): string | number | boolean | null {
   const word = WORDS.get(text);
@@ -58,12 +58,12 @@ const WORDS: ReadonlyMap<string, number | boolean | null> = new Map<string, numb
 ]);
 
 const INT = /^([-+]?)(?:0[xX]([\da-fA-F]+)|0[bB]([01]+)|0[oO]?([0-7]+)|(0|[1-9]\d*))$/;
-/** Go takes the digits after `0b` as a number of their own, with its sign. */
+/** Go parses the digits after `0b` as a number of their own, with a sign. */
 const SIGNED_BITS = /^0b([-+])([01]+)$/;
 const MIN_INT64 = -(2n ** 63n);
 const MAX_UINT64 = 2n ** 64n - 1n;
 
-/** An integer of 64 bits, with `_` anywhere behind the first character; beyond them it is no integer. */
+/** A 64-bit integer, with `_` anywhere after the first character; null for a larger number. */
 function intOf(text: string): number | null {
   if (!/^[-+\d]/.test(text)) return null;
   const plain = text.replaceAll("_", "");
@@ -83,10 +83,10 @@ function inRange(sign: string | undefined, digits: string): number | null {
 
 const FLOAT = /^[-+]?(?:\.\d+|\d+(?:\.\d*)?)(?:[eE][-+]?\d+)?$/;
 
-/** Behind a leading point `_` may stand between digits only. */
+/** After a leading point, `_` may appear between digits only. */
 const FRACTION = /^\.\d+(?:_\d+)*(?:[eE][-+]?\d+(?:_\d+)*)?$/;
 
-/** With a digit before any exponent. What is too large for a double is text. */
+/** A number with a digit before any exponent. A number too large for a double is text. */
 function floatOf(text: string): number | null {
   const plain = text.replaceAll("_", "");
   const isFloat = text.startsWith(".") ? FRACTION.test(text) : /^[-+\d]/.test(text) && FLOAT.test(plain);
@@ -99,12 +99,12 @@ const isWhole = (text: string): boolean => typeof WORDS.get(text) !== "number" &
 const tag = (name: string, test: (text: string) => boolean): ScalarTag => ({
   tag: `tag:yaml.org,2002:${name}`,
   default: true,
-  // the library asks of a tag's pattern no more than this
+  // the library uses only `test` of a tag's pattern
   test: { test } as unknown as RegExp,
   resolve: plainScalar,
 });
 
-/** The tags that `plainScalar` makes of unquoted scalars, for the schema of a YAML parser. */
+/** The tags for unquoted scalars as `plainScalar` reads them, for the schema of a YAML parser. */
 const SCALAR_TAGS: readonly ScalarTag[] = [
   tag("null", (text) => plainScalar(text) === null),
   tag("bool", (text) => typeof plainScalar(text) === "boolean"),
@@ -117,17 +117,17 @@ interface YamlSource {
   readonly lines: LineCounter;
 }
 
-/** The limit for one anchor, and for what its aliases expand to together. */
+/** The limits for one anchor, and for what its aliases expand to together. */
 const MAX_EXPANSION = 100;
 const MAX_ALIASES = 1000;
-/** Kubernetes reads them by rules of its own (`SCALAR_TAGS`), or as text, or not at all: sets and the like are no JSON. */
+/** Kubernetes has its own rules for these (`SCALAR_TAGS`), reads them as text, or rejects them: sets and the like are not JSON. */
 const FOREIGN_TAGS = ["null", "bool", "int", "float", "timestamp", "binary", "omap", "pairs", "set"].map(
   (name) => `tag:yaml.org,2002:${name}`,
 );
 
 /**
- * The documents of a text in the YAML that Kubernetes reads: 1.1 with scalars of its own (`plainScalar`), `<<` merges.
- * Throws RangeError at the first place that is nested too deep, before any recursion over it.
+ * The documents of a text in the YAML that Kubernetes reads: 1.1 with its own scalars (`plainScalar`) and `<<` merges. Throws
+ * RangeError at the first position that is nested too deep, before any recursion over it.
  */
 function parseYaml(text: string): readonly YamlSource[] {
   const lines = new LineCounter();
@@ -137,7 +137,7 @@ function parseYaml(text: string): readonly YamlSource[] {
     merge: true,
     customTags: kubernetesTags,
     resolveKnownTags: false,
-    uniqueKeys: false, // quadratic there; `faultOfTree` looks for twins
+    uniqueKeys: false, // the parser's check is quadratic; `faultOfTree` finds duplicate keys
     lineCounter: lines,
     prettyErrors: false,
     logLevel: "silent",
@@ -145,7 +145,7 @@ function parseYaml(text: string): readonly YamlSource[] {
   return Array.from(composer.compose(tokens(text, lines)), (document) => ({ document, lines }));
 }
 
-/** As `Parser.parse`, with an eye on its stack, which holds a token for each open collection and one for the document. */
+/** `Parser.parse` with a check of its stack, which has a token for each open collection and one for the document. */
 function* tokens(text: string, lines: LineCounter): Generator<CST.Token, void> {
   const parser = new Parser(lines.addNewLine);
   lines.addNewLine(0);
@@ -200,7 +200,7 @@ interface TreeFault {
 }
 
 /**
- * Twin keys, of which the last would silently win, numbers that JSON does not have, and more aliases than are resolved in
+ * Duplicate keys, of which the last would silently win, numbers that JSON does not have, and more aliases than can be resolved in
  * reasonable time.
  */
 function faultOfTree(document: Document): TreeFault | undefined {
@@ -259,7 +259,7 @@ function placeOf(lines: LineCounter, offset: number): Position {
   return { line: Math.max(1, line), column: Math.max(1, col) };
 }
 
-/** Finds where the value at a path of keys and indices stands; it stops at the last node that is there. */
+/** Finds the position of the value at a path of keys and indices, or of the last existing node on the path. */
 function placeFinder(document: Document, lines: LineCounter): (path: readonly (string | number)[]) => Position {
   return (path) => {
     let node: Node | null = document.contents;
@@ -285,9 +285,9 @@ interface Parsed {
 }
 
 /**
- * Reads JSON or YAML with any number of documents, as Kubernetes does; those of JSON stand one after the other, as several commands
- * or `kubectl get --watch -o json` print them. A bad document is a problem (malformed, alias-bomb, too-deep) with its place, and
- * does not hide the others. Empty documents are passed over. What is neither and was meant as JSON is told in JSON's words.
+ * Reads JSON or YAML with any number of documents, as Kubernetes does; JSON documents may follow one another, as several commands
+ * or `kubectl get --watch -o json` print them. A bad document is a problem (malformed, alias-bomb, too-deep) with its position,
+ * and does not hide the others. Empty documents are skipped. A text that is neither and looks like JSON gets JSON's error message.
  */
 export function parseDocuments(text: string, file: string): Parsed {
   const json = parseJson(text);
@@ -310,7 +310,7 @@ export function parseDocuments(text: string, file: string): Parsed {
   return { documents, problems };
 }
 
-/** By its name, or its first characters, which begin no usual YAML; several documents are YAML's alone. */
+/** By its name, or its first characters, which usual YAML does not begin with; only YAML has `---`. */
 const looksLikeJson = (text: string, file: string): boolean =>
   (file.endsWith(".json") || /^\s*(?:\{\s*["}]|\[\s*["[{\]\d-]|[{[]\s*$)/.test(text)) && !/^---/m.test(text);
 
@@ -319,7 +319,7 @@ function jsonProblem(text: string, file: string): ReadProblem {
   return { code: "malformed", file, document: 0, place: { line, column }, message: `is not JSON: ${message}` };
 }
 
-/** `undefined` stands for a text that is nested too deep. */
+/** `undefined` for a text that is nested too deep. */
 function sourcesOf(text: string): readonly (YamlSource | undefined)[] {
   try {
     return parseYaml(text);
@@ -332,11 +332,11 @@ function sourcesOf(text: string): readonly (YamlSource | undefined)[] {
 interface Json {
   readonly value: unknown;
   readonly text: string;
-  /** Where it begins. */
+  /** Its start. */
   readonly from: Position;
 }
 
-/** Most JSON is well formed and then need not pass the YAML parser, which is slower but names the place of a fault. */
+/** Parses JSON without the YAML parser, which is slower but reports the position of a fault; undefined if the text is no JSON. */
 function parseJson(text: string): readonly Json[] | undefined {
   if (!/^\s*[[{]/.test(text)) return undefined;
   try {
@@ -346,7 +346,7 @@ function parseJson(text: string): readonly Json[] | undefined {
   }
 }
 
-/** Objects and lists one after the other; undefined: anything else is there, or only one. */
+/** Consecutive objects and lists; undefined if there is anything else, or only one. */
 function jsonPieces(text: string): readonly Json[] | undefined {
   const pieces: Json[] = [];
   let [start, depth, line, lineStart] = [0, 0, 1, 0];
@@ -404,7 +404,7 @@ interface JsonTwin {
   readonly place: Position;
 }
 
-/** The first key that stands twice in one object of a text that is JSON, of which `JSON.parse` takes the last; null: none does. */
+/** The first duplicate key within an object of a JSON text, of which `JSON.parse` takes the last; null if there is none. */
 function jsonTwinOf(text: string): JsonTwin | null {
   /** The keys of each open object; null for a list. */
   const open: (Set<string> | null)[] = [];
@@ -414,7 +414,7 @@ function jsonTwinOf(text: string): JsonTwin | null {
     if (character === "{") open.push(new Set());
     else if (character === "[") open.push(null);
     else if (character === "}" || character === "]") open.pop();
-    // behind these a key comes, if anything
+    // a key may follow these
     if (character === "{" || character === ",") keys = open.at(-1) ?? null;
     if (character !== '"') continue;
     const end = endOfText(text, at);

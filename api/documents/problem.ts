@@ -1,14 +1,14 @@
 import { joinPath } from "../model/input-issue.ts";
 
-/** The readable part of a source's item that cannot be run as it is written. */
+/** The readable part of a source's item that cannot be used as it is. */
 export interface RefusedItem {
-  /** Null, of each: it cannot be read. */
+  /** Null if it cannot be read; the same for namespace and name. */
   readonly uid: string | null;
   readonly namespace: string | null;
   readonly name: string | null;
-  /** Somebody asked for its end; `graceSeconds` null: the pod's own. Null: nobody did. */
+  /** The requested deletion; `graceSeconds` null for the pod's own. Null if the item has none. */
   readonly deletion: { readonly graceSeconds: number | null } | null;
-  /** `NAMESPACE/NAME` of the pod that has its uid, where that is another one: then it cannot be right. */
+  /** `NAMESPACE/NAME` of another pod with the same uid, which makes the item invalid. */
   readonly owner?: string;
 }
 
@@ -47,11 +47,11 @@ export interface ReadProblem {
   readonly document?: number;
   readonly place?: Position;
   readonly message: string;
-  /** For an object from which no pod could be read: the item that it may be. */
+  /** The item, for an object that could not be read as a pod. */
   readonly item?: RefusedItem;
 }
 
-/** `pods/web.yaml:12:3: document 2: ...`: documents are counted from 1 there; that it is the first one goes without saying. */
+/** `pods/web.yaml:12:3: document 2: ...`: documents are counted from 1 there; the first one is not mentioned. */
 export function problemText({ place, document = 0, file, message }: ReadProblem): string {
   const where = place === undefined ? file : `${file}:${place.line}:${place.column}`;
   return document === 0 ? `${where}: ${message}` : `${where}: document ${document + 1}: ${message}`;
@@ -63,15 +63,15 @@ export interface SourceDocument {
   readonly file: string;
   /** Counted from 0; empty documents count too. */
   readonly document: number;
-  /** Where the value at a path (`["spec", "containers", 0]`) stands; where it is absent, the nearest one above it. */
+  /** The position of the value at a path (`["spec", "containers", 0]`), or of the nearest existing one above it. */
   place(path: readonly (string | number)[]): Position;
 }
 
 export type Path = readonly (string | number)[];
 
 /**
- * `kubelet.yaml:3:10: maxPods: expected number`: a fault with the place that a person can go to. `at`: of the value in what
- * the document holds; `base`: of that in the document. `name`: what it is called where it has another name than its path.
+ * `kubelet.yaml:3:10: maxPods: expected number`: a fault with its position in the file. `at`: the path of the value within the
+ * content; `base`: that of the content in the document. `name`: the name to show if it is not the path.
  */
 export function placedIssue(
   { file, place }: Pick<SourceDocument, "file" | "place">,

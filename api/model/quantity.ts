@@ -13,7 +13,7 @@ export class Quantity {
     this.format = format;
     this.#text = text;
   }
-  /** The text as it was posted, so that what is stored reads as it came; for a computed quantity, the canonical text. */
+  /** The text as posted, so that stored data reads as it came; for a computed quantity, the canonical text. */
   get text(): string {
     this.#text ??= canonicalText(this.amount, this.format);
     return this.#text;
@@ -25,7 +25,7 @@ export class Quantity {
 
 interface Suffix {
   readonly format: QuantityFormat;
-  /** Thousandths per unit where a number holds them (0: use `nanos`). */
+  /** Thousandths per unit if a number can represent them (0: use `nanos`). */
   readonly milli: number;
   readonly nanos: bigint;
 }
@@ -52,22 +52,22 @@ interface QuantityFault {
 }
 
 export const LONGEST_QUANTITY = 64;
-/** The form of the texts that `parseQuantity` reads as an amount of at least zero, if it is not out of range. */
+/** The form of the texts that `parseQuantity` accepts as an amount of at least zero, unless it is out of range. */
 export const QUANTITY_PATTERN = "^(?:[+]?[0-9]*[.]?[0-9]*|-0*[.]?0*)(?:[numkMGTPE]|[KMGTPE]i|[eE][+-]?[0-9]{1,9})?$";
 const MAX_MILLI_NANOS = (2n ** 63n - 1n) * 1_000_000n;
 const MINUS = 45;
 const DOT = 46;
-/** 10^0 to 10^15, all that fifteen digits can have behind a dot. */
+/** 10^0 to 10^15: fifteen digits can have no more behind a dot. */
 const TENS = Array.from({ length: 16 }, (_, i) => 10 ** i);
 
 /**
- * Parses every notation and suffix that Go's `resource.ParseQuantity` takes. Finer than a billionth rounds away from zero.
- * Errors: not a quantity; or an amount whose thousandths leave int64 (Go would overflow silently there).
+ * Parses every notation and suffix that Go's `resource.ParseQuantity` accepts. Amounts finer than a billionth are rounded away
+ * from zero. Errors: not a quantity; or an amount whose thousandths exceed int64 (Go would overflow silently there).
  */
 export function parseQuantity(text: string): Result<Quantity, QuantityFault> {
   if (text.length > LONGEST_QUANTITY)
     return err({ code: "malformed", message: `quantity is longer than ${LONGEST_QUANTITY} characters` });
-  // Go reads a sign, a dot or a suffix without digits as zero, but not the empty text.
+  // Go reads a sign, a dot or a suffix without digits as zero, but rejects the empty text.
   if (text === "") return malformed(text);
   const first = text.charCodeAt(0);
   const start = first === 43 || first === MINUS ? 1 : 0;
@@ -90,7 +90,7 @@ export function parseQuantity(text: string): Result<Quantity, QuantityFault> {
   return parseExact(text, start, dot < 0 ? end : dot, end, dot >= 0, suffix, negative);
 }
 
-/** digits * milli / divisor where that is a whole number and nothing on the way leaves exact arithmetic; else -1. */
+/** digits * milli / divisor if that is a whole number and all intermediate results are exact; else -1. */
 function exactMilli(digits: number, milli: number, divisor: number): number {
   const product = milli % divisor === 0 ? digits * (milli / divisor) : digits * milli;
   if (product > Number.MAX_SAFE_INTEGER) return -1;
@@ -98,7 +98,7 @@ function exactMilli(digits: number, milli: number, divisor: number): number {
   return product % divisor === 0 ? product / divisor : -1;
 }
 
-/** The suffix that begins at `end`; a character or two, or an exponent. */
+/** The suffix from `end` on: one or two characters, or an exponent. */
 function suffixAt(text: string, end: number): Suffix | undefined {
   if (end === text.length) return UNIT;
   const found = SUFFIXES.get(text.slice(end));

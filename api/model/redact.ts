@@ -2,10 +2,10 @@ import { type Fields, fieldsOf, isObject } from "./own.ts";
 import { READ_ANNOTATIONS } from "./pod.ts";
 import { podProbe } from "./probe.ts";
 
-/** Fields by which a kubelet proves who it is to where it reads pods. */
+/** Fields with which a kubelet authenticates itself to the source of its pods. */
 const SECRET_SETTINGS: ReadonlySet<string> = new Set(["staticPodURLHeader"]);
 
-/** A KubeletConfiguration, or a /configz, without what proves who the kubelet is. */
+/** A KubeletConfiguration, or a /configz, without the kubelet's credentials. */
 export const withoutSecretSettings = (configuration: unknown): unknown =>
   isObject(configuration)
     ? mapped(configuration, (name, value) => {
@@ -15,9 +15,9 @@ export const withoutSecretSettings = (configuration: unknown): unknown =>
     : configuration;
 
 /**
- * A v1.Pod as the API server has it, without what may hold a secret: values of the environment, commands and arguments, headers
- * and paths of probes (a print of them stays, as decisions compare them), what a container wrote as its last words, attributes
- * of inline volumes, annotations that no decision reads, and field managers.
+ * A v1.Pod of the API server without anything that may be a secret: environment values, commands and arguments, headers and paths
+ * of probes (replaced by a short hash, as decisions compare them), termination messages, attributes of inline volumes,
+ * annotations that no decision reads, and field managers.
  */
 export const withoutPodSecrets = (pod: Fields): Fields =>
   mapped(pod, (name, value) => {
@@ -26,7 +26,7 @@ export const withoutPodSecrets = (pod: Fields): Fields =>
     return name === "status" ? mapped(fieldsOf(value), ofStatus) : value;
   });
 
-/** Any other object of the API server, without its field managers and without the copy of itself that `kubectl apply` keeps. */
+/** Any other object of the API server, without its field managers and without the copy of itself that `kubectl apply` stores. */
 export const withoutManagers = (object: Fields): Fields => ({
   ...object,
   metadata: mapped(fieldsOf(object["metadata"]), (name, value) => {
@@ -35,7 +35,7 @@ export const withoutManagers = (object: Fields): Fields => ({
   }),
 });
 
-/** An object of resource.k8s.io as any other, without the parameters that drivers take and the data that they tell, which may be anything. */
+/** An object of resource.k8s.io, also without drivers' parameters and data, which may be anything. */
 export const withoutDriverParameters = (object: Fields): Fields => mapped(withoutManagers(object), notOfDriver);
 const WITH_PARAMETERS: ReadonlySet<string> = new Set(["spec", "status", "allocation", "devices"]);
 function notOfDriver(name: string, value: unknown): unknown {
@@ -47,7 +47,7 @@ function notOfDriver(name: string, value: unknown): unknown {
 const LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration";
 const notApplied = (name: string, value: unknown): unknown => (name === LAST_APPLIED ? undefined : value);
 
-/** The entries changed one by one; `undefined` leaves one out. */
+/** Maps the entries one by one; `undefined` leaves one out. */
 function mapped(fields: Fields, change: (name: string, value: unknown) => unknown): Fields {
   const entries = Object.entries(fields).map(([name, value]) => [name, change(name, value)] as const);
   return Object.fromEntries(entries.filter(([, value]) => value !== undefined));
@@ -72,13 +72,13 @@ const PROBES: ReadonlySet<string> = new Set(["startupProbe", "livenessProbe", "r
 function ofContainer(name: string, value: unknown): unknown {
   if (SECRET_FIELDS.has(name)) return undefined;
   if (PROBES.has(name)) return podProbe.safeParse(value).data;
-  // which hooks there are, and of what kind, but not what they do
+  // keeps which hooks exist and their type, but not what they do
   if (name === "lifecycle") return mapped(fieldsOf(value), (_, hook) => (isObject(hook) ? mapped(hook, bare) : hook));
   return value;
 }
 const bare = (): Fields => ({});
 
-/** Attributes of a driver's own are kept to nothing: some drivers take secrets there. */
+/** A volume source without driver-specific attributes: some drivers accept secrets there. */
 const ofVolume = (_: string, source: unknown): unknown =>
   isObject(source)
     ? mapped(source, (name, value) => (name === "volumeAttributes" || name === "options" ? undefined : value))
@@ -91,7 +91,7 @@ function ofStatus(name: string, value: unknown): unknown {
   );
 }
 
-/** The reasons for which the message is the container's own; for others it is the kubelet's or the runtime's. */
+/** The reasons with which the message is the container's own; with others it is the kubelet's or the runtime's. */
 const OWN_WORDS: ReadonlySet<unknown> = new Set(["Completed", "Error", "OOMKilled", undefined]);
 const ofState = (state: unknown): unknown =>
   isObject(state)

@@ -12,7 +12,7 @@ import { resourceRequirements } from "./pod.ts";
 import { resourceAmounts, testedResource, victim, wouldRefuse } from "./preemption.ts";
 import { err, ok, type Result } from "./result.ts";
 
-/** What the API server takes of a patch of the subresource `resize`: it drops the rest, and a misspelt field would be lost. */
+/** The fields that the API server accepts in a patch of the subresource `resize`: it drops others, so a misspelt field would be lost. */
 const onlyResized = (fields: string) => ({
   error: (issue: z.core.$ZodRawIssue) =>
     issue.code === "unrecognized_keys"
@@ -29,7 +29,7 @@ const containerPatch = z.strictObject(
   { name: pathPart, resources: optional(resourceRequirements), resizePolicy: optional(resizePolicy) },
   onlyResized("resources and resizePolicy of a container"),
 );
-/** As a strategic merge patch names a volume of the pod; one that it does not have is added. */
+/** A volume of the pod in a strategic merge patch; a new name adds a volume. */
 const volumePatch = z.strictObject({
   name: text,
   emptyDir: optional(z.strictObject({ medium: optional(text), sizeLimit: optional(quantity) })),
@@ -74,12 +74,12 @@ const ask = z.strictObject({
     "spec.resourcePolicy of that VerticalPodAutoscaler: a container whose controlledValues are RequestsOnly keeps its limits, which its requests do not pass; one whose mode is Off stays as it is. `*` is of all others",
   ),
 });
-/** The resources that pods are to have; without any of `to`, `spec` and `recommendation`: what their specs ask for already. */
+/** The resources that pods should get; without `to`, `spec` and `recommendation`: those that their specs request. */
 export type ResizeAsk = Readonly<Omit<z.output<typeof ask>, "pod">> & { readonly pod: string | null };
 
 const CHANGES = ["to", "spec", "recommendation"] as const;
 
-/** Checks a posted ask and parses it once. Errors: every issue with its path. */
+/** Parses a posted ask. Errors: every issue with its path. */
 export function decodeResizeAsk(input: unknown, at = "ask"): Result<ResizeAsk, readonly InputIssue[]> {
   if (input === undefined || input === null) return ok({ pod: null });
   const removed = removedIn(fieldsOf(input)["spec"]);
@@ -95,7 +95,7 @@ export function decodeResizeAsk(input: unknown, at = "ask"): Result<ResizeAsk, r
         message: "a VerticalPodAutoscaler: give the recommendation of its status as `recommendation`, beside the `pod`",
       },
     ]);
-  // an autoscaler that knows nothing yet has none in its status
+  // a new autoscaler has no recommendation in its status yet
   const parsed = decodeForm(ask, given === null ? { ...fieldsOf(input), recommendation: {} } : input, at);
   if (!parsed.ok) return parsed;
   const { pod, pods, container, to, recommendation, resourcePolicy } = parsed.value;
@@ -110,7 +110,7 @@ export function decodeResizeAsk(input: unknown, at = "ask"): Result<ResizeAsk, r
     return fault("resourcePolicy", "it goes with `recommendation`");
   const other = Object.keys(to ?? {}).find((name) => name !== "cpu" && name !== "memory");
   if (other !== undefined) {
-    // a gpu is no misspelt cpu
+    // a gpu is not a misspelt cpu
     const meant = ["cpu", "memory"].find((name) => name === other.toLowerCase());
     const proposal = meant === undefined ? "" : `; did you mean ${meant}?`;
     return fault(`to.${other}`, `only cpu and memory change while a pod runs${proposal}`);
@@ -118,7 +118,7 @@ export function decodeResizeAsk(input: unknown, at = "ask"): Result<ResizeAsk, r
   return ok({ ...parsed.value, pod: pod ?? null });
 }
 
-/** Where a patch has a null in place of amounts or of one of them. */
+/** The path of a null in a patch, in place of amounts or of one of them. */
 function removedIn(value: unknown, path: readonly PropertyKey[] = []): readonly PropertyKey[] | undefined {
   const members = Array.isArray(value) ? [...value.entries()] : Object.entries(fieldsOf(value));
   const [first] = members.flatMap(([name, inner]) => {
@@ -129,7 +129,7 @@ function removedIn(value: unknown, path: readonly PropertyKey[] = []): readonly 
   return first;
 }
 
-/** The check that refuses a resize for good; `room`: none does, and it waits. */
+/** The checks that can make a resize infeasible. */
 const RESIZE_CHECKS = [
   "bounds",
   "capacity",
@@ -238,13 +238,13 @@ const podResize = () =>
   });
 export type PodResize = Form<typeof podResize>;
 
-/** Those that the ask names, else all: what the decision is about. */
+/** The resizes of the pods that the ask names, or else all: what the decision is about. */
 export function askedAbout(resizes: readonly PodResize[]): readonly PodResize[] {
   const asked = resizes.filter(({ isAsked }) => isAsked);
   return asked.length > 0 ? asked : resizes;
 }
 
-/** The kubelet has allocated it, whether or not it can write it yet. */
+/** Whether the kubelet has allocated the resize, even if it cannot write it yet. */
 export const isTaken = ({ status }: Pick<PodResize, "status">): boolean =>
   status === "InProgress" || status === "Error";
 
@@ -265,7 +265,7 @@ export const resizeDecision = z.lazy(() =>
 );
 export type ResizeDecision = Form<typeof resizeDecision>;
 
-/** The words about each pod, and whom it ends. */
+/** The message about each pod, and the pods that are preempted for it. */
 const podPartsOf = ({ resizes }: ResizeDecision): readonly PodPart[] =>
   resizes.flatMap(({ pod, status, message, preempt }) => [
     { pod, status, message },

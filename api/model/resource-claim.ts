@@ -4,10 +4,13 @@ import { LIMITS } from "./limits.ts";
 import { type Fields, fieldsOf, isObject } from "./own.ts";
 import { requiredNodes, taints, tolerations } from "./placement.ts";
 
-/** Dynamic resource allocation: what a decision reads of resource.k8s.io/v1, and the drivers that have registered with the kubelet. */
+/**
+ * Dynamic resource allocation: the fields of resource.k8s.io/v1 that decisions read, and the drivers that have registered with the
+ * kubelet.
+ */
 
 const few = <S extends z.ZodType>(of: S) => z.array(of).max(LIMITS.labels);
-/** `kubectl get KIND -o json` prints a List, and of one that is named the object alone. */
+/** `kubectl get KIND -o json` prints a List, and for a named object the object alone. */
 const list = <S extends z.ZodType>(of: S) => z.preprocess((v) => itemsOf(v), z.array(of).max(LIMITS.resourceObjects));
 function itemsOf(v: unknown): unknown {
   if (typeof v !== "object" || v === null || Array.isArray(v)) return v;
@@ -24,7 +27,7 @@ const ownerReference = z.object({
   controller: optional(z.boolean()),
 });
 
-/** A device that the scheduler gave to a request. kubernetes 1.37: DeviceRequestAllocationResult. */
+/** A device allocated to a request. kubernetes 1.37: DeviceRequestAllocationResult. */
 const allocatedDevice = z.object({
   request: optional(text),
   driver: text,
@@ -32,7 +35,7 @@ const allocatedDevice = z.object({
   device: optional(text),
   adminAccess: optional(z.boolean()),
   shareID: optional(text),
-  /** What this share takes of the device's capacities. */
+  /** How much of the device's capacities this share uses. */
   consumedCapacity: optional(sortedRecord(text, quantity, LIMITS.resourcesPerList)),
   tolerations: optional(tolerations),
   skipNodeOperations: optional(few(text)),
@@ -64,18 +67,18 @@ export const resourceClaim = z.object({
 });
 export type ResourceClaim = z.output<typeof resourceClaim>;
 
-/** Whether a v1.Pod as an API server tells it has claims: its own, or one for its extended resources. */
+/** Whether a v1.Pod from an API server has claims: its own, or one for its extended resources. */
 export function usesClaims({ spec, status }: Fields): boolean {
   const { resourceClaims } = fieldsOf(spec);
   const isNamed = Array.isArray(resourceClaims) && resourceClaims.some(isObject);
   return isNamed || isObject(fieldsOf(status)["extendedResourceClaimStatus"]);
 }
 
-/** The parts of a snapshot's `dra` that an API server has, by resource.k8s.io/v1. */
+/** The parts of a snapshot's `dra` that an API server has, from resource.k8s.io/v1. */
 export const CLAIM_PARTS = ["resourceClaims", "resourceSlices", "deviceClasses"] as const;
 export type ClaimPart = (typeof CLAIM_PARTS)[number];
 
-/** Where a slice, or one device of it, is to be had. */
+/** The nodes on which a slice, or one device of it, is available. */
 const nodes = {
   nodeName: optional(nodeName),
   nodeSelector: optional(requiredNodes),
@@ -85,17 +88,17 @@ const counterSet = { counters: optional(sortedRecord(text, z.object({ value: qua
 const sliceDevice = z.object({
   name: text,
   ...nodes,
-  /** What the device takes of counter sets of its pool, which other devices take of as well. */
+  /** How much of its pool's counter sets the device uses, which it shares with other devices. */
   consumesCounters: optional(few(z.object({ counterSet: text, ...counterSet }))),
   taints: optional(taints),
-  /** Whether shares of it may be given, to several claims. */
+  /** Whether several claims may get shares of the device. */
   allowMultipleAllocations: optional(z.boolean()),
   capacity: optional(sortedRecord(text, z.object({ value: quantity }), LIMITS.resourcesPerList)),
   /** By name, with or without a domain: `{ string: ... }`, `{ int: ... }` and the like. */
   attributes: optional(sortedRecord(text, z.unknown(), LIMITS.resourcesPerList)),
-  /** The node's own resources that the device takes. */
+  /** The node's own resources that the device uses. */
   nodeAllocatableResources: optional(sortedRecord(text, z.unknown(), LIMITS.resourcesPerList)),
-  /** The same as 1.36 names it. */
+  /** The name of the same field in 1.36. */
   nodeAllocatableResourceMappings: optional(sortedRecord(text, z.unknown(), LIMITS.resourcesPerList)),
 });
 export type SliceDevice = z.output<typeof sliceDevice>;
@@ -115,7 +118,7 @@ export type ResourceSlice = z.output<typeof resourceSlice>;
 const deviceClass = z.object({ metadata, spec: optional(z.object({ extendedResourceName: optional(text) })) });
 export type DeviceClass = z.output<typeof deviceClass>;
 
-/** A device as a driver describes it to the kubelet. */
+/** A device as a driver reports it to the kubelet. */
 const preparedDevice = knownFields({
   requestNames: optional(few(text)).describe("the claim's requests that it is for; absent: all"),
   poolName: text,
@@ -140,14 +143,14 @@ export type DraDriver = z.output<typeof driver>;
 
 /** The part `dra` of a snapshot. */
 export const dra = z.object({
-  /** Those of the node's pods; one that a pod names and that is not in the list is missing. */
+  /** The claims of the node's pods; a claim that a pod names and that is not in the list is missing. */
   resourceClaims: optional(list(resourceClaim)),
   resourceSlices: optional(list(resourceSlice)),
   deviceClasses: optional(list(deviceClass)),
   drivers: optional(z.array(driver).max(LIMITS.labels)),
   /**
-   * Uids of the claims that the running kubelet has prepared: it forgets that when it restarts, and prepares each anew. Absent: the
-   * claims of dra_manager_state whose drivers have all answered.
+   * Uids of the claims that the running kubelet has prepared: after a restart it prepares each again. Absent: the claims in
+   * dra_manager_state whose drivers have all responded.
    */
   preparedClaims: optional(z.array(text).max(LIMITS.resourceObjects)),
 });

@@ -10,11 +10,11 @@ export const isDnsSubdomain = (text: string): boolean => text.length <= 253 && D
 export function isExtendedResource(name: string): boolean {
   if (!name.includes("/") || name.includes("kubernetes.io/") || name.startsWith("requests.")) return false;
   const [domain, resource, ...rest] = name.split("/") as [string, string, ...string[]];
-  // a quota of it must have a name too
+  // the name with the prefix for quotas must be valid too
   return rest.length === 0 && isDnsSubdomain(`requests.${domain}`) && isNamePart(resource);
 }
 
-/** Before the name of a DeviceClass, where a pod asks for one as a resource. kubernetes 1.37: ResourceDeviceClassPrefix. */
+/** The prefix of a DeviceClass's name in a pod's request for it as a resource. kubernetes 1.37: ResourceDeviceClassPrefix. */
 export const CLASS_PREFIX = "deviceclass.resource.kubernetes.io/";
-/** A resource that a claim can stand behind. kubernetes 1.37: IsDRAExtendedResourceName. */
+/** Whether a resource can be provided by a claim. kubernetes 1.37: IsDRAExtendedResourceName. */
 export const isDraResource = (name: string): boolean => isExtendedResource(name) || name.startsWith(CLASS_PREFIX);

@@ -5,7 +5,7 @@ import { LIMITS } from "./limits.ts";
 const names = optional(z.array(text).max(LIMITS.imageNames));
 const DIGITS = /^\d{1,19}$/;
 
-/** A uint64 of protobuf's JSON is a text of digits; what is beyond exact arithmetic is refused. */
+/** A uint64 in protobuf's JSON is a text of digits; numbers beyond exact arithmetic are rejected. */
 const uint64 = z
   .union([z.number(), z.string().regex(DIGITS, "must be a whole number").transform(Number)])
   .pipe(count)
@@ -47,11 +47,11 @@ const image = z.object({
   id: text,
   repoTags: names,
   repoDigests: names,
-  /** Bytes; absent: the runtime does not tell. */
+  /** Bytes; absent if the runtime does not report it. */
   size: optional(uint64),
   pinned: optional(z.boolean()),
   spec: optional(imageSpec),
-  /** The image's layers, where the runtime tells them; a layer that two images share lies on the disk once. */
+  /** The image's layers if the runtime reports them; a layer that two images share is stored once. */
   layers: optional(z.array(z.object({ digest: text, sizeBytes: optional(count) })).max(LIMITS.imageLayers)),
 });
 export type RuntimeImage = z.output<typeof image>;
@@ -100,32 +100,32 @@ const fileSystems = z.object({
   containerFilesystems: optional(z.array(fileSystemUsage).max(16)),
 });
 
-/** A list as crictl prints it, in an object under `key`, or the list alone. */
+/** A list as crictl prints it: in an object under `key`, or alone. */
 const listed = <S extends z.ZodType>(key: string, entry: S, most: number) =>
   z.preprocess(
     (v) => (typeof v === "object" && v !== null && key in v ? ((v as Record<string, unknown>)[key] ?? []) : v),
     z.array(entry).max(most),
   );
 
-/** The answers of a container runtime over CRI v1, in the JSON of `crictl images|ps -a|pods|imagefsinfo -o json`. */
+/** The responses of a container runtime over CRI v1, in the JSON of `crictl images|ps -a|pods|imagefsinfo -o json`. */
 export const runtime = z.object({
   images: optional(listed("images", image, LIMITS.images)),
   /** Containers in every state: `crictl ps -a`. */
   containers: optional(listed("containers", container, LIMITS.runtimeContainers)),
   sandboxes: optional(listed("items", sandbox, LIMITS.runtimeContainers)),
   imageFilesystems: optional(z.preprocess((v) => (v as { status?: unknown } | null)?.status ?? v, fileSystems)),
-  /** `crictl info`: how the runtime is set. */
+  /** `crictl info`: the runtime's configuration. */
   info: optional(z.object({ config: optional(z.object({ enableCDI: optional(z.boolean()) })) })),
-  /** The image that the runtime is set to start sandboxes from, by name or id. */
+  /** The sandbox image in the runtime's configuration, by name or id. */
   sandboxImage: optional(text),
   /** Names of the directories in /var/log/pods: `NAMESPACE_NAME_UID`. */
   podLogDirectories: optional(z.array(text).max(LIMITS.runtimeContainers)),
-  /** Names of the links in /var/log/containers that lead nowhere: `POD_NAMESPACE_CONTAINER-ID.log`. */
+  /** Names of the broken links in /var/log/containers: `POD_NAMESPACE_CONTAINER-ID.log`. */
   danglingLogLinks: optional(z.array(text).max(LIMITS.runtimeContainers)),
 });
 export type Runtime = z.output<typeof runtime>;
 
-/** The kubelet's flags for dead containers; they are not part of its configuration. */
+/** The kubelet's flags for dead containers, which its configuration does not have. */
 export const containerGcFlags = {
   /** --minimum-container-ttl-duration in ms; the default is 0. */
   minimumContainerTTLMs: optional(wholeNumber(-Number.MAX_SAFE_INTEGER, Number.MAX_SAFE_INTEGER)),

@@ -4,16 +4,16 @@ import { MIRROR_ANNOTATION } from "./pod.ts";
 import { PARTS, type Snapshot } from "./snapshot.ts";
 import { CHANGED_BY_ENTRY, type ChangedByEntry, type ListChanges, MERGED_PARTS, type SnapshotChanges } from "./turn.ts";
 
-/** A list that is changed by entry. `T`: an entry, or what is kept of it. */
+/** A list whose changes are sent by entry. `T`: an entry, or what is stored of it. */
 interface List<T> {
-  /** JSON text of the object around the list, such as a v1.List without its items; empty: there is none. */
+  /** JSON text of the object around the list, such as a v1.List without its items; empty if there is none. */
   readonly around: string;
-  /** By key, in their order. */
+  /** The entries by key, in order. */
   readonly entries: ReadonlyMap<string, T>;
 }
-/** A part of a snapshot, cut where its changes are told. */
+/** A part of a snapshot, split as its changes are sent. */
 interface Part<T> {
-  /** The part without its lists; of pods, nothing. */
+  /** The part without its lists; for pods, nothing. */
   readonly rest: T;
   readonly lists: ReadonlyMap<ChangedByEntry, List<T>>;
 }
@@ -21,11 +21,11 @@ type Parts<T> = ReadonlyMap<PartName, Part<T>>;
 type PartName = keyof Snapshot;
 type Sets = Partial<Record<PartName, unknown>>;
 
-/** Digests of a snapshot's parts and entries, by which the next one is compared with it. */
+/** Digests of a snapshot's parts and entries, to compare the next one with it. */
 export type SnapshotDigests = Parts<string>;
 
 const MERGED: ReadonlySet<PartName> = new Set(MERGED_PARTS);
-/** In which part each list is, and the member that holds it where it is posted in an object, as kubectl and crictl print it. */
+/** The part of each list, and its member if it is posted in an object, as kubectl and crictl print it. */
 const LISTS: { readonly [L in ChangedByEntry]: { readonly part: PartName; readonly member: string } } = {
   pods: { part: "pods", member: "items" },
   containers: { part: "runtime", member: "containers" },
@@ -33,9 +33,9 @@ const LISTS: { readonly [L in ChangedByEntry]: { readonly part: PartName; readon
 };
 
 /**
- * The changes that make `now` of `before`, two snapshots as they are posted (JSON text of their objects is what counts). Null: it is
- * to be posted whole, since more than half of it is new, or entries cannot be told apart. INVARIANT: nobody changes the objects,
- * and one that is in both is the same.
+ * The changes from `before` to `now`, two snapshots in their posted form (compared by the JSON text of their objects). Null if it
+ * should be posted whole, because more than half of it is new, or entries have no unique keys. INVARIANT: the objects are never
+ * modified, and an object in both is the same.
  */
 export function changesBetween(before: unknown, now: unknown): SnapshotChanges | null {
   const same = (a: unknown, b: unknown): boolean => a === b || textOf(a) === textOf(b);
@@ -47,7 +47,7 @@ export function changesBetween(before: unknown, now: unknown): SnapshotChanges |
 }
 
 /**
- * The same for a caller that keeps no snapshots, only their digests: some 200 bytes a pod. `digest`: a collision-free digest of
+ * Does the same for a caller that stores only digests, no snapshots: some 200 bytes per pod. `digest`: a collision-free digest of
  * a text. Parts are never merged.
  */
 export function digestingDifference(digest: (text: string) => string) {
@@ -55,19 +55,19 @@ export function digestingDifference(digest: (text: string) => string) {
   const of = (value: unknown): string =>
     typeof value === "object" && value !== null ? ofObject(value) : digest(textOf(value));
   return {
-    /** Null: of the next one no changes can be told. */
+    /** Null if the next one's changes cannot be determined. */
     digestsOf: (snapshot: unknown): SnapshotDigests | null => partsOf(snapshot, of),
     changesSince: (before: SnapshotDigests, now: unknown): SnapshotChanges | null =>
       changesOf(before, now, { same: (a, b) => a === of(b), merged: () => null }),
   };
 }
 
-/** JSON text of a value. INVARIANT: nobody changes the objects. */
+/** JSON text of a value. INVARIANT: the objects are never modified. */
 const textOf = (value: unknown): string =>
   typeof value === "object" && value !== null ? textOfObject(value) : (JSON.stringify(value) ?? "null");
 const textOfObject = perObject((value: object) => JSON.stringify(value));
 
-/** The length of a snapshot's JSON text, but for some punctuation. Quick where most of its objects were asked about before. */
+/** The length of a snapshot's JSON text, except for some punctuation. Fast if most of its objects are in the cache. */
 export function lengthOf(snapshot: unknown): number {
   const parts = partsOf(snapshot, (value) => value);
   if (parts === null) return textOf(snapshot).length;
@@ -79,7 +79,7 @@ function lengthOfPart({ rest, lists }: Part<unknown>): number {
   return length;
 }
 
-/** Null: it is no snapshot, or two entries of a list have one key, or one has none. */
+/** Null if it is no snapshot, or an entry of a list has no key or shares one. */
 function partsOf<T>(snapshot: unknown, keep: (value: unknown) => T): Parts<T> | null {
   if (!isObject(snapshot)) return null;
   const parts = new Map<PartName, Part<T>>();
@@ -124,10 +124,10 @@ function keyOf(list: ChangedByEntry, entry: Fields): unknown {
 
 interface Comparison<T> {
   readonly same: (before: T, now: unknown) => boolean;
-  /** The merge patch from the one to the other; null: there is none that is right. */
+  /** The merge patch between the two; null if no patch is correct. */
   readonly merged: (before: T, now: unknown) => Fields | null;
 }
-/** The changes of a part, with their length beside the length of the whole part, both in characters of JSON. */
+/** The changes of a part, their length and that of the whole part, both in characters of JSON. */
 interface PartChanges {
   readonly changes: SnapshotChanges;
   readonly changed: number;
@@ -160,7 +160,7 @@ function changesOf<T>(before: Parts<T> | null, now: unknown, comparison: Compari
   return changes;
 }
 
-/** Both have the same lists in the same form. */
+/** Whether both have the same lists in the same form. */
 const areAlike = (a: Part<unknown>, b: Part<unknown>): boolean =>
   a.lists.size === b.lists.size && [...a.lists].every(([name, { around }]) => b.lists.get(name)?.around === around);
 
@@ -191,7 +191,7 @@ function partChanges<T>(
   return 2 * changed > whole ? anew : { changes, changed, whole };
 }
 
-/** Null: they are the same. */
+/** Null if they are equal. */
 function listChanges<T>(
   before: ReadonlyMap<string, T>,
   now: ReadonlyMap<string, unknown>,
@@ -211,7 +211,7 @@ function listChanges<T>(
   };
 }
 
-/** RFC 7396. Null: it would have to set a member to null, which is how it takes one away, or one that no patch can name. */
+/** RFC 7396. Null if the patch would have to set a member to null, which removes it, or one that no patch can name. */
 function mergeBetween(before: unknown, now: unknown): Fields | null {
   if (!isObject(before) || !isObject(now)) return null;
   const patch: Record<string, unknown> = {};
@@ -230,7 +230,7 @@ function mergeBetween(before: unknown, now: unknown): Fields | null {
   return patch;
 }
 const memberOf = (fields: Fields, name: string): unknown => (Object.hasOwn(fields, name) ? fields[name] : undefined);
-/** In a list a null is a value like any other. */
+/** Whether a patch would lose a null within the value; in a list a null is a normal value. */
 const isLostInPatch = (value: unknown): boolean =>
   value === null ||
   (isObject(value) && Object.entries(value).some(([name, member]) => name === "__proto__" || isLostInPatch(member)));

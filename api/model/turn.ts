@@ -4,7 +4,7 @@ import { LIMITS } from "./limits.ts";
 import { PARTS, type Snapshot } from "./snapshot.ts";
 
 const entry = z.unknown().meta({ type: "object" });
-/** Entries of a list that the history's node has already, each under its key. */
+/** Changes to a list of the snapshot from which a turn starts, by entry. */
 const changesOf = (most: number) =>
   z.strictObject({
     upsert: optional(z.array(entry).max(most)).describe(
@@ -18,7 +18,7 @@ const changesOf = (most: number) =>
 export type ListChanges = z.output<ReturnType<typeof changesOf>>;
 
 type Part = keyof Snapshot;
-/** Parts that are kept in the form in which they are posted, so that a patch of the one is a patch of the other. */
+/** Parts that are stored in their posted form, so that a patch of one is a patch of the other. */
 export const MERGED_PARTS = [
   "node",
   "kubeletConfiguration",
@@ -28,11 +28,11 @@ export const MERGED_PARTS = [
   "runtime",
 ] as const satisfies readonly Part[];
 
-/** The lists that are changed by entry, and what is an entry's key. */
+/** The lists that are changed by entry; each has its own key. */
 export const CHANGED_BY_ENTRY = ["pods", "containers", "images"] as const;
 export type ChangedByEntry = (typeof CHANGED_BY_ENTRY)[number];
 
-/** Changes against the snapshot that a turn begins with. No part is named twice. */
+/** Changes to the snapshot from which a turn starts. No part is named twice. */
 export const snapshotChanges = z.strictObject({
   set: optional(z.partialRecord(z.enum(PARTS), z.unknown())).describe(
     "parts of a NodeSnapshot that are another, each whole; null: it is gone",
@@ -46,12 +46,12 @@ export const snapshotChanges = z.strictObject({
 });
 export type SnapshotChanges = z.output<typeof snapshotChanges>;
 
-/** An API without turns is asked for them again after so long: it may be a newer one by then. */
+/** How long after a refusal an API without turns is tried with turns again: it may be a newer one by then. */
 export const LOOK_FOR_TURNS_MS = 10 * 60_000;
 
 /**
- * What a caller does about a turn that was not taken, by its HTTP status: it tells everything (`tell whole`), goes on without turns
- * (`no turns`), or has to live with it. `hasReferred`: the turn spoke of something that the API may have forgotten.
+ * What a caller does after a refused turn, by its HTTP status: it sends everything (`tell whole`), continues without turns (`no
+ * turns`), or accepts the refusal. `hasReferred`: the turn referred to something that the API may have discarded.
  */
 export function turnRefusal(status: number | undefined, hasReferred: boolean): "tell whole" | "no turns" | "refused" {
   if (status === 404 || status === 405) return "no turns";

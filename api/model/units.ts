@@ -10,7 +10,7 @@ const memory = z.object({
 });
 /** Billionths of a core, over the last seconds. */
 const cpu = z.object({ time: optional(timestamp), usageNanoCores: optional(count) });
-/** The shares of time, in percent, in which all tasks waited for CPU. kubelet 1.34: KubeletPSI, of cgroup v2. */
+/** The percentage of time in which all tasks waited for CPU. kubelet 1.34: KubeletPSI, cgroup v2 only. */
 const pressure = z.object({ full: optional(z.object({ avg60: optional(z.number().min(0).max(100)) })) });
 const fileSystem = z.object({
   time: optional(timestamp),
@@ -21,7 +21,7 @@ const fileSystem = z.object({
   inodesFree: optional(count),
   inodesUsed: optional(count),
 });
-/** The space that a container's layer, its logs or a volume take up; the size of the file system below them is not read. */
+/** The space used by a container's layer, its logs or a volume; the size of the underlying file system is not read. */
 const used = z.object({ usedBytes: optional(count), inodesUsed: optional(count) });
 
 const podStats = z.object({
@@ -35,8 +35,8 @@ const podStats = z.object({
     z.object({
       usageNanoCores: optional(count),
       /**
-       * The CFS periods in which its quota or that of one of its containers held it back, whichever did so more, in thousandths
-       * of those since the look before. The kubelet's Summary has none: the daemon tells it.
+       * The share of CFS periods, in thousandths since the last observation, in which the pod was throttled by its own quota or a
+       * container's, whichever is larger. The kubelet's Summary does not have it: the daemon adds it.
        */
       throttledPermille: optional(z.int().min(0).max(1000)),
       psi: optional(pressure),
@@ -49,11 +49,14 @@ const podStats = z.object({
 });
 export type PodStats = z.output<typeof podStats>;
 
-/** The fields of the kubelet's /stats/summary (stats/v1alpha1) that a decision reads, or the advice on reservations. */
+/** The fields of the kubelet's /stats/summary (stats/v1alpha1) that decisions or the advice on reservations read. */
 export const stats = z.object({
   node: optional(
     z.object({
-      /** Those of the kubelet: `pods` is the cgroup of all pods; `kubelet`, `runtime` and `misc` are there where it knows their cgroups. */
+      /**
+       * The kubelet's system containers: `pods` is the cgroup of all pods; `kubelet`, `runtime` and `misc` exist if it knows their
+       * cgroups.
+       */
       systemContainers: optional(
         z.array(z.object({ name: text, cpu: optional(cpu), memory: optional(memory) })).max(16),
       ),
@@ -64,8 +67,8 @@ export const stats = z.object({
       rlimit: optional(z.object({ time: optional(timestamp), maxpid: optional(count), curproc: optional(count) })),
       swap: optional(z.object({ swapAvailableBytes: optional(count), swapUsageBytes: optional(count) })),
       /**
-       * The disks of images and containers: both on the kubelet's own (`one`), together on another (`dedicated`), or each on
-       * its own (`split`). The Summary names no devices, so the kubelet does not send this; absent: the sizes tell.
+       * The file systems of images and containers: both on the kubelet's own (`one`), together on another (`dedicated`), or each
+       * on its own (`split`). The Summary names no devices, so the kubelet does not send this; absent: derived from the sizes.
        */
       fileSystems: optional(z.enum(["one", "dedicated", "split"])),
     }),
@@ -77,7 +80,7 @@ export type Stats = z.output<typeof stats>;
 declare const unit: unique symbol;
 type Unit<Name extends string> = number & { readonly [unit]: Name };
 
-/** Bytes; whole, and safe: |n| <= 2^53-1. */
+/** Bytes; a safe integer: |n| <= 2^53-1. */
 export type Bytes = Unit<"Bytes">;
 /** cpu.shares of cgroup v1, 2..262144. */
 export type CpuShares = Unit<"CpuShares">;
@@ -101,13 +104,13 @@ export const epochMs = (n: number): EpochMs => whole(n, "EpochMs") as EpochMs;
 /** The period of CPU quotas in a new cgroup. Linux: sched_cfs_period. */
 export const KERNEL_CFS_PERIOD = micros(100_000);
 
-/** No limit for a huge page size, on a QoS tier. The kubelet has 1 << 62 there, which is no JSON number that all can read. */
+/** No limit for a huge page size in a QoS tier. The kubelet uses 1 << 62, which not every JSON reader can represent. */
 export const NO_PAGE_LIMIT = -1 as Bytes;
 
-/** Truncating division of whole numbers, as Go's int64 `/`; exact for all safe integers, which `Math.trunc(a / b)` is not. */
+/** Truncating division of integers, as Go's int64 `/`; exact for all safe integers, unlike `Math.trunc(a / b)`. */
 export const quotient = (a: number, b: number): number => (a - (a % b)) / b;
 
-/** a * b / c as Go's int64 has it: exact product, then truncation. */
+/** a * b / c as with Go's int64: exact product, then truncation. */
 export function mulDiv(a: number, b: number, c: number): number {
   const product = a * b;
   return Number.isSafeInteger(product) ? quotient(product, c) : Number((BigInt(a) * BigInt(b)) / BigInt(c));

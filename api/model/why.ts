@@ -11,7 +11,7 @@ import { admissionDecision } from "./preemption.ts";
 import { probesDecision } from "./probes-decision.ts";
 import { resizeDecision } from "./resize.ts";
 
-/** Where the kubelet, the scheduler or the runtime said something; an outcome is what a collector saw a kubelet do. */
+/** Where a message of the kubelet, the scheduler or the runtime was found; `outcome`: an act of a kubelet that a collector observed. */
 const WORD_SOURCES = ["status", "condition", "container", "event", "outcome", "decision"] as const;
 const word = () =>
   z
@@ -24,7 +24,7 @@ const word = () =>
     })
     .describe("what the kubelet or another component said, word for word");
 export type Word = Form<typeof word>;
-/** Whether no more is known than a recorded decision: of what a kubelet did there is no word. */
+/** Whether only a recorded decision is known, with no message about what a kubelet did. */
 export const isOnlyDecided = (words: readonly Word[]): boolean =>
   words.length > 0 && words.every(({ from }) => from === "decision");
 
@@ -41,7 +41,7 @@ export const admissionExcerptForm = () =>
     counterfactuals: true,
   });
 
-/** The parts of a decision that a story tells. */
+/** The part of each kind's decision that a story contains. */
 const EXCERPTS = {
   claims: () => {
     const { pods, allocationFaults } = claimsDecision.unwrap().shape;
@@ -104,7 +104,7 @@ const decisionHead = () => ({
 });
 type Head = Form<typeof headForm>;
 const headForm = () => z.strictObject(decisionHead());
-/** A decision behind a finding: its kind, its end, and the part of it that is about the pod. */
+/** A decision behind a finding: its kind, its result, and the part of it that is about the pod. */
 export type StoryDecision = {
   readonly [K in DecisionName]: Head & { readonly kind: K; readonly excerpt: Form<(typeof EXCERPTS)[K]> };
 }[DecisionName];
@@ -148,7 +148,7 @@ const CHANGE_CODES = [
   "pressure_ends",
 ] as const;
 const change = () => z.strictObject({ code: z.enum(CHANGE_CODES), numbers });
-/** A change that would change what is so: a stable code and its numbers. */
+/** A change that would change the finding: a stable code and its numbers. */
 export type Change = Form<typeof change>;
 
 const next = () =>
@@ -206,7 +206,7 @@ const FINDING = () => ({
   missing: z.array(missing()),
 });
 const findingHead = () => z.strictObject(FINDING());
-/** One thing that is so, since when, what was said about it, the decisions behind it, what would change it, and who is next. */
+/** One state of the pod, since when, the messages about it, the decisions behind it, what would change it, and which pods are next. */
 export type Finding = {
   readonly [C in FindingCode]: Form<typeof findingHead> & {
     readonly code: C;
@@ -219,9 +219,9 @@ export type Finding = {
 type NumberOf<S> = S extends z.ZodType ? Form<S> : never;
 export type FindingOf<C extends FindingCode> = Extract<Finding, { readonly code: C }>;
 
-/** Findings about a pod that is well. */
+/** Findings about a pod without problems. */
 export const CALM_CODES: ReadonlySet<FindingCode> = new Set(["completed", "healthy", "restarted"]);
-/** Whether nobody has to act on it. A pod that is to end is expected to, until it is late. */
+/** Whether a finding needs no action. A terminating pod needs none until it is overdue. */
 export const isCalm = (finding: Finding): boolean =>
   CALM_CODES.has(finding.code) || (finding.code === "terminating" && finding.numbers.overdueSeconds === null);
 
@@ -253,7 +253,7 @@ const storyHead = () =>
     notes: z.array(answerText).describe("what of the documents was taken how"),
     unused: z.array(unused()),
   });
-/** All that the documents tell about a pod; the worst finding first, never none. */
+/** Everything known about a pod; at least one finding, the worst first. */
 export type Story = Form<typeof storyHead> & { readonly findings: readonly Finding[] };
 
 const listed = () =>
@@ -281,7 +281,7 @@ const storyList = () =>
   });
 export type StoryList = Form<typeof storyList>;
 
-/** The forms of the answers, for the API's document and for checks of real answers. */
+/** The forms of the responses, for the API's document and for checks of real responses. */
 export const storyDecisionForm = z.lazy(() => {
   const head = decisionHead();
   const excerpts = Object.entries(EXCERPTS).map(([kind, excerpt]) =>
@@ -297,6 +297,6 @@ const story = z.lazy(() => {
   const finding = z.discriminatedUnion("code", findings as [(typeof findings)[0], ...typeof findings]);
   return z.strictObject({ ...storyHead().shape, findings: z.array(finding).min(1) });
 });
-/** Which numbers a finding has goes by its code: zod cannot tell. */
+/** The numbers of a finding depend on its code, which zod cannot express. */
 export const storyForm = story as unknown as z.ZodType<Story>;
 export const storyListForm = z.lazy(storyList);

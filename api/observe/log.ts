@@ -1,4 +1,4 @@
-/** One event a line. Never a body, a query, a header or a secret among the fields. */
+/** One event per line. The fields never contain a body, a query, a header or a secret. */
 export interface Log {
   info(fields: Readonly<Record<string, unknown>>, message: string): void;
   warn(fields: Readonly<Record<string, unknown>>, message: string): void;
@@ -11,7 +11,7 @@ export function errorFields(error: unknown): Readonly<Record<string, unknown>> {
   return { error: error.message, stack: error.stack };
 }
 
-/** JSON lines on the console, in pino's form: what Workers keep as their log. */
+/** JSON lines on the console, in pino's form: Workers store these as their log. */
 export function consoleLog(now: () => number): Log {
   const line = (level: number, fields: Readonly<Record<string, unknown>>, message: string): string =>
     JSON.stringify({ level, time: now(), ...fields, msg: message });

@@ -10,8 +10,8 @@ const histogram = <L extends string>(registry: Registry, of: MetricForm<L>, buck
   new Histogram({ name: of.name, help: of.help, labelNames: of.labels, buckets, registers: [registry] });
 
 /**
- * A registry with the metrics of the Node process. Its gauges whose names end with `_total`, which Prometheus takes for counters, are
- * left out: `nodejs_active_handles` and the like tell the same by type.
+ * A registry with the metrics of the Node process. Gauges whose names end with `_total`, which Prometheus takes for counters, are
+ * left out: `nodejs_active_handles` and similar ones report the same by type.
  */
 export function processRegistry(): Registry {
   const registry = new Registry();
@@ -20,12 +20,12 @@ export function processRegistry(): Registry {
   return registry;
 }
 
-/** Counts of the delivery of the decision log. */
+/** Metrics of the delivery of the decision log. */
 export interface LogMetrics {
   delivered(events: number): void;
   attempted(outcome: "taken" | "failed" | "too-large"): void;
   lost(cause: "removed" | "damaged" | "too-large", events: number): void;
-  /** `sinceMs`: when the oldest was decided; null: none waits. Null as a whole: another process delivers. */
+  /** `sinceMs`: when the oldest pending decision was made; null if none is pending. `state` null: another process delivers. */
   waits(state: { readonly events: number; readonly sinceMs: number | null } | null): void;
 }
 
@@ -56,19 +56,19 @@ function logMetrics(registry: Registry): LogMetrics {
   };
 }
 
-/** Counts of telemetry over OTLP. */
+/** Metrics of telemetry over OTLP. */
 export interface OtlpMetrics {
   failed(signal: "traces" | "metrics"): void;
   dropped(spans: number): void;
 }
 
-/** With what some APIs count beside: each is added when it is asked for, at most once. */
+/** With metrics that only some APIs have: each is added when first requested, at most once. */
 export interface NodeMetrics extends Metrics {
   decisionLog(): LogMetrics;
   otlp(): OtlpMetrics;
 }
 
-/** The counters in a registry of their own, beside those of the Node process. */
+/** The metrics in a registry of their own, together with those of the Node process. */
 export function nodeMetrics(): NodeMetrics {
   const registry = processRegistry();
   const requests = counter(registry, METRICS.requests);

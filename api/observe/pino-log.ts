@@ -3,14 +3,14 @@ import type { Log } from "./log.ts";
 
 type LogLevel = "silent" | "error" | "warn" | "info";
 interface ClosableLog extends Log {
-  /** Writes out what waits. */
+  /** Writes pending lines. */
   flush(): void;
 }
 
-/** JSON lines to a file descriptor (2, standard error, unless told otherwise), written in the background and soon. */
+/** JSON lines to a file descriptor (by default 2, standard error), written in the background with a short delay. */
 export function pinoLog(level: LogLevel = "info", fd = 2): ClosableLog {
   const destination = pino.destination({ fd, sync: false, minLength: 4096, periodicFlush: 200 });
-  // Someone who closed the other end of the pipe does not want the lines.
+  // the other end of the pipe was closed, so nobody reads the lines
   destination.on("error", () => {});
   const logger = pino({ level, base: null }, destination);
   return {
@@ -21,7 +21,7 @@ export function pinoLog(level: LogLevel = "info", fd = 2): ClosableLog {
       try {
         destination.flushSync();
       } catch {
-        // Not open yet, or closed by its reader: there is nothing to save.
+        // not open yet, or closed by its reader: there is nothing to write
       }
     },
   };

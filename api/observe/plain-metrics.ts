@@ -5,8 +5,8 @@ const SWEEP_OUTCOMES = ["done", "partial", "held", "failed"] as const;
 type SweepOutcome = (typeof SWEEP_OUTCOMES)[number];
 
 /**
- * The counted metrics; names and help are the same on every platform. `known`: labels that are told as 0 from the start, since
- * Prometheus takes the first sample of a series for no increase, and an alert would miss the first of them.
+ * The metrics that are counted; names and help are the same on every platform. `known`: series that start at 0, since Prometheus
+ * sees no increase in a series' first sample, and an alert would miss the first event.
  */
 export const METRICS = {
   requests: {
@@ -95,16 +95,16 @@ export interface Metrics {
   decided(kind: Kind, seconds: number): void;
   refused(kind: Kind, code: string): void;
   recorded(table: "decisions" | "outcomes" | "snapshots" | "results", rows: number): void;
-  /** An outcome that is new. Compared again it may come out otherwise, which a counter cannot follow. */
+  /** A new outcome. A repeated comparison may give another result, which a counter cannot represent. */
   compared(kind: OutcomeKind, verdict: AgreementVerdict): void;
   historyFailed(code: string): void;
-  /** `rows` by table. */
+  /** `rows`: by table. */
   swept(outcome: SweepOutcome, rows: Readonly<Record<string, number>>): void;
   /** The Prometheus text format. */
   render(): Promise<{ readonly type: string; readonly text: string }>;
 }
 
-/** A label's value in Prometheus' text format. */
+/** A label's value, quoted as in Prometheus' text format. */
 export const quoted = (value: string): string =>
   `"${value.replaceAll("\\", "\\\\").replaceAll('"', '\\"').replaceAll("\n", "\\n")}"`;
 
@@ -113,11 +113,11 @@ export interface MetricForm<L extends string = string> {
   readonly name: string;
   readonly help: string;
   readonly labels: readonly L[];
-  /** Each in the order of `labels`. */
+  /** The labels of known series, each in the order of `labels`. */
   readonly known?: readonly Readonly<Record<L, string>>[];
 }
 
-/** Sums by their labels. Times become a summary: their sum and their count. */
+/** Sums by label values. Times become a summary: their sum and their count. */
 class Family {
   readonly #name: string;
   readonly #help: string;
@@ -150,7 +150,7 @@ class Family {
   }
 }
 
-/** Counts of this isolate since it started: Workers run many, so read them as a sample. Needs nothing of the platform. */
+/** Counts of this isolate since it started: Workers run many, so they are a sample. Needs nothing from the platform. */
 export function plainMetrics(): Metrics {
   const requests = new Family(METRICS.requests, "counter");
   const duration = new Family(METRICS.duration, "summary");

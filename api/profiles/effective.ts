@@ -6,12 +6,12 @@ import { profileIn } from "./index.ts";
 import { type Defaults, type FullConfiguration, isGateOn, type Profile } from "./profile.ts";
 
 /**
- * A KubeletConfiguration as the kubelet of a version goes by it: every field is there. It is made once of what was posted, and is
- * never stored or answered.
+ * A KubeletConfiguration as the kubelet of a version uses it: with every field. It is made once from what was posted, and is never
+ * stored or returned.
  */
 export type EffectiveConfiguration = FullConfiguration & {
   readonly profile: Profile;
-  /** The posted configuration; a field that it lacks has its default. */
+  /** The posted configuration; a field that it lacks has the default. */
   readonly given: KubeletConfiguration;
 };
 export type EffectiveSnapshot = Omit<Snapshot, "kubeletConfiguration"> & {
@@ -23,15 +23,15 @@ export type EffectiveArguments<A> = Omit<DecideArguments<A>, "snapshot"> & { rea
 const NOTHING: KubeletConfiguration = {};
 
 /**
- * Values that a kubelet's defaults take the place of. A minimum age of images of 0 is one as well, but is answered as it is posted,
- * with a word about it: the flag sets it. kubelet 1.37: SetDefaults_KubeletConfiguration.
+ * Whether a kubelet replaces the value by a default. That also holds for a minimum image age of 0, but that is used as posted,
+ * with a note: the flag can set it. kubelet 1.37: SetDefaults_KubeletConfiguration.
  */
 const isUnset = (name: string, value: unknown): boolean => {
   if (ZERO_IS_UNSET.has(name)) return value === 0 || (value as { readonly nanos?: number }).nanos === 0;
   if (name === "crashLoopBackOff") return isEmpty(value as object);
   return name === "podPidsLimit" && Number(value) < 0;
 };
-/** A member that is not set counts as not there. */
+/** Whether no member is set. */
 const isEmpty = (value: object): boolean =>
   Object.values(value).every((member) => member === undefined || member === null);
 const ZERO_IS_UNSET: ReadonlySet<string> = new Set([
@@ -47,7 +47,7 @@ const ZERO_IS_UNSET: ReadonlySet<string> = new Set([
 export const effectiveConfiguration = (profile: Profile, given = NOTHING): EffectiveConfiguration =>
   filledIn(profile)(given);
 
-/** Hundreds of decisions go by one object: a node's configuration is the same from snapshot to snapshot. */
+/** Cached, as hundreds of decisions use one object: a node's configuration is the same from snapshot to snapshot. */
 const filledIn = perObject((profile: Profile) => perObject((given: KubeletConfiguration) => fillIn(profile, given)));
 
 function fillIn(profile: Profile, given: KubeletConfiguration): EffectiveConfiguration {
@@ -57,7 +57,7 @@ function fillIn(profile: Profile, given: KubeletConfiguration): EffectiveConfigu
     if (value !== undefined && value !== null && value !== "" && !isUnset(name, value)) all[name] = value;
   }
   const { evictionHard, mergeDefaultEvictionSettings } = given;
-  // kubelet 1.36: loadConfigFile of cmd/kubelet/app; any key that is set drops the other defaults
+  // kubelet 1.36: loadConfigFile of cmd/kubelet/app; otherwise any key that is set drops the other defaults
   if (evictionHard !== undefined && mergeDefaultEvictionSettings === true) {
     all["evictionHard"] = { ...profile.configuration.evictionHard, ...evictionHard };
   }
@@ -67,8 +67,8 @@ function fillIn(profile: Profile, given: KubeletConfiguration): EffectiveConfigu
 }
 
 /**
- * Fills in a document as a file or /configz has it, for the fields that no decision reads and that are not checked: a
- * value of another type than its default counts as left out. An empty text counts if Go has a pointer.
+ * Fills in a document from a file or /configz, including fields that decisions do not read and that are not validated: a value of
+ * another type than its default counts as left out. An empty text counts if Go has a pointer.
  */
 export function effectiveDocument({ defaults, fields }: Profile, document: unknown): Defaults {
   const posted = (document ?? {}) as Readonly<Record<string, unknown>>;
@@ -82,7 +82,7 @@ export function effectiveDocument({ defaults, fields }: Profile, document: unkno
   return maxParallelImagePulls === undefined ? all : { ...all, serializeImagePulls: false };
 }
 
-/** A snapshot under a profile, by default that of its own kubelet; an effective snapshot is returned unchanged. */
+/** A snapshot under a profile, by default its own kubelet's; an effective snapshot is returned unchanged. */
 export function effectiveSnapshot(snapshot: Snapshot | EffectiveSnapshot, profile?: Profile): EffectiveSnapshot {
   const { kubeletConfiguration } = snapshot;
   if (kubeletConfiguration !== undefined && "profile" in kubeletConfiguration) return snapshot as EffectiveSnapshot;
@@ -92,7 +92,7 @@ export function effectiveSnapshot(snapshot: Snapshot | EffectiveSnapshot, profil
   };
 }
 
-/** The feature gates that decisions and the daemon ask for. One that a version does not know is off there. */
+/** The feature gates that decisions and the daemon read. A gate that a version does not know is off there. */
 export const GATES = [
   "CPUManagerPolicyAlphaOptions",
   "CPUManagerPolicyBetaOptions",

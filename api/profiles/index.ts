@@ -8,13 +8,13 @@ import { v1_35 } from "./v1_35.ts";
 import { v1_36 } from "./v1_36.ts";
 import { v1_37 } from "./v1_37.ts";
 
-/** The register, oldest first: a version that is not here is answered by its neighbour. */
+/** All profiles, oldest first: a version without a profile uses a neighbour's. */
 export const PROFILES: readonly [Profile, ...Profile[]] = [v1_34, v1_35, v1_36, v1_37];
 export const NEWEST: Profile = PROFILES.at(-1) ?? v1_37;
 
 /**
- * Which kubelet version an answer is for. `why`: why it is not the node's own: another version was used, none was
- * known, or the node's own overrode the named one; null: it is the node's own.
+ * The kubelet version that was used. `why`: why it is not the node's own: another version was used, none was known, or the node's
+ * own overrode the requested one; null if it is the node's own.
  */
 export interface ProfileNote {
   readonly version: string;
@@ -23,14 +23,14 @@ export interface ProfileNote {
 }
 export interface ChosenProfile {
   readonly profile: Profile;
-  /** The version that it was chosen for; the profile's own where that is none. */
+  /** The version that the profile was chosen for; the profile's own if there was none. */
   readonly asked: string;
   readonly note: ProfileNote;
 }
 
 /**
- * The profile of a kubelet's version (`v1.36.3`, `1.36`): its own, else that of the next older version, else the oldest. Without
- * a version, or with a text that is none, the newest.
+ * The profile of a kubelet's version (`v1.36.3`, `1.36`): its own, or else that of the next older version, or else the oldest.
+ * Without a version, or with a text that is none, the newest.
  */
 export function chooseProfile(version: string | undefined): ChosenProfile {
   const minor = minorOf(version ?? "");
@@ -50,7 +50,7 @@ const chosen = (profile: Profile, asked: string, why: string | null): ChosenProf
   asked,
   note: { version: profile.version, exact: why === null, why },
 });
-/** The note for a person at the command line, who may have named a version. Null: the answer is for that version. */
+/** The note for a command-line user, who may have given a version. Null if the answer is for that version. */
 export const whyAnother = ({ why }: ProfileNote): string | null =>
   why === NO_VERSION ? `${why}; --kubelet takes another` : why;
 export const profileOf = (version: string | undefined): Profile => chooseProfile(version).profile;
@@ -76,11 +76,11 @@ export function knownVersion(path: string, text: unknown): Result<ChosenProfile,
   return err({ path, message: `kubelet ${text} is not known here: the versions are ${known}` });
 }
 
-/** The profile of a snapshot's kubelet; `asked` counts if the snapshot has no version. */
+/** The profile of a snapshot's kubelet; `asked` is used if the snapshot has no version. */
 export const chooseProfileFor = (snapshot: Pick<Snapshot, "node"> | undefined, asked?: string | null): ChosenProfile =>
   choose(snapshot?.node?.status?.nodeInfo?.kubeletVersion ?? "", asked);
 
-/** `own`: as the node tells it. */
+/** `own`: the version that the node reports. */
 function choose(own: string, asked: string | null | undefined): ChosenProfile {
   const minor = minorOf(own);
   if (minor === null) return chooseProfile(asked ?? own);
@@ -94,10 +94,7 @@ export const profileIn = (snapshot: Pick<Snapshot, "node"> | undefined): Profile
 
 /** The profile under which a recorded decision was made: `kubelet-1.36+7`, or an older form of it such as `kubelet-1.36.3+6`. */
 export const profileOfPolicy = (policyVersion: string): Profile => profileOf(policyVersion.replace(/^kubelet-/, ""));
-/**
- * The note of a recorded decision. `own`: its snapshot's version; null: not stored. `asked`: the version in its
- * request.
- */
+/** The note of a recorded decision. `own`: its snapshot's version; null if not stored. `asked`: the version in its request. */
 export function recordedNote(
   policyVersion: string,
   { own, asked }: { readonly own: string | null; readonly asked: string | undefined },
@@ -115,7 +112,7 @@ export function recordedNote(
     `${isTold ? `the node tells kubelet ${own}` : `the request named kubelet ${asked}`}, and ${version} answered then`,
   );
 }
-/** Whether decisions of today are made by this policy. */
+/** Whether decisions are currently made by this policy. */
 export const isCurrentPolicy = (policyVersion: string): boolean =>
   PROFILES.some((known) => known.policyVersion === policyVersion);
 

@@ -11,18 +11,18 @@ export interface GateSpec {
   readonly isOn: boolean;
   /** True: the gate cannot be changed. */
   readonly locked: boolean;
-  /** Gates that must be on when this one is. */
+  /** Gates that must be on if this one is. */
   readonly wants: readonly string[];
   /**
-   * A kubelet, or a library in it, asks for it. A kubelet takes the gates of all components, and those of the others do nothing
-   * there. kubelet: pkg/features, and where each name is read.
+   * Whether a kubelet, or a library in it, reads the gate. A kubelet accepts the gates of all components, and the others have no
+   * effect there. kubelet: pkg/features, and the uses of each name.
    */
   readonly isKubeletGate: boolean;
 }
 
 /**
- * What a kubelet fills into the fields that a KubeletConfiguration leaves out, in the form of that document. kubelet:
- * SetDefaults_KubeletConfiguration. Named here are those that the code asks for by name; the others are there as well.
+ * The defaults of a KubeletConfiguration, in the form of that document. kubelet: SetDefaults_KubeletConfiguration. Only those that
+ * the code reads by name are listed; the others exist as well.
  */
 export interface Defaults extends Readonly<Record<string, unknown>> {
   readonly cgroupDriver: "cgroupfs" | "systemd";
@@ -54,17 +54,17 @@ export interface Defaults extends Readonly<Record<string, unknown>> {
 }
 
 /**
- * The fields that may stay unset: what the configuration leaves to the machine, by its cgroup version (kubelet 1.36:
- * NewMainKubelet), and what some version has no default for.
+ * The fields that may stay unset: those that depend on the machine's cgroup version (kubelet 1.36: NewMainKubelet), and those
+ * without a default in some version.
  */
 type Unset = "singleProcessOOMKill" | "memoryThrottlingFactor";
 type Field = Exclude<keyof KubeletConfiguration, "kind" | Unset>;
-/** A KubeletConfiguration, as decisions read it, with every field. */
+/** A KubeletConfiguration with every field that decisions read. */
 export type FullConfiguration = Pick<KubeletConfiguration, Unset> & {
   readonly [F in Field]-?: Exclude<NonNullable<KubeletConfiguration[F]>, "">;
 };
 
-/** Lists and maps that begin empty, and what an older version has no field for. */
+/** Lists and maps that are empty by default, and fields that an older version does not have. */
 const EMPTY = {
   allowedUnsafeSysctls: [],
   cgroupRoot: "",
@@ -90,19 +90,19 @@ const EMPTY = {
 
 /** A flag of the kubelet's command line. */
 export interface FlagSpec {
-  /** The field of a KubeletConfiguration that the flag sets, whatever a file says; null: none. */
+  /** The field of a KubeletConfiguration that the flag sets, overriding the file; null if there is none. */
   readonly field: string | null;
-  /** The Go type of that field, else of the flag's own value. */
+  /** The Go type of that field, or else of the flag's own value. */
   readonly type: string;
-  /** The end of what the kubelet prints where it is given; null: it is not deprecated. */
+  /** The end of the kubelet's deprecation message for the flag; null if it is not deprecated. */
   readonly deprecated: string | null;
 }
 type CommandLine = ReadonlyMap<string, FlagSpec>;
 
-/** The values of a kubelet's flags that are not given; no KubeletConfiguration has fields for these. */
+/** The defaults of kubelet flags that have no field in KubeletConfiguration. */
 interface FlagDefaults {
   readonly minimumContainerTTLMs: number;
-  /** Dead containers that are kept; a negative number: all of them. */
+  /** Dead containers that are kept; negative for no limit. */
   readonly maximumDeadContainersPerContainer: number;
   readonly maximumDeadContainers: number;
 }
@@ -111,200 +111,212 @@ interface FlagDefaults {
 type OptionLevels = Readonly<Record<string, "alpha" | "beta" | "stable">>;
 
 /**
- * The newest form of the CPU and the memory manager's files: CPUs and memory of containers; with the gate PodLevelResourceManagers
- * those of pods as a whole as well; or all of it as a text of its own, `data`, behind the fields of the first form.
+ * The newest form of the CPU and memory managers' state files: resources of containers; with the gate PodLevelResourceManagers
+ * also of pods as a whole; or everything as a separate text `data` after the fields of the first form.
  */
 type StateFiles = "containers" | "pods" | "data";
 
 export type SysctlNamespace = "IPC" | "Net" | "UTS" | "User";
 
-/** Rules that another version has otherwise, as data. */
+/** Rules that differ between versions, as data. */
 export interface Behaviour {
   readonly cpuManagerPolicyOptions: OptionLevels;
   readonly topologyManagerPolicyOptions: OptionLevels;
-  /** Sysctls that any pod may set, and the first kernel that has them in a namespace (null: all). */
+  /** Sysctls that any pod may set, and the first kernel that has them in a namespace (null for all). */
   readonly safeSysctls: ReadonlyMap<string, readonly [major: number, minor: number] | null>;
-  /** The kernel's namespace of those sysctls that have one; a name that ends with a dot: of all that begin so. */
+  /** The kernel's namespace of namespaced sysctls; a name that ends with a dot is a prefix. */
   readonly namespacedSysctls: ReadonlyMap<string, SysctlNamespace>;
-  /** The memory that MemoryQoS protects: every request by memory.min, or what memoryReservationPolicy says. */
+  /** The memory that MemoryQoS protects: every request by memory.min, or as memoryReservationPolicy says. */
   readonly memoryProtection: "requests" | "policy";
   /**
-   * Whether MemoryQoS throttles a pod with resources of its own as a whole, throttles containers without request and limit, and is
-   * taken back from all cgroups while its gate is off.
+   * Whether MemoryQoS throttles a pod with pod-level resources as a whole, throttles containers without request and limit, and is
+   * reset in all cgroups while its gate is off.
    */
   readonly memoryQosOfPods: boolean;
   /**
-   * Whether a container counts as limited by its own limit alone; otherwise an init container has the limit of the sidecars
-   * before it as well.
+   * Whether a container counts as limited only by its own limit; otherwise an init container also has the limits of the sidecars
+   * before it.
    */
   readonly limitsOfEachContainer: boolean;
-  /** Whether containers that request more memory than their pod leave nothing for oom_score_adj; otherwise less than nothing. */
+  /**
+   * Whether the memory left to containers for oom_score_adj is at least zero if they request more than their pod; otherwise it
+   * becomes negative.
+   */
   readonly podMemoryLeftAtLeastZero: boolean;
-  /** Whether `align-by-socket` has a say in `distribute-cpus-across-numa`. */
+  /** Whether `align-by-socket` affects `distribute-cpus-across-numa`. */
   readonly distributesBySocket: boolean;
-  /** Whether a container that has its CPUs keeps them whatever full-pcpus-only says; otherwise it is checked again. */
+  /** Whether a container that already has its CPUs keeps them regardless of full-pcpus-only; otherwise it is checked again. */
   readonly keepsHeldCpus: boolean;
   /**
-   * Whether the memory manager begins with what a container asks for, and is done with one that asks for nothing; otherwise it looks
-   * for nodes for that as well, in vain where none are given to it.
+   * Whether the memory manager first reads what a container requests, and skips one without memory requests; otherwise it looks
+   * for nodes for that one as well, in vain if there are none.
    */
   readonly memoryRequestsFirst: boolean;
   /** Whether CPU in kubeReserved and systemReserved is rounded to thousandths. */
   readonly roundsReservedCpu: boolean;
   readonly stateFiles: StateFiles;
-  /** Whether a probe's port in letters is a name only; otherwise it may also be a number that was written as text. */
+  /** Whether a probe's textual port must be a name; otherwise it may also be a number written as text. */
   readonly probePortsByName: boolean;
-  /** Whether the CPU and the memory manager count what a status says that a pod was given, before its spec. */
+  /** Whether the CPU and memory managers use the allocated resources in a pod's status before its spec. */
   readonly managersReadAllocated: boolean;
-  /** Whether a device's topology hints name all NUMA nodes; otherwise those that hold devices of the resource. */
+  /** Whether a device's topology hints cover all NUMA nodes; otherwise only those with devices of the resource. */
   readonly deviceHintsOverAllNodes: boolean;
-  /** Whether, with the gate DRAExtendedResource, no device is given where a claim gives the resource. */
+  /** Whether, with the gate DRAExtendedResource, no device is allocated if a claim provides the resource. */
   readonly claimedDevicesLeft: boolean;
-  /** Whether, with that gate, admission does not count what a claim gives. */
+  /** Whether, with that gate, admission does not count what a claim provides. */
   readonly claimedNotCounted: boolean;
   /**
-   * The resources beside cpu, memory and ephemeral-storage that admission does not test, with the gate DRAExtendedResource, since a claim might give them: those that the
-   * node does not list, also those that it lists with 0, or none.
+   * The resources other than cpu, memory and ephemeral-storage that admission skips with the gate DRAExtendedResource, since a
+   * claim may provide them: those that the node does not list, also those that it lists with 0, or none.
    */
   readonly leftToClaims: "unlisted" | "zero" | "none";
   /**
-   * How a pod's status tells what claims give it of the node's own CPUs, memory and huge pages: as sums, which admission counts, or in parts, which cgroups and
-   * OOM scores go by as well. Only with the gate DRANodeAllocatableResources.
+   * How a pod's status reports the node's own CPUs, memory and huge pages that claims provide: as sums, which admission counts, or
+   * in parts, which cgroups and OOM scores use as well. Only with the gate DRANodeAllocatableResources.
    */
   readonly nodeClaims: "sums" | "parts";
   readonly claims: ClaimsBehaviour;
   /**
-   * Features that a pod may need of its node, with the gate NodeDeclaredFeatures, each behind a gate of its name; `runtime`: the
-   * container runtime must have it as well. Those that never matter to a new pod are left out.
+   * Features that a pod may require of its node, with the gate NodeDeclaredFeatures, each with a gate of the same name; `runtime`:
+   * the container runtime must have it as well. Features that never matter to a new pod are left out.
    */
   readonly declaredFeatures: ReadonlyMap<string, "kubelet" | "runtime">;
-  /** Whether the limit of a sidecar's local storage evicts its pod. */
+  /** Whether exceeding a sidecar's limit for local storage evicts its pod. */
   readonly sidecarStorageLimits: boolean;
-  /** The kinds of its files beside the configuration, by their apiVersion. */
+  /** The kinds of the kubelet's files other than the configuration, by apiVersion. */
   readonly otherKinds: ReadonlyMap<string, readonly string[]>;
-  /** Whether Go names OutputRoutingOptions, which JSON does not show, in the paths of its fields. */
+  /** Whether Go includes OutputRoutingOptions, which JSON does not have, in the paths of its fields. */
   readonly innerStructsNamed: boolean;
-  /** Whether an imageMinimumGCAge below zero is refused. */
+  /** Whether a negative imageMinimumGCAge is rejected. */
   readonly minimumAgeAtLeastZero: boolean;
-  /** Whether a logging.flushFrequency below zero is refused. */
+  /** Whether a negative logging.flushFrequency is rejected. */
   readonly flushFrequencyAboveZero: boolean;
-  /** Whether images of preloadedImagesVerificationAllowlist stand there with their registry and folder: no short names. */
+  /** Whether images in preloadedImagesVerificationAllowlist must have their registry and path: no short names. */
   readonly allowlistInFull: boolean;
-  /** The one memoryThrottlingFactor that is taken without the gate MemoryQoS; null: any. */
+  /** The one memoryThrottlingFactor that is accepted without the gate MemoryQoS; null for any. */
   readonly throttlingFactorWithoutGate: number | null;
-  /** From more maxParallelImagePulls than this on, pulls of some images end the kubelet once it checks credentials; null: none do. */
+  /** If maxParallelImagePulls is larger, pulls of some images crash the kubelet once it checks credentials; null if none do. */
   readonly mostPullsChecked: number | null;
-  /** How a static pod without a uid of its own gets one, of its manifest: by another hash it is another pod. */
+  /** How the uid of a static pod without one is derived from its manifest: a different hash makes it a different pod. */
   readonly staticPodUid: "md5" | "fnv-128a";
-  /** Whether a pod that is being resized counts by the sums over its containers; otherwise by the largest of each container. */
+  /** Whether a pod that is being resized counts by sums over its containers; otherwise by the maximum per container. */
   readonly countsResizesByPod: boolean;
-  /** Whether the API server looks at resources of a pod as a whole before all else of a resize. */
+  /** Whether the API server checks pod-level resources before anything else in a resize. */
   readonly podLevelResizesFirst: boolean;
-  /** Whether the API server lets a resize add anything to requests or limits of a container that has none. */
+  /** Whether the API server lets a resize add anything to a container's requests or limits if it has none. */
   readonly addsToNone: boolean;
-  /** Whether pods to which nothing is allocated yet do not count beside another; otherwise they do, by their specs. */
+  /** Whether pods without allocated resources do not count next to others; otherwise they count by their specs. */
   readonly countsAllocatedOnly: boolean;
-  /** Whether the cgroup of a pod follows a container that was resized before it starts. */
+  /** Whether a pod's cgroup is updated for a container that was resized before it started. */
   readonly resizesPodForStarting: boolean;
-  /** Whether static pods are resized. */
+  /** Whether static pods can be resized. */
   readonly resizesStaticPods: boolean;
-  /** Whether a resize that the node can never carry is left to the API server, and waits in the kubelet; otherwise that refuses it. */
+  /**
+   * Whether a resize beyond the node's size is left to the API server, and is deferred by the kubelet; otherwise the kubelet
+   * rejects it as infeasible.
+   */
   readonly resizesBeyondNode: boolean;
   /**
-   * Features that the API server asks of a node for a resize, with the gate NodeDeclaredFeatures, in its order; each but
-   * GuaranteedQoSPodCPUResize is behind a gate of its name.
+   * Features that the API server requires of a node for a resize, with the gate NodeDeclaredFeatures, in its order; each but
+   * GuaranteedQoSPodCPUResize has a gate of the same name.
    */
   readonly resizeFeatures: readonly string[];
-  /** Whether the API server takes resizes of pods whose claims give them CPU or memory of the node. */
+  /** Whether the API server accepts resizes of pods whose claims provide CPU or memory of the node. */
   readonly resizesWithNodeClaims: boolean;
-  /** Whether the API server takes resizes of pods whose containers have resource claims. */
+  /** Whether the API server accepts resizes of pods whose containers have resource claims. */
   readonly resizesWithClaims: boolean;
-  /** Whether the API server refuses resizePolicy RestartContainer of init containers that are no sidecars. */
+  /** Whether the API server rejects resizePolicy RestartContainer for init containers that are not sidecars. */
   readonly refusesRestartingInits: boolean;
 }
 
-/** The gates of a manager's options that are not stable (CPUManagerPolicyAlphaOptions and the like), and the version's rules. */
+/** The gates for a manager's non-stable options (CPUManagerPolicyAlphaOptions and the like), with the version's rules. */
 export interface OptionGates {
   readonly alpha: boolean;
   readonly beta: boolean;
   readonly behaviour: Behaviour;
 }
 
-/** Texts whose wording differs between versions. */
+/** Messages with wording that differs between versions. */
 export interface Words {
-  /** The API server's for a resize of a pod with resources of its own where that is off. */
+  /** The API server's message for a resize of a pod with pod-level resources, if that feature is off. */
   readonly podLevelNotResized: string;
-  /** The API server's for a resize of other resources of a sidecar, or of an init container. */
+  /** The API server's message for a resize of other resources of a sidecar, or of an init container. */
   readonly initNotResized: string;
   /** Messages of the events Created and Started. */
   readonly containerCreated: (name: string) => string;
   readonly containerStarted: (name: string) => string;
-  /** A cpu_manager_state whose shared pool is no list of CPUs; `quoted`: what it is. */
+  /** For a cpu_manager_state whose shared pool is not a list of CPUs; `quoted`: its text. */
   readonly badDefaultCpuSet: (quoted: string) => string;
-  /** A cpu_manager_state of version 1 has a container that nobody knows. */
+  /** For a cpu_manager_state of version 1 with an unknown container. */
   readonly cpuStateNotMigrated: string;
-  /** Images were collected, and too few bytes came free. */
+  /** For a collection of images that freed too few bytes. */
   readonly imagesNotFreed: (of: {
     readonly usagePercent: number;
     readonly capacity: string;
     readonly wanted: bigint;
     readonly freed: bigint;
   }) => string;
-  /** The kubelet does not start on cgroup v1. */
+  /** For a kubelet that does not start on cgroup v1. */
   readonly cgroupV1Refused: string;
-  /** The showHiddenMetricsForVersion, in Go's quotes, is not `before`, the version before this one. */
+  /** For a showHiddenMetricsForVersion, in Go's quotes, other than `before`, the version before this one. */
   readonly hiddenMetricsRefused: (quoted: string, before: string) => string;
-  /** enableSystemLogQuery without its gate. */
+  /** For enableSystemLogQuery without its gate. */
   readonly logQueryRefused: string;
 }
 
-/** One minor version of the kubelet: all in which it differs from others. The oldest is written out, each later one says what changed. */
+/**
+ * One minor version of the kubelet: everything that differs between versions. The oldest is complete; each later one lists only
+ * what changed.
+ */
 interface ProfileData {
   /** `1.36` */
   readonly version: string;
   /** `1.35` */
   readonly previousVersion: string;
-  /** The kubelet whose sources were read: `1.36.3`. */
+  /** The kubelet release whose source was read: `1.36.3`. */
   readonly release: string;
-  /** The policy version of decisions under this profile, `kubelet-1.36+7`. Raised by every commit that changes an answer of a vector (docs/reference/policy-versions.md keeps the list). */
+  /**
+   * The policy version of decisions under this profile, `kubelet-1.36+7`. Raised by every commit that changes the expected answer
+   * of a test vector (listed in docs/reference/policy-versions.md).
+   */
   readonly policyVersion: string;
   /** Feature gates by name; gates that this version does not know are absent. */
   readonly gates: ReadonlyMap<string, GateSpec>;
   /** The Go type of each field of a KubeletConfiguration, by its path. */
   readonly fields: ReadonlyMap<string, string>;
   readonly defaults: Defaults;
-  /** Defaults that hold only while a gate is on, by the gate. Those of gates that are on by default are in `defaults` too. */
+  /** Defaults that apply only while a gate is on, by gate. Those of gates that are on by default are in `defaults` too. */
   readonly gatedDefaults: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
   readonly flags: FlagDefaults;
   /** Fields of a v1.Pod that not every version has, as `PodSpec.schedulingGroup`. */
   readonly podFields: ReadonlySet<string>;
-  /** By the name of the flag, without dashes before it. */
+  /** By the name of the flag, without leading dashes. */
   readonly commandLine: CommandLine;
   readonly behaviour: Behaviour;
   readonly words: Words;
-  /** The version of grpc-go that it is built with, which probes over gRPC tell: see its go.mod. */
+  /** The version of grpc-go in the kubelet's go.mod, which gRPC probes send. */
   readonly grpcGo: string;
-  /** Changes against the version before, for those who upgrade. */
+  /** Changes from the previous version, for upgrades. */
   readonly notes: readonly VersionNote[];
 }
 
 export interface Profile extends ProfileData {
-  /** The defaults of those fields that decisions read, parsed. */
+  /** The parsed defaults of the fields that decisions read. */
   readonly configuration: FullConfiguration;
-  /** Names of the fields of each object by its path; `""`: of the configuration itself. */
+  /** Names of the fields of each object by its path; `""` for the configuration itself. */
   readonly fieldNames: ReadonlyMap<string, readonly string[]>;
 }
 
-/** What each version has of its own, though it may be like the one before. */
+/** What each version states itself, even if it is unchanged. */
 type Own = "version" | "release" | "policyVersion" | "gates" | "grpcGo" | "notes";
 
-/** The version after `before`: what it does not say is as it was. Throws as `profileOfData` does. */
+/** The version after `before`: what it does not state is unchanged. Throws like `profileOfData`. */
 export const profileAfter = (
   before: ProfileData,
   own: Pick<ProfileData, Own> & Partial<Omit<ProfileData, Own | "previousVersion">>,
 ): Profile => profileOfData({ ...before, ...own, previousVersion: before.version });
 
-/** Throws on defaults that are no KubeletConfiguration, or not all: that is a fault of the profile's file. */
+/** Throws if the defaults are incomplete or not a KubeletConfiguration, which is an error in the profile's file. */
 export function profileOfData(data: ProfileData): Profile {
   const configuration: Record<string, unknown> = { ...EMPTY, ...kubeletConfiguration.parse(data.defaults) };
   for (const name of Object.keys(kubeletConfiguration.out.shape)) {
@@ -335,7 +347,7 @@ function namesByObject(fields: ReadonlyMap<string, string>): ReadonlyMap<string,
   return names;
 }
 
-/** Lines of `HEAD: ENTRIES`; what is indented by more than two spaces continues the line before it. */
+/** Lines of `HEAD: ENTRIES`; a line indented by more than two spaces continues the one before. */
 const linesOf = (table: string): readonly (readonly [head: string, entries: readonly string[]])[] =>
   table
     .trim()
@@ -346,8 +358,8 @@ const linesOf = (table: string): readonly (readonly [head: string, entries: read
     });
 
 /**
- * Reads lines `STAGE on|off [locked]: GATE...` over the gates of the version before: `*` in front of a gate that is new says that
- * the kubelet asks for it, `<A,B` behind one what it wants. A line `removed: GATE...` takes gates away.
+ * Reads lines `STAGE on|off [locked]: GATE...` that change the gates of the previous version: `*` before a new gate means that the
+ * kubelet reads it, `<A,B` after one the gates that it requires. A line `removed: GATE...` removes gates.
  */
 export function gatesOf(table: string, before?: ReadonlyMap<string, GateSpec>): ReadonlyMap<string, GateSpec> {
   const gates = new Map(before);
@@ -371,7 +383,7 @@ export function gatesOf(table: string, before?: ReadonlyMap<string, GateSpec>): 
   return gates;
 }
 
-/** Reads lines `GO TYPE: PATH...`, over the fields of the version before. */
+/** Reads lines `GO TYPE: PATH...` that change the fields of the previous version. */
 export const fieldsOf = (table: string, before?: ReadonlyMap<string, string>): ReadonlyMap<string, string> =>
   new Map([
     ...(before ?? []),
@@ -382,8 +394,8 @@ const OF_FILE =
   "This parameter should be set via the config file specified by the Kubelet's --config flag. See https://kubernetes.io/docs/tasks/administer-cluster/kubelet-config-file/ for more information.";
 
 /**
- * Reads lines `field: FLAG...` or `field deprecated: FLAG...` of flags that set a field, `FLAG=FIELD` where it is not named alike,
- * and lines `GO TYPE: FLAG...` of the others. `deprecated`: what is said of those, by the flag.
+ * Reads lines `field: FLAG...` or `field deprecated: FLAG...` of flags that set a field (`FLAG=FIELD` if the names differ), and
+ * lines `GO TYPE: FLAG...` of the others. `deprecated`: the deprecation messages by flag.
  */
 export function flagsOf(
   table: string,
@@ -421,8 +433,8 @@ export function bytesIn(quantity: string): number {
 }
 
 /**
- * A gate that is named keeps its word, the others follow AllAlpha and AllBeta, then their default; one that the version does not
- * know is off. kubelet 1.36: featureGate.
+ * A gate that is set has its value, others follow AllAlpha and AllBeta, then their default; one that the version does not know is
+ * off. kubelet 1.36: featureGate.
  */
 export function isGateOn(
   { gates }: Pick<Profile, "gates">,

@@ -7,25 +7,29 @@ import { type ChosenProfile, chooseProfileFor, PROFILES } from "./index.ts";
 import type { Profile } from "./profile.ts";
 
 type Path = readonly (string | number)[];
-/** The names of an object's fields, by its path without the places in lists. */
+/** The names of an object's fields, by its path without list indices. */
 export type KnownFields = ReadonlyMap<string, readonly string[]>;
 export interface UnknownField {
   readonly path: Path;
-  /** As the kubelet's strict decoding names it. kubelet 1.36: DecodeKubeletConfiguration. */
+  /** The message of the kubelet's strict decoding. kubelet 1.36: DecodeKubeletConfiguration. */
   readonly fault: string;
-  /** The name that was perhaps meant, of the same object; null: none is near. */
+  /** A similar field of the same object; null if there is none. */
   readonly near: string | null;
 }
 
 /**
- * Fields of a KubeletConfiguration that a kubelet of the version does not know, at every depth, in the order of the document. A misspelt
- * field is a default that nobody wanted. Maps, whose names are anybody's, are not looked into. `known`: `fieldNames` of a profile, or those of another object.
+ * Fields of a KubeletConfiguration that a kubelet of the version does not know, at every depth, in the order of the document. A
+ * misspelt field silently keeps its default. Maps, whose keys are arbitrary, are not checked. `known`: `fieldNames` of a profile,
+ * or those of another object.
  */
 export const unknownFields = (configuration: unknown, known: KnownFields): readonly UnknownField[] => [
   ...below(configuration, [], "", known),
 ];
 
-/** Checks that every field with a default is there of those that a snapshot keeps, as a kubelet tells them and no file does. `given`: without a wrapper. */
+/**
+ * Whether every field with a default is present, of those that a snapshot keeps: a kubelet reports them all, and no file sets them
+ * all. `given`: without a wrapper.
+ */
 export const namesEveryField = (
   given: Readonly<Record<string, unknown>>,
   { configuration, defaults }: Profile,
@@ -33,18 +37,19 @@ export const namesEveryField = (
   Object.keys(configuration).every(
     (name) => defaults[name] === undefined || given[name] !== undefined || KEPT_LATER.has(name),
   );
-/** Snapshots of a /configz that were stored before one of these fields was kept lack it. */
+/** Older stored snapshots of a /configz lack these fields, which were not kept then. */
 const KEPT_LATER: ReadonlySet<string> = new Set(["crashLoopBackOff", "nodeStatusUpdateFrequency"]);
 
-/** Checks that a kubelet of some known version printed it, for its /configz: what is written by hand in that form names less. */
+/** Whether a kubelet of some known version printed it as /configz: what is written by hand in that form has fewer fields. */
 export function isPrinted(configuration: unknown): boolean {
   const own = fieldsOf(unwrapped(configuration));
   return own !== configuration && PROFILES.some((profile) => namesEveryField(own, profile));
 }
 
 /**
- * A /configz that another kubelet printed than the node's: the first field that the node's version does not know, and what to do.
- * A stored one has no wrapper any more, and is known by its naming every field. Undefined: it may be the node's own.
+ * The fault of a /configz that was printed by another kubelet than the node's: the first field that the node's version does not
+ * know, and what to do. A stored one has no wrapper and is recognised by having every field. Undefined if it may be the node's
+ * own.
  */
 export function othersConfiguration(
   configuration: unknown,
@@ -55,7 +60,7 @@ export function othersConfiguration(
   const [wrapper, own] = [configurationPath(configuration), unwrapped(configuration)];
   const isTold = wrapper.length > 0 || namesEveryField(fieldsOf(own), profile);
   if (!isTold || !note.exact) return undefined;
-  // of a long document no more is looked at than is told
+  // only as much of a long document is checked as the message needs
   const unknown = below(own, [], "", fieldNames).next().value;
   if (unknown === undefined) return undefined;
   const why = `a kubelet ${version}, which node ${node} has, does not know the field`;
@@ -63,7 +68,7 @@ export function othersConfiguration(
   return { path: unknown.path, message, note: `${joinPath("", unknown.path)} counts as left out: ${why}` };
 }
 
-/** The same for the node of a snapshot, which may tell no version; `at`: where the configuration was given. */
+/** Does the same for a snapshot's node, which may have no version; `at`: where the configuration was given. */
 export function configurationOfAnother(
   snapshot: Pick<Snapshot, "node"> | undefined,
   configuration: unknown,
@@ -73,7 +78,7 @@ export function configurationOfAnother(
   return other && { path: joinPath(at, other.path), message: other.message };
 }
 
-/** Says of what a node recorded which field counts as left out; undefined: none. */
+/** The note about a recorded configuration with a field that counts as left out; undefined if there is none. */
 export const noteOfRecorded = (snapshot: Pick<Snapshot, "node"> | undefined, configuration: unknown) =>
   otherOfSnapshot(snapshot, configuration)?.note;
 
@@ -83,13 +88,13 @@ function otherOfSnapshot(snapshot: Pick<Snapshot, "node"> | undefined, configura
   return othersConfiguration(configuration, metadata?.name ?? "", chooseProfileFor(snapshot));
 }
 
-/** Limit of the fields that are named; a document with more has another format. */
+/** The most fields that are named; a document with more has another format. */
 const MAX_NAMED = 20;
 
-/** Fields of a snapshot's configuration that no decision reads since a kubelet leaves them out, at most 20. */
+/** Fields of a snapshot's configuration that decisions do not read because a kubelet ignores them, at most 20. */
 export function leftOutOfSnapshot(snapshot: unknown, { fieldNames }: Profile): readonly InputIssue[] {
   const { kubeletConfiguration } = (snapshot ?? {}) as { readonly kubeletConfiguration?: unknown };
-  // a configuration that a kubelet itself printed has the fields of its version
+  // a configuration printed by a kubelet has exactly its version's fields
   if (isPrinted(kubeletConfiguration)) return [];
   const wrapper = configurationPath(kubeletConfiguration);
   const found: InputIssue[] = [];
@@ -101,14 +106,14 @@ export function leftOutOfSnapshot(snapshot: unknown, { fieldNames }: Profile): r
   return found;
 }
 
-/** Nobody misspells one that is so long. */
+/** Longer names are not compared: they are no misspelling. */
 const LONGEST_NAME = 64;
 
-/** kubelet 1.36: sigs.k8s.io/json appendStrictFieldStackKey, whatever a name is made of. */
+/** kubelet 1.36: sigs.k8s.io/json appendStrictFieldStackKey, which does not quote names. */
 const strictPath = (path: Path): string =>
   path.map((step, i) => (typeof step === "number" ? `[${step}]` : i === 0 ? step : `.${step}`)).join("");
 
-/** `form`: the path without the places in lists. */
+/** `form`: the path without list indices. */
 function* below(value: unknown, path: Path, form: string, of: KnownFields): Generator<UnknownField, undefined> {
   if (Array.isArray(value)) {
     for (const [i, item] of value.entries()) yield* below(item, [...path, i], form, of);

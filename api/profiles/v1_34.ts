@@ -64,8 +64,8 @@ const GATES = `
 `;
 
 /**
- * What Go reads each field of a KubeletConfiguration into, `*` where a null leaves it unset; below a list, of its items.
- * Source: k8s.io/kubelet v0.34.4, config/v1beta1, with what it takes of core/v1 (Taint) and component-base (logging, tracing).
+ * The Go type of each field of a KubeletConfiguration, with `*` if null leaves it unset; for a list, that of its items. Source:
+ * k8s.io/kubelet v0.34.4, config/v1beta1, with the types it uses of core/v1 (Taint) and component-base (logging, tracing).
  */
 const FIELDS = `
   *bool: authentication.anonymous.enabled authentication.webhook.enabled cgroupsPerQOS cpuCFSQuota
@@ -181,7 +181,7 @@ const FLAGS = `
   flag.duration: global-housekeeping-interval housekeeping-interval storage-driver-buffer-duration
 `;
 
-/** Flags of cAdvisor that a kubelet has by mistake. kubelet 1.34.4: addCadvisorFlags. */
+/** cAdvisor's flags, which a kubelet has unintentionally. kubelet 1.34.4: addCadvisorFlags. */
 export const CADVISOR_FLAGS: readonly string[] = [
   ...["application-metrics-count-limit", "boot-id-file", "container-hints", "containerd", "containerd-namespace"],
   ...["enable-load-reader", "event-storage-age-limit", "event-storage-event-limit", "global-housekeeping-interval"],
@@ -281,7 +281,7 @@ export const v1_34 = profileOfData({
     mergeDefaultEvictionSettings: false,
     nodeLeaseDurationSeconds: 40,
     nodeStatusMaxImages: 50,
-    // that of nodeStatusUpdateFrequency where only this one is set
+    // nodeStatusUpdateFrequency's value if only that field is set
     nodeStatusReportFrequency: "5m0s",
     nodeStatusUpdateFrequency: "10s",
     oomScoreAdj: -999,
@@ -294,7 +294,7 @@ export const v1_34 = profileOfData({
     resolvConf: "/etc/resolv.conf",
     runtimeRequestTimeout: "2m0s",
     seccompDefault: false,
-    // false where maxParallelImagePulls is above 1
+    // false if maxParallelImagePulls is above 1
     serializeImagePulls: true,
     shutdownGracePeriod: "0s",
     shutdownGracePeriodCriticalPods: "0s",
@@ -433,6 +433,6 @@ export const v1_34 = profileOfData({
     logQueryRefused: "NodeLogQuery feature gate is required for enableSystemLogHandler",
   },
   grpcGo: "1.72.1",
-  // nobody comes from a version that is not in the register
+  // there is no older version to upgrade from
   notes: [],
 });

@@ -2,7 +2,7 @@ import { removedFlags, type VersionNote } from "./note.ts";
 import { gatesOf, profileAfter, withoutFlags } from "./profile.ts";
 import { v1_34 } from "./v1_34.ts";
 
-/** Those that 1.34 has otherwise. kubelet 1.35.4: DefaultFeatureGate. */
+/** The gates that differ from 1.34. kubelet 1.35.4: DefaultFeatureGate. */
 const GATES = `
   alpha off: CloudControllerManagerWatchBasedRoutesReconciliation ConstrainedImpersonation
     DRAConsumableCapacity<DynamicResourceAllocation
@@ -62,7 +62,7 @@ const NOTES: readonly VersionNote[] = [
       what: "on a machine with cgroup v1 the kubelet does not start, unless failCgroupV1 is false",
       before: "see that `stat -fc %T /sys/fs/cgroup` prints cgroup2fs on each node; failCgroupV1: false puts it off",
     },
-    // with a snapshot lint knows it
+    // with a snapshot, lint reports it
     concerns: ({ configuration, snapshot }) =>
       configuration["failCgroupV1"] === true && snapshot?.cgroup?.version === undefined,
   },
@@ -79,7 +79,7 @@ const NOTES: readonly VersionNote[] = [
       before:
         "drain the node first where its static pods must not restart under load; on control planes go node by node",
     },
-    // with a snapshot they are told by name
+    // with a snapshot, they are listed by name
     concerns: ({ snapshot }) => snapshot?.pods === undefined,
   },
   {
@@ -151,10 +151,10 @@ export const v1_35 = profileAfter(v1_34, {
   podFields: new Set(["PodSpec.workloadRef"]),
   defaults: {
     ...v1_34.defaults,
-    // with the gate KubeletCrashLoopBackOffMax
+    // only with the gate KubeletCrashLoopBackOffMax
     crashLoopBackOff: { maxContainerRestartPeriod: "5m0s" },
     failCgroupV1: true,
-    // with the gate KubeletEnsureSecretPulledImages
+    // only with the gate KubeletEnsureSecretPulledImages
     imagePullCredentialsVerificationPolicy: "NeverVerifyPreloadedImages",
   },
   behaviour: {

@@ -3,7 +3,7 @@ import type { VersionNote } from "./note.ts";
 import { fieldsOf, gatesOf, profileAfter } from "./profile.ts";
 import { v1_35 } from "./v1_35.ts";
 
-/** Those that 1.35 has otherwise. kubelet 1.36.3: DefaultFeatureGate. */
+/** The gates that differ from 1.35. kubelet 1.36.3: DefaultFeatureGate. */
 const GATES = `
   alpha off: *CRIListStreaming ControllerManagerReleaseLeaderElectionLockOnExit
     DRAListTypeAttributes<DynamicResourceAllocation *DRANodeAllocatableResources<DynamicResourceAllocation
@@ -84,7 +84,7 @@ const NOTES: readonly VersionNote[] = [
       before: "set memoryReservationPolicy to TieredReservation where requests are to stay protected",
     },
     ends: { what: "the gate MemoryQoS protects every request by it, whatever the policy is", before: null },
-    // of a node that is known the decisions about it tell
+    // for a known node, the decisions about it show this
     concerns: ({ configuration, snapshot }) =>
       snapshot === undefined &&
       fieldsIn(configuration["featureGates"])["MemoryQoS"] === true &&

@@ -7,7 +7,7 @@ import { fieldsOf, gatesOf, profileAfter, withoutFlags } from "./profile.ts";
 import { CADVISOR_FLAGS } from "./v1_34.ts";
 import { v1_36 } from "./v1_36.ts";
 
-/** Those that 1.36 has otherwise. kubelet 1.37.2: DefaultFeatureGate. */
+/** The gates that differ from 1.36. kubelet 1.37.2: DefaultFeatureGate. */
 const GATES = `
   alpha off: APIServerWebhookAuthenticationToken *AtomicWriteVolumeUserFields
     CompositePodGroup<GenericWorkload,TopologyAwareWorkloadScheduling ConsistentListFromCacheSkipTimeoutFallback
@@ -185,7 +185,7 @@ const NOTES: readonly VersionNote[] = [
 ];
 
 function reservesPartsOfMillis({ reservedSystemCPUs, ...configuration }: NotedNode["configuration"]): boolean {
-  // it takes the place of both
+  // it replaces both
   if (typeof reservedSystemCPUs === "string" && reservedSystemCPUs !== "") return false;
   return ["kubeReserved", "systemReserved"].some((field) => {
     const { cpu } = fieldsIn(configuration[field]);
@@ -195,7 +195,7 @@ function reservesPartsOfMillis({ reservedSystemCPUs, ...configuration }: NotedNo
 }
 const NANOS_OF_MILLI = 1_000_000n;
 
-// without a default memory.high is not set
+// without a default, memory.high is not set
 const { memoryThrottlingFactor: _, ...defaults } = v1_36.defaults;
 
 export const v1_37 = profileAfter(v1_36, {
@@ -252,7 +252,7 @@ export const v1_37 = profileAfter(v1_36, {
     // kubelet 1.37.2: ResourceConfigForPod, getEffectiveContainerMemoryRequest
     nodeClaims: "parts",
     sidecarStorageLimits: true,
-    // what was the default until now
+    // the default until this version
     throttlingFactorWithoutGate: 0.9,
     mostPullsChecked: null,
   },

@@ -9,12 +9,12 @@ import { ChunkBuffer, rateOf } from "../http/body-budget.ts";
 import { err, ok, type Result } from "../model/result.ts";
 import { styleSheet } from "../ui/assets.ts";
 
-/** For browsers: quick, and nearly as small as can be. */
+/** For browsers: fast, and nearly as small as possible. */
 export const gzip = (text: string): Uint8Array<ArrayBuffer> => zlib.gzipSync(text, { level: 5 });
 
 type Pair = ReadableWritablePair<Uint8Array, Uint8Array>;
 
-/** Bodies read off the socket's own request, without the streams of the web between. */
+/** Bodies read directly from the socket's request, without web streams in between. */
 export const nodeBodies: Bodies = {
   bytes: (request, env, bounds) => {
     const incoming = (env as { incoming?: IncomingMessage } | undefined)?.incoming;
@@ -31,7 +31,7 @@ function unzstd(): Pair {
   return Duplex.toWeb(zlib.createZstdDecompress({ params })) as unknown as Pair;
 }
 
-/** INVARIANT: holds at most `limit` bytes and one chunk, whatever Content-Length says. */
+/** INVARIANT: keeps at most `limit` bytes and one chunk, whatever Content-Length says. */
 function incomingBytes(
   incoming: IncomingMessage,
   { limit, take, bytesPerSecond }: BodyBounds,
@@ -80,7 +80,7 @@ const FILES: { readonly [Name in Exclude<AssetName, "style.css">]: URL | string 
 };
 const textOf = (file: URL | string): string => readFileSync(file, "utf8");
 
-/** The pages' assets from the disk, read once. Throws where the installation lacks one. */
+/** The pages' assets from the disk, read once. Throws if the installation lacks one. */
 export const nodeAssets = (): Assets => ({
   ...(Object.fromEntries(Object.entries(FILES).map(([name, file]) => [name, textOf(file)])) as Omit<
     Assets,

@@ -16,7 +16,7 @@ import { movable, sha256 } from "./digest.ts";
 import { writesOver } from "./history.ts";
 import { collectWhenIdle } from "./idle-memory.ts";
 
-/** The entry of a thread that works for the event loop: it does the orders that it is sent, and says when it is ready. */
+/** The entry of a thread that works for the event loop: it carries out the tasks that it is sent, and reports when it is ready. */
 export type Task =
   | { readonly of: "decide"; readonly asked: OffThreadAsk }
   | { readonly of: "snapshot"; readonly bytes: Uint8Array }
@@ -27,12 +27,12 @@ export type Delivery =
   | "ready"
   | { readonly number: number; readonly done: unknown }
   | { readonly number: number; readonly fault: string }
-  /** It is decided, and waits for the disk. */
+  /** The decision is made and waits for the disk. */
   | { readonly number: number; readonly isWaiting: DecidedHead }
   | { readonly log: keyof Log; readonly fields: Readonly<Record<string, unknown>>; readonly message: string }
   | { readonly counted: keyof Counts; readonly args: readonly (string | number)[] };
 
-/** The server's values that the routes need. */
+/** The server's settings that the routes need. */
 export interface RoutesOf {
   readonly history: StoreSetting;
   readonly limits: ApiLimits;
@@ -40,7 +40,10 @@ export interface RoutesOf {
 /** The workerData of a thread. */
 export interface ThreadData {
   readonly evaluates: true;
-  /** `writes`: a port of the history's `connect`; null: the thread writes its own store. Null: it has none, and neither decides nor answers routes. */
+  /**
+   * Null if the thread has no server, and neither decides nor answers routes. `writes`: a port of the history's `connect`; null if
+   * the thread writes its own store.
+   */
   readonly server: (RoutesOf & { readonly writes: MessagePort | null }) | null;
 }
 
@@ -124,10 +127,10 @@ function workOf(
 
 const now = () => epochMs(Date.now());
 
-/** Connections of each thread to a server. */
+/** The connections of each thread to a database server. */
 const FEW = 3;
 
-/** Opens the history when it is needed first; where that fails, again the next time. */
+/** Opens the history when it is first needed; after a failure, tries again the next time. */
 function opener(setting: StoreSetting): () => Promise<Result<Store, StoreFailure>> {
   let opening: Promise<Result<Store, StoreFailure>> | undefined;
   return async () => {
@@ -137,24 +140,24 @@ function opener(setting: StoreSetting): () => Promise<Result<Store, StoreFailure
     return opened;
   };
 }
-/** A history that cannot be opened for reading. */
+/** A store for a history that cannot be opened for reading. */
 function unread(failure: StoreFailure): DecidingStore {
   const fails = async (): Promise<Result<never, StoreFailure>> => err(failure);
   return { getSnapshot: fails, snapshotBytes: fails, getDecision: fails, readFacts: fails, record: fails };
 }
 
-/** Texts in UTF-8: bytes are handed to the event loop, where a text would be copied. */
+/** Texts as UTF-8: bytes can be transferred to the event loop, while a text would be copied. */
 const inBytes = <T>(made: Result<string | T, Problem>): Result<Uint8Array<ArrayBuffer> | T, Problem> =>
   made.ok && typeof made.value === "string" ? ok(new TextEncoder().encode(made.value)) : (made as Result<T, Problem>);
 
-/** The buffers that a result hands over: its bytes', or its body's. */
+/** The buffers of a result to transfer: its bytes', or its body's. */
 function movedIn(done: unknown): ArrayBuffer[] {
   const { value } = done as { readonly value?: unknown };
   const bytes = value instanceof Uint8Array ? value : (value as { readonly body?: unknown } | undefined)?.body;
   return bytes instanceof Uint8Array && bytes.length > 0 ? [bytes.buffer as ArrayBuffer] : [];
 }
 
-/** Loaded when the first is asked for: most threads only decide. */
+/** Loaded with the first such request: most threads only decide. */
 async function routesOf(store: Store, limits: ApiLimits, log: Log) {
   const { offThreadApp } = await import("../app.ts");
   const { nodeAssets, gzip, nodeBodies } = await import("./assets.ts");

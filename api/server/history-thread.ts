@@ -28,7 +28,7 @@ export type Write = (typeof WRITES)[number];
 
 export type Order =
   | { readonly number: number; readonly method: Write | "close"; readonly args: readonly unknown[] }
-  /** Orders come by this port too. */
+  /** Further orders come through this port. */
   | { readonly connect: MessagePort };
 export type Delivery =
   | { readonly number: number; readonly result: Result<unknown, StoreFailure> }

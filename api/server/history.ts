@@ -11,7 +11,7 @@ import { type Delivery, type HistoryThreadData, type Order, WRITES, type Write }
 
 const EVERY_MS = 10 * 60 * 1000;
 
-/** Prunes now and every ten minutes. A sweep that is stopped may find the history closed, of which nothing is said. */
+/** Prunes now and every ten minutes. After `stop`, a sweep under way may find the history closed, which is not logged. */
 export function keepPruned(store: Store, now: () => EpochMs, server: Log, sweep: Sweep): { stop(): void } {
   let running = false;
   let stopped = false;
@@ -42,7 +42,7 @@ export function keepPruned(store: Store, now: () => EpochMs, server: Log, sweep:
 }
 
 const ENTRY = new URL("./history-thread.ts", import.meta.url);
-/** MiB in which the thread's objects begin. Rows come and go; nearly all of their bytes are outside of the heap. */
+/** MiB of the thread's young generation. Rows are short-lived, and nearly all of their bytes are outside the heap. */
 const YOUNG = 6;
 
 type Answer = Result<unknown, StoreFailure>;
@@ -59,9 +59,9 @@ export interface History {
 }
 
 /**
- * The history that `setting` names, which is read here and written in a thread: a commit waits for the disk, and would hold up every
- * request meanwhile. INVARIANT: as in the store itself, what a write answers is on disk, and reads here see it. Those whose
- * writes were committed together go on one after the other, in `turns`.
+ * The history of `setting`, read here and written in a thread: a commit waits for the disk, which would block every request
+ * meanwhile. INVARIANT: as in the store itself, when a write returns it is on disk, and reads here see it. Callers whose writes
+ * were committed together continue one after the other, in `turns`.
  */
 export async function openHistory(
   setting: StoreSetting,
@@ -73,7 +73,7 @@ export async function openHistory(
     workerData: { history: setting } satisfies HistoryThreadData,
     resourceLimits: { maxYoungGenerationSizeMb: YOUNG },
   });
-  // the thread keeps no process alive, but whoever waits for a write does
+  // the thread does not keep the process alive, but a pending write does
   const hold = (isAwaited: boolean): void => void (isAwaited ? worker.ref() : worker.unref());
   const writer = new Writer((order) => worker.postMessage(order), hold);
   const inOrder = (work: () => void): void => void turns(async () => work(), false);
@@ -87,7 +87,7 @@ export async function openHistory(
     return opened as Result<never, StoreFailure>;
   }
   const close = async (): Promise<void> => {
-    // ends the thread when all that was sent is written
+    // the thread ends when everything sent so far is written
     void writer.send("close", []);
     writer.isClosed = true;
     worker.ref();
@@ -120,7 +120,7 @@ class Writer {
   #number = 1;
   isClosed = false;
 
-  /** `hold`: told whether any answer is awaited, whenever that changes; at first that of `opened` is. */
+  /** `hold`: called whenever it changes whether an answer is pending; at first, that of `opened` is. */
   constructor(post: (order: Order) => void, hold: (isAwaited: boolean) => void = () => {}) {
     this.#post = post;
     this.#hold = hold;
@@ -150,7 +150,7 @@ class Writer {
     else waiting?.reject(new Error(`the history's thread failed: ${delivery.fault}`));
   }
 
-  /** Fails all calls under way. Their writes may or may not be on disk: the caller hears that they are not. */
+  /** Fails all pending calls. Their writes may or may not be on disk; callers are told that they failed. */
   lose(reason: string): void {
     this.isClosed = true;
     for (const { resolve } of this.#waiting.values())

@@ -1,25 +1,25 @@
 import { performance } from "node:perf_hooks";
 
 const LOOK_MS = 10_000;
-/** A thread is idle that has worked for less than this part of the time between two looks, so many times one after the other. */
+/** A thread is idle if it worked for less than this part of the time between two looks, this many times in a row. */
 const QUIET = 0.01;
 const LOOKS = 3;
-/** Work since the last collection, in milliseconds, that makes another worth its while. */
+/** The work since the last collection that makes another one worthwhile, ms. */
 const WORTH_MS = 300;
 
 interface CollectOptions {
   readonly type: "major";
   readonly execution: "sync";
-  /** Gives back the pages of the young generation too. */
+  /** Also returns the pages of the young generation to the system. */
   readonly flavor: "last-resort";
 }
-/** There with `--expose-gc`. */
+/** Available with `--expose-gc`. */
 const { gc } = globalThis as { readonly gc?: (options: CollectOptions) => void };
 
 /**
- * Collects this thread's garbage once it has worked and is idle: V8 collects when memory is asked for, so that a thread without work
- * would keep what its last requests left behind. Such a collection takes some 50 ms, and forgets compiled code, which comes back
- * with the next requests. Does nothing where Node was started without `--expose-gc`. Answers how to end it.
+ * Collects this thread's garbage when it is idle after work: V8 collects only when memory is requested, so an idle thread would
+ * keep what its last requests left. A collection takes some 50 ms and discards compiled code, which later requests compile again.
+ * Does nothing without `--expose-gc`. Returns a function that stops it.
  */
 export function collectWhenIdle(): () => void {
   if (gc === undefined) return () => {};

@@ -14,35 +14,35 @@ import type { KeyPair } from "./tls.ts";
 
 interface ListenOptions {
   readonly host: string;
-  /** 0: any free one. */
+  /** 0 for any free port. */
   readonly port: number;
-  /** Requests begin in these, however many come at once. */
+  /** Requests start in these turns, however many arrive at once. */
   readonly turns?: Turns;
-  /** A connection whose reader takes nothing of an answer for so long is cut. */
+  /** A connection whose client reads nothing of a response for this long is closed. */
   readonly unreadMs?: number;
-  /** Absent: plain HTTP. */
+  /** Absent for plain HTTP. */
   readonly tls?: KeyPair;
 }
 
 export interface Listening {
   readonly host: string;
   readonly port: number;
-  /** With TLS: the server, for a renewed certificate. */
+  /** The server with TLS, whose certificate can be renewed; null without. */
   readonly tlsServer: TlsServer | null;
-  /** Stops accepting, lets requests under way end within `graceMs`, then cuts what is left. */
+  /** Stops accepting, lets open requests finish within `graceMs`, then closes the rest. */
   close(graceMs: number): Promise<void>;
 }
 
-/** Time for the headers to arrive, and for a whole request: a slow sender does not hold a connection for ever. */
+/** The time for the headers, and for a whole request: a slow sender cannot keep a connection forever. */
 const HEADERS_MS = 30_000;
 const REQUEST_MS = 300_000;
 const KEEP_ALIVE_MS = 65_000;
-/** How long a client may keep its connection open after its last answer at shutdown. */
+/** How long a client may keep its connection open after its last response at shutdown. */
 const HANG_UP_MS = 1_000;
 /** A connection whose client reads nothing for this long is closed. */
 const UNREAD_MS = 60_000;
 
-/** Serves the app over HTTP/1.1, with TLS 1.2 or newer where a key pair is given. Errors: the address cannot be listened on. */
+/** Serves the app over HTTP/1.1, with TLS 1.2 or newer if there is a key pair. Errors: the address cannot be listened on. */
 export function listen(
   app: Hono,
   { host, port, turns = inTurns(), unreadMs = UNREAD_MS, tls }: ListenOptions,
@@ -55,12 +55,12 @@ export function listen(
     headersTimeout: HEADERS_MS,
     requestTimeout: REQUEST_MS,
     keepAliveTimeout: KEEP_ALIVE_MS,
-    // the listener answers a request without one, and not with an empty body
+    // the listener answers a request without a Host header with a body of its own
     requireHostHeader: false,
   };
   const onRequest = (request: IncomingMessage, response: ServerResponse) =>
     void turns(async () => {
-      // its sender may be gone meanwhile, and is not waited for
+      // the client may have disconnected meanwhile
       if (!response.destroyed) void listener(request, response);
     }, false);
   const tlsServer =
@@ -73,7 +73,7 @@ export function listen(
   server.on("request", (request, response) => {
     openOn.get(request.socket)?.add(response);
     response.once("close", () => openOn.get(request.socket)?.delete(response));
-    // nothing moved either way; a slow reader that takes some moves it
+    // no data moved in either direction; a slow reader that reads a little does not get here
     response.on("timeout", (socket: Socket) => {
       if (socket.writableLength > 0) socket.destroy();
       else socket.setTimeout(unreadMs);
@@ -81,7 +81,7 @@ export function listen(
   });
   server.on("connect", (_request, socket) => {
     const detail = "CONNECT is not possible here: this is not a proxy";
-    // the socket is no longer watched by the server
+    // the server no longer watches the socket
     socket.on("error", () => socket.destroy()).resume();
     endWith(socket, problemOf("method_not_allowed", detail, { allow: "GET, HEAD, POST, PUT" }));
     (socket as Socket).setTimeout(HANG_UP_MS, () => socket.destroy());
@@ -98,7 +98,7 @@ export function listen(
   });
 }
 
-/** Calls `onSent` when the answer has been handed to the system whole, or its connection is gone. */
+/** Calls `onSent` when the response has been handed to the system completely, or its connection is closed. */
 export const whenSent: WhenSent = (env, onSent) => {
   const outgoing = (env as { outgoing?: ServerResponse } | undefined)?.outgoing;
   if (outgoing === undefined || outgoing.destroyed || outgoing.writableFinished) onSent();
@@ -106,7 +106,7 @@ export const whenSent: WhenSent = (env, onSent) => {
 };
 
 const openOn = new WeakMap<Socket, Set<ServerResponse>>();
-/** Node tells only the answer whose turn it is that its connection is gone; those pipelined behind it are told here. */
+/** Node tells only the current response that its connection is closed; this tells the pipelined ones behind it. */
 function tellPipelined(socket: Socket): void {
   const open = new Set<ServerResponse>();
   openOn.set(socket, open);
@@ -123,7 +123,7 @@ type Headers = Readonly<Record<string, string>>;
 const problemOf = (code: ProblemCode, detail: string = PROBLEMS[code].title, headers: Headers = {}) =>
   problemResponse({ code, detail, headers }, crypto.randomUUID());
 
-/** RFC 9110 10.1.1: an Expect that is not `100-continue`. Its body is not read. */
+/** RFC 9110 10.1.1: an Expect other than `100-continue`. The body is not read. */
 function answerExpectation(request: IncomingMessage, response: ServerResponse): void {
   const found = String(request.headers.expect).slice(0, 100);
   const [body, { status, headers }] = problemOf("expectation_failed", `\`${found}\` is not \`100-continue\``);
@@ -135,9 +135,9 @@ const CODES: Readonly<Record<string, ProblemCode>> = {
   ERR_HTTP_REQUEST_TIMEOUT: "request_timeout",
 };
 
-/** Answers on the bare connection where the bytes never became a request. */
+/** Answers on the bare connection if the bytes never became a request. */
 function answerBroken(error: NodeJS.ErrnoException & { readonly rawPacket?: Buffer }, socket: Duplex): void {
-  // bytes that wait to be sent are those of an answer, in the middle of which there is no other
+  // unsent bytes belong to a response, and another one must not be written into it
   if (error.code === "ECONNRESET" || !socket.writable || socket.writableLength > 0) return void socket.destroy();
   const isHead = error.rawPacket?.subarray(0, 5).toString("latin1") === "HEAD ";
   endWith(socket, problemOf(CODES[error.code ?? ""] ?? "bad_request"), isHead);
@@ -159,7 +159,7 @@ function startFault(error: NodeJS.ErrnoException, host: string, port: number): s
   return `cannot listen on ${host} port ${port}: ${error.code ?? error.message}${advice === undefined ? "" : `: ${advice}`}`;
 }
 
-/** Connections that idle are closed again and again, since each becomes idle after its last answer. */
+/** Idle connections are closed repeatedly, since each becomes idle after its last response. */
 async function close(server: Server, graceMs: number): Promise<void> {
   const closed = new Promise<void>((resolve) => server.close(() => resolve()));
   const sweep = setInterval(() => server.closeIdleConnections(), 20);

@@ -14,7 +14,7 @@ import { movable, sha256 } from "./digest.ts";
 import type { Delivery, Order, RoutesOf, Task, ThreadData } from "./evaluate-thread.ts";
 
 const FIRST = ["/", "/what-if", "/replay", "/lint", "/upgrade", "/docs"];
-/** Pages of one thing: the first that the others link to stands for all. */
+/** Links to pages of one kind: the first one found stands for all. */
 const OF_ONE = [
   /href="(\/nodes\/[^"?/#]+)"/,
   /href="(\/nodes\/[^"?/#]+\/decisions)[^"]*"/,
@@ -22,8 +22,8 @@ const OF_ONE = [
 ];
 
 /**
- * Renders each kind of page once, one after the other with room for requests between them, so that the first visitor does not
- * wait for code that has never run. Ends early when `closing` says so; what a page answers is of no interest here.
+ * Renders each kind of page once, one after the other with time for requests in between, so that the first visitor does not wait
+ * for code that has never run. Ends early at `closing`; the responses are discarded.
  */
 export async function warm(app: Pick<Hono, "fetch">, closing: AbortSignal): Promise<void> {
   const seen = new Set<string>();
@@ -41,18 +41,18 @@ export async function warm(app: Pick<Hono, "fetch">, closing: AbortSignal): Prom
   }
 }
 
-/** Smaller bodies are decided here: handing them over would cost as much. */
+/** Smaller bodies are decided on this thread: transferring them would cost as much. */
 const INLINE_BELOW = 32 * 1024;
-/** MiB in which a thread's objects begin. A request leaves nothing behind, so the larger this is, the less is ever looked at. */
+/** MiB of a thread's young generation. Requests leave nothing behind, so a larger one means less to collect. */
 const NURSERY = 16;
-/** MiB of a thread's heap: a thread that needs more ends, and nothing else does. */
+/** MiB of a thread's heap: a thread that needs more ends, without affecting anything else. */
 const HEAP = 1024;
 /**
- * Orders that a thread works on at a time. What a decision makes is held until its end, and one at work and one that waits keep a
- * thread busy; a replay gives turns to others, and must not keep decisions from theirs. What is not begun can be given up.
+ * The most tasks that a thread has at a time. A decision's memory is used until it ends, and one running and one waiting task keep
+ * a thread busy; a replay yields to others and must not keep decisions waiting. A task that has not started can be cancelled.
  */
 const depthOf = ({ of }: Task): number => (of === "route" ? 8 : 2);
-/** A thread that has had nothing to do for so long ends. */
+/** A thread ends after it has been idle for this long. */
 const IDLE_MS = 15_000;
 const LOOK_MS = 5_000;
 const ENTRY = new URL("./evaluate-thread.ts", import.meta.url);
@@ -62,41 +62,41 @@ interface Waiting {
   readonly task: Task;
   readonly resolve: (done: never) => void;
   readonly reject: (error: Error) => void;
-  /** Answers a problem in the task's own form. */
+  /** Returns a problem in the task's own form. */
   readonly refuse: (problem: Problem) => void;
   readonly onDecided: ((head: DecidedHead) => void) | undefined;
 }
 interface Thread {
   readonly worker: Worker;
   readonly orders: Map<number, Waiting>;
-  /** Those that are decided and wait for the disk. */
+  /** Tasks that are decided and wait for the disk. */
   readonly waiting: Set<number>;
-  /** It has loaded its code, and takes orders. */
+  /** The thread has loaded its code and accepts tasks. */
   isReady: boolean;
   idleSinceMs: number;
 }
 export interface Threads {
   readonly evaluate: Evaluate;
   readonly offThread: OffThread;
-  /** Ends the threads; what they still work on fails. */
+  /** Ends the threads; their pending tasks fail. */
   close(): Promise<void>;
 }
 
 interface ThreadsOptions {
-  /** So many threads are there from the beginning, and stay. Default: none. */
+  /** The number of threads that start at once and never end. Default: none. */
   readonly least?: number;
-  /** Null: no thread decides or answers routes. `connect`: see `History`; null: a thread writes its own store. */
+  /** Null if threads neither decide nor answer routes. `connect`: see `History`; null if a thread writes its own store. */
   readonly server: (RoutesOf & { readonly connect: () => MessagePort | null }) | null;
   readonly log?: Log;
-  /** Counts what is decided in threads. */
+  /** Counts the decisions made in threads. */
   readonly metrics?: Counts;
-  /** In which the event loop decides, and goes on with what threads have done. */
+  /** The turns in which the event loop decides, and handles results of threads. */
   readonly turns?: Turns;
 }
 
 /**
- * Does what would hold up the event loop in up to `most` threads. One is started when none is free, and work waits for it;
- * with `most` 0, or where threads cannot be had, the event loop does it all by itself.
+ * Runs work that would block the event loop in up to `most` threads. A new one starts if none is free, and work waits for it; with
+ * `most` 0, or where threads are not available, the event loop does everything.
  */
 export function threads(most: number, options: ThreadsOptions = { server: null }): Threads {
   const { server, turns = inTurns() } = options;
@@ -166,7 +166,7 @@ class Pool {
       signal?.addEventListener("abort", onGone, { once: true });
       this.#hand();
     });
-    // threads keep no process alive, but whoever waits for one does
+    // threads do not keep the process alive, but a pending task does
     if (this.#unanswered++ === 0) this.#looking.ref();
     return answer.finally(() => {
       signal?.removeEventListener("abort", onGone);
@@ -182,7 +182,7 @@ class Pool {
   }
 
   #start(): void {
-    // read when a heap is made, so this thread keeps its own
+    // V8 reads these when it creates a heap, so this thread keeps its own
     setFlagsFromString(`--min-semi-space-size=${NURSERY}`);
     setFlagsFromString(`--max-semi-space-size=${NURSERY}`);
     const { server } = this.#options;
@@ -206,7 +206,7 @@ class Pool {
     this.#threads.push(thread);
   }
 
-  /** Hands what waits, each to the thread that has the least to do of those with room for it. */
+  /** Hands out pending tasks, each to the least busy thread that has room for it. */
   #hand(): void {
     for (const next of [...this.#waiting]) {
       const ready = this.#threads.filter(({ isReady }) => isReady);
@@ -233,7 +233,7 @@ class Pool {
       thread.orders.delete(delivery.number);
       thread.waiting.delete(delivery.number);
       thread.idleSinceMs = performance.now();
-      // the work that an answer makes on the event loop counts too
+      // handling an answer on the event loop counts too
       if ("done" in delivery) void this.#options.turns(async () => order?.resolve(delivery.done as never), false);
       else order?.reject(new Error(`a deciding thread failed: ${delivery.fault}`));
     }
@@ -245,7 +245,7 @@ class Pool {
     count?.(...args);
   }
 
-  /** Nobody waits for it any more: what has not begun never does, what has is told. */
+  /** Cancels a task that nobody waits for: if it has started, its thread is told. */
   #abandon(number: number): void {
     const at = this.#waiting.findIndex((waiting) => waiting.number === number);
     if (at >= 0) this.#waiting.splice(at, 1)[0]?.refuse(GONE);
@@ -254,7 +254,7 @@ class Pool {
     }
   }
 
-  /** Its orders fail; another takes its place when it is needed, unless threads cannot be had here at all. */
+  /** Removes a thread, whose tasks fail; another one starts when needed, unless threads are not available at all. */
   #lose(thread: Thread, error: Error): void {
     const at = this.#threads.indexOf(thread);
     if (at < 0) return;
@@ -269,7 +269,7 @@ class Pool {
     this.#hand();
   }
 
-  /** Gives memory back: no heap of a thread that runs becomes as small as it began. */
+  /** Ends idle threads to free memory: the heap of a running thread never shrinks to its initial size. */
   #endIdle(): void {
     const idle = performance.now() - IDLE_MS;
     for (const thread of [...this.#threads]) {
@@ -288,7 +288,7 @@ const FULL: Problem = {
   headers: { "retry-after": "2" },
 };
 
-/** How much a thread has to do. */
+/** The number of tasks that a thread works on. */
 const load = ({ orders, waiting }: Thread): number => orders.size - waiting.size;
 
 function hasCapacity({ orders, waiting }: Thread, task: Task): boolean {
@@ -297,7 +297,7 @@ function hasCapacity({ orders, waiting }: Thread, task: Task): boolean {
   return alike.length < depthOf(task);
 }
 
-/** The buffers that a task hands over. */
+/** The buffers of a task to transfer. */
 function movedIn(task: Task): ArrayBuffer[] {
   const bytes =
     task.of === "decide"
@@ -305,6 +305,6 @@ function movedIn(task: Task): ArrayBuffer[] {
       : task.of === "route"
         ? task.request.body.ok && task.request.body.value
         : task.bytes;
-  // the buffer of an empty one may be anybody's
+  // empty bytes may share another's buffer
   return bytes === false || bytes.length === 0 ? [] : [bytes.buffer as ArrayBuffer];
 }

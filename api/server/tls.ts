@@ -5,7 +5,7 @@ import { createSecureContext } from "node:tls";
 import { err, ok, type Result } from "../model/result.ts";
 import type { Log } from "../observe/log.ts";
 
-/** The server's certificate (with the chain that clients need behind it) and its private key, PEM files. */
+/** The server's certificate (followed by the chain that clients need) and its private key, PEM files. */
 export interface TlsFiles {
   readonly certFile: string;
   readonly keyFile: string;
@@ -13,15 +13,18 @@ export interface TlsFiles {
 export interface KeyPair {
   readonly cert: Buffer;
   readonly key: Buffer;
-  /** When the certificate ends, Unix time in ms. */
+  /** When the certificate expires, Unix time in ms. */
   readonly validToMs: number;
 }
 
 const RENEWAL_MS = 60_000;
-/** A certificate that ends sooner is warned about: cert-manager and ACME clients renew at a third of 90 days. */
+/** A certificate that expires sooner causes a warning: cert-manager and ACME clients renew at a third of 90 days. */
 const SOON_MS = 7 * 24 * 3600 * 1000;
 
-/** Reads both files. Errors, in one line: a file that cannot be read or holds no PEM, a key that is not the certificate's, a certificate that has ended. */
+/**
+ * Reads both files. Errors, in one line: a file that cannot be read or is no PEM, a key that does not match the certificate, an
+ * expired certificate.
+ */
 export function readKeyPair({ certFile, keyFile }: TlsFiles, nowMs: number): Result<KeyPair, string> {
   const cert = read(certFile);
   if (!cert.ok) return cert;
@@ -57,8 +60,8 @@ function read(file: string): Result<Buffer, string> {
 }
 
 /**
- * Takes a renewed certificate into use, for new connections, within a minute after its files have changed; a faulty pair is
- * logged, and the old one stays. Answers the function that ends this.
+ * Uses a renewed certificate for new connections within a minute after its files changed; an invalid pair is logged, and the old
+ * one stays. Returns a function that stops this.
  */
 export function keepRenewed(server: Server, files: TlsFiles, log: Log, everyMs: number = RENEWAL_MS): () => void {
   const stamp = (): string => [files.certFile, files.keyFile].map(changedAt).join(" ");

@@ -6,14 +6,14 @@ import { err, ok, type Result } from "../model/result.ts";
 import { KNOWN_VERSION_PATTERN, knownVersion } from "../profiles/index.ts";
 import { inputProblem, invalid, type Problem } from "./problem.ts";
 
-/** The form of the ids of decisions and of snapshots. */
+/** The form of decision and snapshot ids. */
 export const ID = /^[0-9a-f]{32}$/;
 export const isId = (text: string): boolean => ID.test(text);
-/** The form of an id. `fault`: the message for a text that is none. */
+/** The form of an id. `fault`: the message for other texts. */
 export const idText = (fault: string) => z.string(fault).regex(ID, fault);
-/** A kubelet's version. */
+/** The form of a kubelet version. */
 export const versionText = z.string(VERSION_FORM).regex(new RegExp(VERSION_PATTERN), VERSION_FORM);
-/** The form of a version that must be known here; otherwise a neighbouring version would answer unnoticed. */
+/** The form of a version that this program must know; otherwise another version's rules would be used unnoticed. */
 export const knownVersionText = z
   .string(VERSION_FORM)
   .superRefine((text, ctx) => {
@@ -23,8 +23,8 @@ export const knownVersionText = z
   .meta({ pattern: KNOWN_VERSION_PATTERN });
 
 /**
- * Checks a request's body by its form, whose members have their own messages; a null counts as absent. `example`: a
- * valid body. Errors: the body is no object, the first unknown field, or the first fault of each member.
+ * Validates a request's body; each member has its own messages, and null counts as absent. `example`: a valid body. Errors: the
+ * body is no object, the first unknown field, or the first fault of each member.
  */
 export function readBody<S extends z.ZodRawShape>(
   form: z.ZodObject<S>,
@@ -40,6 +40,6 @@ export function readBody<S extends z.ZodRawShape>(
   return err(inputProblem(issues.filter(({ path }, i) => issues.findIndex((one) => one.path === path) === i)));
 }
 
-/** A misspelt field would change what is meant, so it is not ignored here. */
+/** A misspelt field would change the meaning of a request, so it is an error. */
 const unknownField = (name: string, fields: readonly string[]): Result<never, Problem> =>
   invalid(name.slice(0, 64), `there is no such field; the fields are ${fields.join(", ")}`);

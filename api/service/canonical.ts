@@ -5,7 +5,7 @@ import type { Snapshot } from "../model/snapshot.ts";
 
 export type Sha256 = (text: string) => string | Promise<string>;
 
-/** A snapshot without a node is of this one. */
+/** The name used for a snapshot without a node. */
 export const NO_NODE = "unknown";
 
 export const idOf = async (sha256: Sha256, text: string): Promise<string> => (await sha256(text)).slice(0, 32);
@@ -17,9 +17,9 @@ export const idsOf =
   (text) =>
     idOf(sha256, text);
 
-/** The digits of a node's hash that name where its history is stored, if each node has its own place. */
+/** The digits of a node's hash that name the place of its history, if each node has its own place. */
 export const placeOf = async (sha256: Sha256, node: string): Promise<string> => (await sha256(node)).slice(0, 8);
-/** The place to which an id made by `idsWithPlace` leads. */
+/** The place in an id made by `idsWithPlace`. */
 export const placeIn = (id: string): string => id.slice(0, 8);
 /** Makes ids that begin with their node's place, so that an id is enough to find its row. */
 export const idsWithPlace =
@@ -30,7 +30,7 @@ export const idsWithPlace =
 /** A piece of a snapshot's text. */
 interface Segment {
   readonly text: string;
-  /** The object whose text it is; null: it is what stands between two of them. */
+  /** The object that the text is of; null for separators. */
   readonly of: object | null;
 }
 
@@ -39,7 +39,7 @@ export interface Canonical {
   readonly text: string;
   readonly repeats: readonly (readonly [from: number, to: number])[];
 }
-/** The same, with the text in pieces. */
+/** The stored form with its text in pieces. */
 export interface Segmented extends Canonical {
   readonly segments: readonly Segment[];
 }
@@ -55,10 +55,10 @@ export function canonical(snapshot: Snapshot): Canonical {
   return { text, repeats };
 }
 
-/** The canonical text for a node that is posted again: unchanged objects are not serialised again. */
+/** The canonical text for a node that is posted repeatedly: unchanged objects are not serialised again. */
 export const canonicalInSegments = (snapshot: Snapshot): Segmented => written(snapshot, segmentsOf);
 
-/** `of`: the pieces of a part; null: it has no text. */
+/** `of`: the pieces of a part; null if it has no text. */
 function written(snapshot: Snapshot, of: (part: unknown) => readonly Segment[] | null): Segmented {
   const repeats: [number, number][] = [];
   const segments: Segment[] = [];
@@ -87,14 +87,14 @@ function written(snapshot: Snapshot, of: (part: unknown) => readonly Segment[] |
 
 const between = (text: string): Segment => ({ text, of: null });
 
-/** Null: JSON has no text for it. */
+/** Null if JSON cannot represent the value. */
 function segmentsOf(value: unknown): readonly Segment[] | null {
   if (Array.isArray(value) && isObject(value[0])) return listed(value);
   if (isObject(value)) return ofObject(value);
   const text = JSON.stringify(value);
   return text === undefined ? null : [between(text)];
 }
-/** Parts are the same objects in a node's next snapshot, and so are most entries of a list that is another. */
+/** Caches texts by object: in a node's next snapshot most parts, and most entries of changed lists, are the same objects. */
 const ofObject = perObject((part: Fields): readonly Segment[] => {
   const lists = Object.values(part).some((member) => Array.isArray(member) && isObject(member[0]));
   if (!lists) return [{ text: JSON.stringify(part), of: part }];

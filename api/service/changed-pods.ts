@@ -4,7 +4,7 @@ import type { KindSpec, PodPart } from "../model/kind-spec.ts";
 import { specOf } from "../model/kinds.ts";
 import { type Difference, differences } from "./difference.ts";
 
-/** The pods of the node to which two decisions of a kind, plain JSON both, do different things: NAMESPACE/NAME. */
+/** The pods for which two decisions of a kind, both plain JSON, have different effects: NAMESPACE/NAME. */
 export function changedPods(kind: Kind, recorded: unknown, replayed: unknown): readonly string[] {
   const { podPartsOf, hasNoEffect } = specOf(kind);
   if (podPartsOf === undefined) return [];
@@ -15,14 +15,11 @@ export function changedPods(kind: Kind, recorded: unknown, replayed: unknown): r
   return [...names].filter((name) => isOther(differences(before.get(name), after.get(name), hasNoEffect), hasNoEffect));
 }
 
-/** Checks that some difference has an effect. `all`: as `differences` lists them, those with one first. */
+/** Whether some difference has an effect. `all`: as from `differences`, those with an effect first. */
 export const isOther = ([first]: readonly Difference[], hasNoEffect: KindSpec["hasNoEffect"]): boolean =>
   first !== undefined && hasNoEffect?.(first) !== true;
 
-/**
- * The reasons of differences that have an effect, for kinds that distinguish them; all reasons if none of those has
- * one.
- */
+/** The reasons of differences that have an effect, for kinds that distinguish them; all reasons if none has. */
 export function reasonsOfEffect(
   kind: Kind,
   reasons: readonly PlaceReasons[],
@@ -30,7 +27,7 @@ export function reasonsOfEffect(
 ): readonly PlaceReasons[] {
   const { hasNoEffect } = specOf(kind);
   if (hasNoEffect === undefined) return reasons;
-  // the path without the list's name
+  // the path without the name of the list
   const paths = new Set(all.filter((one) => !hasNoEffect(one)).map(({ path }) => path.slice(path.indexOf("["))));
   const found = reasons.flatMap(({ at, because }) => {
     const place = `[${JSON.stringify(at)}]`;
@@ -40,9 +37,7 @@ export function reasonsOfEffect(
   return found.length === 0 ? reasons : found;
 }
 
-/**
- * The recorded parts; null: the decision has another form. Only the outer form of a record is checked when it is read.
- */
+/** The recorded parts; null if the decision has another form. Reading a record checks only its outer form. */
 function recordedParts<T>(read: () => T): T | null {
   try {
     return read();

@@ -3,32 +3,32 @@ import { isObject } from "../model/own.ts";
 import { err, ok, type Result } from "../model/result.ts";
 import { rfc3339 } from "./timestamp.ts";
 
-/** JSON Pointers (RFC 6901) that OPA's decision logs let one erase. */
+/** JSON Pointers (RFC 6901) that OPA's decision logs can erase. */
 const ERASABLE = /^\/(?:input|result)(?:\/(?:[^~]|~[01])*)?$/;
-/** These two are left out without looking inside, and a snapshot that is left out is not even read. */
+/** These two members are left out as a whole, and a snapshot that is left out is not even read. */
 export const INPUT = "/input";
 export const SNAPSHOT = "/input/snapshot";
 
 export interface EventForm {
-  /** Labels of the process that delivers: `id`, `version`, and those that its operator gave. */
+  /** Labels of the delivering process: `id`, `version`, and those that its operator configured. */
   readonly labels: Readonly<Record<string, string>>;
-  /** Pointers to the members that are erased of each event. */
+  /** Pointers to the members to erase from each event. */
   readonly erase: readonly string[];
 }
 
-/** Errors: no pointer, or not below `/input` or `/result`. */
+/** Errors: no pointer, or one that is not below `/input` or `/result`. */
 export const checkPointer = (pointer: string): Result<string, string> =>
   ERASABLE.test(pointer)
     ? ok(pointer)
     : err("expected a JSON Pointer to /input, /result or what is below one of them, such as /input/snapshot");
 
-/** Whether the event of a decision holds its snapshot. */
+/** Whether the event of a decision contains its snapshot. */
 export const wantsSnapshot = ({ erase }: EventForm): boolean => !erase.includes(INPUT) && !erase.includes(SNAPSHOT);
 
 /**
- * A recorded decision as an event of OPA's decision logs, JSON text. `snapshot`: JSON text; null: erased, or no longer
- * stored. Stored data holds no secret (rule 3), and only the labels are added. The texts are joined unparsed unless
- * pointers erase parts of them. Errors: with such a pointer, a damaged row.
+ * A recorded decision as an event of OPA's decision logs, JSON text. `snapshot`: JSON text; null if erased or no longer stored.
+ * Stored data contains no secrets (rule 3), and only the labels are added. The texts are joined without parsing unless pointers
+ * erase parts of them. Errors: a damaged row, if it has to be parsed.
  */
 export function eventText(row: StreamedDecision, snapshot: string | null, form: EventForm): Result<string, string> {
   const { id, kind, node, policyVersion, verdict, reason, explain, pod, snapshotId, decidedAtMs, ask, body } = row;

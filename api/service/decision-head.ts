@@ -1,7 +1,7 @@
 import { type DecisionHead, seriesOf } from "../../db/rows.ts";
 import { rfc3339 } from "./timestamp.ts";
 
-/** The fields of a recorded decision that lists show, and that its record begins with. */
+/** The fields of a recorded decision that lists show and that its record begins with. */
 export function headOf(row: DecisionHead) {
   const { times, lastAtMs, lastSnapshotId } = seriesOf(row);
   return {

@@ -3,17 +3,17 @@ import type { DecisionRow } from "../../db/rows.ts";
 import type { Store } from "../../db/store.ts";
 import { ok, type Result } from "../model/result.ts";
 
-/** The beginning of an id, as lists show it. */
+/** The start of an id, as lists show it. */
 const BEGINNING = /^[0-9a-f]{8,31}$/;
-/** The maximum number of ids listed if several have the same beginning. */
+/** The most ids listed if several have the same start. */
 const FEW = 4;
 
-/** A decision, or why there is none: no id has this beginning, or several have. */
+/** A decision, or why there is none: no id has this start, or several have. */
 type FoundDecision =
   | { readonly row: DecisionRow }
-  | { readonly row: null /** Empty: there is none. */; readonly ids: readonly string[] };
+  | { readonly row: null /** Empty if no decision matches. */; readonly ids: readonly string[] };
 
-/** The decision of an id, or of a beginning of at least 8 characters that only one has among those whose node `isSeen` lets pass. */
+/** The decision with an id, or with a unique start of at least 8 characters among the decisions whose node `isSeen` accepts. */
 export async function decisionNamed(
   store: Pick<Store, "getDecision" | "decisionsBeginning">,
   id: string,
@@ -32,7 +32,7 @@ export async function decisionNamed(
   return row.ok ? ok(row.value === null ? { row: null, ids: [] } : { row: row.value }) : row;
 }
 
-/** Says why there is not one. */
+/** The message if there is not exactly one. */
 export const notFoundText = (id: string, ids: readonly string[]): string =>
   ids.length === 0
     ? `there is no decision \`${id.slice(0, 64)}\``

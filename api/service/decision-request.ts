@@ -9,26 +9,24 @@ import { err, ok, type Result } from "../model/result.ts";
 import { idText, readBody, versionText } from "./body-form.ts";
 import { inputProblem, invalid, type Problem, problem } from "./problem.ts";
 
-/** The body of `POST /v1/decisions/{kind}`, its snapshot not decoded yet. */
+/** The body of `POST /v1/decisions/{kind}`, with its snapshot not decoded yet. */
 export interface DecisionRequest extends Ask {
   readonly kind: Kind;
   readonly snapshot: unknown;
-  /** Null when the snapshot itself was posted. */
+  /** Null if the request contains the snapshot itself. */
   readonly snapshotId: string | null;
   readonly explain: Explain;
-  /** The kubelet version to assume if the snapshot has none; null: not given. */
+  /** The kubelet version to assume if the snapshot has none; null if not given. */
   readonly kubeletVersion: string | null;
-  /**
-   * False: the answer is not recorded and the node's facts do not change. Only a line of a batch says so in its body.
-   */
+  /** False: the answer is not recorded and the node's facts do not change. Only a line of a batch sets this in its body. */
   readonly record: boolean;
 }
 
-/** A member of several requests. */
+/** A field of several request bodies. */
 export const kubeletVersion = optional(versionText).describe(
   "the kubelet to answer as where the snapshot's node tells no version, which counts before it; absent: the newest",
 );
-/** The body of `POST /v1/decisions/{kind}`. What may be asked depends on the kind. */
+/** The body of `POST /v1/decisions/{kind}`. The form of `ask` depends on the kind. */
 export const decisionForm = z.strictObject({
   snapshot: optional(z.unknown()).meta(ref("NodeSnapshot")),
   snapshotId: optional(
@@ -56,7 +54,7 @@ export function unknownKind(kind: string): Result<never, Problem> {
   return problem("unknown_kind", words + proposal);
 }
 
-/** `kind` is the route's; null in a batch, where the line names it. */
+/** `kind`: the route's; null in a batch, where the line has it. */
 export function decisionRequest(input: unknown, kind: Kind | null): Result<DecisionRequest, Problem> {
   const body = readBody(kind === null ? lineForm : decisionForm, input, '{"snapshot": {...}}');
   if (!body.ok) return body;
@@ -85,16 +83,16 @@ function kindIn(kind: unknown): Result<Kind, Problem> {
   return isKind(kind) ? ok(kind) : unknownKind(kind);
 }
 
-/** The question to a kind, beside the snapshot. */
+/** The input of a decision in addition to the snapshot. */
 export interface Ask {
   readonly ask: AskOf[Kind];
-  /** The ask as canonical JSON text, as it is stored; null: nothing was asked. */
+  /** The ask as canonical JSON text, as stored; null if there is none. */
   readonly askText: string | null;
-  /** The facts that the caller remembers of the node, by kind; null: what the history remembers counts, where the kind remembers. */
+  /** The node's facts that the caller remembers, by kind; null to use the history's, for kinds with facts. */
   readonly facts: Facts | null;
 }
 
-/** An `ask` as posted or as kept. With kinds that remember, `facts` in it is the `next` of the node's last answer. */
+/** An `ask` as posted or stored. For kinds with facts, its `facts` is the `next` of the node's last answer. */
 export function readAsk(kind: Kind, posted: unknown): Result<Ask, Problem> {
   const { facts, rest } = REMEMBERING.has(kind) ? withoutFacts(posted) : { facts: undefined, rest: posted };
   const decoded = decodeAsk(kind, rest);
@@ -107,7 +105,7 @@ export function readAsk(kind: Kind, posted: unknown): Result<Ask, Problem> {
   return remembered.ok ? ok(withFacts(kind, bare, facts)) : err(inputProblem(remembered.error));
 }
 
-/** The ask with the remembered facts: they are part of the question, so that a replay repeats it exactly. */
+/** The ask with the remembered facts: they are part of the input, so that a replay repeats it exactly. */
 export const withFacts = (kind: Kind, { ask }: Pick<Ask, "ask">, facts: unknown): Ask => ({
   ask,
   askText: JSON.stringify({ ...ask, facts }),

@@ -4,14 +4,14 @@ import { isObject } from "../model/own.ts";
 
 export interface Difference extends PlaceDifference {
   /**
-   * The path, as in issues; a list element with a `path` or `key` is named by it:
-   * `cgroups["/kubepods"].values.memory`; other elements by their pod.
+   * The path, as in issues. A list element with a `path` or `key` is named by that, as in `cgroups["/kubepods"].values.memory`;
+   * other elements by their pod.
    */
   readonly path: string;
-  /** The recorded value; absent: none. */
+  /** The recorded value; absent if there is none. */
   readonly recorded?: unknown;
   readonly replayed?: unknown;
-  /** The resource or the signal that each value is about, where an object around it names it; of no list and no object. */
+  /** The resource or signal of each value, if an object around it has one; absent for lists and objects. */
   readonly resources?: Sides;
 }
 interface Sides {
@@ -22,14 +22,14 @@ export const MAX_DIFFERENCES = 1000;
 
 type HasNoEffect = KindSpec["hasNoEffect"];
 
-/** The places where two values of plain JSON differ, at most `MAX_DIFFERENCES` and one; those without an effect are the last. */
+/** The places where two plain JSON values differ, at most `MAX_DIFFERENCES` and one; those without an effect come last. */
 export function differences(recorded: unknown, replayed: unknown, hasNoEffect?: HasNoEffect): readonly Difference[] {
   const found = new Found(hasNoEffect);
   compare(recorded, replayed, "", found, {});
   return found.list();
 }
 
-/** The differences of two decisions as they are answered: undefined members count as absent. */
+/** The differences of two decisions as the API returns them: undefined members count as absent. */
 export const decisionDifferences = (
   before: Decision,
   after: Decision,
@@ -65,7 +65,7 @@ class Found {
 
 type Members = ReadonlyMap<string | number, unknown>;
 
-/** `of`: the resources that the nearest objects around the values name. */
+/** `of`: the resources of the nearest objects around the values. */
 function compare(a: unknown, b: unknown, path: string, found: Found, of: Sides): void {
   if (found.isFull || Object.is(a, b)) return;
   const key = keyOfBoth(a, b);
@@ -89,7 +89,7 @@ function compare(a: unknown, b: unknown, path: string, found: Found, of: Sides):
   }
 }
 
-/** An object names its resource or its signal, and a forecast that of its threshold. */
+/** An object has its resource or signal as a member, and a forecast that of its threshold. */
 function named(side: keyof Sides, value: unknown): Sides {
   if (!isObject(value)) return {};
   const name = value["resource"] ?? value["signal"] ?? (isObject(value["threshold"]) && value["threshold"]["signal"]);
@@ -111,8 +111,8 @@ function membersOf(value: unknown, key: string | null): Members | null {
 }
 
 /**
- * The member that names the elements of both lists, so that a new one in the middle is one difference and not a shift of all. Pods do
- * where some came or went; the place in a list of the same ones means something.
+ * The member that identifies the elements of both lists, so that a new element in the middle is one difference and does not shift
+ * the rest. Pods identify elements only if some were added or removed; otherwise the order matters.
  */
 function keyOfBoth(a: unknown, b: unknown): string | null {
   if (!Array.isArray(a) || !Array.isArray(b)) return null;
@@ -122,7 +122,7 @@ function keyOfBoth(a: unknown, b: unknown): string | null {
   if (before === null || after === null || a.length === 0 || b.length === 0) return null;
   return before.size === after.size && [...before].every((pod) => after.has(pod)) ? null : "pod";
 }
-/** The elements' names; null: some element has none, or shares one. */
+/** The elements' names; null if some element has none or shares one. */
 function namesIn(list: readonly unknown[], key: string): ReadonlySet<string> | null {
   const seen = new Set(list.map((item) => nameIn(item, key)));
   return seen.has(undefined) || seen.size < list.length ? null : (seen as ReadonlySet<string>);

@@ -28,7 +28,7 @@ import { type FullRequest, type Pass, passOf, recollected } from "./node-facts.t
 import { inputProblem, type Problem, storeProblem } from "./problem.ts";
 import { postedSnapshot } from "./replay/parsed.ts";
 
-/** Decodes and decides in this thread. */
+/** Decodes and decides on the current thread. */
 export function evaluator(sha256: Sha256, ids: Ids = idsOf(sha256)): Evaluate {
   return async (job) => {
     if ("stored" in job) {
@@ -70,9 +70,9 @@ export function evaluator(sha256: Sha256, ids: Ids = idsOf(sha256)): Evaluate {
   };
 }
 
-/** The members of an answer that its body has. */
+/** The members of an answer that its body contains. */
 type AnswerParts = Pick<Decided<DecisionOf[Kind]>, "decision" | "reasons" | "needs" | "next">;
-/** The decision, before it is known for which snapshot it was made. */
+/** The decision before its snapshot's id is known. */
 export interface Answered {
   readonly outcome: Result<
     {
@@ -113,7 +113,7 @@ export function answerTo(
   };
 }
 
-/** The evicted pod, so that a pod's evictions can be found. */
+/** The evicted pod, so that searches find a pod's evictions. */
 const chosenPod = (decision: DecisionOf[Kind]): PodRef | null =>
   "evicted" in decision ? (decision.evicted[0]?.pod ?? null) : null;
 
@@ -121,7 +121,7 @@ interface AnsweredOf {
   readonly stored: StoredSnapshot;
   readonly chosen: ChosenProfile;
   readonly pass: Pass;
-  /** The decoded snapshot; null: it came from the history. */
+  /** The decoded snapshot; null if it came from the history. */
   readonly posted: DecodedSnapshot | null;
   readonly pods: readonly Pod[];
   readonly leftOut: Decision["leftOut"];
@@ -181,16 +181,13 @@ export async function evaluation(
   };
 }
 
-/** `body`: the text of a JSON object. The version that the request named is part of its record. */
+/** `body`: the text of a JSON object. A version from the request is part of its record. */
 const withVersion = (body: string, kubeletVersion: string | null): string =>
   kubeletVersion === null ? body : `${body.slice(0, -1)},"kubeletVersion":${JSON.stringify(kubeletVersion)}}`;
 
 const nodeOf = (snapshot: Snapshot): string => snapshot.node?.metadata.name ?? NO_NODE;
 
-/**
- * The pressure conditions as JSON. A condition that is Unknown, as on a node whose kubelet does not answer, does not
- * count.
- */
+/** The pressure conditions as JSON. A condition with status Unknown, as on a node whose kubelet does not respond, does not count. */
 function pressureOf({ node }: Snapshot): string | null {
   const told = (node?.status?.conditions ?? []).filter(
     ({ type, status }) => PRESSURE_CONDITIONS.some((one) => one === type) && status !== "Unknown",
@@ -200,7 +197,7 @@ function pressureOf({ node }: Snapshot): string | null {
     : JSON.stringify(told.filter(({ status }) => status === "True").map(({ type }) => type));
 }
 
-/** A snapshot as it is stored and recorded. */
+/** A snapshot in the form that is stored and recorded. */
 export async function decodedSnapshot<C extends Canonical>(
   snapshot: Snapshot,
   ids: Ids,
@@ -222,7 +219,7 @@ export async function decodedSnapshot<C extends Canonical>(
   };
 }
 
-/** A posted snapshot by itself. */
+/** Decodes a posted snapshot without a decision. */
 export async function evaluateSnapshot(bytes: Uint8Array, ids: Ids): Promise<Result<DecodedSnapshot, Problem>> {
   const input = parseJson(bytes);
   if (!input.ok) return input;

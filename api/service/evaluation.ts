@@ -12,13 +12,13 @@ import type { DecisionRequest } from "./decision-request.ts";
 import type { FactsBefore, Pass } from "./node-facts.ts";
 import type { Problem } from "./problem.ts";
 
-/** The removals of a pass that ran; the history keeps them longer than the answer. */
+/** The removals of a pass that ran; the history stores them longer than the answer. */
 export type PassRemovals = Omit<Removals, "atMs">;
 
-/** Limit on an image's names; more would make a row that a database refuses. */
+/** The most names of an image; more would make a row that a database refuses. */
 const MAX_NAMES = 32;
 
-/** Lists the removals, done or tried, by `ask.done`, and the images that came back. Null: nothing, as for a mere plan. */
+/** The removals, done or tried, from `ask.done`, and the images that came back. Null if there are none, as for a plan. */
 export function removalsIn(kind: Kind, decision: DecisionOf[Kind]): PassRemovals | null {
   if (!isRemoving(kind) || !("operation" in decision)) return null;
   const { operation } = decision;
@@ -58,19 +58,19 @@ const ofContainer = ({ target, pod, name }: ContainerRemoval) => ({
 });
 const returnOf = ({ id, runtimeHandler, againAtMs }: PulledAgain): Return => ({ id, runtimeHandler, againAtMs });
 
-/** A snapshot as the history keeps it. */
+/** A snapshot as the history stores it. */
 export interface StoredSnapshot {
   readonly id: string;
   readonly node: string;
   readonly text: string;
 }
-/** The input of an evaluation: a body as posted, or a request whose snapshot was looked up meanwhile. */
+/** The input of an evaluation: a posted body, or a request whose snapshot has been looked up. */
 export type Job =
   | {
       readonly bytes: Uint8Array;
-      /** The route's; null in a batch, where the line names it. */
+      /** The route's kind; null in a batch, where the line has it. */
       readonly kind: Kind | null;
-      /** The node's facts from the history; absent: the history was not asked. */
+      /** The node's facts from the history; absent if they were not read. */
       readonly recollection?: FactsBefore;
     }
   | {
@@ -85,10 +85,10 @@ export interface DecodedSnapshot extends StoredSnapshot, Canonical {
   readonly observedAtMs: number | null;
   readonly sequence: number | null;
   readonly bootId: string | null;
-  /** JSON; null: it has no node. */
+  /** JSON; null if the snapshot has no node. */
   readonly labels: string | null;
   readonly kubeletVersion: string | null;
-  /** JSON of the pressure conditions that are True; null: the node reports none of them. */
+  /** JSON of the pressure conditions that are True; null if the node reports none. */
   readonly conditions: string | null;
 }
 
@@ -98,16 +98,16 @@ export interface Decision {
   readonly node: string;
   readonly id: string;
   readonly snapshotId: string;
-  /** Null when it came from the history. */
+  /** Null if the snapshot came from the history. */
   readonly snapshot: DecodedSnapshot | null;
   readonly explain: Explain;
   readonly ask: string | null;
-  /** The asked or evicted pod. */
+  /** The pod that was asked about, or the evicted pod. */
   readonly pod: PodRef | null;
-  /** The policy version of the profile that decided. */
+  /** The policy version of the profile that was used. */
   readonly policyVersion: string;
   readonly profile: ProfileNote;
-  /** As the request named it; null: it did not. */
+  /** The version in the request; null if it had none. */
   readonly kubeletVersion: string | null;
   /** False: nothing of the request is recorded. */
   readonly record: boolean;
@@ -115,21 +115,21 @@ export interface Decision {
   /** See `notesOf`. */
   readonly reason: string | null;
   readonly summary: string | null;
-  /** The values that were filled in where nothing was posted; for a snapshot from the history they are no longer known. */
+  /** The values that were filled in for missing ones; unknown for a snapshot from the history. */
   readonly assumed: readonly Assumed[];
-  /** The fields of a posted snapshot's configuration that no decision reads. */
+  /** The fields of a posted snapshot's configuration that decisions do not read. */
   readonly leftOut: readonly InputIssue[];
-  /**
-   * The facts to remember of the node, and those remembered until now; null: nothing is to be remembered, or the caller
-   * remembers.
-   */
+  /** The node's new facts, and those until now; null if there is nothing to remember, or the caller remembers. */
   readonly pass: Pass;
   readonly remember: { readonly next: unknown; readonly before: unknown } | null;
-  /** The removals of a pass, of a node that is known; null: none. */
+  /** The removals of a pass on a known node; null if there are none. */
   readonly told: PassRemovals | null;
-  /** JSON text of {decision, reasons, needs, next}, with the kubeletVersion that was named: made once, for the answer and for the history. */
+  /**
+   * JSON text of {decision, reasons, needs, next}, with the requested kubeletVersion: serialised once, for the response and the
+   * history.
+   */
   readonly body: string;
-  /** The time that the core took. */
+  /** How long the decision itself took. */
   readonly seconds: number;
 }
 export type Evaluation =
@@ -139,5 +139,5 @@ export type Evaluation =
   | { readonly state: "refused"; readonly kind: Kind; readonly node: string; readonly problem: Problem }
   | { readonly state: "invalid"; readonly problem: Problem };
 
-/** Bytes in, texts out. Touches neither history nor clock but for its own duration. */
+/** From bytes to texts. Reads neither the history nor the clock, except to measure its own duration. */
 export type Evaluate = (job: Job) => Evaluation | Promise<Evaluation>;

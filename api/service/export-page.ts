@@ -9,19 +9,19 @@ import { ok, type Result } from "../model/result.ts";
 import { rfc3339 } from "./timestamp.ts";
 import { nextTurn } from "./turns.ts";
 
-/** Decisions and other entries of one page, each with what it needs: on Workers an invocation may run a thousand statements. */
+/** The default number of rows on a page, each with the rows it needs: on Workers an invocation may run a thousand statements. */
 export const DEFAULT_EXPORTED = 200;
-/** UTF-16 units of the rows, and milliseconds, after which a page ends with what it has. */
+/** The limits in UTF-16 units of the rows and in milliseconds after which a page ends. */
 const MAX_CHARACTERS = 4 * 1024 * 1024;
 const BUDGET_MS = 1000;
-/** Reading holds up everyone else on the thread, so it pauses this often. */
+/** Reading blocks the thread, so it pauses this often, ms. */
 const TURN_MS = 5;
 
-/** The part of a history that is exported: a node, a time from and a time until, in milliseconds since the epoch; absent: all. */
+/** The part of a history that is exported: a node, a start and an end in epoch ms; absent for no limit. */
 export type ExportPart = Omit<ExportFilter, "tokens">;
 type Exporting = Pick<Store, "exportRows" | "streamDecisions" | "newestDecision">;
 
-/** The first line of an export that begins now. */
+/** The first line of an export that starts now. */
 export async function exportHeader(store: Exporting, part: ExportPart, nowMs: number): Promise<MovedHeader> {
   const { node, sinceMs, untilMs } = part;
   let oldestAt: string | null = null;
@@ -42,7 +42,7 @@ export async function exportHeader(store: Exporting, part: ExportPart, nowMs: nu
   };
 }
 
-/** The progress of an export, 0 to 1, by the time of its last decision (null: after the last one). */
+/** The progress of an export, 0 to 1, by the time of its last decision (null if past the last one). */
 export async function exportProgress(
   store: Exporting,
   { oldestAt, exportedAt }: MovedHeader,
@@ -54,27 +54,27 @@ export async function exportProgress(
   return (atMs) => (atMs === null ? 1 : Math.min(1, Math.max(0, (atMs - fromMs) / Math.max(1, endMs - fromMs))));
 }
 
-/** The answer of GET /v1/history. */
+/** The response of GET /v1/history. */
 export interface ExportPage {
   /** The export's first line, the same on each page. */
   readonly header: MovedHeader;
   readonly rows: readonly MovedRow[];
-  /** Entries of this page that cannot be read, a line each. */
+  /** Entries of this page that cannot be read, one line each. */
   readonly leftOut: readonly string[];
-  /** When the last decision of the page was made, in RFC 3339; null: the page ends with another row. */
+  /** When the last decision of the page was made, RFC 3339; null if the page ends with another row. */
   readonly reachedAt: string | null;
   /** 0 to 1. */
   readonly progress: number;
   readonly nextPageToken: string | null;
 }
 
-/** A started export: its first line, and the place after which it continues. */
+/** An export under way: its first line, and the position after which it continues. */
 const resume = z.tuple([movedHeader, z.string()]);
 type Resume = z.output<typeof resume>;
 
 export const encodeResume = (...begun: Resume): string => encodeToken(JSON.stringify(begun));
 
-/** The place in a page token; null: no export issued it. */
+/** The position in a page token; null if the token is not from an export. */
 function decodeResume(token: string): Resume | null {
   try {
     const begun = resume.parse(JSON.parse(decodeToken(token) ?? "null"));
@@ -85,7 +85,7 @@ function decodeResume(token: string): Resume | null {
   }
 }
 
-/** The part that the export of this first line is of. */
+/** The part of the history that an export with this first line has. */
 export const partOf = ({ node, since, until }: MovedHeader): ExportPart => ({
   ...(node === undefined ? {} : { node }),
   ...(since === undefined ? {} : { sinceMs: Date.parse(since) }),
@@ -105,17 +105,17 @@ function resumed(token: string, node: string | undefined): Result<Resume, StoreF
 }
 
 interface ExportRequest {
-  /** The part to export; with a page token, the times of the first page count instead. */
+  /** The part to export; with a page token, the times of the first page apply. */
   readonly part: ExportPart;
   /** At least 1. */
   readonly limit: number;
   readonly pageToken?: string;
   readonly nowMs: number;
-  /** Aborted, the page ends with what it has. */
+  /** If aborted, the page ends with what it has. */
   readonly signal?: AbortSignal;
 }
 
-/** A page of an export. Bounded in entries, in characters and in time. */
+/** A page of an export, limited in entries, characters and time. */
 export async function exportPage(
   store: Exporting,
   { part, limit, pageToken, nowMs, signal }: ExportRequest,
@@ -160,7 +160,7 @@ export async function exportPage(
   });
 }
 
-/** The length of the long members, which are most of a row. */
+/** The length of the long members, which make up most of a row. */
 const charactersOf = (rows: readonly MovedRow[]): number =>
   rows.reduce(
     (sum, row) => sum + 200 + ("body" in row ? row.body.length : 0) + ("text" in row ? row.text.length : 0),

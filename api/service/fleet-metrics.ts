@@ -5,11 +5,11 @@ import { AGREEMENT_VERDICTS, OUTCOME_KINDS } from "../model/outcome.ts";
 import { quoted } from "../observe/plain-metrics.ts";
 import { type FleetNode, type Headroom, isOld, ordered, SEVERITIES } from "./fleet.ts";
 
-/** Nodes with series of their own, unless told otherwise: each has about 30. */
+/** The default number of nodes with series of their own; each has about 30. */
 export const DEFAULT_METRICS_NODES = 100;
 /**
- * The number of reasons with their own series, per node and in total, for decisions and for kubelets; reasons include
- * resource names, which callers choose.
+ * The most reasons with their own series, per node and in total, for decisions and for kubelets. Reasons include resource names,
+ * which callers choose.
  */
 const MAX_REASONS = 10;
 const OTHER_REASONS = "other";
@@ -44,7 +44,7 @@ const ofThresholds =
 const secondsUntil = (room: Headroom, nowMs: number): number | null =>
   room.metAtMs === null || isOld(room, nowMs) ? null : Math.max(0, room.metAtMs - nowMs) / 1000;
 
-/** The gauges that each node has for itself. */
+/** The gauges of each node. */
 const NODE_GAUGES: readonly NodeGauge[] = [
   {
     name: "nodewise_node_last_seen_timestamp_seconds",
@@ -87,9 +87,9 @@ const NODE_GAUGES: readonly NodeGauge[] = [
 ];
 
 /**
- * The nodes as gauges in Prometheus' text format, from stored data only; nothing is decided. INVARIANT: the number of
- * series is bounded: removed nodes have none, above `limit` only the worst nodes have series, and a gauge counts the
- * rest. `nodes` and `outcomes` are counted since the start of the previous hour.
+ * The nodes as gauges in Prometheus' text format, from stored data only; no decision is made. INVARIANT: the number of series is
+ * bounded: removed nodes have none, above `limit` nodes only the worst have series, and a gauge counts the rest. `nodes` and
+ * `outcomes` are counted since the start of the previous hour.
  */
 export function fleetMetrics(
   nodes: readonly FleetNode[],
@@ -127,7 +127,7 @@ export function fleetMetrics(
   ].join("");
 }
 
-/** Each kind with each verdict; the last of them leaves a 0. */
+/** A sample for each kind and verdict, 0 included. */
 const agreementSamples = (outcomes: readonly OutcomeTally[]): readonly Sample[] =>
   OUTCOME_KINDS.flatMap((kind) =>
     AGREEMENT_VERDICTS.map((verdict): Sample => {
@@ -136,13 +136,13 @@ const agreementSamples = (outcomes: readonly OutcomeTally[]): readonly Sample[] 
     }),
   );
 
-/** Refusal samples; a pod may be refused by a decision and by its kubelet, so the two are separate and never added. */
+/** Refusal samples; a pod may be refused by a decision and by its kubelet, so the two are separate and are never added up. */
 const refusalSamples = (nodes: readonly FleetNode[], labels: Labels): readonly Sample[] => [
   ...reasonSamples(summed(nodes.map(({ refusals }) => refusals)), { ...labels, by: "nodewise" }),
   ...reasonSamples(summed(nodes.map(({ kubeletRefusals }) => kubeletRefusals)), { ...labels, by: "kubelet" }),
 ];
 
-/** The most frequent first. */
+/** The sums, most frequent first. */
 function summed(all: readonly (readonly RefusalCount[])[]): readonly RefusalCount[] {
   const counts = new Map<string, number>();
   for (const { reason, count } of all.flat()) counts.set(reason, (counts.get(reason) ?? 0) + count);

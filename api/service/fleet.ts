@@ -16,10 +16,10 @@ import { type Labels, type Requirement, selects } from "./label-selector.ts";
 
 const DEGREES = ["under-pressure", "reclaims", "evicts"] as const;
 /**
- * The state of a node, from best to worst. `gone`: its cluster deleted it, or it was silent for so long that this is
- * likely. `not-known`: its pressure is not known. `refuses` and `evicted`: pods since the start of the count, by
- * decisions or by the kubelet. `pressure-soon`: a threshold will be met within the hour (`SOON_MS`) at the current
- * slope. The last one that applies counts, but nothing else is known of a silent node.
+ * The state of a node, from best to worst. `gone`: its cluster deleted it, or it was silent for so long that this is likely.
+ * `not-known`: its pressure is unknown. `refuses` and `evicted`: pods since the start of the count, by decisions or by the
+ * kubelet. `pressure-soon`: a threshold will be met within the hour (`SOON_MS`) at the current slope. The last one that applies
+ * counts, except that a silent node has no other state.
  */
 export const SEVERITIES = [
   "ok",
@@ -39,52 +39,52 @@ export interface Headroom {
   /** The threshold as configured, such as `100Mi`. */
   readonly threshold: string;
   readonly type: "hard" | "soft";
-  /** The distance to the threshold in the signal's unit (bytes, inodes, process ids); negative: how much is missing. */
+  /** The distance to the threshold in the signal's unit (bytes, inodes, process ids); negative if the threshold is met. */
   readonly distance: number;
-  /** The distance as a share of the capacity; null: the capacity is not known. */
+  /** The distance as a share of the capacity; null if the capacity is unknown. */
   readonly ratio: number | null;
-  /** When this was observed, not when the pass was recorded; if the node's clock is ahead, the latter. */
+  /** When this was observed; if the node's clock is ahead, when it was recorded. */
   readonly observedAtMs: number;
-  /** When the threshold is met at the pass's slope; null: not within `FORECAST_MS` of the observation, or not known. */
+  /** When the threshold is met at the pass's slope; null if not within `FORECAST_MS` of the observation, or unknown. */
   readonly metAtMs: number | null;
-  /** The time until the threshold is met, if recently observed; 0: it is met; null: not known. */
+  /** The time until the threshold is met, if recently observed; 0 if it is met; null if unknown. */
   readonly soonMs: number | null;
 }
 
-/** A node as the lists, pages and metrics of all nodes show it. */
+/** A node in the lists, pages and metrics of all nodes. */
 export interface FleetNode extends Omit<FleetRow, "labels" | "conditions"> {
-  /** When its cluster deleted the node, if it was silent since; null: not deleted, or not known. */
+  /** When its cluster deleted the node, if it was silent since; null if not deleted, or unknown. */
   readonly deletedMs: number | null;
-  /** The kubelet version of its newest decision, such as `1.37`; empty: not known. */
+  /** The kubelet version of its newest decision, such as `1.37`; empty if unknown. */
   readonly kubelet: string;
-  /** Null: no snapshot told them. */
+  /** Null if no snapshot had them. */
   readonly labels: Labels | null;
   readonly zone: string | null;
-  /** The source of its pressure; null: not known. */
+  /** The source of its pressure; null if unknown. */
   readonly pressureFrom: "eviction-pass" | "node-status" | null;
-  /** Conditions that are True by that. */
+  /** Conditions that are True according to that source. */
   readonly conditions: readonly PressureCondition[];
-  /** Thresholds, the first to be met first: those that are met, then those that are forecast to be, by their time; then the others, the nearest first. */
+  /** Thresholds in the order in which they are met: those already met, those forecast to be, by time, then the others, nearest first. */
   readonly headroom: readonly Headroom[];
-  /** When the first threshold is met; 0: it is; null: not within `FORECAST_MS` as far as known. */
+  /** When the first threshold is met; 0 if one is; null if none is within `FORECAST_MS` as far as known. */
   readonly firstMetMs: number | null;
-  /** 0: none, or not known; 1: some; 2: its newest eviction pass reclaims; 3: it evicts. */
+  /** 0: none, or unknown; 1: some; 2: its newest eviction pass reclaims; 3: it evicts. */
   readonly pressure: number;
   /**
-   * The number of files that differed from the decision at the newest pass; a pass without differences reports
-   * nothing; null: no daemon has reported.
+   * The number of files that differed from the decision in the newest pass; a pass without differences reports nothing. Null if no
+   * daemon has reported.
    */
   readonly drift: number | null;
-  /** True: nothing was heard of the node for `SILENT_MS`, and its cluster has not deleted it. */
+  /** True: the node was silent for `SILENT_MS`, and its cluster has not deleted it. */
   readonly silent: boolean;
   readonly severity: Severity;
-  /** Null: the history has none. */
+  /** Null if the history has no decision. */
   readonly lastDecisionMs: number | null;
 }
 
-/** A node that was not heard of for this long may be gone: passes come every few seconds to minutes. */
+/** A node that was silent for this long may be gone: passes come every few seconds to minutes. */
 export const SILENT_MS = 15 * 60_000;
-/** The maximum reach of a forecast: a line through some minutes says nothing about later times. */
+/** The longest forecast: a line through some minutes says nothing about later times. */
 export const FORECAST_MS = 6 * HOUR_MS;
 /** A threshold that is met within this time is worth a warning. */
 const SOON_MS = HOUR_MS;
@@ -92,7 +92,7 @@ const SOON_MS = HOUR_MS;
 const GONE_MS = 6 * HOUR_MS;
 const ZONE_LABEL = "topology.kubernetes.io/zone";
 
-/** The nodes by name, or one, counted since the hour that `sinceMs` is in. Errors: the history's. */
+/** All nodes by name, or one node, counted since the hour of `sinceMs`. Errors: of the history. */
 export async function fleetOf(
   store: Pick<Store, "listFleet">,
   nowMs: number,
@@ -132,7 +132,7 @@ export function fleetNode(row: FleetRow, nowMs: number): FleetNode {
 const driftOf = (report: FleetRow["report"], latest: LatestRow | undefined): number | null =>
   report === null ? null : isOfEarlierPass(report, latest) ? 0 : report.okCount + report.failedCount;
 
-/** Whether a report is of an earlier pass: the same decision was made again later without a new report. */
+/** Whether a report is from an earlier pass: the same decision was made again later without a new report. */
 export const isOfEarlierPass = (report: { readonly atMs: number }, latest: LatestRow | undefined): boolean =>
   latest !== undefined && report.atMs < latest.decidedAtMs;
 
@@ -144,8 +144,8 @@ const newestOf = (latest: FleetRow["latest"]): LatestRow | null =>
 
 type NodePressure = Pick<FleetNode, "pressureFrom" | "conditions" | "pressure">;
 /**
- * The node's pressure: from the newest eviction pass, unless that is much older than the last contact (as when the
- * kubelet is down); else from the node's status.
+ * The node's pressure: from the newest eviction pass, or from the node's status if the pass is much older than the last contact,
+ * as when the kubelet is down.
  */
 function pressureOf(
   { latest: { eviction }, conditions, lastSeenMs }: FleetRow,
@@ -169,10 +169,10 @@ function severityOf(row: FleetRow, { pressureFrom, pressure }: NodePressure, isP
   return pressureFrom === null ? "not-known" : "ok";
 }
 
-/** By decisions or by the kubelet, whichever count is larger: the same pod may be in both. */
+/** The larger of the counts by decisions and by the kubelet: the same pod may be in both. */
 export const refusedOf = ({ refused, kubeletRefused }: FleetRow | FleetNode): number =>
   Math.max(refused, kubeletRefused);
-/** Whether a refusal count of 0 is reliable: the kubelet's outcomes are reported, or admission is asked here. */
+/** Whether a refusal count of 0 is reliable: the kubelet's outcomes are reported, or admission is decided here. */
 export const knowsRefusals = ({ kubeletTold, latest }: Pick<FleetRow, "kubeletTold" | "latest">): boolean =>
   kubeletTold || latest.admission !== undefined;
 export const evictedOf = ({ evicted, kubeletEvicted }: FleetRow | FleetNode): number =>
@@ -191,13 +191,13 @@ function labelsOf(text: string | null): Labels | null {
   const labels = json(text);
   return isObject(labels) ? (labels as Labels) : null;
 }
-/** The summary of a pass; null: no pass, or one of another version, which may have other conditions. */
+/** The summary of a pass; null if there is no pass, or it is from another version, which may have other conditions. */
 function summaryOf(pass: LatestRow | undefined): EvictionSummary | null {
   const parsed = evictionSummary.safeParse(json(pass?.summary ?? null));
   return parsed.success ? parsed.data : null;
 }
 
-/** Whether a threshold that is met then is met within the hour, or already. */
+/** Whether a threshold is met within the hour, or already. */
 export const isSoon = (metMs: number | null, nowMs: number): boolean => metMs !== null && metMs - nowMs <= SOON_MS;
 
 /** Whether an observation is too old for a forecast. */
@@ -227,9 +227,7 @@ function headroomOf(
   all.sort((a, b) => (a.soonMs ?? NEVER) - (b.soonMs ?? NEVER) || (a.ratio ?? 1) - (b.ratio ?? 1));
   return { headroom: all, firstMetMs: all[0]?.soonMs ?? null };
 }
-/**
- * The next threshold of a signal that is met: the one with the next forecast, such as the hard one behind a soft one.
- */
+/** The next threshold of a signal whose threshold is met: the one with the next forecast, such as the hard one behind a soft one. */
 export const nextThreshold = (
   all: readonly Headroom[],
   { signal, distance }: Headroom,
@@ -255,25 +253,23 @@ export const SHOWN: { readonly [S in Shows]: (node: FleetNode) => boolean } = {
 
 /** The filter for nodes; an absent field matches all. */
 export interface FleetFilter {
-  /** A part of the name, in upper or lower case. */
+  /** A part of the name, in any case. */
   readonly name?: string;
   readonly namePrefix?: string;
   readonly selector?: readonly Requirement[];
   readonly zone?: string;
-  /**
-   * A version such as `1.36` or `v1.36.3`: the node's own, else that of its newest decision. `not-known`: no version.
-   */
+  /** A version such as `1.36` or `v1.36.3`: the node's own, or else that of its newest decision. `not-known` for nodes without one. */
   readonly kubelet?: string;
-  /** The verdict of the newest decision of `kind`; without one, of any kind. */
+  /** The verdict of the newest decision, of `kind` if given. */
   readonly verdict?: Verdict;
   readonly kind?: Kind;
   readonly condition?: PressureCondition | "any" | "none" | "not-known";
-  /** A word of the kubelet for why: of pods that were refused in the time that is counted, or of a newest decision. */
+  /** A kubelet's reason: of pods refused since the start of the count, or of a newest decision. */
   readonly reason?: string;
   readonly show?: Shows;
 }
 
-/** The beginning of a kubelet's version that nodes may be asked for by. */
+/** The form of a version to filter nodes by. */
 export const ASKED_VERSION = /^v?[0-9]+[.][0-9]+|^not-known$/;
 export const NO_ASKED_VERSION = "must be a version such as 1.36 or v1.36.3, or not-known";
 const VERSION_NOT_KNOWN = "not-known";
@@ -286,7 +282,7 @@ const isOfVersion = (wanted: string, { kubelet, kubeletVersion }: FleetNode): bo
   return own === version || (own.startsWith(version) && /^[.+-]/.test(own.slice(version.length)));
 };
 
-/** The versions to filter by: known ones and those of nodes, oldest first, and `not-known` if a node has none. */
+/** The versions to filter by: the known ones and those of nodes, oldest first, and `not-known` if a node has none. */
 export function versionsAmong(nodes: readonly FleetNode[]): readonly string[] {
   const own = new Set(nodes.map(({ kubeletVersion }) => minorOf(kubeletVersion ?? "")));
   const minors = new Set([...VERSIONS.map(minorOf), ...own].filter((minor) => minor !== null));
@@ -299,7 +295,7 @@ function hasVerdict({ latest }: FleetNode, verdict: Verdict | undefined, kind: K
   return of.some((row) => row !== undefined && (verdict === undefined || row.verdict === verdict));
 }
 
-/** The nodes that a filter lets through, in the order given. */
+/** The nodes that match a filter, in the given order. */
 export function filtered(nodes: readonly FleetNode[], filter: FleetFilter): readonly FleetNode[] {
   const { name = "", namePrefix = "", selector = [], zone, kubelet, verdict, kind, condition, reason } = filter;
   const { show = "all" } = filter;
@@ -323,7 +319,7 @@ const reasonsOf = ({ refusals, kubeletRefusals, latest }: FleetNode): ReadonlySe
     ...Object.values(latest).map(({ reason }) => reason),
   ]);
 
-/** The reasons and the zones that nodes can be asked for by. */
+/** The reasons to filter nodes by. */
 export const reasonsAmong = (nodes: readonly FleetNode[]): readonly string[] =>
   words(nodes.flatMap((node) => [...reasonsOf(node)]));
 export const zonesAmong = (nodes: readonly FleetNode[]): readonly string[] => words(nodes.map(({ zone }) => zone));
@@ -338,7 +334,7 @@ function hasCondition({ pressureFrom, conditions }: FleetNode, wanted: NonNullab
 
 const VERSIONS: readonly string[] = PROFILES.map(({ version }) => version);
 
-/** The numbers that an order compares, one after the other; equal nodes are in the order of their names. Null: not known, and last in any direction. */
+/** The numbers to sort by, one after the other; ties are sorted by name. Null if unknown, which is last in both directions. */
 const KEYS = {
   name: () => [],
   severity: (node) => [
@@ -363,24 +359,24 @@ export interface FleetOrder {
   readonly sort: FleetSort;
   readonly order: "asc" | "desc";
 }
-/** Names from a to z, the least headroom first; of everything else the most first. */
+/** The default direction: names from a to z, headroom from the least, everything else from the most. */
 export const usualOrder = (sort: FleetSort): FleetOrder["order"] =>
   sort === "name" || sort === "headroom" ? "asc" : "desc";
 
-/** A node's place in an order, as a page of a list ends with it. */
+/** A node's position in an order, which ends a page of a list. */
 export type FleetCursor = readonly [...keys: readonly (number | null)[], name: string];
 export const placeOf = (node: FleetNode, { sort }: FleetOrder): FleetCursor => [...KEYS[sort](node), node.name];
 
-/** The lengths of places with more or fewer than one number and the name. */
+/** The lengths of positions other than one number and the name. */
 const LENGTHS: { readonly [S in FleetSort]?: number } = { name: 1, severity: 5, headroom: 3 };
-/** Checks that a value from outside has the form of a place in this order. */
+/** Whether an outside value has the form of a position in this order. */
 export function isCursor(value: unknown, { sort }: FleetOrder): value is FleetCursor {
   if (!Array.isArray(value) || value.length !== (LENGTHS[sort] ?? 2)) return false;
   const [name, ...keys] = value.toReversed();
   return typeof name === "string" && keys.every((key) => key === null || Number.isFinite(key));
 }
 
-/** A total order: what is not known comes last, and names decide where all else is equal. */
+/** A total order: unknown values come last, and names decide ties. */
 export function comparePlaces(a: FleetCursor, b: FleetCursor, { sort, order }: FleetOrder): number {
   const sign = order === "asc" ? 1 : -1;
   const last = a.length - 1;

@@ -2,14 +2,14 @@ import { faultOf } from "../model/json-fault.ts";
 import { ok, type Result } from "../model/result.ts";
 import { type Problem, problem } from "./problem.ts";
 
-/** Far deeper than anything that Kubernetes prints. */
+/** The deepest nesting that is read; Kubernetes prints nothing near it. */
 export const MAX_DEPTH = 128;
 /**
- * The size in bytes above which depth and values are checked before parsing: millions of brackets take seconds, and
- * 100 bytes each.
+ * The size in bytes above which depth and number of values are checked before parsing: millions of brackets take seconds, and 100
+ * bytes each.
  */
 const SCAN_ABOVE = 128 * 1024;
-/** Values of a body: what Kubernetes prints has one in 17 bytes and more, `[[],[],` one in 1.5. Small bodies may be as they like. */
+/** The least bytes per value: Kubernetes prints at least 17, `[[],[],` has 1.5. Small bodies are not limited. */
 const BYTES_PER_VALUE = 8;
 const MAX_OF_SMALL = 256 * 1024;
 
@@ -21,7 +21,7 @@ export function parseJson(bytes: Uint8Array): Result<unknown, Problem> {
   return text.ok ? parseText(text.value) : text;
 }
 
-/** JSON bytes -> text. Errors: not UTF-8, plainly nested deeper than `MAX_DEPTH`, too many values. */
+/** JSON bytes -> text. Errors: not UTF-8, nested deeper than `MAX_DEPTH`, too many values. */
 function textOf(bytes: Uint8Array): Result<string, Problem> {
   if (bytes.length > SCAN_ABOVE) {
     const most = Math.max(MAX_OF_SMALL, Math.floor(bytes.length / BYTES_PER_VALUE));
@@ -52,8 +52,8 @@ const tooDeep = (): Result<never, Problem> =>
   });
 
 /**
- * Checks that objects and lists nest deeper than `left` levels. INVARIANT: recurses no deeper, so that no input overflows the
- * stack.
+ * Whether objects and lists nest deeper than `left` levels. INVARIANT: the recursion goes no deeper, so that no input overflows
+ * the stack.
  */
 const isDeep = (value: unknown, left: number): boolean =>
   typeof value === "object" && value !== null && isDeeper(value, left);
@@ -74,10 +74,10 @@ function isDeeper(value: object, left: number): boolean {
   return false;
 }
 
-/** The same of text that is not parsed yet, and whether it has more than `most` values. */
+/** Scans text before parsing: whether it nests too deep or has more than `most` values. */
 function scan(bytes: Uint8Array, most: number): "deep" | "many" | null {
   let depth = 0;
-  // a comma or an opening bracket begins each but the first
+  // each value but the first follows a comma or an opening bracket
   let values = 0;
   for (let i = 0; i < bytes.length; i++) {
     const c = bytes[i] as number;

@@ -22,7 +22,7 @@ function isKey(text: string): boolean {
 }
 const isValue = (text: string): boolean => text === "" || NAME.test(text);
 
-/** A comma within the parentheses of a set separates its values, any other one requirements. */
+/** A comma inside the parentheses of a set separates its values; any other comma separates requirements. */
 const REQUIREMENT = /(?:[^,()]|\([^()]*\))+/y;
 const FORMS: readonly (readonly [RegExp, Requirement["operator"]])[] = [
   [/^(\S+)\s+in\s*\(([^()]*)\)$/, "In"],
@@ -36,8 +36,8 @@ const FORMS: readonly (readonly [RegExp, Requirement["operator"]])[] = [
 ];
 
 /**
- * Parses a label selector as `kubectl get -l` takes it: `a=b`, `a==b`, `a!=b`, `a in (b,c)`, `a notin (b)`, `a`, `!a`, `a>1`, `a<1`,
- * joined by commas. Errors: one line that names the part that is none. apimachinery 1.36: labels.Parse.
+ * Parses a label selector as `kubectl get -l` does: `a=b`, `a==b`, `a!=b`, `a in (b,c)`, `a notin (b)`, `a`, `!a`, `a>1`, `a<1`,
+ * joined by commas. Errors: one line that names the invalid part. apimachinery 1.36: labels.Parse.
  */
 export function parseLabelSelector(text: string): Result<readonly Requirement[], string> {
   const found: Requirement[] = [];

@@ -17,26 +17,23 @@ import { type Compared, historyReplayer, type Replayed, type Replayer, replayer 
 import { type Parts, partsReader } from "./replay/snapshot-parts.ts";
 import { nextTurn } from "./turns.ts";
 
-/** The configuration that decisions were made with, and what is found in it on its node. */
+/** The configuration that decisions were made with, and its findings on its node. */
 interface Recorded {
   /** The configuration as posted. */
   readonly configuration: unknown;
   readonly findings: readonly LintFinding[];
 }
-/**
- * Finds the recorded findings by a decision's `snapshotId`. Null: there is no snapshot, or no longer. Errors: the
- * history's.
- */
+/** Finds the recorded findings by a decision's `snapshotId`. Null if the snapshot is not, or no longer, stored. Errors: of the history. */
 type RecordedFindings = (snapshotId: string | null) => Promise<Result<Recorded | null, StoreFailure>>;
 
 type Snapshots = Pick<Store, "getSnapshot" | "getSnapshotPieces">;
 
-/** Several kinds are decided on one snapshot, and those of some nodes take turns. */
+/** The most cached snapshots: several kinds are decided on one, and nodes alternate. */
 const MAX_KEPT = 128;
-/** Characters: of what snapshots share that is kept decoded, of snapshots that are kept as read, of nodes that are kept. */
+/** The most cached characters each of shared snapshot parts, of snapshots as read, and of nodes. */
 const KEPT_LENGTH = 2 * 1024 * 1024;
 
-/** Looks each node over once for as long as it is as it was, and decodes once what its snapshots share. */
+/** Lints each node once as long as it does not change, and decodes shared parts of its snapshots once. */
 export function recordedFindings(store: Snapshots): RecordedFindings {
   const byNode = new Lru<string, Recorded>(MAX_KEPT, KEPT_LENGTH);
   const partsOf = partsReader(KEPT_LENGTH);
@@ -57,10 +54,7 @@ export function recordedFindings(store: Snapshots): RecordedFindings {
   };
 }
 
-/**
- * Reduces a snapshot to what stays as it is while the node is; of its stats only the sizes. What is dropped cannot matter to a
- * finding.
- */
+/** Reduces a snapshot to what stays the same while the node does; of its stats only the sizes. The rest cannot affect a finding. */
 function lasting(decoded: Snapshot): { readonly snapshot: Snapshot; readonly sizes: Snapshot["stats"] } {
   const snapshot: { -readonly [K in keyof Snapshot]: Snapshot[K] } = { ...decoded };
   for (const part of ALWAYS_NEW) delete snapshot[part];
@@ -74,7 +68,7 @@ function lasting(decoded: Snapshot): { readonly snapshot: Snapshot; readonly siz
   return { snapshot: { ...snapshot, stats: sizes }, sizes };
 }
 
-/** The same store with the last snapshots cached, for several readers of the same ones. */
+/** The store with the last snapshots cached, for several readers of the same ones. */
 function keptPieces(store: Snapshots): Snapshots {
   const kept = new Lru<string, Awaited<ReturnType<Snapshots["getSnapshotPieces"]>>>(MAX_KEPT, KEPT_LENGTH);
   return {
@@ -89,7 +83,7 @@ function keptPieces(store: Snapshots): Snapshots {
   };
 }
 
-/** Reads a snapshot that cannot be read part by part. */
+/** Reads a whole snapshot, if it cannot be read part by part. */
 async function ofWhole(store: Snapshots, id: string): Promise<Result<Recorded | null, StoreFailure>> {
   const stored = await store.getSnapshot(id);
   if (!stored.ok) return stored;
@@ -108,11 +102,11 @@ const lookedOver = (configuration: unknown, snapshot: Snapshot | undefined): Rec
 
 type HistoryAnswer<T> = Promise<Result<T, StoreFailure>>;
 
-/** Tries one finding on recorded decisions. Errors: the history's. */
+/** Checks one finding against recorded decisions. Errors: of the history. */
 interface Trial {
-  /** Whether the decision's input has the finding too, by code and field; otherwise the finding did not affect it. */
+  /** Whether the decision's input has the same finding, by code and field; otherwise the finding did not affect it. */
   readonly isIn: (recorded: Recorded) => boolean;
-  /** Whether the finding, which is in the input, affected the decision: see `touchedFindings`. */
+  /** Whether the finding, which the input has, affected the decision: see `touchedFindings`. */
   readonly isTouched: (row: DecisionRow, recorded: Recorded, today: Today) => HistoryAnswer<boolean>;
 }
 
@@ -133,8 +127,8 @@ function trialOf(store: Snapshots, { code, field, fix }: LintFinding): Trial {
 }
 
 /**
- * Recorded decisions as they would be decided today with nothing changed, so that one of an older version counts for itself.
- * Several findings ask about one after the other: the last is kept.
+ * Recorded decisions as they would be made today without a change, so that differences of an older version do not count. Several
+ * findings need the same one in a row, so the last is cached.
  */
 class Today {
   readonly #compared: Replayer<Compared>;
@@ -149,7 +143,7 @@ class Today {
   whole(row: DecisionRow): HistoryAnswer<Replayed> {
     return this.#whole(row);
   }
-  /** Checks that the answer has a message, such as a start error. */
+  /** Whether the answer has a message, such as a start error. */
   async says(row: DecisionRow, message: string): HistoryAnswer<boolean> {
     const text = JSON.stringify(message).slice(1, -1);
     const now = await this.#compared(row);
@@ -176,7 +170,7 @@ function lastKept<R extends Compared>(replay: Replayer<R>): Replayer<R> {
   };
 }
 
-/** Checks that a decision would be another with the patch than without. */
+/** Whether the patch would change a decision. */
 function changesBy(store: Snapshots, patch: unknown): (row: DecisionRow, today: Today) => HistoryAnswer<boolean> {
   const change = { kubeletConfigurationPatch: patch };
   const compared = historyReplayer(store, change);
@@ -196,7 +190,7 @@ function changesBy(store: Snapshots, patch: unknown): (row: DecisionRow, today: 
   };
 }
 
-/** A list is taken away as a whole: a merge patch does not reach into one. */
+/** The names in a field's path up to a list: a merge patch cannot change a list's elements, so a list is removed as a whole. */
 function namesIn(field: string): readonly string[] {
   const steps: Path = stepsOf(field);
   const end = steps.findIndex((step) => typeof step === "number");
@@ -215,36 +209,32 @@ function isThere(configuration: unknown, path: readonly string[]): boolean {
 
 /** The maximum number of decisions that are checked, newest first. */
 export const MAX_TOUCHED = 1000;
-/** Windows of the history, each read as a whole: small at first, as the time may be short. */
+/** The sizes of the windows of history that are read at once: the first ones are small, as there may be little time. */
 const FIRST_WINDOW = 16;
 const WINDOW = 250;
-/**
- * The time after which counting stops and reports how many were checked. Only its own time counts, not time spent
- * waiting.
- */
+/** The time after which counting stops and reports how many were checked. Waiting does not count. */
 const BUDGET_MS = 3000;
-/** The maximum waiting time, as a multiple of that. */
+/** The longest time including waiting, as a multiple of that time. */
 const MAX_WAITED = 3;
-/** Deciding holds up everyone else on the thread, so it pauses this often. */
+/** Deciding blocks the thread, so it pauses this often, ms. */
 const TURN_MS = 5;
 
 export interface Touched {
-  /** Recorded decisions that the finding touched: see `touchedFindings`. */
+  /** Recorded decisions that the finding affected: see `touchedFindings`. */
   readonly decisions: number;
-  /** Number of recorded decisions that were looked at, the newest ones. */
+  /** The number of recorded decisions that were checked, newest first. */
   readonly of: number;
 }
-/** A finding with its count; null: the finding is about no field, or there is no history. */
+/** A finding with its count; null if the finding is about no field, or there is no history. */
 export type TouchedFinding = LintFinding & { readonly touched: Touched | null };
 
 type TouchedStore = Pick<Store, "listDecisions" | "streamDecisions" | "getSnapshot" | "getSnapshotPieces">;
 
 /**
- * Counts the recorded decisions that each finding affected. A decision counts only if its own configuration has the
- * same finding (code and field) on its node. With a patch: if the patch would change the decision. Without one: if the
- * answer has the finding's message, such as a start error, or would differ without the field. Changes between program
- * versions do not count. Bounded in decisions and time; if aborted, it reports the decisions checked so far. Errors:
- * the history's.
+ * Counts the recorded decisions that each finding affected. A decision counts only if its own configuration has the same finding
+ * (code and field) on its node. With a patch: if the patch would change the decision. Without one: if the answer has the finding's
+ * message, such as a start error, or would differ without the field. Changes between program versions do not count. Limited in
+ * decisions and time; if aborted, it reports the decisions checked so far. Errors: of the history.
  */
 export async function touchedFindings(
   store: TouchedStore,
@@ -269,7 +259,7 @@ export async function touchedFindings(
   return ok(findings.map((finding) => ({ ...finding, touched: touchedOf(finding) })));
 }
 
-/** Findings with the same touch the same. Null: of no field. */
+/** Findings with the same key affect the same decisions. Null for a finding about no field. */
 const keyOf = ({ fix, code, field }: LintFinding): string | null =>
   field === "$" || isOfCommandLine({ field }) ? null : JSON.stringify([code, field, fix]);
 
@@ -284,7 +274,7 @@ interface Looks {
   readonly all: readonly Counted[];
 }
 
-/** Tries the findings on recorded decisions and counts those decisions. */
+/** Checks the findings against recorded decisions and counts those that they affected. */
 async function tried(
   rows: AsyncIterable<Result<DecisionRow, StoreFailure>>,
   looks: Looks,
@@ -292,7 +282,7 @@ async function tried(
 ): Promise<Result<number, StoreFailure>> {
   let of = 0;
   for await (const row of rows) {
-    // a row that cannot be read is passed over, as one that has no snapshot any more
+    // an unreadable row is skipped, like one without a stored snapshot
     if (!row.ok && row.error.isRow) continue;
     if (!row.ok) return row;
     if (of >= MAX_TOUCHED || ((await isTimeUp()) && of > 0)) break;
@@ -303,7 +293,7 @@ async function tried(
   return ok(of);
 }
 
-/** Checks one decision; false: its snapshot is no longer stored. Errors: the history's, and a damaged decision. */
+/** Checks one decision; false if its snapshot is no longer stored. Errors: of the history, and a damaged decision. */
 async function looked(row: DecisionRow, { recordedOf, today, all }: Looks): Promise<Result<boolean, StoreFailure>> {
   const recorded = await recordedOf(row.snapshotId);
   if (!recorded.ok) return recorded;
@@ -321,11 +311,11 @@ async function looked(row: DecisionRow, { recordedOf, today, all }: Looks): Prom
   return ok(true);
 }
 
-/** Checks that a recorded decision could be decided again. */
+/** Whether a recorded decision can be decided again. */
 const isReadable = (row: DecisionRow): boolean =>
   isKind(row.kind) && recordedAnswer(row).ok && (row.ask === null || parsed("ask", row.ask).ok);
 
-/** Tells whether the time is up, and lets others have a turn now and then. */
+/** Returns whether the time is up, and yields the thread now and then. */
 function clock(budgetMs: number, signal: AbortSignal | undefined): () => Promise<boolean> {
   const started = performance.now();
   let spent = 0;
@@ -358,7 +348,7 @@ async function* newestFirst(
     const rows: Result<DecisionRow, StoreFailure>[] = [];
     for await (const row of store.streamDecisions(range, { atMs: oldest.decidedAtMs, seq: -1 })) {
       rows.push(row);
-      // many may be of one moment
+      // many decisions may have the same time
       if (rows.length > MAX_TOUCHED) rows.shift();
     }
     told += rows.length;

@@ -32,7 +32,7 @@ export function readMovedLine(bytes: Uint8Array): Result<MovedLine, string> {
   return ok(read.data);
 }
 
-/** Checks the first line. Errors: it is none, or of a form that is newer than this program. */
+/** Checks the first line. Errors: it is no header, or its form is newer than this program. */
 export function checkHeader(line: MovedLine): Result<MovedHeader, string> {
   if (line.type !== "nodewise-history") return err("it is not the first line of an exported history: export it anew");
   if (line.formatVersion > MOVED_FORMAT)

@@ -9,22 +9,25 @@ import { NO_NODE } from "./canonical.ts";
 import { type DecisionRequest, withFacts } from "./decision-request.ts";
 import { historyProblem, type Problem } from "./problem.ts";
 
-/** The history's memory of a node for one kind. */
+/** The facts that the history stores of a node for one kind. */
 export interface NodeFacts {
-  /** The `next` of its last answer. */
+  /** The `next` of the node's last answer. */
   readonly next: unknown;
-  /** The time of the snapshot that it was an answer to. */
+  /** The time of the snapshot that the answer was for. */
   readonly atMs: number | null;
-  /** The boot id of that snapshot: what was remembered of another boot is forgotten. */
+  /** The boot id of that snapshot: facts from another boot are discarded. */
   readonly bootId: string | null;
 }
-/** Beside it, because both together may be more than a row takes: what that answer was given, for a request that comes again. */
+/**
+ * The key of the facts that the last answer was given, for a repeated request. A separate row, because both together may exceed a
+ * row's size.
+ */
 export const beforeKey = (kind: Kind): string => `${kind} before`;
 /** The pass of a node that needs the facts. */
 export interface Pass {
   readonly kind: Kind;
   readonly node: string;
-  /** The time of the pass; null: not known. */
+  /** The time of the pass; null if unknown. */
   readonly time: PassTime | null;
   readonly bootId: string | null;
   /** True: the pass may read the images' records. */
@@ -39,18 +42,15 @@ export const passOf = (kind: Kind, node: string, snapshot: Snapshot): Pass => ({
 });
 /** The facts for a pass. */
 export interface FactsBefore {
-  /** The facts; null: nothing is remembered. */
+  /** The facts; null if there are none. */
   readonly facts: unknown;
-  /** False: its answer is not the node's last, or its node is not known, so it is not remembered. */
+  /** False: the answer is not the node's newest, or the node is unknown, so its facts are not stored. */
   readonly remembers: boolean;
-  /** The `next` of the node's last image-gc, for a pass that reads it. */
+  /** The `next` of the node's last image-gc decision, for a pass that reads it. */
   readonly images?: unknown;
 }
 
-/**
- * Reads the facts for a pass: a repeated pass gets the same facts as before, a late one those from before the last
- * pass.
- */
+/** Reads the facts for a pass: a repeated pass gets the same facts as before, a late one those from before the last pass. */
 export async function readFactsBefore(
   store: Pick<Store, "readFacts">,
   pass: Pass,
@@ -74,19 +74,19 @@ function ownPart({ kind, time, bootId }: Pass, known: NodeFacts | undefined, bef
     : { facts: before ?? null, remembers: order === "again" };
 }
 
-/** A request with all that the kind needs to know of the node's past. */
+/** A request with all the facts about the node that the kind needs. */
 export interface FullRequest extends DecisionRequest {
   /** True: the history stores its `next`. */
   readonly remembers?: boolean;
-  /** The ask as it is kept where the decision did not come to look at the images' records, which are long. */
+  /** The ask to store if the decision did not read the image records, which are long. */
   readonly askWithoutImages?: string | null;
 }
 
-/** `recollection`: absent, where the history was not asked. */
+/** `recollection`: absent if the history was not read. */
 interface Asking {
   readonly recollection?: FactsBefore;
 }
-/** The request with its facts; null: the history must be asked first. */
+/** The request with its facts; null if the history must be read first. */
 export function recollected(request: DecisionRequest, { recollection }: Asking): FullRequest | null {
   const { kind, facts } = request;
   const spec = specOf(kind).facts;
@@ -102,7 +102,7 @@ function fromHistory(request: DecisionRequest, { facts, remembers, images }: Fac
   const { kind, ask } = request;
   const asked = withFacts(kind, request, facts);
   if (images === undefined || !lacksImages(ask)) return { ...request, ...asked, remembers };
-  // the history's own, checked when it was decided
+  // from the history, checked when the decision was made
   const knowing = { ...ask, images: images as ImageGcFacts };
   const complete = withFacts(kind, { ask: knowing }, facts);
   return { ...request, ...complete, remembers, askWithoutImages: asked.askText };

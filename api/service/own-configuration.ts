@@ -13,14 +13,14 @@ export const isWrapped = (configuration: unknown): configuration is Fields =>
 
 interface OwnConfiguration {
   readonly configuration: Fields;
-  /** Fields that were taken out. */
+  /** Fields that were removed. */
   readonly assumed: readonly string[];
 }
 
 /**
- * The contents of a kubelet's file, from the configuration that the kubelet reports. A reported one names all fields,
- * so a default of the old version is dropped where the new version has another. A configuration that leaves any field
- * out is used as it is.
+ * The contents of a kubelet's configuration file, from the configuration that the kubelet reports. A reported one has all fields,
+ * so a default of the old version is dropped if the new version has another. A configuration that leaves out any field is used as
+ * it is.
  */
 export function ownConfiguration(given: Fields, from: Profile, to: Profile): OwnConfiguration {
   if (!namesEveryField(given, from)) return { configuration: given, assumed: [] };

@@ -5,7 +5,7 @@ import { err, type Result } from "../model/result.ts";
 const DAMAGED =
   "what is damaged stays so: stop the API and restore the history from a backup; the server's log has the cause";
 
-/** The problem for a caller whose answer needs the history, which failed. */
+/** The problem for a response that needs the history if reading it failed. */
 export function storeProblem({ code, message, isRow }: StoreFailure): Problem {
   switch (code) {
     case "bad_page_token":
@@ -21,7 +21,7 @@ export function storeProblem({ code, message, isRow }: StoreFailure): Problem {
 
 export const historyProblem = (failure: StoreFailure): Result<never, Problem> => err(storeProblem(failure));
 
-/** Every code that a failure of the API can have; http/problem.ts has the HTTP status, the title and the advice of each. */
+/** Every error code of the API; http/problem.ts has the HTTP status, the title and the advice of each. */
 export const PROBLEM_CODES = [
   "bad_request",
   "malformed_body",
@@ -62,18 +62,18 @@ export const PROBLEM_CODES = [
 ] as const;
 export type ProblemCode = (typeof PROBLEM_CODES)[number];
 
-/** Why there is no answer: an expected failure of any route. */
+/** An expected failure of a route. */
 export interface Problem {
   readonly code: ProblemCode;
-  /** What happened this time, in one line. */
+  /** What happened, in one line. */
   readonly detail: string;
   readonly advice?: string;
   readonly issues?: readonly InputIssue[];
   readonly needs?: readonly string[];
-  /** Names that may have been meant by a name that does not exist. */
+  /** Similar existing names, for a name that does not exist. */
   readonly near?: readonly string[];
   readonly headers?: Readonly<Record<string, string>>;
-  /** For the server alone: the history's file is damaged, and not just one row. */
+  /** For the server only: the history's file is damaged, not just one row. */
   readonly isDamaged?: boolean;
 }
 

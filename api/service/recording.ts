@@ -6,13 +6,16 @@ import type { Decision, DecodedSnapshot } from "./evaluation.ts";
 import { beforeKey, type NodeFacts } from "./node-facts.ts";
 
 /**
- * Why an answer is not recorded: the request did not want it (`not-wanted`: a question about what is not so, which must not become
- * the node's latest decision), this server records nothing (`off`), or the history could not be written (`history-failed`).
+ * Why an answer is not recorded: the request asked for that (`not-wanted`: a what-if question must not become the node's latest
+ * decision), this server does not record (`off`), or writing failed (`history-failed`).
  */
 export const NOT_RECORDED = ["not-wanted", "off", "history-failed"] as const;
 export type NotRecorded = (typeof NOT_RECORDED)[number];
 
-/** The changes that a decision makes in the history beside its snapshot: its row, the node's facts, the removals of a pass, and the fleet's summary. */
+/**
+ * What recording a decision writes in addition to its snapshot: its row, the node's facts, the removals of a pass, and the fleet's
+ * summary.
+ */
 export const recordingOf = (decision: Decision, now: EpochMs): Recording => ({
   decision: rowOf(decision, now),
   ...factsOf(decision),
@@ -20,7 +23,7 @@ export const recordingOf = (decision: Decision, now: EpochMs): Recording => ({
   ...(decision.summary === null ? {} : { summary: decision.summary }),
 });
 
-/** Returns the facts that the node's next decision of this kind is to be given. */
+/** The facts for the node's next decision of this kind. */
 export function factsOf({ kind, remember, pass }: Decision): Pick<Recording, "facts"> {
   if (remember === null) return {};
   const { next, before } = remember;

@@ -1,11 +1,11 @@
-/** Lets everything else that waits have its turn, on every platform. */
+/** Yields to everything else that waits, on every platform. */
 export const nextTurn = (): Promise<void> =>
   new Promise((resolve) => {
     if (typeof setImmediate === "function") setImmediate(resolve);
     else setTimeout(resolve, 0);
   });
 
-/** Work of one after the other takes at most so long before everything else has its turn, and one piece more. */
+/** The longest that work runs, plus one piece, before it yields, ms. */
 export const TURN_MS = 10;
 
 /** Runs pieces of work in turn. `isOfMany`: the work is part of a batch, and every other turn goes to other work. */

@@ -9,13 +9,16 @@ import type { Profile } from "../profiles/profile.ts";
 import { asReported } from "./replay/new-status.ts";
 import { type Change, changed, profileOfChange } from "./replay/parsed.ts";
 
-/** A node as it is, and as its kubelet reports it once it has started with a change made. */
+/** A node as it is, and as its kubelet reports it after a restart with a change. */
 interface Sides {
   readonly before: EffectiveSnapshot;
   readonly after: EffectiveSnapshot;
 }
 
-/** A snapshot with and without a change of its configuration; all else stays. `profile`: that of the node. Errors: every issue of the new configuration. */
+/**
+ * A snapshot with and without a change of its configuration; the rest stays. `profile`: that of the node. Errors: every issue of
+ * the new configuration.
+ */
 export function sidesOf(snapshot: Snapshot, change: Change, profile: Profile): Result<Sides, readonly InputIssue[]> {
   const stored = JSON.parse(JSON.stringify({ kubeletConfiguration: snapshot.kubeletConfiguration }));
   const configured = decodeSnapshot(changed(stored, change, profile));
@@ -25,14 +28,14 @@ export function sidesOf(snapshot: Snapshot, change: Change, profile: Profile): R
   return ok({ before, after: asReported(before, after) });
 }
 
-/** A configuration as a file or /configz has it, with the node that it is for. */
+/** A configuration from a file or /configz, with its node. */
 interface Linted {
   readonly configuration: unknown;
   readonly snapshot: Snapshot;
   readonly profile: Profile;
 }
 
-/** The findings of lint about a new configuration that it does not have about the old one. */
+/** The lint findings of a new configuration that the old one does not have. */
 export function newFindings(before: Linted, after: Linted): readonly LintFinding[] {
   const known = new Set(findingsOf(before).map(keyOf));
   return findingsOf(after).filter((finding) => !known.has(keyOf(finding)));

@@ -23,21 +23,21 @@ import type { NodeTurns } from "../service/node-turn/node-turns.ts";
 import type { Problem } from "../service/problem.ts";
 import { numberIn, retentionIn, type WorkerEnv } from "./settings.ts";
 
-/** The fleet hears of a new decision within this time, and of what is the same again within the other. */
+/** How soon the fleet is told about a new decision, and about repetitions. */
 const NEWS_MS = 60_000;
 const COUNTS_MS = 600_000;
 const SWEEP_MS = 6 * 3600 * 1000;
-/** The size of one message of a stream, in UTF-16 units of bodies; the platform takes 32 MiB. */
+/** The size of one message of a stream, in UTF-16 units of bodies; the platform allows 32 MiB. */
 const STREAMED_CHARACTERS = 4 * 1024 * 1024;
 
 /** Objects share the 128 MiB of their isolate. */
 const STATE_BYTES = 16 * 1024 * 1024;
 
-/** Rows that are imported may come before their node's. */
+/** Whether anything is stored. Imported rows may come before their node's row. */
 const IS_KEPT =
   "SELECT 1 WHERE EXISTS (SELECT 1 FROM nodes) OR EXISTS (SELECT 1 FROM decisions) OR EXISTS (SELECT 1 FROM snapshots)";
 
-/** Methods that may store the first that there is of a node, and those that only change what is there. All others read. */
+/** Methods that may store the first data of a node. CHANGING: methods that only change existing data. All others read. */
 const BEGINNING: ReadonlySet<ObjectMethod> = new Set([
   "record",
   "recordTurn",
@@ -49,17 +49,17 @@ const BEGINNING: ReadonlySet<ObjectMethod> = new Set([
 const CHANGING: ReadonlySet<ObjectMethod> = new Set(["addResults", "nodeDeleted"]);
 
 /**
- * A node's place: its history, and its state between two turns. The routes and the tokens are the Worker's, which alone can reach
- * it. An alarm tells the fleet what is new, and keeps the history short.
+ * A node's Durable Object: its history, and its state between two turns. Only the Worker can reach it, and has the routes and the
+ * tokens. An alarm reports news to the fleet and prunes the history.
  */
 export class NodeObject extends DurableObject<WorkerEnv> implements HistoryObject {
   readonly #log = consoleLog(Date.now);
   readonly #holdMs = this.#held();
-  /** When the fleet was to be told last, which may have failed. */
+  /** The last attempt to report to the fleet, which may have failed. */
   #triedMs = 0;
   #opened: { readonly store: Store; readonly turns: NodeTurns } | null = null;
 
-  /** The posted bytes of a node's turn -> the JSON text of the answer. The caller may speak for the node. */
+  /** The posted bytes of a node's turn -> the response's JSON text. The caller is allowed to act for the node. */
   async turn(node: string, bytes: Uint8Array): Promise<Result<string, Problem>> {
     const answer = await takeTurn(this.#open().turns, node, bytes);
     await this.#schedule(false);
@@ -70,13 +70,13 @@ export class NodeObject extends DurableObject<WorkerEnv> implements HistoryObjec
   async call(method: ObjectMethod, args: readonly unknown[]): Promise<unknown> {
     if (!BEGINNING.has(method) && this.#isEmpty()) return undefined;
     const { store, turns } = this.#open();
-    // whoever looks sees what waits to be counted
+    // pending counts are written before anything is read
     await turns.settle();
-    // its next turn is written, and so it is there again
+    // the node's next turn is written to the history, so that the node exists again
     if (method === "nodeDeleted") await turns.forget(String(args[0]));
     const answer = await (store[method] as (...args: readonly unknown[]) => Promise<unknown>)(...args);
     if (BEGINNING.has(method) || CHANGING.has(method)) await this.#schedule(method === "addResults");
-    // an id of another history does not lead here: the fleet has to know it
+    // an id from another history does not contain this object's place, so the fleet has to know it
     if (method === "importRows") while (!(await rollUp(this.ctx.storage, this.env.DB, Date.now())));
     return answer;
   }
@@ -126,11 +126,11 @@ export class NodeObject extends DurableObject<WorkerEnv> implements HistoryObjec
     }
     if (storage.sql.exec(IS_KEPT).toArray().length > 0) return this.#wakeAt(nextMs);
     this.#opened = null;
-    // with its alarm, and before anything else can be written
+    // deletes the alarm too, before anything else can be written
     await storage.deleteAll();
   }
 
-  /** Answers when the last sweep was, which may be this one. A new history waits for its first. */
+  /** Returns when the last sweep was, which may be this one. A new history only starts the interval. */
   async #sweep(nowMs: number): Promise<number> {
     const { kv } = this.ctx.storage;
     const lastMs = kv.get<number>("swept");
@@ -144,7 +144,7 @@ export class NodeObject extends DurableObject<WorkerEnv> implements HistoryObjec
     return nowMs;
   }
 
-  /** Nothing is held where the setting is no number, which is logged. */
+  /** The time that repetitions may wait, ms; 0 if the setting is no number, which is logged. */
   #held(): number {
     try {
       return numberIn(this.env, "NODEWISE_HOLD_SECONDS", 0, 0) * 1000;
@@ -180,7 +180,7 @@ export class NodeObject extends DurableObject<WorkerEnv> implements HistoryObjec
     const dueMs = atMs + (isNews || hasDecided ? NEWS_MS : COUNTS_MS);
     await this.#wakeAt(Math.max(Date.now(), dueMs, this.#triedMs + NEWS_MS));
   }
-  /** Or earlier, where that is planned. */
+  /** Sets the alarm, unless an earlier one is set. */
   async #wakeAt(atMs: number): Promise<void> {
     const { storage } = this.ctx;
     const planned = await storage.getAlarm();

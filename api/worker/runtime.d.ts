@@ -1,4 +1,4 @@
-/** The module of the Workers runtime, as far as it is used here. */
+/** The part of the Workers runtime's module that is used here. */
 declare module "cloudflare:workers" {
   import type { DurableObjectState } from "@cloudflare/workers-types";
   export abstract class DurableObject<Env> {

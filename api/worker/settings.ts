@@ -4,18 +4,18 @@ import { DEFAULT_RETENTION, type Retention } from "../retention.ts";
 
 /** The bindings of wrangler.toml, its variables and its secrets. */
 export interface WorkerEnv extends StoreBindings {
-  /** sha256 (hex) of an administrator's token, as `wrangler secret put` takes it: the way in before the history holds one. */
+  /** sha256 (hex) of an administrator's token, set with `wrangler secret put`: for access before the history has a token. */
   readonly NODEWISE_TOKEN_SHA256?: string;
-  /** Days after which history goes, and decisions that are kept of each node. Defaults: 30 and 10000. */
+  /** Days after which history is removed, and decisions kept per node. Defaults: 30 and 10000. */
   readonly NODEWISE_KEEP_DAYS?: string | number;
   readonly NODEWISE_KEEP_DECISIONS?: string | number;
-  /** Statements that one sweep may run: an invocation has 1,000 of them, on the free plan 50. Default: 900. */
+  /** The most statements of one sweep: an invocation may run 1,000, on the free plan 50. Default: 900. */
   readonly NODEWISE_SWEEP_STATEMENTS?: string | number;
-  /** Seconds that what a node decides again and again may wait in its object before it is counted. Default: 0. */
+  /** Seconds that repeated decisions may wait in the node's object before they are counted. Default: 0. */
   readonly NODEWISE_HOLD_SECONDS?: string | number;
 }
 
-/** A variable of wrangler.toml. Throws where it is no number: nothing is removed or lost by a guess. */
+/** A variable of wrangler.toml. Throws if it is no number, so that nothing is removed by a guess. */
 export function numberIn(
   env: WorkerEnv,
   name: Exclude<keyof WorkerEnv, keyof StoreBindings>,
@@ -27,7 +27,7 @@ export function numberIn(
   throw new Error(`${name}: \`${env[name]}\` is not a whole number from ${least} on; correct it in wrangler.toml`);
 }
 
-/** How long history is kept. Throws as `numberIn` does. */
+/** How long history is kept. Throws like `numberIn`. */
 export const retentionIn = (env: WorkerEnv): Retention => ({
   ...DEFAULT_RETENTION,
   maxAgeMs: numberIn(env, "NODEWISE_KEEP_DAYS", 1, DEFAULT_RETENTION.maxAgeMs / DAY_MS) * DAY_MS,

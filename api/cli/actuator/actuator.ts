@@ -39,8 +39,8 @@ interface ReloadEvents {
 type Reloading = Pick<Actuator, "reload" | "refuseReload">;
 
 /**
- * Reads a daemon's settings again when that is wanted, one time after the other. Faulty ones change nothing; they are told,
- * and stand in the daemon's status.
+ * Reads a daemon's settings again on request, one time after the other. Invalid settings change nothing; they are reported, and
+ * appear in the daemon's status.
  */
 class Reloads {
   readonly #given: ActuatorFlags;
@@ -56,7 +56,7 @@ class Reloads {
     this.#events = events;
   }
 
-  /** Does now what was asked for while the daemon started. */
+  /** Runs the reload that was requested while the daemon started. */
   begin(actuator: Reloading): void {
     this.#actuator = actuator;
     if (this.#isWanted) this.wanted();
@@ -79,7 +79,7 @@ class Reloads {
   }
 }
 
-/** One turn is too short for a pod to come up, and what it began nobody would keep. */
+/** One pass is too short for a pod to start, and nothing would look after it afterwards. */
 const NO_PODS_ONCE =
   "--once: one pass runs no pods, a daemon does: leave out --once to run them, set --pods off for a pass over the cgroups alone, or take --dry-run to see what it would write";
 
@@ -90,13 +90,13 @@ export async function actuator(given: ActuatorFlags, { terminal, env }: Cli): Pr
     return fault(EXIT.badInput, "--fail-on-drift: only one pass has an exit code: add --once or --dry-run");
   const text = textReports(given.output, isOnce, terminal);
   const { telling, flush } = tellingOf(given, text, isOnce || given.output === "json");
-  // before the settings are read for the first time: whoever changes them then is heard too
+  // before the settings are first read, so that a change from then on is noticed
   const reloads = isOnce || !isReadAgain(given) ? null : new Reloads(given, env, telling);
   if (reloads !== null) process.on("SIGHUP", () => reloads.wanted());
   try {
     const config = await configOf(given, env);
     if (!config.ok) return fault(EXIT.badInput, ...config.error);
-    // with --dry-run they are off
+    // with --dry-run, pods are off
     if (isOnce && config.value.pods === "enforce") return fault(EXIT.badInput, NO_PODS_ONCE);
     for (const warning of settingWarnings(config.value)) telling.onProblem(warning);
     const options = { config: config.value, ...telling };
@@ -119,7 +119,7 @@ async function once(options: ActuatorOptions, failOnDrift: boolean): Promise<Out
   return ok(worse(exitOf(report.value, failOnDrift), reports.map(exitOfGc)));
 }
 
-/** A daemon of a settings file reads it again at SIGHUP; any other ends, as its terminal has gone. */
+/** A daemon with a settings file reads it again at SIGHUP; without one it ends, as its terminal is gone. */
 async function untilSignal(options: ActuatorOptions, reloads: Reloads | null): Promise<Outcome> {
   const stop = stopSignal(reloads === null ? undefined : ["SIGINT", "SIGTERM"]);
   const running = await startActuator(options);
@@ -131,10 +131,13 @@ async function untilSignal(options: ActuatorOptions, reloads: Reloads | null): P
   return ok(EXIT.ok);
 }
 
-/** Standard input has come to its end. */
+/** Whether the settings can be read again: standard input cannot. */
 const isReadAgain = ({ settings }: ActuatorFlags): boolean => settings !== undefined && settings !== "-";
 
-/** For people, or as JSON on standard output: a pass, a collection, a removal, an event, a decision; else on standard error. */
+/**
+ * For people, or as JSON on standard output: a pass, a collection, a removal, an event, a decision; everything else goes to
+ * standard error.
+ */
 function textReports(output: "table" | "json", isOnce: boolean, terminal: Terminal): ReportCallbacks {
   const isTable = output === "table";
   const json = (value: object): void => terminal.write(`${JSON.stringify(value)}\n`);
@@ -169,7 +172,7 @@ function printPass(report: PassReport, output: "table" | "json", isOnce: boolean
   printText(terminal, `${passLine(report)}\n`);
 }
 
-/** A refused decision is an answer, and so is drift where it was asked for; everything else that went wrong is a failure. */
+/** A refused decision is an answer, and so is drift if it was asked for; any other problem is a failure. */
 function exitOf(report: PassReport, failOnDrift: boolean): ExitCode {
   if (report.problems.some(({ from }) => from !== "decision")) return EXIT.failed;
   if (report.problems.length > 0) return EXIT.negative;
@@ -181,11 +184,11 @@ function exitOfGc({ problems, collections }: GcReport): ExitCode {
   if (problems.some(({ from }) => from !== "decision")) return EXIT.failed;
   return problems.length > 0 || collections.some(({ complete }) => !complete) ? EXIT.negative : EXIT.ok;
 }
-/** The codes grow with what went wrong. */
+/** Higher codes are worse. */
 const worse = (one: ExitCode, others: readonly ExitCode[]): ExitCode => Math.max(one, ...others) as ExitCode;
 
 export const problemLine = ({ from, message }: Problem): string => `${from}: ${message}`;
-/** Counts, and what was left as it is: those are for a person to look at. */
+/** Counts, and what was left unchanged, which a person should look at. */
 export function recoveryLine({ outcome, steps }: Recovery): string {
   const count = (status: string): number => steps.filter((s) => s.status === status).length;
   const kept = steps.filter((s) => s.status === "kept").map(({ message }) => message);
@@ -226,8 +229,8 @@ export interface ReportCallbacks
   readonly onReload: (reloaded: Reloaded) => void;
 }
 /**
- * Builds the daemon's callbacks: they write the log as it is asked for. Where passes are the answer themselves (`--once`, `-o
- * json`), their text also goes to standard output, at every level. `flush` belongs to the end.
+ * The daemon's callbacks, which write the log in the requested form. If passes are the output (`--once`, `-o json`), their text
+ * also goes to standard output, at every level. `flush` is for the end.
  */
 export function tellingOf(
   { logFormat, logLevel }: LogFlags,
@@ -254,7 +257,7 @@ export function tellingOf(
   return { telling, flush: log.flush };
 }
 
-/** A line of JSON each, on the log alone. */
+/** One line of JSON each, in the log only. */
 const jsonReports = (log: DaemonLog): ReportCallbacks => ({
   onPass: (report) => log.write(passEntry(report)),
   onProblem: (problem) => log.write(problemEntry(problem)),
@@ -267,10 +270,7 @@ const jsonReports = (log: DaemonLog): ReportCallbacks => ({
   onDecision: (kind, answer) => log.write(decisionEntry(kind, answer)),
 });
 
-/**
- * For people, where it is of the level that they want. A pass and a collection are told at `info`, whatever they did, and
- * so decisions need not be.
- */
+/** For people, filtered by level. A pass and a collection are logged at `info` whatever they did, so that decisions need not be. */
 function leveled(telling: ReportCallbacks, wanted: LogLevel): ReportCallbacks {
   const at =
     <A extends readonly unknown[]>(tell: (...args: A) => void, level: (...args: A) => LogEntry["level"]) =>
@@ -290,14 +290,14 @@ function leveled(telling: ReportCallbacks, wanted: LogLevel): ReportCallbacks {
   };
 }
 
-/** `2026-… Warning BackOff shop/web-0 app: Back-off restarting failed container`, with a line break. */
+/** `2026-… Warning BackOff shop/web-0 app: Back-off restarting failed container`, and a newline. */
 export function eventLine({ at, type, reason, message, pod, container }: PodEvent, { paint }: Terminal): string {
   const where = `${pod.namespace}/${pod.name}${container === null ? "" : ` ${container}`}`;
   const told = type === "Warning" ? paint("yellow", type) : type;
   return `${at} ${told} ${printable(`${reason} ${where}: ${redacted(message)}`)}\n`;
 }
 
-/** `admission: refuses (by the API: d-1)`, with a line break. */
+/** `admission: refuses (by the API: d-1)`, and a newline. */
 export function decisionLine(
   kind: Kind,
   { verdict, decidedBy, id }: Pick<DecisionAnswer, "verdict" | "decidedBy" | "id">,

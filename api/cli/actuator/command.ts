@@ -72,7 +72,7 @@ function runtimeOptions(command: Command): Command {
     .addOption(new Option("--maximum-dead-containers <n>", "likewise").argParser(Number));
 }
 
-/** Every setting of actuator/core/config.ts as a flag of its name; what a flag does not say, the settings file or the default does. */
+/** Every setting of actuator/core/config.ts as a flag of the same name; without the flag, the settings file or the default applies. */
 export function addActuator(program: Command, cli: Cli): void {
   const command = program
     .command("actuator")

@@ -8,9 +8,9 @@ import { type Cell, table } from "../../text/table.ts";
 import type { Terminal } from "../terminal.ts";
 
 /**
- * Describes in one line what a pass saw and did: `28 cgroups decided; 120 steps applied; 1 file with another value than
- * wanted`. Only values that were right, or that we wrote, and are others now count as other values. A value that is set for the
- * first time, or after a changed decision, is a step.
+ * One line on what a pass saw and did: `28 cgroups decided; 120 steps applied; 1 file with another value than wanted`. Other
+ * values are only those that were right, or that nodewise wrote, and have changed. A value that is set for the first time, or
+ * after a changed decision, is a step.
  */
 export function passLine(report: PassReport): string {
   const { cgroups, applied, skipped, decidedBy, decisionId, drift } = report;
@@ -43,7 +43,7 @@ const STATUS_COLOR: Readonly<Record<StepResult["status"], Color | undefined>> = 
   rolled_back: "yellow",
 };
 
-/** Every step with its old and new value, in the order in which they are done. */
+/** Every step with its old and new value, in order. */
 export function stepsTable(results: readonly StepResult[], { columns, paint }: Terminal): string {
   const titles = [
     { title: "CGROUP", shrinkTo: 20, cut: "start" },
@@ -70,7 +70,7 @@ function stepCells({ step, status, before }: StepResult): readonly (string | Cel
 const faultNotes = ({ status, message }: StepResult): readonly string[] =>
   status === "failed" || status === "skipped" || status === "rolled_back" ? [`  ${printable(message)}`] : [];
 
-/** Files that hold another value than wanted, with the cause of each; not those that hold our own earlier one. */
+/** Files whose value is not the wanted one, with the cause; not those with an earlier value that nodewise wrote. */
 export function driftTable(drift: readonly DriftRow[], { columns, paint }: Terminal): string {
   const titles = [
     { title: "CGROUP", shrinkTo: 20, cut: "start" },
@@ -85,6 +85,6 @@ export function driftTable(drift: readonly DriftRow[], { columns, paint }: Termi
   return rows.length === 0 ? "" : table(titles, rows, columns, paint);
 }
 
-/** Lists what the decision names and the plan leaves out. */
+/** Lists what the decision has and the plan leaves out. */
 export const skipLines = (skipped: readonly Skip[], { paint }: Terminal): string =>
   skipped.map(({ message }) => paint("dim", `left out: ${printable(message)}\n`)).join("");

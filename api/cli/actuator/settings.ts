@@ -10,7 +10,7 @@ import { err, ok, type Result } from "../../model/result.ts";
 import { stateHome } from "../api-options.ts";
 import type { Cli, LogFlags } from "../cli.ts";
 
-/** Flags under commander's names, which are the settings' own. */
+/** Flags under commander's names, which equal the settings' own. */
 export interface ActuatorFlags extends LogFlags, Readonly<Record<string, unknown>> {
   readonly output: "table" | "json";
   readonly settings?: string;
@@ -20,12 +20,12 @@ export interface ActuatorFlags extends LogFlags, Readonly<Record<string, unknown
   readonly removeOrphans: boolean;
 }
 
-/** The settings file and flags; whatever else a command has beside settings is left out. */
+/** The settings file and the flags for settings; a command's other flags are ignored. */
 type SettingsFlags = Pick<ActuatorFlags, "settings" | "dryRun" | "removeOrphans"> & Readonly<Record<string, unknown>>;
 
 const NO_FILE: SettingsFile = { settings: {}, faultText: ({ setting, message }) => `${setting}: ${message}` };
 
-/** Settings file, then flags, then --dry-run. Errors: everything that is wrong, each with its file and line, or its flag. */
+/** The settings from the file, then flags, then --dry-run. Errors: every fault, each with its file and line, or its flag. */
 export async function configOf(
   given: SettingsFlags,
   env: Cli["env"],
@@ -39,11 +39,11 @@ export async function configOf(
     ...Object.fromEntries(Array.from(flags, ([setting, { value }]) => [setting, value])),
   };
   const checked = checkSettings(wanted);
-  // a dry run shows what these settings would do, so it refuses what they may not
+  // a dry run shows what these settings would do, so it rejects the same values
   const config = checked.ok && given.dryRun === true ? checkSettings(withoutDoing(wanted)) : checked;
   if (!config.ok) return err(config.error.map((fault) => faultText(fault, flags, file.value)));
   const { manifests } = config.value;
-  // Whole, as the problems of a directory name it.
+  // absolute, as problems of a directory name it
   return ok(manifests === undefined ? config.value : { ...config.value, manifests: resolve(manifests) });
 }
 
@@ -52,12 +52,12 @@ interface Flag {
   readonly value: unknown;
 }
 
-/** By the settings' own names. */
+/** The flags by the settings' own names. */
 function flagsOf(given: SettingsFlags): ReadonlyMap<string, Flag> {
   const { output: _output, settings: _settings, once: _once, dryRun: _dry, failOnDrift: _fail, ...others } = given;
   const { logFormat: _format, logLevel: _level, removeOrphans, ...rest } = others;
   const flags = Object.entries(rest).map(([name, value]) => [SETTING_OF[name] ?? name, { flag: flagOf(name), value }]);
-  // commander says true when the flag is absent
+  // commander sets true if the flag is absent
   const orphans = removeOrphans ? [] : [["removeOrphans", { flag: "--no-remove-orphans", value: false }]];
   return new Map([...flags, ...orphans] as [string, Flag][]);
 }
@@ -70,14 +70,14 @@ const faultText = (fault: SettingFault, flags: ReadonlyMap<string, Flag>, file: 
   return setting in file.settings ? file.faultText(fault) : `${setting}: ${message}`;
 };
 
-/** Settings that commander names otherwise. */
+/** Settings that have another name in commander. */
 const SETTING_OF: Readonly<Record<string, string>> = {
   minimumContainerTtlDuration: "minimumContainerTTL",
   containerGcPeriodSeconds: "containerGCPeriodSeconds",
   imageGcPeriodSeconds: "imageGCPeriodSeconds",
 };
 
-/** The same settings, which change nothing on the machine. */
+/** The same settings, changing nothing on the machine. */
 const withoutDoing = (settings: Readonly<Record<string, unknown>>) => ({
   ...settings,
   mode: "observe",

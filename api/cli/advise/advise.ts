@@ -38,7 +38,7 @@ export interface AdviseFlags extends ClusterFlags {
   readonly output: Form | "patch";
 }
 
-/** `nodewise advise reserves`: of files, of a live cluster, of a data directory, or of a running API. */
+/** `nodewise advise reserves`: from files, a live cluster, a data directory, or a running API. */
 export async function adviseOnReserves(files: readonly string[], given: AdviseFlags, cli: Cli): Promise<Outcome> {
   const { node, api } = given;
   const request = requestOf(given, Date.now());
@@ -77,7 +77,7 @@ export async function adviseOnReserves(files: readonly string[], given: AdviseFl
 const asksHistory = ({ dataDir, database, api, since, until }: AdviseFlags): boolean =>
   [dataDir, database, api, since, until].some((given) => given !== undefined);
 
-/** Advises from what the kubelet measures now; only a history knows peaks. */
+/** Advises from the kubelet's current measurements; only a history has peaks. */
 async function adviceOfCluster(given: AdviseFlags, request: AdviceRequest, cli: Cli): Promise<Outcome> {
   if (asksHistory(withoutEnv(given, cli)))
     return fault(EXIT.badInput, "a live cluster has no history: leave --data-dir, --api, --since and --until out");
@@ -114,7 +114,7 @@ async function adviceOfApi(
 ): Promise<Result<ReservesAdvice, Fault>> {
   const token = await tokenOf(given, cli);
   if (!token.ok) return token;
-  // without the history's drivers, as a client needs none
+  // loads no database drivers, as a client needs none
   const api = await import("../inputs/history-api.ts");
   const get = api.apiOf(url, token.value);
   if (!get.ok) return get;
@@ -140,7 +140,7 @@ function print(advice: ReservesAdvice, { output }: AdviseFlags, { terminal }: Cl
   return ok(findings.some(({ severity }) => severity === "refuses-start") ? EXIT.refusesStart : EXIT.ok);
 }
 
-/** An advice for a person: what was measured, what to reserve, what that frees or costs, and what is not known. */
+/** An advice as text: what was measured, what to reserve, what that frees or costs, and what is unknown. */
 function adviceText(advice: ReservesAdvice, screen: Screen): string {
   const { node, policyVersion, percentile, marginPercent, measurements, reserves, allocatable, findings, notes } =
     advice;

@@ -20,14 +20,14 @@ interface MeasuredFiles {
   /** The node, from the newest of the files. */
   readonly snapshot: Snapshot;
   readonly profile: Profile;
-  /** The lines about what is left out of the configuration. */
+  /** The lines about ignored fields of the configuration. */
   readonly notices: readonly string[];
 }
 
 const FORMS = ["/stats/summary", "snapshot", "v1.Node", "KubeletConfiguration", "/configz", "machine"] as const;
 type Form = (typeof FORMS)[number];
 const isForm = (form: DocumentForm | undefined): form is Form => (FORMS as readonly unknown[]).includes(form);
-/** The member of a snapshot that a document is. */
+/** The member of a snapshot for each form of document. */
 const MEMBER: Readonly<Record<Exclude<Form, "snapshot">, string>> = {
   "/stats/summary": "stats",
   "v1.Node": "node",
@@ -42,8 +42,8 @@ interface MeasuredFile {
 }
 
 /**
- * Reads files with any number of measurements, recognised by content. Errors: file, line and path; files of several
- * nodes; duplicates of what a node has once.
+ * Reads files with any number of measurements, recognised by their content. Errors: file, line and path; files of several nodes;
+ * duplicates of single documents.
  */
 export async function readMeasured(
   paths: readonly string[],
@@ -72,7 +72,7 @@ export async function readMeasured(
   return assembled(told, kubelet);
 }
 
-/** Measures a node of a live cluster now. */
+/** Measures a node of a live cluster. */
 export const measuredNow = (
   name: string,
   snapshot: Fields,
@@ -90,7 +90,7 @@ function nodeOf({ form, source: { value } }: MeasuredFile): readonly string[] {
   return typeof name === "string" && name !== "" ? [name] : [];
 }
 
-/** Two files of what a node has one of. */
+/** The message about two files of a document that a node has only once. */
 function twinIn(told: readonly MeasuredFile[]): string | undefined {
   const seen = new Map<string, string>();
   for (const { form, source } of told) {

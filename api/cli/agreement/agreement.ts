@@ -31,11 +31,11 @@ export interface AgreementFlags {
 type Ask = (query: { readonly limit: number; readonly pageToken?: string }) => Promise<Result<AgreementPage, Fault>>;
 interface Source {
   readonly ask: Ask;
-  /** Errors: there is no such node. */
+  /** Errors: no such node. */
   knows(node: string): Promise<Result<unknown, Fault>>;
 }
 
-/** `nodewise agreement`: how often decisions agree with what kubelets did, of a data directory or of a running API. */
+/** `nodewise agreement`: how often decisions agree with kubelets, from a data directory or a running API. */
 export async function agreement(given: AgreementFlags, cli: Cli): Promise<Outcome> {
   const times = timesOf(given, Date.now());
   if (!times.ok) return times;
@@ -117,7 +117,7 @@ function countOf({ agrees, differs, notComparable }: KindAgreement, verdict: str
 }
 
 const BAR = 20;
-/** Whole cells; what is there at all has one. */
+/** Whole cells; at least one unless the count is 0. */
 const cells = (count: number, of: number): number => (count === 0 ? 0 : Math.max(1, Math.round((count / of) * BAR)));
 
 function kindsTable(kinds: readonly KindAgreement[], { columns: width, paint }: Terminal): string {

@@ -23,7 +23,7 @@ export function addApi(program: Command, cli: Cli): void {
   );
 }
 
-/** The options for telling other systems how the API runs. */
+/** Adds the options for reporting to other systems. */
 const withTelemetryOptions = (command: Command): Command =>
   command
     .optionsGroup("For other programs:")

@@ -6,7 +6,10 @@ import type { Cli } from "../cli.ts";
 import { EXIT, type Fault, fault, type Outcome, stopSignal } from "../terminal.ts";
 import { type TelemetryFlags, telemetryOf } from "./telemetry.ts";
 
-/** Starts the API as flags and variables say, with what its caller adds. Errors: the history or the address cannot be used, or not without a token. */
+/**
+ * Starts the API with flags, variables and the caller's additions. Errors: the history or the address cannot be used, or a token
+ * is missing.
+ */
 export async function startServing(
   given: ApiFlags,
   cli: Cli,
@@ -33,7 +36,7 @@ export async function startServing(
     const [one, other] = tlsCert === undefined ? ["--tls-key", "--tls-cert"] : ["--tls-cert", "--tls-key"];
     return fault(EXIT.badInput, `${one} is given without ${other}: HTTPS needs the certificate and its private key`);
   }
-  // what was given is not repeated: it may be the token itself
+  // the value is not shown: it may be the token itself
   if (adminTokenSha256 !== undefined && !/^[0-9a-f]{64}$/i.test(adminTokenSha256))
     return fault(
       EXIT.badInput,
@@ -44,7 +47,7 @@ export async function startServing(
   const options: ApiOptions = {
     ...setting.value,
     ...more,
-    // a thread that ends when it is idle forgets the pages that it has rendered
+    // warming up is of no use for threads that end when idle
     warm: threads !== undefined,
     ...(threads === undefined ? {} : { threads }),
     ...(port === undefined ? {} : { port }),
@@ -71,13 +74,13 @@ export async function startServing(
 
 export type ServeFlags = ApiFlags & TelemetryFlags;
 
-/** `nodewise api`: the address on standard output once it listens, the log on standard error, until a signal. */
+/** `nodewise api`: runs until a signal; prints the address on standard output once it listens, and the log on standard error. */
 export async function serve(given: ServeFlags, cli: Cli): Promise<Outcome> {
   const telemetry = telemetryOf(given, cli);
   if (!telemetry.ok) return telemetry;
   const { decisionLog } = telemetry.value;
   const hasFile = decisionLog !== undefined && "file" in decisionLog.to;
-  // whoever moves the file away says so by SIGHUP; it is looked at before each write anyhow
+  // log rotation sends SIGHUP; the file is checked before each write anyway
   if (hasFile) process.on("SIGHUP", () => {});
   const stop = stopSignal(hasFile ? ["SIGINT", "SIGTERM"] : undefined);
   const api = await startServing(given, cli, telemetry.value);
@@ -85,6 +88,6 @@ export async function serve(given: ServeFlags, cli: Cli): Promise<Outcome> {
   cli.terminal.write(`${api.value.url}\n`);
   await stop;
   await api.value.close();
-  // what an exporter has given up on would hold the process until its own time is over
+  // an exporter that has given up would keep the process alive until its own timeout
   process.exit(EXIT.ok);
 }

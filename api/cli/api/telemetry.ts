@@ -17,7 +17,10 @@ export interface TelemetryFlags {
 }
 type Log = NonNullable<ServeOptions["decisionLog"]>;
 
-/** Reads where telemetry goes from flags and variables. Errors: no URL that can be posted to, a secret in sight, a token that cannot be read. */
+/**
+ * Reads the receivers of telemetry from flags and variables. Errors: a URL that cannot be posted to, a visible secret, a token
+ * that cannot be read.
+ */
 export function telemetryOf(
   given: TelemetryFlags,
   cli: Cli,
@@ -91,7 +94,7 @@ const SAMPLERS: readonly SamplerName[] = [
   "parentbased_traceidratio",
 ];
 
-/** By `--otlp`, or by OpenTelemetry's own variables: opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables. */
+/** From `--otlp`, or OpenTelemetry's variables: opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables. */
 function otlpOf({ otlp }: TelemetryFlags, { env }: Cli): Result<Pick<ServeOptions, "otlp">, Fault> {
   const set = (name: string): string | undefined => env[name]?.trim() || undefined;
   const endpoints = ["", "_TRACES", "_METRICS"].map((signal) => set(`OTEL_EXPORTER_OTLP${signal}_ENDPOINT`));

@@ -25,7 +25,7 @@ export interface CollectFlags extends ApiFlags, ClusterFlags, Pick<LogFlags, "lo
   readonly statusListen: string;
 }
 
-/** `nodewise collect`: a cluster into the history of an API, until a signal. */
+/** `nodewise collect`: sends a cluster's snapshots and outcomes to an API until a signal. */
 export async function collect(given: CollectFlags, cli: Cli): Promise<Outcome> {
   const stop = stopSignal();
   const opened = await openCluster(clusterOptions(given, cli.env));
@@ -64,7 +64,7 @@ async function collectTo(
   return follow(cluster, given, apiClient({ url: address.value.href.replace(/\/$/, ""), token }), stop, cli);
 }
 
-/** The API of this process, which needs no token for itself. */
+/** A client for the API in this process, which needs no token. */
 export const ownClient = ({ url, fetch }: Pick<RunningApi, "url" | "fetch">) =>
   apiClient({ url, fetch, token: async () => ok(undefined) });
 
@@ -73,7 +73,7 @@ interface FollowFlags extends Pick<LogFlags, "logFormat"> {
   readonly statusListen: string;
 }
 
-/** Follows the cluster until `stop`, and tells what goes wrong and when that is over. */
+/** Follows the cluster until `stop`, and reports when a fault begins and ends. */
 export async function follow(
   cluster: Cluster,
   { intervalSeconds, statusListen, logFormat }: FollowFlags,

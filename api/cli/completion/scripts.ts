@@ -9,14 +9,14 @@ export function completionScript(shell: Shell, program: Command): string {
   return { bash: bashScript, zsh: zshScript, fish: fishScript }[shell](tree);
 }
 
-/** A word of all three shells: within single quotes, which end for each quote of the text. */
+/** A word in single quotes, for all three shells; a quote in the text ends and reopens them. */
 const quoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;
 const pathOf = ({ path }: TreeCommand): string => path.join(" ");
 const flagsOf = (options: readonly TreeOption[]): readonly string[] => options.flatMap(({ flags }) => flags);
 const takes = (options: readonly TreeOption[], value: TreeOption["value"]): readonly string[] =>
   flagsOf(options.filter((option) => option.value === value));
 
-/** Paths as patterns of `case "$at $word"`: a path of one word has nothing before it, but the space. */
+/** Paths as patterns of `case "$at $word"`: a path of one word has only the space before it. */
 const pathPatterns = (tree: readonly TreeCommand[], separator: string): string =>
   tree
     .filter(({ path }) => path.length > 0)
@@ -35,7 +35,7 @@ function valueCases(options: readonly TreeOption[], list: (words: readonly strin
   const named = options
     .filter(({ names }) => names.length > 0)
     .map(({ flags, names }) => `        ${flags.join("|")}) takes=file choices=${list(names)} ;;`);
-  // the first that matches counts
+  // the first match counts
   const cases = [...named, ...plain, ...chosen];
   return cases.length === 0 ? "" : `      case $previous in\n${cases.join("\n")}\n      esac\n`;
 }
@@ -83,7 +83,7 @@ complete -F _nodewise nodewise kubectl-nodewise
 `;
 }
 
-/** An item of zsh's _describe: the first colon that is not escaped ends the word. */
+/** An item of zsh's _describe: the first unescaped colon ends the word. */
 const described = (word: string, summary: string): string => quoted(`${word.replaceAll(":", "\\:")}:${summary}`);
 
 function zshScript(tree: readonly TreeCommand[]): string {
@@ -158,7 +158,7 @@ complete -c nodewise -f
 ${lines.join("\n")}
 `;
 }
-/** In fish a backslash counts before a quote and before another one. */
+/** In fish a backslash escapes a quote or another backslash. */
 const fishText = (text: string): string => `'${text.replaceAll("\\", "\\\\").replaceAll("'", "\\'")}'`;
 
 function fishOption({ flags, value, names: known }: TreeOption): string {

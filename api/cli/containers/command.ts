@@ -10,7 +10,7 @@ Exit codes:
   2  bad usage, no such pod or container, or a container must be named
   4  the runtime does not answer, or there is no log`;
 
-/** `nodewise logs POD`: what containers wrote, from the files of the node. */
+/** `nodewise logs POD`: prints the containers' output from the node's log files. */
 export function addLogs(program: Command, cli: Cli): void {
   const command = program
     .command("logs")

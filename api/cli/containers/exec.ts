@@ -9,17 +9,17 @@ import { EXIT, type Fault, fault, type Outcome } from "../terminal.ts";
 import type { ExecFlags, WithEndpoint } from "./find.ts";
 import { ask, containerOf, findPod, instancesOf, nameOf, withRuntime } from "./find.ts";
 
-/** As `timeout` and shells have them. */
+/** The exit codes of `timeout` and of shells. */
 const TIMED_OUT = 124;
 const NOT_STARTED = 126;
 const NOT_FOUND = 127;
 
-/** Runs a command in a container of a pod; its exit code is this one's. */
+/** Runs a command in a container of a pod, and exits with its code. */
 export async function exec(wanted: string, words: readonly string[], given: ExecFlags, cli: Cli): Promise<Outcome> {
   const { stdin = false, tty = false, timeout } = given;
   if ((stdin || tty) && timeout > 0)
     return fault(EXIT.badInput, "--timeout: the runtime has none for a command with -i or -t: leave one of them out");
-  // kubectl's words, and what it does then; without -i it leaves -t out and says nothing
+  // kubectl's message and behaviour; without -i it ignores -t silently
   const hasTerminal = tty && process.stdin.isTTY;
   if (tty && !hasTerminal)
     cli.terminal.warn("nodewise: Unable to use a TTY - input is not a terminal or the right kind of file");
@@ -57,7 +57,7 @@ async function plain(
   cmd: readonly string[],
   timeout: number,
 ): Promise<Outcome> {
-  // without a timeout it takes as long as it takes
+  // without a timeout there is no limit
   const extraMs = timeout > 0 ? timeout * 1000 : LONGEST_MS;
   const ran = await connection.call("ExecSync", { containerId, cmd, timeout }, extraMs);
   if (!ran.ok) return notRun(ran.error, timeout);
@@ -90,7 +90,7 @@ async function interactive(
     return exitCode === null ? notStarted(message) : ok(exitCode);
   } finally {
     if (isRaw) input.setRawMode(false);
-    // it would keep the process
+    // an open standard input would keep the process alive
     input.destroy();
   }
 }

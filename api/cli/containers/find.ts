@@ -13,7 +13,7 @@ import { type Cli, DEFAULT_STATUS_URL } from "../cli.ts";
 import { type SourceFlags, statusSource } from "../inputs/daemon-status.ts";
 import { EXIT, type Fault, fault, type Outcome } from "../terminal.ts";
 
-/** Runs work over a connection to the runtime of the options. Errors: what is wrong with the endpoint, or with what names it. */
+/** Runs work with a connection to the runtime of the options. Errors: a fault of the endpoint, or of the option that names it. */
 export async function withRuntime<G extends ContainerFlags>(
   given: G,
   cli: Cli,
@@ -31,8 +31,8 @@ export async function withRuntime<G extends ContainerFlags>(
 }
 
 /**
- * That which is named, else that of the settings file, else that of the daemon, else the usual one, which is said. A daemon
- * that was named and does not answer is an error: another runtime may hold another pod of the same name.
+ * The endpoint of the option, or else of the settings file, of the daemon, or the default, which is printed. An explicitly named
+ * daemon that does not respond is an error: another runtime may have another pod of the same name.
  */
 async function endpointOf(given: ContainerFlags, cli: Cli): Promise<Result<string, Fault>> {
   const { runtimeEndpoint, settings, stateDir, statusUrl } = given;
@@ -54,7 +54,7 @@ async function endpointOf(given: ContainerFlags, cli: Cli): Promise<Result<strin
   return ok(DEFAULT_ENDPOINT);
 }
 
-/** Anybody may listen at a status address whose daemon is away: a socket that another user made is not spoken to. */
+/** If the daemon is not running, anybody may listen at its status address, so a socket of another user is rejected. */
 function ofRoot(endpoint: string): Result<string, Fault> {
   const path = socketPathOf(endpoint);
   if (!path.ok) return fault(EXIT.failed, `the daemon's status: ${printable(path.error)}`);
@@ -66,7 +66,7 @@ function ofRoot(endpoint: string): Result<string, Fault> {
   );
 }
 
-/** The owner of a file; undefined: it is missing or unreadable, which a later call reports. */
+/** The owner of a file; undefined if it is missing or unreadable, which a later call reports. */
 function ownerOf(path: string): number | undefined {
   try {
     return statSync(path).uid;
@@ -75,7 +75,7 @@ function ownerOf(path: string): number | undefined {
   }
 }
 
-/** A call's answer, or its fault as a line for a person. */
+/** A call's response, or its fault as a readable line. */
 export async function ask<M extends CriMethod>(
   connection: Connection,
   method: M,
@@ -85,7 +85,7 @@ export async function ask<M extends CriMethod>(
   return answer.ok ? answer : fault(EXIT.failed, faultText(answer.error));
 }
 
-/** Lists the pods that the runtime holds. Containers have their states, but nothing that only their statuses tell. */
+/** Lists the runtime's pods. Containers have their states, but nothing from their statuses. */
 export async function runtimePods(connection: Connection): Promise<Result<RuntimePods, Fault>> {
   const [sandboxes, containers] = await Promise.all([
     ask(connection, "ListPodSandbox", {}),
@@ -101,8 +101,8 @@ export async function runtimePods(connection: Connection): Promise<Result<Runtim
 }
 
 /**
- * The pod of that name (NAMESPACE/NAME, or NAME) as the runtime holds it; of several of one name the newest. Errors: there is
- * none, or several of other namespaces.
+ * The runtime's pod of a name (NAMESPACE/NAME, or NAME); the newest if there are several. Errors: there is none, or there are
+ * several in different namespaces.
  */
 export async function findPod(
   connection: Connection,
@@ -128,7 +128,7 @@ export const nameOf = ({ namespace, name }: RuntimePod): string => printable(`${
 const newestFirst = (a: RuntimePod, b: RuntimePod): number =>
   (b.sandboxes[0]?.createdAtMs ?? 0) - (a.sandboxes[0]?.createdAtMs ?? 0);
 
-/** A manifest's pod has the node's name behind its own. */
+/** A suggestion; a static pod's name ends with the node's name. */
 function suggestionText(wanted: string, pods: readonly RuntimePod[]): string {
   const names = [
     ...new Set(pods.map((pod) => (wanted.includes("/") ? `${pod.namespace}/${pod.name}` : pod.name))),
@@ -138,7 +138,7 @@ function suggestionText(wanted: string, pods: readonly RuntimePod[]): string {
   return near.length === 0 ? "" : ` is it ${near.map((name) => `\`${printable(name)}\``).join(" or ")}?`;
 }
 
-/** The pod's containers by name, each newest instance first; names in the order in which they were made. */
+/** The pod's containers by name, newest instance first; names in order of creation. */
 export function instancesOf({ containers }: RuntimePod): ReadonlyMap<string, readonly RuntimeContainer[]> {
   const byName = new Map<string, RuntimeContainer[]>();
   for (const container of containers.toReversed()) {
@@ -150,8 +150,8 @@ export function instancesOf({ containers }: RuntimePod): ReadonlyMap<string, rea
 }
 
 /**
- * The name of the container that is meant: the given one, or the only one. Which are init containers only a daemon knows:
- * where it answers, they need not be told from the only other one. Errors in the API server's words, with all names.
+ * The name of the container: the given one, or the only one. Only a daemon knows which are init containers; if it responds, the
+ * only other one is meant. Errors in the API server's words, with all names.
  */
 export async function containerOf(pod: RuntimePod, given: ContainerFlags, cli: Cli): Promise<Result<string, Fault>> {
   const names = [...instancesOf(pod).keys()];
@@ -186,7 +186,7 @@ async function initContainers(pod: RuntimePod, given: ContainerFlags, cli: Cli):
   return new Set(row?.containers.filter(({ kind }) => kind === "init").map(({ name }) => name));
 }
 
-/** Selects a container of a pod. */
+/** The options that select a container of a pod. */
 interface ContainerFlags extends SourceFlags {
   readonly namespace?: string;
   readonly container?: string;
@@ -194,14 +194,14 @@ interface ContainerFlags extends SourceFlags {
   /** The daemon's settings file. */
   readonly settings?: string;
 }
-/** The flags with a known runtime endpoint. */
+/** The flags with a runtime endpoint. */
 export type WithEndpoint<G extends ContainerFlags> = G & { readonly runtimeEndpoint: string };
 export interface LogsFlags extends ContainerFlags {
   readonly allContainers?: boolean;
   readonly follow?: boolean;
   readonly previous?: boolean;
   readonly prefix?: boolean;
-  /** -1: all. */
+  /** -1 for all lines. */
   readonly tail: number;
   /** Milliseconds. */
   readonly since?: number;
@@ -213,6 +213,6 @@ export interface LogsFlags extends ContainerFlags {
 export interface ExecFlags extends ContainerFlags {
   readonly stdin?: boolean;
   readonly tty?: boolean;
-  /** Seconds; 0: none. */
+  /** Seconds; 0 for none. */
   readonly timeout: number;
 }

@@ -10,13 +10,13 @@ import { EXIT, type Fault, fault, type Outcome } from "../terminal.ts";
 import type { LogsFlags } from "./find.ts";
 import { ask, containerOf, findPod, instancesOf, nameOf, runtimePods, withRuntime } from "./find.ts";
 
-/** The interval between reads of a log, and between lists of the runtime. */
+/** How often the log is read and the runtime's containers are listed. */
 const LOG_MS = 200;
 const RUNTIME_MS = 1000;
-/** At the log of a container that has ended: what it wrote last, and over a rotation, may come after its end. */
+/** How often the log of an ended container is read again: its last output, also after a rotation, may be written after its end. */
 const LAST_LOOKS = 4;
 
-/** Prints what containers of a pod wrote, to the streams that they wrote it to. */
+/** Prints what a pod's containers wrote, to the same streams. */
 export async function logs(wanted: string, given: LogsFlags, cli: Cli): Promise<Outcome> {
   return withRuntime(given, cli, async (connection, at) => {
     const pod = await findPod(connection, wanted, at);
@@ -67,20 +67,20 @@ class ContainerLogs {
       const shown = await this.#showOne(next, filter, isFollowing);
       if (!shown.ok || !isFollowing || !this.#lines.wantsMore) return shown;
       next = await this.#nextAfter(next);
-      // all lines that come from now on are shown
+      // from now on, all lines are shown
       filter = {};
     }
     return ok(EXIT.ok);
   }
 
-  /** kubelet 1.36: validateContainerLogStatus, in its words. */
+  /** The container whose log is shown first. kubelet 1.36: validateContainerLogStatus, with its messages. */
   #first(): Result<RuntimeContainer, Fault> {
     const all = instancesOf(this.#pod).get(this.#name) ?? [];
     const [newest, before] = all.filter(({ state }) => state !== "created");
     const of = `container "${printable(this.#name)}" in pod "${nameOf(this.#pod)}"`;
     if (this.#given.previous !== true)
       return newest === undefined ? fault(EXIT.failed, `${of} is waiting to start`) : ok(newest);
-    // one that has ended in a pod that lives is what the next one follows
+    // if the container has ended and its pod runs, the next instance is followed
     const isBetween = newest?.state === "exited" && this.#pod.sandboxes[0]?.isReady === true;
     const previous = isBetween ? newest : before;
     return previous === undefined ? fault(EXIT.failed, `previous terminated ${of} not found`) : ok(previous);
@@ -106,7 +106,7 @@ class ContainerLogs {
     }
   }
 
-  /** Follows the log until the container has ended and its last output is read. */
+  /** Follows the log until the container has ended and its last output has been read. */
   async #follow(reader: LogReader, containerId: string): Promise<void> {
     let askedAt = Number.NEGATIVE_INFINITY;
     for (let left = Number.POSITIVE_INFINITY; left > 0 && this.#lines.wantsMore; left--) {
@@ -119,14 +119,14 @@ class ContainerLogs {
       await sleep(LOG_MS);
     }
   }
-  /** Whether the container has ended; a runtime that does not answer may still have it. */
+  /** Whether the container has ended; if the runtime does not respond, it may still run. */
   async #hasEnded(containerId: string): Promise<boolean> {
     const answer = await this.#connection.call("ContainerStatus", { containerId });
     if (!answer.ok) return answer.error.code === "NOT_FOUND";
     return answer.value.status?.state !== "CONTAINER_RUNNING";
   }
 
-  /** The next instance, once it has started; null: there will be none. */
+  /** The next instance once it has started; null if there will be none. */
   async #nextAfter(last: RuntimeContainer): Promise<RuntimeContainer | null> {
     for (let looks = 0; ; looks++) {
       const held = await runtimePods(this.#connection);
@@ -156,7 +156,7 @@ const sinceOf = ({ since, sinceTime }: LogsFlags) => {
   return sinceNanos === undefined ? {} : { sinceNanos };
 };
 
-/** However slow the reader is, no more than a piece waits for it. */
+/** Waits for a slow reader, so that at most one piece is buffered. */
 async function written(stream: NodeJS.WriteStream, bytes: Buffer): Promise<void> {
   if (!stream.write(bytes)) await new Promise((resolve) => stream.once("drain", resolve));
 }

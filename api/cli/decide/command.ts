@@ -52,7 +52,7 @@ export function addDecide(program: Command, cli: Cli): void {
   command.addHelpText("after", EXIT_CODES);
 }
 
-/** The options that ask about pods of several nodes, of which one kind has an answer. */
+/** The options for pods on several nodes, which one kind supports. */
 const FLEET = ["selector", "snapshots", "nodes"] as const;
 
 function addKind(decide: Command, kind: Kind, cli: Cli): void {
@@ -87,7 +87,7 @@ function addKind(decide: Command, kind: Kind, cli: Cli): void {
   command.addHelpText("after", EXIT_CODES);
 }
 
-/** Reads the node, and the pod that is asked about, of a live cluster where one is asked for. */
+/** Reads the node, and the pod to decide on, from a live cluster if requested. */
 async function decideOn(kind: Kind, given: DecideFlags, cli: Cli): Promise<Outcome> {
   const { decide } = await import("./decide.ts");
   const { node, ...files } = filesOf(given);
@@ -126,5 +126,5 @@ function filesOf(given: DecideFlags): SnapshotFiles {
     ...(cgroupDriver === undefined ? {} : { cgroupDriver: cgroupDriver === "systemd" ? "systemd" : "cgroupfs" }),
   };
 }
-/** How commander names an option's value. */
+/** Commander's name for an option's value. */
 const camelCase = (option: string): string => option.replace(/-(.)/g, (_, letter: string) => letter.toUpperCase());

@@ -23,38 +23,38 @@ import { EXIT, type Fault, fault, isGood, type Terminal } from "../terminal.ts";
 
 type Answer = Result<Decided<DecisionOf[Kind]>, Refusal>;
 
-/** The question that is answered under both configurations. */
+/** The question that is decided under both configurations. */
 export interface Compared extends Pick<Question, "ask" | "facts"> {
   readonly snapshot: Snapshot;
-  /** The configuration as it was given, with fields that no decision reads. */
+  /** The configuration as given, including fields that decisions do not read. */
   readonly configuration: unknown;
-  /** The change of it, a merge patch. */
+  /** The change to it, a merge patch. */
   readonly patch: Fields;
   readonly explain: Explain;
-  /** The node's kubelet as it is. */
+  /** The profile of the node's current kubelet. */
   readonly profile: Profile;
-  /** The version that takes its place; undefined: it stays. */
+  /** The kubelet version that replaces it; undefined for no change. */
   readonly kubeletVersion: string | undefined;
 }
-/** Both answers, and where they differ. */
+/** Both answers, and their differences. */
 interface Comparison {
   readonly snapshot: Snapshot;
   readonly patch: Fields;
-  /** Under which each side is decided. */
+  /** The profiles of both sides. */
   readonly profiles: readonly [before: Profile, after: Profile];
-  /** Fields that hold a default of the kubelet of now, and count as left out by another one. */
+  /** Fields that have a default of the current kubelet, and count as left out for another one. */
   readonly leftOut: readonly string[];
-  /** The fields of the configuration that change. */
+  /** The changed fields of the configuration. */
   readonly changes: readonly Difference[];
   readonly before: Answer;
   readonly after: Answer;
   /** The differences; empty if one side is refused. */
   readonly differences: readonly Difference[];
-  /** Findings of lint about the new configuration that the old one does not have. */
+  /** Lint findings of the new configuration that the old one does not have. */
   readonly findings: readonly LintFinding[];
 }
 
-/** Decides as it is, and with the configuration changed. Errors: what the new configuration has wrong. */
+/** Decides with and without a change to the configuration. Errors: faults of the new configuration. */
 export function comparison(
   kind: Kind,
   { snapshot, configuration, patch, ask, facts, explain, profile, kubeletVersion }: Compared,
@@ -67,7 +67,7 @@ export function comparison(
   const [before, after] = [sides.value.before, sides.value.after].map((side) =>
     decideKind(kind, { snapshot: side, facts, ask, explain }),
   ) as [Answer, Answer];
-  // what was assumed or chosen by another option counts as given
+  // what was assumed or set by another option counts as given
   const was = {
     ...membersOf(configuration),
     ...(JSON.parse(JSON.stringify(snapshot.kubeletConfiguration ?? {})) as Fields),
@@ -112,7 +112,7 @@ export function comparisonData(compared: Comparison): object {
     after: side(after, to),
   };
 }
-/** The verdict; null: the question is refused. */
+/** The verdict; null if the question is refused. */
 const verdictOf = (answer: Answer): string | null => (answer.ok ? answer.value.verdict : null);
 const fromTo = ({ path, recorded, replayed }: Difference): object => ({
   path,
@@ -120,7 +120,7 @@ const fromTo = ({ path, recorded, replayed }: Difference): object => ({
   ...(replayed === undefined ? {} : { to: replayed }),
 });
 
-/** Whose answers they are. */
+/** What both answers are about. */
 interface Head {
   readonly kind: Kind;
   readonly node: string;
@@ -128,10 +128,10 @@ interface Head {
   readonly explain: Explain;
 }
 
-/** The most places that are listed. */
+/** The most places listed. */
 const MAX_ROWS = 40;
 
-/** The comparison for a person: what was changed, the verdicts, and each place where the answers differ. */
+/** The comparison as text: what was changed, the verdicts, and each place where the answers differ. */
 export function comparisonText(
   { kind, node, assumed, explain }: Head,
   compared: Comparison,
@@ -204,7 +204,7 @@ const rowOf = (difference: Difference, isExact: boolean): Row => ({
   cells: [placeText(difference), ...differenceTexts(difference, isExact)],
 });
 
-/** The reasons that are new, where reasons are asked for. */
+/** The new reasons, if reasons are requested. */
 function whyText({ before, after }: Comparison, explain: Explain, paint: Terminal["paint"]): string {
   if (explain === "off" || !after.ok) return "";
   const reasons = newReasons(before.ok ? before.value.reasons : [], after.value.reasons);

@@ -46,7 +46,7 @@ import {
 } from "../terminal.ts";
 import { type Compared, comparison, comparisonData, comparisonText } from "./comparison.ts";
 
-/** A machine of a file or of the library, beside a node that has another: a line for a person. */
+/** A warning if the machine, from a file or the library, does not match the node. */
 function otherMachine(file: string, { node, machine }: Snapshot): readonly string[] {
   const [told, cpus] = [node?.status?.capacity?.["cpu"], machine?.cpus?.length];
   if (told === undefined || cpus === undefined || milliValue(told.amount) === cpus * 1000) return [];
@@ -55,7 +55,7 @@ function otherMachine(file: string, { node, machine }: Snapshot): readonly strin
   ];
 }
 
-/** A pod that asks for devices where nobody told of any: a line for a person. */
+/** A warning if a pod requests devices and no devices are given. */
 function missingDevices(kind: Kind, snapshot: Snapshot, ask: AskOf[Kind]): readonly string[] {
   const { assumesNoDevices } = traitsOf(kind);
   if (assumesNoDevices === "never" || tellsDevices(snapshot)) return [];
@@ -70,15 +70,15 @@ function missingDevices(kind: Kind, snapshot: Snapshot, ask: AskOf[Kind]): reado
 }
 
 export interface DecideOptions extends WhatIfOptions, PatchFlags, QuestionFiles, CapacityOptions {
-  /** `karpenter`: of `allocatable` alone. */
+  /** `karpenter`: for `allocatable` only. */
   readonly output: Form | "karpenter";
-  /** The kubelet to answer as where the node tells no version; with a change of the configuration, the one after it. */
+  /** The kubelet version if the node has none; with a change to the configuration, the version after it. */
   readonly kubelet?: string;
   /** The level of reasons; absent: off for tables, reasons for data. */
   readonly explain?: Explain;
 }
 
-/** Decides here, without API and history, and prints the answer. A refusal and a negative verdict end with 1. */
+/** Decides locally, without API and history, and prints the answer. Exits with 1 for a refusal or a negative verdict. */
 export async function decide(
   kind: Kind,
   files: SnapshotFiles,
@@ -127,7 +127,7 @@ export async function decide(
   return compareOn(kind, { ...given, chosen: now, ...change }, question, options, terminal);
 }
 
-/** With a change, `--kubelet` is the version after it: undefined where the node's own is no other. Errors: one that is not known here. */
+/** With a change, `--kubelet` is the version after it: undefined if it equals the node's own. Errors: an unknown version. */
 function otherKubelet(kubelet: string | undefined, own: ChosenProfile): Result<ChosenProfile | undefined, Fault> {
   if (kubelet === undefined || minorOf(kubelet) === minorOf(own.asked)) return ok(undefined);
   const known = knownVersion("--kubelet", kubelet);
@@ -142,7 +142,7 @@ interface WhatIfFlags extends WhatIf {
   readonly machineName: string | undefined;
 }
 
-/** The answer as it is and with single fields of the configuration changed, and where they differ. */
+/** The answers with and without changes to single fields of the configuration, and their differences. */
 function compareOn(
   kind: Kind,
   {
@@ -220,7 +220,7 @@ const headOf = (
   ...assumedData(assumptions),
 });
 
-/** Whoever gives a node and pods here takes them for one node's, also where the kind reads no pods. */
+/** A refusal if the pods belong to another node, even if the kind does not read pods. */
 const unreadPods = (kind: Kind, snapshot: Snapshot): Refusal | undefined =>
   looksAtPods(kind) || nodeIn(snapshot) === null ? undefined : podsOfAnother(snapshot);
 
@@ -240,9 +240,9 @@ function refused(
   return refusalFault(head.kind, refusal, snapshot);
 }
 
-/** A pod that is not there is bad input, as in every command. */
+/** A missing pod is bad input, as in every command. */
 function refusalFault(kind: Kind, { code, message, needs }: Refusal, snapshot: Snapshot): Result<never, Fault> {
-  // so is a container that it does not have, or one that is not named
+  // so is a container that does not exist or is not named
   if (needs.includes("ask.container")) return fault(EXIT.badInput, message.replace(/^ask\.(?=container: )/, "--"));
   const advice = [...new Set(needs.map((path) => adviceFor(path, snapshot).replace(/^give /, "")))].join(", ");
   const line = `${kind} refused (${code}): ${message}${advice === "" ? "" : `; here: ${advice}`}`;
@@ -254,7 +254,7 @@ interface DecideRequest extends WhatIf {
   readonly madeStatic: readonly MadeStatic[];
 }
 
-/** All that an answer assumes since nobody gave it. */
+/** Everything that an answer assumes because it was not given. */
 function assumptionsOf(
   kind: Kind,
   { snapshot, chosen: { note }, assumed, madeStatic }: DecideRequest,
@@ -270,26 +270,26 @@ function assumptionsOf(
   return [...assumed, ...ofInput.filter((one) => one !== undefined)];
 }
 
-/** The assumptions for a person; undefined: none. */
+/** The assumptions as text; undefined if there are none. */
 const assumedText = (assumptions: readonly Assumption[]): string | undefined =>
   assumptions.length === 0 ? undefined : assumptions.map(({ text }) => text).join("; ");
-/** The assumptions as a member of the answer, or none. */
+/** The assumptions as a member of the answer, if there are any. */
 const assumedData = (assumptions: readonly Assumption[]): { readonly assumed?: object } =>
   assumptions.length === 0 ? {} : { assumed: Object.assign({}, ...assumptions.map(({ data }) => data)) as object };
 
-/** The note that another kubelet takes defaults of the one of now, whose `profile` is given, as left out. */
+/** The note that another kubelet treats defaults of the current one, with the given `profile`, as left out. */
 const assumedLeftOut = (fields: readonly string[], { version }: Profile): readonly Assumption[] =>
   fields.length === 0 ? [] : [{ text: leftOutText(fields, version), data: { leftOut: fields } }];
 
 const NAMED = 4;
-/** A list that may be long: its first, and how many more. */
+/** The first items of a list, and how many more there are. */
 const firstOf = (names: readonly string[]): readonly string[] =>
   names.length > NAMED ? [...names.slice(0, NAMED), `${names.length - NAMED} more`] : names;
 
 /** `cpu 2`. */
 const requestText = ({ path, value }: Assumed): string => `${stepsOf(path).at(-1)} ${value}`;
 
-/** Lists the requests that the decision fills in for objects that no API server has stored. */
+/** Lists the requests that the decision fills in for objects that were never stored by an API server. */
 function assumedRequestsOf(kind: Kind, { pods = [] }: Snapshot, ask: Question["ask"]): Assumption | undefined {
   const requests = assumedIn(kind, pods, ask);
   if (requests.length === 0) return undefined;
@@ -298,13 +298,13 @@ function assumedRequestsOf(kind: Kind, { pods = [] }: Snapshot, ask: Question["a
   return { text: `requests from limits, as the API server does: ${listed(firstOf(named))}`, data: { requests } };
 }
 
-/** The note that another kubelet answers than that which the node or the caller named. */
+/** The note that another kubelet was used than the node's or the requested one. */
 function assumedKubelet(note: ProfileNote): Assumption | undefined {
   const why = whyAnother(note);
   return why === null ? undefined : { text: why, data: {} };
 }
 
-/** The note that pods of files were taken as static pods, which a kubelet counts as critical. */
+/** The note that pods from files count as static pods, which a kubelet treats as critical. */
 function assumedStaticPods(made: readonly MadeStatic[]): Assumption | undefined {
   if (made.length === 0) return undefined;
   const named = firstOf(made.map(({ written, name }) => `${written} as ${name}`));
@@ -312,7 +312,7 @@ function assumedStaticPods(made: readonly MadeStatic[]): Assumption | undefined 
   return { text, data: { staticPods: made.map(({ index, name }) => ({ path: `snapshot.pods[${index}]`, name })) } };
 }
 
-/** The types of probes that were run and whose outcomes nobody gave. */
+/** The types of probes that were simulated without given outcomes. */
 function assumedOutcomesOf(
   ask: Question["ask"],
   { decision }: { readonly decision: DecisionOf[Kind] },
@@ -330,8 +330,8 @@ function assumedOutcomesOf(
 }
 
 /**
- * A node's resources in the terms of Karpenter's InstanceType (sigs.k8s.io/karpenter, pkg/cloudprovider): the capacity, and the overhead in its
- * three parts. As there, allocatable is the capacity less all of the overhead, and its memory less the huge pages too.
+ * A node's resources in the terms of Karpenter's InstanceType (sigs.k8s.io/karpenter, pkg/cloudprovider): the capacity, and the
+ * overhead in three parts. As there, allocatable is the capacity minus all of the overhead, and memory also minus the huge pages.
  */
 const karpenterShape = ({ capacity, allocatable, reserved }: AllocatableDecision): object => ({
   capacity,

@@ -35,8 +35,8 @@ export interface FleetFlags extends ClusterFlags {
 }
 
 /**
- * One change of resources over pods of many nodes, or without one the resizes that wait on them: each node decides for itself. Ends
- * with 1 where one is not taken, or a node has no answer.
+ * One change of resources for pods on many nodes, or without a change the pending resizes: each node decides separately. Exits
+ * with 1 if one is not accepted, or a node has no answer.
  */
 export async function decideFleet(flags: FleetFlags, cli: Cli): Promise<Outcome> {
   const asked = await askOf(flags);
@@ -69,12 +69,12 @@ export async function decideFleet(flags: FleetFlags, cli: Cli): Promise<Outcome>
   return ok(told.every(({ decision }) => decision !== null && isWhole(decision)) ? EXIT.ok : EXIT.negative);
 }
 
-/** Whether every pod gets what was asked for. */
+/** Whether every pod gets the requested resources. */
 const isWhole = ({ resizes, inError, deferred, infeasible }: ResizeDecision): boolean =>
   inError + deferred + infeasible === 0 && !resizes.some(isLeftAlone);
 const isLeftAlone = ({ status, message }: PodResize): boolean => status === "Unchanged" && message !== "";
 
-/** A change that is of no pod's containers is a mistake; null: it is of some. */
+/** The fault if a change matches no pod's containers; null if it matches some. */
 function leftAlone(nodes: readonly Answered[], { ask, container }: FleetFlags): Result<never, Fault> | null {
   const all = nodes.flatMap(({ outcome }) => (outcome.ok ? outcome.value.decision.resizes : []));
   if (all.length === 0 || !all.every(isLeftAlone)) return null;
@@ -86,9 +86,9 @@ function leftAlone(nodes: readonly Answered[], { ask, container }: FleetFlags): 
 const MAX_TOLD = 5;
 
 interface FleetAsk {
-  /** The wanted resources, as an ask without its pods; null: those in the pod's spec. */
+  /** The wanted resources, as an ask without pods; null for those in each pod's spec. */
   readonly change: Fields | null;
-  /** Whether a pod is selected; undefined: all pending ones. */
+  /** Whether a pod is selected; undefined for all with a pending resize. */
   readonly isMeant: ((pod: Fields) => boolean) | undefined;
 }
 
@@ -114,7 +114,7 @@ async function askOf(flags: FleetFlags): Promise<Result<FleetAsk, Fault>> {
   return ok({ change: change.value, isMeant: selector === undefined && namespace === undefined ? undefined : isMeant });
 }
 
-/** `file`: which holds the ask; undefined: its options do. */
+/** `file`: the file with the ask; undefined if it came from options. */
 const issueLine = ({ path, message }: InputIssue, file: string | undefined): string =>
   `${file === undefined ? path.replace(/^ask\.(?:to\.)?/, (field) => (field === "ask." ? "--" : "--to ")) : `${file}: ${path}`}: ${message}`;
 
@@ -124,7 +124,7 @@ function changeOf(to: string | undefined, container: string | undefined): Result
   return map(amounts, (wanted) => ({ to: wanted, ...(container !== undefined && { container }) }));
 }
 
-/** Reads an ask, or a patch of the subresource `resize`, without pods of its own. */
+/** Reads an ask, or a patch of the subresource `resize`, that names no pods. */
 async function changeIn(path: string): Promise<Result<Fields, Fault>> {
   const source = await readDocument(path);
   if (!source.ok) return source;
@@ -175,13 +175,13 @@ async function ofCluster(asked: FleetAsk, flags: FleetFlags, cli: Cli): Promise<
   return withCluster(flags, cli, async (cluster) => {
     const ofPods = nodes === undefined && asked.isMeant !== undefined;
     const found = ofPods ? await readNodesOfPods(cluster, flags.namespace, flags.selector?.trim() ?? "") : null;
-    // without the right to list pods, each node's kubelet is asked for its own
+    // without permission to list pods, each node's kubelet is asked for its own
     const named = found?.ok === true ? found.value : nodes;
     return eachClusterNode(cluster, { names: named, claims: false }, flags, cli, answered);
   });
 }
 
-/** `posted`: the node as it was read, whose pods have all their labels. Errors: what is wrong with it. */
+/** `posted`: the node as read, with all labels of its pods. Errors: what is wrong with it. */
 async function answerOf(
   { change, isMeant }: FleetAsk,
   posted: Fields,
@@ -210,13 +210,13 @@ async function answerOf(
   return ok({ ...head, outcome });
 }
 
-/** Error: why a kubelet tries none. */
+/** Error: why a kubelet tries no resize. */
 const tried = (decision: ResizeDecision): Answered["outcome"] =>
   decision.startErrors.length === 0
     ? ok({ decision })
     : err(`the kubelet does not start: ${decision.startErrors.join("; ")}`);
 
-/** Limits the decision to the asked pods. Other pending resizes were tried in between. */
+/** Limits the decision to the selected pods. Other pending resizes were tried as well. */
 function only(decision: ResizeDecision, meant: readonly Fields[]): ResizeDecision {
   const names = new Set(meant.map(nameOf));
   return counted(decision.resizes.filter(({ pod }) => names.has(`${pod.namespace}/${pod.name}`)));

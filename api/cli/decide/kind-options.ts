@@ -7,8 +7,8 @@ import { asksFor, specOf, traitsOf } from "../../model/kinds.ts";
 import { kubeletOption, outputOption, setOption } from "../cli.ts";
 
 /**
- * Adds the options of a kind, in groups. The help shows those that it has a use for; the others are taken all the same, so that one
- * script gives the same files to every kind, and what is no file is refused with the kinds that take it.
+ * Adds a kind's options, in groups. The help shows those that the kind uses; the others are accepted too, so that one script can
+ * give the same files to every kind, but options other than files are refused, naming the kinds that accept them.
  */
 export function addKindOptions(command: Command, kind: Kind): void {
   const groups = [

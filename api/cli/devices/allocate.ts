@@ -32,9 +32,9 @@ import { type DevicePaths, openPlace } from "./place.ts";
 const FILE = "kubelet_internal_checkpoint";
 
 /**
- * Carries a decision out: the pod is known, then its devices are in the checkpoint, then plugins are asked what they bring. A
- * crash in between leaves what the same command goes on with. Errors: the decision refuses; a plugin does, and then the
- * devices are given back.
+ * Carries out a decision: first the pod is stored, then its devices are written to the checkpoint, then plugins are asked for what
+ * comes with them. After a crash, the same command continues. Errors: the decision refuses, or a plugin does, and the devices are
+ * freed again.
  */
 async function give(work: Allocating, { decision, next }: DevicesAnswer): Promise<Result<null, Fault>> {
   const { asked, place, manager, waiting } = work;
@@ -52,7 +52,7 @@ async function give(work: Allocating, { decision, next }: DevicesAnswer): Promis
   const known: KnownPod = { namespace, name: pod.name, uid, isReady: isReady(work), pod: { ...object } };
   const noted = pods.put(known);
   if (!noted.ok) return fault(EXIT.failed, noted.error);
-  // CPUs and memory of the same decision are nobody's: this command runs no pod
+  // the decision's CPUs and memory are not used: this command runs no pod
   const text = (manager.withResponses(next) as { readonly assignments?: Readonly<Record<string, string>> } | null)
     ?.assignments?.[FILE];
   const kept = files.persist({ assignments: text === undefined ? {} : { [FILE]: text } });
@@ -71,7 +71,7 @@ async function give(work: Allocating, { decision, next }: DevicesAnswer): Promis
   return known.isReady ? ok(null) : makeReady(work, known);
 }
 
-/** The calls that plugins want before containers start. They may reset devices, so they are made once. */
+/** Makes the calls that plugins require before containers start. They may reset devices, so they are made once. */
 async function makeReady({ asked, place, manager }: Allocating, known: KnownPod): Promise<Result<null, Fault>> {
   for (const container of asked.containers) {
     const started = await manager.runContainerOptions(asked.pod, container);
@@ -83,7 +83,7 @@ async function makeReady({ asked, place, manager }: Allocating, known: KnownPod)
   return noted.ok ? ok(null) : fault(EXIT.failed, noted.error);
 }
 
-/** Whether the pod already has its devices, with answers that are still valid after a reboot. */
+/** Whether the pod already has its devices, with responses that are still valid after a reboot. */
 function isReady({ asked, place }: Allocating): boolean {
   const { uid } = asked.pod;
   const read = readDeviceCheckpoint(place.files);
@@ -94,13 +94,13 @@ function isReady({ asked, place }: Allocating): boolean {
 const refused = (name: string, { reason, message }: { readonly reason: string; readonly message: string }) =>
   fault(EXIT.negative, `refused: ${printable(`${name}: ${reason}: ${message}`)}`);
 
-/** The interval between checks, since the end of a grace period is no event. */
+/** How often to check, since the end of a grace period is no event. */
 const LOOK_MS = 500;
 
-/** Waits for what plugins do, until a signal. */
+/** Waits for plugins, until a signal. */
 class Waiting {
   readonly #manager: Pick<DeviceManager, "version" | "onChange">;
-  /** A person has enough. */
+  /** Aborted by a signal. */
   readonly signal: AbortSignal;
 
   constructor(manager: Pick<DeviceManager, "version" | "onChange">, signal: AbortSignal) {
@@ -139,7 +139,7 @@ interface Allocating {
   readonly machine: () => MachineFacts;
 }
 
-/** `nodewise devices allocate`: gives a pod its devices, and tells what its containers are to be started with. */
+/** `nodewise devices allocate`: allocates a pod's devices, and prints what its containers must be started with. */
 export async function allocate(given: AllocateFlags, { terminal, env }: Cli): Promise<Outcome> {
   const stop = new AbortController();
   void stopSignal().then(() => stop.abort());
@@ -162,7 +162,7 @@ export async function allocate(given: AllocateFlags, { terminal, env }: Cli): Pr
   }
 }
 
-/** Why a pod of this name is given nothing; null: it may be. */
+/** Why a pod of this name gets no devices; null if it may. */
 function formerOf({ pod }: AskedPod, { pods }: DevicePaths): string | null {
   const name = `${pod.namespace}/${pod.name}`;
   if (pods.ofDaemon.has(pod.uid))
@@ -233,7 +233,7 @@ async function allocateWith(
   return ok(EXIT.ok);
 }
 
-/** No runtime is asked here, so nobody can tell whether pods that a kubelet gave devices to still run. */
+/** The runtime is not queried here, so pods with devices from a kubelet may or may not still run. */
 function warnOfKubelets({ resources }: AskedPod, pluginsDirectory: string, terminal: Terminal): void {
   const given = kubeletsDevices(pluginsDirectory);
   if (!given.ok) terminal.warn(`nodewise: what a kubelet's pods hold is not known: ${given.error}`);
@@ -246,7 +246,7 @@ function warnOfKubelets({ resources }: AskedPod, pluginsDirectory: string, termi
   );
 }
 
-/** Waits until the plugins of all its resources have said what they have. Errors: one did not in time; a stop. */
+/** Waits until the plugins of all its resources have listed their devices. Errors: a timeout; a signal. */
 async function pluginsCome(
   { asked, manager, waiting }: Allocating,
   socketPath: string,
@@ -284,7 +284,7 @@ function print(
   printText(terminal, allocationsTable(containers, terminal));
 }
 
-/** Each container's devices, and below them what comes with them, as the runtime is to be given it. */
+/** Each container's devices, followed by what the runtime has to be given with them. */
 function allocationsTable(gifts: readonly ContainerAllocation[], { columns: width, paint }: Terminal): string {
   const columns = [
     { title: "CONTAINER", shrinkTo: 10 },
@@ -335,15 +335,15 @@ const linesOf = ({
 
 interface AskedPod {
   readonly pod: RunnablePod;
-  /** Init containers first, as they start. */
+  /** Init containers first, in order of start. */
   readonly containers: readonly PodContainer[];
-  /** Names of the extended resources that the pod asks for. */
+  /** Names of the extended resources that the pod requests. */
   readonly resources: readonly string[];
 }
 
 /**
- * The one pod of a file. Of what nodewise would not do for a pod that it runs itself (probes, secrets) nothing is refused:
- * another one starts the containers. Errors: no pod, several, or one that asks for no device.
+ * The one pod of a file. Features that nodewise does not support for pods that it runs (probes, secrets) are accepted, as
+ * something else starts the containers. Errors: no pod, several, or one that requests no device.
  */
 async function readAskedPod(file: string, nodeName: string): Promise<Result<AskedPod, Fault>> {
   const read = await readPods(file, nodeName, { mayBePage: true });
@@ -365,15 +365,13 @@ async function readAskedPod(file: string, nodeName: string): Promise<Result<Aske
   return ok({ pod, containers: [...initContainers, ...containers], resources: [...resources].sort() });
 }
 
-/** A manifest under the name that it has there, and with a uid that is the same wherever its file lies. */
+/** A manifest as a static pod, with a uid that does not depend on the file's place. */
 function named(written: PodObject, nodeName: string): Fields {
   const { namespace, uid } = staticPodOf(written, nodeName, "").metadata;
   return { apiVersion: "v1", kind: "Pod", ...written, metadata: { ...written.metadata, namespace, uid } };
 }
 
-/**
- * Keeps the parts of a v1.Pod that concern devices; any part that does not have the right form stays, so that it is reported.
- */
+/** Keeps the parts of a v1.Pod that concern devices; parts of the wrong form stay, so that they are reported. */
 function withDevicesOnly(object: Fields): unknown {
   const { apiVersion, kind, metadata, spec } = object;
   const of = (value: unknown, ...names: readonly string[]): unknown =>
@@ -391,8 +389,8 @@ interface DevicesAnswer extends DecisionAnswer {
 }
 
 /**
- * Asks `devices` about the pod until plugins have answered what they are asked meanwhile (GetPreferredAllocation). Errors: no
- * answer at all; a stop. kubelet 1.36: devicesToAllocate.
+ * Decides `devices` for the pod, repeatedly until plugins have answered all GetPreferredAllocation calls. Errors: no answer at
+ * all; a signal. kubelet 1.36: devicesToAllocate.
  */
 async function decideDevices(
   work: Allocating,

@@ -17,7 +17,7 @@ Exit codes:
   2  bad usage
   4  the daemon does not answer, or its status cannot be read`;
 
-/** `nodewise devices`: what device plugins have, who holds it, what happened; and devices without a daemon. */
+/** `nodewise devices`: the devices of plugins, which pods have them, and their history; also allocation without a daemon. */
 export function addDevices(program: Command, cli: Cli): void {
   const command = program
     .command("devices")
@@ -62,7 +62,7 @@ function addHistory(devices: Command, cli: Cli): void {
   );
 }
 
-/** Adds the options for the place that a daemon that runs pods has to itself. */
+/** Adds the options for the state directory that a daemon with pods would use. */
 const placeOptions = (command: Command): Command =>
   command
     .option("--state-dir <dir>", "who has what (default: the actuator's, $XDG_STATE_HOME/nodewise/actuator)")

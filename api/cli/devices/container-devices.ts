@@ -7,7 +7,7 @@ import type { SourceFlags } from "../inputs/daemon-status.ts";
 import type { Form } from "../terminal.ts";
 
 export interface DevicesFlags extends SourceFlags {
-  /** Seconds; absent: once. */
+  /** Seconds; absent for once. */
   readonly watch?: number;
   readonly output: Form;
 }
@@ -17,7 +17,7 @@ export interface DeviceHistoryFlags {
   readonly limit: number;
   readonly output: Form;
 }
-/** Where device plugins are, and what is kept of who has which device. */
+/** The place of device plugins, and of the record of allocated devices. */
 interface PlaceFlags {
   readonly stateDir?: string;
   readonly cgroupRoot?: string;
@@ -45,11 +45,11 @@ interface AllocatedResource {
   readonly resource: string;
   /** The device ids in natural order. */
   readonly ids: readonly string[];
-  /** The NUMA nodes; empty: the plugin does not report them. */
+  /** The NUMA nodes; empty if the plugin does not report them. */
   readonly numa: readonly number[];
 }
 
-/** Lists what a pod's containers have, in the order of `containers`; those without devices are left out. */
+/** The devices of a pod's containers, in the order of `containers`; those without devices are left out. */
 export function containerAllocations(
   { entries }: DeviceCheckpoint,
   podUid: string,

@@ -14,7 +14,7 @@ import type { DevicesFlags } from "./container-devices.ts";
 const NONE_TAKEN =
   "This daemon takes no device plugins: with `devicePlugins: serve` in its settings it does, for the pods that it runs.\n";
 
-/** Prints the node's devices, and who has them. */
+/** Prints the node's devices, and the pods that have them. */
 export async function devices(given: DevicesFlags, cli: Cli): Promise<Outcome> {
   const source = statusSource(given, cli);
   if (!source.ok) return source;
@@ -29,7 +29,7 @@ export async function devices(given: DevicesFlags, cli: Cli): Promise<Outcome> {
   });
 }
 
-/** A line a resource, and below a line a container that holds devices. */
+/** One line per resource, followed by one per container that has devices. */
 export function devicesText(rows: readonly DeviceRow[], terminal: Terminal): string {
   if (rows.length === 0) return terminal.paint("dim", "no device plugin has registered\n");
   const holders = holdersTable(rows, terminal);
@@ -70,7 +70,7 @@ function resourcesTable(rows: readonly DeviceRow[], { columns: width, paint }: T
   return `${drawn}${legendText(DEVICE_GLYPHS, drawn, paint)}`;
 }
 
-/** `0: 2/4  1: 0/4`; empty: no device says where it is. */
+/** `0: 2/4  1: 0/4`; empty if no device reports its NUMA node. */
 const numaText = (numa: DeviceRow["numa"]): string =>
   numa.every(({ node }) => node < 0)
     ? ""

@@ -11,7 +11,7 @@ import { EXIT, type Fault, fault, type Outcome, printData, printText, type Termi
 import { allocatedOf, type FreeFlags } from "./container-devices.ts";
 import { type DevicePaths, openPlace } from "./place.ts";
 
-/** `nodewise devices free`: what a pod holds goes back. No plugin is asked: the device plugin API has no such call. */
+/** `nodewise devices free`: frees a pod's devices. No plugin is called: the device plugin API has no such call. */
 export async function free(wanted: string, given: FreeFlags, { terminal, env }: Cli): Promise<Outcome> {
   const place = await openPlace(given, env);
   if (!place.ok) return place;
@@ -32,7 +32,7 @@ function freeIn(place: DevicePaths, wanted: string, { output }: FreeFlags, termi
   const known = pods.byHand.get(uid);
   const pod = known === undefined ? uid : `${known.namespace}/${known.name}`;
   const held = (read.value?.entries ?? []).filter(({ podUid }) => podUid === uid);
-  // in this order: what a crash leaves is a pod that holds nothing, and not devices of nobody
+  // in this order: a crash then leaves a pod without devices, and not devices without a pod
   if (read.value !== undefined && held.length > 0) {
     const kept = persistDeviceCheckpoint(files, withoutPods(read.value, new Set([uid])));
     if (!kept.ok) return fault(EXIT.failed, kept.error);
@@ -64,7 +64,7 @@ function eventOf(entry: PodDevicesEntry, pod: string): DeviceEvent {
   return { kind: "given-back", resource, count: ids.length, devices, podUid, pod, container };
 }
 
-/** Finds the uid of a pod by NAMESPACE/NAME or uid, even if nobody knows the pod and it still holds something. */
+/** Finds the uid of a pod by NAMESPACE/NAME or uid, even if the pod is unknown but still has devices. */
 function uidOf({ pods }: DevicePaths, wanted: string, entries: readonly PodDevicesEntry[]): Result<string, Fault> {
   const known = [...pods.byHand.values()].filter(
     ({ namespace, name, uid }) => wanted === uid || wanted === `${namespace}/${name}`,

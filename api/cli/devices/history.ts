@@ -18,7 +18,7 @@ const COLOR: Readonly<Record<DeviceHistoryEntry["kind"], Color>> = {
   leak: "red",
 };
 
-/** A line an entry, in their order. */
+/** One line per entry, in the given order. */
 export function historyTable(entries: readonly DeviceHistoryEntry[], { columns: width, paint }: Terminal): string {
   const columns = [
     { title: "AT" },
@@ -54,7 +54,7 @@ function wordsOf({ reason, message, endpoint }: DeviceHistoryEntry): readonly st
   return [words, where].filter((text) => text !== "");
 }
 
-/** Prints what happened to a node's devices, newest first. */
+/** Prints the history of a node's devices, newest first. */
 export async function deviceHistory(given: DeviceHistoryFlags, { terminal, env }: Cli): Promise<Outcome> {
   const { resource, limit, output } = given;
   const stateDir = stateDirectory(given, env);

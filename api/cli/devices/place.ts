@@ -18,18 +18,18 @@ const knownPod = z.object({
   namespace: z.string(),
   name: z.string(),
   uid: z.string(),
-  /** The calls that plugins want before its containers start are made. */
+  /** The calls that plugins require before its containers start have been made. */
   isReady: z.boolean(),
   /** The v1.Pod. */
   pod: z.record(z.string(), z.unknown()),
 });
-/** A pod that was given devices by hand. */
+/** A pod with devices from `devices allocate`. */
 export type KnownPod = z.output<typeof knownPod>;
 const content = z.object({ version: z.literal(1), pods: z.array(knownPod) });
 
 /**
- * The pods of a state directory that may hold devices: those that were given some by hand, in a file of their own, and those
- * of the daemon's records. INVARIANT: a pod is known before it holds anything.
+ * The pods of a state directory that may have devices: those of `devices allocate`, in a separate file, and those in the daemon's
+ * records. INVARIANT: a pod is stored before it gets a device.
  */
 class KnownPods {
   readonly #file: string;
@@ -43,7 +43,7 @@ class KnownPods {
     this.ofDaemon = ofDaemon;
   }
 
-  /** Errors: what cannot be read, since the devices of its pods would be given to others. */
+  /** Errors: a file that cannot be read, since its pods' devices would be allocated to others. */
   static open(stateDir: string): Result<KnownPods, string> {
     const file = join(stateDir, "device-pods.json");
     const read = readByHand(file);
@@ -55,7 +55,7 @@ class KnownPods {
   get byHand(): ReadonlyMap<string, KnownPod> {
     return this.#byHand;
   }
-  /** The v1.Pods but one. */
+  /** All v1.Pods except one. */
   objectsBut(uid: string): readonly unknown[] {
     const all = [...this.ofDaemon, ...[...this.#byHand].map(([other, { pod }]) => [other, pod] as const)];
     return [...new Map(all)].filter(([other]) => other !== uid).map(([, pod]) => pod);
@@ -113,7 +113,7 @@ function readRecords(directory: string): Result<KnownPods["ofDaemon"], string> {
   return ok(new Map(living.map(([uid, { pod }]) => [uid, pod])));
 }
 
-/** A state directory that nobody else works on, with who holds which devices. */
+/** A state directory that is locked for this process, with the allocated devices. */
 export interface DevicePaths {
   readonly config: ActuatorConfig;
   readonly bootId: string;
@@ -122,7 +122,7 @@ export interface DevicePaths {
   readonly release: () => void;
 }
 
-/** The actuator's settings under commander's names. Errors: every one that is wrong. */
+/** The actuator's settings from commander's flags. Errors: every invalid setting. */
 function configOf(given: Partial<AllocateFlags>, env: Cli["env"]): Result<ActuatorConfig, Fault> {
   const { cgroupRoot, nodeName, api, apiTokenFile, kubeletConfig } = given;
   const settings = {
@@ -152,8 +152,8 @@ const FLAG_OF: Readonly<Record<string, string>> = {
 };
 
 /**
- * Takes what a daemon that runs pods would take, so that of the two only one gives devices away. Errors: such a daemon works
- * here, or another command does; what is kept of pods cannot be read.
+ * Takes the lock of a daemon that runs pods, so that only one of the two allocates devices. Errors: such a daemon or another
+ * command is running; the stored pods cannot be read.
  */
 export async function openPlace(given: Partial<AllocateFlags>, env: Cli["env"]): Promise<Result<DevicePaths, Fault>> {
   const config = configOf(given, env);

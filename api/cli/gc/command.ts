@@ -12,7 +12,7 @@ Exit codes:
   3  another process collects from this runtime, or it cannot be used
   4  the runtime, the pods or a file failed in the middle`;
 
-/** `nodewise gc images|containers`: what may be thrown away, seen beforehand or done once. */
+/** `nodewise gc images|containers`: shows what would be removed, or removes it once. */
 export function addGc(program: Command, cli: Cli): void {
   const command = program
     .command("gc")

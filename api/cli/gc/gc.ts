@@ -11,14 +11,14 @@ import { readPods } from "../inputs/pods.ts";
 import { EXIT, fault, type Outcome } from "../terminal.ts";
 import { configOf, type GcFlags, isPreview } from "./options.ts";
 
-/** `goesByPods`: without pods no container counts as one of a pod that is gone. */
+/** `goesByPods`: without known pods, every container would count as one of a deleted pod. */
 const COLLECTIONS: Readonly<Record<"images" | "containers", { readonly kind: GcKind; readonly goesByPods: boolean }>> =
   {
     images: { kind: "image-gc", goesByPods: false },
     containers: { kind: "container-gc", goesByPods: true },
   };
 
-/** `nodewise gc`: what would go, or one pass that makes it go. */
+/** `nodewise gc`: shows what would be removed, or runs one pass. */
 export async function gc(what: "images" | "containers", given: GcFlags, cli: Cli): Promise<Outcome> {
   if (given.seen !== undefined && (!isPreview(given) || what !== "images"))
     return fault(EXIT.badInput, "--seen: only assumed for `gc images --preview`: a pass goes by what is remembered");
@@ -36,7 +36,7 @@ export async function gc(what: "images" | "containers", given: GcFlags, cli: Cli
   return (await import("./preview.ts")).preview({ ...job, world: { ...world, readPods: async () => pods } });
 }
 
-/** This machine with pods from a file, a directory or nowhere, but for who decides. */
+/** This machine with pods from a file, a directory or none, without the decider. */
 function worldOf(config: ActuatorConfig, podsFile: string | undefined): Omit<Shared, "client"> {
   const fromFile = podsFile === undefined ? undefined : () => podsOf(podsFile, config.nodeName);
   return {
@@ -46,7 +46,7 @@ function worldOf(config: ActuatorConfig, podsFile: string | undefined): Omit<Sha
   };
 }
 
-/** Read anew each time: what a person changed in it since the plan counts. */
+/** Read each time: changes to the file since the plan count. */
 async function podsOf(file: string, nodeName: string): Promise<PodsRead> {
   const read = await readPods(file, nodeName, { mayBePage: true });
   if (read.ok) {

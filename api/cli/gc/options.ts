@@ -34,7 +34,7 @@ export interface GcFlags {
 
 export const isPreview = ({ preview, dryRun }: GcFlags): boolean => preview === true || dryRun === true;
 
-/** The actuator's settings that one collection needs. Errors: every setting that is wrong. */
+/** The actuator's settings for one collection. Errors: every invalid setting. */
 export function configOf(given: GcFlags, env: Cli["env"]): Result<ActuatorConfig, Fault> {
   const { runtimeEndpoint, kubeletConfig, manifests, stateDir, api, apiTokenFile, nodeName } = given;
   const { podLogsDirectory, containerLogsDirectory, minimumContainerTtlDuration } = given;
@@ -62,7 +62,7 @@ export function configOf(given: GcFlags, env: Cli["env"]): Result<ActuatorConfig
 /** One collection, or its preview. */
 export interface GcJob {
   readonly kind: GcKind;
-  /** No pods are given to a collection that goes by them. */
+  /** The collection depends on pods, and none are given. */
   readonly lacksPods: boolean;
   readonly given: GcFlags;
   readonly config: ActuatorConfig;

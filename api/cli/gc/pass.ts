@@ -17,7 +17,7 @@ import { NO_PODS, printAnswer } from "./preview.ts";
 
 const COLOR: Readonly<Record<RemovalReport["end"], Color>> = { removed: "green", failed: "red", stopped: "yellow" };
 
-/** `removed  image docker.io/library/x:1 (12.3 MiB): space`, with what was said where it did not go. */
+/** `removed  image docker.io/library/x:1 (12.3 MiB): space`, with the message if it was not removed. */
 export function removalLine({ target, name, bytes, why, end, message }: RemovalReport, { paint }: Terminal): string {
   const size = bytes === null ? "" : ` (${humanBytes(bytes)})`;
   const words = message === undefined ? "" : `: ${message}`;
@@ -34,7 +34,7 @@ export function spaceLine({ before, after }: CollectionReport["fileSystem"]): st
 const usedText = ({ capacityBytes, availableBytes }: Space): string =>
   capacityBytes === 0 ? "?" : `${Math.round(1000 * (1 - availableBytes / capacityBytes)) / 10} %`;
 
-/** Lists what was due at one time, one line each: `2026-... image-gc: 3 of 5 removed (1.2 GiB)`. */
+/** One line for each collection that was due at one time: `2026-... image-gc: 3 of 5 removed (1.2 GiB)`. */
 export const gcLines = ({ collections, reclaim }: GcReport): readonly string[] => [
   ...(reclaim === null || reclaim.ran.length === 0
     ? []
@@ -54,11 +54,11 @@ function collectionLine({ at, kind, operation, dryRun, answer, removals }: Colle
   return `${head}: ${gone.length} of ${remove.length} removed${size}${failure}`;
 }
 
-/** A pass that a crash cut short, in one line. */
+/** One line about a pass that a crash interrupted. */
 export const settledLine = ({ kind, done, left }: ClosedPass): string =>
   `${kind}: a pass was cut short: ${many(done.length, "end")} told now, ${left.length} still there and not tried again yet`;
 
-/** One pass with all checks; removals are printed as they happen. A signal ends it after the current removal. */
+/** One pass with all checks; prints each removal as it happens. A signal ends it after the current removal. */
 export async function pass({ kind, lacksPods, given, config, world, terminal }: GcJob): Promise<Outcome> {
   const onProblem = ({ from, message }: Problem) => terminal.warn(`nodewise: ${from}: ${message}`);
   try {

@@ -14,7 +14,7 @@ import { answerText } from "../../text/tables/index.ts";
 import { EXIT, type Fault, fault, type Outcome, printData, printText, type Terminal } from "../terminal.ts";
 import type { GcFlags, GcJob } from "./options.ts";
 
-/** Lists and decides with what is remembered; removes nothing, remembers nothing. */
+/** Lists and decides with the stored facts; removes nothing and stores nothing. */
 export async function preview({ kind, lacksPods, given, config, world, terminal }: GcJob): Promise<Outcome> {
   const deps = gcDeps(world, config);
   if (!deps.ok) return fault(EXIT.badInput, deps.error);
@@ -70,10 +70,7 @@ interface Listed {
   readonly spec?: { readonly runtimeHandler?: string };
 }
 
-/**
- * Adds to what is remembered every image that nobody remembers, as first seen `seen` (a Go duration) before `nowMs`. Errors: no
- * duration, or one that has not passed yet.
- */
+/** Adds every image without facts as first seen `seen` (a Go duration) before `nowMs`. Errors: an invalid or negative duration. */
 export function assumeSeen(
   remembered: ImageGcFacts | undefined,
   images: readonly Listed[],
@@ -109,11 +106,11 @@ interface Printed {
   readonly assumed?: string | undefined;
 }
 
-/** As `nodewise decide` has it: tables without reasons, data with them. */
+/** As with `nodewise decide`: tables without reasons, data with them. */
 const explainOf = ({ output, explain }: Pick<GcFlags, "output" | "explain">): Explain =>
   explain ?? (output === "table" ? "off" : "reasons");
 
-/** An answer as `nodewise decide` prints it; `more` joins it in JSON and YAML. */
+/** Prints an answer as `nodewise decide` does; `more` is added in JSON and YAML. */
 export function printAnswer(
   { kind, node, at, policyVersion, answer, assumed }: Printed,
   given: Pick<GcFlags, "output" | "explain">,

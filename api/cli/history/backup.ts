@@ -19,7 +19,7 @@ export interface RestoreFlags extends BackupFlags {
 }
 const BAR = 24;
 
-/** `nodewise history backup FILE`: the whole history in one file, beside a running API. */
+/** `nodewise history backup FILE`: the whole history in one file, while an API may run. */
 export async function backup(to: string, given: BackupFlags, cli: Cli): Promise<Outcome> {
   const setting = storeSetting(given, cli);
   if (!setting.ok) return setting;
@@ -35,7 +35,7 @@ export async function backup(to: string, given: BackupFlags, cli: Cli): Promise<
   return ok(EXIT.ok);
 }
 
-/** `nodewise history restore FILE`: that copy in the place of the history. */
+/** `nodewise history restore FILE`: replaces the history by a backup. */
 export async function restore(from: string, given: RestoreFlags, cli: Cli): Promise<Outcome> {
   const setting = storeSetting(given, cli);
   if (!setting.ok) return setting;

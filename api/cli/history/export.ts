@@ -38,32 +38,32 @@ export interface ExportFlags extends HistoryPlace {
   readonly until?: string;
   readonly tokens?: boolean;
 }
-/** Characters that are written, and compressed, at a time. */
+/** The number of characters written, and compressed, at a time. */
 const CHUNK = 4 * 1024 * 1024;
 
 /** The progress of an export. */
 interface Reached {
   readonly header: MovedHeader;
-  /** The place behind the rows that are written; empty: none is. */
+  /** The position after the written rows; empty if there are none. */
   readonly place: string;
   readonly rows: number;
 }
-/** The part of an export that a file has, and of which export it is. */
+/** The part of an export that is in a file, and which export it is. */
 interface ExportedPart {
   readonly reached: Reached;
   readonly bytes: number;
   readonly asked: readonly unknown[];
 }
 
-/** The destination of the lines. */
+/** Where the lines are written. */
 interface Sink {
-  /** A whole number of lines, and what is reached with them. */
+  /** Writes whole lines; `reached`: the progress with them. */
   write(text: string, reached: Reached): Promise<void>;
   /** Ends the output. Returns a closing message. */
   end(): string;
 }
 
-/** Standard output, no faster than its reader. */
+/** Standard output, no faster than it is read. */
 const outSink = (cli: Cli): Sink => ({
   write: async (text) => {
     cli.terminal.write(text);
@@ -73,8 +73,8 @@ const outSink = (cli: Cli): Sink => ({
 });
 
 /**
- * Holds a file's name for this process. Null: another one that runs has it. A name that a process left behind when it was killed is free.
- * The lock appears with its process in it: nobody reads it half written.
+ * Locks a file's name for this process. Null if another running process has it. The lock of a killed process is ignored. The lock
+ * file appears with its content, so that no process reads it half written.
  */
 function holdName(file: string): (() => void) | null {
   const [lock, own] = [`${file}.lock`, `${file}.lock.${process.pid}.${randomUUID()}`];
@@ -99,7 +99,7 @@ function linked(from: string, to: string): boolean {
     throw error;
   }
 }
-/** The holder of a lock; null: it was released meanwhile. */
+/** The process with a lock; null if it was released meanwhile. */
 function holderOf(lock: string): number | null {
   try {
     return Number(readFileSync(lock, "utf8"));
@@ -116,8 +116,8 @@ function isRunning(pid: number): boolean {
 }
 
 /**
- * A file that grows beside its name, as `NAME.part`, and gets the name when it is whole. `NAME.place` tells what of it is on the disk.
- * Compressed, it is one member of gzip for each write, so that it can be cut behind any.
+ * A file that is written as `NAME.part` and renamed when complete. `NAME.place` says how much of it is on disk. Compressed, each
+ * write is a separate gzip member, so that the file can be cut after any of them.
  */
 function fileSink(file: string, asked: readonly unknown[], kept: ExportedPart | null): Sink {
   const [part, place] = [`${file}.part`, `${file}.place`];
@@ -143,7 +143,7 @@ function fileSink(file: string, asked: readonly unknown[], kept: ExportedPart | 
   };
 }
 
-/** A damaged file belongs to no export. */
+/** A damaged file counts as no export. */
 function readExportedPart(place: string): ExportedPart | { readonly asked: null } {
   try {
     return JSON.parse(readFileSync(place, "utf8")) as ExportedPart;
@@ -152,7 +152,7 @@ function readExportedPart(place: string): ExportedPart | { readonly asked: null 
   }
 }
 
-/** The part that an export of this name left when it was cut off. Null: nothing. Errors: it was another export. */
+/** The part that an interrupted export to this file left. Null if there is none. Errors: it was another export. */
 function exportedPartOf(file: string, asked: readonly unknown[]): Result<ExportedPart | null, Fault> {
   const [part, place] = [`${file}.part`, `${file}.place`];
   if (!existsSync(part) || !existsSync(place)) return ok(null);
@@ -167,14 +167,14 @@ function exportedPartOf(file: string, asked: readonly unknown[]): Result<Exporte
 const isThere = (file: string): Result<never, Fault> =>
   fault(EXIT.badInput, `${file} is there already: name another file, or remove it`);
 
-/** `nodewise history export [FILE]`: a history, or a part of it, as lines of JSON that any other store imports. */
+/** `nodewise history export [FILE]`: writes a history, or part of it, as lines of JSON that any other store can import. */
 export async function exportHistory(file: string | undefined, given: ExportFlags, cli: Cli): Promise<Outcome> {
   const times = timesOf(given, Date.now());
   if (!times.ok) return times;
   if (file !== undefined && existsSync(file)) return isThere(file);
   const part = { ...(given.node === undefined ? {} : { node: given.node }), ...times.value };
   const written = async (from: ExportSource): Promise<Outcome> => {
-    // as they were given: a duration back from now is another time each time
+    // as given: a duration before now is a different time in each run
     const asked = [from.label, given.node ?? null, given.since ?? null, given.until ?? null, given.tokens === true];
     let release: (() => void) | null = null;
     try {
@@ -185,7 +185,7 @@ export async function exportHistory(file: string | undefined, given: ExportFlags
             EXIT.failed,
             `${file}: another export writes to it: let that one end, or name another file (${file}.lock names its process)`,
           );
-        // the one before may have ended it meanwhile
+        // the previous process may have finished it meanwhile
         if (existsSync(file)) return isThere(file);
       }
       const kept = file === undefined ? ok(null) : exportedPartOf(file, asked);
@@ -239,7 +239,7 @@ async function write(source: ExportSource, sink: Sink, from: Reached, cli: Cli):
     leftOut.push(...step.value.leftOut);
     for (const row of step.value.rows) text += `${JSON.stringify(row)}\n`;
     rows += step.value.rows.length;
-    // what follows now is the end alone, and is written with it
+    // only the end follows, and is written with it
     if (step.value.place === null) break;
     place = step.value.place;
     if (text.length < CHUNK && !isStopped()) continue;
@@ -261,17 +261,17 @@ async function write(source: ExportSource, sink: Sink, from: Reached, cli: Cli):
 
 /** The next rows of an export. */
 type ExportStep = Pick<ExportPage, "rows" | "leftOut" | "reachedAt" | "progress"> & {
-  /** The place after which an export continues; null: nothing follows. */
+  /** The position after which an export continues; null at the end. */
   readonly place: string | null;
 };
 
 /** The source of an export: a store, or a running API. */
 interface ExportSource {
-  /** Tells it apart from others. */
+  /** Distinguishes it from other sources. */
   readonly label: string;
-  /** The first line. Errors: there is no such history, or it is not this caller's. */
+  /** The first line. Errors: there is no such history, or the caller may not read it. */
   begin(part: ExportPart): Promise<Result<MovedHeader, Fault>>;
-  /** The rows behind a place; empty: all that follow the first line. */
+  /** The rows after a position; empty for all rows after the first line. */
   steps(header: MovedHeader, place: string): AsyncGenerator<Result<ExportStep, Fault>>;
 }
 
@@ -293,10 +293,10 @@ const storeSource = (store: Store, label: string, hasTokens: boolean): ExportSou
   },
 });
 
-/** Texts and snapshots that are known to be in the export already, which pages of an API may hold again. */
+/** How many texts and snapshots are remembered as exported, since pages of an API may repeat them. */
 const SENT = 128 * 1024;
 
-/** Errors: the address is none. */
+/** Errors: an invalid address. */
 function apiSource(url: string, token: string | undefined): Result<ExportSource, Fault> {
   const api = apiOf(url, token);
   if (!api.ok) return api;

@@ -61,17 +61,17 @@ export async function history(given: HistoryFlags, cli: Cli): Promise<Outcome> {
   }
   const token = await tokenOf(given, cli);
   if (!token.ok) return token;
-  // Without the history's drivers, of which a client has no need and which take half a second to load.
+  // without the database drivers, which a client does not need and which take half a second to load
   const { decisionsOfApi, apiHasOutcomes } = await import("../inputs/history-api.ts");
   return print(await decisionsOfApi(api, token.value, filter.value, limit), (of) =>
     apiHasOutcomes(api, token.value, of),
   );
 }
 
-/** The default retention of a history. */
+/** How far back a history is searched by default. */
 const LOOKED_BACK = { text: "30d", ms: 30 * 86_400_000 } as const;
 type HasOutcomes = (filter: OutcomeFilter) => Promise<boolean>;
-/** Points to the command that lists what kubelets did, where one did something for the reason that was asked for: that is no decision. */
+/** Points to the command that lists outcomes if a kubelet acted for the given reason: an outcome is no decision. */
 async function agreementInstead(
   { since, until, api, dataDir, database }: HistoryFlags,
   { reason, node, pod, sinceMs, untilMs }: DecisionFilter,
@@ -118,7 +118,7 @@ function printDecisions(decisions: readonly Listed[], output: Form | "csv", { te
   else printText(terminal, decisionsTable(decisions, terminal));
 }
 
-/** Characters of an id that pages show too; `history show` takes them. */
+/** Characters of an id, as on the pages; `history show` accepts them. */
 const SHOWN_OF_ID = 12;
 
 function decisionsTable(decisions: readonly Listed[], { columns: width, paint }: Terminal): string {

@@ -23,7 +23,7 @@ export interface ImportFlags extends HistoryPlace {
   readonly tokenFile?: string;
 }
 
-/** Where rows go: at most so many, and so many bytes of them, at a time. */
+/** Where rows are written: at most this many rows and bytes at a time. */
 interface Target {
   readonly rows: number;
   readonly bytes: number;
@@ -52,7 +52,7 @@ function apiTarget(url: string, token: string | undefined): Result<Target, Fault
   });
 }
 
-/** `nodewise history import [FILE]`: what `export` wrote, into another store, or into a running API. */
+/** `nodewise history import [FILE]`: writes an export into another store or a running API. */
 export async function importHistory(file: string | undefined, given: ImportFlags, cli: Cli): Promise<Outcome> {
   const source = sourceOf(file, cli);
   if (!source.ok) return source;
@@ -62,7 +62,7 @@ export async function importHistory(file: string | undefined, given: ImportFlags
       EXIT.badInput,
       `--api and ${dataDir === undefined ? "--database" : "--data-dir"} name two places to import into: give one of them`,
     );
-  // before a history is made: a file that is none leaves nothing behind
+  // before a history is created: an invalid file leaves nothing behind
   const begun = await beginningOf(source.value);
   if (!begun.ok) return begun;
   if (given.api === undefined)
@@ -78,7 +78,7 @@ export async function importHistory(file: string | undefined, given: ImportFlags
 interface Source {
   readonly name: string;
   readonly stream: Readable;
-  /** Null: it is not known how long it is. */
+  /** Null if the length is unknown. */
   readonly bytes: number | null;
 }
 
@@ -101,7 +101,7 @@ function sourceOf(file: string | undefined, cli: Cli): Result<Source, Fault> {
   }
 }
 
-/** The bytes, unpacked where they are gzip. `passed` is told of each chunk as it was read. */
+/** The bytes, decompressed if they are gzip. `passed` is called with the size of each chunk read. */
 function plainOf(stream: Readable, passed: (bytes: number) => void): ReadableStream<Uint8Array> {
   async function* chunks(): AsyncGenerator<Uint8Array> {
     const counted = async function* (first: Uint8Array | null, rest: AsyncIterator<Buffer>) {
@@ -119,25 +119,25 @@ function plainOf(stream: Readable, passed: (bytes: number) => void): ReadableStr
     const all = counted(begin.value, source);
     if (!isGzip) return yield* all;
     const gunzip = createGunzip();
-    // a fault comes out of what is read
+    // errors are reported by the stream that is read
     pipeline(Readable.from(all), gunzip, () => {});
     yield* gunzip;
   }
   return ReadableStream.from(chunks()) as ReadableStream<Uint8Array>;
 }
 
-/** An export of which the first line is read. */
+/** An export whose first line has been read. */
 interface Begun {
   readonly header: MovedHeader;
   readonly name: string;
   readonly size: number | null;
   /** The other lines. */
   readonly rest: ReturnType<typeof lines>;
-  /** Bytes of the file that are read. */
+  /** Bytes of the file read so far. */
   passed(): number;
 }
 
-/** Errors: it does not begin as an export does. */
+/** Errors: it does not start like an export. */
 async function beginningOf({ name, stream, bytes: size }: Source): Promise<Result<Begun, Fault>> {
   let passed = 0;
   const plain = plainOf(stream, (bytes) => {
@@ -177,7 +177,7 @@ class Import {
     this.#warn(header);
     const line = redrawnLine(process.stderr);
     const isStopped = stopFlag();
-    /** A line that cannot be read: where it is the last one, the file is cut off. */
+    /** The last unreadable line: if nothing follows, the file is truncated. */
     let broken: { readonly number: number; readonly message: string } | null = null;
     let isWhole = false;
     let last = 1;
@@ -221,7 +221,7 @@ class Import {
       this.#tokens++;
       return ok(null);
     }
-    // a snapshot stays with the row that was made on it: by itself a sweep of the target would take it
+    // a snapshot stays with the row that was made on it: alone, a sweep of the target would remove it
     const isFull = this.#rows.length >= this.#target.rows || this.#bytes + bytes > this.#target.bytes;
     if (isFull && this.#rows.at(-1)?.type !== "snapshot") {
       const flushed = await this.#flush();
@@ -249,9 +249,9 @@ class Import {
     return ok(null);
   }
 
-  /** Imports what stands in front of a fault of the file, and says what to do. */
+  /** Imports the rows before a fault of the file, and prints what to do. */
   async #ended(line: { clear(): void }, what: string, advice: string): Promise<Outcome> {
-    // the rows of a line that is not whole
+    // the rows of an incomplete line
     while (/^(?:text|snapshot)$/.test(this.#rows.at(-1)?.type ?? "")) this.#rows.pop();
     const flushed = await this.#flush();
     line.clear();

@@ -18,7 +18,10 @@ export interface PruneFlags {
   readonly confirm?: boolean;
 }
 
-/** `nodewise history prune`: what the API does every ten minutes, now, by the rules given alone; `--confirm` is the word that the clock is right. */
+/**
+ * `nodewise history prune`: what the API does every ten minutes, done now with the given limits only; `--confirm` says that the
+ * clock is right.
+ */
 export async function prune(given: PruneFlags, cli: Cli): Promise<Outcome> {
   const { keepDays, keepDecisions, confirm } = given;
   return withHistory(storeSetting(given, cli), false, async (store) => {
@@ -45,7 +48,7 @@ export async function prune(given: PruneFlags, cli: Cli): Promise<Outcome> {
   });
 }
 
-/** `nodewise history compact`: the store is written anew, without what is free in it. */
+/** `nodewise history compact`: rewrites the store without its free space. */
 export async function compact(given: { readonly dataDir?: string }, cli: Cli): Promise<Outcome> {
   const setting = storeSetting(given, cli);
   if (!setting.ok) return setting;

@@ -92,7 +92,7 @@ const END_COLORS: Readonly<Record<ListedRemoval["end"], Color>> = {
   stopped: "yellow",
 };
 
-/** The first name says most; the others are counted. */
+/** The first name, and the number of others. */
 function nameText(id: string, names: readonly string[]): string {
   const [first = id, ...more] = names;
   return printable(more.length === 0 ? first : `${first} +${more.length}`);

@@ -29,11 +29,11 @@ interface Shown extends Listed, Omit<Decided<DecisionOf[Kind]>, "verdict"> {
 }
 interface Found {
   readonly record: Shown;
-  /** The snapshot as posted; null: it is no longer stored. */
+  /** The snapshot as posted; null if it is no longer stored. */
   readonly snapshot: unknown;
 }
 
-/** `nodewise history show ID`: of a data directory, or of a running API. Errors: it is not there (any more). */
+/** `nodewise history show ID`: from a data directory or a running API. Errors: the decision is not stored, or no longer. */
 export async function showDecision(id: string, given: ShowFlags, cli: Cli): Promise<Outcome> {
   const print = (found: Result<Found, Fault>): Outcome => {
     if (!found.ok) return found;
@@ -75,11 +75,11 @@ async function ofApi(id: string, url: string, given: ShowFlags, cli: Cli): Promi
   if (!record.ok) return record;
   const { snapshotId } = record.value;
   const stored = snapshotId === null ? null : await get.value<{ snapshot: unknown }>(`v1/snapshots/${snapshotId}`, {});
-  // only pictures of the machine are made of it
+  // only pictures of the machine need the snapshot
   return ok({ record: record.value, snapshot: stored?.ok === true ? stored.value.snapshot : null });
 }
 
-/** As a person reads it; as it is stored where this version has no table for it. */
+/** As a table; as stored if this version has no table for it. */
 function drawnOrStored(
   { kind, node, verdict, decision }: Shown,
   draw: (kind: Kind) => string,
@@ -89,7 +89,7 @@ function drawnOrStored(
   try {
     if (isKind(kind)) return draw(kind);
   } catch (error) {
-    // a reader is told as much as a log would be
+    // the user gets the same details as a log
     why = `has not the form that this version writes (${error instanceof Error ? error.message : error})`;
   }
   const title = [node, kind, verdict].map(printable).join(" · ");

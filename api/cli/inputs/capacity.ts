@@ -14,15 +14,15 @@ export interface CapacityOptions {
   /** Free bytes of the image file system. */
   readonly available?: string;
 }
-/** The image file system's size as `df` tells it, in bytes. */
+/** The image file system's size as `df` shows it, in bytes. */
 export interface FileSystemSize {
   readonly capacityBytes: number;
   readonly availableBytes: number;
 }
-/** Quantities by the names of their resources, as they were written. */
+/** Quantities by resource name, as written. */
 export type ResourceTexts = Readonly<Record<string, string>>;
 
-/** The part of a snapshot that `--capacity` and `--available` give: the kind tells which of both it is. */
+/** The part of a snapshot from `--capacity` and `--available`: the kind decides which of the two it is. */
 interface GivenCapacity {
   readonly imageFs?: FileSystemSize;
   readonly nodeCapacity?: ResourceTexts;
@@ -46,7 +46,7 @@ export function capacityOf(kind: Kind, options: CapacityOptions): Result<GivenCa
 
 const NODE_FORM = "NAME=QUANTITY,... of the node's resources";
 
-/** The resources that a kubelet reports of its machine. Those of device plugins have a domain, and any name. */
+/** The resources that a kubelet reports of its machine. Those of device plugins have a domain and any name. */
 const NATIVE = ["cpu", "memory", "ephemeral-storage", "pods"];
 const HUGE_PAGES = /^hugepages-\d+(?:Ki|Mi|Gi)$/;
 

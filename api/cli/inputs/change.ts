@@ -17,7 +17,7 @@ import { listed } from "../../text/sentences/words.ts";
 import { EXIT, type Fault, fault } from "../terminal.ts";
 import { leftOutOf, readDocument, readPart } from "./read.ts";
 
-/** Changes of single fields of a configuration, in this order. */
+/** Changes to single fields of a configuration, in this order. */
 export interface PatchFlags {
   /** A file with a JSON merge patch. */
   readonly patch?: string;
@@ -31,15 +31,18 @@ export interface ChangeFlags extends PatchFlags {
 
 interface GivenChange {
   readonly change: Change;
-  /** The notices that a person should know, one line each. */
+  /** Notices for the user, one line each. */
   readonly notices: readonly string[];
 }
-/** The changes as one merge patch; undefined: none was given. */
+/** The changes as one merge patch; undefined if there are none. */
 interface GivenPatch extends Pick<GivenChange, "notices"> {
   readonly patch: Fields | undefined;
 }
 
-/** `--config` in the place of what was recorded, `--patch` and `--set` onto that or onto `--config`, as a kubelet of `--kubelet`. Errors: file, line and path. */
+/**
+ * `--config` replaces the recorded configuration, `--patch` and `--set` change it or `--config`, and `--kubelet` sets the version.
+ * Errors: file, line and path.
+ */
 export async function readChange(flags: ChangeFlags): Promise<Result<GivenChange, Fault>> {
   const { kubelet: kubeletVersion } = flags;
   const known = kubeletVersion === undefined ? null : knownVersion("--kubelet", kubeletVersion);
@@ -78,7 +81,7 @@ async function readConfiguration(path: string, profile: Profile): Promise<Result
   return ok({ change: { kubeletConfiguration: unwrapped(posted) }, notices: [REPLACED, ...leftOut] });
 }
 
-/** `--patch`, and then each `--set`, as one patch. Errors: file, line and path, or the option's text. */
+/** `--patch`, then each `--set`, as one patch. Errors: file, line and path, or the option's text. */
 export async function readPatches(
   { patch, set = [] }: PatchFlags,
   profile: Profile,
@@ -107,7 +110,7 @@ export async function readPatches(
 /** The fields that decisions read. */
 const READ: ReadonlySet<string> = new Set(["apiVersion", ...Object.keys(kubeletConfiguration.out.shape)]);
 
-/** Parses a change. Errors: the fault of the path or of the value. */
+/** Parses one `--set`. Errors: the fault of the path or of the value. */
 function setIn(text: string, profile: Profile): Result<Fields, string> {
   const read = configurationSet(text, profile);
   if (!read.ok) return read;
@@ -129,7 +132,7 @@ async function readPatch(path: string, { fieldNames }: Profile): Promise<Result<
   const origins: readonly Origin[] = [{ at: [FIELD], source, base }];
   const issues = issuesOf({ kubeletConfigurationPatch: patch });
   if (issues.length > 0) return fault(EXIT.badInput, ...issues.map((issue) => issueText(issue, origins)));
-  // null takes a field away, which may be one that no kubelet knows
+  // null removes a field, which may be one that the kubelet does not know
   const unknown = source.hasPlaces ? unknownFields(withoutNulls(patch), fieldNames) : [];
   return ok({ patch, notices: unknownFieldLines(source, base, unknown) });
 }
@@ -138,7 +141,7 @@ const FIELD = "kubeletConfiguration";
 const unwrapped = (document: unknown): unknown =>
   configurationPath(document).reduce<unknown>((at, name) => (at as Record<string, unknown>)[name], document);
 
-/** The faults of a change, whatever it is made to. */
+/** The faults of a change, independent of what it is applied to. */
 function issuesOf(change: Change): readonly InputIssue[] {
   const snapshot = decodeSnapshot(changed({}, change));
   return snapshot.ok ? [] : snapshot.error;

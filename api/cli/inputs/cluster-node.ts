@@ -24,19 +24,19 @@ import type { Cli } from "../cli.ts";
 import { type ClusterFlags, clusterOptions, isNodeName } from "../cluster-options.ts";
 import { EXIT, type Fault, fault, type Terminal } from "../terminal.ts";
 
-/** A node of a live cluster as the posted form of a NodeSnapshot, and the pod that is asked about. */
+/** A node of a live cluster as a posted NodeSnapshot, and the pod to decide on. */
 export interface ClusterNode {
   readonly name: string;
   readonly snapshot: Fields;
-  /** The parts of the snapshot that could not be read, which were told. */
+  /** The parts of the snapshot that could not be read, which have been reported. */
   readonly missing: readonly MissingPart[];
-  /** For a pod that is bound to the node: its `NAMESPACE/NAME` in the snapshot. */
+  /** For a pod on the node: its `NAMESPACE/NAME` in the snapshot. */
   readonly pod?: string;
-  /** For a pod that is bound to no node, or to another one: the v1.Pod. */
+  /** For a pod on another node or on none: the v1.Pod. */
   readonly podObject?: Fields;
 }
 
-/** Opens the cluster of the flags for one piece of work. Errors: those of the kubeconfig, and the work's. */
+/** Opens the flags' cluster for some work. Errors: those of the kubeconfig, and the work's. */
 export async function withCluster<T>(
   flags: ClusterFlags,
   { env, terminal }: Cli,
@@ -51,12 +51,12 @@ export async function withCluster<T>(
   }
 }
 
-/** Faults that another command line mends; the others are the cluster's. */
+/** Faults of the command line; others are the cluster's. */
 const USAGE: ReadonlySet<ClusterFaultCode> = new Set([
   ...(["no-kubeconfig", "bad-kubeconfig", "unknown-context", "not-found"] as const),
 ]);
 
-/** How a command ends that cannot read the cluster; the rules of rights that are missing are printed as YAML. */
+/** The fault of a command that cannot read the cluster; missing permissions are printed as YAML. */
 export function clusterRefusal(
   error: ClusterFault | readonly ClusterFault[],
   terminal: Terminal,
@@ -67,10 +67,10 @@ export function clusterRefusal(
   return fault(isUsage ? EXIT.badInput : EXIT.failed, ...errors.map(clusterFaultText));
 }
 
-/** Warns of what could not be read of nodes: a line for each reason, and the YAML of all rights that are missing. */
+/** Warns about parts of nodes that could not be read: a line per reason, and the YAML of all missing permissions. */
 export function warnMissing(nodes: readonly Pick<NodeDocuments, "name" | "missing">[], terminal: Terminal): void {
   const all = nodes.flatMap(({ name, missing }) => missing.map((part) => ({ name, ...part })));
-  // one line for all nodes and all parts that are missing for the same reason
+  // one line for all nodes and all parts with the same reason
   const byPart = Map.groupBy(all, ({ code, how, part }) => JSON.stringify([code, how, part]));
   const byReason = Map.groupBy(byPart.values(), ([first, ...more]) =>
     JSON.stringify([first?.code, first?.how, [first, ...more].map((one) => one?.name)]),
@@ -84,10 +84,10 @@ export function warnMissing(nodes: readonly Pick<NodeDocuments, "name" | "missin
   warnRights(all, terminal);
 }
 
-/** The YAML that each terminal was shown: most rights that are found missing later are in it already. */
+/** The YAML that each terminal has shown: it usually covers permissions that are found missing later. */
 const warnedOn = new WeakMap<Terminal, Set<string>>();
 
-/** Rights that are missing: which, and the documents that give them, as far as this terminal has not had them. Undefined: none is. */
+/** The missing permissions, and the documents that grant them unless this terminal has shown them. Undefined if none is missing. */
 export function missingRights(missing: readonly Pick<ClusterFault, "rule" | "user">[], terminal: Terminal) {
   const rules = missing.flatMap(({ rule }) => rule ?? []);
   if (rules.length === 0) return undefined;
@@ -102,7 +102,7 @@ export function missingRights(missing: readonly Pick<ClusterFault, "rule" | "use
 }
 const BETWEEN = "\n---\n";
 
-/** Which rights are missing, and the YAML that gives them, once. */
+/** Warns about missing permissions, and prints the YAML that grants them once. */
 export function warnRights(missing: Parameters<typeof missingRights>[0], terminal: Terminal): void {
   const { rights, yaml } = missingRights(missing, terminal) ?? {};
   if (rights === undefined) return;
@@ -123,12 +123,12 @@ export function rightsText(rules: readonly AccessRule[]): string {
 interface AskedNode {
   readonly node?: string | undefined;
   readonly pod?: string | undefined;
-  /** False: the ResourceClaims of its pods are not read. */
+  /** False: the ResourceClaims of the node's pods are not read. */
   readonly claims?: boolean;
 }
 /**
- * Reads the node that is named, or that of the pod, or the only one of the cluster; tells what could not be read of it.
- * Errors: those of the cluster; a node that is a file.
+ * Reads the named node, the pod's, or the cluster's only one; reports parts that could not be read. Errors: those of the cluster;
+ * a node that is a file.
  */
 export const readClusterNode = (
   flags: ClusterFlags,
@@ -196,21 +196,21 @@ function nodeWith(documents: NodeDocuments, pod: Fields | undefined): ClusterNod
   return { ...node, podObject: { ...podObject, ...claimsIn(status) } };
 }
 
-/** Of the status of a pod that is asked about as a new one, the names of the claims that were made for it. */
+/** The claim names from the status of a pod that is decided on as a new one. */
 function claimsIn(status: unknown): Fields {
   const named = ["resourceClaimStatuses", "extendedResourceClaimStatus"];
   const kept = Object.entries(fieldsOf(status)).filter(([name]) => named.includes(name));
   return kept.length === 0 ? {} : { status: Object.fromEntries(kept) };
 }
 
-/** So many nodes are read at a time. */
+/** The most nodes read at a time. */
 const AT_A_TIME = 8;
-/** Back to the first column of a terminal's line, and everything behind it away. */
+/** Moves to the first column of a terminal's line, and clears it. */
 const CLEAR = "\r\u001b[K";
 
 /**
- * Reads the nodes that are named, or all of the cluster, and does the work on each as it comes. The answers are in the order of
- * the names. Tells what could not be read; a node that could not be read at all is answered by the fault.
+ * Reads the named nodes, or all of the cluster, and runs the work on each as it arrives. The results have the order of the names.
+ * Reports parts that could not be read; a node that could not be read at all results in the fault.
  */
 export async function eachClusterNode<T>(
   cluster: Cluster,

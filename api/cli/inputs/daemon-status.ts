@@ -23,22 +23,22 @@ import {
   type Terminal,
 } from "../terminal.ts";
 
-/** The source of a status. */
+/** Where a status is read from. */
 export interface SourceFlags {
   readonly statusUrl: string;
   readonly stateDir?: string;
 }
 export interface StatusRead {
   readonly status: NodeStatus;
-  /** The file that it was read from; null: the daemon answered it now. */
+  /** The file that it was read from; null if the daemon returned it now. */
   readonly file: string | null;
 }
-/** Errors: it does not answer, or what came is no status; with what to do next. */
+/** Errors: no response, or one that is no status; with what to do next. */
 type ReadStatus = () => Promise<Result<StatusRead, Fault>>;
 
 const TIMEOUT_MS = 10_000;
 
-/** How a status is read: from a state directory where one is named, else of the running daemon. Errors: no address. */
+/** How a status is read: from a state directory if one is named, else from the running daemon. Errors: an invalid address. */
 export function statusSource(
   { statusUrl, stateDir }: SourceFlags,
   { env }: Pick<Cli, "env">,
@@ -84,7 +84,7 @@ async function adviceWhenAway(env: Cli["env"]): Promise<string> {
 const refusedText = ({ at, message }: Refused): string =>
   `the last start of the daemon, at ${at}, was refused: ${message}`;
 
-/** Why its last start failed; null: it did not, that is not known, or a status was written since. */
+/** Why the last start failed; null if it did not, that is unknown, or a status was written since. */
 async function refusedIn(stateDir: string): Promise<Refused | null> {
   try {
     const { at, message } = JSON.parse((await textOf(refusalFile(stateDir))) ?? "null") as Partial<Refused>;
@@ -97,7 +97,7 @@ async function refusedIn(stateDir: string): Promise<Refused | null> {
   }
 }
 
-/** ` wrong_host: …` of a problem; empty for anything else. */
+/** ` wrong_host: …` from a problem; empty for anything else. */
 function detailIn(text: string): string {
   try {
     const { code, detail } = JSON.parse(text) as Readonly<Record<string, unknown>>;
@@ -126,7 +126,7 @@ async function readFile(stateDir: string): Promise<Result<StatusRead, Fault>> {
   }
 }
 
-/** A file's text; null: it is too long. Throws the system's error. */
+/** A file's text; null if it is too long. Throws the system's error. */
 async function textOf(file: string): Promise<string | null> {
   const handle = await open(file, "r");
   try {
@@ -137,7 +137,7 @@ async function textOf(file: string): Promise<string | null> {
   }
 }
 
-/** The node and its daemon in a line, how old that is where it comes from a file, and what is wrong now. */
+/** One line on the node and its daemon, with the age if it comes from a file, and the current problems. */
 export function headText({ status, file }: StatusRead, { paint }: Terminal): string {
   const { nodeName, mode, runsPods, runtime, pass, problems, otherKubelet, at } = status;
   const parts = [
@@ -152,7 +152,7 @@ export function headText({ status, file }: StatusRead, { paint }: Terminal): str
   ];
   const old = file === null ? "" : paint("yellow", `${printable(oldText(status.at, status.pid, file))}\n`);
   const notReady = (runtime?.notReady ?? []).map((fault) => paint("yellow", `! ${printable(fault)}\n`));
-  // nothing goes well before it is settled who the runtime belongs to
+  // nothing works before it is settled which kubelet or daemon uses the runtime
   const isFirst = (problem: string): boolean => otherKubelet !== undefined && problem.endsWith(otherKubelet.message);
   const lines = (some: readonly string[]) => some.map((problem) => paint("red", `! ${printable(problem)}\n`));
   const rest = problems.filter((problem) => !isFirst(problem));
@@ -160,7 +160,7 @@ export function headText({ status, file }: StatusRead, { paint }: Terminal): str
   return `${old}${printable(parts.join(" · "))}\n${wrong}\n`;
 }
 
-/** A turn that did not look at the cgroups has nothing to say of them: what is counted is said of the pass that was. */
+/** A pass that did not look at the cgroups has no counts for them: those of the last one that did are shown. */
 function passTexts(pass: NonNullable<NodeStatus["pass"]>, at: string): readonly string[] {
   const { cgroupsAt = pass.at, decidedBy } = pass;
   const turn = `pass ${pass.sequence}${agoText(pass.at, at)}: ${Math.round(pass.tookMs)} ms`;
@@ -178,18 +178,18 @@ function agoText(then: string, now: string): string {
   return age < 1000 ? "" : ` ${durationText(age)} ago`;
 }
 
-/** A clock that was set may make it younger than now. */
+/** The age of a file's status; after a clock change it may be in the future. */
 function oldText(at: string, pid: number, file: string): string {
   const age = Date.now() - Date.parse(at);
   const told = age < 0 ? `${durationText(-age)} in the future` : `${durationText(age)} old`;
   return `as process ${pid} last wrote it, ${told}: ${file}`;
 }
 
-/** The state directory of a daemon: where one is named, else the actuator's own. */
+/** The state directory of a daemon: the named one, or else the actuator's default. */
 export const stateDirectory = ({ stateDir }: { readonly stateDir?: string }, env: Cli["env"]): string =>
   stateDir ?? join(stateHome(env), "actuator");
 
-/** Prints a history that a daemon keeps in its state directory, or that there is none. */
+/** Prints a history from a daemon's state directory, or that there is none. */
 export function printHistory<Entry>(
   read: Result<readonly Entry[], string>,
   how: {
@@ -212,14 +212,14 @@ export function printHistory<Entry>(
 
 type Draw = (seen: StatusRead, terminal: Terminal) => Result<null, Fault>;
 interface Often {
-  /** Seconds; absent: once. */
+  /** Seconds; absent for once. */
   readonly watch?: number;
   readonly output: Form;
 }
 
 /**
- * Reads and draws once, or again and again until a signal. What fails the first time ends the command; later, it is told
- * in the place of the picture, and tried again.
+ * Reads and draws once, or repeatedly until a signal. A first failure ends the command; a later one is shown instead of the
+ * picture, and reading is retried.
  */
 export async function showOften(read: ReadStatus, { watch, output }: Often, cli: Cli, draw: Draw): Promise<Outcome> {
   const { terminal } = cli;
@@ -245,7 +245,7 @@ export async function showOften(read: ReadStatus, { watch, output }: Often, cli:
   return ok(EXIT.ok);
 }
 
-/** On a terminal each picture takes the place of the last, and is cut to its height; elsewhere they follow each other. */
+/** On a terminal each picture replaces the last, and is cut to its height; elsewhere they follow each other. */
 class Picture implements Terminal {
   readonly columns: number;
   readonly paint: Terminal["paint"];
@@ -278,10 +278,10 @@ class Picture implements Terminal {
     this.#terminal.write(screenOf(text, process.stdout.rows));
   }
 }
-/** JSON documents need nothing between them. */
+/** The separator of documents; JSON needs none. */
 const BETWEEN: Readonly<Record<Form, string>> = { table: "\n", json: "", yaml: "---\n" };
 
-/** From the upper left corner on: each line ends in clearing its rest, and what is below is cleared. */
+/** The text drawn from the upper left corner: each line clears its rest, and the rest of the screen is cleared. */
 export function screenOf(text: string, rows: number): string {
   const lines = text.trimEnd().split("\n");
   const room = Math.max(2, rows - 1);

@@ -9,7 +9,7 @@ import { firstOf, type Listed, type RemovalSource, type Summary } from "./histor
 
 const TIMEOUT_MS = 30_000;
 
-/** The newest decisions of a running API, at most `limit`; without a node in the filter, of all its nodes together. */
+/** The newest decisions of a running API, at most `limit`; without a node in the filter, of all nodes together. */
 export async function decisionsOfApi(
   url: string,
   token: string | undefined,
@@ -24,7 +24,7 @@ export async function decisionsOfApi(
   return listed(api.value, path, "decisions", query, limit);
 }
 
-/** False, where the API does not say so: an older one does not know the filter. */
+/** Whether the API has matching outcomes; false if it does not say, as an older one does not know the filter. */
 export async function apiHasOutcomes(url: string, token: string | undefined, filter: OutcomeFilter): Promise<boolean> {
   const api = apiOf(url, token);
   if (!api.ok) return false;
@@ -34,18 +34,18 @@ export async function apiHasOutcomes(url: string, token: string | undefined, fil
   return found.ok && found.value.outcomes.length > 0;
 }
 
-/** How a running API is asked. Errors: what is no address of one. */
+/** A GET client for a running API. Errors: an invalid address. */
 export function apiOf(url: string, token: string | undefined): Result<Get, Fault> {
   const api = addressOf(url);
   return api.ok ? ok((path, query) => askJson(api.value, path, query, token)) : api;
 }
-/** How something is posted to a running API. Errors: as `apiOf`. */
+/** A POST client for a running API. Errors: as `apiOf`. */
 export function posterOf(url: string, token: string | undefined): Result<Post, Fault> {
   const api = addressOf(url);
   return api.ok ? ok((path, body) => askJson(api.value, path, {}, token, body)) : api;
 }
 
-/** How lines of JSON are posted to a running API. Errors: as `apiOf`. */
+/** A client that posts lines of JSON to a running API. Errors: as `apiOf`. */
 export function linesPoster(
   url: string,
   token: string | undefined,
@@ -68,7 +68,7 @@ type Post = <T>(path: string, body: object) => Promise<Result<T, Fault>>;
 
 const pathOf = (node: string): string => `v1/nodes/${encodeURIComponent(node)}`;
 
-/** Errors: the address is none. */
+/** Errors: an invalid address. */
 export function removalsOfApi(url: string, token: string | undefined): Result<RemovalSource, Fault> {
   const api = apiOf(url, token);
   if (!api.ok) return api;
@@ -83,7 +83,7 @@ export function removalsOfApi(url: string, token: string | undefined): Result<Re
   });
 }
 
-/** The first `limit` items of a list of the API, which the member `name` of its answers holds. */
+/** The first `limit` items of a list of the API; `name`: the member of the response with the list. */
 const listed = <Item>(
   get: Get,
   path: string,
@@ -101,16 +101,16 @@ const listed = <Item>(
 export const timeText = (ms: number | undefined): string | undefined =>
   ms === undefined ? undefined : new Date(ms).toISOString();
 
-/** Problems of a name that was typed, such as one of a node that is not there: bad input, as in a history that is here. */
+/** Problems with a typed name, such as an unknown node: bad input, as with a local history. */
 const UNKNOWN_NAMES: ReadonlySet<string> = new Set<ProblemCode>(["no_such_pod", "unknown_decision", "unknown_node"]);
 
-/** Errors: no answer, an answer that is no JSON, or a problem of the API in its own words. */
+/** Errors: no response, one that is no JSON, or the API's own problem. */
 async function askJson<T>(
   api: URL,
   path: string,
   query: Query,
   token: string | undefined,
-  /** A text: lines of JSON. */
+  /** A text is lines of JSON. */
   body?: object | string,
 ): Promise<Result<T, Fault>> {
   const url = new URL(path, api.href.endsWith("/") ? api : `${api.href}/`);

@@ -8,14 +8,14 @@ import type { headOf } from "../../service/decision-head.ts";
 import type { Cli } from "../cli.ts";
 import { EXIT, type Fault, fault } from "../terminal.ts";
 
-/** A decision, a removal and a summary of removals, as the API answers them. */
+/** A decision, a removal and a summary of removals, as the API returns them. */
 export type Listed = ReturnType<typeof headOf>;
 export type ListedRemoval = ReturnType<typeof removalOf>;
 export type Summary = ReturnType<typeof summaryOf>;
 
-/** Where removals are read from: a data directory, or a running API. */
+/** Where removals are read: a data directory or a running API. */
 export interface RemovalSource {
-  /** The newest, at most `limit`. */
+  /** The newest removals, at most `limit`. */
   list(filter: RemovalFilter, limit: number): Promise<Result<readonly ListedRemoval[], Fault>>;
   summarize(node: string, times: Times): Promise<Result<Summary, Fault>>;
 }
@@ -41,7 +41,7 @@ export async function firstOf<Item>(
   return ok(items);
 }
 
-/** For a running API. A token never comes as an argument, which every user of the machine could see. */
+/** The token for a running API. It is never an argument, which every user of the machine could see. */
 export async function tokenOf(
   { tokenFile }: { readonly tokenFile?: string },
   { env }: Cli,
@@ -58,7 +58,7 @@ export interface Times {
   readonly sinceMs?: number;
   readonly untilMs?: number;
 }
-/** `--since` and `--until`. Errors: what is neither a time nor a duration. */
+/** `--since` and `--until`. Errors: neither a time nor a duration. */
 export function timesOf(
   given: { readonly since?: string; readonly until?: string },
   nowMs: number,
@@ -81,7 +81,7 @@ export function timesOf(
   return ok(times);
 }
 
-/** Milliseconds since the epoch. A duration is Go's, and may begin with days. */
+/** Milliseconds since the epoch. A duration is a Go duration, and may start with days. */
 function timeOf(text: string, nowMs: number): number | undefined {
   const before = durationBefore(text, nowMs);
   if (before !== null) return before;

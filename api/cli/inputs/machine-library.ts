@@ -11,7 +11,7 @@ export interface LibraryMachine extends Pick<MachineLayout, "description" | "fac
 const DIR = join(import.meta.dirname, "../../machines");
 const EXTENSION = ".json";
 
-/** The machines that come with this program, by name. */
+/** The names of the machines that come with this program. */
 export const machineNames = (): readonly string[] =>
   readdirSync(DIR)
     .filter((file) => file.endsWith(EXTENSION))
@@ -21,7 +21,7 @@ export const machineNames = (): readonly string[] =>
 export const suggestMachine = (name: string): string =>
   didYouMean(name, machineNames(), `there are ${machineNames().join(", ")}`);
 
-/** A machine by name; undefined: the library does not have it. */
+/** A machine by name; undefined if the library does not have it. */
 export function libraryMachine(name: string): LibraryMachine | undefined {
   if (!machineNames().includes(name)) return undefined;
   const layout = JSON.parse(readFileSync(join(DIR, `${name}${EXTENSION}`), "utf8")) as MachineLayout;

@@ -25,19 +25,16 @@ export interface MachineSnapshotOptions {
   /** The kubelet's directory with its state files. */
   readonly kubeletDir?: string;
   readonly cgroupDriver?: "cgroupfs" | "systemd";
-  /** CRI v1 over a unix socket; absent: nothing of the runtime is known. */
+  /** CRI v1 over a unix socket; without it, the runtime is unknown. */
   readonly runtimeEndpoint?: string;
 }
 interface MachineSnapshot {
   readonly snapshot: Readonly<Record<string, unknown>>;
-  /**
-   * The parts that were not given, or could not be read of the machine, the configuration or a manifest; the snapshot lacks
-   * them.
-   */
+  /** The parts that were not given, or could not be read from the machine, the configuration or a manifest; the snapshot lacks them. */
   readonly missing: readonly string[];
 }
 
-/** This machine as a checked NodeSnapshot, with pods and configuration from files. Errors: those of the files. */
+/** This machine as a validated NodeSnapshot, with pods and configuration from files. Errors: those of the files. */
 export async function readMachine(options: MachineSnapshotOptions): Promise<Result<MachineSnapshot, Fault>> {
   const kubeletDirectory = options.kubeletDir ?? KUBELET_DIRECTORY;
   const machine = observeMachine({ kubeletDirectory });
@@ -83,7 +80,7 @@ const NO_PODS =
 const NO_CONFIGURATION =
   "the snapshot has no kubeletConfiguration, and decisions take the kubelet's defaults: --config FILE gives it";
 
-/** The client of the runtime is loaded only where one is named. */
+/** The client of the runtime is loaded only if one is named. */
 async function readRuntimeOf(
   endpoint: string | undefined,
   kubeletDirectory: string,
@@ -111,7 +108,7 @@ interface PodsAndProblems {
   readonly problems: readonly string[];
 }
 
-/** Reads the pods; undefined: none were given. */
+/** Reads the pods; undefined if none are given. */
 async function readPodsOf(
   { pods, manifests }: MachineSnapshotOptions,
   nodeName: string,

@@ -9,12 +9,12 @@ import { headOf } from "../../service/decision-head.ts";
 import { EXIT, type Fault, fault, type Outcome } from "../terminal.ts";
 import { firstOf, type Listed, type RemovalSource } from "./history-source.ts";
 
-/** Connections that a command needs: it reads one thing after the other. */
+/** The connections of a command, which reads sequentially. */
 const FEW = 2;
 
 export const hasHistory = (setting: StoreSetting): boolean => storeAt(setting).exists();
 
-/** Works on the history that `setting` names, and closes it. Errors: it is not there (unless `create`), or cannot be used. */
+/** Runs work on the history of `setting`, and closes it. Errors: it does not exist (unless `create`), or cannot be used. */
 export async function withHistory(
   setting: Result<StoreSetting, Fault>,
   create: boolean,
@@ -41,7 +41,7 @@ export const missingHistory = (file: string): Result<never, Fault> =>
 export const storeFault = <T>(result: Result<T, StoreFailure> & { readonly ok: false }): Result<never, Fault> =>
   fault(EXIT.failed, result.error.message);
 
-/** Errors: the history has no such node, of the name that `option` gave; the fault tells which may have been meant. */
+/** Errors: the history has no such node; names the `option` and similar nodes. */
 export async function checkNode(
   store: Store,
   node: string | undefined,

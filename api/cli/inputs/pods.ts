@@ -18,21 +18,21 @@ export interface MadeStatic {
 }
 interface ReadPods {
   readonly pods: readonly unknown[];
-  /** The same as they are written: a manifest is no static pod yet. */
+  /** The pods as written: a manifest is not a static pod yet. */
   readonly written: readonly unknown[];
-  /** For pods that were manifests: where in `pods`, and the names before and after. */
+  /** For manifests: the position in `pods`, and the names before and after. */
   readonly madeStatic: readonly MadeStatic[];
-  /** Lines about what does not count: objects of a List that are no pods, other nodes' pods of a list that is too long for one node. */
+  /** Lines about what is ignored: objects of a List that are no pods, and other nodes' pods in a list too long for one node. */
   readonly leftOut: readonly string[];
-  /** The file's content, one entry for each document. */
+  /** The file's content, one entry per document. */
   readonly documents: readonly unknown[];
   readonly origins: readonly Origin[];
 }
 
 /**
- * The pods of a file: a PodList, a List, an array, one Pod, or manifests with any number of documents. A pod with a uid
- * is taken as it is, with its status; one without is a manifest and becomes a static pod of the node, as a kubelet does it.
- * `mayBePage`: whoever asks can do with some of the node's pods; else one page of a list is refused.
+ * The pods of a file: a PodList, a List, an array, one Pod, or manifests with any number of documents. A pod with a uid is used as
+ * it is, with its status; one without is a manifest and becomes a static pod of the node, as with a kubelet. `mayBePage`: some of
+ * the node's pods are enough; otherwise one page of a list is rejected.
  */
 export async function readPods(
   path: string,
@@ -48,7 +48,7 @@ export async function readPods(
     return own;
   });
   const count = places.flat().length;
-  // a whole cluster's: more than a node has, and than any answer tells of
+  // a whole cluster's list: more pods than a node can have
   const isOwn = (pod: unknown): boolean =>
     count <= LIMITS.pods || fieldsOf(fieldsOf(pod)["spec"])["nodeName"] === nodeName;
   const pods: unknown[] = [];
@@ -90,20 +90,20 @@ const pageText = (field: string): string =>
 
 const nameOf = (pod: unknown): string => String(fieldsOf(fieldsOf(pod)["metadata"])["name"]);
 
-/** Where the pods of a document are. */
+/** The paths of the pods in a document. */
 function placesOf(value: unknown): readonly Path[] {
   if (Array.isArray(value)) return value.map((_, i) => [i]);
   return podItems(value)?.map((_, i) => ["items", i]) ?? [[]];
 }
 
-/** Where the pods of a document are, and the kinds of what else a List holds beside pods, as `kubectl get pods,nodes` prints it. */
+/** The paths of the pods in a document, and the kinds of other objects in a List, as `kubectl get pods,nodes` prints it. */
 function podPlaces(value: unknown): { readonly pods: readonly Path[]; readonly others: readonly string[] } {
   const places = placesOf(value);
   if (fieldsOf(value)["kind"] !== "List") return { pods: places, others: [] };
   const items = fieldsOf(value)["items"] as readonly unknown[];
   const kindAt = ([, i]: Path): string => String(fieldsOf(items[Number(i)])["kind"]);
   const pods = places.filter((at) => kindAt(at) === "Pod");
-  // a list without any pod is the wrong one, and each of its objects is told
+  // a list without any pod is the wrong one, and each of its objects is reported
   if (pods.length === 0) return { pods: places, others: [] };
   return { pods, others: places.map(kindAt).filter((kind) => kind !== "Pod") };
 }
@@ -120,7 +120,7 @@ function countedKinds(kinds: readonly string[]): string {
 function podAt(source: InputDocument, base: Path, nodeName: string): [pod: unknown, problem?: string] {
   const value = valueAt(source, base);
   if (hasUid(value) && (fieldsOf(value)["kind"] ?? "Pod") === "Pod") return [value];
-  // Items need not state themselves what their list says of them.
+  // items of a PodList may omit apiVersion and kind
   const isListed = base.length > 0 && fieldsOf(source.value)["kind"] !== "List";
   const pod = isListed ? { apiVersion: "v1", kind: "Pod", ...fieldsOf(value) } : value;
   const place = (path: Path) => (source.hasPlaces ? source.place([...base, ...path]) : { line: 1, column: 1 });

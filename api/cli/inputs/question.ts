@@ -13,13 +13,13 @@ import { EXIT, type Fault, fault } from "../terminal.ts";
 import { leftOutOfPods, readDocument } from "./read.ts";
 
 interface ProbesOptions {
-  /** The results of probes of every type that has no list of its own; `@FILE`, until that is read. */
+  /** The results of probes of every type without a list of its own; `@FILE` until that is read. */
   readonly outcomes?: string | readonly string[] | undefined;
   readonly startup?: string | readonly string[];
   readonly liveness?: string | readonly string[];
   readonly readiness?: string | readonly string[];
   readonly container?: string;
-  /** New requests of its container: `cpu=2,memory=1Gi`. */
+  /** New requests of the pod's container: `cpu=2,memory=1Gi`. */
   readonly to?: string;
   readonly seconds?: string;
   readonly strict?: boolean;
@@ -36,10 +36,7 @@ const NUMBERS = {
 };
 const TYPES = ["startup", "liveness", "readiness"] as const;
 
-/**
- * Builds the ask of `probes` from the options; undefined without any. Errors: options for another kind, or one that is no
- * number.
- */
+/** Builds the ask of `probes` from the options; undefined without any. Errors: options of another kind, or invalid numbers. */
 function probesFields(
   kind: Kind,
   options: ProbesOptions,
@@ -77,7 +74,7 @@ function probesFields(
   );
 }
 
-/** The amounts of `--to`: `NAME=AMOUNT`, separated by commas. Errors: it is no such text, or has a name twice. */
+/** The amounts of `--to`: `NAME=AMOUNT`, separated by commas. Errors: another form, or a name twice. */
 export function amountsOf(text: string): Result<Fields, Fault> {
   const pairs = text.split(",").map((part) => part.split("="));
   const isOnce = new Set(pairs.map(([name]) => name)).size === pairs.length;
@@ -96,7 +93,7 @@ const OPTION: Readonly<Record<string, string>> = {
   kubeletRestartSeconds: "--kubelet-restart",
   jitter: "--jitter",
 };
-/** The option that gave a place of the ask; undefined: none did. */
+/** The option that a path of the ask came from; undefined if none. */
 function optionAt(path: string, options: ProbesOptions): string | undefined {
   const [, field = "", type] = path.split(".");
   if (field === "to" && type !== undefined) return `--to ${path.slice("ask.to.".length)}`;
@@ -106,8 +103,8 @@ function optionAt(path: string, options: ProbesOptions): string | undefined {
 }
 
 /**
- * `--pod`: a file with one Pod, or NAMESPACE/NAME of a pod of the snapshot; `probes`: what is asked beside it. `onFile`: is
- * given that file. Errors name file, line and path, or the option.
+ * `--pod`: a file with one Pod, or NAMESPACE/NAME of a pod of the snapshot; `probes`: other fields of the ask. `onFile`: called
+ * with that file. Errors name file, line and path, or the option.
  */
 async function readAsk(
   kind: Kind,
@@ -148,11 +145,11 @@ async function readAsk(
 
 const takesPod = (kind: Kind): boolean => specOf(kind).ask.pod !== "none";
 
-/** A file that has such a name is given as `./NAMESPACE/NAME`. */
+/** Whether a text is a pod's name. A file with such a name is given as `./NAMESPACE/NAME`. */
 const isPodName = (text: string): boolean =>
   /^[a-z0-9][a-z0-9-]*\/[a-z0-9][a-z0-9.-]*$/.test(text) && !/\.(?:json|ya?ml)$/.test(text);
 
-/** Checks that a value is clearly no pod. If it may be a bad one, the schema says what is wrong. */
+/** Whether a value is clearly no pod. If it may be an invalid one, the schema reports what is wrong. */
 function isOther(value: unknown): boolean {
   if (typeof value !== "object" || value === null || Array.isArray(value)) return true;
   if (hasForm(value, "v1.Pod")) return false;
@@ -165,7 +162,7 @@ function refused(
   text: (path: string, message: string) => string,
 ): Result<AskOf[Kind], Fault> {
   if (decoded.ok) return decoded;
-  // one option may give several places
+  // one option may set several paths
   return fault(EXIT.badInput, ...new Set(decoded.error.map(({ path, message }) => text(path, message))));
 }
 
@@ -173,7 +170,7 @@ type Script = string | readonly string[];
 const WANTED =
   'outcomes such as ok,fail*3, a list of them, or one by type: {"liveness": ["ok*5", "fail"]}, as `nodewise probes outcomes` prints it';
 
-/** The options with what stands in the files that they name: `--outcomes @FILE`, `--liveness @FILE`. Errors: the file's. */
+/** The options with the content of files that they name: `--outcomes @FILE`, `--liveness @FILE`. Errors: the file's. */
 async function withOutcomesFiles<O extends ProbesOptions>(options: O): Promise<Result<O, Fault>> {
   let all: O = options;
   for (const name of ["outcomes", ...PROBE_TYPES] as const) {
@@ -196,7 +193,7 @@ async function withOutcomesFiles<O extends ProbesOptions>(options: O): Promise<R
 }
 
 interface Scripts {
-  /** The results of whichever probe asks for one; undefined: it is by type. */
+  /** The results for whichever probe runs; undefined if they are by type. */
   readonly own: Script | undefined;
   readonly byType: Readonly<Partial<Record<string, Script>>>;
 }
@@ -216,28 +213,28 @@ const isScript = (value: unknown): value is Script =>
   typeof value === "string" || (Array.isArray(value) && value.every((item) => typeof item === "string"));
 
 export interface QuestionFiles extends ProbesOptions {
-  /** A file with the pod that asks, or NAMESPACE/NAME of one of the snapshot. */
+  /** A file with the pod to decide on, or NAMESPACE/NAME of one of the snapshot. */
   readonly pod?: string;
-  /** The pod that asks, in the place of its file: a v1.Pod of a live cluster. */
+  /** The pod to decide on instead of a file: a v1.Pod of a live cluster. */
   readonly podObject?: Fields;
-  /** A file with the whole ask, as the API takes it. */
+  /** A file with the whole ask, as for the API. */
   readonly ask?: string;
   /** A file with the `next` of an earlier answer, or the whole answer. */
   readonly facts?: string;
-  /** The operation that a collection is run for. */
+  /** The operation for which a collection runs. */
   readonly operation?: GcOperation;
 }
-/** The question to a kind, beside the snapshot. */
+/** The input of a kind in addition to the snapshot. */
 export interface Question {
   readonly ask: AskOf[Kind];
   readonly facts: Facts;
-  /** The warnings about the asked pod: a line for each field that v1.Pod of the version does not have. */
+  /** Warnings about the pod: a line for each field that this version's v1.Pod does not have. */
   readonly leftOut: readonly string[];
 }
 
 /**
- * Reads what is asked and what is remembered of `node`; null: no node is given. Errors: options that exclude each other, what
- * is remembered of another node, and faults with file, line and path.
+ * Reads the ask and the facts of `node`; null if no node is given. Errors: options that exclude each other, facts of another node,
+ * and faults with file, line and path.
  */
 export async function readQuestion(
   kind: Kind,
@@ -272,12 +269,12 @@ async function withoutFacts(kind: Kind, files: QuestionFiles, profile: Profile):
     leftOut.push(...leftOutOfPods([{ source, base: [] }], profile)),
   );
   if (!ask.ok) return ask;
-  // the option is given to no kind without one
+  // the option exists only for kinds with an operation
   const asked = operation === undefined ? ask.value : ({ ...ask.value, operation } as AskOf[Kind]);
   return ok({ ask: asked, facts: {}, leftOut });
 }
 
-/** With kinds that remember, `facts` in it is what is remembered, as with the API. */
+/** For kinds with facts, `facts` in it are these, as with the API. */
 async function readWholeAsk(kind: Kind, path: string, options: ProbesOptions): Promise<Result<Question, Fault>> {
   const fields = probesFields(kind, options);
   if (!fields.ok) return fields;
@@ -301,7 +298,7 @@ async function readWholeAsk(kind: Kind, path: string, options: ProbesOptions): P
   return ok({ ask: ask.value, facts: { [kind]: facts }, leftOut: [] });
 }
 
-/** The facts as they were given: the decision checks them once more. */
+/** The facts as given: the decision validates them. */
 async function readFacts(kind: Kind, path: string, node: string | null): Promise<Result<unknown, Fault>> {
   const source = await readDocument(path);
   if (!source.ok) return source;

@@ -18,11 +18,11 @@ import { EXIT, type Fault, fault } from "../terminal.ts";
 import { libraryMachine, suggestMachine } from "./machine-library.ts";
 
 export interface ReadPart {
-  /** As the snapshot takes it. */
+  /** The value as the snapshot has it. */
   readonly posted: unknown;
-  /** Null: the text of a state file that holds none, machines of the library and of lscpu. */
+  /** Null for the text of a state file that is no document, and for machines of the library and of lscpu. */
   readonly document: InputDocument | null;
-  /** Where the part stands in its document. */
+  /** The path of the part in its document. */
   readonly base: Path;
 }
 type Option = Exclude<PartOption, "pods">;
@@ -34,7 +34,7 @@ const STATE_FILES: readonly Option[] = [
   "dra-health",
 ];
 
-/** Reads the file of one option. Errors: those of the file, and a document that the option does not take. */
+/** Reads the file of one option. Errors: those of the file, and a document that does not suit the option. */
 export async function readPart(option: Option, path: string): Promise<Result<ReadPart, Fault>> {
   if (STATE_FILES.includes(option)) return readState(option, path);
   const known = option === "machine" ? libraryMachine(path) : undefined;
@@ -55,13 +55,13 @@ export async function readPart(option: Option, path: string): Promise<Result<Rea
   if (option === "machine" && isLscpu(value)) {
     const machine = machineOfLscpu(value);
     if (!machine.ok) return fault(EXIT.badInput, `${document.file}: ${machine.error}`);
-    // not as it is written: its places are not those of the file
+    // converted: its paths are not those of the file
     return ok({ posted: machine.value, document: null, base: [] });
   }
   return partOf(option, document, base);
 }
 
-/** What stands at `base` of a document, as the part of an option. Errors: it is something else. */
+/** The value at `base` of a document, as the part of an option. Errors: it is something else. */
 export function partOf(option: Option, document: InputDocument, base: Path): Result<ReadPart, Fault> {
   const posted = valueAt(document, base);
   const wrong = wrongKind(posted, option);
@@ -76,8 +76,8 @@ const placeText = (document: InputDocument, base: Path, { at, message }: { at: P
     : `${document.file}: ${joinPath("", at)}: ${message}`;
 
 /**
- * A line for each field of a configuration that a kubelet of that version leaves out; what one tells of its own has the fields of
- * its version.
+ * A line for each field of a configuration that a kubelet of the version ignores; a configuration that a kubelet printed has
+ * exactly its version's fields.
  */
 export const leftOutOf = (
   document: InputDocument,
@@ -89,7 +89,7 @@ export const leftOutOf = (
     ? []
     : unknownFieldLines(document, base, unknownFields(configuration, fieldNames));
 
-/** The same of pods that somebody wrote: one with a uid was stored by an API server, and has the fields of its version. */
+/** The same for manifests: a pod with a uid was stored by an API server and has exactly its version's fields. */
 export function leftOutOfPods(pods: readonly Pick<Origin, "source" | "base">[], profile: Profile): readonly string[] {
   const known = podFieldsOf(profile);
   return pods.flatMap(({ source, base }) => {
@@ -114,11 +114,11 @@ async function readState(option: Option, path: string): Promise<Result<ReadPart,
   return why === undefined ? ok({ posted, document, base: [] }) : fault(EXIT.badInput, `${document?.file}: ${why}`);
 }
 
-/** The library's names come first: a file of such a name is given as `./NAME`. */
+/** Names of the library take precedence: a file with such a name is given as `./NAME`. */
 const isUnknownName = (given: string): boolean => /^[\w-]+$/.test(given) && given !== "-" && !existsSync(given);
 const OF_CLUSTER = "for a node of that name in a live cluster give --context NAME too";
 
-/** `kubectl get nodes -o json` prints a list, also of one node; that of `kubectl get nodes,pods` has others beside it. */
+/** `kubectl get nodes -o json` prints a list even for one node; `kubectl get nodes,pods` adds other objects. */
 function singleNode(value: unknown): Result<{ value: unknown; base: Path }, string> {
   const { kind, items } = (value ?? {}) as { kind?: unknown; items?: unknown };
   if ((kind !== "List" && kind !== "NodeList") || !Array.isArray(items)) return ok({ value, base: [] });
@@ -130,9 +130,9 @@ function singleNode(value: unknown): Result<{ value: unknown; base: Path }, stri
   return err(`holds ${nodes.length} nodes: give one (kubectl get node NAME -o json)`);
 }
 
-/** The largest size of one file or of standard input; a snapshot of 512 pods is far smaller. */
+/** The largest file or standard input; a snapshot of 512 pods is far smaller. */
 const MAX_BYTES = 64 * 1024 * 1024;
-/** The YAML parser, which also finds the places in JSON, takes some 350 bytes of memory for each character. */
+/** The YAML parser, which also finds positions in JSON, needs some 350 bytes of memory per character. */
 const MAX_YAML_CHARACTERS = 4 * 1024 * 1024;
 
 interface InputText {
@@ -180,7 +180,7 @@ function documentsOf({ text, file }: InputText): Result<readonly InputDocument[]
   return ok(documents.map((document) => ({ ...document, hasPlaces })));
 }
 
-/** Why a text is not a JSON object or array; undefined when it is one. */
+/** Why a text is not a JSON object or array; undefined if it is one. */
 function jsonFault(text: string): string | undefined {
   try {
     const value = JSON.parse(text) as unknown;
@@ -213,9 +213,8 @@ function onlyDocument(input: InputText): Result<InputDocument, Fault> {
 }
 
 /**
- * A state file of the kubelet: `posted` is its text as the disk has it, even where that is cut off, since the decision says
- * what the kubelet would find wrong with it; what was written by hand in YAML is posted as its value. `document`: null
- * where it holds none.
+ * A state file of the kubelet: `posted` is its text as on disk, even if truncated, since the decision reports what the kubelet
+ * would find wrong; YAML written by hand is posted as its value. `document`: null if the text is no document.
  */
 async function readStateFile(
   path: string,

@@ -10,7 +10,7 @@ import type { Missing } from "../../../actuator/machine/files.ts";
 import { ok, type Result } from "../../model/result.ts";
 import { EXIT, type Fault, fault } from "../terminal.ts";
 
-/** A person waits for it; the daemon has the kubelet's patience. */
+/** A person waits for it; the daemon uses the kubelet's timeout. */
 const TIMEOUT_MS = 10_000;
 
 export interface RuntimeParts {
@@ -20,10 +20,7 @@ export interface RuntimeParts {
   readonly missing: readonly Missing[];
 }
 
-/**
- * Reads what this machine's container runtime has, with its logs and file systems. Errors: the endpoint, or the first call that
- * failed.
- */
+/** Reads this machine's container runtime, with its logs and file systems. Errors: the endpoint, or the first call that failed. */
 export async function readRuntime(endpoint: string, kubeletDirectory: string): Promise<Result<RuntimeParts, Fault>> {
   const opened = openRuntime({ endpoint, timeoutMs: TIMEOUT_MS });
   if (!opened.ok) return fault(EXIT.badInput, opened.error);

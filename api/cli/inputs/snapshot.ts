@@ -14,24 +14,24 @@ import type { FileSystemSize, ResourceTexts } from "./capacity.ts";
 import { type MadeStatic, readPods } from "./pods.ts";
 import { leftOutOf, leftOutOfPods, readDocument, readPart } from "./read.ts";
 
-/** Files by option. What is given beside `snapshot` takes the place of that part of it. */
+/** Files by option. Other options replace their part of `snapshot`. */
 export interface SnapshotFiles extends Partial<Readonly<Record<PartOption, string>>> {
   readonly snapshot?: string;
-  /** A node of a live cluster as a posted NodeSnapshot, in the place of that file. */
+  /** A node of a live cluster as a posted NodeSnapshot, instead of that file. */
   readonly live?: Fields;
   readonly cgroupVersion?: 1 | 2;
   readonly cgroupDriver?: "cgroupfs" | "systemd";
-  /** The kubelet to answer as where the node tells no version. */
+  /** The kubelet version if the node has none. */
   readonly kubelet?: string;
-  /** When it was so. */
+  /** The time of the snapshot. */
   readonly observedAt?: string;
-  /** Size of the image file system, in place of the one from the stats. */
+  /** Size of the image file system, instead of the stats'. */
   readonly imageFs?: FileSystemSize;
-  /** Resources of the node, in place of its `status.capacity`; of a node that does not exist, where no node is given. */
+  /** Resources of the node, instead of its `status.capacity`; without a node, those of a hypothetical one. */
   readonly nodeCapacity?: ResourceTexts;
 }
 const FIELD = "kubeletConfiguration";
-/** Node name of pods from a manifest when no node is given. */
+/** Node name of pods from a manifest if no node is given. */
 const UNKNOWN_NODE = "node";
 
 export const READ_ONCE = "standard input can be read once: give `-` to one option and files to the others";
@@ -40,17 +40,20 @@ export const readsOnce = (paths: readonly unknown[]): boolean => paths.filter((p
 interface ReadSnapshot {
   readonly snapshot: Snapshot;
   readonly chosen: ChosenProfile;
-  /** Fields of the configuration in `--snapshot` that the one given beside it does not set. */
+  /** Fields of the configuration in `--snapshot` that the separately given one does not set. */
   readonly dropped: readonly string[];
   /** Manifests in `--pods`. */
   readonly madeStatic: readonly MadeStatic[];
-  /** A line for each field of the configuration that the kubelet does not know, and of manifests in `--pods` that its v1.Pod does not have. */
+  /**
+   * A line for each field of the configuration that the kubelet does not know, and each field of manifests in `--pods` that its
+   * v1.Pod does not have.
+   */
   readonly leftOut: readonly string[];
-  /** As it is written, with what a kubelet does not know. */
+  /** As written, including fields that a kubelet does not know. */
   readonly configuration: unknown;
 }
 
-/** Reads the files, puts them together and checks them. Errors name file, line and JSON path. */
+/** Reads the files, combines them and validates the result. Errors name file, line and JSON path. */
 export async function readSnapshot(files: SnapshotFiles): Promise<Result<ReadSnapshot, Fault>> {
   const paths = [files.snapshot, ...PARTS.map(({ option }) => files[option])].filter((path) => path !== undefined);
   if (paths.length === 0 && files.live === undefined && files.nodeCapacity === undefined)
@@ -92,14 +95,14 @@ export async function readSnapshot(files: SnapshotFiles): Promise<Result<ReadSna
   return fault(EXIT.badInput, ...decoded.error.map((issue) => issueText(issue, origins)));
 }
 
-/** Where the configuration stands: in a file of its own, or in the snapshot's. */
+/** Where the configuration is: in a file of its own, or in the snapshot's. */
 function configurationIn(origins: readonly Origin[]): readonly Pick<Origin, "source" | "base">[] {
   const own = origins.find(({ at }) => at[0] === FIELD);
   if (own !== undefined) return [own];
   return origins.filter(({ at }) => at.length === 0).map(({ source }) => ({ source, base: [FIELD] }));
 }
 
-/** Lists the dropped fields among those that a decision reads. */
+/** The dropped fields that decisions read. */
 function droppedFields(was: unknown, is: KubeletConfiguration = {}): readonly string[] {
   const before = kubeletConfiguration.safeParse(was);
   return before.success ? Object.keys(before.data).filter((field) => field !== "kind" && !(field in is)) : [];
@@ -110,7 +113,7 @@ function withImageFs(stats: unknown, imageFs: FileSystemSize): Fields {
   return { ...rest, node: { ...fieldsOf(node), runtime: { ...fieldsOf(fieldsOf(node)["runtime"]), imageFs } } };
 }
 
-/** A line about the resources of the node that `--capacity` does not name. */
+/** A line about the node's resources that `--capacity` replaces. */
 function replacedCapacity(node: unknown, given: ResourceTexts): readonly string[] {
   const had = Object.keys(fieldsOf(fieldsOf(fieldsOf(node)["status"])["capacity"]));
   const names = had.filter((name) => !Object.hasOwn(given, name));
@@ -138,7 +141,7 @@ async function readBase(path: string | undefined, origins: Origin[]): Promise<Re
   return ok(value as Fields);
 }
 
-/** Into `input` and `origins`; answers the manifests among the pods, and what was left out. */
+/** Fills `input` and `origins`; returns the manifests among the pods, and what was ignored. */
 async function readParts(
   files: SnapshotFiles,
   input: Record<string, unknown>,

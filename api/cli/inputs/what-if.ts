@@ -19,10 +19,10 @@ export interface WhatIfOptions {
 }
 export interface WhatIf {
   readonly snapshot: Snapshot;
-  /** The values assumed in place of those that nobody gave. */
+  /** The values assumed for missing ones. */
   readonly assumed: readonly Assumption[];
 }
-/** For a person, and as parts of the snapshot. */
+/** An assumption as text and as parts of the snapshot. */
 export interface Assumption {
   readonly text: string;
   readonly data: Readonly<Record<string, unknown>>;
@@ -33,16 +33,13 @@ const DEFAULTS: Assumption = {
   data: { kubeletConfiguration: {} },
 };
 
-/**
- * Whether this node would take a pod that another one has: it is asked about as one that comes anew. The kubelet's own answer
- * would be that the pod is not its own.
- */
+/** A pod of another node is decided on as a new pod of this one. The kubelet's own answer would be that the pod is not its own. */
 export function asNewcomer(
   kind: Kind,
   snapshot: Snapshot,
   ask: AskOf[Kind],
 ): { readonly ask: AskOf[Kind]; readonly assumed: readonly Assumption[] } {
-  // a kind that takes a name alone asks about the node's own pods
+  // a kind whose ask has only names is about the node's own pods
   const [pod, boundTo] = (specOf(kind).ask.pod === "name" ? undefined : askedElsewhere(snapshot, ask)) ?? [];
   if (pod === undefined) return { ask, assumed: [] };
   const { status: _, ...created } = pod;
@@ -54,8 +51,8 @@ export function asNewcomer(
 type Configuration = Readonly<Record<string, unknown>>;
 
 /**
- * The snapshot under another policy or scope, and with an assumed configuration where a machine was given for a question to
- * the managers and nobody said how the kubelet is configured. Errors: an option that the kind has no use for, or its value.
+ * The snapshot with another policy or scope, and with an assumed configuration if a machine is given for a decision of the
+ * managers without one. Errors: an option that the kind does not use, or its value.
  */
 export function whatIf(
   kind: Kind,
@@ -88,7 +85,7 @@ export function whatIf(
   }
   const timed = observedAt === undefined ? snapshot : { ...snapshot, observedAt };
   if (Object.keys(changes.value).length === 0) return ok({ snapshot: timed, assumed });
-  // the changes are values that the schema takes as they are
+  // the schema would not change these values
   const changed = { ...given, ...changes.value } as KubeletConfiguration;
   return ok({ snapshot: { ...timed, kubeletConfiguration: changed }, assumed });
 }
@@ -124,7 +121,10 @@ function changesOf(kind: Kind, { policy, scope }: WhatIfOptions): Result<Configu
   return ok(changes);
 }
 
-/** Every manager on, with the least reserve that lets a kubelet start. `kept`: memory by evictionHard, and reservedMemory must be exactly that. */
+/**
+ * A configuration with every manager on, and the smallest reservation with which a kubelet starts. `kept`: memory by evictionHard,
+ * which reservedMemory must equal.
+ */
 function assumedFor({ cpus = [], numaNodes = [] }: Machine, changes: Configuration, kept: string): Configuration {
   const first = Math.min(...cpus.map(({ cpu }) => cpu));
   const home = numaNodes.find(({ memoryBytes = 0 }) => memoryBytes >= bytesIn(kept));

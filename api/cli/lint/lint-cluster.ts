@@ -14,13 +14,13 @@ import { type LintNode, readLintFiles } from "./lint-input.ts";
 /** The findings of one node, or why there are none. */
 interface Linted {
   readonly node: string;
-  /** Whose findings they are; null: there are none. */
+  /** The profile of the findings; null if there are none. */
   readonly profile: ProfileNote | null;
   readonly findings: readonly LintFinding[];
   readonly why: string | null;
 }
 
-/** Lints the kubelet of the node that is named, or those of all nodes of a live cluster. */
+/** Lints the kubelet of the named node, or of all nodes of a live cluster. */
 export async function lintCluster({ paths = [], ...asked }: LintFlags, cli: Cli): Promise<Outcome> {
   const [config = asked.config, another] = paths;
   if (another !== undefined) return fault(EXIT.badInput, "with a cluster it is one configuration: give one file");
@@ -39,7 +39,7 @@ export async function lintCluster({ paths = [], ...asked }: LintFlags, cli: Cli)
   return print([lintedFile(linted, files.value, given)], given, cli);
 }
 
-/** Errors: those of the files; neither a file nor the kubelet tells a configuration. */
+/** Errors: those of the files; no configuration from a file or the kubelet. */
 async function configured(
   files: LintFlags,
   { name, snapshot, missing }: ClusterNode,
@@ -68,7 +68,7 @@ async function lintAll(given: LintFlags, files: LintFlags, cli: Cli): Promise<Ou
   return ok(exitOfAll(linted.value, given.failOn));
 }
 
-/** Nodes with the same findings are told together. */
+/** Nodes with the same findings are shown together. */
 function nodesText(linted: readonly Linted[], terminal: Terminal): string {
   const groups = Map.groupBy(linted, ({ profile, findings, why }) => JSON.stringify([profile?.why, findings, why]));
   const texts = Array.from(groups.values(), (same) => {

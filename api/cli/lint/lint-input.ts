@@ -32,7 +32,7 @@ const OPTIONS = [
   ...["node", "pods", "stats", "machine", "cpu-manager-state", "memory-manager-state", "devices"],
   ...["resource-slices", "device-classes", "dra-drivers", "runtime-info"],
 ];
-/** The parts of a node that the lint looks at. */
+/** The parts of a node that lint reads. */
 export const LINT_PARTS = PARTS.filter(({ option }) => OPTIONS.includes(option));
 
 /** Files by option, as commander names them. */
@@ -51,7 +51,7 @@ export interface LintFiles {
   readonly deviceClasses?: string;
   readonly draDrivers?: string;
   readonly runtimeInfo?: string;
-  /** The file that has the kubelet's command line in it. */
+  /** The file that contains the kubelet's command line. */
   readonly kubeletArgs?: string;
 }
 /** The kubelet's command line. */
@@ -61,30 +61,30 @@ interface LintArgs {
   readonly placeOf: (index: number) => string;
 }
 interface LintFile {
-  /** Not checked: what is wrong with it is what is asked. */
+  /** Not validated: lint finds its faults. */
   readonly configuration: unknown;
-  /** Null: no folder of them was given. */
+  /** Null if no folder was given. */
   readonly dropIns: readonly DropIn[] | null;
-  /** `kubelet.yaml:3`, of several files the last that has the field; null: the file's places are not known. */
+  /** `kubelet.yaml:3`, in the last of several files that has the field; null if positions are not known. */
   readonly placeOf: (field: string) => string | null;
-  /** Where `kubeletConfiguration` is. */
+  /** The origins of `kubeletConfiguration`. */
   readonly origins: readonly Origin[];
-  /** `kubelet.yaml:12`: where it begins in a file that holds others too; null: it is all that the file holds. */
+  /** `kubelet.yaml:12`: its start in a file with other documents; null if the file has nothing else. */
   readonly name: string | null;
 }
 export interface LintNode {
   readonly file: LintFile | null;
-  /** Null: it was not given. */
+  /** Null if not given. */
   readonly commandLine: LintArgs | null;
-  /** Undefined: no file of a node was given. */
+  /** Undefined if no file of a node is given. */
   readonly snapshot: Snapshot | undefined;
-  /** That of the snapshot, as it is written. */
+  /** The snapshot's configuration as written. */
   readonly configuration: unknown;
-  /** For a person: what of the files is not looked at. Of several configurations the first tells it. */
+  /** Warnings about parts of the files that are ignored. With several configurations, only the first has them. */
   readonly warnings: readonly string[];
 }
 
-/** The same of the one configuration of a file. Errors: those of `readLintNodes`, and a file with several. */
+/** Reads the only configuration of a file. Errors: those of `readLintNodes`, and a file with several. */
 export async function readLintFiles(files: LintFiles, live?: Fields): Promise<Result<LintNode, Fault>> {
   const read = await readLintNodes(files, live);
   if (!read.ok) return read;
@@ -98,8 +98,8 @@ export async function readLintFiles(files: LintFiles, live?: Fields): Promise<Re
 }
 
 /**
- * Reads the configurations of a file, each by itself, and what is given of a node. `live`: a node of a live cluster, in the place of
- * --snapshot. Errors: those of the files, and pods of another node.
+ * Reads each configuration of a file, and the given parts of a node. `live`: a node of a live cluster, instead of --snapshot.
+ * Errors: those of the files, and pods of another node.
  */
 export async function readLintNodes(files: LintFiles, live?: Fields): Promise<Result<readonly LintNode[], Fault>> {
   const { config, configDir, kubeletArgs, ...rest } = pathsIn(files);
@@ -136,7 +136,7 @@ export async function readLintNodes(files: LintFiles, live?: Fields): Promise<Re
 /** `cpuManagerState` -> `cpu-manager-state`. */
 const optionName = (name: string): string => name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
 
-/** The fault of a /configz that another kubelet printed than that of the node; null: it may be its own. `own`: that of the snapshot. */
+/** The fault of a /configz of another kubelet than the node's; null if it may be the node's own. `own`: the snapshot's configuration. */
 export function otherKubelet(
   snapshot: Snapshot | undefined,
   file: LintFile | null,
@@ -146,18 +146,18 @@ export function otherKubelet(
   return other === undefined ? null : fault(EXIT.badInput, issueText(other, file?.origins ?? []));
 }
 
-/** Everything that a kubelet is started with beside its file. */
+/** Everything that a kubelet is started with in addition to its file. */
 export const besideOf = ({ file, commandLine }: Pick<LintNode, "file" | "commandLine">): BesideFile => ({
   dropIns: file?.dropIns ?? null,
   args: commandLine?.args ?? null,
 });
-/** The same in the body of a request. */
+/** The same, for the body of a request. */
 export const besideBody = ({ args, dropIns }: BesideFile): object => ({
   ...(args === null ? {} : { kubeletArgs: args }),
   ...(dropIns === null ? {} : { kubeletDropIns: dropIns.map(({ file, document }) => ({ file, document })) }),
 });
 
-/** `FILE:LINE` of a finding's field: of the flag that it names, or that sets it, else of the file's own. */
+/** `FILE:LINE` of a finding's field: that of the flag that it names or that sets it, else the file's own. */
 export function placesOf({ file, commandLine }: LintNode): (field: string) => string | null {
   const flags = commandLine === null ? null : readFlags(commandLine.args, NEWEST);
   return (field) => {
@@ -183,7 +183,7 @@ async function readArgs(path: string): Promise<Result<LintArgs & Pick<LintNode, 
   return ok({ args: args.map((word) => word.text), placeOf: (index) => `${file}:${args[index]?.line}`, warnings });
 }
 
-/** Picks the options that name such a file. */
+/** Only the options that name files for lint. */
 function pathsIn({ config, configDir, kubeletArgs, snapshot, node, pods, stats, ...rest }: LintFiles): LintFiles {
   const { machine, cpuManagerState, memoryManagerState, devices } = rest;
   const { resourceSlices, deviceClasses, draDrivers, runtimeInfo } = rest;
@@ -201,8 +201,8 @@ const ONE_BY_ONE =
   "each of its KubeletConfigurations is looked over by itself; of a file of its own a kubelet reads the first document alone";
 
 /**
- * The configurations of a file's documents and of Lists in them. What stands beside them and is something else, as in a file of
- * kubeadm, is passed over. Errors: those of the file; a file that holds none.
+ * The configurations in a file's documents and in Lists in them. Other documents, as in a kubeadm file, are skipped. Errors: those
+ * of the file; a file without any.
  */
 async function readConfigurations(path: string, configDir: string | undefined): Promise<Result<FoundFiles, Fault>> {
   const read = await readDocuments(path);
@@ -234,7 +234,7 @@ async function readConfigurations(path: string, configDir: string | undefined): 
   );
 }
 
-/** Where configurations may stand in a document: its whole, or the items of a List. */
+/** Where configurations may be in a document: the whole, or the items of a List. */
 function basesIn({ value }: InputDocument): readonly Path[] {
   const { kind, items } = value as Fields;
   const isList = kind === "List" && Array.isArray(items) && items.some((item) => hasForm(item, "KubeletConfiguration"));
@@ -268,7 +268,7 @@ interface ReadDropIn extends DropIn {
   readonly source: InputDocument;
 }
 
-/** Reads a `--config-dir`: of each file the first document, as the kubelet does. Errors: those of the folder and its files. */
+/** Reads a `--config-dir`: the first document of each file, as the kubelet does. Errors: those of the folder and its files. */
 async function readDropIns(dir: string): Promise<Result<readonly ReadDropIn[], Fault>> {
   const files = dropInFiles(dir);
   if (!files.ok) return files;
@@ -282,9 +282,7 @@ async function readDropIns(dir: string): Promise<Result<readonly ReadDropIn[], F
   return ok(read);
 }
 
-/**
- * The files of a folder and of those in it, each in the order of the names; links to folders are not followed. Go: filepath.WalkDir.
- */
+/** The files of a folder and its subfolders, in order of name; links to folders are not followed. Go: filepath.WalkDir. */
 function dropInFiles(dir: string): Result<readonly string[], Fault> {
   try {
     return ok(walked(dir));

@@ -55,7 +55,7 @@ const COLUMNS = [
   { title: "CODE", giveUp: 1 },
 ] as const;
 
-/** A row for each finding, its message, what to do and the patch that mends it below; then how many there are. */
+/** A row per finding, with its message, advice and patch below; then the number of findings. */
 export function findingsText(
   findings: readonly TouchedFinding[],
   placeOf: (field: string) => string | null,
@@ -96,18 +96,18 @@ function countsText(findings: readonly TouchedFinding[]): string {
   return counts.filter((count) => count !== "").join(", ") + looked;
 }
 
-/** How findings are printed: for people, as data, or as tools of continuous integration read them. */
+/** How findings are printed: for people, as data, or for continuous integration tools. */
 type LintForm = Form | "sarif" | "junit" | "github";
 
 export interface LintFlags extends LintFiles, ClusterFlags {
-  /** Configurations, each of which is looked over by itself, as with `config`. */
+  /** Configurations, each linted separately, as with `config`. */
   readonly paths?: readonly string[];
   readonly kubelet?: string;
   readonly nodeName?: string;
   readonly dataDir?: string;
   readonly database?: string;
   readonly databasePasswordFile?: string;
-  /** The environment names `dataDir`: where it holds no history, none is read. */
+  /** `dataDir` is from the environment: if it has no history, none is read. */
   readonly usesEnvironment?: boolean;
   readonly api?: string;
   readonly tokenFile?: string;
@@ -116,7 +116,7 @@ export interface LintFlags extends LintFiles, ClusterFlags {
   readonly failOn?: (typeof FAIL_ON)[number];
 }
 
-/** Looks over each of the files, or what the options name. A file that cannot be read is a finding. */
+/** Lints each of the files, or what the options name. A file that cannot be read is a finding. */
 export async function lint(given: LintFlags, cli: Cli): Promise<Outcome> {
   const { paths = [], ...rest } = given;
   if (paths.length > 0 && given.config !== undefined) return fault(EXIT.badInput, ONE_WAY);
@@ -129,7 +129,7 @@ export async function lint(given: LintFlags, cli: Cli): Promise<Outcome> {
       return found.ok ? ok(EXIT.ok) : found;
     });
     if (ended.ok) continue;
-    // the other files are looked over all the same
+    // the other files are linted anyway
     if (paths.length === 0 || ended.error.exit !== EXIT.badInput) return ended;
     const name = one.config === "-" ? "standard input" : (one.config ?? "");
     linted.push(...unreadable(name, ended.error, given.kubelet));
@@ -155,10 +155,10 @@ const unreadable = (file: string, { lines }: Fault, kubelet: string | undefined)
   });
 const ONE_WAY = "--config FILE is the same as FILE: give the files without it";
 
-/** Takes what was found; answers how the command ends where that is a fault. */
+/** Receives the findings; returns the command's outcome, which may be a fault. */
 type Take = (linted: Findings, node: LintNode) => Outcome;
 
-/** Looks over each configuration of one file. */
+/** Lints each configuration of one file. */
 async function lintAt(given: LintFlags, cli: Cli, take: Take): Promise<Outcome> {
   const read = await readLintNodes(given);
   if (!read.ok) return read;
@@ -196,7 +196,7 @@ async function lintOne(node: LintNode, given: LintFlags, cli: Cli, take: Take): 
 }
 
 interface Linted<F extends LintFinding> {
-  /** Whose findings they are. */
+  /** The profile of the findings. */
   readonly profile: ProfileNote;
   readonly findings: readonly F[];
 }
@@ -206,7 +206,7 @@ export const untouched = ({ profile, findings }: Linted<LintFinding>): Linted<To
   findings: findings.map((finding) => ({ ...finding, touched: null })),
 });
 interface LintAsked extends Pick<KubeletStart, "configuration" | "dropIns"> {
-  /** Null: they are not known. */
+  /** Null if unknown. */
   readonly args: readonly string[] | null;
   readonly snapshot: Snapshot | undefined;
 }
@@ -232,7 +232,7 @@ async function askApi(url: string, given: LintFlags, node: LintNode, cli: Cli): 
   return post.value<Linted<TouchedFinding>>("v1/lint", body);
 }
 
-/** Time for a history that is stored here; as nobody waits for the answer in turn, it may take a while. */
+/** The time limit for a local history; no other request waits for it, so it may take long. */
 const BUDGET_MS = 30_000;
 
 async function askStore(store: Store, { nodeName, kubelet }: LintFlags, node: LintNode): Promise<Findings> {
@@ -268,7 +268,7 @@ async function latestOf(store: Store, name: string, node: LintNode): Promise<Res
 
 /** The findings of one configuration, and where they are. */
 interface LintedFile extends Linted<TouchedFinding> {
-  /** Where a finding is that has no place: a file, or a node. */
+  /** The name for findings without a position: a file or a node. */
   readonly name: string;
   readonly placeOf: (field: string) => string | null;
 }
@@ -323,7 +323,7 @@ const annotationsOf = ({ findings, placeOf, name }: LintedFile): readonly CodedA
     return { level: LEVEL[severity], file, line: Number(line), title, message: text, code, subject: field };
   });
 
-/** A test for each finding, which a note passes; one that passes for a configuration without any. */
+/** One test per finding, passed by a note; one passed test for a configuration without any. */
 function casesOf(linted: LintedFile): readonly JUnitCase[] {
   const { name: suite } = linted;
   const cases = annotationsOf(linted).map(({ level, file, line, title, message, subject }) => ({
@@ -335,7 +335,7 @@ function casesOf(linted: LintedFile): readonly JUnitCase[] {
   return cases.length > 0 ? cases : [{ suite, name: "nothing found", seconds: 0, failure: null }];
 }
 
-/** The least severity of a finding that is told in the exit code. */
+/** The lowest severity that affects the exit code. */
 const FAIL_ON = ["error", "warning"] as const;
 
 export function exitOf(findings: readonly LintFinding[], failOn: (typeof FAIL_ON)[number] = "warning"): ExitCode {

@@ -6,7 +6,7 @@ import { cpuPicture } from "../../text/tables/cpus.ts";
 import { type LibraryMachine, libraryMachine, machineNames, suggestMachine } from "../inputs/machine-library.ts";
 import { EXIT, type Form, fault, type Outcome, printData, printText, type Terminal } from "../terminal.ts";
 
-/** The library as a list; of one machine its picture, or in a data form what `--machine` takes. */
+/** Prints the library as a list; for one machine its picture, or as data what `--machine` accepts. */
 export function showMachines(name: string | undefined, output: Form, terminal: Terminal): Outcome {
   if (name === undefined) {
     const machines = machineNames().flatMap((known) => libraryMachine(known) ?? []);
@@ -38,7 +38,7 @@ function factsOf({ name, description, machine }: LibraryMachine) {
   };
 }
 
-/** Width of the other columns. */
+/** The width of the other columns. */
 const NUMBERS = 72;
 const MIN_DESCRIPTION_WIDTH = 24;
 

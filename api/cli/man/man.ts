@@ -12,7 +12,7 @@ export interface ManFlags {
   readonly dir?: string;
 }
 
-/** Prints one page, or writes all of them. Errors: no such command; the directory cannot be written. */
+/** Prints one page, or writes all. Errors: no such command; the directory cannot be written. */
 export async function man(
   path: readonly string[],
   { dir }: ManFlags,
@@ -28,7 +28,7 @@ export async function man(
   }
   const names = tree.map(({ path: words }) => words.join(" "));
   const wanted = path.join(" ");
-  // `evicton` is near to the last word of `decide eviction` alone
+  // `evicton` is similar only to the last word of `decide eviction`
   const before = path.slice(0, -1).join(" ");
   const beside = tree.filter(({ path: words }) => before === "" || words.slice(0, -1).join(" ") === before);
   const [last] = similarNames(path.at(-1) ?? "", [...new Set(beside.map(({ path: words }) => words.at(-1) ?? ""))]);
@@ -54,7 +54,7 @@ function writeAll(tree: readonly TreeCommand[], dir: string, terminal: Cli["term
 
 const pageName = ({ path }: Pick<TreeCommand, "path">): string => ["nodewise", ...path].join("-");
 
-/** The page of a command in roff (man(7)), of the texts that its help shows. */
+/** The man page of a command in roff (man(7)), from its help. */
 function manPage(one: TreeCommand): string {
   const { command, help, summary, commands, path } = one;
   const name = pageName(one);
@@ -93,7 +93,7 @@ function optionSections(command: Command, help: Help): readonly string[] {
   return [section("OPTIONS", texts)];
 }
 
-/** The paragraphs that the help shows after the options, by their titles: `Examples:`, `Exit codes:`. */
+/** The paragraphs after the options in the help, by title: `Examples:`, `Exit codes:`. */
 function textAfter(command: Command): readonly (readonly [title: string, lines: readonly string[]])[] {
   const usual = command.configureOutput();
   let text = "";
@@ -121,5 +121,5 @@ function seeAlso(path: readonly string[], commands: TreeCommand["commands"]): st
   return [...parent, ...below].map((words) => `\\fB${roff(pageName({ path: words }))}\\fR(1)`).join(", ");
 }
 
-/** Text as roff prints it: a backslash, a dash to be copied, and a dot or quote that would begin a request. */
+/** Text escaped for roff: a backslash, a dash that can be copied, and a dot or quote that would start a request. */
 const roff = (text: string): string => text.replaceAll("\\", "\\e").replaceAll("-", "\\-").replace(/^[.']/gm, "\\&$&");

@@ -8,7 +8,7 @@ Exit codes:
   2  bad usage, or there is no such pod
   4  the daemon does not answer, or its status cannot be read`;
 
-/** `nodewise pods [POD]`: what the daemon of a node runs, as it sees it. */
+/** `nodewise pods [POD]`: the pods that a node's daemon runs, as it sees them. */
 export function addPods(program: Command, cli: Cli): void {
   const command = program
     .command("pods")
@@ -34,7 +34,7 @@ export function addPods(program: Command, cli: Cli): void {
   command.addHelpText("after", EXIT_CODES);
 }
 
-/** `nodewise top`: what pods use of what they asked for. */
+/** `nodewise top`: the pods' usage and requests. */
 export function addTop(program: Command, cli: Cli): void {
   const command = program
     .command("top")

@@ -3,7 +3,7 @@ import type { Form } from "../terminal.ts";
 
 interface ShownFlags extends SourceFlags {
   readonly namespace?: string;
-  /** Seconds; absent: once. */
+  /** Seconds; absent for once. */
   readonly watch?: number;
   readonly output: Form;
 }

@@ -7,7 +7,7 @@ import { healthTexts } from "../../text/tables/devices.ts";
 import { durationText } from "../../text/time-text.ts";
 import type { Terminal } from "../terminal.ts";
 
-/** Why a pod waits, ends or is not as it should be, each cause once; printable. */
+/** Why a pod waits, ends or has a problem, each cause once; printable. */
 export function noteOf(
   { state, refusal, end, resize, reason, message, startedAt }: PodRow,
   at: string,
@@ -22,7 +22,7 @@ export function noteOf(
       : [`${end.cause} ${since(end.sinceMs)} ago${after(end.message)}${byDecision(end.decisionId)}`]),
     ...(resize === null ? [] : [`resize ${resize.reason} for ${since(resize.sinceMs)}${after(resize.message)}`]),
   ];
-  // the status wraps a refusal in words of its own
+  // the status adds words of its own to a refusal
   const isReported = notes.some((note) => note.includes(message)) || (isRefused && message.includes(refusal.message));
   return [...notes, ...(message === "" || isReported ? [] : [reason === "" ? message : `${reason}: ${message}`])].map(
     printable,
@@ -32,7 +32,7 @@ export function noteOf(
 const NOT_ASKED =
   "waits to be asked about: it is its turn after pods before it, or when the node's problems (`!` above) allow it";
 
-/** One that waits for something was not refused. */
+/** A pod that waits for something was not refused. */
 function refusalNote({ reason, message, tries }: NonNullable<PodRow["refusal"]>, since: string): string {
   const what =
     tries === 0 ? `waits for ${since}` : `refused ${many(tries, "time")} in ${since}, tried again when it could fit`;
@@ -41,14 +41,14 @@ function refusalNote({ reason, message, tries }: NonNullable<PodRow["refusal"]>,
 const after = (message: string): string => (message === "" ? "" : `: ${message}`);
 const byDecision = (id: string | null): string => (id === null ? "" : ` (decision ${id})`);
 
-/** How a container ended, and when: of an end that has no time 0, of its present state later than any. */
+/** How a container ended, and when: 0 without a time, and the latest for its present state. */
 interface LastEnd {
   readonly name: string;
   readonly end: ContainerEnd;
   readonly atMs: number;
 }
 
-/** The latest end of a pod's containers, its own or that of the instance before; null: all did their work, or run for the first time. */
+/** The latest end of a pod's containers, of the current or the previous instance; null if all succeeded, or run for the first time. */
 const lastEndOf = (containers: readonly ContainerRow[]): LastEnd | null =>
   containers
     .flatMap(endOf)
@@ -63,20 +63,20 @@ function endOf({ name, state, exitCode, reason, message, lastState }: ContainerR
   return [{ name, end: lastState, atMs: lastState.finishedAt === null ? 0 : Date.parse(lastState.finishedAt) }];
 }
 
-/** The runtime's words that say no more than the exit code does. */
+/** Reasons from the runtime that say no more than the exit code. */
 const PLAIN: readonly string[] = ["", "Error", "Completed"];
 
-/** `exit 7`; where the runtime says more than that it failed or ended well, that too: `OOMKilled, exit 137`. */
+/** `exit 7`; with a more specific reason `OOMKilled, exit 137`. */
 export const endText = ({ exitCode, reason }: ContainerEnd): string =>
   PLAIN.includes(reason) ? `exit ${exitCode}` : `${reason}, exit ${exitCode}`;
 /** `exit 7`, `OOMKilled`. */
 const shortEndText = ({ exitCode, reason }: ContainerEnd): string =>
   PLAIN.includes(reason) ? `exit ${exitCode}` : reason;
 
-/** A line a pod, and below it why it is not as it should be. */
+/** One line per pod, followed by its problems. */
 export function podsText({ pods, at }: NodeStatus, { columns: width, paint }: Terminal): string {
   if (pods.length === 0) return paint("dim", "no pods\n");
-  // a column that is empty on every sound node is shown where it is not
+  // a column that is empty on a healthy node is shown only if it is not empty
   const isStopped = pods.some(({ stoppedByOthers = 0 }) => stoppedByOthers > 0);
   const columns: readonly Column[] = [
     { title: "NAMESPACE", shrinkTo: 9, cut: "end" },
@@ -126,18 +126,18 @@ function cellsOf(pod: PodRow, at: string, isStopped: boolean): readonly (string 
     lastCell(pod),
   ];
 }
-/** Containers that somebody else stopped. */
+/** The number of containers that something else stopped. */
 const stoppedCell = ({ stoppedByOthers = 0 }: PodRow): string | Cell =>
   stoppedByOthers === 0 ? "0" : { text: `${stoppedByOthers}`, color: "red" };
 
-/** As kubectl counts them: sidecars too, other init containers not. */
+/** As kubectl counts containers: with sidecars, without other init containers. */
 const served = (containers: readonly ContainerRow[]): readonly ContainerRow[] =>
   containers.filter(({ kind }) => kind !== "init");
 
-/** Text for what nobody has looked at. */
+/** Shown for what is unknown. */
 const UNKNOWN = "–";
 
-/** `Running`, `Pending, waits (OutOfcpu)`, `Running, ends (Preempting)`; `–`: nobody has looked. */
+/** `Running`, `Pending, waits (OutOfcpu)`, `Running, ends (Preempting)`; `–` if unknown. */
 export function phaseText({ phase, state, reason }: PodRow): string {
   if (phase === "Unknown" && reason === "") return UNKNOWN;
   const doing = state === "pending" ? ", waits" : state === "terminating" ? ", ends" : "";
@@ -151,26 +151,26 @@ export function phaseColor({ phase, state, reason, containers }: PodRow): Color 
   return isFine ? "green" : "yellow";
 }
 
-/** The CPUs that its containers may use: `0-3`; where they differ, each set once. */
+/** The CPUs that its containers may use: `0-3`; each set once if they differ. */
 function cpusText(containers: readonly ContainerRow[]): string {
   const sets = containers.flatMap(({ cpuset, state }) => (cpuset === null || state !== "running" ? [] : [cpuset]));
   return [...new Set(sets)].join(" ");
 }
 
-/** Null: nobody has told. */
+/** Null if unknown. */
 export function ageText({ startedAt, seenAt }: PodRow, at: string): string | null {
   const since = startedAt ?? seenAt;
   return since === null ? null : durationText(Math.max(0, Date.parse(at) - Date.parse(since)));
 }
 
-/** How the container ended that ended last; of one that did its work nothing. */
+/** How the container that ended last ended; empty if it succeeded. */
 function lastCell({ containers }: PodRow): string | Cell {
   const last = lastEndOf(containers);
   return last === null
     ? ""
     : { text: printable(shortEndText(last.end)), color: last.end.exitCode === 0 ? "dim" : "red" };
 }
-/** `app: exit 7: cannot open /etc/app.conf`, where it left any. */
+/** `app: exit 7: cannot open /etc/app.conf`, if it left a message. */
 function lastWords({ containers }: PodRow): readonly string[] {
   const last = lastEndOf(containers);
   if (last === null || last.end.message === "") return [];

@@ -23,7 +23,7 @@ import type { PodsFlags } from "./options.ts";
 import { ageText, endText, noteOf, phaseColor, phaseText, podsText } from "./pods-table.ts";
 import { milliText, pressureText, throttledText } from "./top.ts";
 
-/** Everything of one pod. */
+/** All details of one pod. */
 export function podText(pod: PodRow, { at, events }: NodeStatus, terminal: Terminal): string {
   const { paint } = terminal;
   const own = events.filter((event) => event.pod.uid === pod.uid && !isOfRefusal(event, pod));
@@ -36,7 +36,7 @@ export function podText(pod: PodRow, { at, events }: NodeStatus, terminal: Termi
   return parts.filter((part) => part !== "").join("\n");
 }
 
-/** It is told above, with how often and since when. */
+/** Whether an event repeats the refusal shown above, which has its count and time. */
 const isOfRefusal = ({ reason, message }: SeenEvent, { refusal, startedAt }: PodRow): boolean =>
   startedAt === null && refusal !== null && reason === refusal.reason && message === refusal.message;
 
@@ -119,7 +119,7 @@ function containersTable(containers: readonly ContainerRow[], at: string, { colu
   return table(columns, rows, width, paint);
 }
 
-/** `last state: OOMKilled, exit 137, 5s ago`, and what it said. */
+/** `last state: OOMKilled, exit 137, 5s ago`, and its message. */
 function lastTexts(last: ContainerRow["lastState"], at: string): readonly string[] {
   if (last == null) return [];
   const { finishedAt, message } = last;
@@ -127,7 +127,7 @@ function lastTexts(last: ContainerRow["lastState"], at: string): readonly string
   return [`last state: ${endText(last)}${ago}${message === "" ? "" : `: ${message}`}`];
 }
 
-/** Every file with what is wanted, what it holds, and where the two differ a mark: why they may, or that they drift. */
+/** Every file with its wanted and actual value, and a mark if they differ: why they may, or that they drift. */
 function cgroupsTable({ cgroups, containers }: PodRow, { columns: width, paint }: Terminal): string {
   const columns = [
     { title: "OF", shrinkTo: 12 },
@@ -152,7 +152,7 @@ function cgroupsTable({ cgroups, containers }: PodRow, { columns: width, paint }
   );
   return rows.length === 0 ? "" : table(columns, rows, width, paint);
 }
-/** The paths of a pod and of its containers are long and differ in their middle: who it is is told by name. */
+/** The container's name for a path, since the paths of a pod's cgroups are long and differ in the middle. */
 const ownerOf = (path: CgroupRow["path"], containers: readonly ContainerRow[]): string =>
   containers.find(({ id }) => id !== null && path.slice(path.lastIndexOf("/")).includes(id))?.name ?? "(pod)";
 
@@ -169,15 +169,15 @@ const driftCell = ({ wanted, actual, harmless }: FileRow): Cell | string => {
 
 const MAX_SUGGESTED = 3;
 
-/** ` is it `web-n1` or `web-n2`?`; empty: no pod has a name like that. */
+/** ` is it `web-n1` or `web-n2`?`; empty if no pod has a similar name. */
 export function suggestionText(wanted: string, status: NodeStatus): string {
   const names = similarPods(wanted, status);
   return names.length === 0 ? "" : ` is it ${names.map((name) => `\`${printable(name)}\``).join(" or ")}?`;
 }
 
 /**
- * The pods, at most three, that somebody may have meant: the one that its manifest names so, which has the node's name
- * behind its own; else those whose name begins so; else those that few changed letters lead to.
+ * At most three similar pods: the one with this name in its manifest, without the node's name at the end; else those whose names
+ * start with it; else those that differ in few letters.
  */
 function similarPods(wanted: string, { pods, refusedManifests, nodeName }: NodeStatus): readonly string[] {
   const all = [...pods.map(({ namespace, name }) => `${namespace}/${name}`), ...refusedManifests.map(({ pod }) => pod)];
@@ -187,7 +187,7 @@ function similarPods(wanted: string, { pods, refusedManifests, nodeName }: NodeS
   if (names.includes(`${wanted}${suffix}`)) return [`${wanted}${suffix}`];
   const begin = wanted === "" ? [] : names.filter((name) => name.startsWith(`${wanted}-`));
   if (begin.length > 0) return begin.slice(0, MAX_SUGGESTED);
-  // the suffix is long, and would count as letters that somebody left out
+  // the suffix is long, and would count as missing letters
   const byOwn = new Map(names.map((name) => [name.endsWith(suffix) ? name.slice(0, -suffix.length) : name, name]));
   const near = [
     ...nearNames(wanted, names),
@@ -196,7 +196,7 @@ function similarPods(wanted: string, { pods, refusedManifests, nodeName }: NodeS
   return [...new Set(near)].slice(0, MAX_SUGGESTED);
 }
 
-/** Prints the pods of a node, or everything of one. */
+/** Prints the pods of a node, or all details of one. */
 export async function pods(wanted: string | undefined, given: PodsFlags, cli: Cli): Promise<Outcome> {
   const source = statusSource(given, cli);
   if (!source.ok) return source;
@@ -243,10 +243,7 @@ function ofName(wanted: string, { pods, refusedManifests }: NodeStatus) {
   return { found, refused, isNone: found.length === 0 && refused.length === 0 };
 }
 
-/**
- * Lists the node's problems with a manifest that could not even be read as a pod: those that contain its name, or a file of its
- * name.
- */
+/** The node's problems with a manifest that could not be read as a pod: those with its name, or from a file of its name. */
 function problemsOf(wanted: string, { problems }: NodeStatus): readonly string[] {
   const name = wanted.slice(wanted.indexOf("/") + 1);
   if (name === "") return [];
@@ -256,7 +253,7 @@ function problemsOf(wanted: string, { problems }: NodeStatus): readonly string[]
     .map((problem) => `! ${printable(problem)}`);
 }
 
-/** Which files drifted; where the status holds the first of them only, how many others there are. */
+/** Which files drifted; if the status has only the first of them, how many others there are. */
 function driftText({ pass }: NodeStatus, terminal: Cli["terminal"]): string {
   const { drift = 0, drifted = [] } = pass ?? {};
   const left = drift - drifted.length;
@@ -267,7 +264,7 @@ function driftText({ pass }: NodeStatus, terminal: Cli["terminal"]): string {
 function printOne(seen: StatusRead, wanted: string, output: Form, terminal: Cli["terminal"]): Result<null, Fault> {
   const { status } = seen;
   const exact = ofName(wanted, status);
-  // a manifest's pod has the node's name behind its own
+  // a static pod's name ends with the node's name
   const ofManifest = exact.isNone ? ofName(`${wanted}-${status.nodeName.toLowerCase()}`, status) : exact;
   const { found, refused } = ofManifest.isNone ? exact : ofManifest;
   const names = new Set(found.map(({ namespace, name }) => `${namespace}/${name}`));
@@ -294,7 +291,7 @@ function printOne(seen: StatusRead, wanted: string, output: Form, terminal: Cli[
   return ok(null);
 }
 
-/** Manifests that are not run: each with the fields that keep them from it, and what to do. */
+/** Manifests that are not run: each with the fields that prevent it, and what to do. */
 function refusedText(refused: NodeStatus["refusedManifests"], { paint }: Terminal): string {
   if (refused.length === 0) return "";
   const lines = refused.flatMap(({ pod, file, faults }) => [
@@ -307,7 +304,7 @@ function refusedText(refused: NodeStatus["refusedManifests"], { paint }: Termina
   return `${lines.join("\n")}\n`;
 }
 
-/** The newest last, as kubectl shows them. */
+/** The events, newest last, as in kubectl. */
 function eventsTable(events: readonly SeenEvent[], at: string, { columns: width, paint }: Terminal): string {
   if (events.length === 0) return paint("dim", "no events\n");
   const columns = [
@@ -331,7 +328,7 @@ function eventsTable(events: readonly SeenEvent[], at: string, { columns: width,
   return table(columns, rows, width, paint);
 }
 
-/** `5s`; of more than one `5s (x3 over 2m)`. */
+/** `5s`; for several, `5s (x3 over 2m)`. */
 function seenText({ at, firstAt, count }: Pick<SeenEvent, "at" | "firstAt" | "count">, now: string): string {
   const since = (then: string): string => durationText(Math.max(0, Date.parse(now) - Date.parse(then)));
   return count > 1 ? `${since(at)} (x${count} over ${since(firstAt)})` : since(at);

@@ -13,13 +13,13 @@ import { byName, phaseColor, phaseText } from "./pods-table.ts";
 
 const WIDTH = 16;
 const [USED, FREE, REQUEST] = ["█", "·", "╎"] as const;
-/** From this share of what it may have on. */
+/** The shares of the limit from which usage is coloured. */
 const HIGH = 0.9;
 const RAISED = 0.7;
 
 /**
- * A bar of the use: of the limit, with a mark at the request, or of the request where there is no limit. Empty: it has neither, or the use
- * is not known.
+ * A bar of the usage: of the limit, with a mark at the request, or of the request without a limit. Empty if it has neither, or the
+ * usage is unknown.
  */
 export function usageBar(used: number | null, request: number | null, limit: number | null, paint: Paint): string {
   const whole = limit ?? request;
@@ -39,11 +39,11 @@ const colorOf = (share: number): Color => (share >= HIGH ? "red" : share >= RAIS
 /** The meaning of the characters. */
 const BAR_LEGEND = `${USED} used of the limit, or of the request without one   ${REQUEST} request`;
 
-/** Thousandths of its periods in which a pod may be held back before that is coloured. */
+/** The shares of periods, in thousandths, from which throttling is coloured. */
 const THROTTLED = 50;
 const THROTTLED_MUCH = 250;
 
-/** A line a pod: what it uses, of what. */
+/** One line per pod: its usage, and its limit or request. */
 export function topText(pods: readonly PodRow[], { columns: width, paint }: Terminal): string {
   if (pods.length === 0) return paint("dim", "no pod runs\n");
   const columns = [
@@ -85,7 +85,7 @@ export function topText(pods: readonly PodRow[], { columns: width, paint }: Term
   return `${drawn}${totalText(pods)}\n${legend}`;
 }
 
-/** `limit 500m`, `request 100m`; empty: neither. */
+/** `limit 500m`, `request 100m`; empty if neither exists. */
 function ofText(request: number | null, limit: number | null, text: (value: number) => string): string {
   if (limit !== null) return `limit ${text(limit)}`;
   return request === null ? "" : `request ${text(request)}`;
@@ -98,10 +98,7 @@ function throttledCell(permille: number | null): string | Cell {
   return permille >= THROTTLED ? { text, color: "yellow" } : text;
 }
 
-/**
- * Builds the row of totals. If usage is not known of some pods, it says that the total is of the others; `–`: it is known of
- * none.
- */
+/** The row of totals. If some pods' usage is unknown, it says that the total is of the others; `–` if all are. */
 function totalText(pods: readonly PodRow[]): string {
   const sum = (of: (usage: PodUsage) => number | null, text: (value: number) => string): string => {
     const known = pods.flatMap(({ usage }) => (usage === null ? [] : (of(usage) ?? [])));
@@ -114,7 +111,7 @@ function totalText(pods: readonly PodRow[]): string {
   return `${many(pods.length, "pod")}: cpu ${cpu}, memory ${memory}`;
 }
 
-/** Prints what pods use; those that have ended, or never began, use nothing. */
+/** Prints the pods' usage; those that ended or never started are left out. */
 export async function top(given: TopFlags, cli: Cli): Promise<Outcome> {
   const source = statusSource(given, cli);
   if (!source.ok) return source;

@@ -17,7 +17,7 @@ Exit codes:
   2  bad usage or bad input
   4  the daemon does not answer, or its status or history cannot be read`;
 
-/** `nodewise probes`: what stands of each container, what became of it, and what probes do to a node. */
+/** `nodewise probes`: the state of each container's probes, their history, and their load on a node. */
 export function addProbes(program: Command, cli: Cli): void {
   const command = program
     .command("probes")

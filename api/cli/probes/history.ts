@@ -10,7 +10,7 @@ import type { ProbeHistoryFlags } from "./probes.ts";
 
 type Words = readonly [what: string, color: Color, notes: readonly string[]];
 
-/** A line an entry, in their order. */
+/** One line per entry, in the given order. */
 export function historyTable(entries: readonly ProbeHistoryEntry[], { columns: width, paint }: Terminal): string {
   const columns = [
     { title: "AT" },
@@ -70,13 +70,13 @@ const OUTCOME: Readonly<Record<AttemptKind, string>> = {
   hang: "a body that never ends",
   broken: "a body that breaks off",
 };
-/** The first line of it. */
+/** The first non-empty line. */
 function notesOf(output = ""): readonly string[] {
   const line = output.split(/\r?\n/).find((one) => one.trim() !== "");
   return line === undefined ? [] : [line];
 }
 
-/** Prints what became of a node's probes, newest first. */
+/** Prints the history of a node's probes, newest first. */
 export async function probeHistory(given: ProbeHistoryFlags, { terminal, env }: Cli): Promise<Outcome> {
   const { pod, limit, output } = given;
   const stateDir = stateDirectory(given, env);

@@ -10,7 +10,7 @@ import { stateDirectory } from "../inputs/daemon-status.ts";
 import { EXIT, fault, type Outcome } from "../terminal.ts";
 import type { ProbeOutcomesFlags } from "./probes.ts";
 
-/** The outcomes of one container's attempts, as `--outcomes` takes them. */
+/** The outcomes of one container's attempts, in the form of `--outcomes`. */
 export type RecordedOutcomes = Readonly<Partial<Record<ProbeType, readonly string[]>>>;
 type Run = Extract<ProbeHistoryEntry, { readonly kind: "run" }>;
 type Change = Extract<ProbeHistoryEntry, { readonly kind: "result" }>;
@@ -18,7 +18,7 @@ type Change = Extract<ProbeHistoryEntry, { readonly kind: "result" }>;
 type First = Extract<ProbeHistoryEntry, { readonly kind: "first" }>;
 type OutcomeEntry = Run | Change | First;
 
-/** A body that breaks off at once is one that hangs for less than the timeout. */
+/** A body that breaks off at once corresponds to hanging for less than the timeout. */
 const WORD: Readonly<Record<Run["outcome"], OutcomeWord | "hang@0ms">> = {
   success: "ok",
   failure: "fail",
@@ -28,9 +28,9 @@ const WORD: Readonly<Record<Run["outcome"], OutcomeWord | "hang@0ms">> = {
 };
 
 /**
- * The outcomes of the probes of one container, by type, from the entries about it, the oldest first. A run is written when
- * it has ended, so how long the last one has lasted is not known: it stands as one outcome, which repeats. Of more than a
- * script may have the newest are taken.
+ * The outcomes of one container's probes, by type, from its entries, oldest first. A run is recorded when it ends, so the length
+ * of the current one is unknown: it is one outcome, which repeats. Only the newest are used if there are more than a script
+ * allows.
  */
 export function recordedOutcomes(entries: readonly ProbeHistoryEntry[]): RecordedOutcomes {
   const told = entries.filter(isOfAttempts);
@@ -59,7 +59,7 @@ function itemsOf(entries: readonly OutcomeEntry[]): readonly string[] {
   return items;
 }
 
-/** The outcome that attempts have had since the last run ended; null: nobody knows anything. */
+/** The outcome of attempts since the last recorded run; null if nothing is known. */
 function lastWord(entries: readonly OutcomeEntry[]): string | null {
   const at = entries.findLastIndex(({ kind }) => kind === "run");
   const run = entries[at];
@@ -69,14 +69,14 @@ function lastWord(entries: readonly OutcomeEntry[]): string | null {
   if (first?.kind === "first") return WORD[first.outcome];
   const change = after.findLast((entry) => entry.kind === "result" && entry.to !== "Unknown");
   if (change?.kind === "result") return change.to === "Success" ? "ok" : "fail";
-  // a run that was written by an older daemon
+  // a run recorded by an older daemon
   if (run?.kind !== "run") return null;
   return run.outcome === "success" ? "fail" : "ok";
 }
 
 type OfContainer = Extract<ProbeHistoryEntry, { readonly container: string }>;
 
-/** Prints what the attempts of one container's probes ended with, as `decide probes --outcomes @FILE` takes it. */
+/** Prints the outcomes of one container's probes, for `decide probes --outcomes @FILE`. */
 export async function probeOutcomes(given: ProbeOutcomesFlags, { terminal, env }: Cli): Promise<Outcome> {
   const stateDir = stateDirectory(given, env);
   const read = readProbeHistory(stateDir, { limit: Number.POSITIVE_INFINITY });

@@ -29,7 +29,7 @@ const KIND: Readonly<Record<ProbeHandlerName, HandlerKind>> = {
   grpc: "grpc",
 };
 
-/** The probes of a manifest file, or of all in a directory. Errors: whatever of it cannot be run, with its place. */
+/** The probes of a manifest file, or of all in a directory. Errors: what cannot be run, with its position. */
 async function plannedOf(path: string, execMs: number): Promise<Result<readonly PlannedProbe[], Fault>> {
   const { found, problems } = await readManifests(path, hostname().toLowerCase());
   const lines = problems.map(problemText);
@@ -55,10 +55,10 @@ const plannedProbe = (
   execMs: number,
 ): PlannedProbe => ({ handler: KIND[handler], periodSeconds, timeoutSeconds, seconds: execMs / 1000 });
 
-/** Duration of an exec for which no better value is known. */
+/** The assumed duration of an exec, ms. */
 const EXEC_MS = 100;
 
-/** Prints what the probes of manifests, or of the running daemon, do to a node. */
+/** Prints the load that the probes of manifests, or of the running daemon, put on a node. */
 export async function probesPlan(path: string | undefined, given: ProbePlanFlags, cli: Cli): Promise<Outcome> {
   const planned = path === undefined ? await ofDaemon(given, cli) : await plannedOf(path, given.execMs ?? EXEC_MS);
   if (!planned.ok) return planned;
@@ -68,7 +68,7 @@ export async function probesPlan(path: string | undefined, given: ProbePlanFlags
   return ok(EXIT.ok);
 }
 
-/** An exec takes there what it took, except where one is to ask what would be. */
+/** The daemon's probes. An exec takes as long as it took, unless `--exec-ms` is given. */
 async function ofDaemon(given: ProbePlanFlags, cli: Cli): Promise<Result<readonly PlannedProbe[], Fault>> {
   const source = statusSource(given, cli);
   if (!source.ok) return source;
@@ -84,7 +84,7 @@ async function ofDaemon(given: ProbePlanFlags, cli: Cli): Promise<Result<readonl
   );
 }
 
-/** Rates by handler, and how crowded it gets at worst. */
+/** Rates by handler, and the highest concurrency. */
 function planText(plan: ProbePlan, { columns, paint }: Terminal): string {
   const { probes, perSecond, maxAtOnce, execsAtOnce } = plan;
   if (probes === 0) return paint("dim", "nothing is probed\n");

@@ -14,10 +14,10 @@ const COLOR: Readonly<Record<NonNullable<ProbeRow["result"]>, Color>> = {
   Unknown: "yellow",
 };
 
-/** Its result is a success, and so was its last attempt. */
+/** Whether its result and its last attempt are a success. */
 const isWell = ({ result, output }: ProbeRow): boolean => result === "Success" && output === "";
 
-/** A line a probe, and below what its last attempt said where it did not succeed. `at`: when it was so. */
+/** One line per probe, followed by the output of its last attempt unless that succeeded. `at`: the time of the status. */
 export function probesText(rows: readonly ProbeRow[], at: string, { columns: width, paint }: Terminal): string {
   if (rows.length === 0) return paint("dim", "no such probe\n");
   const columns = [
@@ -71,7 +71,7 @@ function resultCell(row: ProbeRow): Cell | string {
   return isInitial(row) ? { text: "not yet", color: "dim" } : { text: row.result, color: COLOR[row.result] };
 }
 
-/** A result of an attempt comes within its timeout; one that came without any is what counts before the first. */
+/** Whether the result is the initial one: a result of an attempt comes within its timeout. */
 const isInitial = ({ since, lastAt, timeoutSeconds }: ProbeRow): boolean =>
   lastAt === null || (since !== null && Date.parse(since) > Date.parse(lastAt) + timeoutSeconds * 1000);
 
@@ -84,7 +84,7 @@ const NOW: Readonly<Record<ProbeRow["activity"], string>> = {
   done: "until a new container",
 };
 
-/** The lines of an output that hold something, three at most. */
+/** The non-empty lines of an output, at most three. */
 function notesOf({ output }: ProbeRow, width: number): readonly string[] {
   const lines = output.split(/\r?\n/).filter((line) => line.trim() !== "");
   return lines.slice(0, 3).map((line) => clip(`  ${printable(line)}`, width));
@@ -113,9 +113,9 @@ export async function probes(given: ProbesFlags, cli: Cli): Promise<Outcome> {
 
 export interface ProbesFlags extends SourceFlags {
   readonly namespace?: string;
-  /** Those that are not well only. */
+  /** Only failing probes. */
   readonly failing?: true;
-  /** Seconds; absent: once. */
+  /** Seconds; absent for once. */
   readonly watch?: number;
   readonly output: Form;
 }

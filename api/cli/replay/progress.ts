@@ -4,11 +4,11 @@ import { barLine, type LineScreen, redrawnLine } from "../terminal.ts";
 
 interface Progress {
   show(page: Pick<ReplayAnswer, "progress" | "reachedAt">, counts: Counts): void;
-  /** Takes the line away, before something else is printed. */
+  /** Removes the line before other output. */
   clear(): void;
 }
 
-/** A line with a bar on a terminal; nothing anywhere else. `now`: milliseconds of whatever clock. */
+/** A line with a bar on a terminal; nothing elsewhere. `now`: milliseconds of any clock. */
 export function progressOn(screen: LineScreen, now: () => number): Progress {
   const started = now();
   const { show, clear } = redrawnLine(screen);

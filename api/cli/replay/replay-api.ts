@@ -4,10 +4,10 @@ import { MAX_REPLAYED } from "../../service/replay/replay-page.ts";
 import { posterOf, timeText } from "../inputs/history-api.ts";
 import type { Fault } from "../terminal.ts";
 
-/** A page of the replay; without a token the first. */
+/** A page of the replay; the first without a token. */
 export type ReplayPages = (pageToken: string | undefined) => Promise<Result<ReplayAnswer, Fault>>;
 
-/** Replays the history of a running API. Errors: what is no address of one. */
+/** Replays the history of a running API. Errors: an invalid address. */
 export function pagesOfApi(
   url: string,
   token: string | undefined,

@@ -8,14 +8,14 @@ import { checkNode, storeFault } from "../inputs/open-history.ts";
 import { EXIT, type Fault, fault } from "../terminal.ts";
 import type { ReplayPages } from "./replay-api.ts";
 
-/** Replays a history that is here. Errors: there is no such node. */
+/** Replays a local history. Errors: no such node. */
 export async function pagesOfStore(
   store: Store,
   { filter, change }: ReplayQuestion,
 ): Promise<Result<ReplayPages, Fault>> {
   const known = await checkNode(store, filter.node);
   if (!known.ok) return known;
-  // for all pages, so that what it read last is kept
+  // one for all pages, so that its cache is reused
   const replay = historyReplayer(store, change, LONG_RUN_LENGTH);
   return ok(async (pageToken) => {
     const world = { store, replay, nowMs: Date.now(), sha256 };

@@ -40,16 +40,16 @@ import { progressOn } from "./progress.ts";
 import type { ReplayPages } from "./replay-api.ts";
 
 interface ReportFlags {
-  /** Changed decisions that are listed, and as many that cannot be read, unless `all` of them are. */
+  /** The most changed decisions to list, and the most unreadable ones, unless `all` is set. */
   readonly limit: number;
   readonly all?: boolean;
-  /** A line of JSON for each of them, for where each page ended, and for what was counted. */
+  /** Prints a line of JSON for each, for where each page ended, and for the counts. */
   readonly json?: boolean;
-  /** Where an earlier run was left. */
+  /** Where an earlier run stopped. */
   readonly pageToken?: string;
 }
 
-/** Prints the changed decisions as they come and what was counted at the end, and keeps the counts alone. */
+/** Prints changed decisions as they arrive and counts at the end, storing only the counts. */
 class ReplayReport {
   readonly #given: ReportFlags;
   readonly #terminal: Terminal;
@@ -74,7 +74,7 @@ class ReplayReport {
     if (this.#given.json === true && page.nextPageToken !== null) this.#going(page);
   }
 
-  /** From where it can go on though it is killed: what was told before that line is told. */
+  /** Prints where the replay can continue if it is killed: everything before that line has been printed. */
   #going({ progress, reachedAt, nextPageToken }: ReplayAnswer): void {
     const going = { counts: this.counts, progress, reachedAt, nextPageToken };
     this.#terminal.write(`${JSON.stringify({ going })}\n`);
@@ -95,7 +95,7 @@ class ReplayReport {
     const { differs, refused, gone, unreadable } = this.counts;
     if (unreadable > 0) return ok(EXIT.failed);
     if (differs + refused > 0) return ok(EXIT.negative);
-    // nothing is said of what is not there; an interrupted run may have been at its end
+    // an empty history gives no result; an interrupted run may have been at its end
     const isNothing = passedOf(this.counts) === 0 && this.#given.pageToken === undefined;
     return ok(gone > 0 || isNothing ? EXIT.cannotRun : EXIT.ok);
   }
@@ -105,9 +105,9 @@ class ReplayReport {
     return fault(EXIT.interrupted, `interrupted: ${this.#goesOn(token)}`);
   }
 
-  /** `token`: of the page that could not be had. */
+  /** `token`: of the page that could not be read. */
   broken(error: Fault, token: string | undefined): Outcome {
-    // a replay that never began cannot go on
+    // a replay that never started cannot continue
     if (token === undefined || token === this.#given.pageToken) return err(error);
     this.#total(token);
     return err({ exit: error.exit, lines: [...error.lines, this.#goesOn(token)] });
@@ -167,7 +167,7 @@ export async function replay(given: ReplayFlags, cli: Cli): Promise<Outcome> {
   }
   const token = await tokenOf(given, cli);
   if (!token.ok) return token;
-  // without the history's drivers, as a client needs none
+  // loads no database drivers, as a client needs none
   const { pagesOfApi } = await import("./replay-api.ts");
   const pages = pagesOfApi(api, token.value, wanted.value);
   return pages.ok ? run(pages.value, given, cli) : pages;
@@ -208,7 +208,7 @@ async function run(pages: ReplayPages, given: ReplayFlags, cli: Cli): Promise<Ou
   }
 }
 
-/** Nodes with the most changes; the others are counted. */
+/** The nodes with the most changes are listed; the others are counted. */
 const NODES = 20;
 
 /** A changed decision: one line, and one for the first place where it differs. */
@@ -227,7 +227,7 @@ function changedText(
 const versionsText = ({ recordedUnder, replayedUnder }: Versions): string =>
   recordedUnder === replayedUnder ? recordedUnder : `${recordedUnder} -> ${replayedUnder}`;
 
-/** A decision of which nothing can be said: one line, and one for what is wrong with it. */
+/** An unreadable decision: one line, and one for what is wrong with it. */
 function unreadableText(
   { decidedAt, node, kind, id, unreadable }: UnreadableDecision,
   { columns, paint }: Terminal,
@@ -237,10 +237,7 @@ function unreadableText(
   return `${head}  ${paint("red", "(unreadable)")}  ${printable(id)}\n  ${why}\n`;
 }
 
-/**
- * Describes the decisions that nothing is said of: `2,500 of 2,504 decisions could not be decided again: 2,500 have no snapshot
- * any more`.
- */
+/** The decisions without a result: `2,500 of 2,504 decisions could not be decided again: 2,500 have no snapshot any more`. */
 function lostText(counts: Counts): string {
   const { gone, unreadable } = counts;
   const parts = [
@@ -262,7 +259,7 @@ function detailText({
   return `${differenceLine(first)}${others}`;
 }
 
-/** How a decision ended; `verdict` is null where it is refused. */
+/** How a decision ended; `verdict` is null if it is refused. */
 interface End {
   readonly kind: string;
   readonly verdict: string | null;
@@ -282,7 +279,7 @@ const verdictsText = (recorded: End, replayed: End, paint: Paint): string =>
     : `${endText(recorded, paint)} -> ${endText(replayed, paint)}`;
 
 const COUNTS = ["REPLAYED", "SAME", "DIFFERS", "REFUSED", "GONE"];
-/** Lists the columns of counts, with one for unreadable decisions where there are any. */
+/** The columns of counts, with one for unreadable decisions if there are any. */
 const countColumns = ({ counts }: Tally): readonly Column[] =>
   [...COUNTS, ...(counts.unreadable > 0 ? ["UNREADABLE"] : [])].map((title) => ({ title, align: "right" }));
 const text = (n: number): string => n.toLocaleString("en");

@@ -6,7 +6,7 @@ import { table } from "../../text/table.ts";
 import { type Cli, examples, finish } from "../cli.ts";
 import { EXIT, fault, type Outcome, printData, printText } from "../terminal.ts";
 
-/** Beside the kinds of decisions, in the order of the list. */
+/** In addition to the kinds of decisions, in the order of the list. */
 const OTHERS = [
   "why",
   "why-list",
@@ -48,7 +48,7 @@ const OTHERS = [
 ];
 export const SCHEMAS: readonly string[] = [...KINDS, ...OTHERS, "snapshot"];
 const NAME = new Argument("[name]", "a kind of decision, or another name of the list");
-// for completions: a name that there is not is told by the command itself
+// for completions: the command itself reports an unknown name
 NAME.argChoices = [...SCHEMAS];
 
 export function addSchema(program: Command, cli: Cli): void {

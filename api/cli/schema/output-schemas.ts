@@ -38,7 +38,7 @@ const stepResult = z.strictObject({
   ...{ before: text.nullable(), readBack: text.nullable(), message: text },
 });
 const drift = { path: text, file: text, actual: text, wanted: text, written: text.nullable(), message: text };
-/** A line of what the actuator prints. */
+/** A line of the actuator's output. */
 const actuatorLine = z.union([
   z
     .strictObject({
@@ -83,7 +83,7 @@ const testCase = {
   seconds: z.number(),
 };
 
-/** What commands print that no route of the API answers, by the name that `nodewise schema` takes. */
+/** Outputs of commands that no route of the API returns, by the name for `nodewise schema`. */
 const COMMAND_FORMS = {
   "test-result": [
     "nodewise test -o json",
@@ -216,7 +216,7 @@ const COMMAND_FORMS = {
 const TEXT: JsonSchema = { type: "string" };
 const listOf = (items: JsonSchema): JsonSchema => ({ type: "array", items });
 const orNull = (schema: JsonSchema): JsonSchema => ({ anyOf: [schema, NULL] });
-/** An object that has all of these members, and may have the optional ones. */
+/** An object that has all of `members`, and may have the optional ones. */
 const whole = (members: JsonSchemas, optional: JsonSchemas = {}): JsonSchema =>
   strictObject({ ...members, ...optional }, Object.keys(members));
 
@@ -264,14 +264,14 @@ function decideSchema(kind: string): JsonSchema {
   };
 }
 
-/** The forms of the API by their names, and one form's members. */
+/** The forms of the API by name. */
 type Components = Readonly<Record<string, JsonSchema>>;
 const membersOf = (components: Components, name: string): JsonSchemas =>
   (components[name] as { readonly properties: JsonSchemas }).properties;
 const picked = (members: JsonSchemas, ...names: readonly string[]): JsonSchemas =>
   Object.fromEntries(names.map((name) => [name, members[name] as JsonSchema]));
 
-/** The schema of `nodewise lint -o json`: of files or one node, or with a cluster of all its nodes. */
+/** The schema of `nodewise lint -o json`: for files or one node, or with a cluster for all its nodes. */
 function lintSchema(components: Components): JsonSchema {
   const finding = components["LintFinding"] as JsonSchema & { readonly properties: JsonSchemas };
   const where = {
@@ -285,7 +285,7 @@ function lintSchema(components: Components): JsonSchema {
 }
 
 const SUM = ["counts", "byKind", "byNode", "byVersion", "verdicts"];
-/** A line of `nodewise replay --json`: a decision that differs or cannot be read, how far it is, or in the end the sum. */
+/** A line of `nodewise replay --json`: a decision that differs or cannot be read, the progress, or at the end the sum. */
 function replayLineSchema(components: Components): JsonSchema {
   const page = membersOf(components, "HistoryReplay");
   const going = whole(picked(page, "counts", "progress", "reachedAt", "nextPageToken"));
@@ -314,7 +314,7 @@ interface Published {
   readonly what: string;
   readonly schema: (components: Components) => JsonSchema;
 }
-/** By the name that `nodewise schema` takes. */
+/** By the name for `nodewise schema`. */
 export const PUBLISHED: ReadonlyMap<string, Published> = new Map<string, Published>([
   ...KINDS.map(
     (kind) => [kind, { what: `nodewise decide ${kind} -o json`, schema: () => decideSchema(kind) }] as const,
@@ -359,7 +359,7 @@ export const PUBLISHED: ReadonlyMap<string, Published> = new Map<string, Publish
 const COMPONENTS = "#/components/schemas/";
 const isRef = (value: object): value is { readonly $ref: string } => "$ref" in value && typeof value.$ref === "string";
 
-/** A JSON Schema (2020-12) that refers to nothing outside of itself. */
+/** A JSON Schema (2020-12) without references to outside itself. */
 export async function publishedSchema(name: string, { what, schema }: Published): Promise<JsonSchema> {
   const { document } = await openApi(ROUTES);
   const { schemas } = document.components;

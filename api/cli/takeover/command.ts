@@ -11,7 +11,7 @@ Exit codes:
   4  the runtime failed in the middle
  130  interrupted: run it again, it goes on with what still runs`;
 
-/** `nodewise takeover`: what others run in the runtime of pods that are to run here; stopped only when asked to. */
+/** `nodewise takeover`: lists the pods that others run in the runtime for which pods are to run here; stops them only on request. */
 export function addTakeover(program: Command, cli: Cli): void {
   const command = program
     .command("takeover")

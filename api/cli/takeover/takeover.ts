@@ -48,7 +48,7 @@ import {
 
 type RuntimeAndNode = Pick<ActuatorConfig, "runtimeEndpoint" | "nodeName">;
 
-/** Describes what is (or would be) stopped in which order, and what stays and why. */
+/** What is (or would be) stopped in which order, and what stays and why. */
 function planText(place: RuntimeAndNode, plan: TakeoverPlan, isDryRun: boolean, terminal: Terminal): string {
   const { paint } = terminal;
   const { stops, stays } = plan;
@@ -90,7 +90,7 @@ function stopsTable(stops: readonly TakeoverStop[], { columns: width, paint }: T
   return table(columns, rows, width, paint);
 }
 
-/** `app (preStop), log, then proxy`: those behind `then` wait for the ones before them. */
+/** `app (preStop), log, then proxy`: those after `then` wait for the ones before. */
 function containersText({ containers }: TakeoverStop): string {
   if (containers.length === 0) return "none runs";
   const text = ({ name, preStop }: TakeoverStop["containers"][number]): string =>
@@ -121,7 +121,7 @@ function staysTable(stays: TakeoverPlan["stays"], { columns: width, paint }: Ter
 
 const ageOf = ({ createdAtMs }: ForeignSandbox): string => durationText(Math.max(0, Date.now() - createdAtMs));
 
-/** How one ended, in a line. */
+/** One line on how a stop ended. */
 function endLine({ stop, outcome, message, tookMs }: StopEnd, { paint }: Terminal): string {
   const of = printable(`${fullName(stop.pod)} (sandbox ${stop.sandbox.id.slice(0, SHORT_ID)})`);
   if (outcome === "stopped") return `${paint("green", "stopped")}  ${of} in ${(tookMs / 1000).toFixed(1)} s\n`;
@@ -129,11 +129,11 @@ function endLine({ stop, outcome, message, tookMs }: StopEnd, { paint }: Termina
 }
 
 interface TakeoverContext {
-  /** That use the runtime. */
+  /** The kubelets that use the runtime. */
   readonly kubelets: readonly KubeletProcess[];
   readonly isDryRun: boolean;
 }
-/** The same as data; `outcome` and `message` of what was stopped. */
+/** The plan as data, with `outcome` and `message` of what was stopped. */
 function planData(
   { nodeName, runtimeEndpoint }: RuntimeAndNode,
   { stops, stays }: TakeoverPlan,
@@ -170,7 +170,7 @@ const sandboxData = (sandbox: ForeignSandbox) => ({
   running: runningIn(sandbox).length,
 });
 
-/** `nodewise takeover`: what would be stopped, or its stop. */
+/** `nodewise takeover`: shows what would be stopped, or stops it. */
 export async function takeover(names: readonly string[], given: TakeoverFlags, cli: Cli): Promise<Outcome> {
   const { stop, dryRun: _dry, withoutDaemon: _without, kubeletElsewhere: _elsewhere, ...flags } = given;
   const config = await configOf({ ...flags, removeOrphans: true }, cli.env);
@@ -211,7 +211,7 @@ export async function takeover(names: readonly string[], given: TakeoverFlags, c
 const runsStill = ({ pid, name }: KubeletProcess): string =>
   `process ${pid} (${name}) runs pods on this runtime, and starts again what is stopped: stop it for good first (as systemctl disable --now kubelet does)`;
 
-/** That a kubelet is there whose runtime cannot be told: it may be this one. */
+/** Warns about a kubelet whose runtime is unknown: it may be this one. */
 function suspects({ processes, listeners }: KubeletTraces): readonly string[] {
   const whatToDo =
     "which may run pods on this runtime: stop it for good first, or say --kubelet-elsewhere where it has another";
@@ -227,7 +227,7 @@ function suspects({ processes, listeners }: KubeletTraces): readonly string[] {
   ];
 }
 
-/** Why nothing may be stopped now; empty: nothing is against it. */
+/** Why nothing may be stopped now; empty if it may. */
 export async function refusalOf(
   traces: KubeletTraces,
   { config, plan, kubelets }: Omit<Shown, "isDryRun">,
@@ -247,7 +247,7 @@ export async function refusalOf(
   ];
 }
 
-/** A daemon that runs the pods of this node: by what it holds on this machine, else by its answer at the settings' address. */
+/** Whether a daemon runs this node's pods: by its locks on this machine, or its response at the settings' address. */
 async function hasDaemon(
   { cgroupRoot, nodeName, statusListen = DEFAULT_STATUS_LISTEN }: ActuatorConfig,
   cli: Pick<Cli, "env">,
@@ -266,7 +266,7 @@ async function hasDaemon(
 interface Shown {
   readonly config: ActuatorConfig;
   readonly plan: TakeoverPlan;
-  /** That use the runtime. */
+  /** The kubelets that use the runtime. */
   readonly kubelets: readonly KubeletProcess[];
   readonly isDryRun: boolean;
 }
@@ -275,7 +275,7 @@ interface Carried extends Shown {
   readonly read: () => Promise<PodsWanted | null>;
 }
 
-/** Problems of a source are told once, whenever they are met. */
+/** Reads pods, and reports each problem of a source once. */
 function podsReader(config: ActuatorConfig, { terminal }: Cli): Carried["read"] {
   const source = podsSource(config);
   const decode = desiredPodsReader(config.nodeName, profileOf(config.kubeletVersion));
@@ -342,9 +342,9 @@ async function carryOut({ runtime, read, ...shown }: Carried, given: TakeoverFla
 export interface TakeoverFlags extends Readonly<Record<string, unknown>> {
   readonly dryRun?: boolean;
   readonly stop?: boolean;
-  /** Also where no daemon is there that starts the pods afterwards. */
+  /** Also if no daemon is running that starts the pods afterwards. */
   readonly withoutDaemon?: boolean;
-  /** Also where a kubelet is on the machine whose runtime cannot be told. */
+  /** Also if the machine has a kubelet whose runtime is unknown. */
   readonly kubeletElsewhere?: boolean;
   readonly settings?: string;
   readonly output: Form;

@@ -62,7 +62,7 @@ const common = {
 };
 const caseForm = z.strictObject({ name: text, expect: expectForm, ...z.strictObject(common).partial().shape });
 
-/** A case file: one case, or `cases` with what they have in common beside them. */
+/** A case file: one case, or `cases` with their common members. */
 export const caseFileForm = z
   .union([caseForm, z.strictObject({ cases: z.array(caseForm).min(1), ...z.strictObject(common).partial().shape })])
   .describe("a case of `nodewise test`, or `cases` that have what stands beside them in common");
@@ -70,48 +70,48 @@ export const caseFileForm = z
 export type Expected = z.output<typeof expectForm>;
 type Step = string | number;
 
-/** One thing to try. */
+/** One case. */
 export interface Case {
   readonly name: string;
   readonly file: string;
   readonly line: number;
   readonly kind: Kind;
-  /** Undefined: as the node tells, or the newest. */
+  /** Undefined for the node's own, or the newest. */
   readonly kubelet: string | undefined;
   readonly now: string | undefined;
-  /** By the option's name, and where in the file it stands. */
+  /** By the option's name, with its path in the file. */
   readonly given: ReadonlyMap<string, { readonly value: unknown; readonly path: readonly Step[] }>;
   readonly expect: Expected;
 }
 
 const CASE_FILE = /\.(?:ya?ml|json)$/;
-/** Members by which a file holds cases, also where they are misspelt; other files are what cases are given. */
+/** Members by which a case file is recognised, even if others are misspelt; other files are input for cases. */
 const TELLING = ["expect", "cases", "given"];
 const isCaseFile = (value: unknown): boolean =>
   isObject(value) && !("apiVersion" in value) && Object.keys(value).some((key) => nearName(key, TELLING) !== null);
-/** The same of a text that cannot be read. */
+/** Whether a text that cannot be parsed looks like a case file. */
 const looksLikeCases = (lines: string): boolean => /(?:^|[\s{,"'])(?:expect\w*|cases)["']?\s*:/.test(lines);
 
-/** A fault of a case file: `FILE:LINE:COLUMN: ...`, and whose it is. */
+/** A fault of a case file: `FILE:LINE:COLUMN: ...`, and its case. */
 export interface CaseFileFault {
   readonly file: string;
   readonly line: string;
-  /** The name of the case that cannot be tried; null: none of the file can, or it has no name. */
+  /** The name of the case that cannot be run; null if none of the file can, or it has no name. */
   readonly name: string | null;
 }
-/** The cases that were read, and what is wrong with the others. */
+/** The cases that were read, and faults of the others. */
 interface ReadCases {
   readonly cases: readonly Case[];
   readonly faults: readonly CaseFileFault[];
-  /** Files of folders that hold no case, and that no case is given. */
+  /** Files in folders that have no case and are no case's input. */
   readonly passedOver: readonly string[];
 }
 
-/** The cases of files, and of all files below folders. Errors: a path that is not there; no case at all. */
+/** The cases of files, and of all files in folders. Errors: a path that does not exist; no case at all. */
 export async function readCases(paths: readonly string[]): Promise<Result<ReadCases, Fault>> {
   const cases: Case[] = [];
   const faults: CaseFileFault[] = [];
-  /** Files of folders that hold no case, each with why it cannot be read. */
+  /** Files in folders that have no case, with the reason if one cannot be read. */
   const others = new Map<string, readonly string[]>();
   for (const path of paths) {
     const found = filesAt(path);
@@ -128,7 +128,7 @@ export async function readCases(paths: readonly string[]): Promise<Result<ReadCa
       }
     }
   }
-  // what a case is given may be broken: the case tells
+  // a case's input may be broken: the case reports that
   const named = new Set(
     cases.flatMap(({ file, given }) => Array.from(given.values(), ({ value }) => besideOf(file, value))),
   );
@@ -139,7 +139,7 @@ export async function readCases(paths: readonly string[]): Promise<Result<ReadCa
   return ok({ cases, faults, passedOver: alone.filter(([, lines]) => lines.length === 0).map(([file]) => file) });
 }
 const besideOf = (file: string, value: unknown): string => fileBeside(file, String(value).replace(/#\/.*$/, ""));
-/** The file that a case names, seen from the folder of the case's own. */
+/** The file that a case names, relative to the case's own folder. */
 export const fileBeside = (file: string, name: string): string => (isAbsolute(name) ? name : join(dirname(file), name));
 async function textOf(file: string): Promise<string> {
   const input = await readInput(file);
@@ -161,7 +161,7 @@ function filesAt(path: string): Result<readonly string[], Fault> {
   }
 }
 
-/** The cases of a file that can be tried, and what is wrong with the others, or with what all have in common. */
+/** The valid cases of a file, and faults of the others, or of their common members. */
 function casesIn(document: InputDocument): Pick<ReadCases, "cases" | "faults"> {
   const several = typeof document.value === "object" && document.value !== null && "cases" in document.value;
   const whole = fieldsOf(document.value);
@@ -194,7 +194,7 @@ function casesIn(document: InputDocument): Pick<ReadCases, "cases" | "faults"> {
 }
 
 type OwnCase = z.output<typeof caseForm>;
-/** A case as each of its kubelets. `at`: where it stands in its file. */
+/** A case for each of its kubelet versions. `at`: its path in the file. */
 function casesOf(
   own: OwnCase,
   shared: Partial<OwnCase>,
@@ -221,8 +221,8 @@ function casesOf(
 }
 
 /**
- * Words that a case's kind does not have, of its options and its reasons, a kind that is missing, and versions that are not known; also
- * of a file that has other faults. What cases have in common may be wrong for several of them.
+ * Unknown words: options and reasons that a case's kind does not have, a missing kind, and unknown versions; also in a file with
+ * other faults. A fault in the common members may affect several cases.
  */
 function wordFaults(document: InputDocument, several: boolean, all: readonly unknown[]): readonly CaseFault[] {
   const shared = several ? fieldsOf(document.value) : {};
@@ -257,7 +257,7 @@ interface CaseFault {
 }
 type WordFault = Omit<CaseFault, "of">;
 
-/** A case is what its files say, whatever cluster there is and however it is printed. */
+/** Options that cases cannot have: a case depends only on its files, not on a cluster or the form of the output. */
 const NOT_GIVEN = [
   ...withClusterOptions(new Command()).options.map(({ long }) => wordOf(long)),
   ...["output", "help", "kubelet", "observed-at"],
@@ -267,7 +267,7 @@ const INSTEAD: Readonly<Record<string, string>> = {
   "observed-at": "now beside given",
 };
 
-/** Options that the kind's command does not have, with the one that may have been meant, or that no case can have. */
+/** Options that the kind's command does not have, with a suggestion, or that no case can have. */
 function givenFaults(kind: Kind, given: ReturnType<typeof optionsAt>): readonly WordFault[] {
   const command = new Command();
   addKindOptions(command, kind);
@@ -296,7 +296,7 @@ function reasonFaults(kind: Kind, reasons: unknown, at: readonly Step[]): readon
   });
 }
 
-/** Nobody would see that a neighbour of the version answers. */
+/** Unknown versions: nobody would notice that a neighbouring version was used. */
 const kubeletFaults = (kubelets: unknown, path: readonly Step[]): readonly WordFault[] =>
   [kubelets].flat().flatMap((kubelet: unknown) => {
     if (typeof kubelet !== "string" && typeof kubelet !== "number") return [];
@@ -307,13 +307,13 @@ const kubeletFaults = (kubelets: unknown, path: readonly Step[]): readonly WordF
 function wordOf(long: string | null | undefined): string {
   return (long ?? "").replace(/^--/, "");
 }
-/** The proposal of a word; null: it is like none. */
+/** A similar word; null if there is none. */
 const suggest = (given: unknown, words: readonly string[]): string | null =>
   typeof given === "string" ? suggestionText(given, words, "`") : null;
 
 const MEMBERS = [...Object.keys(caseForm.shape), "cases", ...Object.keys(expectForm.def.shape)];
 
-/** A line for each place that is wrong, with the word that was perhaps meant; a member that is misspelt is not missing as well. */
+/** A line per fault, with a similar word; a misspelt member is not also reported as missing. */
 function issueLines(document: InputDocument, issues: readonly z.core.$ZodIssue[]): readonly string[] {
   const misspelt = new Set(
     issues.flatMap(({ path, ...issue }) =>

@@ -80,7 +80,7 @@ interface Coverage {
   readonly met: readonly string[];
   readonly missed: readonly string[];
 }
-/** The codes of reasons of each kind that has a case: those that an answer gave, and the others. */
+/** The codes of reasons of each kind with a case: those in some answer, and the others. */
 function coverageOf(tried: readonly CaseResult[]): readonly Coverage[] {
   return KINDS.flatMap((kind) => {
     const own = tried.filter(({ case: of }) => of.kind === kind);
@@ -92,7 +92,7 @@ function coverageOf(tried: readonly CaseResult[]): readonly Coverage[] {
   });
 }
 
-/** `faults`: in files of cases, so many. */
+/** `faults`: how many faults case files have. */
 function tableOf(tried: readonly CaseResult[], faults: number, { columns, paint }: Terminal): string {
   const rows = tried.map(({ case: { name, file, line, kind }, mismatches }) => ({
     cells: [
@@ -152,7 +152,7 @@ const junitOf = ({ case: { name, file }, mismatches, seconds }: CaseResult): JUn
   const failure = lines[0] === undefined ? null : { message: lines[0], text: lines.join("\n") };
   return { suite: file, name, seconds, failure };
 };
-/** What is wrong with a case, or with a file of which no case could be read. */
+/** A fault of a case, or of a file whose cases could not be read. */
 const junitOfFault = ({ file, line, name }: CaseFileFault): JUnitCase => ({
   suite: file,
   name: name ?? "can be read",

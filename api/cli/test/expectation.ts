@@ -2,22 +2,22 @@ import { joinPath } from "../../model/input-issue.ts";
 import { type Fields, fieldsOf, isObject } from "../../model/own.ts";
 import type { Expected } from "./case-file.ts";
 
-/** A place where what came is not what was expected. */
+/** A place where the result is not the expected one. */
 export interface Mismatch {
   readonly path: string;
-  /** Absent: nothing. */
+  /** Absent if nothing was expected. */
   readonly expected?: unknown;
   readonly found?: unknown;
 }
-/** How `nodewise decide -o json` ended. */
+/** The result of `nodewise decide -o json`. */
 export interface DecideOutput {
-  /** Its output; null: nothing, since the input is bad. */
+  /** Its output; null if the input is invalid. */
   readonly output: Fields | null;
-  /** Its lines about the input. */
+  /** Its messages about the input. */
   readonly lines: readonly string[];
 }
 
-/** Nothing: it is as expected. */
+/** The differences; empty if everything is as expected. */
 export function mismatches(expected: Expected, { output, lines }: DecideOutput): readonly Mismatch[] {
   const { error, reasons, ...members } = expected;
   if (error !== undefined && !(output === null && lines.some((line) => line.includes(error))))
@@ -29,7 +29,7 @@ export function mismatches(expected: Expected, { output, lines }: DecideOutput):
   const codes = reasonCodes(output);
   for (const code of reasons ?? [])
     if (!codes.has(code)) found.push({ path: "reasons", expected: code, found: [...codes] });
-  // a refusal that nobody expects says why the rest is missing
+  // an unexpected refusal is the reason for the missing members
   const isOther = found.length > 0 && "refusal" in output && expected.refusal === undefined;
   return isOther ? [{ path: "refusal", found: endOf(output) }] : found;
 }
@@ -75,7 +75,7 @@ const mismatch = (expected: unknown, found: unknown, at: Path): Mismatch => ({
 
 const entries = (count: number): string => (count === 1 ? "1 entry" : `${count} entries`);
 
-/** `verdict: expected "refused", found "decided"`; of lists that are not as long, how long they are. */
+/** `verdict: expected "refused", found "decided"`; for lists of different lengths, the lengths. */
 export function mismatchText({ path, expected, found }: Mismatch): string {
   const areLists = Array.isArray(expected) && Array.isArray(found) && expected.length !== found.length;
   const shown = (value: unknown): string => {

@@ -7,17 +7,17 @@ import { runCommandLine } from "../program.ts";
 import { type Case, fileBeside } from "./case-file.ts";
 import { type DecideOutput, type Mismatch, mismatches, reasonCodes } from "./expectation.ts";
 
-/** A case that was tried. */
+/** A case that was run. */
 export interface CaseResult {
   readonly case: Case;
-  /** None: it is as expected. */
+  /** Empty if everything is as expected. */
   readonly mismatches: readonly Mismatch[];
   /** The codes of the reasons in the answer. */
   readonly codes: ReadonlySet<string>;
   readonly seconds: number;
 }
 
-/** Decides as `nodewise decide` does, in this process, and compares. */
+/** Decides like `nodewise decide`, in this process, and compares. */
 export async function tryCase(of: Case): Promise<CaseResult> {
   const began = performance.now();
   const came = await decided(argumentsOf(of));
@@ -55,7 +55,7 @@ const FILES: ReadonlySet<string> = new Set([
   ...PARTS.map(({ option }) => option),
   ...["snapshot", "pod", "ask", "facts", "patch"],
 ]);
-/** The command line behind `decide`. */
+/** The command line after `decide`. */
 function argumentsOf({ kind, kubelet, now, given, file }: Case): readonly string[] {
   const args: string[] = [kind, "--output", "json"];
   if (!given.has("explain")) args.push("--explain", "reasons");
@@ -68,13 +68,13 @@ function argumentsOf({ kind, kubelet, now, given, file }: Case): readonly string
   return args;
 }
 
-/** A file from the case's folder; what stands in the case itself is a part of the case's file. */
+/** A file relative to the case's folder; for a value in the case itself, that part of the case's file. */
 function fileOf(option: string, value: unknown, path: readonly (string | number)[], file: string): string {
   if (typeof value === "object")
     return `${file}#/${path.map((step) => String(step).replaceAll("~", "~0").replaceAll("/", "~1")).join("/")}`;
   const name = String(value);
   const here = fileBeside(file, name);
-  // NAMESPACE/NAME of a pod of the snapshot, and a machine of the library, are no files
+  // NAMESPACE/NAME of a pod of the snapshot, and a machine of the library, are not files
   return (option === "pod" || option === "machine") && !existsSync(here) ? name : here;
 }
 

@@ -9,20 +9,20 @@ import type { TokenFlags } from "./token.ts";
 
 const DEFAULT_SCOPES: readonly Scope[] = ["decide", "read"];
 
-/** `decide read`, `decide,read`, and the option given again: all of them. */
+/** Scopes from `decide read`, `decide,read`, and repeated options: all of them. */
 function addScopes(text: string, before: readonly Scope[] | undefined): readonly Scope[] {
   const named = text.split(",");
   if (!named.every(isScope)) throw new InvalidArgumentError(`Allowed choices are ${SCOPES.join(", ")}.`);
   return before === undefined || before === DEFAULT_SCOPES ? named : [...before, ...named];
 }
 
-/** A name that no node can have would make a token that nobody can use. */
+/** Validates a node's name: with another name the token would be useless. */
 function takenNode(text: string): string {
   const name = nodeName.safeParse(text);
   if (!name.success) throw new InvalidArgumentError(`A node's name ${name.error.issues[0]?.message}.`);
   return text;
 }
-/** By it the token is listed and revoked. */
+/** Validates the name by which the token is listed and revoked. */
 function takenName(text: string): string {
   if (text.trim() === "") throw new InvalidArgumentError("It must not be empty: say whose it is, or what for.");
   return text;

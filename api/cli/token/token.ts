@@ -30,7 +30,7 @@ export interface TokenFlags {
 }
 type Where = Pick<TokenFlags, "dataDir">;
 
-/** The token alone on standard output, so that a script can take it; what to know about it on standard error. */
+/** Prints only the token on standard output, for scripts; information about it goes to standard error. */
 export async function create(name: string, given: TokenFlags, cli: Cli): Promise<Outcome> {
   const request = { name, scopes: [...new Set(given.scope)], node: given.node ?? null, now: Date.now() };
   if (given.print === true) return print(await freshToken(request), given, cli);
@@ -42,7 +42,7 @@ export async function create(name: string, given: TokenFlags, cli: Cli): Promise
   });
 }
 
-/** For a history that this machine cannot open, a Worker's: with what makes it known there. */
+/** For a history that this machine cannot open, such as a Worker's: prints the SQL that stores the token there. */
 function print(created: CreatedToken, given: TokenFlags, cli: Cli): Outcome {
   const sql = tokenSql(created.row);
   tell(created, { sql }, given, cli);
@@ -61,7 +61,7 @@ function tell({ token, row }: CreatedToken, more: object, given: TokenFlags, { t
   terminal.warn(`token ${row.id} for ${node} may: ${row.scopes.join(", ")}. It is shown only now; keep it secret.`);
 }
 
-/** Two lines as `docker --env-file` and `kubectl create secret --from-env-file` read them. */
+/** Prints two lines in the form of `docker --env-file` and `kubectl create secret --from-env-file`. */
 export async function generate({ terminal }: Cli): Promise<Outcome> {
   const { text } = newToken();
   terminal.write(`NODEWISE_TOKEN=${text}\nNODEWISE_TOKEN_SHA256=${await webSha256(text)}\n`);
@@ -84,7 +84,7 @@ export const list = (given: TokenFlags, cli: Cli): Promise<Outcome> =>
     return ok(EXIT.ok);
   });
 
-/** An id counts before a name; of a name there must be one active token. */
+/** An id takes precedence over a name; a name must have exactly one active token. */
 export const revoke = (which: string, given: Where, cli: Cli): Promise<Outcome> =>
   withHistory(storeSetting(given, cli), false, async (store) => {
     const tokens = await listTokens(store);
@@ -110,7 +110,7 @@ export const revoke = (which: string, given: Where, cli: Cli): Promise<Outcome> 
     return ok(EXIT.ok);
   });
 
-/** Opens the API to whoever reaches the port, who may then ask everything. The option must therefore be given explicitly. */
+/** Opens the API to everyone who can reach the port, without any restriction, so the option must be given explicitly. */
 export async function open(given: Where & { readonly toEveryone?: boolean }, cli: Cli): Promise<Outcome> {
   if (given.toEveryone !== true)
     return fault(EXIT.badInput, "say --to-everyone: whoever reaches the API on loopback may then ask for everything");

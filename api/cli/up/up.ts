@@ -32,7 +32,7 @@ interface Answer<K extends Kind> {
   readonly needs: readonly string[];
 }
 
-/** A node's snapshot, and what the runtime told of it where that lies in files of its own. */
+/** A node's snapshot, and the runtime's output if that is in separate files. */
 interface KnownNodeFiles {
   readonly snapshot?: string;
   readonly images?: string;
@@ -41,7 +41,7 @@ interface KnownNodeFiles {
   readonly imagefs?: string;
 }
 
-/** Asks the API about a node whose snapshot is in a file, so that the dashboard has it, and shows what it answers. */
+/** Sends a node's snapshot from a file to the API, so that the dashboard shows it, and prints the answers. */
 async function showKnownNode(files: KnownNodeFiles, api: RunningApi, terminal: Terminal): Promise<Result<void, Fault>> {
   const { snapshot: file, images, containers, sandboxes, imagefs } = files;
   const runtime = Object.entries({ images, containers, sandboxes, imagefs }).filter(([, path]) => path !== undefined);
@@ -58,12 +58,12 @@ async function showKnownNode(files: KnownNodeFiles, api: RunningApi, terminal: T
   for (const kind of kindsWith("up", "printed")) {
     const answer = await ask(kind, snapshot, api);
     if (!answer.ok) return answer;
-    // the dashboard has the reasons
+    // the dashboard shows the reasons
     texts.push(answerText({ ...shown, kind, decided: { ...answer.value, reasons: [] } }, terminal));
   }
   printText(terminal, `${terminal.paint("bold", `Node ${node}`)}, as ${file} has it\n\n`);
   for (const text of texts) terminal.write(`${text}\n`);
-  // what the snapshot does not suffice for is said in the dashboard
+  // the dashboard shows which inputs are missing
   for (const kind of kindsWith("up", "recorded")) await ask(kind, snapshot, api);
   return ok(undefined);
 }
@@ -87,11 +87,11 @@ export interface UpFlags extends ApiFlags, ClusterFlags, KnownNodeFiles {
   readonly intervalSeconds: number;
 }
 
-/** `nodewise up`: API and observer in one process, until a signal. Nothing is written but the history and the own state. */
+/** `nodewise up`: API and observer in one process, until a signal. It writes nothing but its history and state. */
 export async function up(given: UpFlags, cli: Cli): Promise<Outcome> {
   const stop = stopSignal();
   const dataDir = resolve(given.dataDir ?? tryoutHome(cli.env));
-  // the current context is not asked for: without a word it is this machine
+  // the current context is not used: by default it observes this machine
   return asksCluster(given, cli, { namesObject: false, hasFiles: true })
     ? upCluster(given, dataDir, stop, cli)
     : upMachine(given, dataDir, stop, cli);
@@ -152,21 +152,21 @@ async function upMachine(given: UpFlags, dataDir: string, stop: Promise<unknown>
   }
 }
 
-/** In the folder of a history that `nodewise up` made: what is tried out goes into it, and is swept. */
+/** In the folder of a history that `nodewise up` created: such a history may be written to and swept. */
 const MARKER = "made-by-nodewise-up";
 const MARKER_TEXT =
   "`nodewise up` made the history in this folder: it writes what is tried out into it, and sweeps it.\n";
 
-/** The API over a history of its own. Errors: there is another's, which is not even opened; those of `startServing`. */
+/** The API with a separate history. Errors: the folder has another history, which is not even opened; those of `startServing`. */
 async function startOwn(given: ApiFlags & { readonly dataDir: string }, cli: Cli): Promise<Result<RunningApi, Fault>> {
   const { dataDir } = given;
   const [history, marker] = [storeAt({ dataDir }), join(dataDir, MARKER)];
   const isThere = history.exists();
   if (isThere && !existsSync(marker)) return fault(EXIT.badInput, othersText(dataDir));
-  // a demo never goes into the database of the environment
+  // a demo never writes to the database in the environment
   const own = { ...cli, env: { ...cli.env, NODEWISE_DATABASE: undefined } };
   const api = await startServing(given, own, { log: quietLog(cli.terminal) });
-  // also where it does not start: the history that it made until then is its own at the next start
+  // even if the start fails: the next start may use the history that it created
   if (isThere || !history.exists()) return api;
   try {
     writeFileSync(marker, MARKER_TEXT);
@@ -180,7 +180,7 @@ async function startOwn(given: ApiFlags & { readonly dataDir: string }, cli: Cli
 const othersText = (dataDir: string): string =>
   `${dataDir} holds a history that \`nodewise up\` did not make, and a demo would be written into it: give another --data-dir (or NODEWISE_DATA_DIR), or serve this one with \`nodewise api --data-dir ${dataDir}\``;
 
-/** The first pass in full and where to look; after it a line when something is different. */
+/** Prints the first pass in full and where to look; afterwards a line when something changes. */
 function passPrinter(nodeName: string, where: () => string, terminal: Terminal): (report: PassReport) => void {
   let last: string | undefined;
   return (report) => {
@@ -229,7 +229,7 @@ function whereToLook(api: RunningApi, dataDir: string, intervalSeconds: number, 
   return lines.map(([name, text]) => `${paint("bold", name.padEnd(9))}  ${text}`).join("\n");
 }
 
-/** A person reads this terminal: what goes well is not told line by line. */
+/** A person reads this terminal, so successes are not logged line by line. */
 const quietLog = (terminal: Terminal): Log => ({
   info: () => {},
   warn: (fields, message) => terminal.warn(`nodewise: ${message} ${JSON.stringify(fields)}`),

@@ -8,7 +8,7 @@ import { besideBody } from "../lint/lint-input.ts";
 import type { Fault } from "../terminal.ts";
 import { isOfConfiguration, MAX_NODES, type UpgradeRequest, type UpgradeSource } from "./upgrade-source.ts";
 
-/** Asks a running API. Errors: what is no address of one. */
+/** Reads reports from a running API. Errors: an invalid address. */
 export function sourceOfApi(
   url: string,
   token: string | undefined,
@@ -39,7 +39,7 @@ export function sourceOfApi(
     },
     page: async (node, pageToken) => {
       const { sinceMs, untilMs, kind } = filter;
-      // an answer without a time has no history in it
+      // an answer without a time has no history
       const since = timeText(sinceMs ?? 0);
       const body = { node, kind, since, until: timeText(untilMs), pageToken, limit: MAX_REPLAYED };
       const answer = await ask(body);

@@ -13,7 +13,10 @@ import type { Fault } from "../terminal.ts";
 import type { Found } from "./upgrade-output.ts";
 import type { UpgradeRequest } from "./upgrade-source.ts";
 
-/** Reports what an upgrade does to the nodes that are named, or to all of a live cluster. The configuration and what is beside it: in the place of each one's own. */
+/**
+ * Reports what an upgrade changes on the named nodes, or on all of a live cluster. A given configuration, and what is given with
+ * it, replaces each node's own.
+ */
 export async function reportsOfCluster(
   cluster: Cluster,
   names: readonly string[] | undefined,

@@ -13,9 +13,9 @@ export type UpgradeForm = "table" | "json" | "yaml" | "markdown";
 export interface Found {
   readonly to: ChosenProfile;
   readonly reports: readonly UpgradeReport[];
-  /** Nodes of which nothing can be said. */
+  /** Nodes without a report. */
   readonly unreported: readonly { readonly node: string; readonly why: string }[];
-  /** Null: it was not asked. */
+  /** Null if it was not requested. */
   readonly history:
     | (HistorySum & {
         readonly until: string | null;
@@ -23,7 +23,7 @@ export interface Found {
         readonly nextPageToken: string | null;
       })
     | null;
-  /** True: this page continued an earlier one and may be empty. */
+  /** True: this run continued an earlier one and may have no decisions. */
   readonly isRest?: boolean;
 }
 
@@ -47,13 +47,13 @@ function exitOf(found: Found): ExitCode {
   return isAllKnown(found) ? EXIT.ok : EXIT.cannotRun;
 }
 
-/** Whether something was looked at, and nothing left out of it. */
+/** Whether there is a result, and nothing is missing from it. */
 function isAllKnown({ reports, unreported, history, isRest = false }: Found): boolean {
   if (unreported.length > 0 || reports.length === 0) return false;
   return history === null || (history.counts.gone === 0 && (isRest || passedOf(history.counts) > 0));
 }
 
-/** Reports that differ in nothing but what is on their nodes are told once. */
+/** Reports that differ only in what is on their nodes are printed once. */
 interface Group {
   readonly first: UpgradeReport;
   readonly all: readonly UpgradeReport[];
@@ -70,7 +70,7 @@ function groupsOf(reports: readonly UpgradeReport[]): readonly Group[] {
   return [...groups.values()].map((all) => ({ first: all[0] as UpgradeReport, all }));
 }
 
-/** A heading, lines below it, and sections. */
+/** A heading with its lines and sections. */
 interface Part {
   readonly title: string;
   readonly lines: readonly string[];
@@ -108,7 +108,7 @@ function likeIt(all: readonly UpgradeReport[]): readonly string[] {
   return [`the same of ${many(others.length, "other node")}, but for what is on them: ${names}`];
 }
 
-/** The sections of a node that is told with another one. */
+/** The sections of a node that is printed together with another one. */
 const ofNode = (report: UpgradeReport): readonly Section[] =>
   sectionsOf(report)
     .filter(({ id }) => id === "static-pods" || id === "changed")
@@ -131,7 +131,7 @@ function markdownOf(found: Found): string {
   return parts.join("\n");
 }
 
-/** Draws a part of the report: its title, its rows and what is below them. */
+/** A section of the report as text: its title, its rows and what is below them. */
 function sectionText({ title, columns, rows, more }: Section, { columns: width, paint }: Terminal): string {
   const noteText = ({ as, text }: SectionNote): string => {
     const lead = { kubelet: "kubelet: ", patch: "patch: ", do: "-> ", text: "" }[as];
@@ -152,7 +152,7 @@ function sectionText({ title, columns, rows, more }: Section, { columns: width, 
   return `${paint("bold", title)}\n${body}${more === undefined ? "" : `${printable(more)}\n`}`;
 }
 
-/** The same for a change request. */
+/** A section as Markdown, for a change request. */
 function sectionMarkdown({ title, columns, rows, more }: Section): string {
   const parts = [`## ${title}`];
   if (columns.length === 0)
@@ -190,11 +190,11 @@ const listed = (notes: readonly SectionNote[]): readonly string[] =>
     return `   - ${escaped(text)}`;
   });
 
-/** Text in back-ticks stays as it is, with a fence that is longer than any in it. */
+/** Text in backticks, with a fence longer than any in it. */
 function code(text: string): string {
   const longest = Math.max(0, ...[...text.matchAll(/`+/g)].map(([run]) => run.length));
   const fence = "`".repeat(longest + 1);
   return longest === 0 ? `${fence}${printable(text)}${fence}` : `${fence} ${printable(text)} ${fence}`;
 }
-/** Names come from callers: nothing of them is markup. */
+/** Names come from callers, so markup in them is escaped. */
 const escaped = (text: string): string => printable(text).replace(/[\\*_[\]<>|#]/g, "\\$&");

@@ -8,25 +8,22 @@ import type { Fault } from "../terminal.ts";
 
 export interface UpgradeRequest {
   readonly to: ChosenProfile;
-  /** Null: that of each node. */
+  /** Null for each node's own version. */
   readonly from: ChosenProfile | null;
   readonly filter: Pick<DecisionFilter, "kind" | "sinceMs" | "untilMs">;
 }
-/** A history that is asked, here or over an API. */
+/** A history, local or over an API. */
 export interface UpgradeSource {
   /** The names of its nodes, at most `MAX_NODES`. */
   nodes(): Promise<Result<readonly string[], Fault>>;
-  /**
-   * `configuration`: in the place of the node's own; `beside`: what else its kubelet is started with. A text: why nothing can be
-   * said of this node.
-   */
+  /** `configuration`: replaces the node's own; `beside`: what else its kubelet is started with. A text says why the node has no report. */
   reportOf(node: string, configuration: unknown, beside: BesideFile): Promise<Result<UpgradeReport | string, Fault>>;
   /** A page of a node's history, or of all nodes'. */
   page(node: string | undefined, pageToken: string | undefined): Promise<Result<UpgradePage, Fault>>;
 }
 
-/** Whether a node's report was refused for its configuration, and not for the rest of its snapshot or the request. */
+/** Whether a report was refused because of the configuration, not of the rest of the snapshot or the request. */
 export const isOfConfiguration = (path: string): boolean => /^kubeletConfiguration[.[]/.test(path);
 
-/** Nodes whose reports are made. */
+/** The most nodes with a report. */
 export const MAX_NODES = 1000;

@@ -13,9 +13,9 @@ import { isOfConfiguration, MAX_NODES, type UpgradeRequest, type UpgradeSource }
 
 const UNREADABLE = "its latest snapshot cannot be read by this version";
 
-/** Asks a history that is here. */
+/** Reads reports from a local history. */
 export function sourceOfStore(store: Store, { to, from, filter }: UpgradeRequest): UpgradeSource {
-  // for all pages, so that what it read last is kept
+  // one for all pages, so that its cache is reused
   const pages = upgradePages(store, to.profile, LONG_RUN_LENGTH);
   return {
     nodes: async () => {

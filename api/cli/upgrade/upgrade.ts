@@ -84,7 +84,7 @@ function requestOf(given: UpgradeFlags, nowMs: number): Result<UpgradeRequest, F
   return ok({ to: to.value, from: from.value, filter: { ...times.value, ...(kind === undefined ? {} : { kind }) } });
 }
 
-/** The report of what files tell, without a history. */
+/** The report from files, without a history. */
 function reportOfFiles(read: LintNode, to: ChosenProfile, from: ChosenProfile | null): Result<UpgradeReport, Fault> {
   const { file, snapshot, configuration } = read;
   const before = versionBefore(from, snapshot);
@@ -121,7 +121,7 @@ async function upgradeCluster(
   const found = await withCluster(given, cli, (cluster) => reportsOfCluster(cluster, given.node, asked, given, cli));
   if (!found.ok) return found;
   const exit = printUpgrade({ to: request.to, ...found.value, history: null }, formOf(given), cli.terminal);
-  // a node that is not told of could not be read
+  // a node without a report could not be read
   return ok(exit === EXIT.cannotRun && found.value.unreported.length > 0 ? EXIT.failed : exit);
 }
 const HISTORY_FLAGS = ["since", "until", "pageToken", "kind", "dataDir", "database", "api"] as const;
@@ -144,7 +144,7 @@ async function withSource(
   }
   const token = await tokenOf(given, cli);
   if (!token.ok) return token;
-  // without the history's drivers, as a client needs none
+  // loads no database drivers, as a client needs none
   const { sourceOfApi } = await import("./upgrade-api.ts");
   const source = sourceOfApi(api, token.value, request);
   return source.ok ? work(source.value) : source;
@@ -181,7 +181,7 @@ async function askSource(source: UpgradeSource, asked: UpgradeCall, cli: Cli): P
   return ended.fault === null ? ok(exit) : { ok: false, error: ended.fault };
 }
 
-/** The reports about the files, or about the nodes that are named, or about all nodes. */
+/** The reports on the files, on the named nodes, or on all nodes. */
 async function reportsOf(
   source: UpgradeSource,
   { given, request: { to, from }, read, isStopped }: UpgradeCall,
@@ -201,7 +201,7 @@ async function reportsOf(
     unreported.push({ node: "further nodes", why });
   }
   for (const node of names.value) {
-    // lets a signal in, which no answer of a history that is here does
+    // lets a signal be handled, which a local history's answers do not
     await nextTurn();
     if (isStopped()) return fault(EXIT.interrupted, "interrupted: nothing was compared yet");
     const report = await source.reportOf(node, read.file?.configuration, besideOf(read));
@@ -215,7 +215,7 @@ async function reportsOf(
 interface Compared {
   readonly counter: HistoryCounter;
   readonly last: Pick<UpgradePage, "until" | "reachedAt"> | null;
-  /** With which it goes on; null: it is done. */
+  /** The token to continue with; null if it is done. */
   readonly token: string | null;
   readonly fault: Fault | null;
 }

@@ -14,14 +14,14 @@ export interface ClusterWhyFlags extends ClusterFlags {
 }
 interface ClusterEvidence {
   readonly documents: readonly WhyDocument[];
-  /** `NAMESPACE/NAME`; null: every pod is asked about. */
+  /** `NAMESPACE/NAME`; null for all pods. */
   readonly pod: string | null;
   readonly beside: Beside;
 }
 
 /**
- * Everything that a live cluster tells of a pod: itself, its node with the other pods, their configuration and usage, and the
- * events. Without a pod: all pods of the namespace, or of all, with the nodes and events. Errors: those of the cluster.
+ * Everything that a live cluster has about a pod: itself, its node with the other pods, their configuration and usage, and the
+ * events. Without a pod: all pods of the namespace, or of all namespaces, with the nodes and events. Errors: those of the cluster.
  */
 export const clusterEvidence = (
   pod: string | null,
@@ -66,14 +66,14 @@ async function onlyNamespace(cluster: Cluster, name: string, { terminal }: Cli):
   return fault(EXIT.badInput, `there is a pod ${name} in ${names.length} namespaces: ${names.join(", ")}; name one`);
 }
 
-/** On more, what the scheduler says must do: its pods would be too many to read for one answer. */
+/** With more nodes, only the scheduler's message is used: their pods would be too many to read for one answer. */
 const MAX_NODES = 200;
 
-/** Kubelets whose configuration is read, and how long that may take in all. */
+/** The most kubelets whose configuration is read, and the time limit for all of them. */
 const MAX_KUBELETS = 64;
 const KUBELETS_MS = 10_000;
 
-/** The nodes on which a pod could run that is bound to none, with their pods and configurations. */
+/** The nodes on which an unscheduled pod could run, with their pods and configurations. */
 async function partsOfNodes({ api, kubelets }: Cluster, { terminal }: Cli): Promise<PartsOfNodes> {
   const nodes = await api.list({ resource: "nodes" });
   if (!nodes.ok || nodes.value.items.length > MAX_NODES) return { parts: [], unread: [] };
@@ -104,7 +104,7 @@ interface PartsOfNodes {
   readonly unread: readonly UnreadPiece[];
 }
 const list = (items: readonly unknown[]): object => ({ apiVersion: "v1", kind: "List", items });
-/** `node`: of what does not name its own. */
+/** `node`: the node of a document that does not name one. */
 type Part = readonly [origin: string, value: unknown, allPodsOf?: readonly string[], node?: string];
 
 const partsOf = (node: NodeDocuments | null): readonly Part[] =>
@@ -136,7 +136,7 @@ async function evidenceOfAll(
     api.list({ resource: "nodes" }),
     api.list({ resource: "events", ...within }),
   ]);
-  // without a namespace's pods there is nothing to tell; who may read one namespace alone may read no nodes
+  // without a namespace's pods there is no story; who may read only one namespace may not read nodes
   if (!pods.ok)
     return clusterRefusal(
       [pods, nodes, events].flatMap((one) => (one.ok ? [] : [one.error])),

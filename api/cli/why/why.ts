@@ -30,8 +30,8 @@ export interface WhyFlags extends ClusterWhyFlags {
 }
 
 /**
- * From a live cluster, where one is asked for; from files or standard input; else from a history. As kubectl's plugin files without
- * pods stand beside the cluster. `isHistoryAsked`: --data-dir or --api is on the command line.
+ * From a live cluster if requested; from files or standard input; else from a history. As kubectl's plugin, files without pods are
+ * added to the cluster. `isHistoryAsked`: --data-dir or --api is on the command line.
  */
 export async function why(
   words: readonly string[],
@@ -42,7 +42,7 @@ export async function why(
   const named = subjectIn(words);
   if (!named.ok) return named;
   const { pod, workload } = named.value;
-  // as with kubectl, all namespaces are more than one
+  // as with kubectl, --all-namespaces overrides a namespace
   const { namespace: _, ...rest } = flags;
   const given = flags.allNamespaces === true ? rest : flags;
   const { namespace = null, node = null, filename } = given as WhyFlags;
@@ -88,7 +88,7 @@ export async function why(
 const NOTHING_ASKED =
   "nothing is there to ask: give --context NAME for a live cluster (`kubectl nodewise why` takes the current one), -f FILE for what kubectl printed, or --data-dir or --api for a history";
 
-/** A workload's story is that of its pod that stands worst; where nothing is wrong with any, that is told. */
+/** A workload's story is that of its worst pod; if no pod has a problem, that is printed. */
 function ofDocuments(
   documents: readonly WhyDocument[],
   asked: WhyAsked,
@@ -101,7 +101,7 @@ function ofDocuments(
   return print(worst === null ? answer : whyOf(documents, { ...asked, pod: worst }), given, cli);
 }
 
-/** The first pod of a list, and on standard error how many others there are; null: none has a story. */
+/** The first pod of a list, with the number of others on standard error; null if none has a story. */
 function worstOf({ list }: WhyAnswer, { kind, name }: Workload, { terminal }: Cli): string | null {
   const [worst, ...others] = (list?.stories ?? []).map(({ pod }) => namespacedName(pod));
   if (worst === undefined) return null;
@@ -127,7 +127,7 @@ async function whyInCluster(
   return worst === null ? print(answer, given, cli) : whyInCluster({ pod: worst, workload: null }, files, given, cli);
 }
 
-/** A document that says of which pods it is, beside which no cluster is asked. */
+/** Whether a document names its pods; with one, the cluster is not read. */
 const tellsOfPods = (value: unknown): boolean =>
   ["v1.Pod", "snapshot", "decision"].includes(formOf(value) ?? "") || (podItems(value)?.length ?? 0) > 0;
 
@@ -158,7 +158,7 @@ async function ofApi(
 ): Promise<Outcome> {
   const token = await tokenOf(given, cli);
   if (!token.ok) return token;
-  // without the history's drivers, as a client needs none
+  // loads no database drivers, as a client needs none
   const { posterOf } = await import("../inputs/history-api.ts");
   const post = posterOf(url, token.value);
   if (!post.ok) return post;
@@ -166,7 +166,7 @@ async function ofApi(
   return answer.ok ? print(answer, given, cli) : answer;
 }
 
-/** The commands as they have to be typed to ask again where the story is from: the same cluster, history, API or files. */
+/** The commands in the story, adapted to where it is from: the same cluster, history, API or files. */
 function askingThere({ story, list }: WhyAnswer, given: WhyFlags, cli: Cli): WhyAnswer {
   const { context, kubeconfig, cluster, user, as, dataDir, database, api, tokenFile, filename } = given;
   const typed = (options: Readonly<Record<string, string | undefined>>): string =>
@@ -182,7 +182,7 @@ function askingThere({ story, list }: WhyAnswer, given: WhyFlags, cli: Cli): Why
     "token-file": tokenFile,
   });
   const isLive = ofCluster !== "" || (cli.isPlugin && ofHistory === "");
-  // what was piped in is gone
+  // piped input cannot be read again
   const files =
     isLive || filename === undefined || filename.includes("-") ? "" : ` -f ${filename.map(shellWord).join(" ")}`;
   const there = (command: string): string => {
@@ -220,7 +220,7 @@ function print(answer: Result<WhyAnswer, WhyFailure>, given: WhyFlags, cli: Cli)
   return ok(isWell ? EXIT.ok : EXIT.negative);
 }
 
-/** Whom a story is asked of; both null: of all pods. */
+/** The subject of a story; both null for all pods. */
 interface WhySubject {
   /** NAME, NAMESPACE/NAME or a uid. */
   readonly pod: string | null;
@@ -228,14 +228,17 @@ interface WhySubject {
 }
 
 const POD: readonly string[] = ["po", "pod", "pods"];
-/** Types of which users ask, and what answers instead. */
+/** Types that users try, and the commands for them. */
 const OTHERS: Readonly<Record<string, string>> = {
   no: "`nodewise decide eviction --node NAME` tells of a node, `nodewise why -A` of all pods",
   svc: "`kubectl get pods -l SELECTOR` lists those behind a service",
 };
 const SAME: Readonly<Record<string, string>> = { node: "no", nodes: "no", service: "svc", services: "svc" };
 
-/** As kubectl takes it: `POD`, `pod POD`, `pod/POD`, `deploy/NAME`, `deployment.apps/NAME`. Errors: more than one, or of another type. */
+/**
+ * The subject as in kubectl: `POD`, `pod POD`, `pod/POD`, `deploy/NAME`, `deployment.apps/NAME`. Errors: more than one, or another
+ * type.
+ */
 function subjectIn(words: readonly string[]): Result<WhySubject, Fault> {
   const [first = "", second] = words;
   if (words.length === 0 || (words.length === 1 && POD.includes(first))) return ok({ pod: null, workload: null });
@@ -256,7 +259,7 @@ function subjectIn(words: readonly string[]): Result<WhySubject, Fault> {
   return ok({ pod: null, workload: { kind: known as Workload["kind"], name } });
 }
 
-/** `pod`, a kind of workload or one of `OTHERS`; undefined: a word that is no type, such as a namespace. */
+/** `pod`, a kind of workload or one of `OTHERS`; undefined for a word that is no type, such as a namespace. */
 function typeOf(word: string): string | undefined {
   const short = word.toLowerCase().replace(/\.(?:v1\.)?(?:apps|batch)$/, "");
   if (POD.includes(short)) return "pod";

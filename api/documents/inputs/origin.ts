@@ -4,7 +4,7 @@ import type { Stats } from "../../model/units.ts";
 import type { SourceDocument } from "../problem.ts";
 import { type Path, placedIssue } from "../problem.ts";
 
-/** Where stats were given and no time, the latest time in them; undefined where none is there. */
+/** The latest time in the stats, if the snapshot has stats and no time; undefined if they have none. */
 export function assumedTime({ observedAt, stats }: Snapshot): string | undefined {
   if (observedAt !== undefined || stats === undefined) return undefined;
   const latest = Math.max(...timesOf(stats).map((time) => Date.parse(time)));
@@ -20,7 +20,7 @@ function timesOf({ node, pods = [] }: Stats): readonly string[] {
 
 export type { Path };
 
-/** Says which document of a file gave a part of the snapshot. */
+/** The document of a file that a part of the snapshot came from. */
 export interface Origin {
   /** The path of the part in the snapshot: `["pods", 3]`. */
   readonly at: Path;
@@ -29,7 +29,7 @@ export interface Origin {
   readonly base: Path;
 }
 
-/** `pods.yaml:12:7: pods[0].spec.containers: a pod has at least one container`: the issue with the place a person can go to. */
+/** `pods.yaml:12:7: pods[0].spec.containers: a pod has at least one container`: the issue with its position in the file. */
 export function issueText(issue: InputIssue, origins: readonly Origin[]): string {
   const origin = originOf(issue, origins);
   if (origin === undefined) return `${issue.path}: ${issue.message}`;
@@ -38,7 +38,7 @@ export function issueText(issue: InputIssue, origins: readonly Origin[]): string
   return placedIssue(origin.source, { base: origin.base, at, name: issue.path, message: issue.message });
 }
 
-/** What gave the value that an issue is about; undefined: no document did. */
+/** The document that the value of an issue came from; undefined if it came from none. */
 export function originOf({ path }: InputIssue, origins: readonly Origin[]): Origin | undefined {
   const steps = stepsOf(path);
   return origins
@@ -46,7 +46,7 @@ export function originOf({ path }: InputIssue, origins: readonly Origin[]): Orig
     .reduce<Origin | undefined>((a, b) => (a === undefined || b.at.length > a.at.length ? b : a), undefined);
 }
 
-/** `limits["a/b"]`, `containers[0].name` -> their steps; `$` is the whole. */
+/** The steps of a path such as `limits["a/b"]` or `containers[0].name`; `$` is the whole. */
 export function stepsOf(path: string): Path {
   if (path === "$") return [];
   const parts = path.matchAll(/\[(\d+)\]|\[("(?:[^"\\]|\\.)*")\]|([^.[\]]+)/g);
@@ -66,7 +66,7 @@ export function hasAt(value: unknown, steps: Path): boolean {
   return true;
 }
 
-/** A document of a file; in a large one places cannot be looked up. */
+/** A document of a file; in a large one, positions cannot be looked up. */
 export interface InputDocument extends SourceDocument {
   readonly hasPlaces: boolean;
 }

@@ -3,7 +3,7 @@ import { fieldsOf, isObject } from "../../model/own.ts";
 import { type DocumentForm, formOf, formText, hasForm, isConfiguration } from "../document-form.ts";
 import type { Path } from "../problem.ts";
 
-/** One option a part of a snapshot, and where it stands in it. */
+/** One option per part of a snapshot, with the part's path. */
 export const PARTS = [
   { option: "node", path: ["node"], what: "v1.Node (kubectl get node NAME -o json)" },
   { option: "pods", path: ["pods"], what: "pods: a PodList, a List, one Pod, or manifests" },
@@ -74,7 +74,7 @@ export const PARTS = [
 ] as const;
 export type PartOption = (typeof PARTS)[number]["option"];
 
-/** The parts that no option of their own gives, or more than one. */
+/** The parts with no option of their own, or with more than one. */
 const OTHERS: readonly (readonly [path: string, advice: string])[] = [
   ["cgroup.version", "--cgroup-version 1 or 2"],
   ["observedAt", "--observed-at"],
@@ -85,13 +85,13 @@ const OTHERS: readonly (readonly [path: string, advice: string])[] = [
   ["runtime.danglingLogLinks", "--snapshot with the dead links of /var/log/containers"],
 ];
 
-/** The option that would have given a path of the snapshot or the ask: `stats.node.fs` -> `--stats`. */
+/** The option that gives a path of the snapshot or the ask: `stats.node.fs` -> `--stats`. */
 function optionFor(path: string): string {
   if (path.endsWith(".spec.overhead"))
     return "the pod with the overhead.podFixed of its RuntimeClass (`kubectl get runtimeclass NAME -o yaml`), {} where it has none";
   const other = OTHERS.find(([prefix]) => isBelow(path, prefix));
   if (other !== undefined) return other[1];
-  // crictl ps does not print them
+  // `crictl ps` does not print mounts
   if (/^runtime\.containers\[\d+\]\.mounts$/.test(path)) return "--pods of `kubectl get pods -A -o json`";
   if (path === "runtime")
     return "--images, --containers and --sandboxes of `crictl images`, `ps -a` and `pods` with `-o json`";
@@ -101,12 +101,12 @@ function optionFor(path: string): string {
   return command === undefined ? `--${part.option}` : `--${part.option} of \`${command}\``;
 }
 
-/** Where a missing input is to come from: the option that gives it, or what the stats, the Node or the machine that were given lack. */
+/** How to provide a missing input: the option for it, or what is missing in the stats, the Node or the machine that were given. */
 export function adviceFor(
   path: string,
   { stats, machine, node }: { readonly stats?: unknown; readonly machine?: unknown; readonly node?: unknown },
 ): string {
-  // the machine is there, and lscpu made it
+  // the machine was read from lscpu, which does not have memory
   if (path === "machine.numaNodes" && machine !== undefined && machine !== null)
     return "give --machine of a file that has it, in the place of lscpu's";
   if (path.startsWith("node.") && node !== undefined && node !== null)
@@ -114,11 +114,11 @@ export function adviceFor(
   if (stats === undefined || stats === null || !path.startsWith("stats.")) return `give ${optionFor(path)}`;
   return `the given stats have no ${path.slice("stats.".length)}${optionFor(path).replace("--stats", "")}`;
 }
-/** Whether a path is another, or of a member of it. */
+/** Whether a path equals another, or lies below it. */
 export const isBelow = (path: string, prefix: string): boolean =>
   path === prefix || path.startsWith(`${prefix}.`) || path.startsWith(`${prefix}[`);
 
-/** The forms that an option takes; pods are told by their own reader, a configuration may be any subset. */
+/** The forms that an option accepts; pods have a reader of their own, and a configuration may be any subset. */
 const TAKES: Readonly<Record<Exclude<PartOption, "pods">, readonly DocumentForm[]>> = {
   node: ["v1.Node"],
   config: ["KubeletConfiguration", "/configz"],
@@ -143,13 +143,13 @@ const TAKES: Readonly<Record<Exclude<PartOption, "pods">, readonly DocumentForm[
   "runtime-info": ["crictl info"],
 };
 
-/** Why a document is nothing for an option: what it is, what was wanted, and which option takes it. `undefined` where it fits. */
+/** Why a document does not suit an option: what it is, what was expected, and which option accepts it. `undefined` if it suits. */
 export function misplaced(value: unknown, option: Exclude<PartOption, "pods">): string | undefined {
   if (option === "dra-drivers" && isObject(value) && value["items"] !== undefined)
     return "holds its drivers in `items`, and --dra-drivers takes the list itself: leave out `items` and what stands beside it";
   const listed = asList(value, option);
   const fits = option === "config" ? isConfiguration(value) : TAKES[option].some((form) => hasForm(listed, form));
-  // its members are looked through, and each that is wrong is told at its place
+  // each faulty member is reported later, at its own position
   if (option === "dra-drivers" && Array.isArray(value) && formOf(value) === undefined) return undefined;
   if (fits || (MAY_BE_EMPTY.includes(option) && isEmptyList(listed))) return undefined;
   const wanted = PARTS.find((part) => part.option === option)?.what;
@@ -157,26 +157,29 @@ export function misplaced(value: unknown, option: Exclude<PartOption, "pods">): 
 }
 
 const MAY_BE_EMPTY: readonly PartOption[] = ["sandboxes", "resource-claims", "resource-slices", "device-classes"];
-/** Checks for an empty list that does not say what it lists. */
+/** Whether a value is an empty list that does not say what it lists. */
 const isEmptyList = (value: unknown): boolean => {
   const { kind, items } = (value ?? {}) as { kind?: unknown; items?: unknown };
   return (kind === undefined || kind === "List") && Array.isArray(items) && items.length === 0;
 };
 
-/** The options that take objects of one kind of resource.k8s.io/v1: a List or a list of them, or one alone. */
+/** The options that accept objects of one kind of resource.k8s.io/v1: a List, a plain list, or a single object. */
 const KINDS: Partial<Record<PartOption, string>> = {
   "resource-claims": "ResourceClaim",
   "resource-slices": "ResourceSlice",
   "device-classes": "DeviceClass",
 };
-/** A list of such objects is taken as a List of them. */
+/** A plain list of such objects is treated as a List. */
 const asList = (value: unknown, option: PartOption): unknown =>
   KINDS[option] !== undefined && Array.isArray(value) ? { items: value as unknown } : value;
-/** Whether the document of an option is one object in the place of a List. */
+/** Whether an option's document is a single object instead of a List. */
 export const isAlone = (value: unknown, option: PartOption): boolean =>
   KINDS[option] !== undefined && isObject(value) && value["items"] === undefined;
 
-/** Where the first object of a document stands that does not say what an option takes, and what is wrong with it; undefined: there is none, or all are something else. */
+/**
+ * The position of the first object that is not of the option's kind, and what is wrong; undefined if there is none, or if all
+ * objects are something else.
+ */
 export function wrongKind(
   value: unknown,
   option: PartOption,
@@ -196,7 +199,7 @@ export function wrongKind(
   return isMixed ? { at, message: `is ${formText(item)}, and --${option} takes ${kind}s` } : undefined;
 }
 
-/** The forms to give in the place of forms that no option takes since they describe one thing only. */
+/** What to give instead of forms that no option accepts, as they describe a single thing. */
 export const INSTEAD: Partial<Record<DocumentForm, string>> = {
   "crictl inspect": "give what `crictl ps -a -o json` prints",
   "crictl inspectp": "give what `crictl pods -o json` prints",
@@ -206,7 +209,7 @@ export const INSTEAD: Partial<Record<DocumentForm, string>> = {
   decision: "no decision reads it; `nodewise why` does",
 };
 
-/** `: give it with --stats`, where an option takes such a document; what to give instead, where none does. */
+/** `: give it with --stats` if an option accepts such a document; otherwise what to give instead. */
 export function otherOption(value: unknown): string {
   if (Array.isArray(value) && value.length === 0) return "";
   const form = formOf(value);
@@ -223,17 +226,17 @@ export function otherOption(value: unknown): string {
   return instead === undefined ? "" : `: ${instead}`;
 }
 
-/** The option that takes documents of a form; `undefined` for pods, lists and whole snapshots, which are told by their own readers. */
+/** The option for documents of a form; `undefined` for pods, lists and whole snapshots, which have readers of their own. */
 export const optionOfForm = (form: DocumentForm): Exclude<PartOption, "pods"> | undefined =>
   (Object.keys(TAKES) as Exclude<PartOption, "pods">[]).find((option) => TAKES[option].includes(form));
 
-/** Where a document of an option holds what the snapshot takes: as the kubelet and crictl wrap it. */
+/** The path in an option's document of what the snapshot needs, as the kubelet and crictl wrap it. */
 export function wrapperOf(option: PartOption, value: unknown): readonly string[] {
   if (option === "config") return configurationPath(value);
   const key = WRAPPED[option];
   return key !== undefined && Object.hasOwn(value as object, key) ? [key] : [];
 }
-/** Where crictl puts what it lists. */
+/** The member in which crictl and kubectl print a list. */
 const WRAPPED: Partial<Record<PartOption, string>> = {
   "resource-claims": "items",
   "resource-slices": "items",

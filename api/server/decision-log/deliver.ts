@@ -14,9 +14,12 @@ export type Sent =
 
 /** Where events go. */
 export interface Receiver {
-  /** As the log names it, without a secret. */
+  /** The name in the log, without a secret. */
   readonly label: string;
-  /** `taken`: they are the receiver's, and may be forgotten here. Never rejects; ends well within `LEASE_MS`, and at `signal`. */
+  /**
+   * Sends events; `taken`: the receiver has them, and they need not be sent again. Never rejects; ends well within `LEASE_MS`, and
+   * at `signal`.
+   */
   send(events: readonly string[], signal: AbortSignal): Promise<Sent>;
   close(): Promise<void>;
 }
@@ -25,26 +28,26 @@ interface DeliveryDeps {
   readonly store: LogStore & Pick<Store, "getSnapshot">;
   readonly receiver: Receiver;
   readonly form: EventForm;
-  /** Bytes of the events that are sent together; a larger one goes alone. */
+  /** The most bytes of events that are sent together; a larger event is sent alone. */
   readonly maxBytes: number;
   /** The name of this process. */
   readonly holder: string;
   readonly log: Log;
   readonly metrics: LogMetrics;
-  /** In which events are made, between the requests. */
+  /** Runs the creation of events between requests. */
   readonly turns: Turns;
 }
 
-/** From look to look at what is new. */
+/** How often to look for new decisions. */
 const LOOK_MS = 1_000;
-/** Another process delivers so long after this one has gone without a word; this one says each `RENEW_MS` that it is there. */
+/** Another process takes over this long after the last renewal; this process renews each `RENEW_MS`. */
 const LEASE_MS = 20_000;
 const RENEW_MS = 5_000;
-/** From attempt to attempt, doubled each time. */
+/** The pause between attempts, doubled each time. */
 const BACK_OFF_MS = { least: 1_000, most: 60_000 };
-/** For what is left when the server ends. */
+/** The time for the remaining events when the server ends. */
 const LAST_MS = 3_000;
-/** Events that are sent together, however small. */
+/** The most events that are sent together. */
 const MAX_EVENTS = 1_000;
 
 /** An event that waits to be sent. */
@@ -52,20 +55,20 @@ interface Waiting {
   readonly row: StreamedDecision;
   readonly text: string;
 }
-/** Why a pass ended before its end: another process delivers, the history cannot be read or written, or the server ends. */
+/** Why a pass ended early: another process delivers, the history cannot be read or written, or the server ends. */
 type Cut = "not-ours" | "history" | "ended";
 
 /**
- * Delivers what is recorded, from the place that is stored in the history on: each decision at least once, in the order of
- * storing, by one process at a time. What the receiver does not take waits in the history.
+ * Delivers recorded decisions from the position stored in the history: each decision at least once, in the order of storing, by
+ * one process at a time. Decisions that the receiver does not accept wait in the history.
  */
 export class Delivery {
   readonly #deps: DeliveryDeps;
   readonly #closing = new AbortController();
   #running: Promise<void> = Promise.resolve();
-  /** The place of the last `#hold`; null: another process delivers. */
+  /** The position after the last `#hold`; null if another process delivers. */
   #place: { readonly seq: number; readonly atMs: number } | null = null;
-  /** Lost ones that were told of, which the next `#hold` takes off. */
+  /** Lost decisions that were reported, which the next `#hold` subtracts. */
   #told = 0;
   #failures = 0;
   #snapshot: { readonly id: string; readonly text: string | null } | null = null;
@@ -74,7 +77,7 @@ export class Delivery {
     this.#deps = deps;
   }
 
-  /** Begins the log where there is none, so that all that is recorded later is in it. Errors: the history cannot be written. */
+  /** Starts the log if there is none, so that everything recorded from then on is in it. Errors: the history cannot be written. */
   async begin(): Promise<Result<null, string>> {
     const { store, holder } = this.#deps;
     const held = await store.holdLog(holder, LEASE_MS, 0);
@@ -84,7 +87,7 @@ export class Delivery {
     return ok(null);
   }
 
-  /** Sends what is left, if it can be sent at once, says how much cannot, and lets another process deliver. */
+  /** Sends what is left if that is possible at once, logs how much is not sent, and lets another process deliver. */
   async close(): Promise<void> {
     const { store, holder, receiver, log } = this.#deps;
     const end = setTimeout(() => this.#closing.abort(new Error("the API ends")), LAST_MS);
@@ -118,7 +121,7 @@ export class Delivery {
     }
   }
 
-  /** Until then, or until the server ends. */
+  /** Waits this long, or until the server ends. */
   async #rest(ms: number): Promise<void> {
     if (this.#isLast) return;
     const woken = new AbortController();
@@ -156,7 +159,7 @@ export class Delivery {
     metrics.waits({ events: 0, sinceMs: null });
   }
 
-  /** Null: this process delivers. */
+  /** Takes or renews the right to deliver. Null: this process delivers. */
   async #hold(): Promise<Cut | null> {
     const { store, holder } = this.#deps;
     if (this.#place !== null && performance.now() - this.#place.atMs < RENEW_MS && this.#told === 0) return null;
@@ -169,7 +172,7 @@ export class Delivery {
     this.#told -= told;
     const before = this.#place?.seq;
     this.#take(held.value);
-    // the place may have been moved by another process, or back by the removal of the newest decisions
+    // another process may have moved the position, or the removal of the newest decisions may have moved it back
     if (this.#place === null || (before !== undefined && before !== this.#place.seq)) return "not-ours";
     return null;
   }
@@ -203,7 +206,7 @@ export class Delivery {
     return made.ok ? { row, text: made.value } : this.#damaged(row.id, made.error);
   }
 
-  /** Decisions of one turn share theirs. */
+  /** The text of a snapshot; decisions of one turn share it. */
   async #snapshotOf(id: string) {
     if (this.#snapshot?.id === id) return ok(this.#snapshot.text);
     const read = await this.#deps.store.getSnapshot(id);
@@ -212,7 +215,7 @@ export class Delivery {
     return ok(this.#snapshot.text);
   }
 
-  /** A row that nobody can read holds up none behind it. */
+  /** Skips an unreadable row, so that it does not block the ones behind it. */
   #damaged(decisionId: string | undefined, reason: string): null {
     const { log, metrics } = this.#deps;
     metrics.lost("damaged", 1);
@@ -220,21 +223,21 @@ export class Delivery {
     return null;
   }
 
-  /** Said once until it can be read again: it is looked at each second. */
+  /** Logged once until the history can be read again: it is tried each second. */
   #unread(reason: string): void {
     if (!this.#isUnread) this.#deps.log.error({ reason }, "decision log: the history cannot be read or written");
     this.#isUnread = true;
   }
   #isUnread = false;
 
-  /** Sends until the receiver has taken all, and moves the place to `seq`. Null: done. */
+  /** Sends until the receiver has accepted everything, and moves the position to `seq`. Null when done. */
   async #sendUntil(batch: readonly Waiting[], seq: number, settledSeq: number): Promise<Cut | null> {
     const { store, holder, metrics } = this.#deps;
     for (let attempt = 0; batch.length > 0; attempt++) {
       if (this.#closing.signal.aborted || (this.#isLast && attempt > 0)) return "ended";
       const cut = await this.#hold();
       if (cut !== null) return cut;
-      // more was recorded while the receiver was away
+      // more was recorded while the receiver was unavailable
       const settled = attempt === 0 ? null : await store.settledSeq();
       const newest = settled?.ok === true ? settled.value : settledSeq;
       metrics.waits({ events: newest - (this.#place?.seq ?? 0), sinceMs: batch[0]?.row.decidedAtMs ?? null });
@@ -268,7 +271,7 @@ export class Delivery {
     return null;
   }
 
-  /** An event that the receiver finds too large goes without its snapshot, then without its input, and is given up last. */
+  /** An event that is too large for the receiver is sent without its snapshot, then without its input, and is finally dropped. */
   async #sendLess({ row, text }: Waiting, seq: number, settledSeq: number): Promise<Cut | null> {
     const { form, log, metrics } = this.#deps;
     const smaller = [SNAPSHOT, INPUT].map((pointer) =>

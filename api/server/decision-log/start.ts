@@ -10,19 +10,19 @@ import type { LogMetrics } from "../../observe/node-metrics.ts";
 import type { Turns } from "../../service/turns.ts";
 import { Delivery, type Receiver, type Sent } from "./deliver.ts";
 
-/** Where the decision log goes, and how its events look. */
+/** The receiver of the decision log, and the form of its events. */
 export interface DecisionLogSetting {
   readonly to: ReceiverSetting | { readonly file: string };
-  /** Beside `id` and `version`. */
+  /** In addition to `id` and `version`. */
   readonly labels: Readonly<Record<string, string>>;
   readonly version: string;
-  /** JSON Pointers to what is erased of each event. */
+  /** JSON Pointers to the members to erase from each event. */
   readonly erase: readonly string[];
   readonly maxBytes?: number;
 }
 const MAX_BYTES = 1024 * 1024;
 
-/** Opens the receiver and begins to deliver. Errors: the file cannot be written, or the history cannot. */
+/** Opens the receiver and starts delivering. Errors: the file or the history cannot be written. */
 export async function startDecisionLog(
   { to, labels, version, erase, maxBytes = MAX_BYTES }: DecisionLogSetting,
   ports: { readonly store: Store; readonly log: Log; readonly metrics: LogMetrics; readonly turns: Turns },
@@ -43,8 +43,8 @@ const MODE = 0o600;
 const NEWLINE = 0x0a;
 
 /**
- * A file with an event a line, for its owner alone. What was taken is on disk. A file that was moved or removed meanwhile is made
- * anew. Errors: the folder is missing, or the file cannot be written.
+ * A file with one event per line, accessible to its owner only. Accepted events are on disk. If the file was moved or removed, it
+ * is created again. Errors: the folder is missing, or the file cannot be written.
  */
 async function ndjsonFile(path: string): Promise<Result<Receiver, string>> {
   const full = resolve(path);
@@ -80,7 +80,7 @@ async function ndjsonFile(path: string): Promise<Result<Receiver, string>> {
   });
 }
 
-/** A line that a crash cut off is ended: the next one stands by itself. */
+/** Opens the file. A line that a crash truncated is ended, so that the next one stands by itself. */
 async function openAt(path: string): Promise<FileHandle> {
   const file = await open(path, "a+", MODE);
   const { size } = await file.stat();
@@ -90,7 +90,7 @@ async function openAt(path: string): Promise<FileHandle> {
   return file;
 }
 
-/** All of it, on disk, or nothing: of a full disk half a line may be left, which is taken away again. */
+/** Writes all of the text to disk, or nothing: the half line that a full disk leaves is removed. */
 async function append(file: FileHandle, text: string): Promise<void> {
   const { size } = await file.stat();
   try {
@@ -106,19 +106,22 @@ const codeOf = (error: unknown): string => (error as NodeJS.ErrnoException).code
 
 interface ReceiverSetting {
   readonly url: URL;
-  /** Asked for each request, so that a token may be replaced at any time; null: none. Errors of reading it are told as a failed attempt. */
+  /**
+   * Read for each request, so that a token can be replaced at any time; null for none. Errors while reading it count as a failed
+   * attempt.
+   */
   readonly token: () => string | null;
 }
 
 const TIMEOUT_MS = 10_000;
-/** A receiver may not hold the log up for longer. */
+/** The longest pause that a receiver may request. */
 const MAX_RETRY_MS = 10 * 60_000;
 const packed = promisify(gzip);
 
 /** A receiver of OPA's decision log service API: POST of a JSON array, in gzip. */
 function httpReceiver({ url, token }: ReceiverSetting): Receiver {
   return {
-    // a query may hold a secret
+    // a query may contain a secret
     label: `${url.origin}${url.pathname}`,
     send: async (events, ended) => {
       try {
@@ -135,7 +138,7 @@ function httpReceiver({ url, token }: ReceiverSetting): Receiver {
           redirect: "manual",
           signal: AbortSignal.any([AbortSignal.timeout(TIMEOUT_MS), ended]),
         });
-        // its body is of no interest, and the connection goes on only without it
+        // the connection can be reused only once the body is read or cancelled
         await response.body?.cancel();
         return sentOf(response);
       } catch (error) {
@@ -156,7 +159,7 @@ function sentOf({ ok, status, headers }: Response): Sent {
     : { state: "failed", reason };
 }
 
-/** fetch tells what went wrong as a cause. */
+/** fetch reports the actual error as a cause. */
 function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   if (error.name === "TimeoutError") return `no answer within ${TIMEOUT_MS / 1000} s`;

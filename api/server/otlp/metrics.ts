@@ -10,7 +10,7 @@ import {
   type MetricProducer,
 } from "@opentelemetry/sdk-metrics";
 
-/** Units (UCUM) by the last word of a name, before `_total`. */
+/** Units (UCUM) by the last word of a metric's name, before `_total`. */
 const UNITS: readonly (readonly [RegExp, string])[] = [
   [/_seconds(?:_total)?$/, "s"],
   [/_bytes(?:_total)?$/, "By"],
@@ -18,7 +18,7 @@ const UNITS: readonly (readonly [RegExp, string])[] = [
 ];
 const unitOf = (name: string): string => UNITS.find(([end]) => end.test(name))?.[1] ?? "";
 
-/** The metrics of `/metrics` in the form of OTLP: the same names, labels and values. Counts began with the process. */
+/** The metrics of `/metrics` as OTLP: the same names, labels and values. Counters start with the process. */
 function metricsOf(text: string, nowMs: number): MetricData[] {
   const [startTime, endTime] = [millisToHrTime(performance.timeOrigin), millisToHrTime(nowMs)];
   return familiesIn(text).map((family): MetricData => {
@@ -36,7 +36,7 @@ function metricsOf(text: string, nowMs: number): MetricData[] {
   });
 }
 
-/** Prometheus' buckets each hold those before them as well, and OTLP's do not. */
+/** Prometheus' buckets include the smaller ones; OTLP's do not. */
 function histogramsOf({ samples }: TextFamily, startTime: HrTime, endTime: HrTime): DataPoint<Histogram>[] {
   const series = new Map<string, { readonly attributes: Record<string, string>; readonly samples: TextSample[] }>();
   for (const sample of samples) {
@@ -60,10 +60,10 @@ function histogramsOf({ samples }: TextFamily, startTime: HrTime, endTime: HrTim
   });
 }
 
-/** `read`: what `/metrics` answers. Where it fails, nothing is told this time. */
+/** `read`: returns the text of `/metrics`. If it fails, no metrics are exported this time. */
 export const producerOf = (read: () => Promise<string>, version: string): MetricProducer => ({
   collect: async () => {
-    // of the reader's own, which takes its place
+    // the reader replaces it with its own
     const resource = emptyResource();
     try {
       const metrics = metricsOf(await read(), Date.now());
@@ -85,7 +85,7 @@ interface TextFamily {
   readonly samples: readonly TextSample[];
 }
 interface TextSample {
-  /** The end of its name behind that of the metric: empty, or one of a histogram's `_bucket`, `_sum` and `_count`. */
+  /** The rest of the name after that of the metric: empty, or a histogram's `_bucket`, `_sum` or `_count`. */
   readonly suffix: string;
   readonly labels: Readonly<Record<string, string>>;
   readonly value: number;
@@ -94,7 +94,7 @@ interface TextSample {
 const LABEL = /([a-zA-Z_][\w]*)="((?:[^"\\]|\\.)*)",?/gy;
 const UNESCAPED: Readonly<Record<string, string>> = { "\\\\": "\\", '\\"': '"', "\\n": "\n" };
 
-/** The families in an answer of `/metrics`. Metrics of another type are left out: OTLP has none for a summary that is computed here. */
+/** The families in the text of `/metrics`. Metrics of other types are left out: OTLP has no precomputed summaries. */
 function familiesIn(text: string): readonly TextFamily[] {
   const families: (Omit<TextFamily, "samples"> & { readonly samples: TextSample[] })[] = [];
   let help = "";

@@ -22,36 +22,36 @@ import type { OtlpMetrics } from "../../observe/node-metrics.ts";
 import { producerOf } from "./metrics.ts";
 import { tracingWith } from "./tracing.ts";
 
-/** As OTEL_TRACES_SAMPLER names them. */
+/** The names of OTEL_TRACES_SAMPLER. */
 export type SamplerName = `${"" | "parentbased_"}${"always_on" | "always_off" | "traceidratio"}`;
 
-/** Where traces and metrics go. What is not here is read by OpenTelemetry's exporters from `OTEL_*` in the environment. */
+/** Where traces and metrics go. OpenTelemetry's exporters read the rest from `OTEL_*` in the environment. */
 export interface OtlpSetting {
-  /** Without `/v1/traces`; null: as the environment says. */
+  /** Without `/v1/traces`; null to use the environment. */
   readonly url: string | null;
   readonly traces: boolean;
   readonly metrics: boolean;
   readonly sampler: SamplerName;
   /** OTEL_TRACES_SAMPLER_ARG, 0 to 1. */
   readonly ratio: number;
-  /** From one export of the metrics to the next. */
+  /** The time between two exports of the metrics. */
   readonly intervalMs: number;
   readonly version: string;
 }
 
 export interface Otlp {
-  /** Empty: no traces are wanted. */
+  /** Empty if no traces are exported. */
   readonly ports: { readonly tracing?: Tracing };
-  /** Begins to tell what `read` answers: the text of `/metrics`. */
+  /** Starts exporting the metrics that `read` returns: the text of `/metrics`. */
   tellMetrics(read: () => Promise<string>): void;
-  /** Sends what waits, for `CLOSE_MS` at the most, and says what could not be sent. */
+  /** Sends what is pending, for at most `CLOSE_MS`, and logs what could not be sent. */
   close(): Promise<void>;
 }
 
-/** Spans that wait for the collector; more are dropped, and counted. */
+/** The most spans that wait for the collector; further ones are dropped and counted. */
 const MAX_WAITING = 2048;
 const CLOSE_MS = 3_000;
-/** The log says again that the collector does not take anything after so long. */
+/** How often the log repeats that the collector accepts nothing. */
 const REMIND_MS = 60_000;
 
 const SAMPLERS: Readonly<Record<SamplerName, (ratio: number) => Sampler>> = {
@@ -63,11 +63,11 @@ const SAMPLERS: Readonly<Record<SamplerName, (ratio: number) => Sampler>> = {
   parentbased_traceidratio: (ratio) => new ParentBasedSampler({ root: new TraceIdRatioBasedSampler(ratio) }),
 };
 
-/** Nothing of it waits for the collector: what cannot be sent is dropped, counted and said. */
+/** Never waits for the collector: what cannot be sent is dropped, counted and logged. */
 export function startOtlp(setting: OtlpSetting, log: Log, counts: OtlpMetrics): Otlp {
   const { url, version } = setting;
   const trouble = new Trouble(log);
-  // the exporters' own words hold bodies of answers
+  // the exporters' own messages contain response bodies
   diag.setLogger({ error() {}, warn() {}, info() {}, debug() {}, verbose() {} }, DiagLogLevel.NONE);
   const resource = resourceFromAttributes({
     "service.name": "nodewise-api",
@@ -117,7 +117,7 @@ export function startOtlp(setting: OtlpSetting, log: Log, counts: OtlpMetrics): 
   return { ports: tracing === null ? {} : { tracing }, tellMetrics, close };
 }
 
-/** Calls `onEnd` with what each export came to. */
+/** Calls `onEnd` with the result of each export. */
 function watch(
   exporter: SpanExporter | PushMetricExporter,
   onEnd: (result: ExportResult, count: number) => void,
@@ -130,7 +130,7 @@ function watch(
     });
 }
 
-/** Sends spans in batches, and counts those that nobody will see. */
+/** Sends spans in batches, and counts dropped ones. */
 class CountedSpans implements SpanProcessor {
   readonly #inner: BatchSpanProcessor;
   readonly #counts: OtlpMetrics;
@@ -150,7 +150,7 @@ class CountedSpans implements SpanProcessor {
     });
     this.#inner = new BatchSpanProcessor({ exporter, maxQueueSize: 2 * MAX_WAITING });
   }
-  /** Spans that nobody has taken yet, and those that nobody will see. */
+  /** Spans that are not sent yet, and dropped ones. */
   get waiting(): number {
     return this.#waiting;
   }
@@ -179,13 +179,13 @@ class CountedSpans implements SpanProcessor {
   }
 }
 
-/** Of what the exporters say; other words of theirs may hold what was answered. */
+/** The exporters' messages that are logged; others may contain a response. */
 const WORDS: Readonly<Record<string, string>> = {
   "Request timed out": "no answer in time",
   "Concurrent export limit reached": "earlier ones still wait for an answer",
 };
 
-/** Says that the collector takes nothing, seldom, and that it takes something again. */
+/** Logs, at long intervals, that the collector accepts nothing, and that it accepts data again. */
 class Trouble {
   readonly #log: Log;
   readonly #saidMs = new Map<string, number>();

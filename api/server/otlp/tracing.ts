@@ -17,14 +17,14 @@ const headersOf: TextMapGetter<Headers> = {
 const METHODS: ReadonlySet<string> = new Set(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]);
 const propagator = new W3CTraceContextPropagator();
 
-/** The objects that Node's server gives the app beside the request. */
+/** The objects that Node's server passes to the app with the request. */
 interface NodeEnv {
   readonly incoming?: { readonly httpVersion?: string; readonly socket?: { readonly remoteAddress?: string } };
 }
 
 /**
- * A span a request by the semantic conventions of HTTP servers, below the one that its `traceparent` names. No query, no header but
- * User-Agent and no body is among the attributes: they may hold a token.
+ * One span per request by the semantic conventions of HTTP servers, below the span in its `traceparent`. The attributes contain no
+ * query, no header but User-Agent, and no body, since these may contain a token.
  */
 export const tracingWith = (tracer: Tracer): Tracing => ({
   request: (request, env, requestId) => {
@@ -45,7 +45,7 @@ export const tracingWith = (tracer: Tracer): Tracing => ({
       ...(peer === undefined ? {} : { "client.address": peer }),
       ...(userAgent === null ? {} : { "user_agent.original": userAgent }),
     };
-    // one clock for a span and those below it: the other may be set meanwhile
+    // one clock for a span and its children: the system clock may be changed meanwhile
     const beganMs = Date.now() - performance.now();
     const now = (): number => beganMs + performance.now();
     const span = tracer.startSpan(method, { kind: SpanKind.SERVER, attributes, startTime: now() }, parent);
@@ -66,7 +66,7 @@ export const tracingWith = (tracer: Tracer): Tracing => ({
         }
         span.setAttribute("http.response.status_code", status);
         if (code !== undefined) span.setAttribute("error.type", code);
-        // what the caller did wrong is no error of this server
+        // a client's error is no error of this server
         if (status >= 500) span.setStatus({ code: SpanStatusCode.ERROR });
         span.end(now());
       },

@@ -14,15 +14,15 @@ import { nextTurn } from "../turns.ts";
 import { type Measurement, measurementIn } from "./measurement.ts";
 import { adviseReserves, DEFAULT_MARGIN_PERCENT, DEFAULT_PERCENTILE } from "./reserves.ts";
 
-/** The question about a node of the history. */
+/** What to advise on, for a node in the history. */
 export interface AdviceRequest {
   readonly span: Span;
   readonly percentile: number;
   readonly marginPercent: number;
-  /** Measurements that are read, at most. */
+  /** The most measurements to read. */
   readonly limit: number;
 }
-/** The same settings as texts from a query or a command line; absent: the default. */
+/** The same settings as texts from a query or a command line; absent for the default. */
 interface AdviceTexts {
   readonly percentile?: string | undefined;
   readonly margin?: string | undefined;
@@ -30,16 +30,13 @@ interface AdviceTexts {
 }
 
 export const DEFAULT_SPAN_MS = 7 * DAY_MS;
-/**
- * The default number of snapshots: one per half hour in a week. Each needs three statements of the history, and some
- * platforms allow 1,000.
- */
+/** The default number of snapshots: one per half hour in a week. Each takes three database statements, and some platforms allow 1,000. */
 export const DEFAULT_LIMIT = 300;
 /** The maximum number of snapshots: one per five minutes in a week. */
 export const MAX_LIMIT = 2016;
 export const MAX_MARGIN_PERCENT = 1000;
 
-/** Reads the numbers. Errors: what is none, or too small or large. */
+/** Parses the numbers. Errors: not a number, too small or too large. */
 export function adviceNumbers(
   { percentile, margin, limit }: AdviceTexts,
   defaultLimit: number,
@@ -61,8 +58,8 @@ export function adviceNumbers(
 }
 
 /**
- * Advises what to reserve on a node, from the stats in its recorded snapshots. A text: why there is no advice. Errors:
- * the history's.
+ * Advises what to reserve on a node, from the stats in its recorded snapshots. A text says why there is no advice. Errors: of the
+ * history.
  */
 export async function adviseNode(
   store: MeasuredStore & Pick<Store, "latestSnapshot">,
@@ -90,21 +87,21 @@ interface Span {
 }
 interface MeasuredHistory {
   readonly measurements: readonly Measurement[];
-  /** Snapshots that were read and have no stats of their node. */
+  /** Snapshots that have no stats of their node. */
   readonly withoutStats: number;
-  /** Milliseconds that the measurements are apart at least, though there are more; null: all there are were read. */
+  /** The minimum time between measurements if some were skipped, ms; null if all were read. */
   readonly everyMs: number | null;
 }
 type MeasuredStore = Pick<Store, "listDecisions" | "streamDecisions" | "getSnapshot" | "getSnapshotPieces">;
 
-/** Characters of what a node's snapshots share that are kept decoded. */
+/** The most characters of snapshot parts shared within a node that stay cached. */
 const KEPT_LENGTH = 2 * 1024 * 1024;
-/** Reading holds up everyone else on the thread, so it pauses this often. */
+/** Reading blocks the thread, so it pauses this often, ms. */
 const TURN_MS = 5;
 
 /**
- * What the snapshots behind a node's decisions measured, newest first and evenly over the time, at most `most`: a percentile is one of the
- * time then, and not of the moments at which something was decided. Errors: those of the history.
+ * What the snapshots behind a node's decisions measured, newest first, at most `most`, spread evenly over the time: a percentile
+ * has to be one over time, not over the moments of decisions. Errors: of the history.
  */
 export async function measuredHistory(
   store: MeasuredStore,
@@ -136,28 +133,28 @@ export async function measuredHistory(
   return ok({ measurements, withoutStats, everyMs: walk.skipped ? walk.everyMs : null });
 }
 
-/** The number of decisions read at once: those of one pass on one snapshot, and more. */
+/** The number of decisions read at once: more than one pass makes on a snapshot. */
 const HEADS = 32;
 
-/** A time at which a node was decided about, and the snapshot of then. */
+/** A time at which a decision about a node was made, with its snapshot. */
 interface Made {
   readonly atMs: number;
   readonly snapshotId: string | null;
 }
-/** When a decision was made: the last and the first time, whose snapshots are stored. */
+/** The last and the first time at which a decision was made, whose snapshots are stored. */
 const madeAt = ({ decidedAtMs, snapshotId, series }: DecisionHead): readonly Made[] => [
   ...(series === undefined ? [] : [{ atMs: series.lastAtMs, snapshotId: series.lastSnapshotId }]),
   { atMs: decidedAtMs, snapshotId },
 ];
 
-/** Walks back in time over decisions, with steps long enough that it ends within a number of steps. */
+/** Walks back in time over decisions, in steps large enough to finish within a number of steps. */
 class EvenWalk {
   readonly #store: MeasuredStore;
   readonly #node: string;
   readonly #span: Span;
   #last: Made | null = null;
   everyMs = 1;
-  /** A snapshot between two steps was passed over. */
+  /** A snapshot between two steps was skipped. */
   skipped = false;
 
   constructor(store: MeasuredStore, node: string, span: Span) {
@@ -166,7 +163,7 @@ class EvenWalk {
     this.#span = span;
   }
 
-  /** The id of the next snapshot; null: there is none any more. */
+  /** The id of the next snapshot; null at the end. */
   async next(oldestMs: number, most: number): Promise<Result<string | null, StoreFailure>> {
     while (true) {
       const last = this.#last;
@@ -202,7 +199,7 @@ class EvenWalk {
   }
 }
 
-/** When the first decision was made within a span; null: there is none. */
+/** When the first decision within a span was made; null if there is none. */
 async function oldestIn(
   store: MeasuredStore,
   filter: Span & { readonly node: string },
@@ -215,7 +212,7 @@ async function oldestIn(
   return ok(null);
 }
 
-/** Reads one snapshot after the other; what they share is decoded once. Null: it is no longer stored, or this version cannot read it. */
+/** Reads snapshots one at a time and decodes shared parts once. Null if a snapshot is no longer stored or this version cannot read it. */
 function snapshotReader(store: MeasuredStore): (id: string) => Promise<Result<Snapshot | null, StoreFailure>> {
   const partsOf = partsReader(KEPT_LENGTH);
   return async (id) => {

@@ -2,10 +2,10 @@ import { fileSystemsOf } from "../../decide/eviction/usage.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
 import type { Stats } from "../../model/units.ts";
 
-/** The use of parts of a node at one time; null: it was not measured. */
+/** The usage of parts of a node at one time; null if not measured. */
 export interface Use {
   readonly node: number | null;
-  /** The cgroup of all pods. */
+  /** The cgroup that contains all pods. */
   readonly pods: number | null;
   readonly kubelet: number | null;
   readonly runtime: number | null;
@@ -19,21 +19,18 @@ export interface Measurement {
   readonly cpu: Use;
   /** Bytes of the working sets. */
   readonly memory: Use;
-  /** Bytes on the kubelet's file system that are neither of pods nor of images; null: not measured. */
+  /** Bytes on the kubelet's file system used neither by pods nor by images; null if not measured. */
   readonly storage: number | null;
-  /** Bytes of images there; null: they lie elsewhere, or are not measured. */
+  /** Bytes of images on it; null if they are on another file system or not measured. */
   readonly images: number | null;
-  /** Threads of the node less the processes of its pods: at most what the system has. */
+  /** Threads of the node minus the processes of its pods: an upper bound for the system's processes. */
   readonly pids: number | null;
 }
 
 type StatsOfNode = NonNullable<Stats["node"]>;
 type PodStats = NonNullable<Stats["pods"]>[number];
 
-/**
- * The measurement in a snapshot; null: it has no node stats. kubelet 1.36: GetSystemContainersStats lists the cgroups
- * that it knows.
- */
+/** The measurement in a snapshot; null if it has no node stats. kubelet 1.36: GetSystemContainersStats lists the cgroups that it knows. */
 export function measurementIn({ stats, observedAt }: Snapshot): Measurement | null {
   const node = stats?.node;
   if (node === undefined) return null;
@@ -65,13 +62,13 @@ function useOf(node: StatsOfNode, amountOf: (of: Measured) => number | undefined
 
 function storageOf(node: StatsOfNode, pods: readonly PodStats[] | undefined): Pick<Measurement, "storage" | "images"> {
   const ofPods = lessPods(node.fs?.usedBytes, pods, (pod) => pod["ephemeral-storage"]?.usedBytes);
-  // images that lie elsewhere take nothing of it
+  // images on another file system do not count
   const isOne = fileSystemsOf(node) === "one";
   const images = isOne ? (node.runtime?.imageFs?.usedBytes ?? null) : null;
   return { storage: ofPods === null ? null : Math.max(0, ofPods - (images ?? 0)), images };
 }
 
-/** The rest of a total without the pods' part; null where the total or the part of a pod is not known. */
+/** A total without the pods' part; null if the total or a pod's part is unknown. */
 function lessPods(
   total: number | undefined,
   pods: readonly PodStats[] | undefined,

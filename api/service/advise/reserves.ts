@@ -15,25 +15,25 @@ import { rfc3339 } from "../timestamp.ts";
 import { newFindings, sidesOf } from "../what-if.ts";
 import type { Measurement, Use } from "./measurement.ts";
 
-/** The question, and the data that it is about. */
+/** The settings of the advice, and its data. */
 export interface ReservesQuestion {
   readonly measurements: readonly Measurement[];
   /** The number of snapshots without node stats. */
   readonly withoutStats: number;
-  /** Measurements are this far apart at least, though there are more: milliseconds; null: all there are were read. */
+  /** The minimum time between measurements if some were skipped, ms; null if all were read. */
   readonly everyMs: number | null;
-  /** The node as it is now, with its configuration. */
+  /** The node with its current configuration. */
   readonly snapshot: Snapshot;
   readonly profile: Profile;
-  /** Above 0, at most 100. */
+  /** Greater than 0, at most 100. */
   readonly percentile: number;
-  /** A margin for what was not measured: a whole number of hundredths. */
+  /** A safety margin in whole percent. */
   readonly marginPercent: number;
 }
 export const DEFAULT_PERCENTILE = 99;
 export const DEFAULT_MARGIN_PERCENT = 10;
 
-/** One resource of one reservation, and its measured values. */
+/** One resource of one reservation, with its measured values. */
 interface Series {
   readonly field: ReserveField;
   readonly resource: "cpu" | "memory" | "ephemeral-storage" | "pid";
@@ -117,10 +117,7 @@ function seriesOf(measurements: readonly Measurement[], containers: Containers):
   ];
 }
 
-/**
- * The use of kubelet and runtime; null: a container that other measurements have is missing, or no measurement has
- * one.
- */
+/** The usage of kubelet and runtime; null if a container that other measurements have is missing, or no measurement has one. */
 function kubeUse({ kubelet, runtime }: Use, has: Containers): number | null {
   if (!isKubeKnown(has) || (has.kubelet && kubelet === null) || (has.runtime && runtime === null)) return null;
   return (kubelet ?? 0) + (runtime ?? 0);
@@ -136,7 +133,7 @@ function systemUse(use: Use, has: Containers): number | null {
 
 /** The value that `percentile` percent of the sorted values do not exceed (nearest rank). */
 export function percentileOf(sorted: readonly number[], percentile: number): number {
-  // the product of decimals is a little off: 99.9 % of 1,000 is the 999th
+  // floating point: 99.9 % of 1,000 must give the 999th
   const rank = Math.ceil((percentile * sorted.length) / 100 - 1e-9);
   return sorted[Math.min(sorted.length, Math.max(1, rank)) - 1] as number;
 }
@@ -155,7 +152,7 @@ function measured(resource: Series["resource"], raw: number): Quantity {
 
 const MILLI_NANOS = 1_000_000n;
 const MI = 2n ** 20n;
-/** Billionths, rounded up to whole steps of so many. */
+/** Billionths, rounded up to a multiple of the step. */
 const upTo = (step: bigint, nanos: bigint): Amount => fromNanos(((nanos + step - 1n) / step) * step);
 
 /** Rounded up to thousandths of a CPU, to Mi, or to a process. */
@@ -176,7 +173,7 @@ function reserveOf(
   const at = percentileOf(values, percentile);
   const kubeNow = config.kubeReserved[resource];
   const isCpuFixed = resource === "cpu" && config.reservedSystemCPUs !== "";
-  // storage and processes are never told apart
+  // storage and processes are never split by container
   const isWhole =
     field === "systemReserved" && (!isKubeMeasured || resource === "ephemeral-storage" || resource === "pid");
   const withMargin = withPercent(measured(resource, at).amount, marginPercent);
@@ -206,7 +203,7 @@ function patchOf(reserves: readonly ReserveAdvice[]): ReservesAdvice["patch"] {
   return patch;
 }
 
-/** The node as it is and with the patch. */
+/** The effect of the patch: the node with and without it. */
 function effectOf(
   { snapshot, profile }: ReservesQuestion,
   patch: ReservesAdvice["patch"],
@@ -232,7 +229,7 @@ function effectOf(
   return { allocatable, findings };
 }
 
-/** Null: what the node has is not known. */
+/** Null if the node's capacity is unknown. */
 function decisionOn(snapshot: EffectiveSnapshot): AllocatableDecision | null {
   const decided = decideAllocatable({ snapshot, facts: {}, ask: undefined, explain: "off" });
   if (!decided.ok) return null;
@@ -246,12 +243,12 @@ function amountIn(list: QuantityList, resource: string): Quantity {
   return parsed.value;
 }
 
-/** The data that an advice rests on. */
+/** The data behind an advice. */
 interface Basis {
-  /** Measurements. */
+  /** The number of measurements. */
   readonly count: number;
   readonly percentile: number;
-  /** The time from the first to the last measurement; null: no time is known. */
+  /** The time from the first to the last measurement; null if unknown. */
   readonly spanMs: number | null;
   readonly everyMs: number | null;
   readonly withoutStats: number;
@@ -260,7 +257,7 @@ interface Basis {
   /** Names such as `kubeReserved.cpu` without any measurement, and those with some. */
   readonly unmeasured: readonly string[];
   readonly measured: readonly string[];
-  /** The most bytes of images that lie on the kubelet's own file system; 0: none are known there. */
+  /** The most bytes of images on the kubelet's own file system; 0 if none are known. */
   readonly imageBytes: number;
   readonly config: EffectiveConfiguration;
   readonly hasCapacity: boolean;
@@ -272,7 +269,7 @@ const note = (code: AdviceNoteCode, message: string, advice: string | null = nul
   advice,
 });
 
-/** Notes for a reader before he follows the advice, the gravest first. */
+/** Notes to read before following the advice, most serious first. */
 const notesOn = (basis: Basis): readonly AdviceNote[] =>
   basis.count === 0
     ? [note("not-measured", "there is no measurement", "give the kubelet's /stats/summary, or a longer time")]
@@ -330,7 +327,7 @@ function onContainers({ hasKubelet, hasRuntime }: Basis): readonly AdviceNote[] 
 
 function onResources({ unmeasured, measured, imageBytes, hasKubelet, hasRuntime }: Basis): readonly AdviceNote[] {
   const notes: AdviceNote[] = [];
-  // the containers already cover kubeReserved as a whole
+  // the containers already account for all of kubeReserved
   const untold = unmeasured.filter((name) => hasKubelet || hasRuntime || !name.startsWith("kubeReserved."));
   if (untold.length > 0) {
     const words =

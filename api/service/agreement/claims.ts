@@ -9,9 +9,8 @@ import type { EffectiveSnapshot } from "../../profiles/effective.ts";
 import { type Comparer, notComparable, sides, undecided } from "./compared.ts";
 
 /**
- * Compares prepared claims, or a pod that did not start because of its claims, by the kubelet's exact words. A
- * driver's words are reported, not compared. The claims are those of the outcome, since an earlier snapshot may have
- * older ones.
+ * Compares prepared claims, or a pod that did not start because of its claims, by the kubelet's exact message. A driver's message
+ * is reported, not compared. The claims are the outcome's, since an earlier snapshot may have older ones.
  */
 export const compareClaims: Comparer<OutcomeOf<"claims">> = (outcome, state) => {
   const { prepared, message, claims, object, pod: ref } = outcome;
@@ -26,26 +25,26 @@ export const compareClaims: Comparer<OutcomeOf<"claims">> = (outcome, state) => 
   if (!answer.ok) return undecided(answer.error, kubelet);
   const { decision } = answer.value;
   const decided = decision.refusal === null ? null : prepareWords(decision.refusal.message);
-  // a driver is called only where all else went well
+  // a driver is called only if everything else succeeded
   const isCalled = said.driver !== null && decided === null && calls(decision, said.claim);
   const nodewise = { ...sideOf(isCalled ? said : decided), starts: decision.startErrors.length === 0 };
   const measured = said.driver === null ? [] : [{ field: "driver", kubelet: said.driver, nodewise: null }];
   return sides(kubelet, nodewise, measured);
 };
 
-/** `words`: null where the claims are prepared. */
+/** `words`: null if the claims are prepared. */
 const sideOf = (words: PrepareWords | null): Side => ({
   starts: true,
   prepared: words === null,
   ...(words === null ? {} : { reason: PREPARE_FAILED, message: words.own }),
 });
 
-/** Messages whose cause is in no document of a cluster. kubelet 1.37: prepareResources. */
+/** Messages with a cause that no document of a cluster shows. kubelet 1.37: prepareResources. */
 const UNKNOWN: readonly {
   readonly words: RegExp;
   readonly why: NotComparable;
   readonly missing: readonly string[];
-  /** Whether a snapshot has it; absent: none does. */
+  /** Whether a snapshot has the cause; absent if none can. */
   readonly has?: (state: EffectiveSnapshot) => boolean;
 }[] = [
   {
@@ -60,7 +59,7 @@ const UNKNOWN: readonly {
     missing: ["assignments.dra_manager_state"],
     has: ({ assignments }) => assignments?.dra_manager_state !== undefined,
   },
-  // the API server's own trouble, or that of the kubelet's disk
+  // an error of the API server, or of the kubelet's disk
   {
     words: /: fetch ResourceClaim \S+: (?!.*" not found$)|: checkpoint ResourceClaim /s,
     why: "not_decided_here",
@@ -83,7 +82,7 @@ function decisionOn(
   return decideKind("claims", asked) as Result<DecidedOf<"claims">, Refusal>;
 }
 
-/** Whether a driver is called for the pod's claim; `claim` null: for any claim. */
+/** Whether a driver is called for the pod's claim, or for any claim if `claim` is null. */
 const calls = ({ pods }: ClaimsDecision, claim: string | null): boolean =>
   (pods[0]?.claims ?? []).some(
     (one) => (claim === null || one.claim === claim) && one.drivers.some(({ call }) => call !== "left-out"),

@@ -17,13 +17,12 @@ import { asReportedSoon, statesBefore, timeOf } from "./node-state.ts";
 import { compareAdmission, comparePreemption, compareResize, preemptedTogether } from "./pods.ts";
 import { compareConditions, compareEviction } from "./pressure.ts";
 
-/** A time when an outcome had not happened yet: only a snapshot of that time or before shows what it was decided on. */
+/** The latest time at which the outcome had not happened yet, epoch ms: it is compared with the last snapshot up to then. */
 export const notYetMs = (outcome: Outcome): number => Date.parse(outcome.after ?? outcome.at);
 
 /**
- * What Nodewise would have decided on the last snapshot before an outcome, against what the kubelet did. `basis`: null, where
- * there is no such snapshot; its code, where it cannot be read. Whether they can be compared hangs on what is known, and never
- * on whether they are the same.
+ * Compares an outcome with what Nodewise would have decided on the last snapshot before it. `basis`: that snapshot, or a code if
+ * there is none or it cannot be read. Whether the two can be compared depends on what is known, never on whether they are equal.
  */
 export function compareOutcome(outcome: Outcome, basis: Basis | NotComparable): Comparison {
   if (typeof basis === "string") return comparisonOf(null, null, null, notComparable(basis, sideOf(outcome)));
@@ -47,10 +46,7 @@ function whyNotAtAll(
   return isGiven || !readsConfiguration ? null : "configuration_not_known";
 }
 
-/**
- * Compares in each possible state if the order within a second or the kubelet's pressure is not known; all answers
- * must be equal.
- */
+/** Compares in each possible state if the order within a second or the kubelet's pressure is unknown; all results must be equal. */
 function comparedInEach(outcome: Outcome, basis: Basis): Compared {
   const [state, ...inOtherOrder] = statesFor(outcome, basis) as [EffectiveSnapshot, ...EffectiveSnapshot[]];
   const first = comparedOn(outcome, state, basis);
@@ -98,7 +94,7 @@ function comparedOn(outcome: Outcome, state: EffectiveSnapshot, basis: Basis): C
   }
 }
 
-/** The kubelet's side, where it is not compared. */
+/** The kubelet's side of an outcome that is not compared. */
 function sideOf(outcome: Outcome): Side {
   switch (outcome.kind) {
     case "admission": {
@@ -144,7 +140,7 @@ function comparisonOf(
   };
 }
 
-/** The first difference, in the order of the kubelet's fields, then of fields that only our decision has. */
+/** The first difference, in the order of the kubelet's fields, then of fields that only Nodewise's decision has. */
 function firstDifference(kubelet: Side, nodewise: Side): Comparison["difference"] {
   const fieldOf = (side: Side, field: string): SideValue => side[field] ?? null;
   for (const field of Object.keys({ ...kubelet, ...nodewise })) {

@@ -2,16 +2,16 @@ import type { Refusal } from "../../model/decision.ts";
 import type { Comparison, NotComparable, Outcome, Side } from "../../model/outcome.ts";
 import type { EffectiveSnapshot } from "../../profiles/effective.ts";
 
-/** The data for a comparison, besides the node just before the outcome. */
+/** The data for a comparison, in addition to the node just before the outcome. */
 export interface Basis {
   readonly snapshotId: string;
-  /** The stored snapshot, under its own kubelet's profile. */
+  /** The stored snapshot, with its own kubelet's profile. */
   readonly snapshot: EffectiveSnapshot;
   /** Epoch ms. */
   readonly observedAtMs: number;
   /** All other known outcomes of the node, in any order. */
   readonly others: readonly Outcome[];
-  /** The node's facts for these kinds when the snapshot was observed; absent: nothing. */
+  /** The node's facts for these kinds when the snapshot was observed; absent if there are none. */
   readonly facts: { readonly eviction?: unknown; readonly "image-gc"?: unknown };
 }
 
@@ -19,13 +19,13 @@ export type Measured = Comparison["measured"];
 interface Why {
   readonly code: NotComparable;
   readonly missing: readonly string[];
-  /** Details for this comparison, besides the code's text. */
+  /** Details of this comparison, in addition to the code's text. */
   readonly detail?: string;
 }
 /** Both sides field by field, or why they cannot be compared. */
 export interface Compared {
   readonly kubelet: Side;
-  /** Our side; null: nothing was decided. */
+  /** Nodewise's side; null if there is no decision. */
   readonly nodewise: Side | null;
   readonly measured: Measured;
   readonly why: Why | null;
@@ -37,7 +37,7 @@ export const sides = (kubelet: Side, nodewise: Side, measured: Measured = []): C
   measured,
   why: null,
 });
-/** `known`: what there is of both sides all the same. */
+/** `known`: what is known of both sides nevertheless. */
 export const notComparable = (
   code: NotComparable,
   kubelet: Side,

@@ -8,7 +8,7 @@ import type { Result } from "../../model/result.ts";
 import type { EffectiveSnapshot } from "../../profiles/effective.ts";
 import { type Basis, type Comparer, notComparable, sides, undecided } from "./compared.ts";
 
-/** Whole seconds of two time stamps, and an attempt that takes its time. */
+/** The tolerance: two time stamps in whole seconds, and the duration of an attempt. */
 const TIME_OFF_SECONDS = 2;
 
 /**
@@ -44,18 +44,18 @@ export const compareProbes: Comparer<OutcomeOf<"probes">> = (outcome, state) => 
   const measured = took === null ? [] : [{ field: "seconds", kubelet: took, nodewise: kill.seconds }];
   if (took !== null && took < kill.seconds - kill.periodSeconds - TIME_OFF_SECONDS)
     return sides({ ...said, seconds: took }, { ...nodewise, seconds: kill.seconds });
-  // a kubelet that has reported many failures pauses its events
+  // a kubelet that has reported many failures rate-limits its events
   if (failures === undefined || failures < kill.failures)
     return notComparable("probe_results", said, { nodewise, measured, missing: ["failures"] });
   return sides(said, nodewise, measured);
 };
-/** A start-up may take so long. */
+/** The longest start that is considered. */
 const LONGEST_START_SECONDS = 7200;
 
 const tookSeconds = ({ at, startedAt }: OutcomeOf<"probes">): number | null =>
   startedAt === undefined ? null : (Date.parse(at) - Date.parse(startedAt)) / 1000;
 
-/** The first time that a probe which always fails ends its container; null: it never does. */
+/** The first time that a probe which always fails kills its container; null if it never does. */
 function killIn({ containers, events }: ProbesDecision, probe: "liveness" | "startup") {
   const [only] = containers;
   const own = only?.probes.find(({ type }) => type === probe);
@@ -71,7 +71,7 @@ function killIn({ containers, events }: ProbesDecision, probe: "liveness" | "sta
   };
 }
 
-/** The images that went between two lists, against those that a collection would have taken. */
+/** Compares the images that disappeared between two lists with those that a collection would have removed. */
 export const compareImageGc: Comparer<OutcomeOf<"image-gc">> = ({ images }, state, basis) => {
   const said: Side = { removed: images.map(({ id, names }) => names[0] ?? id ?? "").sort() };
   if (state.runtime?.images === undefined)
@@ -103,7 +103,7 @@ export const compareImageGc: Comparer<OutcomeOf<"image-gc">> = ({ images }, stat
   return sides(said, nodewise, measured);
 };
 
-/** Facts must be older than the snapshot: later, the images that went are forgotten. */
+/** Facts must be older than the snapshot: later facts no longer have the removed images. */
 function hasFacts({ facts, observedAtMs }: Basis): boolean {
   const decoded = decodeImageGcFacts(facts["image-gc"]);
   return decoded.ok && decoded.value !== undefined && decoded.value.atMs < observedAtMs;

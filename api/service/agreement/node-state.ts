@@ -3,22 +3,22 @@ import { endsPod, OUTCOME_TRAITS, type Outcome, type OutcomeOf } from "../../mod
 import { type Pod, podUid } from "../../model/pod.ts";
 import type { EffectiveSnapshot } from "../../profiles/effective.ts";
 
-/** Time stamps of objects are whole seconds, cut off. */
+/** Object timestamps are whole seconds, rounded down. */
 const SECOND_MS = 1000;
 export const timeOf = ({ at }: Pick<Outcome, "at">): number => Date.parse(at);
 
-/** Pods, and conditions, as they were when something happened: by the last snapshot and by what happened since then. */
+/** Pods and conditions at the time of an outcome, derived from the last snapshot and from what happened since. */
 interface NodeMoment {
   /** Epoch ms of the snapshot. */
   readonly sinceMs: number;
   readonly atMs: number;
-  /** True: outcomes at the same second count as earlier; their order is not known. */
+  /** True: outcomes in the same second count as earlier; their real order is unknown. */
   readonly isSameSecondBefore: boolean;
 }
 
 /**
- * The node just before an outcome. `others`: all other outcomes that are known of it, in any order. Two states where something
- * happened in the same second: without it and with it.
+ * The node just before an outcome. `others`: all other known outcomes of the node, in any order. Two states if something happened
+ * in the same second: without it and with it.
  */
 export function statesBefore(
   snapshot: EffectiveSnapshot,
@@ -49,17 +49,16 @@ function stateAt(snapshot: EffectiveSnapshot, others: readonly Outcome[], at: No
 const isPressure = (type: string): boolean => PRESSURE_CONDITIONS.some((one) => one === type);
 
 /**
- * How long a kubelet takes to report pressure, in ms: it writes the node status every nodeStatusUpdateFrequency, up to
- * 4 % late, and writing takes a while. kubelet 1.37: Run of pkg/kubelet.
+ * How long a kubelet takes to report pressure, ms: it writes the node status every nodeStatusUpdateFrequency, up to 4 % late, and
+ * the write takes time. kubelet 1.37: Run of pkg/kubelet.
  */
 export const statusWithinMs = ({ kubeletConfiguration }: Pick<EffectiveSnapshot, "kubeletConfiguration">): number =>
   kubeletConfiguration.nodeStatusUpdateFrequency.millis * 1.04 + WRITING_MS;
 const WRITING_MS = 1600;
 
 /**
- * The node as the kubelet may already have known it: with the conditions of its next status, and without those that
- * end before it reports them. Null: there is no difference. kubelet 1.37: nodeStatusUpdateFrequency,
- * evictionPressureTransitionPeriod.
+ * The node as the kubelet may already have known it: with the conditions of its next status, and without those that end before
+ * then. Null if there is no difference. kubelet 1.37: nodeStatusUpdateFrequency, evictionPressureTransitionPeriod.
  */
 export function asReportedSoon(
   state: EffectiveSnapshot,
@@ -78,7 +77,7 @@ export function asReportedSoon(
   return conditions && { ...state, ...conditions };
 }
 
-/** A pod that is not let in yet, or never was, holds nothing, though the API server has bound it to the node. */
+/** A pod that is not admitted, or never was, uses no resources although the API server has bound it to the node. */
 function applyAdmission(
   pods: Map<string, Pod>,
   { pod: { uid }, object, admitted }: OutcomeOf<"admission">,

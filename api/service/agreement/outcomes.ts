@@ -12,9 +12,9 @@ import { withDefaultRequests } from "../../model/pod-defaults.ts";
 import { usesClaims } from "../../model/resource-claim.ts";
 
 /**
- * Finds what a kubelet did in what a watch sees: pods and nodes before and after a change, events, lists of images. What is
- * found has of a pod only what decisions read: no environment variable, no command. Nothing is found in an object that has not
- * the form of its kind.
+ * Finds a kubelet's outcomes in what a watch reports: pods and nodes before and after a change, events, and image lists. An
+ * outcome keeps of a pod only what decisions read: no environment variables, no commands. Objects that do not have the form of
+ * their kind are ignored.
  */
 
 const time = z.string().refine(isTimestamp);
@@ -53,7 +53,7 @@ const watchedPod = z.object({
 type WatchedPod = z.output<typeof watchedPod>;
 
 const REFUSALS: ReadonlySet<string> = new Set(POD_REFUSALS);
-/** An admission under pressure has the reason of an eviction. kubelet 1.36: nodeConditionMessageFmt. */
+/** A refusal because of pressure has the same reason as an eviction. kubelet 1.36: nodeConditionMessageFmt. */
 const UNDER_PRESSURE = "The node had condition: ";
 const EVICTED =
   /^(?:The node was low on resource: |Container \S+ exceeded its local ephemeral storage limit |Pod ephemeral local storage usage |Usage of EmptyDir volume )/;
@@ -75,8 +75,8 @@ const latestOf = (times: readonly (string | null | undefined)[]): string | undef
     .at(-1);
 
 /**
- * What a kubelet did to a pod between two of its states. `before`: null if the watch saw the pod's creation, not if
- * the pod existed when the watch began.
+ * The outcomes in a change of a pod. `before`: null if the watch saw the pod's creation, but not if the pod existed when the watch
+ * began.
  */
 export function podOutcomes(before: unknown, after: unknown): readonly Outcome[] {
   const now = watchedPod.safeParse(after);
@@ -91,10 +91,10 @@ export function podOutcomes(before: unknown, after: unknown): readonly Outcome[]
     ...(usesClaims(fieldsOf(after)) ? preparedIn(was, now.data) : []).map((one) => ({ ...shared, ...one })),
   ];
 }
-/** An outcome without what all those of one sighting share. */
+/** An outcome without the fields that all outcomes of one change share. */
 type Found<K extends Outcome["kind"]> = K extends unknown ? Omit<OutcomeOf<K>, "pod" | "object" | "seenIn"> : never;
 
-/** A refused pod is given no condition unless it ran before. kubelet 1.36: rejectPod. */
+/** A refused pod gets no condition unless it ran before. kubelet 1.36: rejectPod. */
 function admissionsIn(was: WatchedPod | null, { status }: WatchedPod): readonly Found<"admission">[] {
   const { startTime, reason, message } = status;
   const isRefused = status.phase === "Failed" && message.startsWith(REJECTED);
@@ -109,7 +109,7 @@ function admissionsIn(was: WatchedPod | null, { status }: WatchedPod): readonly 
   return [{ kind: "admission", at: startTime, admitted: true, reason: "", message: "" }];
 }
 
-/** The end of a pod; one whose containers exit with 0 succeeds without a reason, but still has the condition. */
+/** The end of a pod; a pod whose containers exit with 0 succeeds without a reason, but still has the condition. */
 function endsIn(was: WatchedPod | null, now: WatchedPod): readonly Found<"eviction" | "preemption">[] {
   const [before, told] = [was === null ? null : endOf(was), endOf(now)];
   if (told === null || before?.kind === told.kind || told.at === undefined) return [];
@@ -142,13 +142,16 @@ function resizesIn(was: WatchedPod | null, now: WatchedPod): readonly Found<"res
 const pendingIn = ({ status }: WatchedPod) =>
   status.conditions?.find(({ type, status: is }) => type === "PodResizePending" && is === "True");
 
-/** A kubelet prepares a pod's claims right before it makes the sandbox. kubelet 1.37: SyncPod, GeneratePodReadyToStartContainersCondition. */
+/**
+ * A kubelet prepares a pod's claims right before it creates the sandbox. kubelet 1.37: SyncPod,
+ * GeneratePodReadyToStartContainersCondition.
+ */
 function preparedIn(was: WatchedPod | null, now: WatchedPod): readonly Found<"claims">[] {
   const at = sandboxSince(now);
   if (at === undefined || (was !== null && sandboxSince(was) !== undefined)) return [];
   return [{ kind: "claims", at, prepared: true, message: "" }];
 }
-/** Since when the pod has a sandbox or a running container; undefined: it has none, or does not report it. */
+/** Since when the pod has a sandbox or a running container; undefined if it has none or does not report it. */
 function sandboxSince({ status }: WatchedPod): string | undefined {
   const ready = status.conditions?.find(({ type }) => type === "PodReadyToStartContainers");
   if (ready?.status === "True") return ready.lastTransitionTime ?? undefined;
@@ -178,11 +181,11 @@ const involvedPod = z.object({
   uid: z.string(),
 });
 
-/** Known facts about the pod of an event when it comes. */
+/** What is known about an event's pod when the event arrives. */
 interface AroundEvent {
-  /** The pod as it was, a v1.Pod. */
+  /** The pod before the event, a v1.Pod. */
   readonly pod?: unknown;
-  /** See `probeFailures`; null: not known. */
+  /** See `probeFailures`; null if unknown. */
   readonly failures?: number | null;
 }
 
@@ -238,13 +241,13 @@ function resizeText(message: string): { readonly message: string; readonly gener
   }
 }
 
-/** A kubelet tries on, so the last time counts. Of more than ten messages the recorder makes one event. client-go: EventAggregator. */
+/** A kubelet retries, so the last time counts. The recorder combines more than ten messages into one event. client-go: EventAggregator. */
 function unpreparedBy(reason: string, message: string, at: string): Found<"claims"> | null {
   const own = message.replace(/^\(combined from similar events\): /, "");
   return reason === PREPARE_FAILED && own !== "" ? { kind: "claims", at, prepared: false, message: own } : null;
 }
 
-/** A kill in an event; the same message again is the same event with a new time and a higher count. */
+/** A kill in an event; a repeated message is the same event with a new time and a higher count. */
 function killOf(
   reason: string,
   message: string,
@@ -281,8 +284,8 @@ export interface Unhealthy {
 const PROBE_WORD = { liveness: "Liveness", startup: "Startup" } as const;
 
 /**
- * How often a probe failed since `sinceMs`, from the states of its `Unhealthy` events in any order. Null: an event
- * began before and no earlier state was seen, so its later count is not known.
+ * How often a probe failed since `sinceMs`, from the states of its `Unhealthy` events in any order. Null if an event began earlier
+ * and no earlier state was seen, so its count since then is unknown.
  */
 export function probeFailures(
   seen: readonly Unhealthy[],
@@ -309,7 +312,7 @@ const watchedNode = z.object({
 });
 type WatchedNode = z.output<typeof watchedNode>["status"];
 
-/** The pressure conditions of a node that turned, and the images that went. */
+/** The pressure conditions of a node that changed, and the images that disappeared. */
 export function nodeOutcomes(before: unknown, after: unknown): readonly OutcomeOf<"conditions" | "image-gc">[] {
   const [then, now] = [watchedNode.safeParse(before), watchedNode.safeParse(after)];
   if (!then.success || !now.success) return [];
@@ -327,10 +330,10 @@ function turnedIn(then: WatchedNode, now: WatchedNode): readonly OutcomeOf<"cond
   });
 }
 
-/** A node's status has only the largest images. kubelet 1.36: nodeStatusMaxImages. */
+/** A node's status lists only the largest images. kubelet 1.36: nodeStatusMaxImages. */
 const MAX_IMAGES_IN_MESSAGE = 50;
 
-/** Images that are gone, without the runtime's ids; nothing if the list may be incomplete. */
+/** Images that disappeared, without the runtime's ids; none if the list may be incomplete. */
 function imagesGoneIn(then: WatchedNode, now: WatchedNode): readonly OutcomeOf<"image-gc">[] {
   const [was, is] = [then.images ?? [], now.images ?? []];
   const [after, at] = [then, now].map(({ conditions }) => latestOf(conditions.map((c) => c.lastHeartbeatTime)));

@@ -17,7 +17,7 @@ import { amountsIn } from "./words.ts";
 const podIn = ({ pods = [] }: EffectiveSnapshot, uid: string): Pod | undefined =>
   pods.find((pod) => podUid(pod) === uid);
 
-/** The pod as it was admitted: with a status only if it ran before, as when the kubelet restarts. */
+/** The pod as it was admitted: with a status only if it ran before, as after a restart of the kubelet. */
 function askedPod(
   { pod: { uid }, object }: Pick<PodOutcome, "pod" | "object">,
   state: EffectiveSnapshot,
@@ -28,7 +28,7 @@ function askedPod(
   return pod === undefined ? undefined : withoutStatus(pod);
 }
 
-/** A decision on a state without the pod: a kubelet that has not let it in does not count it. */
+/** A decision on a state without the pod: a kubelet that has not admitted the pod does not count it. */
 function admissionOf(state: EffectiveSnapshot, pod: Pod): Result<DecidedOf<"admission">, Refusal> {
   const known = podIn(state, podUid(pod) ?? "");
   const others = known === undefined || hasContainers(known) ? state : without(state, known);
@@ -40,20 +40,20 @@ const without = (state: EffectiveSnapshot, pod: Pod): EffectiveSnapshot => ({
   pods: (state.pods ?? []).filter((one) => one !== pod),
 });
 
-/** The needs that matter for this pod: those of the resource managers, and the others. */
+/** The missing inputs that matter for this pod: those of the resource managers, and the others. */
 function missingFor(needs: readonly string[], pod: Pod, state: EffectiveSnapshot) {
   const isOfManagers = (path: string): boolean => /^(?:assignments|machine|devices|devicePlugins)\b/.test(path);
   const files = asksManagers(pod, state) ? needs.filter(isOfManagers) : [];
   return { files: [...files, ...missingDevices(pod, state)], others: needs.filter((path) => !isOfManagers(path)) };
 }
-/** Exclusive CPUs and memory are for Guaranteed pods alone. */
+/** Exclusive CPUs and memory are only for Guaranteed pods. */
 function asksManagers(pod: Pod, state: EffectiveSnapshot): boolean {
   const { cpuManagerPolicy, memoryManagerPolicy, topologyManagerPolicy } = state.kubeletConfiguration;
   const hasPolicy =
     cpuManagerPolicy === "static" || memoryManagerPolicy === "Static" || topologyManagerPolicy !== "none";
   return asksDevices(pod, state) || (hasPolicy && qosClass(pod) === "Guaranteed");
 }
-/** An extended resource that the node does not have is no device manager's. */
+/** Whether the pod requests devices. An extended resource that the node does not have belongs to no device plugin. */
 function asksDevices(pod: Pod, { node }: EffectiveSnapshot): boolean {
   const allocatable = node?.status?.allocatable ?? {};
   const names = containersOf(pod).flatMap(({ resources }) =>
@@ -61,7 +61,7 @@ function asksDevices(pod: Pod, { node }: EffectiveSnapshot): boolean {
   );
   return names.some((name) => name.includes("/") && allocatable[name] !== undefined);
 }
-/** Needs for devices, since a decision without devices silently assumes a node without plugins. */
+/** The missing inputs for devices: without them, a decision silently assumes a node without plugins. */
 function missingDevices(pod: Pod, state: EffectiveSnapshot): readonly string[] {
   if (!asksDevices(pod, state)) return [];
   const checkpoint = state.assignments?.kubelet_internal_checkpoint;
@@ -71,7 +71,7 @@ function missingDevices(pod: Pod, state: EffectiveSnapshot): readonly string[] {
   ];
 }
 
-/** The amounts that a refusal names come first: where one of them differs, all that follows may. */
+/** The amounts in a refusal come first: if one of them differs, the rest may differ because of it. */
 const refusalOf = (reason: string, message: string, amounts: Side = amountsIn(message)): Side => ({
   ...amounts,
   admitted: false,
@@ -79,14 +79,14 @@ const refusalOf = (reason: string, message: string, amounts: Side = amountsIn(me
   message,
 });
 
-/** Our side. For a resource that the kubelet found short, the amounts are listed even if we did not. */
+/** Nodewise's side. The amounts of a resource that the kubelet found short are listed even if Nodewise did not find it short. */
 function decidedSide({ admit, reason, message, resources }: AdmissionDecision, theirReason: string): Side {
   const tested = resources.find(({ resource }) => theirReason === `OutOf${resource}`);
   const amounts = tested && { requested: tested.requested, used: tested.used, capacity: tested.capacity };
   return admit ? { ...amounts, admitted: true } : refusalOf(reason, message, amounts);
 }
 
-/** Compares an admitted or refused pod by the kubelet's exact words. */
+/** Compares an admitted or refused pod by the kubelet's exact message. */
 export const compareAdmission: Comparer<OutcomeOf<"admission">> = (outcome, state, { snapshot }) => {
   const { admitted, reason, message, pod: ref } = outcome;
   const kubelet: Side = { starts: true, ...(admitted ? { admitted } : refusalOf(reason, message)) };
@@ -96,7 +96,7 @@ export const compareAdmission: Comparer<OutcomeOf<"admission">> = (outcome, stat
   const pod = askedPod(outcome, state);
   if (pod === undefined) return notComparable("pod_not_known", kubelet, { missing: ["object"] });
   if (reason === "VolumeAttachmentLimitExceeded") return notComparable("not_decided_here", kubelet);
-  // only systemd's signal to the kubelet reveals this
+  // only systemd's signal to the kubelet shows this
   if (reason === "NodeShutdown" && state.kubelet?.shuttingDown === undefined)
     return notComparable("input_not_known", kubelet, { missing: ["kubelet.shuttingDown"] });
   const answer = admissionOf(state, pod);
@@ -113,10 +113,10 @@ function unlessMissing(needs: readonly string[], pod: Pod, state: EffectiveSnaps
   return others.length > 0 ? notComparable("input_not_known", kubelet, { nodewise, missing: others }) : compared;
 }
 
-/** A kubelet ends victims one after the other, with their grace, before it lets the critical pod in. */
+/** A kubelet terminates victims one after the other, with their grace periods, before it admits the critical pod. */
 export const LONGEST_PREEMPTION_MS = 120_000;
 
-/** The one critical pod whose admission ended next; null: none is known, or two are in the same second. */
+/** The critical pod that was admitted next; null if none is known, or two were in the same second. */
 function preemptorOf(
   { at }: Pick<Outcome, "at">,
   { others, snapshot }: Pick<Basis, "others" | "snapshot">,
@@ -134,7 +134,7 @@ function preemptorOf(
   return first === undefined || (second !== undefined && timeOf(second) === timeOf(first)) ? null : first;
 }
 
-/** The victims of one preemption go together: those that make room for the same pod. */
+/** The victims of one preemption: those that make room for the same pod. */
 export function preemptedTogether(outcome: OutcomeOf<"preemption">, basis: Basis): readonly OutcomeOf<"preemption">[] {
   const preemptor = preemptorOf(outcome, basis);
   const isSame = (one: Outcome): one is OutcomeOf<"preemption"> =>
@@ -174,14 +174,14 @@ export const comparePreemption: Comparer<OutcomeOf<"preemption">> = (outcome, st
 
 const NO_CAPACITY = "Node didn't have enough capacity: ";
 
-/** A resize that waits or can never be. kubelet 1.36: podResizesAdmitHandler, then the same handlers as for a new pod. */
+/** Compares a resize that is deferred or infeasible. kubelet 1.36: podResizesAdmitHandler, then the same handlers as for a new pod. */
 export const compareResize: Comparer<OutcomeOf<"resize">> = (outcome, state) => {
   const { reason, message, object: wanted, pod: ref } = outcome;
   const kubelet = { reason, ...amountsIn(message), message };
   const known = podIn(state, ref.uid);
   if (wanted === undefined || known === undefined)
     return notComparable("pod_not_known", kubelet, { missing: [wanted === undefined ? "object" : "pods"] });
-  // newer kubelets leave that to the API server
+  // newer kubelets leave this check to the API server
   if (message.startsWith(NO_CAPACITY) && state.kubeletConfiguration.profile.behaviour.resizesBeyondNode)
     return notComparable("not_decided_here", kubelet);
   const version = state.cgroup?.version;
@@ -204,7 +204,7 @@ export const compareResize: Comparer<OutcomeOf<"resize">> = (outcome, state) => 
   return unlessMissing(needs, asked, state, sides(kubelet, nodewise));
 };
 
-/** The state without what was allocated to the pod: the question is about what it is to have. */
+/** The state without the pod's own allocation: the decision is about its new one. */
 function notAllocated(state: EffectiveSnapshot, uid: string): EffectiveSnapshot {
   const { assignments } = state;
   const file = assignments?.allocated_pods_state;

@@ -19,22 +19,22 @@ import {
 import { statusWithinMs, timeOf } from "./node-state.ts";
 import { type EvictionWords, evictionWords, unitsOf } from "./words.ts";
 
-/** The age of facts after which the kubelet may have seen something else. */
+/** Older facts may differ from what the kubelet remembers, which may have seen something else since. */
 const FRESH_FACTS_MS = 60_000;
-/** A kubelet looks every ten seconds. kubelet 1.37: evictionMonitoringPeriod. */
+/** A kubelet's eviction pass comes every ten seconds. kubelet 1.37: evictionMonitoringPeriod. */
 const LOOK_MS = 10_000;
-/** The kubelet's stats may be as old as its interval. */
+/** The kubelet's stats may be as old as its interval, so a pass may be two intervals late. */
 export const LONGEST_PASS_MS = 2 * LOOK_MS;
 const SECOND_MS = 1000;
 
 interface Looked {
   readonly decision: EvictionDecision;
-  /** False: the kubelet's memory of earlier passes is not known. */
+  /** False: what the kubelet remembers of earlier passes is unknown. */
   readonly remembers: boolean;
 }
 /**
- * One pass over the state, with what was remembered when its snapshot was observed. `atMs`: of a pass that took place later; then
- * its stats count as new, since the kubelet acted on newer ones than it had seen before.
+ * One pass over the state, with the facts from when its snapshot was observed. `atMs`: the time of a later pass; its stats then
+ * count as new, since the kubelet acted on newer ones than before.
  */
 function look(state: EffectiveSnapshot, { facts, observedAtMs }: Basis, atMs = observedAtMs): Result<Looked, Refusal> {
   const decoded = decodeEvictionFacts(facts.eviction);
@@ -70,7 +70,7 @@ export const compareEviction: Comparer<OutcomeOf<"eviction">> = (outcome, state,
     : compareThreshold(outcome, kubelet, words, looked.value);
 };
 
-/** Compares an eviction for a pod's own limit: the message names the limit and no measured amount. */
+/** Compares an eviction for a pod's own limit: the message has the limit but no measured amount. */
 function compareLimit({ pod }: OutcomeOf<"eviction">, kubelet: Side, { evicted }: EvictionDecision): Compared {
   const own = evicted.find((one) => one.cause !== "threshold" && one.pod.uid === pod.uid);
   if (own === undefined) return notComparable("signal_moved", kubelet);
@@ -105,7 +105,7 @@ function compareThreshold(
     return notComparable("observation_times", kubelet, { measured });
   return compareVictims(outcome, kubelet, words, decision, measured);
 }
-/** A threshold with a minimum reclaim may still be met below a goal that only the kubelet remembers. */
+/** A threshold with a minimum reclaim may still count as met until a goal that only the kubelet remembers is reached. */
 const whyNotOpen = (meant: readonly ThresholdState[]) =>
   meant.some(({ minReclaim }) => minReclaim !== undefined) ? "observation_times" : "signal_moved";
 
@@ -144,7 +144,7 @@ function compareVictims(
   return sides({ ...kubelet, ...theirs }, { ...nodewise, ...ours }, measured);
 }
 
-/** The requests of what both name; which containers are over theirs hangs on what was measured. */
+/** The requests of the containers that both messages name; which containers exceed their requests depends on the measurement. */
 function requests(words: EvictionWords, told: EvictionWords | null): readonly [Side, Side] {
   const ofBoth = words.offenders.flatMap((one) => {
     const own = told?.offenders.find(({ name }) => name === one.name);
@@ -162,7 +162,7 @@ const usages = (words: EvictionWords, told: EvictionWords | null): Measured =>
     nodewise: unitsOf(told?.offenders.find((one) => one.name === name)?.usage),
   }));
 
-/** A condition that became True with its signal below the threshold, or False when its transition period was over. */
+/** Compares a condition that became True with its signal below the threshold, or False after its transition period. */
 export const compareConditions: Comparer<OutcomeOf<"conditions">> = (outcome, state, basis) => {
   const { condition, status } = outcome;
   const kubelet: Side = { [condition]: status };
@@ -189,10 +189,7 @@ export const compareConditions: Comparer<OutcomeOf<"conditions">> = (outcome, st
   return sides(kubelet, nodewise, measured);
 };
 
-/**
- * Compares the end of a condition: the transition period ends, the kubelet notices at its next pass, and reports it
- * with the node status.
- */
+/** Compares the end of a condition: the transition period ends, the kubelet notices in its next pass, and the node status reports it. */
 function compareEnd({ at, condition }: OutcomeOf<"conditions">, untilMs: number, withinMs: number): Compared {
   const late = Date.parse(at) + SECOND_MS - untilMs;
   const endsAt = new Date(untilMs).toISOString();

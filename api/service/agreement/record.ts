@@ -34,7 +34,7 @@ interface Recorder {
   readonly sha256: Sha256;
 }
 
-/** An outcome with what its comparison came to, as it is answered and kept. */
+/** An outcome with the result of its comparison, as the API returns and the history stores it. */
 export interface Agreement {
   readonly id: string;
   readonly node: string;
@@ -42,33 +42,33 @@ export interface Agreement {
   readonly outcome: Outcome;
   readonly comparison: Comparison;
 }
-/** `state`: how it stands to what was recorded before. */
+/** `state`: whether the outcome is new or changed compared with what was recorded. */
 interface RecordedAgreement extends Agreement {
   readonly state: "new" | "changed" | "same";
 }
 
-/** An outcome as it is kept. */
+/** An outcome as the history stores it. */
 interface KeptAgreement extends Agreement {
   readonly remembered: Remembering;
 }
 /**
- * The facts of the node when an outcome was first recorded, newest first, by kind: the facts change, and a repeated
- * comparison must not. Image facts may be thousands of records, so those outcomes are compared once.
+ * The node's facts when an outcome was first recorded, by kind, newest first: facts change, but a repeated comparison must use the
+ * same ones. Image facts may have thousands of entries, so image outcomes are compared once.
  */
 type Remembering = Readonly<Record<string, readonly Fields[]>>;
 type ReadSnapshot = Omit<Basis, "others" | "facts">;
 
-/** Outcomes so far apart in time have no part in each other's comparison. */
+/** Outcomes further apart than this do not affect each other's comparison. */
 const NEAR_MS = LONGEST_PREEMPTION_MS;
-/** Outcomes of a node that are compared together. */
+/** The most outcomes of a node that are compared together. */
 const MAX_NEAR = 2_000;
 const PAGE = 500;
 
 /**
- * Compares outcomes of a node with what would have been decided on the last snapshot before each, and records both; those near
- * them that were recorded before are compared again. INVARIANT: in whichever order and however often outcomes come, the same is
- * recorded of them. A snapshot that is stored after an outcome was recorded is not used for it. Errors: those of the history, and
- * more outcomes at a time than can be compared.
+ * Compares outcomes of a node with what would have been decided on the last snapshot before each, and records both; recorded
+ * outcomes near them are compared again. INVARIANT: the order and number of times in which outcomes arrive do not change what is
+ * recorded. A snapshot stored after an outcome was recorded is not used for it. Errors: of the history, and more outcomes at once
+ * than can be compared.
  */
 export async function recordOutcomes(
   recorder: Recorder,
@@ -78,7 +78,7 @@ export async function recordOutcomes(
   return inOrder(recorder.store, node, () => compareAndRecord(recorder, node, posted));
 }
 
-/** Outcomes of one node are recorded one after the other: each builds on what the one before has recorded. */
+/** Outcomes of one node are recorded one batch after the other, as each batch depends on the one before. */
 const underWay = new WeakMap<object, Map<string, Promise<unknown>>>();
 async function inOrder<T>(store: object, node: string, work: () => Promise<T>): Promise<T> {
   const ofStore = underWay.get(store) ?? new Map<string, Promise<unknown>>();
@@ -134,7 +134,7 @@ async function compareAndRecord(
 const isOther = (a: KeptAgreement | undefined, b: KeptAgreement | undefined): boolean =>
   JSON.stringify(a) !== JSON.stringify(b);
 
-/** The outcomes of the node that are recorded, from somewhat before the first of these to somewhat after the last. */
+/** The node's recorded outcomes, from shortly before the first of these to shortly after the last. */
 async function knownNear(
   store: OutcomeStore,
   node: string,
@@ -154,7 +154,7 @@ async function knownNear(
       if (!page.ok) return historyProblem(page.error);
       for (const row of page.value.items) {
         const kept = keptAgreement(row);
-        // another version wrote it, in a form that is not known here
+        // another version wrote it in a form that this one does not know
         if (kept !== null) known.set(row.id, kept);
       }
       if (known.size > MAX_NEAR)
@@ -168,7 +168,7 @@ async function knownNear(
   return ok(known);
 }
 
-/** Times that are near each other, together. */
+/** Groups times that are close to each other. */
 function spans(times: readonly number[]): readonly { readonly fromMs: number; readonly toMs: number }[] {
   const found: { fromMs: number; toMs: number }[] = [];
   for (const time of times.toSorted((a, b) => a - b)) {
@@ -188,7 +188,7 @@ interface Work {
   readonly changed: ReadonlySet<string>;
 }
 
-/** Compares the changed outcomes and those whose comparison depends on a changed one. */
+/** Compares changed outcomes again, and those whose comparison depends on a changed one. */
 async function comparedAgain(work: Work): Promise<Result<ReadonlyMap<string, KeptAgreement>, Problem>> {
   const { merged, changed, known, node, nowMs } = work;
   const all = [...merged].sort(([k, a], [l, b]) => timeOf(a) - timeOf(b) || byText(k, l));
@@ -199,7 +199,7 @@ async function comparedAgain(work: Work): Promise<Result<ReadonlyMap<string, Kep
   for (const [id, outcome] of all) {
     const at = timeOf(outcome);
     const { readsPods, comparedOnce } = OUTCOME_TRAITS[outcome.kind];
-    // others' acts on the node change what it is compared on
+    // other acts on the node change the state that is compared
     const isNear = readsPods && changedTimes.some((time) => Math.abs(time - at) <= NEAR_MS);
     if (!changed.has(id) && !isNear) continue;
     const others = all.filter(([other, one]) => other !== id && Math.abs(timeOf(one) - at) <= NEAR_MS);
@@ -233,10 +233,10 @@ interface Found {
   readonly on: Omit<Basis, "others"> | NotComparable;
   readonly remembered: Remembering;
 }
-/** Snapshots are read oldest first, and outcomes near each other have the same. */
+/** How many snapshots are cached: they are read oldest first, and outcomes close to each other share one. */
 const MAX_READ = 8;
 
-/** Finds what outcomes are compared on: the last snapshot before each, of those that were there when it was first recorded. */
+/** Finds what to compare outcomes with: the last snapshot before each that was stored when the outcome was first recorded. */
 class Bases {
   readonly #work: Work;
   readonly #read = new Lru<string, { readonly basis: ReadSnapshot | null }>(MAX_READ);
@@ -290,7 +290,7 @@ class Bases {
 /** The facts without samples, which only forecasts use. */
 const withoutSamples = (facts: Fields): Fields => ("samples" in facts ? { ...facts, samples: [] } : facts);
 
-/** The newest of each kind that is of before the snapshot: what was remembered since is of later passes. */
+/** The newest facts of each kind from before the snapshot; newer ones are from later passes. */
 const factsBefore = (remembered: Remembering, observedAtMs: number): Basis["facts"] =>
   Object.fromEntries(
     Object.entries(remembered).flatMap(([kind, all]) => {
@@ -322,7 +322,7 @@ function rowOf({ id, node, recordedAtMs, outcome, comparison, remembered }: Kept
   };
 }
 
-/** The stored outcome; null: this version does not know its form. */
+/** The stored outcome; null if this version does not know its form. */
 function keptAgreement({ id, node, recordedAtMs, body }: OutcomeRow): KeptAgreement | null {
   let parsed: unknown;
   try {
@@ -344,7 +344,7 @@ function keptAgreement({ id, node, recordedAtMs, body }: OutcomeRow): KeptAgreem
   };
 }
 
-/** A row as it is answered; null: see `keptOf`. */
+/** A row as the API returns it; null as for `keptAgreement`. */
 export function agreementOf(row: OutcomeRow): Agreement | null {
   const kept = keptAgreement(row);
   if (kept === null) return null;

@@ -1,9 +1,9 @@
 import { value } from "../../model/amount.ts";
 import { parseQuantity } from "../../model/quantity.ts";
 
-/** Parses the kubelet's messages, so that its decision can be compared apart from what it measured. */
+/** Parses the kubelet's messages, to compare its decision separately from what it measured. */
 
-/** The amounts of a message, `requested: 500, used: 1800`, by the word before each; the first of each word. */
+/** The amounts of a message, `requested: 500, used: 1800`, by the word before each; a repeated word counts once, with its first amount. */
 export function amountsIn(message: string): Readonly<Record<string, number>> {
   const found: Record<string, number> = {};
   for (const [, word = "", amount] of message.matchAll(/([A-Za-z]+)\s*[:=]\s*(\d{1,15})(?![\w.])/g)) {
@@ -22,7 +22,7 @@ interface Offender {
 export interface EvictionWords {
   /** `memory`, `ephemeral-storage`, `inodes` or `pids`. */
   readonly resource: string;
-  /** The threshold in whole units; null: not in the message, or no quantity. */
+  /** The threshold in whole units; null if the message has none or it is no quantity. */
   readonly threshold: number | null;
   readonly available: number | null;
   readonly offenders: readonly Offender[];
@@ -31,7 +31,10 @@ export interface EvictionWords {
 const LOW = /^The node was low on resource: (\S+)\. (?:Threshold quantity: (\S+), available: (\S+)\. )?/;
 const OFFENDER = /(?:Container|Pod) (\S+) was using (\S+), request is (\S+), has larger consumption of \S+\. /g;
 
-/** An eviction for a threshold; null: for a limit of the pod itself. kubelet 1.36: evictionMessage. */
+/**
+ * The parts of a message about an eviction for a threshold; null if the eviction was for the pod's own limit. kubelet 1.36:
+ * evictionMessage.
+ */
 export function evictionWords(message: string): EvictionWords | null {
   const [, resource, threshold, available] = LOW.exec(message) ?? [];
   if (resource === undefined) return null;
@@ -46,7 +49,7 @@ export function evictionWords(message: string): EvictionWords | null {
     })),
   };
 }
-/** Whole units of a quantity's text. */
+/** The whole units of a quantity. */
 export function unitsOf(text: string | undefined): number | null {
   const parsed = text === undefined ? undefined : parseQuantity(text);
   return parsed?.ok === true ? value(parsed.value.amount) : null;

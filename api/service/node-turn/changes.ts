@@ -11,7 +11,7 @@ import { CHANGED_BY_ENTRY, type ChangedByEntry, type ListChanges, type SnapshotC
 type Issues = readonly InputIssue[];
 type Part = keyof Snapshot;
 
-/** A snapshot after a turn's changes, and the configuration as it would have been posted, where that was changed. */
+/** A snapshot after a turn's changes, and its configuration as it would have been posted, if changed. */
 interface Changed {
   readonly snapshot: Snapshot;
   readonly configuration?: unknown;
@@ -19,8 +19,8 @@ interface Changed {
 
 /**
  * Applies `changes` to `before`: unchanged parts keep their objects, and changed ones are checked like posted ones.
- * `configuration`: the configuration of `before` as posted, if that differs from the stored form. Errors: faults of a
- * change or contradictions between two, each with its place below `changes`.
+ * `configuration`: the configuration of `before` as posted, if it differs from the stored form. Errors: faults of a change or
+ * contradictions between two, each with its path below `changes`.
  */
 export function changedSnapshot(
   before: Snapshot,
@@ -61,7 +61,7 @@ export function changedSnapshot(
   return ok({ snapshot, ...(posted === undefined ? {} : { configuration: posted }) });
 }
 
-/** Members in the canonical order, and none that is not there. */
+/** The existing members in the canonical order. */
 function inOrder(parts: { readonly [P in Part]?: unknown }): Snapshot {
   const snapshot: Partial<Record<Part, unknown>> = {};
   for (const part of PARTS) if (parts[part] !== undefined) snapshot[part] = parts[part];
@@ -91,7 +91,7 @@ function mergedPart(before: Snapshot, part: Part, patch: unknown, configuration:
     const isWrapped = configurationPath(patch).length > 0 && configurationPath(own).length === 0;
     return mergePatch(isWrapped ? { kubeletconfig: own } : own, patch);
   }
-  // `crictl imagefsinfo` has its file systems in a member of their own
+  // `crictl imagefsinfo` has its file systems in a member `status`
   const { imageFilesystems } = fieldsOf(part === "runtime" ? kept : undefined);
   const isWrapped = "status" in fieldsOf(fieldsOf(patch)["imageFilesystems"]);
   return mergePatch(isWrapped ? { ...fieldsOf(kept), imageFilesystems: { status: imageFilesystems } } : kept, patch);
@@ -100,7 +100,7 @@ function mergedPart(before: Snapshot, part: Part, patch: unknown, configuration:
 const entriesOf = (snapshot: Snapshot, name: ChangedByEntry): readonly object[] =>
   (name === "pods" ? snapshot.pods : snapshot.runtime?.[name]) ?? [];
 
-/** The key of an entry; undefined: it has none. */
+/** The key of an entry; undefined if it has none. */
 const KEYS: { readonly [N in ChangedByEntry]: (entry: never) => string | undefined } = {
   pods: podUid,
   containers: ({ id }: { readonly id: string }) => id,
@@ -154,7 +154,7 @@ function ordered(
   return err([{ path: at, message: `must name each of the ${entries.size} keys once` }]);
 }
 
-/** The decoded entries; their issues are reported at the posted places. */
+/** The decoded entries; their issues are reported at the posted paths. */
 function decodedEntries(name: ChangedByEntry, upsert: readonly unknown[]): Result<readonly object[], Issues> {
   if (upsert.length === 0) return ok([]);
   const input = name === "pods" ? { pods: upsert } : { runtime: { [name]: upsert } };

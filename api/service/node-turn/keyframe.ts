@@ -2,7 +2,7 @@ import { byteLength } from "../../../db/body.ts";
 import type { BodyPiece } from "../../../db/rows.ts";
 import { idOf, type Segmented, type Sha256 } from "../canonical.ts";
 
-/** Texts of an earlier snapshot of a node that the history has, and where in them which object's text is. */
+/** Texts of an earlier snapshot of a node in the history, with the position of each object's text. */
 export interface Keyframe {
   readonly places: WeakMap<object, TextRange>;
 }
@@ -12,10 +12,10 @@ interface TextRange {
   readonly to: number;
 }
 
-/** Shorter ones cost less where they are. */
+/** The shortest text that is stored as a range; a shorter one costs less in place. */
 const SHORTEST = 1024;
 
-/** A snapshot as the history takes it, its lasting parts as texts of their own, and those texts. */
+/** A snapshot as the history stores it, with its lasting parts as separate texts, and those texts. */
 export async function asKeyframe(
   { text, repeats, segments }: Segmented,
   sha256: Sha256,
@@ -39,7 +39,7 @@ export async function asKeyframe(
   return { pieces: [...pieces, text.slice(end)], keyframe: { places } };
 }
 
-/** The text as ranges of an earlier snapshot's texts. Null: less than half is unchanged. */
+/** The text as ranges of an earlier snapshot's texts. Null if less than half is unchanged. */
 export function piecesOf({ text, segments }: Segmented, { places }: Keyframe): readonly BodyPiece[] | null {
   const pieces: BodyPiece[] = [];
   let own = "";
@@ -52,7 +52,7 @@ export function piecesOf({ text, segments }: Segmented, { places }: Keyframe): r
     }
     known += part.length;
     const last = pieces.at(-1);
-    // two entries of a list with the comma between them, which stand there in this order too
+    // two list entries with the comma between them that are adjacent in the earlier text too
     const isNext = typeof last === "object" && "from" in last && last.id === place.id && last.to + 1 === place.from;
     if (isNext && own === ",")
       pieces[pieces.length - 1] = { ...last, to: place.to, bytes: last.bytes + 1 + byteLength(part) };

@@ -14,66 +14,66 @@ import { inputProblem, type Problem, storeProblem } from "../problem.ts";
 import { postedSnapshot } from "../replay/parsed.ts";
 import type { Keyframe } from "./keyframe.ts";
 
-/** A snapshot that a turn may begin with. */
+/** A snapshot that a turn may start from. */
 export interface KnownSnapshot {
   readonly id: string;
   readonly snapshot: Snapshot;
-  /** The configuration as it was posted, where decisions leave something of it out; else undefined. */
+  /** The configuration as it was posted, if decisions leave out part of it; else undefined. */
   readonly configuration: unknown;
   /** The length of its text. */
   readonly characters: number;
 }
 
-/** The last decision that a node was answered to one of its questions. */
+/** The node's last decision for one question. */
 export interface LastAnswer {
   readonly kind: Kind;
   /** The id in the answer: that of its row, if it has one. */
   readonly id: string;
-  /** Whether the history has a row with this id, on which repetitions are counted. */
+  /** Whether the history has a row with this id that counts repetitions. */
   readonly isRow: boolean;
   readonly snapshotId: string;
   /** The id that the decision would have as its own row. */
   readonly ownId: string;
-  /** When it was decided; null: not yet. */
+  /** When the decision was made; null if it is being made. */
   readonly decidedAtMs: EpochMs | null;
-  /** How often it was decided, and since when. */
+  /** How often the decision was made, and since when. */
   readonly made: Again;
   readonly question: Question;
   readonly answered: Answered;
   /** The length of its text. */
   readonly characters: number;
-  /** How many repetitions are not counted in the history yet. */
+  /** How many repetitions the history does not count yet. */
   readonly uncounted: number;
 }
 
-/** Everything that a decision depends on besides the snapshot, and the parts of the snapshot that it reads. */
+/** Everything besides the snapshot that a decision depends on, and the parts of the snapshot that it reads. */
 export interface Question {
   readonly policyVersion: string;
   /** The ask with the history's facts. */
   readonly ask: string | null;
-  /** The parts of the snapshot that the kind reads; null: it also reads parts that differ in every snapshot. */
+  /** The parts of the snapshot that the kind reads; null if it also reads parts that differ in every snapshot. */
   readonly input: Snapshot | null;
 }
 
-/** Knowledge of a node between two turns. */
+/** What is known about a node between two turns. */
 export interface NodeState {
   readonly node: string;
   readonly current: KnownSnapshot;
-  /** Results of decisions about its pods. */
+  /** Cached results of decisions about its pods. */
   readonly kept: PerOwnerCache;
-  /** The answers by `askKey`. */
+  /** The last answers by `askKey`. */
   readonly answers: ReadonlyMap<string, LastAnswer>;
-  /** The row of the node's newest decision of each kind, on which alone the same again is counted. */
+  /** The row of the node's newest decision of each kind; only on these are repetitions counted. */
   readonly newest: ReadonlyMap<Kind, string>;
-  /** The node's newest snapshot, where it waits for the history; null: it is there. */
+  /** The node's newest snapshot if it is not written to the history yet; else null. */
   readonly unstored: KnownSnapshot | null;
-  /** The texts of the history that its snapshots are stored as ranges of. */
+  /** The texts in the history that the node's snapshots refer to by ranges. */
   readonly keyframe: Keyframe | null;
   /** When something about the node was last written to the history. */
   readonly writtenMs: number;
 }
 
-/** A snapshot of the history as a turn's beginning. */
+/** A stored snapshot as the start of a turn. */
 export function fromHistory({ id, text }: StoredSnapshot): Result<KnownSnapshot, Problem> {
   const posted = postedSnapshot({ id, body: text });
   if (!posted.ok) return { ok: false, error: storeProblem(posted.error) };
@@ -83,7 +83,7 @@ export function fromHistory({ id, text }: StoredSnapshot): Result<KnownSnapshot,
   return ok({ id, snapshot, configuration: undefined, characters: text.length });
 }
 
-/** Bytes of memory for each character of a JSON text that is kept as objects: a guess, somewhat above what was measured. */
+/** Bytes of memory per character of a JSON text that is cached as objects: an estimate, somewhat above what was measured. */
 const BYTES_PER_CHARACTER = 6;
 export const bytesOf = ({ current, answers }: NodeState): number =>
   [current, ...answers.values()].reduce((sum, { characters }) => sum + characters * BYTES_PER_CHARACTER, 0);
@@ -94,10 +94,7 @@ const configurations = memo(CONFIGURATIONS, (text): { readonly shared: Snapshot[
   const decoded = decodeStored({ kubeletConfiguration: JSON.parse(text) });
   return { shared: decoded.ok ? decoded.value.kubeletConfiguration : null };
 });
-/**
- * The snapshot with a shared configuration object: most nodes of a fleet have the same one, and what is derived from
- * it is cached.
- */
+/** The snapshot with a shared configuration object: most nodes of a fleet have the same one, and values derived from it are cached. */
 export function withSharedConfiguration(snapshot: Snapshot): Snapshot {
   const { kubeletConfiguration } = snapshot;
   if (kubeletConfiguration === undefined) return snapshot;
@@ -105,7 +102,7 @@ export function withSharedConfiguration(snapshot: Snapshot): Snapshot {
   return shared === null ? snapshot : { ...snapshot, kubeletConfiguration: shared };
 }
 
-/** The part of a posted configuration that has to be kept. */
+/** The posted configuration if it has to be stored: if decisions leave out part of it. */
 export const frozenConfiguration = (posted: unknown): unknown =>
   PROFILES.some((profile) => leftOutOfSnapshot({ kubeletConfiguration: posted }, profile).length > 0)
     ? posted
@@ -113,11 +110,11 @@ export const frozenConfiguration = (posted: unknown): unknown =>
 
 const NEW: ReadonlySet<string> = new Set(ALWAYS_NEW);
 const LASTING = PARTS.filter((part) => !NEW.has(part));
-/** Whether only stats, times and counters differ, which are new in each snapshot. */
+/** Whether only stats, times and counters differ, which are new in every snapshot. */
 export const isAsItWas = (before: Snapshot, now: Snapshot): boolean =>
   LASTING.every((part) => before[part] === now[part]);
 
-/** The core is given the same, and so decides the same. */
+/** Whether the decision's input is the same, so that the decision is too. */
 export const isSameQuestion = (a: Question, b: Question): boolean =>
   a.policyVersion === b.policyVersion &&
   a.ask === b.ask &&
@@ -127,6 +124,6 @@ export const isSameQuestion = (a: Question, b: Question): boolean =>
 
 function isSameInput(a: Snapshot, b: Snapshot): boolean {
   if (!isAsItWas(a, b)) return false;
-  // these objects are small and newly made each time
+  // these objects are small and created anew each time
   return JSON.stringify(a.stats) === JSON.stringify(b.stats);
 }

@@ -33,7 +33,7 @@ interface NodeTurnsDeps {
   readonly store: Pick<Store, "getSnapshot" | "readFacts" | "recordTurn">;
   readonly now: () => EpochMs;
   readonly sha256: Sha256;
-  /** Makes ids; absent: ids are hashes of the text alone. */
+  /** Makes ids; if absent, ids are hashes of the text alone. */
   readonly ids?: Ids;
   readonly metrics: Pick<Metrics, "decided" | "refused" | "recorded" | "historyFailed">;
   /** Called for each failed write. */
@@ -41,11 +41,11 @@ interface NodeTurnsDeps {
   /** False: nothing is written. */
   readonly record: boolean;
   /**
-   * How long what a node decides again and again, and snapshots that nothing else refers to, may wait for the history, which then
-   * has the first and the last of them. 0: not at all, where a process may end without notice.
+   * How long repeated decisions and snapshots that nothing else refers to may wait before they are written; the history then has
+   * the first and the last of them. Ms; 0 for no waiting, if a process may end without notice.
    */
   readonly holdMs: number;
-  /** Bytes of all nodes' states together, as a guess. */
+  /** The most bytes of all nodes' states together, an estimate. */
   readonly maxBytes: number;
 }
 
@@ -58,38 +58,38 @@ export type TurnAnswer =
   | Refused
   | {
       readonly decision: Decision;
-      /** The id in the answer: that of the row on which repetitions are counted, if any. */
+      /** The id in the response: that of the row on which repetitions are counted, if any. */
       readonly id: string;
       readonly decidedAtMs: EpochMs;
       readonly notRecorded: NotRecorded | null;
-      /** How often it was decided, if it repeats a row; else null. */
+      /** How often the decision was made, if it repeats a row; else null. */
       readonly again: Again | null;
-      /** The patch from the answer that the caller holds to this one; null: it holds none that is known here, or the whole is shorter. */
+      /** The patch from the caller's last answer to this one; null if that answer is not known here, or the whole answer is shorter. */
       readonly patch: JsonPatch | null;
-      /** The id that the caller holds that one under. */
+      /** The id of the caller's last answer. */
       readonly holds: string | null;
     };
 
-/** A turn that is decided and not recorded. */
+/** A turn that is decided but not recorded yet. */
 interface Decided extends Pick<NodeState, "kept"> {
   readonly current: KnownSnapshot;
   readonly told: SegmentedSnapshot;
   readonly taken: readonly (TurnDecision | Refused)[];
 }
 
-/** The maximum age of what a reader of all nodes sees. */
+/** The most that the data of a reader of all nodes may be out of date, ms. */
 const STALE_MS = 60_000;
 /** The number of nodes above which readers do not wait for writes. */
 const QUICKLY_SETTLED = 100;
-/** A node has one question of each kind, or one a pod. */
+/** The most answers per node: a node has one question of each kind, or one per pod. */
 const MAX_ANSWERS = 64;
 
-/** The turns of nodes, each of which begins where the node's last one ended. One node's are taken one after the other. */
+/** Takes the turns of nodes, each of which starts where the node's last one ended. A node's turns run one after the other. */
 export class NodeTurns {
   readonly #deps: NodeTurnsDeps;
   readonly #states: Lru<string, NodeState>;
   readonly #underWay = new Map<string, Promise<unknown>>();
-  /** Nodes of which something waits for the history, each with the snapshot that does. */
+  /** Nodes with unwritten data, and the id of their unwritten snapshot. */
   readonly #waiting = new Map<string, string>();
   readonly #ids: Ids;
   #settledMs = 0;
@@ -101,8 +101,8 @@ export class NodeTurns {
   }
 
   /**
-   * Decides and records. Errors leave the node's state as it was: the base is not known, or what is posted is wrong. `onDecided`: called
-   * with the kinds when it is decided, and is recorded next.
+   * Decides and records a turn. On an error, an unknown base or an invalid request, the node's state does not change. `onDecided`:
+   * called with the kinds once decided, before recording.
    */
   take(
     node: string,
@@ -118,7 +118,7 @@ export class NodeTurns {
     });
   }
 
-  /** Writes what waits for the history: a node's, or that of all. */
+  /** Writes the pending data of some nodes, by default of all. */
   async settle(nodes: Iterable<string> = this.#waiting.keys()): Promise<void> {
     const settled = Array.from(nodes, (node) =>
       this.#inOrder(node, async () => {
@@ -129,10 +129,7 @@ export class NodeTurns {
     await Promise.all(settled);
   }
 
-  /**
-   * Writes pending turns before a reader reads a node or all nodes; what a reader sees is at most a minute old, or two
-   * with many nodes.
-   */
+  /** Writes pending turns before a node or all nodes are read; what is read is at most a minute old, or two with many nodes. */
   async settleForReader(node: string | undefined): Promise<void> {
     if (node !== undefined)
       return this.#waiting.has(node) || this.#underWay.has(node) ? this.settle([node]) : undefined;
@@ -154,7 +151,7 @@ export class NodeTurns {
     return false;
   }
 
-  /** Writes what waits of a node, whose next turn begins with what the history has. */
+  /** Writes a node's pending data and discards its state; its next turn starts from the history. */
   forget(node: string): Promise<void> {
     return this.#inOrder(node, async () => {
       const state = this.#states.get(node);
@@ -174,7 +171,7 @@ export class NodeTurns {
     return own;
   }
 
-  /** States that have no room any more are written first. */
+  /** Stores a node's state. States that exceed the memory limit are written first. */
   #keep(state: NodeState): void {
     if (waits(state)) this.#waiting.set(state.node, (state.unstored ?? state.current).id);
     else this.#waiting.delete(state.node);
@@ -212,7 +209,7 @@ export class NodeTurns {
     return ok({ current: { ...begun.value, id: told.id, characters: told.text.length }, kept, told, taken });
   }
 
-  /** The node's snapshot after the changes of a base that is known here or in the history. */
+  /** The node's snapshot after changes to a base that is in memory or in the history. */
   async #changed(
     node: string,
     state: NodeState | undefined,
@@ -230,13 +227,13 @@ export class NodeTurns {
 
   async #stored(node: string, id: string): Promise<Result<KnownSnapshot, Problem>> {
     const stored = await this.#deps.store.getSnapshot(id);
-    // after a failed read, the caller sends the whole snapshot and is answered, recorded or not
+    // after a failed read, the caller sends the whole snapshot and gets an answer, recorded or not
     if (!stored.ok) return problem("unknown_base", `snapshot \`${id}\` cannot be read now: ${stored.error.message}`);
     if (stored.value?.node === node) return fromHistory({ id, node, text: stored.value.body });
     return problem("unknown_base", `no snapshot \`${id}\` of node \`${node.slice(0, 253)}\` is known`);
   }
 
-  /** Writes what the turn has brought, or keeps it for later, and answers. */
+  /** Writes the turn's results or holds them back, and returns the answers. */
   async #recorded(
     node: string,
     state: NodeState | undefined,
@@ -250,7 +247,7 @@ export class NodeTurns {
     const answers = new Map(state?.answers);
     const newest = new Map(state?.newest);
     const fresh: TurnDecision[] = [];
-    // answers of which something waits, and after which another comes
+    // answers with unwritten counts that another answer replaces
     const ended: LastAnswer[] = [];
     for (const one of decided) {
       const { ask, last } = one;
@@ -275,7 +272,7 @@ export class NodeTurns {
       kept,
       answers,
       newest,
-      // a question about what is not so changes nothing of what waits
+      // an unrecorded turn, a what-if question, does not change what is pending
       unstored: !isKept ? (state?.unstored ?? null) : isNew || state.unstored !== null ? current : null,
       keyframe: state?.keyframe ?? null,
       writtenMs: state?.writtenMs ?? 0,
@@ -301,7 +298,7 @@ export class NodeTurns {
     };
   }
 
-  /** INVARIANT: the pending snapshot is the last one of each pending count. */
+  /** Whether writing may wait. INVARIANT: the pending snapshot is the last one of each pending count. */
   #mayWait(state: NodeState, next: NodeState, now: number): boolean {
     if (now - state.writtenMs >= this.#deps.holdMs) return false;
     if (!isAsItWas(state.current.snapshot, next.current.snapshot)) return false;
@@ -310,7 +307,7 @@ export class NodeTurns {
     );
   }
 
-  /** Writes what waits of a state, with what a turn brings beside it. `failed`: what of the turn is not recorded. */
+  /** Writes the pending data of a state with a turn's results. `failed`: the decisions of the turn that are not recorded. */
   async #written(
     state: NodeState,
     brought: Brought = NOTHING,
@@ -347,17 +344,17 @@ export class NodeTurns {
       if (recorded?.fresh === true) metrics.recorded("decisions", 1);
       if (recorded === undefined) continue;
       answers.set(askKey(ask), rowOf(answers.get(askKey(ask)) ?? next, recorded));
-      // otherwise it was recorded before, and may no longer be the newest
+      // otherwise the decision was recorded before and may no longer be the newest
       if (recorded.fresh || recorded.again !== undefined) newest.set(ask.kind, recorded.decisionId);
     }
     const after = { ...state, answers, newest, unstored: null, keyframe, writtenMs: atMs };
-    // another process recorded a decision of the kind meanwhile, so this is no repetition
+    // another process recorded a decision of the kind meanwhile, so this one is not a repetition
     const lost = ofTurn.filter(({ ask }) => answers.get(askKey(ask))?.isRow === false);
     if (lost.length === 0) return { state: after, failed: [] };
     return this.#written(after, { ...NOTHING, fresh: lost, recorded: lost });
   }
 
-  /** The snapshots that wait as rows, which are ranges of the texts that the history has of the node already. */
+  /** The rows of the pending snapshots, as ranges of texts of the node that the history already has. */
   async #rows({ unstored, keyframe: last }: NodeState, { waited, told }: Brought, atMs: EpochMs) {
     const { sha256 } = this.#deps;
     const rows: SnapshotRow[] = [];
@@ -367,24 +364,24 @@ export class NodeTurns {
       const own = told?.id === id ? told : await segmentedSnapshot(snapshot, this.#ids);
       let pieces = keyframe === null ? null : piecesOf(own, keyframe);
       if (pieces === null) ({ pieces, keyframe } = await asKeyframe(own, sha256));
-      // a snapshot in pieces is not searched in its body
+      // the text of a snapshot in pieces is not stored in its body
       rows.push({ ...snapshotRow(own, atMs), body: "", pieces });
     }
     return { rows, keyframe };
   }
 }
 
-/** What a turn adds to the history besides its state. */
+/** What a turn adds to the history in addition to its state. */
 interface Brought {
-  /** The state's snapshot, if it was sent just now. */
+  /** The state's snapshot, if this turn brought it. */
   readonly told: SegmentedSnapshot | null;
-  /** The snapshot before the state's, which waited. */
+  /** The pending snapshot before the state's. */
   readonly waited: KnownSnapshot | null;
-  /** Answers that are not the node's last any more, and of which a count waited. */
+  /** Answers that are no longer the node's last and have an unwritten count. */
   readonly ended: readonly LastAnswer[];
-  /** Decisions that are not the same again. */
+  /** Decisions that are not repetitions. */
   readonly fresh: readonly TurnDecision[];
-  /** The recorded answers among them. */
+  /** The recorded decisions among them. */
   readonly recorded: readonly TurnDecision[];
 }
 const NOTHING: Brought = { told: null, waited: null, ended: [], fresh: [], recorded: [] };
@@ -406,7 +403,7 @@ const rowOf = (answer: LastAnswer, { decisionId, again }: Recorded): LastAnswer 
   made: again ?? { times: 1, firstAtMs: answer.decidedAtMs ?? 0, firstSnapshotId: answer.snapshotId },
 });
 
-/** The answer that is counted on the row of the one before it. The same snapshot once more does not count. */
+/** The answer as a repetition of the one before, counted on its row. A repeated snapshot does not count. */
 function counted({ last, next }: TurnDecision): LastAnswer {
   if (last === undefined) return next;
   const times = last.snapshotId === next.snapshotId ? 0 : 1;
@@ -420,7 +417,7 @@ type SegmentedSnapshot = DecodedSnapshot & Segmented;
 const segmentedSnapshot = (snapshot: Snapshot, ids: Ids): Promise<SegmentedSnapshot> =>
   decodedSnapshot(snapshot, ids, canonicalInSegments(snapshot));
 
-/** A whole snapshot as a turn's beginning. */
+/** A whole snapshot as the start of a turn. */
 function whole(posted: unknown): Result<Begun, Problem> {
   const decoded = decodeSnapshot(posted, "snapshot");
   if (!decoded.ok) return err(inputProblem(decoded.error));
@@ -428,7 +425,7 @@ function whole(posted: unknown): Result<Begun, Problem> {
   return ok({ snapshot: withSharedConfiguration(decoded.value), configuration });
 }
 
-/** A store's facts with those that this turn's decisions bring, which the later ones go by. */
+/** The store's facts, overlaid with those of this turn's decisions, which later decisions of the turn use. */
 function overlaid(store: Pick<Store, "readFacts">) {
   const brought: Record<string, unknown> = {};
   const readFacts: Store["readFacts"] = async (node, keys) => {

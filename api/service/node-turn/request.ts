@@ -9,17 +9,17 @@ import { idText, readBody } from "../body-form.ts";
 import { type DecisionRequest, decisionRequest, lineForm } from "../decision-request.ts";
 import { inputProblem, invalid, type Problem } from "../problem.ts";
 
-/** A decision that a turn asks for, and the id of the caller's last one; null: none. */
+/** A decision that a turn requests, and the id of the caller's last answer; null if it has none. */
 export interface TurnAsk extends DecisionRequest {
   readonly holds: string | null;
 }
-/** The body of `POST /v1/nodes/{node}/turns`; a whole snapshot is not decoded yet. */
+/** The body of `POST /v1/nodes/{node}/turns`, with a whole snapshot not decoded yet. */
 export interface TurnRequest {
   readonly from: { readonly snapshot: unknown } | { readonly base: string; readonly changes: SnapshotChanges };
   readonly asks: readonly TurnAsk[];
 }
 
-/** The maximum number of asks in a turn: one per kind, and some kinds for several pods. */
+/** The most decisions in a turn: one per kind, and for some kinds one per pod. */
 export const MAX_ASKS = 64;
 const notAsks = `must be a list of at most ${MAX_ASKS} decisions such as {"kind": "cgroups"}`;
 export const turnForm = z.strictObject({
@@ -35,10 +35,10 @@ export const turnForm = z.strictObject({
 const holds = optional(idText("must be the id of a decision: 32 hex digits")).describe(
   "of the decision that the caller has kept",
 );
-/** A decision that a turn asks for, about the turn's snapshot. */
+/** A requested decision, about the turn's snapshot. */
 export const askForm = lineForm.omit({ snapshot: true, snapshotId: true }).extend({ holds });
 
-/** Errors: the first place that is wrong. Nothing of the node is known here. */
+/** Parses the body without looking at the node. Errors: the first fault. */
 export function turnRequest(input: unknown): Result<TurnRequest, Problem> {
   const body = readBody(turnForm, input, '{"snapshot": {...}, "decisions": [{"kind": "cgroups"}]}');
   if (!body.ok) return body;
@@ -72,7 +72,7 @@ function asksIn(decisions: readonly unknown[]): Result<readonly TurnAsk[], Probl
   return ok(asks);
 }
 
-/** The problem of one ask, with the ask's place. */
+/** The problem of one requested decision, with its path. */
 function placed({ detail, issues }: Problem, at: string): Problem {
   const own = issues ?? [{ path: "kind", message: detail }];
   return inputProblem(own.map(({ path, message }) => ({ path: `${at}.${path}`, message })));

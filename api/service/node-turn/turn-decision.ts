@@ -14,12 +14,12 @@ import type { Problem } from "../problem.ts";
 import { isSameQuestion, type KnownSnapshot, type LastAnswer, type NodeState, type Question } from "./node-state.ts";
 import type { TurnAsk } from "./request.ts";
 
-/** A decision on its way through a turn. */
+/** A requested decision while its turn is processed. */
 export interface TurnDecision {
   readonly ask: TurnAsk;
   readonly decision: Decision;
   readonly last: LastAnswer | undefined;
-  /** The answer that is kept if it is not the same again on a row. */
+  /** The answer to store if it is not a repetition. */
   readonly next: LastAnswer;
   readonly isSame: boolean;
 }
@@ -28,11 +28,11 @@ export interface Refused {
   readonly problem: Problem;
 }
 
-/** Questions that are the same but for the snapshot. */
+/** A key that is equal for questions that differ only in the snapshot. */
 export const askKey = ({ kind, explain, askText, kubeletVersion, record }: TurnAsk): string =>
   JSON.stringify([kind, explain, askText, kubeletVersion, record]);
 
-/** Decides one of a turn's asks. Where the core would be given what it was given for the last answer, that is the answer. */
+/** Makes one requested decision of a turn. If the input is the same as for the last answer, that answer is used. */
 export async function decideAsk(
   ask: TurnAsk,
   { snapshot, configuration, kept }: Pick<KnownSnapshot, "snapshot" | "configuration"> & Pick<NodeState, "kept">,
@@ -81,7 +81,7 @@ export async function decideAsk(
     decidedAtMs: isSame && last?.snapshotId === told.id ? last.decidedAtMs : null,
     made: { times: 1, firstAtMs: 0, firstSnapshotId: told.id },
     question,
-    // if nothing changed, the core returns the same objects, which makes the next comparison fast
+    // if nothing changed, the result has the same objects, which makes the next comparison fast
     answered,
     characters: isSame && last !== undefined ? last.characters : decision.body.length,
     uncounted: 0,
@@ -103,7 +103,7 @@ function isSameAnswer(
 export const isCount = ({ isSame, last, decision }: TurnDecision): boolean =>
   isSame && last?.isRow === true && decision.remember === null && decision.told === null;
 
-/** The patch from the answer that the caller holds to this one. Null: the caller holds another one, or the whole is shorter. */
+/** The patch from the caller's last answer to this one. Null if the caller has another answer, or the whole answer is shorter. */
 export function patchOf({ ask, last, next, decision, isSame }: TurnDecision): JsonPatch | null {
   if (last === undefined || last.id !== ask.holds) return null;
   if (isSame) return [];

@@ -7,17 +7,16 @@ import { type EffectiveSnapshot, gateOn } from "../../profiles/effective.ts";
 
 const LISTS = ["capacity", "allocatable"] as const;
 
-/** The node as its kubelet measures and reports it once it has started anew with the configuration and the version of `after`. */
+/** The node as its kubelet measures and reports it after a restart with the configuration and version of `after`. */
 export const asReported = (before: EffectiveSnapshot, after: EffectiveSnapshot): EffectiveSnapshot =>
   withNewStatus(before, withNewStats(before, after));
 
 /**
- * The node as its kubelet reports it after a restart with the configuration and version of `after`, since pods are
- * admitted by `status.allocatable`. Such a kubelet rewrites each of its own amounts in both lists (kubelet 1.36:
- * nodestatus.MachineInfo), adds missing ones, and removes none. An amount that does not follow from the recorded
- * configuration was written by something else, such as a webhook, or depends on data outside the snapshot; its new
- * value is unknown, so it stays. Returns `after` itself if no amount changes, or if the kubelet does not start with
- * one of the configurations, since it then writes no status.
+ * The node as its kubelet reports it after a restart with the configuration and version of `after`, since pods are admitted by
+ * `status.allocatable`. The kubelet rewrites each of its own amounts in both lists (kubelet 1.36: nodestatus.MachineInfo), adds
+ * missing ones, and removes none. An amount that does not follow from the recorded configuration was written by something else,
+ * such as a webhook, or depends on data outside the snapshot; its new value is unknown, so it stays. Returns `after` itself if no
+ * amount changes, or if the kubelet does not start with one of the configurations, since it then writes no status.
  */
 export function withNewStatus(before: EffectiveSnapshot, after: EffectiveSnapshot): EffectiveSnapshot {
   const { node } = after;
@@ -54,7 +53,7 @@ function withoutPods(snapshot: EffectiveSnapshot): EffectiveSnapshot {
   return { ...snapshot, node: { ...node, status: { ...node.status, capacity } } };
 }
 
-/** The decision; null: there is none, or the kubelet does not start. */
+/** The decision; null if there is none, or the kubelet does not start. */
 function allocatableOf(snapshot: EffectiveSnapshot): AllocatableDecision | null {
   const decided = decideAllocatable({ snapshot, facts: {}, ask: undefined, explain: "off" });
   return decided.ok && decided.value.verdict === "decided" ? decided.value.decision : null;
@@ -71,7 +70,7 @@ function renewed(told: ResourceList, was: QuantityList, is: QuantityList): Resou
   return others;
 }
 
-/** The amount; undefined: the node has none, or does not report it. */
+/** The amount; undefined if the node has none or does not report it. */
 function amountOf(text: string | undefined): ResourceList[string]["amount"] | undefined {
   const parsed = text === undefined ? undefined : parseQuantity(text);
   return parsed?.ok === true ? parsed.value.amount : undefined;

@@ -9,7 +9,7 @@ import { type ProfileNote, profileOf, recordedNote } from "../../profiles/index.
 import type { Profile } from "../../profiles/profile.ts";
 import { membersOf, ownConfiguration } from "../own-configuration.ts";
 
-/** JSON text of the history -> value. Errors: what is none is `corrupt`; `what` names its row. */
+/** JSON text from the history -> value. Errors: invalid JSON is `corrupt`; `what` names its row. */
 export function parsed(what: string, text: string): Result<unknown, StoreFailure> {
   try {
     return ok(JSON.parse(text) as unknown);
@@ -18,7 +18,7 @@ export function parsed(what: string, text: string): Result<unknown, StoreFailure
   }
 }
 
-/** The same of what can only be an object. */
+/** JSON text from the history that must be an object. */
 export function parsedObject(what: string, text: string): Result<Readonly<Record<string, unknown>>, StoreFailure> {
   const found = parsed(what, text);
   if (!found.ok) return found;
@@ -28,16 +28,16 @@ export function parsedObject(what: string, text: string): Result<Readonly<Record
 const broken = (what: string, is: string): Result<never, StoreFailure> =>
   corruptRow(`${what}: what is stored of it is ${is}; restore the database from a backup`);
 
-/** A stored snapshot's own text as what was posted. Errors: it cannot be read, and is named. */
+/** A stored snapshot's own text as what was posted. Errors: it cannot be read; names the snapshot. */
 export function postedSnapshot({ id, body }: Pick<SnapshotRow, "id" | "body">): ReturnType<typeof parsedObject> {
   const found = parsedObject(`snapshot \`${id}\``, body);
   return found.ok ? ok(inFormOfNow(found.value)) : found;
 }
 
-/** Characters of a name that is damaged. */
+/** The most characters shown of a damaged name. */
 const MAX_NAMED = 64;
 
-/** The kind of a stored decision. Errors: one that only another version knows, or none; it is named. */
+/** The kind of a stored decision. Errors: a kind that this version does not know; names the decision. */
 export const knownKind = ({ id, kind }: Pick<DecisionHead, "id" | "kind">): Result<Kind, StoreFailure> =>
   isKind(kind)
     ? ok(kind)
@@ -50,11 +50,11 @@ export interface Recorded {
   readonly decision: Readonly<Record<string, unknown>>;
   readonly reasons: readonly unknown[];
   readonly needs: readonly unknown[];
-  /** The version in the request; undefined: none. */
+  /** The version in the request; undefined if it had none. */
   readonly kubeletVersion: string | undefined;
 }
 
-/** The answer that was recorded. Errors: it cannot be read, and is named. */
+/** The recorded answer. Errors: it cannot be read; names the decision. */
 export function recordedAnswer({ id, body }: Pick<DecisionRow, "id" | "body">): Result<Recorded, StoreFailure> {
   const what = `decision \`${id}\``;
   const found = parsedObject(what, body);
@@ -70,8 +70,8 @@ export function recordedAnswer({ id, body }: Pick<DecisionRow, "id" | "body">): 
 }
 
 /**
- * The profile under which a recorded decision was made. `stored`: its snapshot; null: none, or no longer stored. An
- * unreadable one has no version.
+ * The profile under which a recorded decision was made. `stored`: its snapshot; null if there is none, or it is no longer stored.
+ * A damaged one counts as having no version.
  */
 export function recordedProfile(
   { policyVersion }: Pick<DecisionRow, "policyVersion">,
@@ -85,27 +85,26 @@ export function recordedProfile(
   return recordedNote(policyVersion, { own: typeof kubeletVersion === "string" ? kubeletVersion : "", asked });
 }
 
-/** The change to a recorded input before it is decided again. Neither field: no change. */
+/** The change to a recorded input before it is decided again. Without any field, nothing changes. */
 export interface Change {
   /** Replaces the whole recorded configuration; `undefined` keeps it. */
   readonly kubeletConfiguration?: unknown;
-  /** Onto the recorded one, a merge patch of RFC 7396; `undefined` changes nothing. */
+  /** A merge patch (RFC 7396) for the recorded configuration; `undefined` changes nothing. */
   readonly kubeletConfigurationPatch?: unknown;
   /**
-   * Decides as a kubelet of this version; `undefined`: as the recorded one. Defaults of the recorded version are
-   * dropped from a recorded configuration that names all fields, since a kubelet reports them although its file did
-   * not set them.
+   * The kubelet version to decide as; `undefined` for the recorded one. Defaults of the recorded version are dropped from a
+   * recorded configuration that has all fields, since a kubelet reports them although its file did not set them.
    */
   readonly kubeletVersion?: string | undefined;
   /** True: the replay is part of an upgrade report, whose page tokens differ from a replay's. */
   readonly isUpgrade?: boolean;
 }
 
-/** The profile that a decision is made under again. `recorded`: that of the record. */
+/** The profile for deciding again. `recorded`: that of the record. */
 export const profileOfChange = ({ kubeletVersion }: Change, recorded: Profile): Profile =>
   kubeletVersion === undefined ? recorded : profileOf(kubeletVersion);
 
-/** Checks that a change changes nothing: the recorded input is decided as it was. */
+/** Whether a change changes nothing, so that the recorded input is decided as it was. */
 export const isNothing = ({ kubeletConfiguration, kubeletConfigurationPatch, kubeletVersion }: Change): boolean =>
   kubeletConfiguration === undefined && kubeletConfigurationPatch === undefined && kubeletVersion === undefined;
 
@@ -113,7 +112,7 @@ interface RecordedInput {
   readonly kubeletConfiguration?: unknown;
 }
 
-/** Says what `changed` removes from recorded configurations when another kubelet version is asked for. */
+/** What `changed` removes from recorded configurations if another kubelet version is requested. */
 export const LEFT_OUT =
   "a recorded configuration that names every field, as /configz does, may hold defaults of its own version that are others in the new one; they count as left out of the kubelet's own file, as in `nodewise upgrade`";
 
@@ -122,7 +121,7 @@ function ofFile(configuration: unknown, { kubeletVersion }: Change, recorded: Pr
   return ownConfiguration(membersOf(configuration), recorded, profileOf(kubeletVersion)).configuration;
 }
 
-/** The stored snapshot with the asked configuration. `recorded`: the record's profile. */
+/** The stored snapshot with the change applied. `recorded`: the record's profile. */
 export function changed(input: RecordedInput, change: Change, recorded?: Profile): RecordedInput {
   const own = ofFile(input.kubeletConfiguration, change, recorded);
   const { kubeletConfiguration = own, kubeletConfigurationPatch } = change;

@@ -11,18 +11,18 @@ import type { Compared, Replayer } from "./replay-one.ts";
 import { replayPage } from "./replay-page.ts";
 import { changedDecision, tallyForm, unreadableDecision } from "./tally.ts";
 
-/** Where a replay continues, and what it replays. */
+/** Where a replay continues, and what it is about. */
 interface Resume extends Cursor {
-  /** When its first decision was made, for the progress. */
+  /** When its first decision was made; used for the progress. */
   readonly fromMs: number;
-  /** The end that was set when it began: what is recorded meanwhile does not make it endless. */
+  /** The end that was set when the replay began: decisions recorded meanwhile do not extend it. */
   readonly untilMs: number;
-  /** Fingerprint of node, kind and change. */
+  /** A fingerprint of node, kind and change. */
   readonly print: string;
 }
 type Sha256 = (text: string) => string | Promise<string>;
 
-/** Tells replays apart that ask for different things; their times may have been meant relative to now. */
+/** Identifies replays by their question; times are left out, as they may be relative to now. */
 async function printOf(
   { node, kind }: Pick<DecisionFilter, "node" | "kind">,
   { kubeletConfiguration, kubeletConfigurationPatch, kubeletVersion, isUpgrade }: Change,
@@ -40,7 +40,7 @@ export const encodeResume = ({ fromMs, untilMs, atMs, seq, print }: Resume): str
 const LAST_MS = 8.64e15;
 const TEXT = /^(-?\d{1,16})\.(-?\d{1,16})\.(-?\d{1,16})\.(\d{1,16})\.([0-9a-f]{16})$/;
 
-/** The place in a page token; null: no replay issued it. */
+/** The position in a page token; null if the token is not from a replay. */
 function decodeResume(token: string): Resume | null {
   const parts = TEXT.exec(decodeToken(token) ?? "");
   if (parts === null) return null;
@@ -50,9 +50,9 @@ function decodeResume(token: string): Resume | null {
   return encodeResume(resume) === token ? resume : null;
 }
 
-/** The decisions that are to be decided again, and with what. */
+/** The decisions to decide again, and the change. */
 export interface ReplayQuestion {
-  /** The filter; without an end, until now. With a page token, the times of the first page count instead. */
+  /** The filter; without an end, until now. With a page token, the times of the first page apply. */
   readonly filter: Pick<DecisionFilter, "node" | "kind" | "sinceMs" | "untilMs">;
   readonly change: Change;
 }
@@ -63,7 +63,7 @@ export interface HistoryRequest extends ReplayQuestion {
 }
 
 const time = z.iso.datetime();
-/** The answer of POST /v1/replay. */
+/** The response of POST /v1/replay. */
 export const historyReplay = z.strictObject({
   ...tallyForm.shape,
   changed: z.array(changedDecision).describe("all that differ or are refused, oldest first"),
@@ -80,11 +80,11 @@ interface ReplayContext {
   readonly replay: Replayer<Compared>;
   readonly nowMs: number;
   readonly sha256: (text: string) => string | Promise<string>;
-  /** Aborted when the client no longer waits. */
+  /** Aborted when the client disconnects. */
   readonly signal?: AbortSignal;
 }
 
-/** A page of a replay, and the token with which it goes on. Errors: those of the history, and a token of another replay. */
+/** A page of a replay, and the token for the next one. Errors: of the history, and a token of another replay. */
 export async function replayAnswer(
   { store, replay, nowMs, sha256, signal }: ReplayContext,
   { filter, change, limit, pageToken }: HistoryRequest,
@@ -93,7 +93,7 @@ export async function replayAnswer(
   const resumed = pageToken === undefined ? ok(null) : resumeOf(pageToken, print);
   if (!resumed.ok) return resumed;
   const after = resumed.value;
-  // decisions of this very millisecond are history too
+  // decisions of the current millisecond are included
   const untilMs = after?.untilMs ?? filter.untilMs ?? nowMs + 1;
   const found = await replayPage(store, replay, {
     filter: { ...filter, untilMs },

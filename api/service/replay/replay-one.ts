@@ -29,31 +29,31 @@ import {
 } from "./parsed.ts";
 import { type Parts, partsReader } from "./snapshot-parts.ts";
 
-/** A snapshot to decide on, with the change made. */
+/** A snapshot to decide on, with the change applied. */
 interface Input {
   readonly snapshot: EffectiveSnapshot;
-  /** A key that is equal for inputs that are equal in everything that cacheable kinds read. Null: not known. */
+  /** A key that is equal for inputs that agree in everything that cacheable kinds read. Null if unknown. */
   readonly cacheKey: string | null;
 }
-/** Problem: the new configuration is refused for it. Null: it is no longer stored. */
+/** A problem if the new configuration is invalid for the snapshot. Null if the snapshot is no longer stored. */
 type FoundInput = Result<Input, Problem> | null;
-/** Reads a stored snapshot; `recorded`: the decision's profile. Errors: the history's, and an unreadable snapshot. */
+/** Reads a stored snapshot; `recorded`: the decision's profile. Errors: of the history, and an unreadable snapshot. */
 type Inputs = (snapshotId: string, recorded: Profile) => Promise<Result<FoundInput, StoreFailure>>;
 
-/** Characters of the snapshots that are kept, some of the largest, and at most so many of them. */
+/** The cache of inputs: characters (a few of the largest snapshots) and number. */
 const INPUTS_LENGTH = 2 * 1024 * 1024;
 const MAX_INPUTS = 128;
 
-/** Reads each snapshot as a whole. */
+/** Decodes each snapshot as a whole. */
 function inputs(store: Pick<Store, "getSnapshot">, change: Change): Inputs {
   const kept = keptInputs();
   return (id, recorded) => kept(`${recorded.version} ${id}`, () => wholeInput(store, id, change, recorded));
 }
 
-/** The input that was found, and the length of its text. */
+/** The input, and the length of its text. */
 type ReadInput = Result<{ readonly input: FoundInput; readonly length: number }, StoreFailure>;
 
-/** Keeps the inputs that were read last: several kinds are decided on one, and those of some nodes take turns. */
+/** Caches the inputs that were read last: several kinds are decided on one, and nodes alternate. */
 function keptInputs(): (key: string, read: () => Promise<ReadInput>) => Promise<Result<FoundInput, StoreFailure>> {
   const kept = new Lru<string, { readonly input: FoundInput }>(MAX_INPUTS, INPUTS_LENGTH);
   return async (key, read) => {
@@ -102,7 +102,7 @@ function decoded(
 const MAX_CONFIGURATIONS = 256;
 const CONFIGURATIONS_LENGTH = 2 * 1024 * 1024;
 const MAX_NODES = 4096;
-/** Characters of a key; a longer one costs more than it saves. */
+/** The most characters of a key; a longer one costs more than it saves. */
 const LONGEST_KEY = 2048;
 
 /**
@@ -129,7 +129,7 @@ function quickInputs(store: Pick<Store, "getSnapshot" | "getSnapshotPieces">, ch
   return (id, recorded) => kept(`${recorded.version} ${id}`, () => read(id, recorded));
 }
 
-/** Puts inputs together of decoded parts. Null: the new configuration is refused, or the recorded one is. */
+/** Assembles inputs from decoded parts. Null if the new or the recorded configuration is invalid. */
 function composer(change: Change): (parts: Parts, recorded: Profile) => Input | null {
   const configured = configurations(change);
   const nodes = new Lru<string, Pick<EffectiveSnapshot, "node">>(MAX_NODES);
@@ -154,7 +154,7 @@ interface Configurations {
   readonly before: Pick<EffectiveSnapshot, "kubeletConfiguration">;
   readonly after: Pick<EffectiveSnapshot, "kubeletConfiguration">;
 }
-/** A posted configuration as it was and with the change, decoded; few nodes have one of their own. */
+/** A posted configuration with and without the change, decoded; few nodes have one of their own. */
 function configurations(change: Change): (posted: unknown, recorded: Profile) => Configurations | null {
   const kept = new Lru<string, Configurations | null>(MAX_CONFIGURATIONS, CONFIGURATIONS_LENGTH);
   return (posted, recorded) => {
@@ -178,10 +178,10 @@ function configurations(change: Change): (posted: unknown, recorded: Profile) =>
 
 /** The comparison of a recorded decision with the new one. */
 export type Compared = Versions & (DecidedAgain | Lost);
-/** The same with all of the new answer. */
+/** The comparison with the whole new answer. */
 export type Replayed = Versions & ((DecidedAgain & { readonly answer: Answer }) | (Lost & { readonly answer: null }));
 
-/** The kubelet versions under which a decision was recorded, and is made again. */
+/** The kubelet versions of the recorded and of the new decision. */
 export interface Versions {
   readonly recordedUnder: string;
   readonly replayedUnder: string;
@@ -190,49 +190,49 @@ interface DecidedAgain {
   readonly state: "same" | "differs";
   /** The new answer's verdict. */
   readonly verdict: Verdict;
-  /** The kubelet's word for why, of one that differs and has one. */
+  /** The kubelet's reason, if the decision differs and has one. */
   readonly reason?: string;
-  /** At most `MAX_DIFFERENCES`, those that have an effect first. */
+  /** At most `MAX_DIFFERENCES`, those with an effect first. */
   readonly differences: readonly Difference[];
   /** True: there are more differences. */
   readonly truncated: boolean;
-  /** The pods with different results, NAMESPACE/NAME: the asked pod first, then the node's. */
+  /** The pods with different results, NAMESPACE/NAME: the requested pod first, then the node's. */
   readonly pods: readonly string[];
   readonly problem: null;
 }
 interface Lost {
   /** `refused`: it cannot be decided with the change. `gone`: its snapshot is no longer stored. */
   readonly state: "refused" | "gone";
-  /** Why. */
+  /** Why there is no new decision. */
   readonly problem: Problem;
   readonly verdict: null;
   readonly reason?: never;
   readonly differences: readonly [];
   readonly truncated: false;
-  /** The asked pod. */
+  /** The pod that the decision was about. */
   readonly pods: readonly string[];
 }
 interface Answer {
-  /** The version of the profile that decided. */
+  /** The version of the profile that was used. */
   readonly policyVersion: string;
   readonly decision: DecisionOf[Kind];
   readonly reasons: readonly PlaceReasons[];
   readonly needs: readonly string[];
 }
 
-/** Repeats a recorded decision. Errors: the history's, and an unreadable record. */
+/** Decides a recorded decision again. Errors: of the history, and an unreadable record. */
 export type Replayer<R extends Compared = Replayed> = (row: DecisionRow) => Promise<Result<R, StoreFailure>>;
 
-/** Decides recorded decisions again, one after the other, with their reasons. Keeps the snapshots it read last, as several kinds share one. */
+/** Decides recorded decisions again one by one, with reasons. Caches the last snapshots, as several kinds share one. */
 export const replayer = (store: Pick<Store, "getSnapshot">, change: Change): Replayer =>
   replayerOf(inputs(store, change), change, (row, { snapshot }) => replayed(row, snapshot, row.explain));
 
-/** Characters of what snapshots share that are kept decoded, and of answers that are kept to be compared. */
+/** The most cached characters of shared snapshot parts, and of answers to compare. */
 const KEPT_LENGTH = 2 * 1024 * 1024;
-/** The cache size for a process that replays a whole history: enough for some hundred nodes. */
+/** The cache size for a process that replays a whole history: enough for a few hundred nodes. */
 export const LONG_RUN_LENGTH = 24 * 1024 * 1024;
 
-/** A replayer for consecutive decisions of a history, without reasons. An unchanged node reuses its cached answer. */
+/** A replayer for consecutive decisions of a history, without reasons. An unchanged node uses its cached answer. */
 export function historyReplayer(
   store: Pick<Store, "getSnapshot" | "getSnapshotPieces">,
   change: Change,
@@ -254,7 +254,7 @@ export function historyReplayer(
   });
 }
 
-/** A row whose kind exists. */
+/** A row of a known kind. */
 interface KnownRow extends DecisionRow, Versions {
   readonly kind: Kind;
 }
@@ -296,11 +296,11 @@ const gone = (row: KnownRow, why: string): Replayed => ({
   problem: { code: "snapshot_gone", detail: why },
 });
 const versionsOf = ({ recordedUnder, replayedUnder }: Versions): Versions => ({ recordedUnder, replayedUnder });
-/** The asked pod; a decision about a node has none, as it chooses pods itself. */
+/** The pod that the decision was about; none for a decision about a node, which chooses pods itself. */
 const askedPod = ({ kind, pod }: KnownRow): readonly string[] =>
   pod === null || specOf(kind).ask.pod !== "object" ? [] : [namespacedName(pod)];
 
-/** Errors: an ask or an answer that nobody can read. */
+/** Decides a known row again. Errors: an unreadable ask or answer. */
 function replayed(row: KnownRow, snapshot: EffectiveSnapshot, explain: Explain): Result<Replayed, StoreFailure> {
   const { id, kind, ask: askText } = row;
   const what = `decision \`${id}\``;
@@ -329,7 +329,7 @@ function replayed(row: KnownRow, snapshot: EffectiveSnapshot, explain: Explain):
 type Comparison = Pick<DecidedAgain, "state" | "reason" | "differences" | "truncated" | "pods">;
 const SAME: Comparison = { state: "same", differences: [], truncated: false, pods: [] };
 
-/** A body is written with its decision first: of one that is spelled the same, nothing has to be parsed. */
+/** Compares a decision with its row. A body begins with its decision, so equal text needs no parsing. */
 function comparison(row: KnownRow, decision: DecisionOf[Kind]): Result<Comparison, StoreFailure> {
   const { kind, body } = row;
   const text = JSON.stringify(decision);

@@ -14,41 +14,41 @@ import {
   unreadableOf,
 } from "./tally.ts";
 
-/** Decisions of one page. */
+/** The most decisions on one page. */
 export const MAX_REPLAYED = 1000;
-/** The time after which a page ends, so that no client waits long. */
+/** The time after which a page ends, so that no client waits long, ms. */
 const BUDGET_MS = 1000;
-/** Deciding holds up everyone else on the thread, so it pauses this often. */
+/** Deciding blocks the thread, so it pauses this often, ms. */
 const TURN_MS = 5;
 
 interface PageQuery {
   readonly filter: DecisionFilter & { readonly untilMs: number };
   /** 1 to `MAX_REPLAYED`. */
   readonly limit: number;
-  /** Where the page begins; absent: at the beginning. */
+  /** Where the page starts; absent for the beginning. */
   readonly after?: PageCursor;
-  /** Aborted, the page ends with what it has. */
+  /** If aborted, the page ends with what it has. */
   readonly signal?: AbortSignal;
 }
 interface PageCursor extends Cursor {
-  /** When the first decision of the first page was made, within the time that is asked for. */
+  /** When the first decision of the first page was made, within the requested time. */
   readonly fromMs: number;
 }
 
 interface ReplayPage extends Tally {
   /** At most `limit`. */
   readonly changed: readonly ChangedDecision[];
-  /** The decisions that were passed over because they cannot be read. */
+  /** The decisions that were skipped because they cannot be read. */
   readonly unreadable: readonly UnreadableDecision[];
-  /** Where the next page begins; null: this was the last. */
+  /** Where the next page starts; null if this was the last. */
   readonly next: PageCursor | null;
-  /** When the last decision of the page was made; null: there was none. */
+  /** When the last decision of the page was made; null if there was none. */
   readonly reachedMs: number | null;
   /** 0 to 1, by time. */
   readonly progress: number;
 }
 
-/** A page of the history decided again, oldest first. Bounded in decisions and in time. */
+/** Decides a page of the history again, oldest first. Limited in decisions and in time. */
 export async function replayPage(
   store: Pick<Store, "streamDecisions" | "listDecisions">,
   replay: Replayer<Compared>,
@@ -103,10 +103,7 @@ export async function replayPage(
 const isChanged = (again: Result<Compared, StoreFailure>): boolean =>
   again.ok && (again.value.state === "differs" || again.value.state === "refused");
 
-/**
- * Repeats a record on its first snapshot, and if nothing changes, on its last. A result on one counts before a missing
- * other.
- */
+/** Decides a record again on its first snapshot and, if nothing changes, on its last. If only one can be decided, its result counts. */
 async function onBothSnapshots(
   replay: Replayer<Compared>,
   row: StreamedDecision,
@@ -129,7 +126,7 @@ interface Span {
 const progressAt = ({ fromMs, toMs }: Span, atMs: number): number =>
   toMs <= fromMs ? 1 : Math.min(1, Math.max(0, (atMs - fromMs) / (toMs - fromMs)));
 
-/** When the newest decision before the end was made, of any kind, which is a fast query. Null: none. */
+/** When the newest decision of any kind before the end was made, a fast query. Null if there is none. */
 async function newestIn(
   store: Pick<Store, "listDecisions">,
   { node, sinceMs, untilMs }: Pick<DecisionFilter, "node" | "sinceMs" | "untilMs">,

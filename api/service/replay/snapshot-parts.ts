@@ -7,30 +7,30 @@ import { isObject } from "../../model/own.ts";
 import { ok, type Result } from "../../model/result.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
 
-/** Members of a stored snapshot, decoded but for the configuration, which may be another one. */
+/** Members of a stored snapshot, decoded except for the configuration, which may be replaced. */
 interface Part {
   readonly decoded: Snapshot;
-  /** The configuration as posted; `undefined`: the members lack it. */
+  /** The configuration as posted; `undefined` if the members have none. */
   readonly kubeletConfiguration: unknown;
 }
-/** All members of one, and what tells it apart by those that are the same while the node is as it was. */
+/** All members of a snapshot, and a key of those that stay the same while the node does. */
 export interface Parts extends Part {
   readonly cacheKey: string;
 }
-/** Reads the parts; null: they cannot be read one by one, so the whole must be. */
+/** Reads the parts; null if they cannot be read one by one, so that the whole must be. */
 type PartsReader = (pieces: Pieces) => Promise<Result<Parts | null, StoreFailure>>;
 
 const NEW: ReadonlySet<string> = new Set(ALWAYS_NEW);
 
 /**
- * Decodes snapshots one after the other. What rows share is decoded once and kept, the last of it, up to `length` characters
- * of what was read. INVARIANT: members are checked each by itself, and shared texts are whole members.
+ * Decodes snapshots one by one. Parts that rows share are decoded once; the latest are cached, up to `length` characters of text.
+ * INVARIANT: members are checked independently, and shared texts are whole members.
  */
 export function partsReader(length: number): PartsReader {
   const kept = new Lru<string, Part>(Number.POSITIVE_INFINITY, length);
   return async ({ rest, shared }) => {
     if (shared.some(({ isRange }) => isRange)) return ok(null);
-    // if the first member is shared, the second one's comma remains
+    // if the first member is shared, the comma after it remains
     const members = membersIn(rest.replace(/^\{,/, "{"));
     const own = members === null ? null : partOf(members);
     if (members === null || own === null) return ok(null);

@@ -9,11 +9,11 @@ import { PROBLEM_CODES } from "../problem.ts";
 import { rfc3339 } from "../timestamp.ts";
 import type { Compared, Versions } from "./replay-one.ts";
 
-/** The first few, so that a thousand changed decisions fit in an answer. */
+/** The first few, so that a thousand changed decisions fit in a response. */
 const FEW_DIFFERENCES = 5;
-/** The maximum number of pods listed: an eviction pass ranks all pods of its node. */
+/** The most pods listed: an eviction pass ranks all pods of its node. */
 const FEW_PODS = 5;
-/** Characters of JSON of one value. */
+/** The most characters of one value's JSON. */
 const LONG = 256;
 
 const integer = z.number();
@@ -24,10 +24,10 @@ const versions = {
   replayedUnder: z.string().describe("the one as which it is decided again"),
 };
 
-/** A place where both decisions differ. */
+/** A place where two decisions differ. */
 export type ShortDifference = Form<typeof shortDifference>;
 
-/** A decision that would be another one, for lists: at most `FEW_DIFFERENCES` and `FEW_PODS`. An older API tells no reasons. */
+/** A changed decision for lists: at most `FEW_DIFFERENCES` and `FEW_PODS`. An older API sends no reasons. */
 export const changedDecision = z.strictObject({
   id: z.string().describe("POST /v1/decisions/ID/replay tells all of it"),
   kind,
@@ -69,7 +69,7 @@ export const unreadableOf = (
   unreadable: string,
 ): UnreadableDecision => ({ id, kind, node, decidedAt: rfc3339(decidedAtMs), unreadable });
 
-/** The changed decision; null: unchanged, or not known. */
+/** The changed decision; null if unchanged or unknown. */
 export function changedDecisionOf(row: DecisionHead, again: Compared): ChangedDecision | null {
   if (again.state !== "differs" && again.state !== "refused") return null;
   const { id, kind, node, decidedAtMs, pod, verdict, reason } = row;
@@ -92,18 +92,18 @@ export function changedDecisionOf(row: DecisionHead, again: Compared): ChangedDe
   };
 }
 
-/** The first few, and how many there are. */
+/** The first few pods, and their number. */
 export const shortPods = (all: readonly string[]): Pick<ChangedDecision, "pods" | "podCount"> => ({
   pods: all.slice(0, FEW_PODS),
   podCount: all.length,
 });
 
-/** `shop/web`, or `shop/web and 2 more pods`; empty: it is about the node alone. */
+/** `shop/web`, or `shop/web and 2 more pods`; empty for a decision about the node alone. */
 export function podsText({ pods: [first = ""], podCount }: Pick<ChangedDecision, "pods" | "podCount">): string {
   return podCount < 2 ? first : `${first} and ${many(podCount - 1, "more pod")}`;
 }
 
-/** The first few, without the values that are long. */
+/** The first few differences, without long values. */
 export const shortDifferences = (all: readonly Difference[]): readonly ShortDifference[] =>
   all.slice(0, FEW_DIFFERENCES).map(short);
 
@@ -117,7 +117,7 @@ function short(difference: Difference): ShortDifference {
   return { path, ...sides, omitted };
 }
 
-/** How many records were decided again, and what became of all. */
+/** How many records were decided again, and their results. */
 export const replayCounts = z
   .strictObject({
     replayed: integer.describe("`same`, `differs` and `refused` together: what could be decided again"),
@@ -133,13 +133,13 @@ export const replayCounts = z
   .describe("decisions");
 export type Counts = Form<typeof replayCounts>;
 
-/** The number of records that cannot be replayed. */
+/** The number of changed decisions. */
 export const changedOf = ({ differs, refused }: Counts): number => differs + refused;
 export const lostOf = ({ gone, unreadable }: Counts): number => gone + unreadable;
 /** The number of all records. */
 export const passedOf = (counts: Counts): number => counts.replayed + lostOf(counts);
 
-/** How many decisions the records represent; empty: one each. */
+/** How many decisions the records represent; empty if one each. */
 export function standForText(counts: Counts): string {
   const records = passedOf(counts);
   return counts.decisions > records
@@ -147,7 +147,7 @@ export function standForText(counts: Counts): string {
     : "";
 }
 
-/** Everything that was counted. Grows with the nodes and kinds of a history, not with its decisions. */
+/** All counts. Their size depends on the nodes and kinds of a history, not on its decisions. */
 export const tallyForm = z.strictObject({
   counts: replayCounts,
   byKind: z.record(z.string(), replayCounts),
@@ -169,7 +169,7 @@ export const tallyForm = z.strictObject({
     .describe("of those that differ or are refused, the most frequent first"),
 });
 export type Tally = Form<typeof tallyForm>;
-/** Decisions that are others now: of which kind, and from which verdict to which. */
+/** Changed decisions by kind, old and new verdict. */
 export type VerdictChange = Tally["verdicts"][number];
 type VersionCounts = Tally["byVersion"][number];
 
@@ -186,7 +186,7 @@ const nothing = (): Counting => ({
 const NAMES = Object.keys(nothing()) as readonly (keyof Counts)[];
 
 function add(to: Counting, more: Counts): void {
-  // an older API tells no `decisions`
+  // an older API sends no `decisions`
   for (const name of NAMES) to[name] += more[name] ?? 0;
 }
 function addAt(map: Map<string, Counting>, key: string, more: Counts): void {
@@ -206,7 +206,7 @@ export class ReplayTally {
     return this.#counts;
   }
 
-  /** One record. */
+  /** Counts one record. */
   count(
     { kind, node, verdict, series }: Pick<DecisionHead, "kind" | "node" | "verdict" | "series">,
     again: { readonly state: "unreadable" } | Pick<Compared, "state" | "verdict" | keyof Versions>,

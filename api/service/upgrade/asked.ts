@@ -7,10 +7,7 @@ import { type ChosenProfile, chooseProfileFor } from "../../profiles/index.ts";
 import { configurationOfAnother } from "../../profiles/unknown-fields.ts";
 import { isWrapped } from "../own-configuration.ts";
 
-/**
- * The version that a node upgrades from: its own, else the named one; if unknown, the nearest known. Errors: neither
- * is given.
- */
+/** The version that a node upgrades from: its own, or else the given one; if unknown, the nearest known. Errors: neither exists. */
 export function versionBefore(
   named: ChosenProfile | null,
   snapshot: Pick<Snapshot, "node"> | undefined,
@@ -21,19 +18,19 @@ export function versionBefore(
     : ok(chooseProfileFor(snapshot, named?.asked));
 }
 
-/** A node in the question, and the configuration with which its kubelet starts. */
+/** A node to report on, and the configuration with which its kubelet starts. */
 export interface Subject {
-  /** The configuration as a file or /configz has it: parsed JSON, unchecked; undefined: the kubelet's defaults. */
+  /** The configuration from a file or /configz: parsed JSON, not validated; undefined for the kubelet's defaults. */
   readonly configuration: unknown;
-  /** Whether a running kubelet reported it, with all defaults; false: it is the file. */
+  /** True: a running kubelet reported it, with all defaults; false: it is the file. */
   readonly isTold: boolean;
-  /** The snapshot without its configuration, which may be invalid; undefined: no node is known. */
+  /** The snapshot without its configuration, which may be invalid; undefined if no node is known. */
   readonly snapshot: Snapshot | undefined;
 }
 
 /**
- * The subject of a posted or stored snapshot. `configuration`: replaces the snapshot's. Errors: every issue below
- * `at`; a /configz of another kubelet.
+ * The subject of a posted or stored snapshot. `configuration`: replaces the snapshot's. Errors: every issue below `at`; a /configz
+ * of another kubelet.
  */
 export function subjectOf(
   posted: Readonly<Record<string, unknown>>,
@@ -52,7 +49,7 @@ export function subjectOf(
 
 const CONFIGURATION = "kubeletConfiguration";
 
-/** The configuration that counts: the given one, else the snapshot's, which a kubelet reported. */
+/** The effective configuration: the given one, or else the snapshot's, which a kubelet reported. */
 export const configured = (given: unknown, own: unknown): Pick<Subject, "configuration" | "isTold"> => ({
   configuration: given ?? own,
   isTold: given === undefined || isWrapped(given),

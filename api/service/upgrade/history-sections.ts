@@ -4,15 +4,15 @@ import { type Counts, changedOf, podsText, ReplayTally, standForText, type Tally
 import { answerNotes, KERNEL_DEFAULTS, type Section } from "./sections.ts";
 import { type ChangedPod, type Example, PodCounter, type UpgradePage } from "./upgrade-page.ts";
 
-/** The sum of many pages of the history. Grows with nodes, kinds and changed pods. */
+/** The sum of many pages of the history. Its size depends on the number of nodes, kinds and changed pods. */
 export interface HistorySum extends Tally, Pick<UpgradePage, "kernelDefaults"> {
   /** The pods with the most changed decisions first. */
   readonly pods: readonly ChangedPod[];
-  /** The first of each kind. */
+  /** The first examples of each kind. */
   readonly examples: readonly Example[];
 }
 
-/** Examples of one kind that are kept of all pages. */
+/** The most examples of one kind over all pages. */
 const EXAMPLES_OF_KIND = 3;
 
 /** Adds up the pages of a history. */
@@ -43,7 +43,7 @@ export class HistoryCounter {
 }
 
 const number = (n: number): string => n.toLocaleString("en");
-/** Rows of one table; the others are counted. */
+/** The most rows of one table; the others are counted. */
 const MAX_ROWS = 20;
 
 /** `12 of 2,504 recorded decisions would be others`. */
@@ -61,7 +61,7 @@ export function historyLine({ counts, byVersion, kernelDefaults }: HistorySum, t
   return parts.join("; ");
 }
 
-/** The history's parts that have something to say. */
+/** The non-empty sections about the history. */
 export const historySections = (sum: HistorySum): readonly Section[] =>
   [
     byName("kinds", "Recorded decisions by kind", "KIND", sum.byKind),

@@ -5,12 +5,12 @@ import { type Form, placeReasonsForm, reasonForm, shortDifference } from "../../
 import { DIRECTIONS } from "../../profiles/between.ts";
 import { NOTE_TOPICS } from "../../profiles/note.ts";
 
-/** The forms of what an upgrade's report tells, for its makers, the API's document, and whoever reads answers. */
+/** The forms of an upgrade report, for the code that makes it, the API's document, and clients. */
 const text = z.string();
 const integer = z.number();
 const patch = z.unknown().describe("a merge patch (RFC 7396) of the configuration; null: there is none");
 
-/** As `ProfileNote` is. */
+/** Has the form of `ProfileNote`. */
 const asWhich = z
   .strictObject({ version: text, exact: z.boolean(), why: text.nullable() })
   .describe("as which kubelet it was answered; exact: it is the one that was named, else `why` tells");

@@ -8,7 +8,7 @@ import type { ChangedAnswer, GateChange, NowFinding, UpgradeReport } from "./rep
 
 /** A line below a row: a text, or a patch as JSON. */
 export interface SectionNote {
-  /** How a cell's text is meant; `kubelet`: the kubelet's own words. */
+  /** How a cell's text is meant; `kubelet`: the kubelet's own message. */
   readonly as: "kubelet" | "text" | "do" | "patch";
   readonly text: string;
 }
@@ -17,11 +17,11 @@ export interface SectionRow {
   readonly tone?: Color;
   readonly notes: readonly SectionNote[];
 }
-/** A part of the report, to be drawn in a terminal, a change request or a page. */
+/** A part of the report, to be shown in a terminal, a change request or a page. */
 export interface Section {
   readonly id: string;
   readonly title: string;
-  /** The columns; empty: the rows are the steps of a list. */
+  /** The columns; empty if the rows are the steps of a list. */
   readonly columns: readonly Column[];
   readonly rows: readonly SectionRow[];
   /** A line about entries that are counted and not listed. */
@@ -29,7 +29,7 @@ export interface Section {
 }
 
 const note = (as: SectionNote["as"], text: string): SectionNote => ({ as, text });
-/** A value of JSON on one line; undefined: there is none. */
+/** A JSON value on one line; undefined if there is none. */
 const valueText = (value: unknown): string => (value === undefined ? "(none)" : JSON.stringify(value));
 const patchNote = (patch: unknown): readonly SectionNote[] =>
   patch === null ? [] : [note("patch", JSON.stringify(patch))];
@@ -48,14 +48,14 @@ export function headline({ node, from, to, outcome, direction, configured }: Upg
   return `${whose}kubelet ${from.version}${nearest} -> ${to.version}${back}: ${ends}${unknown}`;
 }
 
-/** Notes for the reader on how the report came about. */
+/** Notes on how the report was made. */
 export function caveats({ from, assumed }: UpgradeReport): readonly string[] {
   const between = from.exact ? "" : "; what changed between the two is not told";
   const whys = from.why === null ? [] : [`${from.why}${between}`];
   if (assumed.length === 0) return whys;
   return [...whys, leftOutText(assumed, from.version)];
 }
-/** `fields`: what `ownConfiguration` has taken out. */
+/** `fields`: what `ownConfiguration` removed. */
 export const leftOutText = (fields: readonly string[], version: string): string =>
   `${fields.join(", ")}: the configuration names every field, as /configz does, and has the default of ${version} here; counted as left out of the kubelet's own file: give that where it sets it`;
 
@@ -100,7 +100,7 @@ const startsNow = ({ startsNow: all, from }: UpgradeReport): Section => ({
   rows: all.map((finding) => findingRow(finding)),
 });
 
-/** A row of a finding. `told`: the cells before the last. */
+/** A row for a finding. `told`: the cells before the last. */
 function findingRow(finding: NowFinding, ...told: readonly string[]): SectionRow {
   const { severity, field, where = "", code, kubelet, message, advice, fix } = finding;
   const notes = [note(kubelet ? "kubelet" : "text", message), note("do", advice), ...patchNote(fix)];
@@ -128,7 +128,7 @@ const stateText = (state: GateChange["from"]): string =>
   state === null ? "unknown" : `${state.isOn ? "on" : "off"}${state.locked ? ", locked" : ""}`;
 const setText = ({ named, where }: GateChange): string =>
   named === null ? "" : `${named}${where === undefined ? "" : ` (${where})`}`;
-/** Why no patch keeps it as it is. The patches that do are one, in the steps. */
+/** Why no patch keeps the gate as it is. The patches that do are combined in the steps. */
 const keepNotes = ({ changes, notKept }: GateChange): readonly SectionNote[] =>
   notKept === null ? [] : [note("text", changes === "value" ? `cannot be kept: ${notKept}` : notKept)];
 
@@ -187,7 +187,7 @@ const changedAnswers = ({ decisions: all }: UpgradeReport): Section => ({
   })),
 });
 
-/** Why an answer is another one: where it differs, and the reasons that are new. */
+/** Why an answer changed: where it differs, and its new reasons. */
 export function answerNotes({
   problem,
   differences,

@@ -22,8 +22,8 @@ const MAX_CHANGED = 20;
 type Answer = Result<Decided<DecisionOf[Kind]>, Refusal>;
 
 /**
- * Every kind that can be decided on a snapshot, as the kubelets of both versions decide it: once, or for each pod. The
- * snapshots differ only in the configuration; the node is as the new kubelet reports it.
+ * Every kind that can be decided on a snapshot, decided as the kubelets of both versions do: once, or for each pod. The snapshots
+ * differ only in the configuration; the node is as the new kubelet reports it.
  */
 export function snapshotDecisions(
   from: readonly [Snapshot, Profile],
@@ -38,7 +38,7 @@ export function snapshotDecisions(
   };
 }
 
-/** Answers that are compared. */
+/** The results of comparing answers. */
 interface Answers {
   readonly changed: readonly ChangedAnswer[];
   /** The number of differences without an effect. */
@@ -69,7 +69,7 @@ const WANTS_POD = "ask.pod";
 const SAME: Answers = { changed: [], kernelDefaults: 0 };
 const other = (answer: ChangedAnswer): Answers => ({ changed: [answer], kernelDefaults: 0 });
 
-/** Compares one answer; a text: why neither version can decide it. */
+/** Compares one answer; a text says why neither version can decide it. */
 function compare(
   kind: Kind,
   pod: string | null,
@@ -110,7 +110,7 @@ function compare(
 const MAX_PLACES = 5;
 const MAX_REASONS = 3;
 
-/** The reasons that are not among the old ones, the first few. */
+/** The first few reasons that are not among the old ones. */
 export function newReasons(old: readonly unknown[], all: readonly PlaceReasons[]): readonly PlaceReasons[] {
   const known = new Set(
     (old as readonly PlaceReasons[]).flatMap(({ at, because }) => because.map((one) => keyOf(at, one))),

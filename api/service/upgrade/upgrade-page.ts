@@ -17,7 +17,10 @@ import { type ChangedDecision, changedDecision } from "../replay/tally.ts";
 import { newReasons } from "./snapshot-decisions.ts";
 
 const integer = z.number();
-/** A page of the history as a kubelet of another version decides it; decisions of that version are counted as the same, unasked. */
+/**
+ * A page of the history as a kubelet of another version decides it; decisions of that version count as unchanged without being
+ * decided again.
+ */
 export const upgradePage = z.strictObject({
   ...historyReplay.shape,
   kernelDefaults: integer.describe("of `same`: they differ only in writing what the kernel has by itself"),
@@ -46,7 +49,7 @@ export type UpgradePage = Form<typeof upgradePage>;
 export type ChangedPod = UpgradePage["pods"][number];
 export type Example = UpgradePage["examples"][number];
 
-/** Examples of one kind on one page. */
+/** The most examples of one kind on one page. */
 const MAX_EXAMPLES = 3;
 
 type History = Pick<Store, "streamDecisions" | "listDecisions" | "getSnapshot" | "getSnapshotPieces" | "getDecision">;
@@ -56,15 +59,15 @@ interface UpgradeContext {
   readonly sha256: (text: string) => string | Promise<string>;
   readonly signal?: AbortSignal;
 }
-/** Answers pages of one history. Errors: those of the history, and a token of another question. */
+/** Returns pages of one history. Errors: of the history, and a token of another question. */
 type UpgradePages = (
   world: Omit<UpgradeContext, "store">,
   request: Omit<HistoryRequest, "change">,
 ) => Promise<Result<UpgradePage, StoreFailure>>;
 
 /**
- * Creates the pages. `length`: the cache size in characters across pages, as for `historyReplayer`; absent: one
- * page's.
+ * Creates the pages. `length`: the cache size in characters across pages, as for `historyReplayer`; absent to cache within one
+ * page only.
  */
 export function upgradePages(store: History, to: Profile, length?: number): UpgradePages {
   const change: Change = { kubeletVersion: to.version, isUpgrade: true };
@@ -87,7 +90,7 @@ export function upgradePages(store: History, to: Profile, length?: number): Upgr
   };
 }
 
-/** Decisions of the version itself need not be decided again. */
+/** A replayer that does not decide decisions of the version itself again. */
 function notOfItsOwn(replay: Replayer<Compared>, { version: to }: Profile): Replayer<Compared> {
   return (row) =>
     profileOfPolicy(row.policyVersion).version === to ? Promise.resolve(ok(asRecorded(row, to))) : replay(row);
@@ -103,7 +106,7 @@ const asRecorded = ({ verdict }: DecisionRow, version: string): Compared => ({
   problem: null,
 });
 
-/** A replayer for which answers that differ without an effect are equal; `tell` is called for each. */
+/** A replayer that treats answers that differ without an effect as equal; `tell` is called for each. */
 function withEffect(replay: Replayer<Compared>, tell: () => void): Replayer<Compared> {
   return async (row) => {
     const again = await replay(row);
@@ -122,7 +125,7 @@ function countingPods(replay: Replayer<Compared>, counter: PodCounter): Replayer
   };
 }
 
-/** Adds up how many decisions about each pod are others. */
+/** Counts the changed decisions of each pod. */
 export class PodCounter {
   readonly #pods = new Map<string, { node: string; pod: string; count: number; byKind: Record<string, number> }>();
 
@@ -151,7 +154,7 @@ function firstOfEachKind(changed: readonly ChangedDecision[]): readonly ChangedD
   });
 }
 
-/** Null: it was removed meanwhile. */
+/** Null if the decision was deleted meanwhile. */
 async function exampleOf(
   store: Pick<Store, "getDecision">,
   explain: Replayer,

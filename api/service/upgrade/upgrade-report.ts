@@ -25,7 +25,7 @@ export interface UpgradeInput extends Subject, BesideFile {
   readonly to: ChosenProfile;
 }
 
-/** Reports what another kubelet does to a node: what keeps it from starting, what it does otherwise, and what to do before. */
+/** Reports what another kubelet version changes on a node: what keeps it from starting, what it does differently, and what to do first. */
 export function upgradeReport({ from: was, to: is, args, dropIns, ...subject }: UpgradeInput): UpgradeReport {
   const { configuration: given, snapshot, isTold } = subject;
   const [from, to] = [was.profile, is.profile];
@@ -47,7 +47,7 @@ export function upgradeReport({ from: was, to: is, args, dropIns, ...subject }: 
     defaults: defaultChanges([before, from], [configuration, to]),
     staticPods: from.behaviour.staticPodUid === to.behaviour.staticPodUid ? [] : renamedPods(snapshot?.pods ?? []),
     decisions: decisionsOf(snapshot, [before, from], [configuration, to]),
-    // flags that are known have findings
+    // known flags have findings
     notes: reportedNotes(snapshot, [before, from], [configuration, to]).filter(
       ({ topic }) => args === null || topic !== "flag",
     ),
@@ -64,7 +64,7 @@ export function upgradeReport({ from: was, to: is, args, dropIns, ...subject }: 
   };
 }
 
-/** The report with the place of each field that the configuration's own text has. `placeOf`: null where it is not known. */
+/** The report with the position of each field in the configuration's own text. `placeOf`: null if unknown. */
 export function placed(report: UpgradeReport, placeOf: (field: string) => string | null): UpgradeReport {
   const at = <T extends Pick<NowFinding, "where">>(one: T, field: string): T => {
     const where = placeOf(field);
@@ -85,7 +85,7 @@ function outcomeOf(
   const { starts, startsNow, gates, defaults, staticPods, decisions } = told;
   if (starts.some(isRefusal)) return "refuses-start";
   const isOther =
-    // a version that is not known here always counts as another one
+    // a version that is not known here always counts as a change
     !note.exact ||
     starts.length + startsNow.length > 0 ||
     gates.some(({ changes }) => changes === "value") ||
@@ -96,8 +96,8 @@ function outcomeOf(
 }
 
 /**
- * Everything that keeps the kubelet of `to` from starting or that only its lint finds; and what only the kubelet of
- * `from` refuses or ignores.
+ * Everything that keeps the kubelet of `to` from starting or that only its lint finds, and what only the kubelet of `from` refuses
+ * or ignores.
  */
 function startFindings(
   { configuration, args, dropIns, snapshot }: Pick<UpgradeInput, "configuration" | "args" | "dropIns" | "snapshot">,
@@ -127,12 +127,12 @@ const adviceNow = (finding: LintFinding, from: Profile, to: Profile): string =>
     ? `kubelet ${from.version} does not start so, and ${to.version} does; until then: ${finding.advice}`
     : `kubelet ${from.version} leaves it out, and ${to.version} goes by it: take it out, unless that is meant`;
 
-/** Whether a kubelet made the uid for a manifest: it is a hash of 128 bits, while others have dashes. */
+/** Whether a kubelet made the uid for a manifest: such a uid is a hash of 128 bits, while others have dashes. */
 const isHash = (uid: string | undefined): boolean => uid !== undefined && /^[0-9a-f]{32}$/.test(uid);
 const SOURCE_ANNOTATION = "kubernetes.io/config.source";
 const HASH_ANNOTATION = "kubernetes.io/config.hash";
 
-/** The static pods, or their mirrors, whose uid follows from their manifest. */
+/** The static pods, or their mirrors, whose uid derives from their manifest. */
 function renamedPods(pods: readonly Pod[]): readonly string[] {
   return pods.flatMap(({ metadata: { namespace, name, annotations = {}, uid } }) => {
     const source = annotations[SOURCE_ANNOTATION];
@@ -141,7 +141,7 @@ function renamedPods(pods: readonly Pod[]): readonly string[] {
   });
 }
 
-/** The decisions; null: there is nothing to decide on, or decisions refuse the configuration, which lint reports. */
+/** The decisions; null if there is no snapshot, or the configuration is invalid for decisions, which lint reports. */
 function decisionsOf(
   snapshot: Snapshot | undefined,
   from: ConfiguredKubelet,
@@ -175,7 +175,7 @@ function reportedNotes(
 
 type ReportParts = Pick<UpgradeReport, "starts" | "startsNow" | "gates" | "notes" | "staticPods" | "decisions">;
 
-/** The steps before the other kubelet starts: first those without which it does not start, last those that only watch it. */
+/** The steps before the other kubelet starts: first those without which it does not start, last those that only observe it. */
 function stepsOf(told: ReportParts, configuration: unknown, to: Profile): readonly Step[] {
   const { starts, startsNow, gates, notes, staticPods, decisions } = told;
   const topics = (...wanted: readonly ReportedNote["topic"][]) =>
@@ -244,7 +244,7 @@ function ofStaticPods(pods: readonly string[]): readonly Step[] {
 
 type Named = Readonly<Record<string, boolean>>;
 
-/** The gates that a configuration sets; what is no boolean counts as not set, since lint refuses it. */
+/** The gates that a configuration sets; a value that is no boolean counts as not set, since lint reports it. */
 function namedGates({ featureGates }: Fields): Named {
   if (!isObject(featureGates)) return {};
   const named = Object.entries(featureGates).filter(
@@ -253,7 +253,7 @@ function namedGates({ featureGates }: Fields): Named {
   return Object.fromEntries(named);
 }
 
-/** The kubelet's gates that are on and were off, or off and were on, and those that can no longer be set, or can be now. */
+/** The gates that change from on to off or from off to on, those that can no longer be set, and those that can be now. */
 function gateChanges(configuration: Fields, from: Profile, to: Profile): readonly GateChange[] {
   const named = namedGates(configuration);
   const kubelets = [from, to].flatMap(({ gates }) =>
@@ -269,7 +269,7 @@ function gateChanges(configuration: Fields, from: Profile, to: Profile): readonl
   });
   return told.sort((a, b) => rank(a) - rank(b) || byText(a.name, b.name));
 }
-/** Values first, then what the configuration names. */
+/** Changed values come first, then gates that the configuration names. */
 const rank = ({ changes, named }: GateChange): number => (changes === "value" ? 0 : named === null ? 2 : 1);
 
 interface GateContext {
@@ -346,8 +346,8 @@ const notKept = (why: string): KeepGate => ({ keep: null, notKept: why });
 const STAYS = notKept("no patch is needed to keep it: what it guards stays as it is");
 
 /**
- * The patch that keeps a gate as it was, with the gates that flip and hang on it, or why the kubelet of `to` takes none. `before`: what
- * was on of the gates that flip.
+ * The patch that keeps a gate as it was, together with dependent gates that flip, or why the kubelet of `to` does not accept one.
+ * `before`: the old values of the gates that flip.
  */
 function keeping(name: string, before: ReadonlyMap<string, boolean>, configuration: Fields, to: Profile): KeepGate {
   const settability = settabilityOf(to.gates.get(name));
@@ -364,7 +364,7 @@ function keeping(name: string, before: ReadonlyMap<string, boolean>, configurati
   return refusal === undefined ? { keep, notKept: null } : notKept(`the kubelet would not start with it: ${refusal}`);
 }
 
-/** The gate and those of `before` without which it cannot be on again, or that cannot be on without it. */
+/** The gate and those gates in `before` that it requires, or that require it. */
 function hangingOn(name: string, before: ReadonlyMap<string, boolean>, { gates }: Profile): readonly string[] {
   const wants = (a: string, b: string): boolean => gates.get(a)?.wants.includes(b) === true;
   const found = new Set([name]);
@@ -374,10 +374,10 @@ function hangingOn(name: string, before: ReadonlyMap<string, boolean>, { gates }
   return [...found].sort();
 }
 
-/** The configuration that a kubelet has once it has read all it is started with, and its version. */
+/** The configuration of a kubelet after it has read everything it is started with, and its version. */
 type ConfiguredKubelet = readonly [Fields, Profile];
 
-/** The fields that the configuration leaves out, and that another version fills in otherwise. */
+/** The fields that the configuration leaves out and for which the versions have different defaults. */
 const defaultChanges = (from: ConfiguredKubelet, to: ConfiguredKubelet): readonly DefaultChange[] => {
   const [before, after] = [from, to].map(([configuration, profile]) => effectiveDocument(profile, configuration));
   return differences(before, after).map(({ path, recorded, replayed }) => ({

@@ -6,7 +6,7 @@ import { missing, type WhyContext } from "./why-context.ts";
 
 type CgroupsDecision = Extract<StoryDecision, { readonly kind: "cgroups" }>;
 
-/** The limits of a container's cgroup (null: of the pod's) as the kubelet sets them. Errors: what is missing for it. */
+/** The limits that the kubelet sets on a container's cgroup, or on the pod's if `container` is null. Errors: the missing documents. */
 export function cgroupOf(
   of: WhyContext,
   container: string | null,
@@ -22,7 +22,7 @@ export function cgroupOf(
   }: {
     readonly metadata: { readonly name: string; readonly uid?: string | undefined };
   }): boolean => (uid === "" ? metadata.name === name : metadata.uid === uid || metadata.name === name);
-  // the limits are those of either version; what differs is not told here
+  // the limits are the same for both cgroup versions; the version only changes how they are written
   const cgroup = snapshot.cgroup ?? ({ version: 2 } as const);
   const own = { ...snapshot, cgroup, pods: (snapshot.pods ?? []).filter(isOwn) };
   const asked = ask("cgroups", { ...then.value, snapshot: own }, undefined);

@@ -12,7 +12,10 @@ import { eventsOf, finding, missing, type WhyContext, wordOfEvent } from "./why-
 
 type Cause = FindingOf<"claims-not-prepared">["numbers"]["cause"];
 
-/** kubelet 1.34 to 1.37: prepareResources, resourceclaim.Name, IsForPod. A group named `claim` or `driver` is what the words name. */
+/**
+ * kubelet 1.34 to 1.37: prepareResources, resourceclaim.Name, IsForPod. The groups `claim` and `driver` capture the names in the
+ * message.
+ */
 const WORDS: readonly (readonly [form: RegExp, cause: Cause])[] = [
   [/: ResourceClaim not created yet$/, "not-made"],
   [/fetch ResourceClaim (?<claim>\S+): .*not found$/, "not-found"],
@@ -26,13 +29,13 @@ const WORDS: readonly (readonly [form: RegExp, cause: Cause])[] = [
   [/NodePrepareResources/, "driver"],
 ];
 
-/** A pod whose containers wait for its ResourceClaims. `last`: the kubelet's last word of it. */
+/** The finding for a pod whose containers wait for its ResourceClaims. `last`: the kubelet's latest event about it. */
 export function claimsOf(of: WhyContext, last: ObservedEvent): Finding {
   const [form, cause] = WORDS.find(([form]) => form.test(last.message)) ?? [null, "unknown" as const];
   const { claim = null, driver = null } = form?.exec(last.message)?.groups ?? {};
   return notPrepared(of, last, { cause, claim, driver });
 }
-/** `last`: null where no word of the kubelet is known, and the documents tell it. */
+/** `last`: null if no event of the kubelet is known and the finding follows from the documents alone. */
 function notPrepared(of: WhyContext, last: ObservedEvent | null, numbers: FindingOf<"claims-not-prepared">["numbers"]) {
   const { cause, ...named } = numbers;
   return finding("claims-not-prepared", {
@@ -44,7 +47,7 @@ function notPrepared(of: WhyContext, last: ObservedEvent | null, numbers: Findin
   });
 }
 
-/** A pod on a node, of which no event tells and whose claim has no devices: its kubelet does not begin with it. */
+/** The finding for a pod on a node that has a claim without devices and no events: the kubelet does not start such a pod. */
 export function notAllocated(of: WhyContext): Finding | null {
   const [first] = unallocatedClaims(of);
   return first === undefined
@@ -52,7 +55,7 @@ export function notAllocated(of: WhyContext): Finding | null {
     : notPrepared(of, null, { cause: "not-allocated", claim: first.metadata.name, driver: null });
 }
 
-/** The pod's claims that are among the documents and have no devices yet. */
+/** The pod's claims that are among the documents and have no allocation yet. */
 export function unallocatedClaims(of: WhyContext): readonly ResourceClaim[] {
   const { held, ref } = of.subject;
   const read = podForm.safeParse(withoutNulls(held?.value));
@@ -66,10 +69,10 @@ export function unallocatedClaims(of: WhyContext): readonly ResourceClaim[] {
       names.some((one) => one.ok && one.value.name === name),
   );
 }
-/** A list that documents of the cluster, or of the pod's node, have. */
+/** A list of DRA objects from the documents of the cluster, or of the pod's node. */
 export const claimPart = ({ evidence: { parts }, subject: { node } }: WhyContext, name: ClaimPart): unknown =>
   fieldsOf(parts.get("")?.["dra"])[name] ?? fieldsOf(parts.get(node ?? "")?.["dra"])[name];
-/** What the scheduler looks for. */
+/** The devices that the scheduler has to find for a claim. */
 export function devicesFor({ metadata: { name }, spec }: ResourceClaim): Change {
   const asked = (spec?.devices?.requests ?? []).flatMap(({ exactly, firstAvailable = [] }) => [
     exactly,
@@ -107,7 +110,7 @@ interface ClaimsAnswer {
   readonly missing: readonly Missing[];
 }
 
-/** The decision on the pod's claims as they are now, beside what the kubelet said. */
+/** The decision on the pod's claims as they are now, compared with the kubelet's message. */
 function askAgain(of: WhyContext, said: string | null): ClaimsAnswer {
   const { subject, evidence } = of;
   if (subject.node === null) return { decisions: [], missing: [] };
@@ -126,7 +129,7 @@ function askAgain(of: WhyContext, said: string | null): ClaimsAnswer {
   const excerpt = claimsExcerpt(of, decided.decision);
   if (excerpt === null) return { decisions: [], missing: unknown };
   const isSame = excerpt.message !== null && said?.endsWith(excerpt.message) === true;
-  // what a driver answers, and whether it is registered, no document of the cluster tells
+  // no object of the cluster shows a driver's response, or whether the driver is registered
   const differs =
     isSame || said === null
       ? null

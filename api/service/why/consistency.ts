@@ -14,7 +14,7 @@ import {
 import { type Subject, timeOf } from "./find-pod.ts";
 import { cut, type WhyContext } from "./why-context.ts";
 
-/** The pod on two nodes, or the configuration of another kubelet, in words; null: nothing of the documents cannot be true. */
+/** Why the documents contradict each other: the pod is on two nodes, or the configuration is of another kubelet. Null if they do not. */
 export function contradictionIn(evidence: Evidence, subject: Subject): string | null {
   const { held, node } = subject;
   const other = samePod(evidence, subject).find(({ node }) => node !== "" && held?.node !== "" && node !== held?.node);
@@ -25,7 +25,7 @@ export function contradictionIn(evidence: Evidence, subject: Subject): string | 
   return `${other.place} has the pod on node ${other.node}, and ${held?.place} on ${held?.node}: a pod never moves; give the documents of one cluster`;
 }
 
-/** A configuration with a field that the node's kubelet does not know. `isRecorded`: a NodeSnapshot holds it, of which the field is left out. */
+/** A configuration with a field that the node's kubelet does not know. `isRecorded`: it is from a NodeSnapshot; that field is left out. */
 function otherKubelet({ nodes, parts }: Evidence, name: string | null) {
   const configuration = (parts.get("") ?? parts.get(name ?? ""))?.["kubeletConfiguration"];
   const chosen = chooseProfile(kubeletVersionOf(nodes.get(name ?? "")?.value));
@@ -33,11 +33,11 @@ function otherKubelet({ nodes, parts }: Evidence, name: string | null) {
   return { isRecorded: configurationPath(configuration).length === 0, found };
 }
 
-/** Documents of the very pod, those of snapshots aside. */
+/** The documents with the pod's uid, except those from snapshots. */
 const samePod = ({ pods }: Evidence, { ref, held }: Subject): readonly ObservedPodAt[] =>
   held === null ? [] : pods.filter((one) => one.snapshot === null && one.ref.uid !== "" && one.ref.uid === ref.uid);
 
-/** How documents were taken where they could be taken otherwise, in sentences. */
+/** Sentences about how documents were interpreted where another reading is possible. */
 export function notesOf({ subject, evidence }: WhyContext, findings: readonly Finding[]): readonly string[] {
   const { othersEvents, namesakes, held } = subject;
   const versions = new Set(samePod(evidence, subject).map(versionOf));
@@ -64,7 +64,10 @@ function versionOf(pod: ObservedPodAt): string {
   return (read.ok ? read.value.metadata.resourceVersion : undefined) ?? "";
 }
 
-/** A node may have got another address since; or it is the node of this name in another cluster. */
+/**
+ * A note if the node's addresses do not include the pod's hostIP: the address changed since, or the node is one of the same name
+ * in another cluster.
+ */
 function otherAddress({ nodes }: Evidence, { node, pod }: Subject): string | null {
   const there = nodes.get(node ?? "");
   const read = there === undefined ? undefined : observedNode(there);
@@ -79,7 +82,7 @@ function otherAddress({ nodes }: Evidence, { node, pod }: Subject): string | nul
 
 const MAX_OTHERS = 5;
 
-/** Documents of other nodes than the pod's that nothing was made of. */
+/** Documents of other nodes, which the story does not use. */
 export function othersOf({ evidence, subject: { node } }: WhyContext): readonly Unused[] {
   if (node === null) return [];
   const why = `the pod is on ${node}`;
@@ -93,7 +96,7 @@ export function othersOf({ evidence, subject: { node } }: WhyContext): readonly 
   ];
 }
 
-/** When a live cluster was read; else the latest time in the documents, epoch ms; 0: none of them has one. */
+/** When the live cluster was read; otherwise the latest time in the documents. Epoch ms; 0 if no document has a time. */
 export function asOfMs({ events, pods, nodes, parts, snapshots, readAtMs }: Evidence): number {
   let last = readAtMs ?? 0;
   const meet = (...times: readonly (string | undefined)[]): void => {

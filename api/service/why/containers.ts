@@ -26,7 +26,7 @@ const restartsOf = ({ status }: PodContainer, ended: TerminatedState | undefined
 });
 const endWord = (ended: TerminatedState) => wordOf("container", ended.reason, ended.message, ended.finishedAt ?? null);
 
-/** Findings about how containers ended: too much memory, by themselves, again and again. */
+/** Findings about how containers ended: out of memory, by themselves, or repeatedly. */
 export function endsOfContainers(of: WhyContext): readonly Finding[] {
   const all = containersNow(of);
   const found = all.flatMap((one) => {
@@ -66,7 +66,7 @@ function crashLoop(one: PodContainer, ended: TerminatedState | undefined): Findi
   });
 }
 
-/** Around the time of the kill, the node's own event of it. */
+/** The node's own OOM event counts if it is this close to the kill. */
 const NEAR_MS = 60_000;
 
 function oomKilled(of: WhyContext, one: PodContainer, ended: TerminatedState): Finding {
@@ -105,7 +105,7 @@ interface MemoryLimit {
 }
 const NO_LIMIT: MemoryLimit = { limitBytes: null, decisions: [], missing: [] };
 
-/** The limit of the container's cgroup, else that of the pod's. */
+/** The memory limit of the container's cgroup, or else of the pod's cgroup. */
 function memoryLimitOf(of: WhyContext, container: string): MemoryLimit {
   for (const level of [container, null]) {
     const decision = cgroupOf(of, level);
@@ -121,7 +121,7 @@ function memoryOf(of: WhyContext, container: string) {
   return { usageBytes: usageBytes ?? null, workingSetBytes: workingSetBytes ?? null };
 }
 
-/** Without the pod itself its events tell of containers that are started again and again. */
+/** Without the Pod object, its events show which containers are restarted repeatedly. */
 function fromEvents(of: WhyContext): readonly Finding[] {
   const held = eventsOf(of, "BackOff").filter(({ message }) => message.startsWith("Back-off restarting"));
   return [...Map.groupBy(held, containerOf)].map(([container, events]) => {

@@ -1,17 +1,17 @@
 import { err, ok, type Result } from "../../model/result.ts";
 
-/** A cgroup's cpu.stat, as far as it tells of throttling. Linux: cpu_cfs_stat_show (v1), cpu_stat_show (v2). */
+/** The throttling counters of a cgroup's cpu.stat. Linux: cpu_cfs_stat_show (v1), cpu_stat_show (v2). */
 export interface CpuStat {
-  /** Periods in which something of the cgroup wanted to run. */
+  /** Periods in which a task of the cgroup was runnable. */
   readonly periods: number;
   readonly throttledPeriods: number;
-  /** Microseconds, summed over the CPUs on which something waited; null: the text does not tell. */
+  /** Microseconds, summed over the CPUs on which tasks waited; null if the file does not have it. */
   readonly throttledMicros: number | null;
-  /** Microseconds of CPU time; null: cgroup v1, which has that in another file. */
+  /** Microseconds of CPU time; null for cgroup v1, which has it in another file. */
   readonly usageMicros: number | null;
 }
 
-/** Reads the text of the file, its lines joined or not. Errors: why it tells nothing of throttling. */
+/** Reads the text of the file, with or without line breaks. Errors: why it says nothing about throttling. */
 export function cpuStatIn(text: string): Result<CpuStat, string> {
   const values = new Map(Array.from(text.matchAll(/([a-z_.]+)\s+(\d+)/g), ([, name, value]) => [name, Number(value)]));
   const [periods, throttledPeriods] = [values.get("nr_periods"), values.get("nr_throttled")];
@@ -27,7 +27,7 @@ export function cpuStatIn(text: string): Result<CpuStat, string> {
   });
 }
 
-/** The difference of two readings; null: the second is not a later one, as after a restart of the container. */
+/** The difference between two readings; null if the second is not later, for example after a restart of the container. */
 export function between(first: CpuStat, second: CpuStat): CpuStat | null {
   const less = (a: number | null, b: number | null): number | null => (a === null || b === null ? null : b - a);
   const periods = second.periods - first.periods;

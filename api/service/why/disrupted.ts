@@ -25,10 +25,10 @@ import {
   wordOfEvent,
 } from "./why-context.ts";
 
-/** kubelet 1.36: CriticalPodAdmissionHandler. The status has it where a container did not end with 0. */
+/** kubelet 1.36: CriticalPodAdmissionHandler. The status has this reason unless all containers exited with 0. */
 const PREEMPTING = "Preempting";
 
-/** A pod that the kubelet ended to make room for a critical one, and for which: asked of each that came at that time. */
+/** A pod that the kubelet preempted for a critical pod, and for which one: decided again for each critical pod that came at that time. */
 export function preempted(of: WhyContext): Finding | null {
   const { status } = of.subject.pod ?? {};
   const event = eventsOf(of, PREEMPTING).at(-1);
@@ -56,7 +56,7 @@ export function preempted(of: WhyContext): Finding | null {
   });
 }
 
-/** As the history has it, where no object of Kubernetes tells. */
+/** The preemption in the recorded history, used if no Kubernetes object shows one. */
 function recordedPreemption(of: WhyContext): Finding | null {
   const last = of.evidence.decisions.findLast(
     ({ kind, decision }) => kind === "admission" && listsSubject(of, decision["preempt"]),
@@ -78,7 +78,7 @@ interface ForWhom {
   readonly missing: readonly Missing[];
 }
 
-/** A pod starts some seconds after its victims were told to end: their grace period, and the time until its status is written. */
+/** A preemptor starts some seconds after its victims are told to stop: their grace period, and the time until its status is written. */
 const SOON_MS = 120_000;
 
 function askForWhom(of: WhyContext, atMs: number): ForWhom {
@@ -100,7 +100,7 @@ function askForWhom(of: WhyContext, atMs: number): ForWhom {
 }
 
 const CRITICAL = Math.min(...SYSTEM_PRIORITY_CLASSES.values());
-/** Checks that a pod is critical, and came about that time. */
+/** Whether a pod is critical and came at about that time. */
 function cameAt({ outcomes }: Evidence, held: ObservedPodAt, atMs: number): boolean {
   const read = observed(held);
   if (!read.ok) return false;
@@ -121,7 +121,7 @@ function askAbout(of: WhyContext, held: ObservedPodAt, node: string, atMs: numbe
   const { preempt, preemption } = decided.decision;
   const named = preempt.map(namespacedName).join(", ");
   const isVictim = preempt.some((victim) => isSubject(of, victim));
-  // a Go map's order decides between pods that are as near and as large
+  // the order of a Go map decides between pods that are equally close and equally large
   const isTied = (preemption?.rounds ?? []).some(({ picks }) =>
     picks.some(({ tied }) => tied.some((pod) => isSubject(of, pod))),
   );
@@ -143,7 +143,7 @@ function askAbout(of: WhyContext, held: ObservedPodAt, node: string, atMs: numbe
   return [{ by: held.ref, takes, decision }];
 }
 
-/** Findings about what ended the pod, or is about to. `isTold`: that a decision about the node's resources did is told already. */
+/** Findings about what ended the pod or is about to. `isTold`: a finding about the node's resources already explains the end. */
 export function ended(of: WhyContext, isTold: boolean): readonly Finding[] {
   const { pod } = of.subject;
   const { reason = "", message = "", phase } = pod?.status ?? {};
@@ -178,7 +178,7 @@ function terminating(of: WhyContext): readonly Finding[] {
   const { deletionTimestamp, deletionGracePeriodSeconds, finalizers = [] } = of.subject.pod?.metadata ?? {};
   if (deletionTimestamp === undefined) return [];
   const graceSeconds = deletionGracePeriodSeconds ?? null;
-  // the API server writes the time at which the pod is to be gone
+  // the API server writes the time by which the pod must be gone
   const overdueMs = of.asOfMs - timeOf(deletionTimestamp);
   const overdueSeconds = of.asOfMs > 0 && overdueMs > 0 ? Math.round(overdueMs / 1000) : null;
   const since = rfc3339(timeOf(deletionTimestamp) - (graceSeconds ?? 0) * 1000);

@@ -29,7 +29,7 @@ import {
 type Cause = (typeof EVICTION_CAUSES)[number];
 type Numbers = FindingOf<"evicted">["numbers"];
 
-/** The kubelet's words about an eviction, taken apart. kubelet 1.36: evictionMessage, and the formats of local storage. */
+/** Parses the kubelet's message about an eviction. kubelet 1.36: evictionMessage, and the formats of local storage. */
 function numbersIn(message: string): Numbers {
   const resource = /low on resource: ([\w-]+)\./.exec(message)?.[1] ?? null;
   const [, threshold = null, available = null] =
@@ -61,22 +61,22 @@ interface Eviction {
   readonly message: string;
   readonly since: string | null;
   readonly words: readonly Word[];
-  /** The snapshot on which it was decided, where the history tells of it. */
+  /** The snapshot that the recorded decision was made on; null if the history has none. */
   readonly stored: LocatedSnapshot | null;
 }
 
 const isEviction = ({ reason, message, type }: ObservedEvent): boolean =>
   reason === "Evicted" && type !== "Normal" && !message.startsWith("The node had condition: ");
 
-/** The condition DisruptionTarget tells of these too. */
+/** Other reasons that the condition DisruptionTarget also reports. */
 const OTHER_ENDS: readonly string[] = [PREEMPTED, SHUTDOWN];
 
-/** A pod whose containers end with 0 has no reason in its status: its event and its condition tell. */
+/** A pod whose containers exit with 0 has no reason in its status; its event and its condition show the eviction. */
 function evictionOf(of: WhyContext): Eviction | null {
   const { status } = of.subject.pod ?? {};
   const event = of.subject.events.findLast(isEviction);
   const condition = disruptionOf(of);
-  // without its message, as a snapshot keeps it, the condition does not tell for what
+  // a snapshot keeps the condition without its message, so the condition does not show the resource
   const byKubelet =
     condition?.reason === BY_KUBELET &&
     (condition.message ?? "") !== "" &&
@@ -105,12 +105,12 @@ export const disruptionOf = (of: WhyContext) => {
   return condition?.status === "True" ? condition : undefined;
 };
 
-/** Longer than a pod takes to end. */
+/** Longer than a pod takes to terminate, ms. */
 const ENDED_WITHIN_MS = 120_000;
 
 /**
- * A static pod comes back under the same uid: what happened before it started is over. A pod that runs in a snapshot of minutes
- * later was not ended, whatever was decided here.
+ * Whether the pod ran after `since`. A static pod comes back under the same uid, so what happened before it started is over. A pod
+ * that runs in a snapshot taken minutes later was not evicted, whatever was decided here.
  */
 export function hasRunSince(of: WhyContext, since: string | null): boolean {
   const { pod, held } = of.subject;
@@ -136,7 +136,7 @@ function recordedEviction(of: WhyContext): Eviction | null {
   return null;
 }
 
-/** A pod that the kubelet evicted: in its words and numbers, and the ranking of then where the stats of then are there. */
+/** The finding for a pod that the kubelet evicted: its message and numbers, and the ranking at that time if stats of that time exist. */
 export function evicted(of: WhyContext): Finding | null {
   const eviction = evictionOf(of);
   if (eviction === null) return null;
@@ -191,27 +191,30 @@ const eventsMissing = (of: WhyContext): readonly Missing[] =>
 
 export interface Ranking {
   readonly decision: Extract<StoryDecision, { readonly kind: "eviction" }>;
-  /** The stats are from before the end of the pod: it stands in the ranking. */
+  /** The stats were taken before the pod ended, so the ranking has the pod. */
   readonly isOfThen: boolean;
-  /** So long after its look at the node the kubelet tells what it found, ms. */
+  /** The kubelet reports what it found on the node within this time, ms. */
   readonly toldWithinMs: number;
   readonly next: readonly Next[];
   readonly changes: readonly Change[];
 }
 
 interface RankingAsked {
-  /** Epoch ms; null: as it is now. */
+  /** Epoch ms; null for now. */
   readonly atMs: number | null;
   readonly resource: string | null;
-  /** With an eviction by rank, or for a limit of the pod's own; null: nothing was evicted. */
+  /** What the ranking is compared with: an eviction by rank, or for a limit of the pod's own; null if nothing was evicted. */
   readonly compares: "rank" | "limit" | null;
   readonly stored: LocatedSnapshot | null;
 }
-/** The eviction order as it is now, of a pod that nobody evicted. */
+/** The current eviction order, for a pod that was not evicted. */
 export const rankingNow = (of: WhyContext, resource: string | null): ReturnType<typeof rankingAt> =>
   rankingAt(of, { atMs: null, resource, compares: null, stored: null });
 
-/** Asks for the eviction order by the latest stats before a time (of a snapshot, or by themselves), else by what stats there are. */
+/**
+ * Decides the eviction order from the latest stats before a time (from a snapshot or a separate document), or else from any stats
+ * there are.
+ */
 function rankingAt(
   of: WhyContext,
   { atMs, resource, compares, stored: snapshot }: RankingAsked,
@@ -260,7 +263,7 @@ function rankingAt(
   };
 }
 
-/** When the node's stats were taken, and whether the pod is among them. */
+/** When the node's stats were taken, and whether they include the pod. */
 function statsAt(of: WhyContext): { readonly atMs: number; readonly tellsOfSubject: boolean } | null {
   const summary = summaryOf(of);
   if (summary === null) return null;
@@ -268,7 +271,7 @@ function statsAt(of: WhyContext): { readonly atMs: number; readonly tellsOfSubje
   return { atMs, tellsOfSubject: statsOf(of) !== null };
 }
 
-/** The resource that a condition of the node is about. */
+/** The resource that each node condition is about. */
 export const RESOURCE_OF: Readonly<Record<string, StarvedResource>> = {
   MemoryPressure: "memory",
   DiskPressure: "ephemeral-storage",

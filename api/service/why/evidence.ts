@@ -24,46 +24,49 @@ import type { Piece, Unused } from "../../model/why.ts";
 import { type CpuStat, cpuStatIn } from "./cpu-stat.ts";
 import { type EventOrOutcome, type SeenOutcome, withOutcomes } from "./outcomes.ts";
 
-/** A document that somebody has: JSON already, unchecked, and where it is from, such as `pods.json` or `documents[2]`. */
+/** A document as parsed JSON, not yet validated, and its origin, such as `pods.json` or `documents[2]`. */
 export interface WhyDocument {
   readonly origin: string;
   readonly value: unknown;
-  /** Nodes of which it has every pod, which no list says of itself. */
+  /** Nodes all of whose pods are in the document; a list does not say that itself. */
   readonly allPodsOf?: readonly string[];
-  /** The node that it is of, where it does not name one. */
+  /** The document's node, if the document does not name one. */
   readonly node?: string;
 }
 
-/** A document that could not be read, and why, such as the right that is missing. */
+/** A document that could not be read, and why, such as a missing permission. */
 export interface UnreadPiece {
   readonly piece: Piece;
   readonly why: string;
 }
 
-/** Evidence beside documents. */
+/** Evidence in addition to the documents. */
 export interface Beside {
-  /** Outcomes in the history. */
+  /** Outcomes from the history. */
   readonly outcomes?: readonly SeenOutcome[];
-  /** When the live cluster was read that the documents are of, epoch ms. */
+  /** When the live cluster was read for the documents, epoch ms. */
   readonly readAtMs?: number;
-  /** The documents have every event about the pod that the cluster has. */
+  /** The documents include every event that the cluster has about the pod. */
   readonly hasAllEvents?: boolean;
-  /** Pieces that the live cluster was asked for and did not give. */
+  /** Pieces that could not be read from the live cluster. */
   readonly unread?: readonly UnreadPiece[];
 }
 
-/** A part of a document. `place`: where it stands, such as `pods.json: items[3]`. */
+/** A part of a document. `place`: its position, such as `pods.json: items[3]`. */
 interface Located {
   readonly value: Fields;
   readonly place: string;
 }
 export interface ObservedPodAt extends Located {
   readonly ref: PodRef;
-  /** Empty: it is bound to none. */
+  /** Empty if the pod is not bound to a node. */
   readonly node: string;
-  /** RFC 3339; empty: it does not tell. */
+  /** RFC 3339; empty if unknown. */
   readonly createdAt: string;
-  /** The NodeSnapshot that it is from, which keeps of a status what decisions read, and why the pod failed; null: it is a document of its own. */
+  /**
+   * The NodeSnapshot that the pod is from, which has only the status fields that decisions read and the reason of a failure. Null
+   * if the pod is a document of its own.
+   */
   readonly snapshot: LocatedSnapshot | null;
 }
 interface LocatedCpuStat {
@@ -72,43 +75,43 @@ interface LocatedCpuStat {
 }
 export interface LocatedSnapshot extends Located {
   readonly node: string;
-  /** Epoch ms; null: it tells no time. */
+  /** Epoch ms; null if unknown. */
   readonly atMs: number | null;
 }
-/** A decision as the history has it, or as somebody saved an answer. */
+/** A decision from the history or from a saved response. */
 export interface RecordedDecision {
   readonly kind: Kind;
   readonly node: string | null;
   readonly id: string | null;
   readonly decidedAt: string | null;
-  /** When it was last made, the same again. */
+  /** When the same decision was last made again. */
   readonly lastDecidedAt: string | null;
   readonly policyVersion: string;
   readonly verdict: string;
   readonly pod: PodRef | null;
   readonly decision: Fields;
-  /** The id of the snapshot that it was made on. */
+  /** The id of the snapshot that the decision was made on. */
   readonly snapshotId: string | null;
 }
 
 /** The origin of a stored snapshot's document. */
 export const snapshotOrigin = (id: string): string => `snapshot ${id}`;
-/** The snapshot that a recorded decision was made on; null: it is not among the documents. */
+/** The snapshot that a recorded decision was made on; null if it is not among the documents. */
 export const snapshotOf = ({ snapshots }: Evidence, { snapshotId }: RecordedDecision): LocatedSnapshot | null =>
   snapshots.find(({ place }) => snapshotId !== null && place === snapshotOrigin(snapshotId)) ?? null;
 
-/** Everything that documents tell, by what it is of. */
+/** The content of all documents, grouped by kind. */
 export interface Evidence {
   readonly pods: readonly ObservedPodAt[];
   readonly nodes: ReadonlyMap<string, Located>;
   readonly events: readonly EventOrOutcome[];
-  /** The first to happen first. */
+  /** Oldest first. */
   readonly outcomes: readonly SeenOutcome[];
-  /** Parts of a snapshot by the node that they name; "": those that name none. */
+  /** Parts of a snapshot by node name; "" has the parts that name no node. */
   readonly parts: ReadonlyMap<string, Readonly<Record<string, unknown>>>;
   readonly cpuStats: readonly LocatedCpuStat[];
   readonly snapshots: readonly LocatedSnapshot[];
-  /** Nodes of which every pod is here. */
+  /** Nodes all of whose pods are known. */
   readonly whole: ReadonlySet<string>;
   readonly decisions: readonly RecordedDecision[];
   readonly unused: readonly Unused[];
@@ -117,33 +120,33 @@ export interface Evidence {
   readonly unread: readonly UnreadPiece[];
 }
 
-/** Two documents say of one thing what cannot be true of both. */
+/** Two documents that cannot both be true. */
 export interface Contradiction {
   readonly code: "contradicting_documents";
   readonly message: string;
 }
 
-/** The pod as it is told; null: it has not the form of one. */
+/** The pod, parsed. Errors: it does not have the form of a pod. */
 export const observed = perObject(
   (pod: ObservedPodAt): Result<ObservedPod, readonly InputIssue[]> => readPod(pod.value),
 );
 export const observedNode = (node: Located): Result<ObservedNode, readonly InputIssue[]> => readNode(node.value);
-/** The stats of a part as far as people are told of them. */
+/** The fields of the stats that a story reads; null if they cannot be read. */
 export const observedSummary = perObject((stats: object): ObservedSummary | null => {
   const read = readSummary(stats);
   return read.ok ? read.value : null;
 });
 
-/** A name of an object, or what else is as short; empty: it is none. */
+/** A name of an object or another short text; empty if the value is neither. */
 const textOf = (value: unknown): string => (typeof value === "string" && value.length <= LONGEST ? value : "");
-/** How a pod is named by itself. A mirror pod stands for the static pod whose uid the node knows. */
+/** The pod's reference from its own metadata. A mirror pod has the uid of the static pod that it stands for. */
 export function refOf(pod: Fields): PodRef {
   const { name, namespace, uid, annotations } = fieldsOf(pod["metadata"]);
   const mirrored = textOf(fieldsOf(annotations)[MIRROR_ANNOTATION]);
   return { namespace: textOf(namespace) || "default", name: textOf(name), uid: mirrored || textOf(uid) };
 }
 
-/** Tells documents apart by their content. Errors: two of them that cannot be of one cluster. */
+/** Sorts documents by their content. Errors: two documents that cannot be from one cluster. */
 export function evidenceOf(documents: readonly WhyDocument[], beside: Beside = {}): Result<Evidence, Contradiction> {
   const { outcomes = [], readAtMs = null, hasAllEvents = false, unread = [] } = beside;
   const reading = new Reading();
@@ -154,7 +157,7 @@ export function evidenceOf(documents: readonly WhyDocument[], beside: Beside = {
 }
 
 type Take = (reading: Reading, value: Fields, place: string) => void;
-/** The forms that are no part of a snapshot. */
+/** Document forms that are not part of a snapshot. */
 const TAKES = {
   list: (reading, value, place) => reading.list(value, place),
   "v1.Pod": (reading, value, place) => reading.pod(value, place, null),
@@ -173,7 +176,7 @@ class Reading {
   readonly #snapshots: LocatedSnapshot[] = [];
   readonly #decisions: RecordedDecision[] = [];
   readonly #unused: Unused[] = [];
-  /** Objects of the cluster that come one by one or in several lists, by the member of `dra` that they are. */
+  /** DRA objects, which come singly or in several lists, by their member name in `dra`. */
   readonly #dra = new Map<string, unknown[]>();
   #contradiction: string | null = null;
 
@@ -198,11 +201,11 @@ class Reading {
     });
   }
 
-  /** `node`: of a part that does not name its own. */
+  /** `node`: the node of a part that does not name one. */
   take(value: unknown, place: string, node = ""): void {
     const form = formOf(value);
     if (form === undefined && Array.isArray(value)) {
-      // what `jq -s` joins
+      // the output of `jq -s`
       for (const [i, item] of value.entries()) this.take(item, `${place}[${i}]`);
     } else if (form === undefined) this.#leave(value, place, NOTHING);
     else if (form === "cpu.stat") this.#cpuStat(String(value), place);
@@ -221,7 +224,7 @@ class Reading {
     this.#unused.push({ origin, what: formText(value), why });
   }
 
-  /** The items of a PodList and the like need not state what their list says of them. */
+  /** The items of a PodList and similar lists may omit kind and apiVersion. */
   list(list: Fields, place: string): void {
     const { kind, items } = list;
     const page = pageField(list);
@@ -266,7 +269,7 @@ class Reading {
       this.#contradiction ??= `${both}, with the kubelets ${version} and ${earlier}: they are of two nodes, or of two times; give those of one`;
     }
     if (name === "") this.#leave(value, place, "it has no name");
-    // of one node twice the last counts, but for one from a snapshot, which tells less
+    // if a node is given twice, the last one counts, but one without a uid, as from a snapshot, does not replace one with a uid
     else if (known === undefined || other === "" || uid !== "") this.#nodes.set(name, { value, place, isOfSnapshot });
   }
 
@@ -329,7 +332,7 @@ class Reading {
     return parts;
   }
 
-  /** A document of a node that is no object of Kubernetes: stats tell whose they are, the others do not. */
+  /** A document of a node that is not a Kubernetes object. Stats name their node; the others do not. */
   #part(form: DocumentForm, value: unknown, place: string, of: string): void {
     const part = PARTS.find(({ option }) => option === optionOfForm(form));
     if (part === undefined) {

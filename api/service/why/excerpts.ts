@@ -5,7 +5,7 @@ import { admissionExcerptForm, type Change, type ExcerptOf, type Next, type Stor
 import type { RecordedDecision } from "./evidence.ts";
 import { isSubject, type WhyContext } from "./why-context.ts";
 
-/** The parts of a decision about a pod. */
+/** The parts of an admission decision that are about its pod. */
 export const admissionExcerpt = ({
   pod,
   onNode,
@@ -28,7 +28,7 @@ export const admissionExcerpt = ({
   counterfactuals,
 });
 
-/** What is said of the story's pod; null: nothing. */
+/** The part of the decision that is about the story's pod; null if there is none. */
 export function resizeExcerpt(of: WhyContext, { resizes }: DecisionOf["resize"]): ExcerptOf<"resize"> | null {
   const place = resizes.findIndex(({ pod }) => isSubject(of, pod));
   const found = resizes[place];
@@ -37,7 +37,7 @@ export function resizeExcerpt(of: WhyContext, { resizes }: DecisionOf["resize"])
   return { ...told, place: place + 1, of: resizes.length };
 }
 
-/** The claims of the story's pod, with the faults of their allocation; null: nothing is said of it. */
+/** The claims of the story's pod, with the faults of their allocation; null if the decision has none. */
 export function claimsExcerpt(
   of: WhyContext,
   { pods, allocationFaults }: DecisionOf["claims"],
@@ -48,10 +48,10 @@ export function claimsExcerpt(
   return { ...found, allocationFaults: allocationFaults.filter(({ claim }) => names.has(claim)) };
 }
 
-/** Pods of a ranking that are told beside the story's own. */
+/** How many pods of a ranking are shown in addition to the story's own. */
 const FIRST = 5;
 
-/** `resource`: what the story is about; null: whatever is reclaimed. */
+/** `resource`: the resource that the story is about; null for whichever resource is reclaimed. */
 export function evictionExcerpt(
   of: WhyContext,
   decision: DecisionOf["eviction"],
@@ -74,7 +74,7 @@ export function evictionExcerpt(
   };
 }
 
-/** Who would go next, of those that are not the story's own pod. */
+/** The pods that would be evicted next, except the story's own. */
 export function nextOf(of: WhyContext, ranking: Ranking | null): readonly Next[] {
   if (ranking === null) return [];
   return ranking.pods
@@ -91,7 +91,10 @@ export function nextOf(of: WhyContext, ranking: Ranking | null): readonly Next[]
 }
 const NEXT = 3;
 
-/** The least changes of the pod that give it another place, as changes of a story: of each value the one that saves it, else the smallest. */
+/**
+ * The smallest changes of the pod that move it in the ranking, as changes of a story: per value the one that saves the pod, or
+ * else the smallest.
+ */
 export function rankChanges(ranking: Ranking | null): readonly Change[] {
   const groups = Map.groupBy(ranking?.counterfactuals ?? [], ({ change }) => change);
   return [...groups.values()].flatMap((group) => {
@@ -110,7 +113,7 @@ export function rankChanges(ranking: Ranking | null): readonly Change[] {
   });
 }
 
-/** An admission as it was recorded; null: another version wrote it in another form. */
+/** A recorded admission decision; null if another version wrote it in a different form. */
 export function recordedAdmission({
   decision,
   node,
@@ -135,7 +138,7 @@ export function recordedAdmission({
   return { kind: "admission", ...head, excerpt: read.data };
 }
 
-/** Whether a recorded list of pods has the story's own. */
+/** Whether a recorded list of pods contains the story's pod. */
 export const listsSubject = (of: WhyContext, list: unknown): boolean =>
   Array.isArray(list) &&
   list

@@ -7,27 +7,27 @@ import { err, ok, type Result } from "../../model/result.ts";
 import { type Evidence, issueText, type ObservedPodAt, observed } from "./evidence.ts";
 import type { EventOrOutcome } from "./outcomes.ts";
 
-/** The pod that a story is about, with what is known of it. */
+/** The pod that a story is about, with everything known about it. */
 export interface Subject {
   readonly ref: PodRef;
-  /** Null: no document is the pod itself. */
+  /** Null if no document is the pod itself. */
   readonly held: ObservedPodAt | null;
   readonly pod: ObservedPod | null;
-  /** Null: it is bound to none, or nobody tells. */
+  /** Null if the pod is not bound to a node, or its node is unknown. */
   readonly node: string | null;
-  /** Events of this very pod, the first to happen first. */
+  /** Events with this pod's uid, oldest first. */
   readonly events: readonly EventOrOutcome[];
-  /** Events of another pod of its name, which came before or after it. */
+  /** The number of events of other pods with the same name, which existed before or after it. */
   readonly othersEvents: number;
-  /** Uids of other pods of its name. */
+  /** Uids of other pods with the same name. */
   readonly namesakes: readonly string[];
 }
 
-/** Why no pod is found. */
+/** Why no pod was found. */
 export interface NoSubject {
   readonly code: "no_pods" | "no_such_pod" | "ambiguous_pod" | "invalid_document";
   readonly message: string;
-  /** Names that may have been meant. */
+  /** Similar names that may have been meant. */
   readonly near: readonly string[];
 }
 export const NO_PODS: NoSubject = {
@@ -40,13 +40,13 @@ const none = (code: NoSubject["code"], message: string, near: readonly string[] 
 
 const isEmpty = ({ name, uid }: PodRef): boolean => name === "" && uid === "";
 
-/** A pod as any document names it; of one that is given twice the fuller and later. */
+/** A pod that some document names. If a pod appears twice, the fuller and later one counts. */
 interface Candidate {
   readonly ref: PodRef;
   readonly held: ObservedPodAt | null;
 }
 
-/** All pods that the documents speak of: pods themselves, and whom events, stats and decisions name. */
+/** All pods that the documents mention: Pod objects, and pods named in events, stats and decisions. */
 export const podsIn = perObject(({ pods, events, decisions }: Evidence): readonly Candidate[] => {
   const byUid = new Map<string, Candidate>();
   const keyOf = (ref: PodRef): string => ref.uid || namespacedName(ref);
@@ -70,13 +70,13 @@ function aboutOf({ about }: ObservedEvent): PodRef | null {
   return kind === "Pod" && name !== undefined ? { namespace, name, uid } : null;
 }
 
-/** The words by which a person names a pod: NAME, NAMESPACE/NAME or a uid, and a namespace beside it. */
+/** How the user names a pod: NAME, NAMESPACE/NAME or a uid, with an optional namespace. */
 export interface PodName {
   readonly pod: string;
   readonly namespace: string | null;
 }
 
-/** Finds the pod that is meant. Errors: none is, several are, or it has not the form of a pod. */
+/** Finds the named pod. Errors: no pod matches, several match, or the match does not have the form of a pod. */
 export function findPod(evidence: Evidence, { pod: given, namespace }: PodName): Result<Subject, NoSubject> {
   const all = podsIn(evidence);
   if (all.length === 0) return err(NO_PODS);
@@ -103,7 +103,10 @@ export function findPod(evidence: Evidence, { pod: given, namespace }: PodName):
   return subjectOf(evidence, newest, found);
 }
 
-/** A pod of which a document is there counts before one of which others speak; else the one made last. */
+/**
+ * Whether the first is preferred. A pod with a document of its own comes before one that is only mentioned; otherwise the later
+ * created.
+ */
 function isNewer(one: Candidate, than: Candidate): boolean {
   if (one.held === null || than.held === null) return one.held !== null;
   return one.held.createdAt > than.held.createdAt;
@@ -123,7 +126,7 @@ function missing(refs: readonly PodRef[], given: string, space: string | null): 
   );
 }
 
-/** A Deployment's name leads to its pods as well. */
+/** The pods with similar names; a Deployment's name finds its pods as well. */
 function nearest(refs: readonly PodRef[], given: string, space: string | null): readonly string[] {
   const here = refs.filter(({ namespace }) => space === null || namespace === space);
   const begins = here.filter(({ name }) => name.startsWith(`${given}-`)).slice(0, 3);
@@ -143,7 +146,7 @@ const eventsByPod = perObject(({ events }: Evidence) =>
   }),
 );
 
-/** The pod with its own events: those of another pod of its name are told apart by their uid. */
+/** The pod with its own events; the uid separates them from those of another pod of the same name. */
 export function subjectOf(
   evidence: Evidence,
   { ref, held }: Candidate,
@@ -171,7 +174,7 @@ export function subjectOf(
   });
 }
 
-/** Epoch ms of an RFC 3339 text; 0: there is none. */
+/** Epoch ms of an RFC 3339 text; 0 if there is none. */
 export function timeOf(text: string | null | undefined): number {
   const at = Date.parse(text ?? "");
   return Number.isNaN(at) ? 0 : at;
@@ -187,13 +190,16 @@ export const WORKLOADS = {
   CronJob: ["cj", "cronjob", "cronjobs"],
 } as const satisfies Readonly<Record<string, readonly string[]>>;
 
-/** The owner that makes pods and keeps them: `Deployment` and `web`. */
+/** A controller of pods: `Deployment` and `web`. */
 export interface Workload {
   readonly kind: keyof typeof WORKLOADS;
   readonly name: string;
 }
 
-/** The pods of a workload by their owner references alone, which takes no right to read it. Errors: there are none, with near names. */
+/**
+ * The pods of a workload, found by owner references alone, so no permission to read the workload is needed. Errors: there are
+ * none; lists similar names.
+ */
 export function podsOfWorkload(
   all: readonly Candidate[],
   { kind, name }: Workload,
@@ -212,14 +218,14 @@ export function podsOfWorkload(
   return err({ code: "no_such_pod", message, near });
 }
 
-/** The controller of a pod, and what controls that one, as far as its name tells. */
+/** The pod's controller, and the controller of that one if its name can be derived. */
 function ownersIn({ metadata }: Fields): readonly Workload[] {
   const { ownerReferences, labels } = fieldsOf(metadata);
   const owners = (Array.isArray(ownerReferences) ? (ownerReferences as readonly unknown[]) : []).filter(isObject);
   const { kind, name } = owners.find(({ controller }) => controller === true) ?? {};
   if (typeof kind !== "string" || typeof name !== "string" || !Object.hasOwn(WORKLOADS, kind)) return [];
   const controller = { kind: kind as Workload["kind"], name };
-  // a Deployment names its ReplicaSets, and a CronJob its Jobs
+  // a Deployment's name is a prefix of its ReplicaSets' names, a CronJob's of its Jobs' names
   const ofHash = `-${String(fieldsOf(labels)["pod-template-hash"])}`;
   if (kind === "ReplicaSet" && name.endsWith(ofHash))
     return [controller, { kind: "Deployment", name: name.slice(0, -ofHash.length) }];

@@ -19,21 +19,21 @@ import type { PodName, Workload } from "./find-pod.ts";
 import { isNews, type SeenOutcome } from "./outcomes.ts";
 import { type NoStory, storiesIn, storyOf } from "./story.ts";
 
-/** The parts of a history that a story is made of. */
+/** The store methods that a story needs. */
 type WhyStore = Pick<
   Store,
   "listNodes" | "latestSnapshot" | "getSnapshot" | "listDecisions" | "getDecision" | "listRemovals" | "listOutcomes"
 >;
 type Answer<T> = Promise<Result<T, StoreFailure>>;
 
-/** The question: about a pod, or (null) all of them. */
+/** The question: about one pod, or about all if `pod` is null. */
 export interface WhyAsked {
   readonly pod: string | null;
   readonly namespace: string | null;
-  /** The node to look at; null: all of them. */
+  /** The node to look at; null for all nodes. */
   readonly node: string | null;
 }
-/** One of the two is there: a pod's story, or the pods that have one. */
+/** Exactly one of the two is set: a pod's story, or the list of pods that have one. */
 export const whyAnswer = z.strictObject({
   story: storyForm.nullable().describe("null: no pod was named"),
   list: storyListForm.nullable().describe("null: a pod was named"),
@@ -43,7 +43,7 @@ export type WhyFailure =
   | { readonly code: "no_story"; readonly why: NoStory }
   | { readonly code: "history"; readonly failure: StoreFailure };
 
-/** The answer from documents alone; of all pods, with `workload` those of it. Errors: see `storyOf` and `storiesIn`. */
+/** The answer from documents alone; with `workload`, the list has only its pods. Errors: see `storyOf` and `storiesIn`. */
 export function whyOf(
   documents: readonly WhyDocument[],
   { pod, namespace }: WhyAsked,
@@ -56,7 +56,7 @@ export function whyOf(
   return ok("findings" in told.value ? { story: told.value, list: null } : { story: null, list: told.value });
 }
 
-/** The same with what a history holds of the pod and its node. `documents` come first: what they tell counts before it. */
+/** The answer from documents and from the history of the pod and its node. `documents` take precedence over the history. */
 export async function whyOfHistory(
   store: WhyStore,
   asked: WhyAsked,
@@ -73,15 +73,15 @@ export async function whyOfHistory(
   return err({ code: "no_story", why: { code: pod === null ? "no_pods" : "no_such_pod", message, near: [] } });
 }
 
-/** The history's part of an answer. */
+/** What the history contributes to an answer. */
 interface FromHistory {
   readonly documents: readonly WhyDocument[];
   readonly outcomes: readonly SeenOutcome[];
 }
 
-/** Nodes that one answer looks at. */
+/** The most nodes that one answer looks at. */
 const MAX_NODES = 500;
-/** Decisions about a pod, and of its node, that are looked at: the newest. */
+/** How many decisions about a pod or its node are looked at, newest first. */
 const MAX_DECISIONS = 50;
 
 async function nodesOf(store: WhyStore, node: string | null): Answer<readonly string[]> {
@@ -90,7 +90,7 @@ async function nodesOf(store: WhyStore, node: string | null): Answer<readonly st
   return rows.ok ? ok(rows.value.map(({ name }) => name)) : rows;
 }
 
-/** Each node's latest snapshot, what kubelets did to the pods there, and the newest that was done, or decided, to others. */
+/** Each node's latest snapshot, the kubelets' outcomes for its pods, and the newest removals and outcomes of other pods. */
 async function ofAll(store: WhyStore, node: string | null): Answer<FromHistory> {
   const names = await nodesOf(store, node);
   if (!names.ok) return names;
@@ -115,8 +115,8 @@ async function ofAll(store: WhyStore, node: string | null): Answer<FromHistory> 
 }
 
 /**
- * What a kubelet did to a pod, the decisions about it with the snapshots that either was compared with or made on, its node's
- * latest one, and what was removed there.
+ * A pod's outcomes and decisions with the snapshots that they were compared with or made on, its node's latest snapshot, and what
+ * was removed on the node.
  */
 async function ofPod(store: WhyStore, { pod, namespace }: PodName, node: string | null): Answer<FromHistory> {
   const of = node === null ? {} : { node };
@@ -148,7 +148,7 @@ async function ofPod(store: WhyStore, { pod, namespace }: PodName, node: string 
   }
   const near = await preemptors(store, done.value);
   if (!near.ok) return near;
-  // where no node has it, the pods of some tell near names
+  // if no node has the pod, the pods of some nodes give similar names
   const documents = found.length > 0 ? found : others;
   return ok({ documents, outcomes: recent([...done.value, ...near.value], documents) });
 }
@@ -159,7 +159,7 @@ const podsOf = (snapshot: unknown): readonly PodRef[] => {
   return (Array.isArray(pods) ? pods : []).map(refOf);
 };
 
-/** A node's history beside its latest snapshot, the oldest first. */
+/** A node's history in addition to its latest snapshot, oldest first. */
 async function ofNode(
   store: WhyStore,
   node: string,
@@ -186,16 +186,16 @@ async function ofNode(
   return ok([...found, ...removals.value.items.toReversed().map(removalDocument), ...inOrder.map(documentOf)]);
 }
 const MAX_SNAPSHOTS = 5;
-/** Outcomes that a decision on the node of then explains. */
+/** Whether a decision on the node as it was explains an outcome of this kind. */
 function changesPods({ kind }: Outcome): boolean {
   const { changes } = OUTCOME_TRAITS[kind];
   return changes === "admitted-pods" || changes === "ended-pods";
 }
 
-/** Pages of outcomes of a kind that are looked at: the newest. */
+/** How many pages of outcomes of a kind are looked at, newest first. */
 const MAX_PAGES = 10;
 
-/** The newest outcomes of each kind that happened to pods that are wanted, the oldest first. `found`: how many of the kind are there already. */
+/** The newest outcomes of each kind for the wanted pods, oldest first. `found`: how many of the kind are already found. */
 async function outcomesOf(
   store: WhyStore,
   of: OutcomeFilter,
@@ -221,7 +221,7 @@ async function outcomesOf(
   return ok(all.toSorted((a, b) => timeOf(a.outcome) - timeOf(b.outcome)));
 }
 
-/** With the pod as it is stored. Null: it is no pod's, or another version wrote it in another form. */
+/** The outcome with its stored pod. Null if it is not about a pod, or another version wrote it in a different form. */
 function seenIn(row: OutcomeRow): SeenOutcome | null {
   const kept = agreementOf(row);
   if (kept === null || !("pod" in kept.outcome)) return null;
@@ -230,7 +230,7 @@ function seenIn(row: OutcomeRow): SeenOutcome | null {
   return { id, node, outcome, comparison, object: isObject(object) ? object : null };
 }
 
-/** The pods that came in when others had to go. */
+/** The pods that were admitted when others were preempted. */
 async function preemptors(store: WhyStore, done: readonly SeenOutcome[]): Answer<readonly SeenOutcome[]> {
   const found: SeenOutcome[] = [];
   for (const { node, outcome } of done.filter((one) => one.outcome.kind === "preemption")) {
@@ -243,9 +243,9 @@ async function preemptors(store: WhyStore, done: readonly SeenOutcome[]): Answer
   return ok(found);
 }
 
-/** As long as a cluster has its events. */
+/** How long a cluster keeps its events, ms. */
 const PROBES_MS = 3_600_000;
-/** Without what probes did long before the latest that is known: their pods went on. */
+/** Leaves out outcomes of probes that are much older than the latest known time: their pods went on running. */
 function recent(outcomes: readonly SeenOutcome[], documents: readonly WhyDocument[]): readonly SeenOutcome[] {
   const times = documents.map(({ value }) => Date.parse(String(fieldsOf(value)["observedAt"]))).filter((at) => at > 0);
   const since = Math.max(...times) - PROBES_MS;
@@ -260,7 +260,7 @@ async function latestOf(store: WhyStore, node: string): Answer<readonly WhyDocum
   return posted.ok ? ok([{ origin: snapshotOrigin(latest.value.id), value: posted.value }]) : posted;
 }
 
-/** The newest decisions whole, the oldest first. One that went meanwhile is passed. */
+/** The newest decisions in full, oldest first. A decision that was deleted meanwhile is skipped. */
 async function decisionsOf(store: WhyStore, query: DecisionQuery): Answer<readonly DecisionRow[]> {
   const page = await store.listDecisions(query);
   if (!page.ok) return page;
@@ -273,13 +273,13 @@ async function decisionsOf(store: WhyStore, query: DecisionQuery): Answer<readon
   return ok(rows.toReversed());
 }
 
-/** As `GET /v1/decisions/ID` answers it, as far as a story reads it; a record that is damaged tells its head alone. */
+/** The fields of `GET /v1/decisions/ID` that a story reads; for a damaged record only the fields outside the answer. */
 function documentOf(row: DecisionRow): WhyDocument {
   const answer = recordedAnswer(row);
   return { origin: `decision ${row.id}`, value: { ...headOf(row), decision: answer.ok ? answer.value.decision : {} } };
 }
 
-/** A removal outlives the decision that told of it: it is told as one of that kind. */
+/** A removal is stored longer than its decision; it becomes a decision document of that kind. */
 const removalDocument = ({ decisionId, kind, atMs, names, why, end, sizeBytes }: RemovalRow): WhyDocument => ({
   origin: `removal of decision ${decisionId}`,
   value: { id: decisionId, kind, decidedAt: rfc3339(atMs), decision: { remove: [{ names, why, end, sizeBytes }] } },

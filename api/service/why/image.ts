@@ -13,7 +13,10 @@ import {
   wordOfEvent,
 } from "./why-context.ts";
 
-/** An image that a container waits for: not to be had, or gone from the node, perhaps because its own kubelet removed it. */
+/**
+ * The finding for a container that waits for an image: it cannot be pulled, or it is gone from the node, perhaps removed by the
+ * kubelet.
+ */
 export function imageFinding(of: WhyContext, one: PodContainer, ...said: readonly Word[]): Finding {
   const image = one.spec?.image ?? imageIn(said) ?? one.status?.image ?? "";
   const pullPolicy = one.spec?.imagePullPolicy ?? null;
@@ -48,11 +51,11 @@ export function imageFinding(of: WhyContext, one: PodContainer, ...said: readonl
 const isFirst = ({ reason, message }: Word, i: number, all: readonly Word[]): boolean =>
   all.findIndex((other) => other.reason === reason && other.message === message) === i;
 
-/** The kubelet names the image in quotes. */
+/** The image that the kubelet's message names in quotes. */
 const imageIn = (words: readonly Word[]): string | undefined =>
   words.flatMap(({ message }) => /image \\?"([^"\\]+)/.exec(message)?.[1] ?? [])[0];
 
-/** `busybox` is `docker.io/library/busybox:latest` in the runtime's list. */
+/** Whether the runtime's names include the image: `busybox` is `docker.io/library/busybox:latest` there. */
 function isNamed(names: readonly unknown[], image: string): boolean {
   const given = image.includes("@") || /:[^/]+$/.test(image) ? image : `${image}:latest`;
   const [first = ""] = given.split("/");
@@ -67,7 +70,7 @@ function isNamed(names: readonly unknown[], image: string): boolean {
 const namesOf = (image: Fields): readonly unknown[] =>
   [image["repoTags"], image["repoDigests"], image["names"]].flatMap((list) => (Array.isArray(list) ? list : []));
 
-/** The last removal of the image that a recorded pass of image garbage collection tells of. */
+/** The last removal of the image in a recorded pass of image garbage collection. */
 function removalOf({ evidence }: WhyContext, image: string) {
   const passes = evidence.decisions.filter(({ kind }) => kind === "image-gc");
   for (const { decision, decidedAt } of passes.toReversed()) {
@@ -85,7 +88,7 @@ function removalOf({ evidence }: WhyContext, image: string) {
 }
 
 interface Collection {
-  /** Null: the node's images are not known. */
+  /** Null if the node's images are not known. */
   readonly onNode: boolean | null;
   readonly decisions: readonly StoryDecision[];
   readonly missing: readonly Missing[];
@@ -98,7 +101,7 @@ function onNodeOf({ evidence, subject }: WhyContext, image: string): boolean | n
   return Array.isArray(list) ? list.map(fieldsOf).some((one) => isNamed(namesOf(one), image)) : null;
 }
 
-/** Asks what image garbage collection would do with the image now. */
+/** Decides what image garbage collection would now do with the image. */
 function askCollection(of: WhyContext, image: string): Collection {
   const { evidence, subject } = of;
   const onNode = onNodeOf(of, image);

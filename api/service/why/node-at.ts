@@ -21,37 +21,37 @@ import {
 } from "./evidence.ts";
 import { podsIn, timeOf } from "./find-pod.ts";
 
-/** A node as it was at some time, as far as documents tell. */
+/** A node as it was at some time, as far as the documents show. */
 export interface NodeAt {
   readonly node: string;
   readonly snapshot: Snapshot;
   readonly chosen: ChosenProfile;
   readonly basis: StoryDecision["basis"];
-  /** Epoch ms; null: as the documents are. */
+  /** Epoch ms; null for the documents as they are. */
   readonly atMs: number | null;
   readonly assumed: readonly string[];
-  /** Members of a snapshot that no document brought. */
+  /** Members of a snapshot that no document has. */
   readonly lacks: ReadonlySet<string>;
 }
 
-/** How a node is asked for. */
+/** The node and time to put together, and how to treat the pod. */
 interface Then {
   readonly node: string;
-  /** Epoch ms; null: as the documents are. */
+  /** Epoch ms; null for the documents as they are. */
   readonly atMs: number | null;
-  /** The snapshot that tells of it; absent: one that is recent enough then, else the documents. */
+  /** The snapshot to use; if absent, one that is recent enough at that time, or else the documents. */
   readonly stored?: LocatedSnapshot | null;
-  /** A pod that counts as running (`with`), or that is not there yet (`without`), whatever its status says. */
+  /** A pod that counts as running (`with`), or that is left out (`without`), whatever its status. */
   readonly with?: PodRef;
   readonly without?: PodRef;
-  /** A pod that is asked about as it is. */
+  /** A pod that is decided on as it is. */
   readonly about?: PodRef;
 }
 
-/** A snapshot of the node that is older than this by the time that is asked for tells of another node than was there. */
+/** A snapshot that is older than this at the requested time is not used: the node may have changed since. Ms. */
 const OLDEST_MS = 10 * 60_000;
 
-/** Puts a node together. Errors: why its documents are no snapshot, in words. */
+/** Puts a node together from the documents. Errors: why they do not make a snapshot. */
 export function nodeAt(evidence: Evidence, then: Then): Result<NodeAt, string> {
   const { node, atMs } = then;
   const stored = then.stored ?? lastBefore(evidence, node, atMs);
@@ -87,7 +87,7 @@ const podsOf = (snapshot: Fields): readonly Fields[] => {
   return Array.isArray(list) ? list.map(fieldsOf) : [];
 };
 
-/** One pod alone is what `kubectl get pod NAME` prints: it says nothing of the others. */
+/** The pieces that are missing. A single pod, as `kubectl get pod NAME` prints it, says nothing about the other pods. */
 function lacking(
   evidence: Evidence,
   snapshot: Snapshot,
@@ -107,7 +107,7 @@ function lacking(
 const isWhole = ({ whole, snapshots }: Evidence, node: string): boolean =>
   whole.has(node) || snapshots.some((one) => one.node === node);
 
-/** The pods with the one that is asked about as running, or without it. */
+/** The pods with the requested pod as running, or without it. */
 function withAsked(pods: readonly Fields[], { with: running, without }: Then): readonly Fields[] {
   const isOf = (pod: Fields, ref: PodRef | undefined): boolean => {
     const { name, namespace = "default", uid } = fieldsOf(pod["metadata"]);
@@ -127,7 +127,7 @@ interface Assembled {
   readonly assumed: readonly string[];
 }
 
-/** The node's documents as one snapshot, set back to the time that is asked for as far as they tell what changed since. */
+/** The node's documents as one snapshot, set back to the requested time as far as the documents show what changed since. */
 function assembled(evidence: Evidence, { node, atMs }: Then): Assembled {
   const own = evidence.parts.get(node) ?? {};
   const loose = node === "" ? {} : (evidence.parts.get("") ?? {});
@@ -146,7 +146,7 @@ function assembled(evidence: Evidence, { node, atMs }: Then): Assembled {
   };
 }
 
-/** A condition that has changed since was what it is not now; of more than one change nobody tells. */
+/** A condition that changed after the time had the opposite status then; several changes cannot be seen. */
 function conditionsThen(node: Fields, atMs: number | null, assumed: string[]): Fields {
   const status = fieldsOf(node["status"]);
   const { conditions } = status;
@@ -163,7 +163,7 @@ function conditionsThen(node: Fields, atMs: number | null, assumed: string[]): F
   return { ...node, status: { ...status, conditions: then } };
 }
 
-/** Seconds are all that a pod's times have: one that started in the very second may have been there. */
+/** The pods at a time. Times of pods have whole seconds, so one that started in the same second may have been there. */
 function podsThen(evidence: Evidence, node: string, atMs: number | null, assumed: string[]): readonly Fields[] {
   const here = podsIn(evidence)
     .flatMap(({ held }) => (held !== null && held.node === node ? [held] : []))
@@ -184,13 +184,13 @@ function podsThen(evidence: Evidence, node: string, atMs: number | null, assumed
   });
 }
 
-/** The documents' own order is chance, as that of the kubelet's list is; this one is always the same. */
+/** A fixed order. The order of the documents is arbitrary, as is that of the kubelet's list. */
 function inOrder(a: ObservedPodAt, b: ObservedPodAt): number {
   const [x, y] = [a, b].map(({ createdAt, ref }) => `${createdAt} ${ref.namespace}/${ref.name} ${ref.uid}`);
   return (x as string) < (y as string) ? -1 : 1;
 }
 
-/** As the kubelet had it before it ended. */
+/** The pod as the kubelet had it before it ended. */
 function asRunning(pod: Fields): Fields {
   const { qosClass } = fieldsOf(pod["status"]);
   return { ...pod, status: { phase: "Running", ...(qosClass === undefined ? {} : { qosClass }) } };
@@ -204,12 +204,12 @@ function podThen(held: ObservedPodAt, atMs: number): "as it is" | "later" | "end
   if (began > atMs) return "later";
   if (status?.phase !== "Succeeded" && status?.phase !== "Failed") return "as it is";
   const states = [...(status.containerStatuses ?? []), ...(status.initContainerStatuses ?? [])];
-  // one that was never let in held nothing
+  // a pod that was never admitted had no resources allocated
   const endedMs = Math.max(0, ...states.map(({ state }) => timeOf(state?.terminated?.finishedAt)));
   return endedMs > atMs ? "ended since" : "as it is";
 }
 
-/** The node without its pods, for what its version and configuration alone decide. */
+/** The node without its pods, for decisions that need only its version and configuration. */
 export function nodeAlone(evidence: Evidence, node: string | null): NodeAt {
   const { input } = assembled(evidence, { node: node ?? "", atMs: null });
   const decoded = decodeSnapshot({ node: input["node"], kubeletConfiguration: input["kubeletConfiguration"] });
@@ -230,15 +230,15 @@ export function nodeAlone(evidence: Evidence, node: string | null): NodeAt {
   };
 }
 
-/** Whom a kind of decision is asked about, as `ask` of the API. */
+/** The target of a decision, as `ask` of the API. */
 type Asking = Readonly<Record<string, unknown>> | undefined;
 interface Answered<K extends Kind> {
   readonly decided: Decided<DecisionOf[K]>;
-  /** All of a story's decision but its kind, its excerpt and whether it agrees. */
+  /** The fields of a story's decision except its kind, its excerpt and whether it agrees. */
   readonly head: Pick<StoryDecision, "node" | "policyVersion" | "verdict" | "basis" | "at" | "assumed">;
 }
 
-/** Asks one kind about a node. Errors: why there is no answer, in words, with the inputs that would have made one. */
+/** Makes a decision of one kind about a node. Errors: why there is no decision, with the missing inputs. */
 export function ask<K extends Kind>(
   kind: K,
   then: NodeAt,
@@ -266,7 +266,7 @@ export function ask<K extends Kind>(
   });
 }
 
-/** Whether the node itself is well, as its condition Ready says; null: it is, or nobody tells. */
+/** The node's condition Ready if it is not true; null if the node is ready or its condition is unknown. */
 export function readyOf(
   evidence: Evidence,
   node: string | null,

@@ -2,26 +2,26 @@ import type { ObservedEvent } from "../../model/observed.ts";
 import { type Comparison, type Outcome, type PodOutcome, reasonOfOutcome } from "../../model/outcome.ts";
 import type { Fields } from "../../model/own.ts";
 
-/** An act of a kubelet, as a collector saw it and the history has it, with the result of comparing it with a decision. */
+/** A kubelet's act that a collector observed and the history recorded, with the result of comparing it with a decision. */
 export interface SeenOutcome {
   readonly id: string;
   readonly node: string;
   readonly outcome: PodOutcome;
   readonly comparison: Comparison;
-  /** Its pod of then, of which it keeps as much as a snapshot does; null: it is not there. */
+  /** The pod at that time, with the fields that a snapshot keeps; null if it is not stored. */
   readonly object: Fields | null;
 }
 
-/** An event of Kubernetes, or an outcome that stands for the event that told of it. */
+/** A Kubernetes event, or an outcome converted to the event that reported it. */
 export type EventOrOutcome = ObservedEvent & { readonly outcome?: SeenOutcome };
 
-/** Whether it is the outcome of a pod that did not come in or did not start, or that something happened to. */
+/** Whether the outcome says that a pod was refused, did not start, or was acted on. */
 export const isNews = (outcome: Outcome): outcome is PodOutcome =>
   "pod" in outcome &&
   !(outcome.kind === "admission" && outcome.admitted) &&
   !(outcome.kind === "claims" && outcome.prepared);
 
-/** The kubelet's event of an outcome. */
+/** The kubelet's event for an outcome. */
 function eventOf(seen: SeenOutcome): EventOrOutcome {
   const { node, outcome } = seen;
   const { pod, at, message } = outcome;
@@ -45,7 +45,7 @@ function reasonOf(outcome: PodOutcome): string {
   return outcome.kind === "probes" ? "Killing" : (reasonOfOutcome(outcome) ?? "");
 }
 
-/** The events with those of outcomes of which none of them tells. */
+/** The events, with those of outcomes that no event reports. */
 export function withOutcomes(
   events: readonly ObservedEvent[],
   outcomes: readonly SeenOutcome[],

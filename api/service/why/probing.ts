@@ -25,7 +25,7 @@ const isTimeout = (message: string): boolean =>
   /timed out|deadline exceeded|Timeout exceeded|Client\.Timeout/.test(message);
 const countOf = (events: readonly ObservedEvent[]): number => events.reduce((sum, { count }) => sum + count, 0);
 
-/** Findings of a container's probes: restarted by them, not started, not ready. */
+/** Findings about a container's probes: restarted by them, not started, not ready. */
 export function probingOf(of: WhyContext): readonly Finding[] {
   const { pod, events } = of.subject;
   const phase = pod?.status?.phase;
@@ -104,7 +104,7 @@ function notReady(of: WhyContext, one: PodContainer): readonly Finding[] {
   ];
 }
 
-/** Readiness gates are conditions that somebody else sets. */
+/** Findings about readiness gates: conditions that something other than the kubelet sets. */
 function gated(of: WhyContext): readonly Finding[] {
   const { pod } = of.subject;
   const ready = conditionOf(of, "Ready");
@@ -127,10 +127,10 @@ interface ProbesAnswer {
   readonly whatWouldChange: readonly Change[];
 }
 const NOTHING: ProbesAnswer = { decisions: [], whatWouldChange: [] };
-/** Long enough for every probe that a person waits for. */
+/** Seconds to simulate: long enough for any probe that a person waits for. */
 const SECONDS = 3600;
 
-/** Decides what the settings do if all attempts fail, and which settings are likely wrong. */
+/** Simulates the probe with all attempts failing, and finds settings that are likely wrong. */
 function askProbes(of: WhyContext, one: PodContainer, type: ProbeType, failed: readonly ObservedEvent[]): ProbesAnswer {
   const { held, node } = of.subject;
   if (held === null) return NOTHING;

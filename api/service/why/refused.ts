@@ -16,7 +16,7 @@ import {
   wordOfEvent,
 } from "./why-context.ts";
 
-/** The reasons of the kubelet's admission handlers, beside `OutOf` and a resource. */
+/** The reasons of the kubelet's admission handlers other than `OutOf...`. */
 const REASONS: ReadonlySet<string> = new Set([
   "UnexpectedAdmissionError",
   "NodeAffinity",
@@ -41,13 +41,13 @@ const isReason = (reason: string, message: string): boolean =>
 
 interface Refusal {
   readonly reason: string;
-  /** As the event has it. */
+  /** The event's message. */
   readonly message: string;
   readonly since: string | null;
   readonly words: readonly Word[];
-  /** It had run: a restarted kubelet looks at its pods once more. */
+  /** The pod had run: a restarted kubelet admits its pods again. */
   readonly again: boolean;
-  /** As the history has it, where no object of Kubernetes tells. */
+  /** The recorded decision, used if no Kubernetes object shows the refusal. */
   readonly recorded: StoryDecision | null;
 }
 
@@ -57,7 +57,7 @@ function refusalOf(of: WhyContext): Refusal | null {
   const event = of.subject.events.findLast((one) => one.type !== "Normal" && isReason(one.reason, one.message));
   const told = message.startsWith(REJECTED) ? message.slice(REJECTED.length) : message;
   const isTold = phase === "Failed" && (message.startsWith(REJECTED) || isReason(reason, told));
-  // a pod that came in after all has another story; one that ran, and whose containers ended with 0, has Succeeded
+  // a pod that was admitted after all has another story; one that ran and whose containers exited with 0 is Succeeded
   const isIn = phase === "Running" || (phase === "Pending" && of.subject.held?.snapshot === null);
   if (!isTold && (event === undefined || isIn)) return isIn ? null : recordedRefusal(of);
   const again = containersNow(of).some(({ status }) => status?.state?.terminated?.startedAt !== undefined);
@@ -68,7 +68,7 @@ function refusalOf(of: WhyContext): Refusal | null {
   return { reason, message: told, words: [wordOf("status", reason, message, since), ...said], ...common };
 }
 
-/** The last decision of the history about it, where that is a refusal. */
+/** The refusal in the history, if the last recorded decision about the pod is one. */
 function recordedRefusal(of: WhyContext): Refusal | null {
   const last = of.evidence.decisions.findLast(
     ({ kind, pod }) => kind === "admission" && pod !== null && isSubject(of, pod),
@@ -80,7 +80,7 @@ function recordedRefusal(of: WhyContext): Refusal | null {
   return { reason, message, since, words, again: last.decision["onNode"] === true, recorded: recordedAdmission(last) };
 }
 
-/** A pod that the kubelet did not let in: the answer of its admission handlers, asked again for the time of the refusal. */
+/** The finding for a pod that the kubelet refused: the decision of its admission handlers, made again for the time of the refusal. */
 export function refused(of: WhyContext): Finding | null {
   const refusal = refusalOf(of);
   if (refusal === null) return null;
@@ -136,7 +136,7 @@ function askAgain(of: WhyContext, { reason, message, since, again }: Refusal): A
   const { decision } = asked.value;
   const differs = differenceOf({ reason, message }, decision);
   const isSame = isAgreement(reason, decision);
-  // for the same reason, but not with the same amounts: others were there then
+  // the reason is the same but the amounts differ: other pods were there then
   const isOther = isSame && differs !== null;
   if (differs !== null && MANAGED.has(reason)) lacks.push(...stateFilesOf(of, message));
   else if (isOther || decision.admit) lacks.push(missing(of, "history", "which pods were there then"));
@@ -161,7 +161,7 @@ function askAgain(of: WhyContext, { reason, message, since, again }: Refusal): A
   };
 }
 
-/** Changes that would have let it in by the kubelet's own amounts; what follows from others is left out. */
+/** The smaller request that fits by the amounts in the kubelet's message; other changes are left out. */
 function byItsWords(message: string, found: AdmissionDecision["counterfactuals"]): readonly Change[] {
   const { resource, numbers } = shortageIn(message);
   const { requested, used, capacity } = numbers;
@@ -178,10 +178,10 @@ function pressureEnds(message: string, qosClass: string): readonly Change[] {
   return conditions === undefined ? [] : [{ code: "pressure_ends", numbers: { conditions, qosClass } }];
 }
 
-/** Refusals of the managers of CPUs, memory and devices, whose state no object of Kubernetes tells. */
+/** Reasons of refusals by the CPU, memory and device managers, whose state no Kubernetes object shows. */
 const MANAGED: ReadonlySet<string> = new Set(["UnexpectedAdmissionError", "TopologyAffinityError"]);
 
-/** The manager that refused is told by its words: of CPUs, of memory, of devices. */
+/** The missing state files of the manager that refused, which the message identifies: CPU, memory or device manager. */
 function stateFilesOf(of: WhyContext, message: string): readonly Missing[] {
   const why = "what others held (a file on the node)";
   const files: readonly (readonly [RegExp, string])[] = [
@@ -198,7 +198,7 @@ const isAgreement = (reason: string, decision: { readonly admit: boolean; readon
 
 type Said = { readonly reason: string; readonly message: string };
 
-/** The first thing in which a decision is other than what a kubelet said; null: it is the same word for word. */
+/** The first difference between a decision and the kubelet's message; null if both are identical. */
 export function differenceOf(real: Said, decision: Said & { readonly admit: boolean }): string | null {
   if (decision.admit) return "it would have come in";
   if (decision.reason !== real.reason)
@@ -209,7 +209,7 @@ export function differenceOf(real: Said, decision: Said & { readonly admit: bool
   return `${is?.[at] ?? decision.message} in place of ${was?.[at] ?? real.message}`;
 }
 
-/** Asks the admission handlers about the story's pod as one that comes now, or that a restarted kubelet looks at again. */
+/** Decides the admission of the story's pod, as a new pod or as one that a restarted kubelet admits again. */
 export function admissionOf(of: WhyContext, then: NodeAt, again: boolean) {
   const { held, ref } = of.subject;
   const asking = again ? `${ref.namespace}/${ref.name}` : asNew(held?.value ?? {});
@@ -219,13 +219,13 @@ export function admissionOf(of: WhyContext, then: NodeAt, again: boolean) {
   return { ok: true, value: { decision: decided.decision, head } } as const;
 }
 
-/** A pod as it was before the kubelet had looked at it. */
+/** The pod as it was before the kubelet admitted it. */
 export const asNew = (pod: Fields): Fields => ({
   ...pod,
   status: { phase: "Pending", qosClass: fieldsOf(pod["status"])["qosClass"] },
 });
 
-/** Whether it would come in as the documents are now, where that is later. */
+/** Whether the pod would be admitted now, if the documents are later than the refusal. */
 function nowOf(of: WhyContext, then: NodeAt, again: boolean): readonly Change[] {
   const { subject, evidence } = of;
   if (again || then.lacks.has("pods")) return [];

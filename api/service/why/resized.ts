@@ -18,7 +18,7 @@ import {
 
 type ResizeExcerpt = ExcerptOf<"resize">;
 
-/** A change of a running pod's resources that waits, cannot be, or is being carried out. */
+/** Findings about a resize of a running pod that is deferred, infeasible or in progress. */
 export function resizeOf(of: WhyContext): readonly Finding[] {
   const { phase } = of.subject.pod?.status ?? {};
   if (phase === "Succeeded" || phase === "Failed") return [];
@@ -29,12 +29,12 @@ export function resizeOf(of: WhyContext): readonly Finding[] {
   if (pending?.status === "True") {
     const isInfeasible = pending.reason === "Infeasible";
     const events = eventsOf(of, isInfeasible ? "ResizeInfeasible" : "ResizeDeferred").slice(-1);
-    // an outcome has what a snapshot leaves out of the condition
+    // an outcome has the message that a snapshot leaves out of the condition
     const seen = events[0]?.outcome?.outcome;
     const message = pending.message || (seen?.message ?? "");
     const since = pending.lastTransitionTime ?? seen?.at ?? null;
     const words = [wordOfCondition(pending), ...events.map(wordOfEvent)];
-    // a resize that is deferred waits for room
+    // a deferred resize waits for capacity
     const cause = isInfeasible ? resizeCause(message) : "capacity";
     const asked = of.decides
       ? askAgain(of, cause, { status: isInfeasible ? "Infeasible" : "Deferred", message })
@@ -55,7 +55,7 @@ export function resizeOf(of: WhyContext): readonly Finding[] {
 
 type Resources = FindingOf<"resize-deferred">["numbers"]["resources"];
 
-/** CPU and memory that are asked for, where something else is in force. */
+/** Requested CPU and memory that differ from what is in force. */
 function changesOf(of: WhyContext): Resources {
   return containersNow(of).flatMap(({ name, spec, status }) =>
     (["requests", "limits"] as const).flatMap((list) =>
@@ -76,7 +76,7 @@ interface ResizeAnswer {
 }
 const NOTHING: ResizeAnswer = { decisions: [], whatWouldChange: [], missing: [] };
 
-/** The decision on the resize that the pod's spec asks for, beside what the kubelet said of it. */
+/** The decision on the resize that the pod's spec requests, compared with the kubelet's message. */
 function askAgain(of: WhyContext, cause: ResizeCause, said: Said): ResizeAnswer {
   const { subject, evidence } = of;
   const ways = waysToResize(cause, said.message);
@@ -91,7 +91,7 @@ function askAgain(of: WhyContext, cause: ResizeCause, said: Said): ResizeAnswer 
   ];
   if (lacks.has("node")) return { ...none, missing: unknown };
   const name = `${subject.ref.namespace}/${subject.ref.name}`;
-  // an API server's own check is asked for with a change; a kubelet never makes it
+  // the API server's own check needs the changed spec; the kubelet never makes that check
   const asked = ask("resize", then.value, { pod: name, ...(isOfApiServer(said.message) && { spec: {} }) });
   if (!asked.ok) return { ...none, missing: [...unknown, missing(of, "node", asked.error.message)] };
   const { head, decided } = asked.value;
@@ -112,7 +112,7 @@ interface Said {
   readonly message: string;
 }
 
-/** What the kubelet said beside the decision; where not all of the node is known, a difference says nothing. */
+/** The kubelet's message compared with the decision; a difference means nothing if part of the node is unknown. */
 function comparedTo(
   { status, message }: Said,
   decided: ResizeExcerpt,
@@ -124,12 +124,12 @@ function comparedTo(
   const reason = isStatus ? status : decided.status;
   const differs =
     taken ?? differenceOf({ reason: status, message }, { admit: false, reason, message: decided.message });
-  // other pods were there when the kubelet said it
+  // the kubelet's message is from a time with other pods
   const isAsThen = !isStatus && !lacks.has("pods") && !lacks.has("kubeletConfiguration");
   return { agrees: isAsThen ? false : null, differs };
 }
 
-/** Smaller requests of what is short, or others that leave. */
+/** Changes that make room: smaller requests of the scarce resource, or other pods that leave. */
 function waysOf({ status, check, resources, largest, terminating, shrinks, leave }: ResizeExcerpt): readonly Change[] {
   if (isTaken({ status }) || (check !== null && check !== "capacity")) return [];
   const short = new Map(resources.flatMap((one) => (one.insufficient > 0 ? [[one.resource, one.requested]] : [])));
@@ -149,7 +149,7 @@ function waysOf({ status, check, resources, largest, terminating, shrinks, leave
   return [...smaller, ...others];
 }
 
-/** Whether a pod of that size would come in, were this one not there. */
+/** Whether a pod of that size would be admitted if this one did not exist. */
 function anew(of: WhyContext, node: string): readonly Change[] {
   const then = nodeAt(of.evidence, { node, atMs: null, without: of.subject.ref });
   const asked = then.ok ? admissionOf(of, then.value, false) : then;
@@ -159,8 +159,8 @@ function anew(of: WhyContext, node: string): readonly Change[] {
 type ResizeCause = FindingOf<"resize-infeasible">["numbers"]["cause"];
 
 /**
- * Kubelets' words for a resize that can never be, 1.34 to 1.37 (podResizesAdmitHandler, features_*.go), and those of the API
- * server's checks, which a node that has no API server makes itself (ValidatePodResize, the admission plugin PodResize).
+ * Messages for an infeasible resize: the kubelet's, 1.34 to 1.37 (podResizesAdmitHandler, features_*.go), and the API server's,
+ * whose checks are made here if there is no API server (ValidatePodResize, the admission plugin PodResize).
  */
 const WORDS: readonly (readonly [form: RegExp, cause: ResizeCause])[] = [
   [/didn't have enough (?:capacity|allocatable resources):/, "capacity"],
@@ -175,11 +175,11 @@ const WORDS: readonly (readonly [form: RegExp, cause: ResizeCause])[] = [
 ];
 const resizeCause = (message: string): ResizeCause => WORDS.find(([form]) => form.test(message))?.[1] ?? "unknown";
 
-/** Whether an API server says this of a patch, or what does its part where there is none. */
+/** Whether the message is from the API server's check of a patch, or from its replacement where there is no API server. */
 const isOfApiServer = (message: string): boolean =>
   resizeCause(message) === "not-resizable" || message.startsWith("node didn't have enough allocatable resources:");
 
-/** Changes after which the kubelet would look at such a resize; none for a cause that lies in the pod or in the node's size. */
+/** Changes after which the kubelet would reconsider the resize; none if the cause is the pod itself or the node's size. */
 function waysToResize(cause: ResizeCause, message: string): readonly Change[] {
   switch (cause) {
     case "cpu-manager-policy":

@@ -22,7 +22,7 @@ import {
   wordOfEvent,
 } from "./why-context.ts";
 
-/** What a container waits for before it has run. kubelet 1.36: the errors of images, kuberuntime and sync results. */
+/** Waiting reasons of a container before it has run. kubelet 1.36: the errors of images, kuberuntime and sync results. */
 const OF_IMAGES: ReadonlySet<string> = new Set([
   "ErrImagePull",
   "ImagePullBackOff",
@@ -40,10 +40,10 @@ const OF_CONFIGURATION: ReadonlySet<string> = new Set([
   "PreStartHookError",
   "PostStartHookError",
 ]);
-/** Waiting without an error: the kubelet has not come to it. */
+/** Waiting without an error: the kubelet has not reached the container yet. */
 const NOT_YET: ReadonlySet<string> = new Set(["ContainerCreating", "PodInitializing"]);
 
-/** Why a pod waits: for a node, its volumes, its sandbox, an image, a container before it. */
+/** Findings about why a pod waits: for a node, its volumes, its sandbox, an image, or an earlier container. */
 export function startOf(of: WhyContext): readonly Finding[] {
   const { pod } = of.subject;
   const phase = pod?.status?.phase;
@@ -66,7 +66,10 @@ function waitingOf(of: WhyContext, one: PodContainer): readonly Finding[] {
   return [finding("config-error", { since: events[0]?.first ?? null, container: one.name, words, numbers: {} })];
 }
 
-/** Init containers run one after the other: the first that has not ended well holds up the rest. A sidecar is past once it has started. */
+/**
+ * Init containers run one after the other: the first that has not succeeded blocks the rest. A sidecar no longer blocks once it
+ * has started.
+ */
 function initOf(of: WhyContext): Finding | null {
   if (of.subject.pod?.status?.phase !== "Pending") return null;
   const init = containersNow(of).filter(({ isInit }) => isInit);
@@ -91,7 +94,7 @@ function initOf(of: WhyContext): Finding | null {
   });
 }
 
-/** The subject of the last warning, of a pod whose containers the kubelet has not begun with. */
+/** What the last warning is about, for a pod whose containers the kubelet has not started. */
 const ABOUT: Readonly<Record<string, string>> = {
   FailedMount: "volume",
   FailedAttachVolume: "volume",
@@ -128,7 +131,7 @@ const latestOfEach = (events: readonly ObservedEvent[]): readonly ObservedEvent[
 
 const MAX_NODES = 500;
 
-/** A pod without a node: what the scheduler says, and what the kubelet of each node that is given would. */
+/** The finding for a pod without a node: the scheduler's message, and whether each known node's kubelet would admit the pod. */
 function unscheduledOf(of: WhyContext): Finding | null {
   const { pod, node, held } = of.subject;
   const events = eventsOf(of, "FailedScheduling");
@@ -177,7 +180,7 @@ interface AskedNode {
   readonly missing: readonly Missing[];
 }
 
-/** Where no node has any of the pods that are given, an empty node is none that is known. */
+/** Decides whether the kubelet of a node would admit the pod as a new one. */
 function askNode(of: WhyContext, node: string): AskedNode {
   const none = { decisions: [], changes: [], missing: [] };
   const then = nodeAt(of.evidence, { node, atMs: null, without: of.subject.ref });
@@ -194,7 +197,7 @@ function askNode(of: WhyContext, node: string): AskedNode {
   return { decisions, changes, missing: [] };
 }
 
-/** Without the pod its events tell what it waited for last. */
+/** Without the Pod object, its events show what it waited for last. */
 function fromEvents(of: WhyContext): readonly Finding[] {
   const images = of.subject.events.filter(isOfImage);
   const last = of.subject.events.findLast(({ reason }) =>

@@ -68,8 +68,8 @@ import {
 export type NoStory = NoSubject | (Contradiction & { readonly near?: readonly string[] });
 
 /**
- * The story of a pod from documents of any kind and order: what is so, since when, the decisions behind it, what would change it, and
- * who is next. Errors: no such pod, several of the name, documents that contradict each other.
+ * The story of a pod from documents of any kind and order: its state, since when, the decisions behind it, what would change it,
+ * and which pods are next. Errors: no such pod, several of that name, or contradicting documents.
  */
 export function storyOf(documents: readonly WhyDocument[], name: PodName, beside?: Beside): Result<Story, NoStory> {
   const evidence = evidenceOf(documents, beside);
@@ -95,10 +95,7 @@ export function storyOf(documents: readonly WhyDocument[], name: PodName, beside
   });
 }
 
-/**
- * The pods that have a story, the worst first; with a workload, its own alone. Errors: documents that contradict each other, or tell
- * of no such pod.
- */
+/** The pods that have a story, worst first; with a workload, only its pods. Errors: contradicting documents, or no such pod in them. */
 export function storiesIn(
   documents: readonly WhyDocument[],
   namespace: string | null,
@@ -149,14 +146,14 @@ const throttlingText = (pods: number): string =>
   `throttling was not looked at for ${many(pods, "pod")} with a CPU limit: it takes each kubelet's /stats/summary, or a cpu.stat; ask for one pod`;
 const silentText = (pods: number): string =>
   `nothing tells what is so of ${many(pods, "pod")}; ask for one to see what does`;
-/** The part of a story that is about one pod, where there are such pods. */
+/** A missing piece that is needed for one pod, if there is such a pod. */
 function ofOne(piece: Piece, why: string, [first]: readonly WhyContext[]): readonly Missing[] {
   if (first === undefined) return [];
   const { namespace, name } = first.subject.ref;
   return [{ piece, why, command: `nodewise why ${shellWord(`${namespace}/${name}`)}` }];
 }
 
-/** Those that are no pod's. */
+/** The cpu.stat documents that belong to no pod. */
 function unusedStats({ cpuStats }: Evidence, cases: readonly WhyContext[]): readonly Unused[] {
   const all = cases.map((of) => new Map(readingsOf(of).unused.map((one) => [one.origin, one])));
   return cpuStats.flatMap(({ origin }) => {
@@ -171,20 +168,20 @@ function byUrgency(a: ListedStory, b: ListedStory): number {
   return worse || ((x as string) < (y as string) ? -1 : 1);
 }
 
-/** The pod's worst finding; none where nobody has to act on any, and where nothing is known. */
+/** The pod's worst finding; none if nothing needs action, or nothing is known. */
 function listedOf(of: WhyContext, findings: readonly Finding[]): readonly ListedStory[] {
   const bad = findings.filter((one) => one.code !== "unknown" && !isCalm(one));
   const [first] = bad;
   if (first === undefined) return [];
   const { code, since, container, words } = first;
-  // of one that only numbers tell nobody said anything
+  // a finding from numbers alone has no message
   const { reason = "", message = headline(first) } = words[0] ?? {};
   return [{ pod: podOf(of.subject), code, since, container, reason, message, more: bad.length - 1 }];
 }
 
 const rank = (code: FindingCode): number => FINDING_CODES.indexOf(code);
 
-/** Everything that is so, the worst first; what only follows from something worse is left out. */
+/** All findings, worst first, without those that are consequences of a worse one. */
 function findingsOf(of: WhyContext): readonly Finding[] {
   const fates = [evicted(of), preempted(of), refused(of)].filter((one) => one !== null);
   const isRefused = fates.some(({ code }) => code === "refused");
@@ -196,19 +193,19 @@ function findingsOf(of: WhyContext): readonly Finding[] {
     (a, b) => rank(a.code) - rank(b.code) || timeOf(b.since) - timeOf(a.since),
   );
   const isSettled = sorted.some(({ code }) => code !== "restarted");
-  // one that runs again is not unknown
+  // a pod that runs again is not unknown
   const calm = isSettled ? [] : calmOf(of).filter(({ code }) => code !== "unknown" || sorted.length === 0);
   const told = [...sorted, ...calm].toSorted((a, b) => rank(a.code) - rank(b.code));
   return told.map((one) => withComparison(of, of.evidence.hasAllEvents ? withoutEvents(one) : one));
 }
 
-/** Events that were asked for, and that there are none of, are not missing. */
+/** Events that were read and do not exist are not reported as missing. */
 const withoutEvents = (one: Finding): Finding => ({
   ...one,
   missing: one.missing.filter(({ piece }) => piece !== "events"),
 });
 
-/** The ends of containers whose pod was ended, or which a probe ended, are no stories of their own. */
+/** Removes ends of containers that a probe or the end of the pod caused. */
 function withoutConsequences(all: readonly Finding[]): readonly Finding[] {
   const codes = new Set(all.map(({ code }) => code));
   const isEnded = (["evicted", "preempted", "disrupted", "node-shutdown", "deadline-exceeded"] as const).some((code) =>
@@ -248,17 +245,17 @@ const rankingParts = ({ decision, next, changes }: Ranking) => ({
   whatWouldChange: changes,
 });
 
-/** The conditions that the kubelet's next look at its node finds, before it has told them; none: it finds no pressure. */
+/** The conditions that the kubelet's next pass finds and has not reported yet; none if it finds no pressure. */
 const conditionsSoon = (
   { asOfMs }: WhyContext,
   { decision: { verdict, at, excerpt }, toldWithinMs }: Ranking,
 ): readonly string[] =>
-  // of older stats it would have told by now
+  // with older stats, the kubelet would have reported it by now
   verdict === "calm" || asOfMs - timeOf(at) > LONGEST_PASS_MS + toldWithinMs
     ? []
     : [...new Set(excerpt.thresholds.map(({ signal }) => SIGNALS[signal].condition))];
 
-/** Findings about a pod of which nothing bad is told. */
+/** Findings about a pod without problems. */
 function calmOf(of: WhyContext): readonly Finding[] {
   const { pod, events } = of.subject;
   const phase = pod?.status?.phase;
@@ -323,7 +320,7 @@ function podOf({ ref, pod, node }: Subject): StoryPod {
 const podMissing = (of: WhyContext): readonly Missing[] =>
   of.subject.held === null ? [missing(of, "pod", "its status, and what it asks for")] : [];
 
-/** Unreadable pieces are named even where no finding asks for them, with the reason. */
+/** Pieces that could not be read are listed with the reason, even if no finding needs them. */
 function withUnread(of: WhyContext, lacks: readonly Missing[]): readonly Missing[] {
   const unread = of.evidence.unread.map(({ piece, why }) => missing(of, piece, `it could not be read: ${why}`));
   const told = lacks.map((one) => {
@@ -336,7 +333,7 @@ function withUnread(of: WhyContext, lacks: readonly Missing[]): readonly Missing
 const unique = (all: readonly Missing[]): readonly Missing[] =>
   all.filter(({ command }, i) => all.findIndex((other) => other.command === command) === i);
 
-/** The outcomes that findings are about. */
+/** The kind of outcome that each finding is about. */
 const KIND_OF: Partial<Readonly<Record<FindingCode, OutcomeKind>>> = {
   evicted: "eviction",
   preempted: "preemption",
@@ -348,8 +345,8 @@ const KIND_OF: Partial<Readonly<Record<FindingCode, OutcomeKind>>> = {
 };
 
 /**
- * The finding with the comparison that was recorded when it happened. It knew more than is asked again: where a decision that is
- * made now comes to another end than it did, nothing is said of whether that one agrees.
+ * The finding with the comparison recorded at that time, which had more information than a decision made now. If the new decision
+ * gives a different result, whether it agrees is left open.
  */
 function withComparison(of: WhyContext, finding: Finding): Finding {
   const kind = KIND_OF[finding.code];

@@ -10,18 +10,18 @@ import { observedNode } from "./evidence.ts";
 import { podsIn } from "./find-pod.ts";
 import { containersNow, finding, missing, type PodContainer, statsOf, type WhyContext } from "./why-context.ts";
 
-/** Below this share of its periods a container is not worth a word. */
+/** A container throttled in less than this share of its periods is not reported. */
 const LEAST_SHARE = 0.01;
-/** A container that uses so much of its limit over some seconds is most likely throttled now and then. */
+/** A container that uses this share of its limit over some seconds is very likely throttled at times. */
 export const NEAR_LIMIT = 0.9;
 
-/** Containers that are stopped at their CPU limit: by cpu.stat, or as far as their use tells. */
+/** Findings about containers throttled at their CPU limit, by cpu.stat or, without it, by their usage. */
 export function throttledOf(of: WhyContext): readonly Finding[] {
   const { read } = readingsOf(of);
   return limitedIn(of).flatMap((one) => throttledContainer(of, one, statIn(read.get(one.name))));
 }
 
-/** The containers with a CPU limit that run, of which neither cpu.stat nor /stats/summary tells whether they are stopped at it. */
+/** The running containers with a CPU limit for which neither cpu.stat nor /stats/summary shows throttling. */
 export function notLookedAt(of: WhyContext): readonly PodContainer[] {
   const { read } = readingsOf(of);
   return limitedIn(of).filter(
@@ -33,14 +33,14 @@ export function notLookedAt(of: WhyContext): readonly PodContainer[] {
   );
 }
 
-/** None of a pod that has ended, or that is not known itself. */
+/** The pod's containers with a CPU limit; none if the pod has ended or is unknown. */
 function limitedIn(of: WhyContext): readonly PodContainer[] {
   const phase = of.subject.pod?.status?.phase;
   if (phase === "Succeeded" || phase === "Failed") return [];
   return containersNow(of).filter((one) => limitOf(of, one) !== null);
 }
 
-/** Thousandths of a CPU: the container's own limit, else that of the pod; null: there is none. */
+/** Thousandths of a CPU: the container's own limit, or else the pod's; null if there is none. */
 function limitOf({ subject: { pod } }: WhyContext, { spec }: PodContainer): number | null {
   const text = spec?.resources?.limits?.["cpu"] ?? pod?.spec?.resources?.limits?.["cpu"];
   return text === undefined ? null : milliOf(text);
@@ -53,7 +53,7 @@ function milliOf(text: string | number): number | null {
 const usageOf = (of: WhyContext, { name }: PodContainer) =>
   statsOf(of)?.containers?.find((container) => container.name === name)?.cpu;
 
-/** The cpu.stats by the container that they are of, the last one last, and those that are of none. */
+/** The readings of cpu.stat by container, latest last, and those that belong to no container. */
 interface Readings {
   readonly read: ReadonlyMap<string, readonly CpuStat[]>;
   readonly unused: readonly Unused[];
@@ -70,8 +70,8 @@ export const readingsOf = perObject((of: WhyContext): Readings => {
 });
 
 /**
- * The container with a CPU limit whose cpu.stat it is. A file tells by the container's id or name in its path; one that tells
- * nothing is that of the only container with a limit. Errors: why it is of none, in words.
+ * The container with a CPU limit that a cpu.stat belongs to. A container id or name in the file's path identifies it; without one,
+ * the file belongs to the only container with a limit. Errors: why it belongs to none.
  */
 function whoseStat(of: WhyContext, origin: string): Result<string, string> {
   const { subject, evidence, decides } = of;
@@ -100,7 +100,7 @@ function whoseStat(of: WhyContext, origin: string): Result<string, string> {
   );
 }
 
-/** With several readings, the difference of the last two. */
+/** The reading; with several, the difference of the last two. */
 function statIn(readings: readonly CpuStat[] = []): CpuStat | null {
   const [last, before] = readings.toReversed();
   if (last === undefined) return null;
@@ -148,7 +148,7 @@ function throttledContainer(of: WhyContext, one: PodContainer, stat: CpuStat | n
   ];
 }
 
-/** The quota as the kubelet sets it, and the decision that tells it where one can be made. */
+/** The CFS quota that the kubelet sets, with the decision that shows it if one can be made. */
 function quotaFor(of: WhyContext, one: PodContainer) {
   const cgroup = of.decides ? cgroupOf(of, one.name) : { missing: [] };
   const byLimit = quotaOf(of, limitOf(of, one) ?? 0);
@@ -161,7 +161,7 @@ function quotaFor(of: WhyContext, one: PodContainer) {
 const changeNumbers = (container: string, limitMilli: number, enoughMilli: number | null) =>
   enoughMilli === null ? { container, limitMilli } : { container, limitMilli, enoughMilli };
 
-/** Thousandths of a CPU that the node has: no limit of as much is ever met. */
+/** Thousandths of a CPU that the node has: a limit of this size or more is never reached. */
 function nodeMilliOf({ evidence, subject }: WhyContext): number | null {
   const held = evidence.nodes.get(subject.node ?? "");
   const read = held === undefined ? undefined : observedNode(held);
@@ -175,8 +175,8 @@ type Counted = Pick<
 >;
 
 /**
- * What cpu.stat tells. The time that a cgroup waits on a CPU is at most the time that it would have run there, so the wait of the
- * average throttled period, added to the quota, would have been enough for it. Peaks are not told.
+ * The counts of cpu.stat. A cgroup's wait on a CPU is at most the time that it would have run there, so the average wait per
+ * throttled period, added to the quota, would have been enough. Peaks are not visible.
  */
 function countedIn(
   stat: CpuStat | null,

@@ -23,13 +23,13 @@ import { type Evidence, observed, observedSummary } from "./evidence.ts";
 import { type Subject, timeOf } from "./find-pod.ts";
 import type { EventOrOutcome } from "./outcomes.ts";
 
-/** A pod, and all that is known beside it. */
+/** A pod with everything known about it. */
 export interface WhyContext {
   readonly evidence: Evidence;
   readonly subject: Subject;
-  /** When the live cluster was read, else the latest time in the documents, epoch ms; 0: they tell none. */
+  /** When the live cluster was read, or else the latest time in the documents. Epoch ms; 0 if no document has a time. */
   readonly asOfMs: number;
-  /** False: only what is so is wanted, and no decision is asked for it. */
+  /** False: only the state is wanted, and no decisions are made. */
   readonly decides: boolean;
 }
 
@@ -50,11 +50,11 @@ export function finding<C extends FindingCode>(code: C, parts: Parts<C>): Findin
     isOnlyDecided(words) ? { ...one, agrees: null, differs: null } : one,
   );
   const made = { code, since, container, words, numbers, compared: null, decisions, whatWouldChange, next, missing };
-  // the compiler does not follow that code and numbers belong together
+  // the compiler does not see that code and numbers belong together
   return made as unknown as Finding;
 }
 
-/** A message that is longer is cut off: what a container left as its last words may be anything. */
+/** Longer messages are cut: a container's termination message may be anything. */
 const LONGEST = 4096;
 export const cut = (text: string): string => (text.length > LONGEST ? `${text.slice(0, LONGEST)}…` : text);
 
@@ -80,7 +80,7 @@ export const wordOf = (from: Word["from"], reason = "", message = "", at: string
   count: 1,
 });
 
-/** The pod's own events of these reasons, the first to happen first. */
+/** The pod's events with these reasons, oldest first. */
 export const eventsOf = ({ subject }: WhyContext, ...reasons: readonly string[]): readonly EventOrOutcome[] =>
   subject.events.filter(({ reason }) => reasons.includes(reason));
 export const conditionOf = ({ subject }: WhyContext, type: string): ObservedCondition | undefined =>
@@ -116,16 +116,16 @@ export function containersNow({ subject: { pod } }: WhyContext): readonly PodCon
   ];
 }
 
-/** The latest of some times; null: there is none. */
+/** The latest of some times; null if there are none. */
 export const latest = (...times: readonly (string | null | undefined)[]): string | null =>
   times.filter((one): one is string => timeOf(one) > 0).toSorted((a, b) => timeOf(b) - timeOf(a))[0] ?? null;
 
-/** The node's /stats/summary; null: no document is one, or it is of another node. */
+/** The node's /stats/summary; null if there is none, or it is of another node. */
 export function summaryOf({ evidence: { parts }, subject: { node } }: WhyContext): ObservedSummary | null {
   const stats = parts.get(node ?? "")?.["stats"] ?? parts.get("")?.["stats"];
   return isObject(stats) ? observedSummary(stats) : null;
 }
-/** The part of it that tells of the pod. */
+/** The pod's part of the node's stats. */
 export const statsOf = (of: WhyContext): NonNullable<ObservedSummary["pods"]>[number] | null =>
   summaryOf(of)?.pods?.find(({ podRef: { namespace = "", name = "", uid = "" } }) =>
     isSubject(of, { namespace, name, uid }),
@@ -136,7 +136,7 @@ const V2_FILES = ["cpu.stat", "memory.peak"] as const;
 const cgroupVersionOf = ({ parts }: Evidence, { node }: Subject): unknown =>
   fieldsOf((parts.get(node ?? "") ?? parts.get(""))?.["cgroup"])["version"];
 
-/** How a missing document is brought. `of`: the container of which a file is read, or the file itself. */
+/** A missing piece and the command that gets it. `of`: the container whose file is read, or the file itself. */
 export function missing({ subject, evidence }: WhyContext, piece: Piece, why: string, of = ""): Missing {
   const { namespace, name } = subject.ref;
   const pod = `-n ${shellWord(namespace)} ${shellWord(name)}`;
@@ -164,10 +164,10 @@ export function missing({ subject, evidence }: WhyContext, piece: Piece, why: st
   return { piece, why, command: commands[piece] };
 }
 
-/** An uninteresting text of the runtime or of a status is no word. */
+/** Whether there is a reason or a message to show. */
 export const isWord = ({ reason, message }: Word): boolean => reason !== "" || message !== "";
 
-/** Checks that a pod is the story's own. */
+/** Whether a pod is the story's own. */
 export const isSubject = (
   { subject: { ref } }: WhyContext,
   other: { readonly namespace: string; readonly name: string; readonly uid: string },
