@@ -225,7 +225,7 @@ export class LivenessStormGuard {
     for (const id of this.#workers.keys()) if (!this.#knownIds.has(id)) this.#workers.delete(id);
   }
 
-  /** Names of those that were killed within the window. */
+  /** Names of the containers that were killed within the window. */
   #killedSince(nowMs: number): readonly string[] {
     const sinceMs = nowMs - this.#deps.settings.windowSeconds * 1000;
     for (const [containerId, { atMs }] of this.#killed) if (atMs < sinceMs) this.#killed.delete(containerId);
