@@ -178,7 +178,7 @@ export async function startActuator(given: ActuatorOptions): Promise<Result<Actu
   });
 }
 
-/** Opens the daemon of the mode: with `pods: enforce` it runs the pods and the passes over the cgroups. */
+/** Opens the daemon that runs pods; it also does the passes over the cgroups. */
 async function openDaemon(
   deps: LoopDeps,
   options: ActuatorOptions,

@@ -332,8 +332,8 @@ const terminated = (record: PodRecord): Transition => ({
 });
 
 /**
- * Whether the pod restarts after its end: it was evicted or preempted, and no controller would replace it as it would an API
- * pod. A deadline is final, and so is a result with which no container restarts.
+ * Whether the pod restarts after its end, since no controller would replace it: a static or drained pod, or a preempted one
+ * from a file. A deadline is final, and so is a result with which no container restarts.
  */
 function comesBack({ end, file }: PodRecord, pod: RunnablePod, runtimePod: RuntimePod | null): boolean {
   const cause = end?.cause;
