@@ -341,7 +341,7 @@ export interface Store extends TokenStore, LogStore {
   /** Sets the given facts and leaves the others. `null` forgets a fact; a write older than the fact's last one is ignored. */
   writeFacts(node: string, facts: Readonly<Record<string, unknown>>, nowMs: number): Answer<null>;
 
-  /** Removes rows that are too old or too many, in slices of a few milliseconds, each its own transaction; after a failure, earlier slices stay removed. */
+  /** Removes rows that are too old or too many, in slices of a few milliseconds, one transaction each; earlier slices stay after a failure. */
   prune(retention: Retention): Answer<Pruned>;
   /**
    * Exports rows; with `after`, what follows that place. An unreadable row is a failure of its own (`isRow`); any

@@ -286,7 +286,7 @@ export interface StoredBase {
   readonly input: Fields;
 }
 
-/** The snapshot of this id, or the newest of the node, if it is of another; null: neither is asked for. Errors: there is none, not the caller's, the history's. */
+/** The snapshot with this id, or the node's newest if the id is none of that node's; null: neither is given. Errors: unknown, or not the caller's. */
 export async function storedBase(
   exchange: Exchange,
   { snapshot: id, node }: { readonly snapshot: string; readonly node: string },
