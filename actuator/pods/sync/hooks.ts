@@ -59,7 +59,7 @@ interface HookRequest {
   readonly podIps: readonly string[];
   /** Timeout of a command; 0: no limit. */
   readonly timeoutSeconds: number;
-  /** The kubelet that is played. */
+  /** The kubelet version that is reimplemented. */
   readonly profile: Profile;
 }
 

@@ -27,7 +27,7 @@ export interface WorkerDeps {
   /** The links for log collectors; absent: logs are not linked. */
   readonly logLinks?: LogLinks;
   readonly clock: PodClock;
-  /** The kubelet that is played. */
+  /** The kubelet version that is reimplemented. */
   readonly profile: Profile;
   readonly onEvent: OnPodEvent;
   /** This daemon's name: label OWNER. */
