@@ -130,9 +130,9 @@ export interface Actuator {
   readonly done: Promise<void>;
 }
 
-/** Undoes a plan that was cut short, then passes again and again. Errors: this machine or its state directory cannot be used. */
+/** Undoes an interrupted plan, then runs passes repeatedly. Errors: this machine or its state directory cannot be used. */
 export async function startActuator(given: ActuatorOptions): Promise<Result<Actuator, string>> {
-  // the daemon's own: everything in it reads this one object, and a reload writes to it
+  // the daemon's own copy: everything in the daemon reads this one object, and a reload writes to it
   const options = { ...given, config: { ...given.config } };
   const stopping = new AbortController();
   const metrics = await openMetrics(options.config);
@@ -178,7 +178,7 @@ export async function startActuator(given: ActuatorOptions): Promise<Result<Actu
   });
 }
 
-/** Pods are run by a daemon of their own, which does the passes over the cgroups too. */
+/** Opens the daemon that runs pods; it also does the passes over the cgroups. */
 async function openDaemon(
   deps: LoopDeps,
   options: ActuatorOptions,

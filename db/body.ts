@@ -12,15 +12,15 @@ export interface Packing {
   /** Bodies above this many bytes are compressed. */
   readonly above: number;
   readonly gzip: (plain: Uint8Array<ArrayBuffer>) => Uint8Array | Promise<Uint8Array>;
-  /** The inverse. Throws or rejects what is none. */
+  /** The inverse. Throws or rejects if the bytes are not gzip. */
   readonly gunzip: (packed: Uint8Array) => Uint8Array | Promise<Uint8Array>;
 }
 /** A body that may cost milliseconds to compress. */
 const LARGE = 64 * 1024;
-/** The most that one row may hold of long texts, in bytes as stored; D1 refuses rows a little above. Both drivers keep to it, so a history can move. */
+/** The maximum size of a row's long texts, in bytes as stored; D1 refuses rows a little larger. All drivers use it, so a history can move. */
 export const MAX_ROW_BYTES = 1_000_000;
 
-/** UTF-16 units of one text, whatever it takes of rows: more than any answer to what a request may hold. */
+/** The maximum UTF-16 length of one text, over all its rows: longer than the answer to any allowed request. */
 export const MAX_BODY_LENGTH = 32 * 1024 * 1024;
 
 export interface StoredBody {
@@ -55,7 +55,7 @@ export async function webDigest(text: string): Promise<string> {
   return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
-/** The part of a body that a row holds, and the parts that do not fit, which are to be stored beside it and belong behind. */
+/** The part of a body that fits into its row, and the slices that follow, which are stored separately. */
 interface SlicedBody extends StoredBody {
   readonly slices: readonly Uint8Array[];
 }
@@ -63,7 +63,7 @@ interface SlicedBody extends StoredBody {
 const tooLarge = (what: string, found: string, most: string): Result<never, StoreFailure> =>
   failure("too_large", `${what}: ${found}, the history takes ${most}; send less`);
 
-/** JSON text -> what a row holds, and what does not fit into one. `what` names the row in the failure; `beside` is the size of its other long texts, in bytes. */
+/** JSON text -> what a row holds, and what does not fit. `what` names the row in a failure; `beside`: bytes of the row's other long texts. */
 export async function encodeSliced(
   what: string,
   text: string,
@@ -120,7 +120,7 @@ export async function decodeBody(
   }
 }
 
-/** The bytes that it takes up in a row. */
+/** The number of bytes in a row. */
 export const storedBytes = ({ body, bytes }: StoredBody): number =>
   typeof body === "string" ? bytes : body.byteLength;
 

@@ -7,16 +7,16 @@ export type StoreFailureCode = (typeof STORE_FAILURE_CODES)[number];
 export interface StoreFailure {
   readonly code: StoreFailureCode;
   readonly message: string;
-  /** The damage is one row's own: the others can be read. */
+  /** True: only this row is damaged; others can be read. */
   readonly isRow?: true;
 }
 
 export const failure = (code: StoreFailureCode, message: string): Result<never, StoreFailure> => err({ code, message });
 
-/** drizzle's own message is the statement with its parameters, which hold what callers wrote; its `cause` says what went wrong. */
+/** drizzle's own message contains the statement with its parameters, and thus callers' data; its `cause` says what went wrong. */
 const isWrapping = (error: Error): boolean => /^Failed query/.test(error.message) && error.cause instanceof Error;
 
-/** Turns what a driver threw into the failure behind it; null: a mistake of this program. */
+/** Converts a driver's error into a failure; null: it is a mistake of this program. */
 export type Classify = (thrown: unknown) => StoreFailure | null;
 
 /** `classify` for an error and those that it wraps as `cause`, as drizzle and D1 do. */

@@ -12,12 +12,12 @@ export const REMOVAL_TARGETS = ["image", "container", "sandbox", "pod-logs", "lo
 export type RemovalTarget = (typeof REMOVAL_TARGETS)[number];
 export type RemovalEnd = Exclude<RemovalState, "planned">;
 
-/** One object that a pass removed, or tried to remove. */
+/** An object that a pass removed, or tried to remove. */
 export interface Removal {
   readonly target: RemovalTarget;
   /** CRI id; of logs and links the name. */
   readonly id: string;
-  /** Runtime handler of an image that is kept for one; empty: none. */
+  /** Runtime handler of an image that is stored for one; empty: none. */
   readonly runtimeHandler: string;
   /** Tags, or digests, of an image. */
   readonly names: readonly string[];
@@ -31,7 +31,7 @@ export interface Removal {
   /** The container's name. */
   readonly container: string | null;
 }
-/** An image that an earlier pass removed and that is there again. */
+/** An image that an earlier pass removed and that exists again. */
 export interface Return {
   readonly id: string;
   readonly runtimeHandler: string;
@@ -47,7 +47,7 @@ export interface Removals {
   readonly returns: readonly Return[];
 }
 
-/** A removal as it is kept. */
+/** A removal as stored. */
 export interface RemovalRow extends Removal {
   readonly kind: RemovingKind;
   readonly operation: GcOperation;
@@ -102,7 +102,7 @@ export interface ImageCost {
   readonly sizeBytes: number;
   readonly times: number;
   readonly again: number;
-  /** Bytes of all times that it came back. */
+  /** Total bytes over all returns. */
   readonly againBytes: number;
   readonly lastRemovedAtMs: number;
   readonly lastAgainAtMs: number | null;
@@ -121,7 +121,7 @@ export interface RemovalSummary {
 }
 export const MAX_COSTS = 50;
 
-/** Something that a kubelet did, with what comparing it with a decision came to. */
+/** An action of a kubelet, and its comparison with a decision. */
 export interface OutcomeRow {
   readonly id: string;
   readonly node: string;
@@ -130,10 +130,10 @@ export interface OutcomeRow {
   readonly verdict: string;
   readonly atMs: number;
   readonly recordedAtMs: number;
-  /** The last before it; it is kept as long as this row is. */
+  /** The last snapshot before it, which is stored as long as this row. */
   readonly snapshotId: string | null;
   readonly pod: PodRef | null;
-  /** The kubelet's word for why; null: none, or recorded before reasons were. */
+  /** The kubelet's reason; null: none, or recorded before reasons were. */
   readonly reason: string | null;
   /** JSON text, which the store never parses. */
   readonly body: string;
@@ -202,7 +202,7 @@ export interface SnapshotRow {
   readonly kubeletVersion?: string | null;
   readonly conditions?: string | null;
   /**
-   * Only for writing: ranges of the body that the node's next rows will repeat, each stored once. They are whole
+   * Only for writing: ranges of the body that the node's next rows will repeat, each stored once. A range consists of whole
    * members, with the comma before them.
    */
   readonly repeats?: Ranges;
@@ -215,7 +215,7 @@ export type Ranges = readonly (readonly [from: number, to: number])[];
 
 /** A piece of a body as its writer puts it together. Ranges are UTF-16 units, from and to (exclusive). */
 export type BodyPiece =
-  /** The row's own. */
+  /** Text of the row's own. */
   | string
   /** A range of a shared text that is known to be stored. `bytes`: of this range, in UTF-8. */
   | { readonly id: string; readonly from: number; readonly to: number; readonly bytes: number }
@@ -232,10 +232,10 @@ export interface SharedText {
   readonly isRange?: true;
   readonly read: () => Promise<Result<string, StoreFailure>>;
 }
-/** A body taken apart, as `cut` made it. */
+/** A body in pieces, as made by `cut`. */
 export interface Pieces {
   readonly rest: string;
-  /** In their order. */
+  /** The shared texts, in order. */
   readonly shared: readonly SharedText[];
 }
 export interface SnapshotInPieces extends Omit<SnapshotRow, "body" | "repeats" | "pieces"> {
@@ -249,45 +249,45 @@ export interface NodeRow {
   readonly bootId: string | null;
   readonly lastSnapshotId: string | null;
   readonly lastSequence: number | null;
-  /** JSON of the node's labels; null: no snapshot with a node was received, or none since they are kept. */
+  /** JSON of the node's labels; null: no snapshot with a node was received since labels are stored. */
   readonly labels: string | null;
   /** The kubelet's version as reported, such as `v1.36.3`; null likewise. */
   readonly kubeletVersion: string | null;
   /** JSON of the pressure conditions that are True in that snapshot; null: none reported, or likewise. */
   readonly conditions: string | null;
-  /** When its cluster reported its deletion, until the node is heard of again; null: never. */
+  /** When the node's cluster reported its deletion, until the node sends something again; null: never. */
   readonly deletedMs: number | null;
 }
 
-/** A decision that was made again, the same as before: one row, as a series of a Kubernetes event. */
+/** The repetitions of a decision: one row, like the series of a Kubernetes event. */
 interface Series {
-  /** How often it was made, including the first time: 2 or more. */
+  /** How often the decision was made, including the first time: 2 or more. */
   readonly times: number;
   readonly lastAtMs: number;
-  /** The snapshot of the last time; the head's `snapshotId` is that of the first. Both are kept as long as the row. */
+  /** The snapshot of the last time; the head's `snapshotId` is that of the first. Both are stored as long as the row. */
   readonly lastSnapshotId: string | null;
 }
 
 /** The fields of a decision that a list shows. */
 export interface DecisionHead {
   readonly id: string;
-  /** A `Kind`, unless another version wrote it: who decides by it or draws it looks first (`isKind`). */
+  /** A `Kind`, unless another version wrote it: check it with `isKind` before use. */
   readonly kind: string;
   readonly node: string;
   readonly snapshotId: string | null;
   readonly policyVersion: string;
   readonly verdict: string;
-  /** The kubelet's word for why (`KindSpec.reasonOf`); null: none, or recorded before reasons were. */
+  /** The kubelet's reason (`KindSpec.reasonOf`); null: none, or recorded before reasons were. */
   readonly reason: string | null;
   readonly explain: Explain;
   readonly decidedAtMs: number;
-  /** The pod that the ask spoke of, or that the decision chose. */
+  /** The pod that the ask was about, or that the decision chose. */
   readonly pod: PodRef | null;
-  /** The repetitions; absent: it was made once. Only for reading. */
+  /** The repetitions; absent: the decision was made once. Only for reading. */
   readonly series?: Series;
 }
 
-/** How often a decision was made, and when and on which snapshot the last time. */
+/** How often a decision was made, and the time and snapshot of the last time. */
 export const seriesOf = ({
   series,
   decidedAtMs,
@@ -325,20 +325,20 @@ export interface HourRow extends Counted {
 export interface LatestRow {
   readonly decisionId: string;
   readonly verdict: string;
-  /** When it was decided; if repeated, the last time. */
+  /** When the decision was made; if it was repeated, the last time. */
   readonly decidedAtMs: number;
   /** The policy version; empty: the decision was removed before versions were recorded here. */
   readonly policyVersion: string;
   readonly reason: string | null;
-  /** As in `Recording`. */
+  /** See `Recording`. */
   readonly summary: string | null;
 }
 export interface RefusalCount {
-  /** The decision's reason; where it has none, its verdict. */
+  /** The decision's reason, or its verdict if it has none. */
   readonly reason: string;
   readonly count: number;
 }
-/** Acts of a node's kubelet on pods, by the outcomes that were reported; each pod counts once for a reason. */
+/** Actions of a node's kubelet on pods, from the reported outcomes; each pod counts once per reason. */
 export interface KubeletCounts {
   /** Anything that it did was reported, whatever and whenever that was. */
   readonly kubeletTold: boolean;

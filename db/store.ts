@@ -26,7 +26,7 @@ import type {
   TokenRow,
 } from "./rows.ts";
 
-/** A node's report of what it really did with a decision; `body` is JSON text. The node is the decision's own. */
+/** A node's report of how it carried out a decision; `body` is JSON text. The node is the decision's. */
 export interface ResultRow {
   readonly id: string;
   /** The actuator's counter: results of one decision are listed in its order. */
@@ -60,7 +60,7 @@ export interface Recording {
   readonly snapshot?: SnapshotRow;
   /** Facts of the decision's node: see `writeFacts`. A repeated decision does not write them again. */
   readonly facts?: Readonly<Record<string, unknown>>;
-  /** JSON: what the fleet shows of the decision while it is the newest of its kind (`KindSpec.summaryOf`). */
+  /** JSON: what the fleet page shows of the decision while it is the newest of its kind (`KindSpec.summaryOf`). */
   readonly summary?: string;
   /** The decision's removals. A repeated decision does not list them again. */
   readonly removals?: Removals;
@@ -68,15 +68,15 @@ export interface Recording {
 }
 
 /**
- * `fresh`: the row was not there before. `decisionId`: the decision that answers the request, which is an earlier one when the
- * idempotency key was used before, or when the decision is the same again. `conflict`: that key belongs to a request with another
+ * `fresh`: the row is new. `decisionId`: the decision that answers the request: an earlier one if the idempotency key was used
+ * before, or if the decision repeats it. `conflict`: that key belongs to a request with another
  * hash, and the decision was not stored.
  */
 export interface Recorded {
   readonly fresh: boolean;
   readonly decisionId: string;
   readonly conflict: boolean;
-  /** Set if it repeats the node's newest decision of its kind and was counted there. */
+  /** Present if the decision repeats the node's newest of its kind and was counted there. */
   readonly again?: Again;
 }
 export interface Again {
@@ -86,16 +86,16 @@ export interface Again {
   readonly firstSnapshotId: string | null;
 }
 
-/** Decisions that its sender knows to be the same again as one of the node's, which it holds. */
+/** Repetitions of a decision of the node, which the sender has recognised. */
 export interface CountedAgain {
   readonly kind: string;
   readonly decisionId: string;
-  /** How many repetitions, at least 1. */
+  /** The number of repetitions, at least 1. */
   readonly times: number;
   readonly lastAtMs: number;
-  /** A snapshot that is stored, or that comes with the turn. */
+  /** A snapshot that is stored, or that is part of the turn. */
   readonly lastSnapshotId: string | null;
-  /** The id that the last of them would have as its own row, which is not counted again. */
+  /** The id that the last repetition would have as its own row; the same id is not counted again. */
   readonly lastId: string;
 }
 /** Everything that one request of a node changes in the history. */
@@ -111,7 +111,7 @@ export interface RecordedTurn {
   /** The recorded decisions, in the order of the turn. */
   readonly decisions: readonly Recorded[];
   /**
-   * How often each was made by now, in the order of the turn. Null: its row is no longer the node's newest of its
+   * How often each decision was made so far, in the order of the turn. Null: its row is no longer the node's newest of its
    * kind, and nothing was counted.
    */
   readonly again: readonly (number | null)[];
@@ -119,7 +119,7 @@ export interface RecordedTurn {
   readonly missing: readonly string[];
 }
 
-/** Half-open: `sinceMs` <= decidedAtMs < `untilMs`; of a decision that was made again, any time from the first to the last. */
+/** Half-open: `sinceMs` <= decidedAtMs < `untilMs`; a repeated decision matches with any time from its first to its last. */
 export interface DecisionFilter {
   readonly node?: string;
   readonly kind?: Kind;
@@ -145,9 +145,9 @@ interface DecisionPage {
   readonly nextPageToken: string | null;
 }
 
-/** A snapshot without a decision stays this long: its sender may be about to ask for one. */
+/** The minimum time that a snapshot without a decision is stored: its sender may be about to request one. */
 export const SNAPSHOT_GRACE_MS = 10 * 60 * 1000;
-/** The minimum time that a silent node is kept, however short its history is kept. */
+/** The minimum time that a silent node is stored, however short its history is. */
 export const NODE_GRACE_MS = 7 * 24 * 3600 * 1000;
 
 export interface Retention {
@@ -163,13 +163,13 @@ export interface Retention {
    * no limit.
    */
   readonly maxLeapMs?: number;
-  /** Transactions that each kind of row is given; what is left is for the next call. Default: as many as it takes. */
+  /** Transactions for each kind of row; the rest is left for the next call. Default: no limit. */
   readonly maxSlices?: number;
 }
-/** Space that was given back and space that cannot be, in bytes. */
+/** Returned space and space that cannot be returned, in bytes. */
 export interface Vacuumed {
   readonly freedBytes: number;
-  /** Space that is free and is not given back until the store is compacted. */
+  /** Free space that is not returned until the store is compacted. */
   readonly stuckBytes: number;
 }
 
@@ -210,7 +210,7 @@ export interface ExportedRows {
   readonly rows: readonly MovedRow[];
   /** The place after these rows, where an export continues. */
   readonly place: string;
-  /** When it was decided; null: the rows are not about a decision. */
+  /** When the decision was made; null: the rows are not about a decision. */
   readonly atMs: number | null;
   /** 0 to 1, of an export that does not go by time. */
   readonly progress?: number;
@@ -219,15 +219,15 @@ export interface ExportedRows {
 export type MovedCounts = Readonly<Partial<Record<MovedRow["type"], number>>>;
 export interface ImportedRows {
   readonly added: MovedCounts;
-  /** Rows that existed before, and changed only where the import is newer: see `importRows`. */
+  /** Existing rows, which changed only if the import is newer: see `importRows`. */
   readonly known: MovedCounts;
 }
 
 type Answer<T> = Promise<Result<T, StoreFailure>>;
 
-/** The part of the store that holds tokens. */
+/** The part of the store for tokens. */
 export interface TokenStore {
-  /** `fresh` is false when the id or the hash is already taken. */
+  /** `fresh` is false if the id or the hash already exists. */
   createToken(token: TokenRow): Answer<{ readonly fresh: boolean }>;
   listTokens(): Answer<readonly TokenRow[]>;
   /** `revoked` is false when there is no such active token. */
@@ -235,11 +235,11 @@ export interface TokenStore {
   /** Active tokens only. */
   findToken(id: string): Answer<TokenRow | null>;
   countTokens(): Answer<{ readonly active: number; readonly revoked: number }>;
-  /** Removes the revoked tokens, if no other is active; `forgotten`: how many. After that it is as if there had never been one. */
+  /** Removes the revoked tokens, if no other is active; `forgotten`: how many. Afterwards the store is as if there had never been one. */
   forgetRevokedTokens(): Answer<{ readonly forgotten: number }>;
 }
 
-/** How far the decision log is delivered. */
+/** Up to where the decision log is delivered. */
 export interface LogCursor {
   /** All decisions up to this one, in the order of storing, are delivered. */
   readonly deliveredSeq: number;
@@ -247,7 +247,7 @@ export interface LogCursor {
   readonly lost: number;
 }
 
-/** The part of the store that the decision log is read from: the decisions are its buffer, behind a place that is stored beside them. */
+/** The part of the store for the decision log: the decisions themselves are its buffer, with a stored position. */
 export interface LogStore {
   /**
    * Takes or renews the right to deliver, for `leaseMs` by the database's clock; the very first call begins the log,
@@ -295,11 +295,11 @@ export interface Store extends TokenStore, LogStore {
    * its own; any other failure ends the stream.
    */
   streamDecisions(filter: DecisionFilter, after?: Cursor): AsyncIterable<Result<StreamedDecision, StreamFailure>>;
-  /** The decision that was made last, of a node or of all: a repetition counts. Null: there is none. */
+  /** The decision that was made last, of a node or of all, including repetitions. Null: there is none. */
   newestDecision(node?: string): Answer<{ readonly id: string; readonly lastAtMs: number } | null>;
   findIdempotency(key: string, scope: string): Answer<IdempotencyRow | null>;
 
-  /** `known`: the decision exists. A result whose id is already there is not stored again and not counted in `added`. */
+  /** `known`: the decision exists. A result whose id exists is not stored again and not counted in `added`. */
   addResults(
     decisionId: string,
     rows: readonly ResultRow[],
@@ -331,17 +331,17 @@ export interface Store extends TokenStore, LogStore {
   nodeDeleted(name: string, atMs: number): Answer<{ readonly known: boolean }>;
   /** Lists all nodes by name, or one, with their newest decisions, counted since the hour of `sinceMs`. */
   listFleet(sinceMs: number, node?: string): Answer<readonly FleetRow[]>;
-  /** Oldest first; hours in which nothing was decided are left out. Of one node, or of all together. */
+  /** Oldest first; hours without decisions are left out. For one node, or for all together. */
   listHours(sinceMs: number, node?: string): Answer<readonly HourRow[]>;
   /** Counts the decisions about a node since the hour that `sinceMs` is in. */
   tallyOf(node: string, sinceMs: number): Answer<Tally>;
 
   /** Reads all facts, or those of these keys. */
   readFacts(node: string, keys?: readonly string[]): Answer<Readonly<Record<string, unknown>>>;
-  /** Sets the facts given and leaves the others. `null` forgets a fact; a write older than the fact's last one is ignored. */
+  /** Sets the given facts and leaves the others. `null` forgets a fact; a write older than the fact's last one is ignored. */
   writeFacts(node: string, facts: Readonly<Record<string, unknown>>, nowMs: number): Answer<null>;
 
-  /** Removes what is too old or too much, in slices of a few milliseconds, each its own transaction; a failure leaves removed what was. */
+  /** Removes rows that are too old or too many, in slices of a few milliseconds, one transaction each; earlier slices stay after a failure. */
   prune(retention: Retention): Answer<Pruned>;
   /**
    * Exports rows; with `after`, what follows that place. An unreadable row is a failure of its own (`isRow`); any
@@ -349,9 +349,9 @@ export interface Store extends TokenStore, LogStore {
    */
   exportRows(filter: ExportFilter, after?: string): AsyncIterable<Result<ExportedRows, StoreFailure>>;
   /**
-   * One atomic write of rows that another history exported, under their own ids and times. A row that is there stays: a decision takes
-   * only the longer series and reports that it lacks, a node what is newer, an hour the larger count, an outcome what it came to.
-   * `corrupt`: a text is not its id's, or a row needs a text that is nowhere; nothing was written.
+   * One atomic write of rows that another history exported, with their own ids and times. An existing row stays, except: a decision
+   * gets the longer series and missing reports, a node newer values, an hour the larger count, an outcome its result.
+   * `corrupt`: a text does not match its id, or a row needs a missing text; nothing was written.
    */
   importRows(rows: readonly MovedRow[], nowMs: number): Answer<ImportedRows>;
   /** Writes one row (at most once a second) and checks that the migrations of this version are applied. */

@@ -11,7 +11,7 @@ interface ApplyRequest {
   readonly plan: WritePlan;
   readonly hierarchy: Hierarchy;
   readonly journal: Journal;
-  /** The decision that the plan was made from; it is kept with every value that is written. */
+  /** The decision that the plan was made from; it is recorded with every value that is written. */
   readonly decisionId: string;
   /** The current boot; the plan has that of its observation. */
   readonly bootId: string;

@@ -51,7 +51,7 @@ export class Journal {
     return read.ok ? ok(new Journal(file, bootId, read.value.lines, read.value.bytes)) : withoutIt(read.error);
   }
 
-  /** The plan that was begun and never ended, or null. */
+  /** The plan that was begun and not ended, or null. */
   get unclosed(): BeginRecord | null {
     return this.#open;
   }
@@ -154,9 +154,9 @@ const removedOf = (results: readonly StepResult[]): string[] =>
   results.flatMap(({ step, status }) => (step.op === "rmdir" && status === "applied" ? [step.path] : []));
 
 /**
- * The file of a root's journal: `/r/x` -> `journal+r+x.jsonl`, since no root has a `+`. Earlier versions wrote `-`, which
- * `/r-x` has as well: such a file is taken over by the root that its last plan was for, and an observer reads it in its
- * place. Errors: an earlier file that cannot be read.
+ * The file of a root's journal: `/r/x` -> `journal+r+x.jsonl`, since no root contains a `+`. Earlier versions wrote `-`, which
+ * gives `/r-x` the same name: such a file is taken over by the root of its last plan, and an observer reads it instead.
+ * Errors: an earlier file that cannot be read.
  */
 export function journalFile({
   stateDir,
@@ -248,7 +248,7 @@ function isEnd(value: Fields): boolean {
   return hasTexts(value, "planId") && areAll(value["wrote"], isFileValue) && areAll(value["removed"], isText);
 }
 
-/** Whether a value is a step, as far as undoing needs it. */
+/** Whether a value has the fields of a step that undoing needs. */
 function isStep(value: unknown): boolean {
   if (!isObject(value) || !hasTexts(value, "path")) return false;
   switch (value["op"]) {
@@ -288,9 +288,9 @@ export interface Recovery {
 }
 
 /**
- * Undoes the plan that was begun and never ended: first the cgroups that it made are removed, if they are empty, then
- * values are put back, newest first. After a reboot there is nothing left to undo. A value that is neither the old nor the new one belongs to
- * another writer and stays. Orphans that were removed stay removed. May be cut short itself and run again.
+ * Undoes the plan that was begun and not ended: first it removes the cgroups that the plan made, if they are empty, then it
+ * restores values, newest first. After a reboot there is nothing to undo. A value that is neither the old nor the new one belongs
+ * to another writer and stays. Removed orphans stay removed. If it is interrupted, it can run again.
  */
 export async function recover(journal: Journal, hierarchy: Hierarchy, bootId: string): Promise<Recovery> {
   const plan = journal.unclosed;
@@ -300,7 +300,7 @@ export async function recover(journal: Journal, hierarchy: Hierarchy, bootId: st
     return { outcome: "other_root", plan, steps: [], journalError: null };
   }
   const steps: Undone[] = [];
-  // New cgroups first: what was written into them is not put back and would hold their parents to it.
+  // New cgroups first: values written into them are not restored, and would bind their parents.
   const newestFirst = plan.steps.toReversed();
   const order = [
     ...newestFirst.filter((step) => step.op === "mkdir"),

@@ -94,7 +94,7 @@ export interface CgroupFsError {
   readonly path: string;
   readonly file: string | null;
   readonly value: string | null;
-  /** The errno, such as `EBUSY`; null: the kernel was not asked. */
+  /** The errno, such as `EBUSY`; null: there was no system call. */
   readonly errno: string | null;
   /** Values that explain the refusal, by file name. */
   readonly found: Readonly<Record<string, string>>;
@@ -138,7 +138,7 @@ export function ownError(attempt: Attempt, code: CgroupFsCode, why: string): Cgr
   return { code, message: `${subject(attempt)}: ${why}`, path, file, value, errno: null, found: {} };
 }
 
-/** The same error with the values that explain it and, where there is one, advice. */
+/** The same error with the values that explain it and, if there is any, advice. */
 export function explained(
   error: CgroupFsError,
   found: Readonly<Record<string, string>>,

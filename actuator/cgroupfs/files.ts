@@ -26,10 +26,10 @@ interface CgroupMount {
 export interface CgroupMounts {
   /** v1 hierarchies by controller; co-mounted controllers share one. */
   readonly v1: ReadonlyMap<string, CgroupMount>;
-  /** Where cgroup v2 is mounted: the whole tree (empty mount) or, on a hybrid machine, a directory beside v1. */
+  /** The mount of cgroup v2: the whole tree (empty mount) or, on a hybrid machine, a directory beside v1. */
   readonly v2: CgroupMount | null;
   /**
-   * Hierarchies without a controller of ours that runtimes use: named ones (`name=systemd`), and cgroup v2 beside v1.
+   * Hierarchies that runtimes use without one of our controllers: named ones (`name=systemd`), and cgroup v2 beside v1.
    */
   readonly joined: readonly CgroupMount[];
   /** The parent directory of all mounts: `/sys/fs/cgroup`. */
@@ -112,8 +112,8 @@ const TRIES = 6;
 const FIRST_WAIT_MS = 5;
 
 /**
- * Removes a directory. A process that has just ended keeps its cgroup busy for a moment, so EBUSY is tried again, six
- * times within 155 ms; with a child cgroup it would stay busy. A directory that is not there counts as removed.
+ * Removes a directory. A process that has just ended keeps its cgroup busy for a moment, so EBUSY is retried, six
+ * times within 155 ms, unless there is a child cgroup. A missing directory counts as removed.
  */
 export async function removeDir(fs: CgroupFs, dir: Dir): Promise<Result<void, CgroupFsError>> {
   for (let attempt = 1; ; attempt++) {
@@ -124,7 +124,7 @@ export async function removeDir(fs: CgroupFs, dir: Dir): Promise<Result<void, Cg
   }
 }
 
-/** Removes what is empty of a tree of directories; what is in use stays, with those above it. */
+/** Removes the empty cgroups of a tree; a cgroup in use stays, with its ancestors. */
 export async function removeTree(fs: CgroupFs, mount: string, path: string): Promise<void> {
   const childrenOf = (at: string): readonly string[] => {
     const children = fs.children({ mount, path: at });
@@ -156,7 +156,7 @@ interface Mounted {
 /** statfs(2): magic numbers of cgroup v1 and v2. */
 const CGROUPFS: ReadonlySet<number> = new Set([0x27e0eb, 0x63677270]);
 
-/** Looks each mount up once. Throws what the kernel answers. */
+/** Looks each mount up once. Throws the system's errors. */
 function mountsBelow(mountRoot: string): (mount: string) => Mounted {
   const known = new Map<string, Mounted>();
   return (mount) => {
@@ -176,7 +176,7 @@ function readText(file: string): string {
 // open(2) also takes numeric flags, which the types lack
 const PLAIN = (constants.O_RDONLY | constants.O_NOFOLLOW) as unknown as string;
 
-/** A cgroup's directory: the mount it is in, by its place below the mount root (`cpu,cpuacct`; empty for v2), and its path below the own root. */
+/** A cgroup's directory: its mount, by its place below the mount root (`cpu,cpuacct`; empty for v2), and its path below the own root. */
 export interface Dir {
   readonly mount: string;
   readonly path: string;
@@ -191,13 +191,13 @@ export interface Listing {
 type Answer<T> = Result<T, CgroupFsError>;
 
 /**
- * The one door to the cgroup files.
+ * The only access to the cgroup files.
  * INVARIANT: nothing outside the own root is ever created, written or removed; only the root's ancestors may be read.
- * INVARIANT: a door for reading creates, writes and removes nothing at all; only such a one has `/` as its root.
- * Writing is asynchronous because the kernel may reclaim memory before it answers; nothing else waits.
+ * INVARIANT: with read access nothing is created, written or removed; only then may the root be `/`.
+ * Writing is asynchronous because the kernel may reclaim memory before it returns; nothing else waits.
  */
 export interface CgroupFs {
-  /** The cgroup of our own, as seen from each mount: `/nodewise`. */
+  /** The path of our own cgroup in each mount: `/nodewise`. */
   readonly root: string;
   read(place: FilePath): Answer<string>;
   /** Reads a file of an ancestor of the own root; `ancestor` counts from the mount, `/` is its top. */
@@ -220,8 +220,8 @@ const isWritable = (file: string): boolean =>
 export type Access = "write" | "read";
 
 /**
- * `mountRoot` is where the hierarchies are mounted (`/sys/fs/cgroup`), `root` a cgroup of our own below each of them; for
- * reading also `/`, which shows what others own.
+ * `mountRoot` is where the hierarchies are mounted (`/sys/fs/cgroup`), `root` a cgroup of our own below each of them; with
+ * read access also `/`, which includes the cgroups of others.
  */
 export function openCgroupFs(mountRoot: string, root: string, access: Access = "write"): Answer<CgroupFs> {
   const attempt: Attempt = { verb: "list", path: root };
@@ -255,7 +255,7 @@ class RealCgroupFs implements CgroupFs {
   readAbove(mount: string, ancestor: string, file: string): Answer<string> {
     const attempt: Attempt = { verb: "read", path: ancestor, file };
     if (!READABLE.test(file)) return err(ownError(attempt, "bad_name", "this is not a cgroup file"));
-    // the top has no parent, so it stands for itself
+    // the top has no parent, so it is its own ancestor
     const isTop = this.root === "/" && ancestor === "/";
     if (!isCgroupPath(ancestor) || !(isTop || isBelow(this.root, ancestor))) {
       return err(ownError(attempt, "outside_root", `it is no ancestor of ${this.root}`));
@@ -329,8 +329,8 @@ class RealCgroupFs implements CgroupFs {
   }
 
   /**
-   * Runs `act` on a directory only if its path has no symbolic link. cgroupfs has none, so there checking the mount is
-   * enough; on other file systems the whole path is checked.
+   * Runs `act` on a directory only if its path contains no symbolic link. cgroupfs has none, so checking the mount is
+   * enough there; on other file systems the whole path is checked.
    */
   #real<T>(
     attempt: Attempt,

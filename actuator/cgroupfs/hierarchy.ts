@@ -12,7 +12,7 @@ export interface Support {
 /** Why nothing can be written, one line for each mount that decisions need; empty: all may be written. */
 export type ReadOnly = readonly string[];
 
-/** One tree of cgroups below our root, however many hierarchies the kernel keeps it in. Paths: see `isCgroupPath`. */
+/** The tree of cgroups below our root, in one or several kernel hierarchies. Paths: see `isCgroupPath`. */
 export interface Hierarchy {
   readonly version: 1 | 2;
   readonly root: string;
@@ -24,7 +24,7 @@ export interface Hierarchy {
   identities(path: string): Readonly<Record<string, string>>;
   /** The identity for one controller; null: there is no such directory. */
   identity(path: string, controller: string): string | null;
-  /** Supported controllers that this cgroup does not have; its identities, where they are known already. */
+  /** Supported controllers that this cgroup does not have; `identities`: those of the cgroup, if they are known already. */
   lacks(path: string, identities?: Readonly<Record<string, string>>): readonly string[];
   processes(path: string): number;
   /** Ids of those processes; 0 is one of another pid namespace. */
@@ -32,15 +32,15 @@ export interface Hierarchy {
   /** Bare names of the files in the cgroup's directory or directories. */
   fileNames(path: string): readonly string[];
   read(path: string, file: string): Answer<string>;
-  /** A file of the root's parent, which a new root takes its cpuset from. */
+  /** Reads a file of the root's parent, from which a new root copies its cpuset. */
   readAbove(file: string): Answer<string>;
   write(path: string, file: string, value: string): Promise<Answer<void>>;
-  /** Makes the cgroup where it is missing; the parent must be there. Undone by itself when it fails half-way. */
+  /** Creates the cgroup if it is missing; its parent must exist. If it fails half-way, it undoes its work. */
   create(path: string, controllers: readonly string[]): Promise<Answer<void>>;
-  /** Removes an empty leaf; v1: only from these controllers' hierarchies, when given. */
+  /** Removes an empty leaf; v1: only from the hierarchies of `controllers`, if they are given. */
   remove(path: string, controllers?: readonly string[]): Promise<Answer<void>>;
   /**
-   * Removes what runtimes left of pods whose cgroups are gone, in hierarchies without a controller (v1 only). Cgroups
+   * Removes the cgroups that runtimes left for removed pods in hierarchies without a controller (v1 only). Cgroups
    * with processes stay.
    */
   sweep(): Promise<void>;

@@ -37,7 +37,7 @@ export function observeCgroups(hierarchy: Hierarchy, machine: MachineFacts): Cgr
   };
 }
 
-/** The state with the given cgroups read again after a plan changed them; their processes are not counted. */
+/** The state with the given cgroups read again after a plan changed them; processes are not counted again. */
 export function observeAgain(hierarchy: Hierarchy, state: CgroupState, paths: ReadonlySet<string>): CgroupState {
   if (paths.size === 0) return state;
   const files = settableFiles(hierarchy, state);

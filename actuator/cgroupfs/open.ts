@@ -17,7 +17,7 @@ export function openHierarchy(options: HierarchyOptions): Answer<Hierarchy> {
   );
 }
 
-/** v2 only where it is mounted at the mount root and carries cpu and memory; a hybrid machine is v1. */
+/** v2 only if it is mounted at the mount root with cpu and memory; a hybrid machine counts as v1. */
 export function chooseHierarchy(fs: CgroupFs, mounts: CgroupMounts): Answer<Hierarchy> {
   if (isUnified(fs, mounts)) return ok(new HierarchyV2(fs, mounts));
   if (mounts.v1.size > 0) return ok(new HierarchyV1(fs, mounts));

@@ -56,7 +56,7 @@ export class HierarchyV1 implements Hierarchy {
   processes(path: string): number {
     return this.pids(path).length;
   }
-  /** A process counts once, although it is listed in every hierarchy. */
+  /** Each process once, although every hierarchy lists it. */
   pids(path: string): readonly number[] {
     const pids = new Set<number>();
     for (const mount of this.#mountNames()) {
@@ -106,7 +106,7 @@ export class HierarchyV1 implements Hierarchy {
 
   async remove(path: string, controllers?: readonly string[]): Promise<Answer<void>> {
     for (const mount of this.#mountNames(controllers)) {
-      // a read-only mount would refuse even what is not there
+      // a read-only mount would refuse even to remove a missing directory
       if (!this.#fs.identity({ mount, path }).ok) continue;
       const removed = await removeDir(this.#fs, { mount, path });
       if (!removed.ok) return removed;
@@ -138,7 +138,7 @@ export class HierarchyV1 implements Hierarchy {
     return err(error);
   }
 
-  /** A new v1 cpuset is empty and takes no process until both files are filled: it starts with its parent's. */
+  /** Copies the parent's sets: a new v1 cpuset is empty, and accepts no process until both files have values. */
   async #inheritCpuset(path: string): Promise<Answer<void>> {
     for (const file of CPUSET_FILES) {
       const own = this.read(path, file);
@@ -184,7 +184,7 @@ export class HierarchyV1 implements Hierarchy {
   }
 }
 
-/** A settable controller counts where it can only be read too: what is decided of it fails, and is not left out. */
+/** A controller that can only be read counts as well: writes to it fail visibly, and are not left out. */
 function supportOf({ v1, v2 }: CgroupMounts): Support {
   const controllers = [...v1]
     .filter(([name, { mount, writable }]) => mount !== "" && (writable || isSettable(name)))

@@ -21,7 +21,7 @@ export class HierarchyV2 implements Hierarchy {
     this.readOnly = v2?.writable === false ? [readOnlyMount("cgroup2", mountRoot)] : [];
   }
 
-  /** Controllers that the root's parent passes on. INVARIANT: no controller above our own root is enabled. */
+  /** Controllers that the root's parent delegates. INVARIANT: no controller above our own root is enabled. */
   support(): Support {
     const above = parentOf(this.root) ?? "/";
     const enabled = this.#fs.readAbove("", above, "cgroup.subtree_control");
@@ -100,11 +100,11 @@ export class HierarchyV2 implements Hierarchy {
   }
 
   async remove(path: string, controllers?: readonly string[]): Promise<Answer<void>> {
-    // A controller enabled in a cgroup that stays is left enabled: it limits nothing by itself.
+    // A controller stays enabled in a cgroup that stays: it limits nothing by itself.
     return controllers === undefined ? removeDir(this.#fs, { mount: "", path }) : ok(undefined);
   }
 
-  /** Runtimes join no other tree here. */
+  /** Runtimes use no other hierarchy here. */
   async sweep(): Promise<void> {}
 
   async #enable(path: string, controllers: readonly string[]): Promise<Answer<void>> {

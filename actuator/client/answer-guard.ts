@@ -107,7 +107,7 @@ function unknownCgroup({ snapshot }: Ordered, { cgroups }: CgroupsDecision): str
   return null;
 }
 
-/** The snapshot's pods by uid, as answers name them. */
+/** The snapshot's pods by uid. */
 function podsByUid(snapshot: unknown): ReadonlyMap<string, Pod> {
   const decoded = decodedOnce(snapshot);
   const pods = decoded.ok ? (decoded.value.pods ?? []) : [];
@@ -124,7 +124,7 @@ const cgroups = z.lazy(() => {
   const plan = plans.element;
   const values = plan.shape.values
     .unwrap()
-    // the limits are the kernel's: as the kubelet reckons, a pod that asks for more than there is can get others
+    // the limits are the kernel's: as in the kubelet, a pod that requests more than the node has can get values outside the decision's range
     .extend({ memory: integer.min(-1).optional(), oomScoreAdj: wholeNumber(-1000, 1000).optional() });
   return z.object({ ...shape, cgroups: z.array(plan.extend({ values })) });
 });
@@ -166,7 +166,7 @@ const containerGc = z.lazy(() => {
   });
 });
 
-/** Form of `decision`, by kind; of the others this node carries nothing out. */
+/** Forms of `decision`, by kind; this node applies no decision of other kinds. */
 const SHAPES: Readonly<Partial<Record<Kind, z.ZodType>>> = {
   allocatable: z.lazy(() => allocatableDecision.unwrap().pick({ capacity: true, allocatable: true })),
   cgroups,

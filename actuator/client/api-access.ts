@@ -6,8 +6,8 @@ import { err, ok, type Result } from "../../api/model/result.ts";
 export const MAX_ANSWER_BYTES = 64 * 1024 * 1024;
 
 /**
- * The whole text of an answer; null: it is longer than `most` bytes, and the rest of it is not read. Throws where it does
- * not come to its end.
+ * The whole text of a response; null: it is longer than `most` bytes, and the rest is not read. Throws if the response is
+ * incomplete.
  */
 export async function answerText(response: Response, most = MAX_ANSWER_BYTES): Promise<string | null> {
   if (Number(response.headers.get("content-length") ?? 0) > most) {
@@ -47,9 +47,9 @@ export interface ApiFailure {
 }
 
 /**
- * Posts to the API. Never throws: a missing answer is a temporary failure. Posts can be repeated: a broken connection
+ * Posts to the API. Never throws: a missing response is a temporary failure. Posts can be repeated: a broken connection
  * is retried once, since a server may close the connection some time after it refused an earlier body. `about`: the
- * length of what the answer is about, if that is more than the body.
+ * length of the answer's subject, if it exceeds the body's.
  */
 export async function postJson(
   access: ApiAccess,
@@ -72,7 +72,7 @@ export async function postJson(
   return err({ message, final: false, ...(isLate ? { isStuck: true, isSlow: true } : {}) });
 }
 
-/** Asks whether the API can record decisions. A program that merely answers at its address does not count. */
+/** Asks whether the API can record decisions. Another program that answers at the address does not count. */
 export async function isReady({ url, timeoutMs, fetch }: ApiAccess): Promise<boolean> {
   const request = new Request(`${url}/readyz`, { signal: AbortSignal.timeout(timeoutMs) });
   try {
@@ -89,8 +89,8 @@ export async function isReady({ url, timeoutMs, fetch }: ApiAccess): Promise<boo
 /** The length up to which an answer that is no decision is read: an error, or the answer of /readyz. */
 const MAX_WORDS = 2 ** 20;
 /**
- * The most bytes that a decision about a snapshot of this length may have. Decisions name each container's files with their
- * reasons, which is 12 times what the leanest pods take; of a usual node they are as long as the snapshot.
+ * The maximum size of a decision about a snapshot of this length. A decision lists each container's files with reasons: up
+ * to 12 times the snapshot for minimal pods, about as long as the snapshot for a usual node.
  */
 const maxBytesOf = (length: number): number => Math.min(MAX_ANSWER_BYTES, 2 * 2 ** 20 + 24 * length);
 
@@ -134,7 +134,7 @@ async function tryPost(
   }
 }
 
-/** The failure that an API's problem of this status is for the caller. `place`: who answered it. */
+/** Converts a problem response of the API into a failure for the caller. `place`: the URL that answered. */
 export function failureOf(place: string, status: number, problem: Reply | null): ApiFailure {
   const message =
     `${place} answered ${status} ${String(problem?.["code"] ?? "")} ${String(problem?.["detail"] ?? "")}`.trimEnd();
@@ -160,7 +160,7 @@ async function replyOf(response: Response, most: number): Promise<Reply | "too-l
   }
 }
 
-/** A connection that was there, and on which no answer came. */
+/** Errors of an open connection on which no response came. */
 const CUT: ReadonlySet<string> = new Set(["ECONNRESET", "EPIPE", "UND_ERR_SOCKET"]);
 const isCut = (tried: PostOutcome): boolean => "unanswered" in tried && CUT.has(tried.unanswered);
 

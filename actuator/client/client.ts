@@ -78,8 +78,8 @@ const answer = z.looseObject({
 });
 
 /**
- * An API's answer, before anything of it is carried out. INVARIANT: what passes has the shape and the ranges that the core
- * here answers with, and orders nothing that `unsafeOrder` names. Errors: the first place that has not, in one line.
+ * Checks an API's answer before anything of it is applied. INVARIANT: an accepted answer has the shape and the ranges of the
+ * local core's answers, and orders nothing that `unsafeOrder` names. Errors: the first violation, in one line.
  */
 export function checkAnswer(kind: Kind, snapshot: unknown, reply: Reply, ask?: object): Result<DecisionAnswer, string> {
   const fault =
@@ -116,7 +116,7 @@ function faultOfNext(kind: Kind, next: unknown): string | null {
   return `${issue?.path ?? "next"}: ${issue?.message ?? ""}`;
 }
 
-/** Entries sent in one pass, so that a long absence does not hold up the present. */
+/** The maximum number of waiting entries sent in one pass, so that a long outage does not delay new decisions. */
 const DRAIN_PER_PASS = 50;
 /** Tries to send one entry to an API that has no answer to it. */
 const MAX_TRIES = 5;
@@ -127,12 +127,12 @@ function sendReport(
   decisionId: string,
   report: Omit<ResultsReport, "decisionId" | "seq">,
 ): Promise<Result<unknown, ApiFailure>> {
-  // a decision that is made again is reported on again, and a report that is sent again must be the same one
+  // a repeated decision has a report of its own, but a report that is sent again must be the same
   const body = { ...report, decisionId, seq: Date.parse(report.at) } satisfies ResultsReport;
   return postJson(access, "/v1/results", body);
 }
 
-/** Sends what an outbox kept while the API was away. */
+/** Sends the outbox's entries once the API is back. */
 class Backlog {
   readonly #access: ApiAccess;
   readonly #outbox: Outbox;
@@ -146,7 +146,7 @@ class Backlog {
     this.#onProblem = onProblem;
   }
 
-  /** Oldest first; an entry that the API will never take is dropped and named. Answers why the API is away; null: it is not. */
+  /** Sends the oldest entry first; an entry that the API refuses for good is dropped and reported. Returns why the API is away; null: it is not. */
   async drain(): Promise<ApiFailure | null> {
     for (let i = 0; i < DRAIN_PER_PASS; i++) {
       const pending = this.#outbox.first();
@@ -161,7 +161,7 @@ class Backlog {
     return null;
   }
 
-  /** Whether an entry blocks the others: the API is well, but has no answer to this one. */
+  /** Whether an entry blocks the others: the API is ready, but gives no response to this one. */
   async #isStuck({ isStuck }: ApiFailure): Promise<boolean> {
     this.#tries = isStuck === true ? this.#tries + 1 : 0;
     if (this.#tries < MAX_TRIES) return false;
@@ -170,7 +170,7 @@ class Backlog {
   }
 
   async #send({ kind, snapshot, ask, report }: Pending): Promise<Result<unknown, ApiFailure>> {
-    // an older daemon kept them whole
+    // an older daemon stored snapshots without redaction
     const told = redactSnapshot(snapshot);
     const body = ask === undefined ? { snapshot: told } : { snapshot: told, ask: redactAsk(ask) };
     const path = `/v1/decisions/${kind}`;
@@ -184,10 +184,10 @@ class Backlog {
   }
 }
 
-/** An API that gave no answer in time is left alone for so many times that time: decisions do not wait for it each time. */
+/** After a timeout the API is not asked for this many timeouts, so that not every decision waits for it. */
 const REST_TIMES = 3;
 
-/** Asks the API; when it does not answer, decides here with the same core and sends both later. One call at a time. */
+/** Asks the API; if it does not answer, decides locally with the same core and sends both later. One call at a time. */
 export class ApiClient implements DecisionClient {
   readonly #access: ApiAccess;
   readonly #turns: Turns;
@@ -197,9 +197,9 @@ export class ApiClient implements DecisionClient {
   readonly #onProblem: (problem: Problem) => void;
   /** The fault of the last request, until one succeeds. */
   fault: Problem | null = null;
-  /** Answers with what they answer. */
+  /** The question that belongs to each answer. */
   readonly #asked = new WeakMap<DecisionAnswer, DecisionQuestion>();
-  /** Kinds of which the API missed something for good: it is sent the node's facts. */
+  /** Kinds of which the API missed a decision for good: it is sent the node's facts. */
   readonly #unrecorded = new Set<Kind>();
   /** The API is not asked before this time. */
   #restsUntilMs = 0;
@@ -225,7 +225,7 @@ export class ApiClient implements DecisionClient {
   commit(answer: DecisionAnswer, isNews = true): Promise<void> {
     return this.#inTurn(async () => {
       const asked = this.#asked.get(answer);
-      // in this order: the API knows the remembered facts, or will
+      // in this order, so that the API knows the remembered facts, now or later
       if (asked !== undefined && answer.decidedBy === "here") this.#keep(asked, null, isNews);
       keepNext(this.#memory, answer, asked);
     });
@@ -273,7 +273,7 @@ export class ApiClient implements DecisionClient {
     }
   }
 
-  /** Asks the API. INVARIANT: a kind that remembers is asked only when the API knows everything before. */
+  /** Asks the API. INVARIANT: a kind with remembered facts is asked only when the API knows all earlier decisions. */
   async #decide(kind: Kind, snapshot: unknown, ask: object | undefined): Promise<Result<DecisionAnswer, Problem>> {
     if (performance.now() < this.#restsUntilMs)
       return this.#noted(decideWith(this.#memory, kind, snapshot, ask), kind, snapshot, ask);
@@ -292,7 +292,7 @@ export class ApiClient implements DecisionClient {
     return this.#noted(decideWith(this.#memory, kind, snapshot, ask), kind, snapshot, ask);
   }
 
-  /** Decides without recording. INVARIANT: a snapshot that is too large to send never keeps the node from deciding. */
+  /** Decides without recording. INVARIANT: a snapshot that is too large to send does not prevent the decision. */
   #decideUnrecorded(
     { message, tooLargeBytes }: ApiFailure,
     kind: Kind,
@@ -317,7 +317,7 @@ export class ApiClient implements DecisionClient {
     return answer;
   }
 
-  /** Asks with this node's facts, since the API knows less. */
+  /** Asks with this node's facts, because the API's are incomplete. */
   async #askKnowing(
     kind: Kind,
     snapshot: unknown,
@@ -341,7 +341,7 @@ export class ApiClient implements DecisionClient {
   }
 }
 
-/** A client that reports and counts its answers, and what it still has to send. */
+/** A client that reports and counts its answers and its waiting entries. */
 export function redactingClient(
   client: DecisionClient,
   counters: Pick<Counters, "decided" | "outbox">,

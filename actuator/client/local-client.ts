@@ -38,7 +38,7 @@ export function decideLocally(
 
 type Decoded = Result<EffectiveSnapshot, readonly InputIssue[]>;
 let last: { readonly snapshot: unknown; readonly decoded: Decoded } | null = null;
-/** A snapshot, checked. A pass asks more than one kind about its own, one right after the other. */
+/** Decodes a snapshot once for several kinds: a pass asks them one right after the other. */
 export function decodedOnce(snapshot: unknown): Decoded {
   if (last !== null && last.snapshot === snapshot) return last.decoded;
   const read = decodeSnapshot(snapshot, "snapshot");
@@ -76,14 +76,14 @@ export function localClient(memory: Memory): DecisionClient {
 
 /** The question that an answer belongs to. */
 export type DecisionQuestion = Omit<Pending, "report"> & {
-  /** The API takes no body of that size, now or later. */
+  /** True: the API refuses a body of that size, now and later. */
   readonly isTooLarge?: boolean;
 };
 
-/** Decides with what is remembered. */
+/** Decides with the remembered facts. */
 export function decideWith(memory: Memory, kind: Kind, snapshot: unknown, ask: object | undefined) {
   const facts = factsOf(kind, memory.factsFor(kind, snapshot));
-  // the API looks this up for it as well: which images are old enough to be reclaimed
+  // as the API does, look up which images are old enough to be reclaimed
   const images = specOf(kind).facts?.readsImages === true ? memory.factsFor(IMAGE_RECORDS, snapshot) : undefined;
   return decideLocally(kind, snapshot, { ask: images === undefined ? ask : { ...ask, images }, facts });
 }

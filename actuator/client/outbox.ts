@@ -5,13 +5,13 @@ import type { Kind } from "../../api/model/decision.ts";
 import type { ResultsReport } from "../core/interfaces.ts";
 import { ownFolder, replaceText, syncDirectory, withFile, writeAll } from "../core/record-file.ts";
 
-/** A decision made here while the API was away, with what was done about it; null: nothing was yet. */
+/** A local decision made while the API was away, with its report; `report` null: there is none yet. */
 interface Pending {
   readonly kind: Kind;
   readonly snapshot: unknown;
   readonly ask?: object;
   readonly report: Omit<ResultsReport, "decisionId" | "seq"> | null;
-  /** A look that found nothing to do: of it less is kept. */
+  /** True for a pass that found nothing to do: less is kept of those. */
   readonly isCalm?: boolean;
 }
 
@@ -23,7 +23,7 @@ interface Entry {
   readonly report: string;
   readonly isCalm: boolean;
 }
-/** A line of the file: an entry, or the report of one further up, which came later. */
+/** A line of the file: an entry, or the later report of an earlier entry. */
 type Line = Entry | Pick<Entry, "key" | "report">;
 
 const NO_REPORT = "null";
@@ -72,13 +72,13 @@ interface OutboxBounds {
   readonly entries: number;
   readonly bytes: number;
 }
-/** Calm looks come each ten seconds, and may take so much of each bound. */
+/** The share of each bound for passes that found nothing to do, which come every ten seconds. */
 const CALM_SHARE = 1 / 4;
 const DEFAULT_BOUNDS: OutboxBounds = { entries: 2000, bytes: 64 * 1024 * 1024 };
 
 /**
- * Decisions that are sent when the API is back: a file of JSON lines, oldest first, bounded. Looks that found nothing to do
- * take at most a quarter of it (the newest are kept) and give way to everything else. A torn last line is dropped. After a
+ * Decisions to send when the API is back: a bounded file of JSON lines, oldest first. Passes that found nothing to do
+ * get at most a quarter of it (the newest are kept) and are dropped first. A truncated last line is dropped. After a
  * crash an entry may be sent twice, which the API's ids make harmless.
  */
 export class Outbox {
@@ -86,7 +86,7 @@ export class Outbox {
   readonly #bounds: OutboxBounds;
   #entries: Entry[];
   #bytes: number;
-  /** Entries at the file's start that were taken already. */
+  /** Entries at the file's start that were sent already. */
   #taken = 0;
   /** True: the file could not be written, and must be rewritten before anything is appended. */
   #isBehind = false;
@@ -114,8 +114,8 @@ export class Outbox {
   }
 
   /**
-   * An entry, or the report of one that is here already: of a decision it is kept once that it was made, and once what was
-   * done about it. Throws what the disk answers; it is sent all the same, while this process lives.
+   * Adds an entry, or the report of an existing one: each decision is stored once, and its report once. Throws the system's
+   * error; the entry is still sent while this process lives.
    */
   add(pending: Pending): void {
     const entry = entryOf(pending);
@@ -139,7 +139,7 @@ export class Outbox {
     return entry === undefined ? undefined : pendingOf(entry);
   }
 
-  /** Forgets the oldest entry, now that it was taken. The file follows when it is empty or half of it was taken. */
+  /** Removes the oldest entry after it was sent. The file is rewritten when it is empty or half of it was sent. */
   shift(): void {
     this.#forgetOldest();
     this.#taken++;
@@ -160,7 +160,7 @@ export class Outbox {
     this.#isBehind = false;
   }
 
-  /** An entry that cannot be removed from the file now is sent once more after a crash. A full disk is no reason to stop. */
+  /** Rewrites the file. If that fails, sent entries are sent again after a crash; a full disk does not stop anything. */
   #follow(): void {
     try {
       this.#rewrite();
@@ -174,8 +174,8 @@ export class Outbox {
   }
 
   /**
-   * Drops looks that found nothing to do; false: there are none. Half of them go at once, so that the file is not rewritten for
-   * each.
+   * Drops passes that found nothing to do; false: there is no room. Half of their share is freed at once, so that the file is not
+   * rewritten for each.
    */
   #makeRoomFor(entry: Entry): boolean {
     if (this.#isPast(CALM_SHARE, entry))
@@ -195,7 +195,7 @@ export class Outbox {
   #dropOldest(): void {
     while (this.#isFull()) this.#drop();
   }
-  /** The oldest calm look; without one, the oldest entry. */
+  /** Drops the oldest entry that found nothing to do; without one, the oldest entry. */
   #drop(): void {
     const index = Math.max(
       0,

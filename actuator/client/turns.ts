@@ -57,7 +57,7 @@ export class Turns {
     this.#access = access;
   }
 
-  /** INVARIANT: what is answered has passed `check`, as a whole. */
+  /** INVARIANT: every returned answer has passed `check` as a whole. */
   async ask(question: Question, check: Check): Promise<Result<DecisionAnswer, ApiFailure>> {
     const node = nodeOf(question.snapshot);
     if (node === null || performance.now() < this.#noTurnsUntilMs) return this.#askWhole(question, check);
@@ -76,7 +76,7 @@ export class Turns {
     const path = `/v1/decisions/${kind}`;
     const reply = await postJson(this.#access, path, { snapshot, ...(ask && { ask }) });
     if (!reply.ok) {
-      // after a restart it may be another version
+      // after a restart the API may have another version
       if (reply.error.status === undefined) this.#noTurnsUntilMs = Number.NEGATIVE_INFINITY;
       return reply;
     }
@@ -84,7 +84,7 @@ export class Turns {
     return answer.ok ? answer : err(nonsense(this.#access.url + path, answer.error));
   }
 
-  /** Takes a turn. `tell whole`: the API does not know the base, or its answer does not fit. */
+  /** Takes a turn. Error `tell whole`: the API does not know the base, or its answer does not fit. */
   async #turn(
     path: string,
     { kind, snapshot, ask }: Question,

@@ -12,7 +12,7 @@ import type { Blob, CriAnswer, CriMethod, CriRequest } from "./messages.ts";
 
 /** The kubelet's runtimeRequestTimeout. */
 const DEFAULT_TIMEOUT_MS = millisIn(NEWEST.defaults.runtimeRequestTimeout);
-/** A list of 10,000 containers with their labels and annotations is beyond the 16 MB of other clients. */
+/** A list of 10,000 containers with their labels and annotations exceeds the 16 MB limit of other clients. */
 const MAX_ANSWER_BYTES = 64 * 1024 * 1024;
 const CHANNEL = {
   "grpc.max_receive_message_length": MAX_ANSWER_BYTES,
@@ -43,7 +43,7 @@ export interface Connection {
   readonly timeoutMs: number;
   /** `extraMs`: on top of the deadline, for calls that wait for a process. */
   call<M extends CriMethod>(method: M, request: CriRequest<M>, extraMs?: number): Answered<CriAnswer<M>>;
-  /** The blobs of containerd's content store; UNIMPLEMENTED by other runtimes. */
+  /** The blobs of containerd's content store; other runtimes answer UNIMPLEMENTED. */
   blobs(): Answered<readonly Blob[]>;
   /** Cancels running calls; later calls fail as CANCELLED. */
   close(): void;

@@ -2,7 +2,7 @@ import type { Result } from "../../api/model/result.ts";
 import type { ContainerConfig, LinuxContainerResources, SandboxConfig, TextMap } from "./messages.ts";
 
 /**
- * Everything that a runtime holds of one pod, from CRI's lists and statuses. Times are milliseconds since 1970; null: not yet.
+ * Everything that a runtime has of one pod, from CRI's lists and statuses. Times are milliseconds since 1970; null: not yet.
  */
 export interface RuntimePod {
   readonly namespace: string;
@@ -57,7 +57,7 @@ export const CONTAINER_RESTART_COUNT = "io.kubernetes.container.restartCount";
 export const TERMINATION_MESSAGE_PATH = "io.kubernetes.container.terminationMessagePath";
 export const TERMINATION_MESSAGE_POLICY = "io.kubernetes.container.terminationMessagePolicy";
 export const POD_GRACE_PERIOD = "io.kubernetes.pod.terminationGracePeriod";
-/** INVARIANT: what does not have this label, with the daemon's own name, is never stopped or removed by it. */
+/** INVARIANT: the daemon never stops or removes anything that does not have this label with the daemon's own name. */
 export const OWNER = "nodewise.dev/owner";
 
 export interface Exec {
@@ -83,7 +83,7 @@ export interface PodRuntime {
   removeSandbox(id: string): Answered<null>;
   createContainer(sandboxId: string, config: ContainerConfig, sandbox: SandboxConfig): Answered<string>;
   startContainer(id: string): Answered<null>;
-  /** The stop signal, and the kill after so many seconds. Gone already: it is stopped. */
+  /** Sends the stop signal, and kills after `graceSeconds`. A container that is gone counts as stopped. */
   stopContainer(id: string, graceSeconds: number): Answered<null>;
   removeContainer(id: string): Answered<null>;
   updateContainer(id: string, resources: LinuxContainerResources): Answered<null>;
@@ -92,7 +92,7 @@ export interface PodRuntime {
   exec(id: string, command: readonly string[], timeoutSeconds: number): Answered<Exec>;
   /** Returns an image; null: it does not exist. */
   image(name: string): Answered<LocalImage | null>;
-  /** The id of what came. */
+  /** Returns the id of the pulled image. */
   pull(name: string): Answered<string>;
   close(): void;
 }

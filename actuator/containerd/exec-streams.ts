@@ -4,7 +4,7 @@ import { err, ok, type Result } from "../../api/model/result.ts";
 
 /**
  * The part of SPDY/3.1 framing that a client needs to open, write and read streams of CRI's streaming servers. TCP does the
- * flow control, and the headers of answers hold nothing new.
+ * flow control, and the headers of replies are not needed.
  */
 
 /** A received frame. `data`: of its stream; `isLast`: the stream ends. Other control frames have neither. */
@@ -36,8 +36,8 @@ const controlHead = (type: number, length: number): Buffer =>
   headOf((((CONTROL << 8) | VERSION) << 16) | type, 0, length);
 
 /**
- * Opens a stream. The headers of all of a connection are one zlib stream, of which `isFirst` is the beginning: here in stored
- * blocks, the empty one of a flush behind each.
+ * Opens a stream. The headers of all frames of a connection are one zlib stream, which `isFirst` begins: written as stored
+ * blocks, each followed by the empty block of a flush.
  */
 function openFrame(streamId: number, headers: Readonly<Record<string, string>>, isFirst: boolean): Buffer {
   const texts = Object.entries(headers).flat();
@@ -72,7 +72,7 @@ function dataFrame(streamId: number, data: Uint8Array, isLast = false): Buffer {
   return Buffer.concat([headOf(streamId, isLast ? FIN : 0, data.length), data]);
 }
 
-/** The answer to a ping; null: it is none. */
+/** The answer to a ping; null: the frame is no ping. */
 const pongOf = ({ type, streamId }: SpdyFrame): Buffer | null =>
   type === PING ? Buffer.concat([controlHead(PING, 4), uint32(streamId)]) : null;
 
@@ -108,7 +108,7 @@ interface ExecStreams {
   readonly stdin: NodeJS.ReadableStream | null;
   readonly stdout: NodeJS.WritableStream;
   readonly stderr: NodeJS.WritableStream | null;
-  /** The terminal whose size the command's terminal gets. */
+  /** The local terminal, whose size the command's terminal gets. */
   readonly terminal: (NodeJS.EventEmitter & { readonly columns?: number; readonly rows?: number }) | null;
 }
 interface ExecEnded {
@@ -133,7 +133,7 @@ export async function execStreams(url: string, streams: ExecStreams): Promise<Re
 
 interface Upgraded {
   readonly socket: Socket;
-  /** Bytes that came together with the answer's headers. */
+  /** Bytes that arrived together with the response's headers. */
   readonly head: Buffer;
 }
 function upgrade(url: string): Promise<Result<Upgraded, string>> {
@@ -262,7 +262,7 @@ class Session {
 /** A client's streams have odd numbers. */
 const idAt = (index: number): number => 2 * index + 1;
 
-/** A v1.Status, as remotecommand's version 4 ends with one; null: it is none. */
+/** Parses the v1.Status with which remotecommand's version 4 ends; null: the text is none. */
 function statusOf(text: string): ExecEnded | null {
   try {
     const status = JSON.parse(text) as {

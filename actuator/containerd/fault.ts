@@ -6,7 +6,7 @@ import type { RuntimeFault } from "./cri.ts";
 /** The maximum number of concurrent calls; a runtime does not answer faster with more. */
 const AT_ONCE = 32;
 
-/** Asks about each; the first fault that `ask` returns ends it, and is returned. */
+/** Calls `ask` for each; the first fault ends the loop and is returned. */
 export async function askEach<T>(
   items: Iterable<T>,
   ask: (item: T) => Promise<RuntimeFault | undefined>,

@@ -3,7 +3,7 @@ import { type FileSystem, fileSystemOf } from "../machine/facts.ts";
 import type { Missing } from "../machine/files.ts";
 import type { RuntimeLists } from "./cri.ts";
 
-/** stats/v1alpha1 FsStats: sizes as the kernel has them; `used` is what the runtime counts as its own, else the kernel's. */
+/** stats/v1alpha1 FsStats: sizes from the kernel; `used` is the runtime's own count, or else the kernel's. */
 interface FileSystemStats extends FileSystem {
   /** RFC 3339 */
   readonly time: string;

@@ -84,7 +84,7 @@ function partOf(root: string, name: string): Result<string, string> {
   return isPart ? ok(join(root, name)) : err(`remove \`${name}\` from ${root}: it is not the name of one entry`);
 }
 
-/** Whether the kernel says that a link's target does not exist; an unreadable target is no sign of that. */
+/** Whether the system reports that a link's target does not exist; an unreadable target does not count. */
 function dangles(link: string): boolean {
   try {
     statSync(link);

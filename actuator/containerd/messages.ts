@@ -270,6 +270,6 @@ export type MountConfig = {
   readonly propagation?: MountPropagation;
 } & ({ readonly hostPath: string } | { readonly image: ImageConfig });
 type ImageConfig = Readonly<Pick<ImageSpec, "image"> & Partial<ImageSpec>> & {
-  /** The image as the pod names it, where `image` is the id. */
+  /** The image as the pod names it, if `image` is the id. */
   readonly userSpecifiedImage?: string;
 };

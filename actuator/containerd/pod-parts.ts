@@ -10,7 +10,7 @@ import {
 } from "./cri.ts";
 import type { Container, ContainerStatus, Sandbox, SandboxStatus } from "./messages.ts";
 
-/** CRI's nanoseconds since 1970 as milliseconds; nought is no time. */
+/** CRI's nanoseconds since 1970 as milliseconds; 0 means no time. */
 export const timeMs = (nanoseconds: string): number | null =>
   nanoseconds.length > 6 && !nanoseconds.startsWith("-") ? Number(nanoseconds.slice(0, -6)) : null;
 
@@ -22,7 +22,7 @@ export interface PodSandbox {
   readonly sandbox: RuntimeSandbox;
 }
 
-/** `network` is null of a sandbox that is not ready: its addresses are no longer its own. */
+/** `network` is null for a sandbox that is not ready: its addresses are no longer its own. */
 export function podSandboxOf(listed: Sandbox, network: SandboxStatus["network"], state = listed.state): PodSandbox {
   const { name = "", namespace = "", uid = "", attempt = 0 } = listed.metadata ?? {};
   const { ip = "", additionalIps = [] } = network ?? {};

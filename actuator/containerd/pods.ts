@@ -26,7 +26,7 @@ export async function runtimeVersion(connection: Asking): Answered<RuntimeVersio
   return ok({ name: answer.value.runtimeName, version: answer.value.runtimeVersion });
 }
 
-/** Asks once for as long as the runtime answers: one that was away may come back as another. */
+/** The runtime's version, read once while the runtime answers: after an outage it may be another runtime. */
 export class KnownVersion {
   readonly #connection: Asking;
   /** The runtime's version; null: it does not answer. */
@@ -44,7 +44,7 @@ export class KnownVersion {
   }
 }
 
-/** Between two questions about readiness, as in the kubelet. */
+/** Interval between checks of readiness, as in the kubelet. */
 const READINESS_MS = 5000;
 /** The kubelet's message for each runtime condition, and its effect. kubelet 1.36: updateRuntimeUp. */
 const NOT_READY = {
@@ -55,7 +55,7 @@ const NOT_READY = {
   ],
 } as const;
 
-/** Reasons of the runtime for not running pods, as of the last look. */
+/** The runtime's reasons for not running pods, as of the last check. */
 export class KnownReadiness {
   readonly #connection: Asking;
   #lookedAtMs = Number.NEGATIVE_INFINITY;
@@ -79,7 +79,7 @@ export class KnownReadiness {
   }
 }
 
-/** Large images over slow lines: the kubelet waits without an end, and the runtime gives up where nothing comes. */
+/** For large images over slow networks: the kubelet waits without a limit, and the runtime gives up if no data arrives. */
 const LONGEST_PULL_MS = 60 * 60 * 1000;
 
 /** The pods of a runtime over CRI v1. Connects at the first call. Error: what is wrong with the endpoint. */
@@ -87,9 +87,9 @@ export const openPodRuntime = (options: ConnectionOptions): Result<PodRuntime, s
   map(openConnection(options), podRuntimeOver);
 
 /**
- * The port over a connection that others use too; `close` closes it. Deadlines as in the kubelet: the connection's, twice
- * that for a sandbox, and the grace or the process's own time on top. UNIMPLEMENTED is the fault of a runtime that is too
- * old for a call.
+ * A PodRuntime over a connection that is shared; `close` closes it. Deadlines as in the kubelet: the connection's, twice
+ * that for a sandbox, plus the grace period or the command's own timeout. A runtime that is too old for a call answers
+ * UNIMPLEMENTED.
  */
 export function podRuntimeOver(connection: Connection): PodRuntime {
   const run = async <M extends CriMethod>(method: M, request: CriRequest<M>): Answered<null> => {
@@ -207,13 +207,13 @@ type KnownItems<T> = Map<string, KnownStatus<T>>;
  * codes, logs, addresses) are read once per object and state, so an idle node costs two calls; while nothing changes,
  * the same objects are returned.
  *
- * A fault of a list, or a question without an answer, fails the whole. Objects that have disappeared are left out. If
+ * A failed list, or a status call without an answer, fails the whole. Objects that have disappeared are left out. If
  * the runtime refuses to report one object, its last known details stay, and are read again later.
  */
 function podLister(connection: Connection): () => Answered<RuntimePods> {
   let sandboxes: KnownItems<PodSandbox> = new Map();
   let containers: KnownItems<RuntimeContainer> = new Map();
-  /** INVARIANT: what the two hold, or undefined. */
+  /** INVARIANT: equal to the content of the two maps, or undefined. */
   let last: RuntimePods | undefined;
 
   return async () => {

@@ -24,7 +24,7 @@ import type {
   TextMap,
 } from "./messages.ts";
 
-/** A layer of an image: its digest, and the bytes of the blob as it was pulled, where that is still there. */
+/** A layer of an image: its digest, and the size of its compressed blob, if the blob still exists. */
 interface ImageLayer {
   readonly digest: string;
   readonly sizeBytes?: number;
@@ -74,7 +74,7 @@ interface ImageMounts {
 
 /**
  * The image volumes of containers, which only ContainerStatus contains. A container's mounts never change, so each is
- * read once in this client's life, and none if the runtime cannot mount images.
+ * read once per client, and none if the runtime cannot mount images.
  */
 function imageMounts(connection: Connection): ImageMounts {
   let known = new Map<string, readonly Mount[]>();
@@ -127,7 +127,7 @@ function mountsImages({ runtimeName, runtimeVersion }: { runtimeName: string; ru
 export const openRuntime = (options: ConnectionOptions): Result<Runtime, string> =>
   map(openConnection(options), runtimeOver);
 
-/** The port over a connection that others use too; `close` closes it. */
+/** A Runtime over a connection that is shared; `close` closes it. */
 export function runtimeOver(connection: Connection): Runtime {
   const mounts = imageMounts(connection);
   const run = async <M extends CriMethod>(method: M, request: CriRequest<M>, extraMs?: number): Answered<null> => {
@@ -318,8 +318,8 @@ const usageOf = ({ fsId, usedBytes, inodesUsed }: FileSystemUsage) => ({
 });
 
 /**
- * The sandbox image. containerd 1.x has its configuration as JSON text under `config`; no other form is known, and
- * none is an error.
+ * The sandbox image. containerd 1.x returns its configuration as JSON text under `config`; no other form is known. A missing
+ * one is no error.
  */
 function sandboxImageOf(info: TextMap): string | undefined {
   try {

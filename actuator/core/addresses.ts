@@ -90,5 +90,5 @@ export function socketIdentity(path: string): string | undefined {
     return undefined;
   }
 }
-/** Numbers of inodes come again, times do not. */
+/** Inode numbers are reused, birth times are not. */
 export const fileIdentity = ({ dev, ino, birthtimeNs }: BigIntStats): string => `${dev}:${ino}:${birthtimeNs}`;

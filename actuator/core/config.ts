@@ -45,7 +45,7 @@ export async function readSettingsFile(file: string): Promise<Result<SettingsFil
   return ok({ settings: withOff(only.value), faultText });
 }
 
-/** YAML 1.1, which is what Kubernetes reads, takes `off` without quotes for false. */
+/** YAML 1.1, which Kubernetes uses, parses an unquoted `off` as false. */
 const OFF = ["pods", "devicePlugins", "draDrivers", "garbageCollection", "statusListen"];
 const withOff = (settings: Fields): Fields =>
   Object.fromEntries(
@@ -59,7 +59,7 @@ function placeText({ file, place }: SourceDocument, path: readonly string[]): st
   return `${file}:${line}:${column}`;
 }
 
-/** The kubelet's own. */
+/** The kubelet's directories. */
 const DEVICE_DIRECTORIES = {
   devicePluginsDirectory: "/var/lib/kubelet/device-plugins",
   pluginsRegistryDirectory: "/var/lib/kubelet/plugins_registry",
@@ -119,7 +119,7 @@ const socketDirectory = (socket: string) =>
     const fault = socketPathFault(join(directory, socket));
     if (fault !== undefined) ctx.addIssue({ code: "custom", message: `cannot hold ${socket}: ${fault}` });
   });
-/** A Go duration, as the kubelet's flag takes it. */
+/** A Go duration, as in the kubelet's flag. */
 const duration = z.string().transform((text, ctx) => {
   const parsed = parseDuration(text);
   if (parsed.ok && Number.isSafeInteger(parsed.value.millis)) return parsed.value;
@@ -138,7 +138,7 @@ const kubeletVersion = z.string().superRefine((text, ctx) => {
 
 export const DEFAULT_EXEC_LIMIT = 64;
 
-/** Settings of the daemon; a file may hold them as YAML or JSON, and flags of the same names win over it. */
+/** The daemon's settings; a file may contain them as YAML or JSON, and flags of the same names override it. */
 const schema = z.strictObject({
   /** `observe` writes nothing to cgroupfs; `enforce` carries plans out. */
   mode: z.enum(["observe", "enforce"]).default("observe"),
@@ -146,7 +146,7 @@ const schema = z.strictObject({
     .string()
     .regex(NODE_NAME, NODE_NAME_FORM)
     .default(() => hostname().toLowerCase()),
-  /** A cgroup of our own in every hierarchy; nothing outside it is ever written. An observer may look from `/`. */
+  /** A cgroup of our own in every hierarchy; nothing outside it is ever written. An observer may use `/`. */
   cgroupRoot: z
     .string()
     .regex(
@@ -159,17 +159,17 @@ const schema = z.strictObject({
   stateDir: file,
   /** A KubeletConfiguration, YAML or JSON; absent: the kubelet's defaults. */
   kubeletConfiguration: file.optional(),
-  /** Version of the kubelet whose decisions are made, and whose state files are written: `1.37`. */
+  /** Version of the kubelet whose decisions and state files are reproduced: `1.37`. */
   kubeletVersion: kubeletVersion.default(NEWEST.version),
   /** The directory of a kubelet's state files, which are only read. */
   kubeletDir: file.default(KUBELET_DIRECTORY),
   /** A directory (or a file) of static pods. */
   manifests: file.optional(),
-  /** Or a URL that answers a v1.PodList: a kubelet's /pods, or the API server's list of the node. */
+  /** A URL that returns a v1.PodList, instead of `manifests`: a kubelet's /pods, or the API server's list for the node. */
   podsUrl: z.url({ protocol: /^https?$/ }).optional(),
   podsTokenFile: file.optional(),
   podsCaFile: file.optional(),
-  /** The kubelet of `podsUrl` has no API server, so that its own static pods are all pods of the node. */
+  /** True: the kubelet of `podsUrl` has no API server, so its static pods are all pods of the node. */
   standaloneKubelet: z.boolean().default(false),
   /** The policy API; absent: every decision is made here. */
   api: z.url({ protocol: /^https?$/ }).optional(),
@@ -186,11 +186,11 @@ const schema = z.strictObject({
    */
   garbageCollection: z.enum(["off", "observe", "enforce"]).default("off"),
   /**
-   * `enforce`: the pods of `manifests` or `podsUrl` are run: admitted, started, kept, ended. What this daemon did not
-   * start it never stops.
+   * `enforce`: runs the pods of `manifests` or `podsUrl`: admits, starts, restarts and ends them. The daemon never stops anything
+   * that it did not start.
    */
   pods: z.enum(["off", "enforce"]).default("off"),
-  /** `static`: as the kubelet takes a manifest, critical and never evicted. `ordinary`: by their priority, as an API server's. */
+  /** `static`: as in a kubelet, manifests are critical and never evicted. `ordinary`: by their priority, like pods of an API server. */
   manifestPods: z.enum(["static", "ordinary"]).default("static"),
   /** Volumes, hosts files and termination messages of pods lie below it. */
   podsDirectory: absolutePath.default("/var/lib/nodewise/pods"),
@@ -201,37 +201,37 @@ const schema = z.strictObject({
   /** The interval at which a refused pod is retried although nothing has changed. */
   retrySeconds: seconds(1).default(60),
   /**
-   * `serve`: device plugins register here as with a kubelet, the pods that are run get their devices, and who has which is
-   * answered at pod-resources/kubelet.sock.
+   * `serve`: device plugins register here as with a kubelet, the daemon's pods get their devices, and pod-resources/kubelet.sock
+   * reports the allocations.
    */
   devicePlugins: z.enum(["off", "serve"]).default("off"),
-  /** kubelet.sock lies there, and beside it the sockets of plugins that register themselves. */
+  /** Contains kubelet.sock, and the sockets of plugins that register there. */
   devicePluginsDirectory: socketDirectory("kubelet.sock").default(DEVICE_DIRECTORIES.devicePluginsDirectory),
-  /** Sockets of plugins that wait to be found; where `devicePluginsDirectory` is not the kubelet's, beside that. */
+  /** Sockets of plugins that wait to be found; by default beside `devicePluginsDirectory`, if that is not the kubelet's. */
   pluginsRegistryDirectory: absolutePath.default(DEVICE_DIRECTORIES.pluginsRegistryDirectory),
   /** The socket of the podresources API. */
   podResourcesDirectory: socketDirectory("kubelet.sock").default(DEVICE_DIRECTORIES.podResourcesDirectory),
-  /** The longest wait of a pod for a plugin that has not come (back) since the daemon started. */
+  /** The longest wait of a pod for a plugin that has not registered (again) since the daemon started. */
   deviceWaitSeconds: seconds(0).default(300),
   /**
-   * `serve`: DRA drivers register in `pluginsRegistryDirectory`, and prepare the ResourceClaims of the pods that are run. The claims come
-   * from where the pods do: the files of `manifests`, or the API server of `podsUrl`.
+   * `serve`: DRA drivers register in `pluginsRegistryDirectory`, and prepare the ResourceClaims of the daemon's pods. The claims come
+   * from the source of the pods: the files of `manifests`, or the API server of `podsUrl`.
    */
   draDrivers: z.enum(["off", "serve"]).default("off"),
-  /** Probes do what is documented where the kubelet does something else. */
+  /** True: probes follow the documentation where the kubelet does not. */
   strictProbes: z.boolean().default(false),
   /**
    * `even`: the first attempts of probes with one period are spread over it. `kubelet`: by chance right after the start,
    * and later all probes of a pod at the same moment.
    */
   probeSpread: z.enum(["even", "kubelet"]).default("even"),
-  /** Exec probes that run at the same time; the others wait for their turn. */
+  /** The number of exec probes that run at the same time; the others wait. */
   maxExecProbes: wholeNumber(1, 4096).default(DEFAULT_EXEC_LIMIT),
-  /** `hold`: while many unrelated pods fail their liveness probes together, none is restarted for it, for two minutes at most. */
+  /** `hold`: while many unrelated pods fail their liveness probes together, none of them is restarted, for at most two minutes. */
   probeGuard: z.enum(["off", "hold"]).default("off"),
   /** True: a clean shutdown stops the pods, those of the lowest priority first; false: they keep running. */
   drain: z.boolean().default(false),
-  /** Status, events and metrics, read-only; `off`: nowhere. Absent: 127.0.0.1:10260 where pods are run, else nowhere. */
+  /** Address for status, events and metrics, read-only; `off`: none. Absent: 127.0.0.1:10260 if pods are run, otherwise none. */
   statusListen: listen.optional(),
   /** CRI v1 over a unix socket. */
   runtimeEndpoint: endpoint.default(DEFAULT_ENDPOINT),
@@ -252,7 +252,7 @@ export type ActuatorConfig = z.output<typeof schema>;
 /** Names of all settings. */
 export const SETTINGS = Object.keys(schema.shape) as readonly (keyof ActuatorConfig)[];
 
-/** Settings that a running daemon applies at its next sync when they are read again; the others need a restart. */
+/** Settings that a running daemon applies at its next sync after a reload; the others need a restart. */
 export const LIVE_SETTINGS = [
   "kubeletConfiguration",
   "manifests",
@@ -331,7 +331,7 @@ function faultsTogether(settings: Fields): readonly SettingFault[] {
   return faults;
 }
 
-/** The result of reading the settings again. */
+/** The result of a reload of the settings. */
 export interface Reloaded {
   /** Changes that take effect at the next sync. */
   readonly taken: readonly SettingChange[];

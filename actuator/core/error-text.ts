@@ -22,7 +22,7 @@ const GO_WORDS: Readonly<Record<string, string>> = {
   EDQUOT: "disk quota exceeded",
 };
 
-/** The system's code of an error, `ENOENT`; what is none of the system's is thrown on. */
+/** The system's code of an error, such as `ENOENT`; any other error is thrown again. */
 export function codeOf(error: unknown): string {
   const { code } = error as NodeJS.ErrnoException;
   if (code === undefined) throw error;
@@ -44,7 +44,7 @@ export function faultText(fault: unknown, wants: Wants): string {
   return `${(fault as Error).message}${missingRight(fault, wants)}`;
 }
 
-/** `: user 65534 lacks the right …`; empty where the fault is another one, or what is missing is none of a file's modes. */
+/** `: user 65534 lacks the right …`; empty for another fault, or if no file mode explains it. */
 export function missingRight(fault: unknown, wants: Wants): string {
   const { code, path } = fault as NodeJS.ErrnoException;
   if (code !== "EACCES" || typeof path !== "string" || !path.startsWith("/")) return "";
@@ -86,7 +86,7 @@ function statOf(path: string): Stats | undefined {
   }
 }
 
-/** Passwords in addresses, bearer tokens and the API's own: errors of other parties may repeat them. */
+/** Redacts passwords in addresses, bearer tokens and the API's own tokens, which others' errors may contain. */
 export const redacted = (text: string): string =>
   text
     .replace(/(\b[a-z][a-z0-9+.-]*:\/\/)[^\s/@"'`]+@/gi, "$1***@")

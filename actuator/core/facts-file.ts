@@ -6,10 +6,10 @@ import { REMEMBERING, specOf } from "../../api/model/kinds.ts";
 import { orderOf, type PassTime, passTimeOf, type TimedSnapshot } from "../../api/model/pass-time.ts";
 import { replaceFile } from "./record-file.ts";
 
-/** The result of the last pass of a kind, as the API's history keeps it. */
+/** The result of the last pass of a kind, as in the API's history. */
 interface StoredFacts {
   readonly next: unknown;
-  /** The facts that this pass was given: a repeated pass must be given them again. */
+  /** The facts that were given to this pass: a repetition must get the same. */
   readonly before: unknown;
   readonly atMs: number | null;
   readonly bootId: string | null;
@@ -86,7 +86,7 @@ function momentOf(snapshot: unknown): { readonly time: PassTime | null; readonly
   const timed = (snapshot ?? {}) as TimedSnapshot & { readonly bootId?: string };
   return { time: passTimeOf(timed), bootId: timed.bootId ?? null };
 }
-/** How its pass relates to the remembered one. */
+/** How the snapshot's pass relates in time to the remembered one. */
 function orderIn({ atMs }: StoredFacts, snapshot: unknown): ReturnType<typeof orderOf> {
   const { time } = momentOf(snapshot);
   return atMs === null || time === null ? "later" : orderOf(time, atMs);

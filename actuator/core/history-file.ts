@@ -24,7 +24,7 @@ export class HistoryFile {
   readonly #onFault: (message: string) => void;
   #isFailing = false;
 
-  /** `onFault` is called once, until writing works again. */
+  /** `onFault` is called once when writing fails, and again only after it has worked. */
   constructor(place: HistoryPlace, onFault: (message: string) => void) {
     this.#place = place;
     this.#onFault = onFault;
@@ -45,7 +45,7 @@ export class HistoryFile {
 const faultText = (place: HistoryPlace, file: string, error: unknown): string =>
   `${words(place)} ${file}: ${(error as Error).message}`;
 
-/** Lines together, as much as a file may hold. */
+/** Joins lines into chunks of at most a file's maximum size. */
 function* chunksOf(lines: readonly string[]): Generator<Buffer> {
   let chunk: Buffer[] = [];
   let size = 0;
@@ -62,7 +62,7 @@ function* chunksOf(lines: readonly string[]): Generator<Buffer> {
   yield Buffer.concat(chunk);
 }
 
-/** Throws what the system answers; what could only be written in part is cut off again. */
+/** Throws the system's error; a partial write is cut off again. */
 function append(place: HistoryPlace, bytes: Buffer): void {
   const file = newest(place);
   const flags = constants.O_RDWR | constants.O_CREAT | constants.O_APPEND;
@@ -90,8 +90,8 @@ function appendAt(fd: number, size: number, bytes: Buffer): void {
 }
 
 /**
- * The newest `limit` entries, the newest first. Of each file no more is read than it may hold; `read` makes null of a line
- * that is no entry, which is passed over. Error: a file is there and cannot be read.
+ * The newest `limit` entries, newest first. Of each file at most its maximum size is read; `read` returns null for a line
+ * that is no entry, which is skipped. Error: a file exists and cannot be read.
  */
 export function readHistory<T>(
   place: HistoryPlace,

@@ -25,7 +25,7 @@ export interface Problem {
   readonly message: string;
 }
 
-/** The pods that are known already, by `NAMESPACE/NAME`; `file`: where each was read, if that is known. */
+/** The known pods, by `NAMESPACE/NAME`; `file`: the file of each, if it is known. */
 export type ActivePods = ReadonlyMap<string, { readonly uid: string; readonly file: string | undefined }>;
 
 /** Where a pod was read. */
@@ -87,13 +87,13 @@ export interface ResultsReport {
 export interface DecisionClient {
   /** Entries that are to be sent to the API; absent: there never are any. */
   readonly waiting?: number;
-  /** The fault of the API's last answer, until it answers rightly; absent or null: none. */
+  /** The fault of the API's last answer, until it answers correctly; absent or null: none. */
   readonly fault?: Problem | null;
-  /** `ask` as the API takes it; facts are not part of it, the client knows them. */
+  /** `ask` is the API's; it contains no facts, since the client has them. */
   decide(kind: Kind, snapshot: unknown, ask?: object): Promise<Result<DecisionAnswer, Problem>>;
   /**
-   * Commits the last answer about its snapshot: its `next` is stored, and an answer made here is sent when the API is
-   * back. `isNews` false: nothing came of it, so it is dropped first if too much waits.
+   * Commits the last answer about its snapshot: its `next` is stored, and a local answer is sent when the API is
+   * back. `isNews` false: the answer had no effect, so it is dropped first if too much waits.
    */
   commit(answer: DecisionAnswer, isNews?: boolean): Promise<void>;
   /** Sends a report; one that cannot be sent now is stored and sent later. */

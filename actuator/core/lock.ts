@@ -13,7 +13,7 @@ export interface Lock {
   release(): void;
 }
 
-/** The process whose claim is in the way. */
+/** The process that has a conflicting claim. */
 export interface Holder {
   readonly file: string;
   readonly pid: number;
@@ -39,12 +39,12 @@ export function claimsDirectory(): string {
 }
 
 /**
- * Takes a cgroup root, with everything above and below it, for this process. Each process writes its own claim and
- * then reads the others': of two, the later sees the earlier, and nobody removes a file that another may still hold.
- * Of two at the same moment, the lesser name wins. Claims of processes that have ended, or of another boot, do not
- * count; a process that is being killed is awaited for two seconds. Errors: who holds the root, or one above or below
- * it; the directory cannot be written. @param root without white space. @param refused words for what is no cgroup
- * root.
+ * Claims a cgroup root, with everything above and below it, for this process. Each process writes its own claim and
+ * then reads the others': of two, the later sees the earlier, and nobody removes a file that another may still use.
+ * Of two at the same moment, the smaller name wins. Claims of processes that have ended, or of another boot, do not
+ * count; a process that is being killed is awaited for two seconds. Errors: who has claimed the root, or one above or below
+ * it; the directory cannot be written. @param root without white space. @param refused the error text if the claim is not for
+ * a cgroup root.
  */
 export async function takeLock(
   directory: string,

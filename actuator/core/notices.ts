@@ -7,16 +7,16 @@ type NoticeSource = "pass" | "gc";
 /** Remembers notices from pass to pass: a notice is reported when it is new, whichever pass sees it. */
 export class Notices {
   readonly #onProblem: (problem: Problem) => void;
-  /** Messages of the last look of each. */
+  /** Messages of the last pass of each source. */
   readonly #standing = new Map<NoticeSource, ReadonlySet<string>>();
-  /** Why settings that were read again are not in force: it stands until others are read well. */
+  /** Why reloaded settings are not in force; shown until a reload succeeds. */
   ofSettings: readonly Problem[] = [];
 
   constructor(onProblem: (problem: Problem) => void) {
     this.#onProblem = onProblem;
   }
 
-  /** Records everything that one pass noticed. `problems`: what is reported in any case. */
+  /** Records everything that one pass noticed. `problems`: reported in any case. */
   report(by: NoticeSource, notices: readonly Problem[], problems: readonly Problem[] = []): void {
     const known = new Set([...this.#standing.values()].flatMap((messages) => [...messages]));
     const seen = new Set(problems.map(({ message }) => message));

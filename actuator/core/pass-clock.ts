@@ -6,11 +6,11 @@ import { orderOf, type TimedSnapshot } from "../../api/model/pass-time.ts";
 import { err, ok, type Result } from "../../api/model/result.ts";
 import { type JournalError, replaceFile } from "./record-file.ts";
 
-/** One moment by both clocks, in one boot. */
+/** One moment by both clocks, with its boot. */
 export interface Moment {
   /** Wall clock, epoch ms. */
   readonly atMs: number;
-  /** Milliseconds since boot: nobody sets this clock, and it survives a restart of the daemon. */
+  /** Milliseconds since boot: this clock is never set, and continues over restarts of the daemon. */
   readonly monotonicMs: number;
   readonly bootId: string;
 }
@@ -19,8 +19,8 @@ export interface Moment {
 const MIN_MS = 2000;
 
 /**
- * By how much the wall clock was set since the pass of a kind whose facts are remembered, of which this keeps the moment in
- * a file beside them. Time in which the machine slept counts as set too: nothing that is remembered is older for it.
+ * Computes by how much the wall clock was set since the last pass of a kind; the moment of that pass is in a file beside its
+ * facts. Time in which the machine slept counts as set too, since remembered facts do not age by it.
  */
 export class PassClock {
   readonly #kind: Kind;
@@ -35,7 +35,7 @@ export class PassClock {
     this.#last = this.#read();
   }
 
-  /** This moment, at which the wall clock showed `atMs`. */
+  /** The present moment; `atMs`: the wall clock's time. */
   now(atMs: number, bootId: string): Moment {
     return { atMs, monotonicMs: this.#monotonicMs(), bootId };
   }
@@ -50,7 +50,7 @@ export class PassClock {
     return { clockSteppedMs, clockSteppedSince: timeText(last.atMs) };
   }
 
-  /** The pass of that moment is settled. One that came late is not remembered, and neither is its moment. */
+  /** Stores the moment of a finished pass. A late pass is not remembered, and neither is its moment. */
   persist(now: Moment): Result<unknown, JournalError> {
     if (this.#isLate(now)) return ok(null);
     this.#last = now;

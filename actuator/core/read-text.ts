@@ -48,7 +48,7 @@ export function reasonOf(error: NodeJS.ErrnoException): [ProblemCode, string] {
   }
 }
 
-/** A small file of /proc and the like; empty where it cannot be read. */
+/** A small file, such as one of /proc; empty if it cannot be read. */
 export function textOf(file: string): string {
   try {
     return readFileSync(file, "utf8");

@@ -22,8 +22,8 @@ import { faultText, missingRight } from "./error-text.ts";
 const OWNER_ONLY = 0o600;
 
 /**
- * Replaces a whole file, so that at every moment either the old or the new text is there, and the new one is on the disk
- * when it returns; its size in bytes. Throws what the system answers.
+ * Replaces a whole file atomically: at every moment it has either the old or the new text, and the new one is on disk when it
+ * returns. Returns the size in bytes. Throws the system's errors.
  */
 export function replaceText(file: string, text: string): number {
   const fresh = `${file}.new`;
@@ -49,9 +49,9 @@ export function remove(file: string): void {
 }
 
 /**
- * Why one of these could not be written now, each as `PATH: what the system answers`; empty: all could. Directories are
- * tried with a small file that is removed at once (a full disk takes its name and not its bytes), files that are added to
- * by opening them; one that is not there is made when it is needed.
+ * Lists which of these could not be written now, each as `PATH: system error`; empty: all could. Directories are
+ * tried with a small file that is removed at once (a full disk accepts its name but not its bytes), append-only files by
+ * opening them; a missing file is made when it is needed.
  */
 export function unwritable(directories: readonly string[], files: readonly string[]): readonly string[] {
   const trials = [
@@ -122,7 +122,7 @@ export function syncDirectory(file: string): void {
 
 const DISK: Disk = { exists: existsSync, parentOf: dirname, make: (path) => mkdirSync(path, { mode: 0o700 }) };
 
-/** Makes a folder, readable by this user only, and those above it. Throws what the system answers. */
+/** Makes a folder, readable by this user only, and its parents. Throws the system's errors. */
 export const ownFolder = (folder: string): void => makeFolder(folder, DISK);
 
 export interface JournalError {
@@ -133,7 +133,7 @@ export interface JournalError {
   readonly errno?: string;
 }
 
-/** Makes the file if there is none; a last line without its end is cut off. */
+/** Creates the file if there is none; a last line without a line feed is cut off. */
 export function readLines(file: string): Result<{ lines: string[]; bytes: number }, JournalError> {
   return attempt(file, "journal_unreadable", () => {
     ownFolder(dirname(file));
@@ -168,7 +168,7 @@ export function appendLine(file: string, line: string): Result<number, JournalEr
 export const replaceFile = (file: string, lines: readonly string[]): Result<number, JournalError> =>
   attempt(file, "journal_unwritable", () => replaceText(file, lines.map((line) => `${line}\n`).join("")));
 
-/** Gives a journal another name, where none is yet. */
+/** Renames a journal, unless the new name exists. */
 export function renameFile(from: string, to: string): Result<void, JournalError> {
   return attempt(from, "journal_unwritable", () => {
     renameSync(from, to);
@@ -192,7 +192,7 @@ interface FileTail {
   readonly isCut: boolean;
 }
 
-/** The last bytes of a file, `most` at most. Throws what the system answers. */
+/** The last bytes of a file, at most `most`. Throws the system's errors. */
 export function readTail(path: string, most: number): FileTail {
   const fd = openSync(path, "r");
   try {

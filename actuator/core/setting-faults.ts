@@ -10,14 +10,14 @@ import type { Problem } from "./interfaces.ts";
 /** The kubelet's default directory. */
 export const KUBELET_DIRECTORY = "/var/lib/kubelet";
 
-/** A name as an API server takes a node's: the kubelet's static pods bear it in theirs. Kubernetes: NameIsDNSSubdomain. */
+/** A valid node name for an API server: the kubelet's static pods contain it in their names. Kubernetes: NameIsDNSSubdomain. */
 export const NODE_NAME = /^(?=.{1,253}$)[a-z0-9](?:[a-z0-9-]*[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]*[a-z0-9])?)*$/;
 export const NODE_NAME_FORM =
   "must be a node's name as Kubernetes takes it: lower-case letters, digits, `-` and `.`, at most 253, such as node-1";
-/** The cgroups that a kubelet makes below its root, by the cgroupfs and the systemd driver; the latter's has that root's name before its own. */
+/** The cgroups that a kubelet makes below its root, with the cgroupfs and the systemd driver; with the latter they begin with the root's name. */
 const KUBELETS_CGROUP = /^(?:kubepods(?:-[^/]*)?(?:\.slice)?|[^/]+-kubepods(?:-[^/]*)?\.slice)$/;
 
-/** Fields with which this daemon and a kubelet would work at the same things, whatever the mode. */
+/** Settings with which this daemon and a kubelet would work on the same objects, whatever the mode. */
 export function dangerFaults(settings: Fields): readonly SettingFault[] {
   const { cgroupRoot, podsDirectory, nodeName, pods, kubeletDir = KUBELET_DIRECTORY } = settings;
   const faults: SettingFault[] = [];
@@ -75,7 +75,7 @@ export interface SettingFault {
 }
 const LONGEST_VALUE = 60;
 
-/** The setting, the allowed values and the given value of each issue. `names`: the settings that exist. */
+/** One text per issue: the setting, the allowed values and the given value. `names`: the existing settings. */
 export const faultsOf = (
   issues: readonly z.core.$ZodIssue[],
   settings: Fields,

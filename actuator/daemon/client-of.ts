@@ -16,7 +16,7 @@ import type { PodEvent } from "../lifecycle/record.ts";
 import type { LoopDeps, PassReport } from "../pass/loop.ts";
 
 /**
- * The decision client: the API of the settings, this process's own API, or the local core. `outboxName` is a file of the state
+ * The decision client: the API in the settings, this process's own API, or the local core. `outboxName` is a file of the state
  * directory that no other process writes. Errors: the token's file.
  */
 export function clientOf(
@@ -79,6 +79,6 @@ export interface ActuatorOptions extends CollectionEvents {
   readonly onRecovery: (recovery: Recovery) => void;
   /** Called for each event of a pod that this daemon runs. */
   readonly onEvent?: (event: PodEvent) => void;
-  /** Each answer of the API, or of the core here. */
+  /** Called with each answer of the API or of the local core. */
   readonly onDecision?: (kind: Kind, answer: DecisionAnswer) => void;
 }

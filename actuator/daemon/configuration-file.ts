@@ -17,8 +17,8 @@ import type { Problem } from "../core/interfaces.ts";
 import { readText } from "../core/read-text.ts";
 
 /**
- * A KubeletConfiguration of a file, for a kubelet of that profile; no file is the kubelet's defaults. `onNotices`: what is left out of it, at each reading.
- * Errors name the file, and the line and column where there is one.
+ * Reads a KubeletConfiguration from a file, for a kubelet of that profile; without a file, the kubelet's defaults. `onNotices`:
+ * called at each reading with the ignored fields. Errors name the file, and the line and column if known.
  */
 export async function readConfiguration(
   file: string | undefined,
@@ -41,7 +41,7 @@ export async function readConfiguration(
   return ok(first.value);
 }
 
-/** The first field that no decision could be made with; null: there is none. */
+/** The first field that makes decisions impossible; null: there is none. */
 function wrongField(source: SourceDocument): string | null {
   const parsed = kubeletConfiguration.safeParse(withoutNulls(source.value));
   const [issue] = parsed.error?.issues ?? [];
@@ -50,7 +50,7 @@ function wrongField(source: SourceDocument): string | null {
   return placedIssue(source, { base: configurationPath(source.value), at, message: issue.message });
 }
 
-/** kubelet 1.36: DecodeKubeletConfiguration, which tells of them and goes on leniently. */
+/** kubelet 1.36: DecodeKubeletConfiguration, which reports unknown fields and continues leniently. */
 function leftOut(source: SourceDocument, { fieldNames }: Profile): readonly Problem[] {
   // a configuration that a kubelet itself printed has the fields of its version
   if (configurationPath(source.value).length > 0) return [];
@@ -79,8 +79,8 @@ export interface ReadObjectsOptions {
 }
 
 /**
- * The documents of a JSON or YAML file, or of standard input for `-`, as plain values: one that a person named, so the
- * first fault is the answer. At most `maxBytes` (as the API's body). Errors: every code of `readText` and
+ * The documents of a JSON or YAML file, or of standard input for `-`, as plain values; the first fault is the result, since a
+ * person named the file. At most `maxBytes` (as the API's body). Errors: every code of `readText` and
  * `parseDocuments`, with file, line and column; `malformed` also for a file without any object.
  */
 export async function readObjects(

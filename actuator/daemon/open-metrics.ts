@@ -12,7 +12,7 @@ interface OpenMetrics {
 }
 const NOBODY: OpenMetrics = { counters: noCounters, serve: async () => ({ close: async () => {} }) };
 
-/** Counters of the daemon from its first step on, served at the address of its settings, or nowhere if there is none. */
+/** The daemon's counters, from its start on, served at the address in its settings if there is one. */
 export async function openMetrics({
   nodeName,
   stateDir,
@@ -40,7 +40,7 @@ export async function openMetrics({
   };
 }
 
-/** The hooks that the starter of a daemon gives its syncs. */
+/** The hooks that a daemon's starter passes to its syncs. */
 export interface SyncHooks {
   readonly pace: InterruptibleSleep;
   readonly notices: Notices;

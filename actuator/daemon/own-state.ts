@@ -27,13 +27,13 @@ export class StateFileCheck {
   #lookedAtMs = Number.NEGATIVE_INFINITY;
   #faults: readonly string[] = [];
 
-  /** `directories`: those in which files are replaced. `journal`: null where nothing is written. */
+  /** `directories`: in which files are replaced. `journal`: null if no cgroup is written. */
   constructor(directories: readonly string[], journal: Pick<Journal, "file"> | null) {
     this.#directories = directories;
     this.#files = journal === null ? [] : [journal.file];
   }
 
-  /** `PATH: what the system answers` of each that cannot be written. */
+  /** `PATH: system error` for each file that cannot be written. */
   faults(): readonly string[] {
     if (performance.now() - this.#lookedAtMs >= LOOK_MS) {
       this.#faults = unwritable(this.#directories, this.#files);
@@ -42,7 +42,7 @@ export class StateFileCheck {
     return this.#faults;
   }
 
-  /** One problem for all files, since they fail for one cause. */
+  /** One problem for all files, since they usually fail for the same cause. */
   problems(): readonly Problem[] {
     const [first, ...others] = this.faults();
     if (first === undefined) return [];
@@ -53,8 +53,8 @@ export class StateFileCheck {
 }
 
 /**
- * The actuator's own files: the journal, mended, and the lock of who enforces. INVARIANT: the lock is held before the
- * journal is read. Errors: the directory cannot be used, another daemon holds the lock, a plan cannot be undone.
+ * Opens the actuator's own files: the recovered journal, and the lock of the enforcing daemon. INVARIANT: the lock is held before
+ * the journal is read. Errors: the directory cannot be used, another daemon holds the lock, a plan cannot be undone.
  */
 export async function openState(
   options: StateOptions,

@@ -9,7 +9,7 @@ const LENGTH = 2;
 const FIXED32 = 5;
 const MAX_BYTES = 10;
 
-/** The fields of a protobuf message, one after the other. Nothing is made for a field: of lists there are thousands. */
+/** Iterates over the fields of a protobuf message without allocating per field: lists have thousands. */
 class Fields {
   readonly #bytes: Buffer;
   readonly #end: number;
@@ -56,7 +56,7 @@ class Fields {
     return !this.#isBroken;
   }
 
-  /** A negative number has as many bytes as there can be; all of them are -1 here. Past the end where it is cut short. */
+  /** A negative number has the maximum of ten bytes; all of them are -1 here. A truncated number ends past the end. */
   #varint(): number {
     let value = 0;
     for (let i = 0; i < MAX_BYTES; i++) {
@@ -94,7 +94,7 @@ export function devicePlaces(bytes: Buffer, most: number): number[] | undefined 
   return fields.isBroken ? undefined : places;
 }
 
-/** A v1beta1.Device; undefined: it is cut short or malformed. What is not known of it is skipped, as Go does. */
+/** Reads a v1beta1.Device; undefined: it is truncated or malformed. Unknown fields are skipped, as in Go. */
 function readDevice(bytes: Buffer, begin: number, end: number): ListedDevice | undefined {
   let id = "";
   let health = "";
@@ -126,7 +126,7 @@ function readNodes(bytes: Buffer, { begin, end }: Fields, nodes: { readonly ID: 
   return !fields.isBroken;
 }
 
-/** The bytes of a list, and where its devices stand in them (`devicePlaces`). */
+/** The bytes of a list, and the positions of its devices (`devicePlaces`). */
 interface ListBytes {
   readonly bytes: Buffer;
   readonly places: readonly number[];
@@ -136,7 +136,7 @@ interface ListChanges {
   /** Indexes of the devices whose bytes have changed. */
   readonly changed: readonly number[];
 }
-/** Devices that are compared at once: of thousands few change. */
+/** The number of devices that are compared at once: of thousands few change. */
 const GROUP = 8;
 /** Pieces shorter than this are compared faster without a call. */
 const SHORT = 64;
@@ -176,7 +176,7 @@ function changesSince({ bytes: last, places: old }: ListBytes, bytes: Buffer): L
   return isWhole ? { places, changed } : undefined;
 }
 
-/** Whether both places have the same bytes. */
+/** Whether both ranges have the same bytes. */
 function isSame(a: Buffer, begin: number, end: number, b: Buffer, at: number): boolean {
   if (at + end - begin > b.length) return false;
   if (end - begin > SHORT) return a.compare(b, at, at + end - begin, begin, end) === 0;
@@ -194,7 +194,7 @@ function tooManyText(bytes: Buffer, most: number): string {
   return `the list holds ${count} devices, and there is room for ${most} of this one: all plugins together may list ${LIMITS.devices}, and those that are in use or came first keep theirs`;
 }
 
-/** A list whose devices take more than their share of bytes. */
+/** Text for a list whose devices have more than their share of bytes. */
 const tooLargeText = ({ devices, size }: DeviceList, most: number): string =>
   `the list holds ${devices.length} devices whose ids (and NUMA nodes) take more than ${DEVICE_BYTES} bytes each, so that they count as ${size}, and there is room for ${most} of this one: all plugins together may list ${LIMITS.devices}, and those that are in use or came first keep theirs`;
 
@@ -208,8 +208,8 @@ const FEW = 16;
 const NO_LIST = "the list is no ListAndWatchResponse";
 
 /**
- * Reads the lists of one plugin, one after the other. A device whose bytes are as they were is the same object as before:
- * of thousands few change, and plugins that flip without end are to cost little.
+ * Reads the lists of one plugin, one after the other. A device whose bytes have not changed stays the same object:
+ * of thousands few change, and a plugin that flips constantly must cost little.
  */
 export class DeviceListReader {
   readonly #resource: string;

@@ -6,7 +6,7 @@ import { HEALTHY, type ListedDevice, quoted, UNHEALTHY } from "./names.ts";
 /** The minimum interval between two lists of one plugin that are read; of those in between only the newest counts. */
 const SHORTEST_REST_MS = 200;
 const LONGEST_REST_MS = 2_000;
-/** Longer than its last rest, where a list has waited for the end of that. */
+/** The factor by which a plugin's rest grows if its next list was already waiting. */
 const GROWTH = 1.5;
 /** After reading a list, the loop rests this many times as long as the reading took. */
 const REST_PER_LOOK = 25;
@@ -48,11 +48,11 @@ export class ListThrottle {
 /** A list as a plugin sent it, in the snapshot's form. */
 export interface DeviceList {
   readonly devices: readonly Device[];
-  /** Entries that were left out or mended, and why; empty: none. */
+  /** Entries that were left out or corrected, and why; empty: none. */
   readonly remarks: readonly string[];
   /**
-   * The devices that it counts as: as many as it has, or more where they take more than `DEVICE_BYTES` each, since who
-   * gets them is written down with their ids.
+   * The number of devices that the list counts as: its devices, or more if they have over `DEVICE_BYTES` each, since
+   * allocations are stored with the devices' ids.
    */
   readonly size: number;
 }
@@ -70,7 +70,7 @@ export interface DeviceEntry {
   readonly bytes: number;
   /** Why no decision could name it. */
   readonly fault: string | undefined;
-  /** True: it names impossible NUMA nodes. */
+  /** True: impossible NUMA nodes were removed from it. */
   readonly isMended: boolean;
 }
 
@@ -91,7 +91,7 @@ export function entryOf(resource: string, { ID: id, health, topology }: ListedDe
 const idBytes = (id: string): number => (/^[\w.:/-]*$/.test(id) ? id.length + 2 : Buffer.byteLength(jsonText(id))) + 1;
 
 /**
- * An id that is listed twice is one device, the last one's, as in the kubelet's map; healthy only if it is so each time.
+ * Makes one device of an id that is listed twice, from the last entry as in the kubelet's map; healthy only if every entry is.
  * Ids that no decision could name (empty, too long, not UTF-8) are left out. kubelet 1.36: genericDeviceUpdateCallback.
  */
 export function listOf(entries: readonly DeviceEntry[]): DeviceList {

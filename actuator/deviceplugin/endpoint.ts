@@ -16,7 +16,7 @@ export interface Allocation {
   readonly base64: string;
 }
 
-/** More than this of anything in an answer is no container's. */
+/** The maximum number of parts in one container's response. */
 const MAX_PARTS = 4096;
 /** Limit of the answer for one container: it is stored in the node's checkpoint, which all plugins share. */
 const MAX_ANSWER_BYTES = 256 * 1024;
@@ -24,9 +24,9 @@ const MAX_ANSWER_BYTES = 256 * 1024;
 const MAX_VARIABLE_BYTES = 128 * 1024;
 
 /**
- * Reads an AllocateResponse to a request for as many containers. Error: what in it is not to be used, so that none of it
- * is: another number of containers, more bytes than are kept of one, a path that is not absolute or climbs out, a name
- * that cannot be.
+ * Reads an AllocateResponse for `containers` containers. Error: why the whole response is unusable: another number of
+ * containers, too many bytes for one, a path that is not absolute or contains `..`, an impossible
+ * name.
  */
 export function readAllocations(bytes: Buffer, containers: number): Result<readonly Allocation[], string> {
   const data = bytes.toString("latin1");
@@ -113,7 +113,7 @@ export class ListAndWatchStream {
   get list(): DeviceList | undefined {
     return this.#list;
   }
-  /** The part of its last list that was left out; null: nothing. */
+  /** The fault about the ignored part of the last list; null: nothing was ignored. */
   get leftOut(): PluginFault | null {
     const message = this.#list?.remarks.join("; ") ?? "";
     const { resource, socketPath: endpoint } = this;
@@ -151,7 +151,7 @@ interface ListStreamOptions {
   /** The throttle of all streams together. */
   readonly load: ListThrottle;
   readonly onList: (list: DeviceList) => void;
-  /** Called once when the stream ends, unless it is stopped before. */
+  /** Called once when the stream ends, unless it was stopped before. */
   readonly onEnd: (fault: PluginFault) => void;
 }
 
@@ -172,9 +172,9 @@ function openListStream({ client, of, most, load, onList, onEnd }: ListStreamOpt
   return openMessageStream({ client, of, path: LIST_AND_WATCH, load, read, onEnd });
 }
 
-/** The longest that a plugin may take, ms. The kubelet has the first and the last; with its other calls it waits for ever. */
+/** Time limits of a plugin's calls, in ms. The kubelet has the first and the last; for its other calls it waits for ever. */
 export interface PluginTimeouts {
-  /** How long a plugin may take from its registration until it serves. kubelet 1.36: dial. */
+  /** From a plugin's registration until it serves. kubelet 1.36: dial. */
   readonly dialMs: number;
   readonly optionsMs: number;
   readonly preferredMs: number;
@@ -203,7 +203,7 @@ export interface Endpoint {
   readonly options: DevicePluginOptions;
   watch(listener: Omit<ListStreamOptions, "client" | "of">): void;
   allocate(ids: readonly string[]): Answered<Allocation>;
-  /** Asks for preferred devices; null: the plugin does not offer that. */
+  /** Asks for preferred devices; null: the plugin does not offer GetPreferredAllocation. */
   preferred(question: PreferredAllocationRequest): Answered<readonly string[] | null>;
   /** Calls PreStartContainer, if the plugin wants it. */
   preStart(ids: readonly string[]): Answered<null>;
@@ -217,7 +217,7 @@ interface EndpointOptions {
   readonly signal: AbortSignal;
 }
 
-/** Dials a plugin and asks for its options, which is what the kubelet does before it calls it registered. */
+/** Dials a plugin and asks for its options, which the kubelet does before it counts the plugin as registered. */
 export async function openEndpoint(given: EndpointOptions): Answered<Endpoint> {
   const { resource, socketPath, timeouts, signal } = given;
   const of = (call: string): PluginCall => ({ resource, endpoint: socketPath, call });

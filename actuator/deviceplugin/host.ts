@@ -41,14 +41,14 @@ interface RegistrationServer {
   readonly path: string;
   /** Sockets that were removed at the start. */
   readonly removed: readonly string[];
-  /** Faults that stand as long as they are reported here: kubelet.sock is lost. */
+  /** Faults that last as long as they are returned here: kubelet.sock is lost. */
   standing(): readonly PluginFault[];
   close(): void;
 }
 
 /**
  * Clears the directory and serves v1beta1.Registration on a new kubelet.sock, which makes plugins register again.
- * Error: why not; then no file of others was changed. kubelet 1.36: server.Start, server.Register.
+ * Error: why it cannot; then no file of others was changed. kubelet 1.36: server.Start, server.Register.
  */
 async function openRegistration(options: RegistrationOptions): Promise<Result<RegistrationServer, string>> {
   const { dir } = options;
@@ -150,7 +150,7 @@ export interface DevicePluginHostOptions {
   readonly dir: string;
   /** The directory of sockets of plugin-watcher plugins; absent: such plugins are not looked for. */
   readonly registryDir?: string;
-  /** Handlers of plugins of other types that are found there, such as DRA drivers. */
+  /** Handlers for plugins of other types in the directory, such as DRA drivers. */
   readonly handlers?: Readonly<Record<string, PluginHandler>>;
   readonly timeouts?: Partial<PluginTimeouts>;
   readonly graceMs?: number;
@@ -165,11 +165,11 @@ export interface DevicePluginHostOptions {
   readonly now?: () => EpochMs;
 }
 
-/** The node's side of the device plugin API: who registered, what they have, and the calls to them. */
+/** The node's side of the device plugin API: the registered plugins, their devices, and the calls to them. */
 export interface DevicePluginHost {
   /** The path of its kubelet.sock. */
   readonly socketPath: string;
-  /** Names of the sockets that were removed at the start, so that their plugins come back. */
+  /** Names of the sockets that were removed at the start, which makes their plugins register again. */
   readonly removed: readonly string[];
   /** `devices` of a snapshot. */
   devices(): readonly Device[];
@@ -179,26 +179,26 @@ export interface DevicePluginHost {
   amounts(): ReadonlyMap<string, ResourceAmount>;
   /** Each resource with its endpoint, its generation and its latest changes of health. */
   states(): readonly PluginState[];
-  /** Faults that stand as long as they are reported here: a lost kubelet.sock, devices that are left out. */
+  /** Faults that last as long as they are returned here: a lost kubelet.sock, ignored devices. */
   standing(): readonly PluginFault[];
   /** `ids` for one container. kubelet 1.36: endpoint.allocate. */
   allocate(resource: string, ids: readonly string[]): Answered<Allocation>;
-  /** Asks for preferred devices; null: the plugin does not offer that. Only ids of the question, best first. */
+  /** Asks for preferred devices; null: the plugin does not offer it. Returns only ids of the question, best first. */
   preferred(resource: string, question: PreferredAllocationRequest): Answered<readonly string[] | null>;
-  /** Right before the container starts; nothing is called where the plugin does not want it. */
+  /** Called right before the container starts; it makes no call if the plugin does not require one. */
   preStart(resource: string, ids: readonly string[]): Answered<null>;
-  /** Calls the listener, at most once per event loop turn, after a change. Returns how to stop it. */
+  /** Calls the listener, at most once per event loop turn, after a change. Returns a function that removes it. */
   onChange(listener: () => void): () => void;
   /**
    * Calls the listener for each plugin fault that no caller receives: refused registrations, broken streams, ignored
-   * devices; never before the event loop turn that opened the host has ended. Returns how to stop it.
+   * devices; never before the event loop turn that opened the host has ended. Returns a function that removes it.
    */
   onFault(listener: (fault: PluginFault) => void): () => void;
   /** Removes kubelet.sock and ends all calls; plugins' sockets stay. */
   close(): void;
 }
 
-/** Serves kubelet.sock and looks for plugins. Error: what prevents it; then nothing was changed. */
+/** Serves kubelet.sock and finds plugins. Error: what prevents it; nothing was changed then. */
 export async function openDevicePluginHost(
   options: DevicePluginHostOptions,
 ): Promise<Result<DevicePluginHost, string>> {
@@ -273,7 +273,7 @@ export async function openDevicePluginHost(
   });
 }
 
-/** kubelet 1.36: errEndpointStopped, and allocateContainerResources where nothing is known. */
+/** kubelet 1.36: errEndpointStopped, or that of allocateContainerResources for an unknown resource. */
 function absence(registry: PluginRegistry, call: string, resource: string): PluginFault {
   const known = registry.plugins.get(resource);
   return known === undefined

@@ -2,7 +2,7 @@ import { LIMITS } from "../../api/model/limits.ts";
 import type { PluginFault } from "./fault.ts";
 import { afterEvent, isListing, NO_PLUGINS, type PluginEvent, type PluginState, type Plugins } from "./plugins.ts";
 
-/** A snapshot's node has room for them beside its own. */
+/** A snapshot's node has room for these beside its own resources. */
 export const MAX_RESOURCES = LIMITS.deviceResources;
 
 /** The fault of a plugin that is displaced by another although pods hold its devices. */
@@ -11,7 +11,7 @@ export function pushedOut({ resource, endpoint }: PluginState, other: string): P
   return { resource, endpoint, call: "Register", code: "RESOURCE_EXHAUSTED", message };
 }
 
-/** The state of all plugins, within what one snapshot takes. */
+/** The state of all plugins, within the limits of one snapshot. */
 export class KnownPlugins {
   readonly #onChange: () => void;
   readonly #isInUse: IsInUse;
@@ -38,7 +38,7 @@ export class KnownPlugins {
   yielding(resource: string, count: number): readonly PluginState[] {
     return yielding(resource, count, this.#now, this.#isInUse);
   }
-  /** A list that there is `roomFor`: those of plugins that have stopped give way to it. */
+  /** Stores a list that fits (`roomFor`): lists of stopped plugins are dropped for it. */
   listed(event: PluginEvent & { readonly kind: "listed" }): void {
     const before = this.#now.get(event.resource);
     const { size = event.devices.length } = event;
@@ -67,7 +67,7 @@ export class KnownPlugins {
     const generation = this.#now.get(resource)?.generation;
     if (generation !== undefined) this.apply({ kind: "forgotten", resource, generation });
   }
-  /** The one to go for a resource that pods hold devices of: the last that none holds any of; undefined: there is none, or no need. */
+  /** The plugin to displace for a resource whose devices pods hold: the last one whose devices no pod holds; undefined: none, or not needed. */
   pushedOutBy(resource: string, registering: number): PluginState | undefined {
     if (!this.#isInUse(resource) || this.makesRoom(resource, registering)) return undefined;
     return [...this.#now.values()].findLast((plugin) => !this.#isInUse(plugin.resource));
@@ -85,15 +85,15 @@ interface Claim {
 }
 
 /**
- * The size of list (as `DeviceList.size` counts) that the plugin of a resource may have, since all lists together must
+ * The maximum list size (as `DeviceList.size` counts) for the plugin of a resource, since all lists together must
  * fit into one snapshot. Plugins whose devices pods hold come first, then the earlier registered. Each plugin keeps
  * half of what those before it left, so many small plugins cannot displace anyone, and there is always room for one
- * more. Beyond its half a plugin may use free room until another needs it; then the last plugin gives way.
+ * more. Beyond its half a plugin may use free room until another needs it; then the last plugin's list is dropped.
  */
 export function roomFor(resource: string, plugins: Plugins, isInUse: IsInUse): number {
   let kept = LIMITS.devices;
   let half = 0;
-  // beyond its half it gives way before all that is counted here
+  // its part beyond the half is dropped before everything that is counted here
   let beyond = LIMITS.devices;
   let isBefore = true;
   for (const plugin of inOrder(resource, plugins, isInUse)) {
@@ -161,6 +161,6 @@ function inOrder(resource: string, plugins: Plugins, isInUse: IsInUse): readonly
   const inUse = new Set(listing.filter((plugin) => isInUse(plugin.resource)));
   return [...inUse, ...listing.filter((plugin) => !inUse.has(plugin))];
 }
-/** Lists that were received once and then gave way count as nothing. */
+/** A list that was dropped counts as 0. */
 const sizeOf = ({ devices, size = 0 }: PluginState): number =>
   devices.length === 0 ? 0 : Math.max(devices.length, size);

@@ -12,19 +12,19 @@ interface MessageStreamOptions {
   readonly load: ListThrottle;
   /** Reads a message; false: it has nothing new, and cost nothing. An error ends the stream. */
   readonly read: (bytes: Buffer) => Result<boolean, string>;
-  /** Called once when the stream ends, unless it is stopped before. */
+  /** Called once when the stream ends, unless it was stopped before. */
   readonly onEnd: (fault: PluginFault) => void;
 }
 
-/** Bytes that are read of one plugin; beyond that its sending is held up. A list of 4,096 devices has 0.25 MB. */
+/** The rate at which one plugin is read; beyond it, its sending is delayed. A list of 4,096 devices has 0.25 MB. */
 const BYTES_PER_MS = 2 * 1024;
 const BURST_BYTES = 4 * 1024 * 1024;
-/** The cost of a message beside its bytes, so that endless small messages are held up too. */
+/** The cost of a message besides its bytes, so that floods of small messages are delayed too. */
 const MESSAGE_BYTES = 2 * 1024;
 
 /**
  * Opens a plugin's stream in which each message replaces the last: the next message is requested after the last was
- * taken, so no queue forms, and the stream's own window slows down a plugin that floods. Messages stay bytes until one
+ * read, so no queue forms, and the stream's own window slows down a plugin that floods. Messages stay bytes until one
  * is due; of those that arrive before, only the newest counts.
  */
 export function openMessageStream({ client, of, path, load, read, onEnd }: MessageStreamOptions): {
@@ -89,11 +89,11 @@ export function openMessageStream({ client, of, path, load, read, onEnd }: Messa
   return { stop };
 }
 
-/** Plugins may end their stream with a good word: it is the end all the same. */
+/** A stream that ends with status OK has ended all the same. */
 const endOf = (of: PluginCall, ended: StatusObject): PluginFault =>
   ended.code === status.OK ? { ...of, code: "ENDED", message: "the plugin ended its stream" } : faultOf(of, ended, 0);
 
-/** A token bucket; `take` answers the wait before the next, in ms. */
+/** A token bucket; `take` returns the wait before the next message, in ms. */
 function bucketOf(burst: number, perMs: number): { take(amount: number): number } {
   let left = burst;
   let at = performance.now();

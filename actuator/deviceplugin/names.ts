@@ -20,7 +20,7 @@ export interface RegisterRequest {
   readonly endpoint: string;
   readonly resourceName: string;
 }
-/** v1beta1.Device as it comes from the wire. */
+/** v1beta1.Device as received. */
 export interface ListedDevice {
   readonly ID: string;
   readonly health: string;
@@ -62,7 +62,7 @@ export interface PluginInfo {
 /** The socket where plugins register. kubelet 1.36: KubeletSocket. */
 export const SOCKET_NAME = "kubelet.sock";
 
-/** Longest text that is repeated to who sent it. */
+/** The maximum length of a received text that an error repeats. */
 const LONGEST_QUOTE = 256;
 /** The text as Go's %q prints it. */
 export const quoted = (text: string): string => quote(text.slice(0, LONGEST_QUOTE));
@@ -91,7 +91,7 @@ export function endpointPath(dir: string, endpoint: string): Result<string, stri
     : err(`the endpoint ${quoted(endpoint)} in ${dir} is no path of at most ${LONGEST_SOCKET_PATH} readable bytes`);
 }
 
-/** The path of the socket that a plugin reports; empty: the one where it was asked. */
+/** The path of the socket that a plugin reports; empty: the socket where it was asked. */
 export function reportedEndpoint(endpoint: string, asked: string): Result<string, string> {
   if (endpoint === "") return ok(asked);
   return isSocketPath(endpoint) && !endpoint.split("/").includes("..")

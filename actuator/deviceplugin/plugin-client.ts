@@ -28,7 +28,7 @@ function definitions(): PackageDefinition {
 export const serviceOf = (name: string): ServiceDefinition<UntypedServiceImplementation> =>
   definitions()[name] as unknown as ServiceDefinition<UntypedServiceImplementation>;
 
-/** The codec of a method's request and answer; the answer of Allocate stays as it came. */
+/** The codec of a method's request and response; the response of Allocate stays raw bytes. */
 function codecOf<M extends PluginMethod>(
   method: M,
 ): {
@@ -52,7 +52,7 @@ export function methodAt(path: string): Loaded {
 }
 
 const CHANNEL = {
-  // a path as authority, which the address would give, is none
+  // the default authority would be the socket's path, which is not valid
   "grpc.default_authority": "localhost",
   "grpc.max_receive_message_length": MAX_MESSAGE_BYTES,
   "grpc.max_send_message_length": MAX_MESSAGE_BYTES,
@@ -88,7 +88,7 @@ interface MethodCodec<Request, Answer> {
   readonly write: (request: Request) => Buffer;
   readonly read: (bytes: Buffer) => Answer;
 }
-/** Makes one call of a method that other kinds of plugins serve. */
+/** Makes one call of a method that other types of plugins serve. */
 export function callWith<Request, Answer>(
   client: Client,
   { of, timeoutMs, signal }: Calling,
@@ -111,8 +111,8 @@ export function callWith<Request, Answer>(
 const POLL_MS = 100;
 
 /**
- * The first call to a plugin, with the client that it came through on: one that registers just before it serves is waited
- * for. kubelet 1.36: dial (10 s), whose words the fault of a connection begins with.
+ * Makes the first call to a plugin, and returns the client with the response: a plugin that registers just before it serves is
+ * awaited. kubelet 1.36: dial (10 s), whose words begin the fault of a connection.
  */
 export async function dial<M extends PluginMethod>(
   calling: Calling,

@@ -23,7 +23,7 @@ interface RegisteredPlugin {
 
 /**
  * Reconnects to plugins that still run although their stream ended: to the same socket, not to a new one at its path,
- * which may be another resource's plugin and registers itself. The kubelet waits for the plugin to register again.
+ * which may be another resource's plugin, and registers itself. The kubelet waits for the plugin to register again.
  */
 class Reconnects {
   readonly #known = new Map<string, RegisteredPlugin>();
@@ -45,7 +45,7 @@ class Reconnects {
   lost(resource: string): void {
     const known = this.#known.get(resource);
     if (known === undefined) return;
-    // a plugin that ends each stream at once is retried at growing intervals
+    // a plugin that ends each stream at once is retried with growing delays
     if (performance.now() - known.connectedAt > LONGEST_MS) known.delayMs = FIRST_MS;
     this.#retry(resource, known);
   }
@@ -157,14 +157,14 @@ class Registering {
 
 /** A stream that has lived so long after its first list is no part of a row of failures. */
 const LIVES_MS = 5_000;
-/** Streams that ended so often one after the other are opened unseen: they have to live first. */
+/** After this many ends in a row, a new stream is hidden until it has proved stable. */
 const ENDS_AT_ONCE = 2;
 
-/** The plugins that are connected, and what is known of all: each by its generation, so that no end is another's. */
+/** The connected plugins, and the state of all; ends of streams are matched by generation. */
 export class PluginRegistry {
   readonly #options: PluginRegistryOptions;
   readonly #live = new Map<string, ListAndWatchStream>();
-  /** Streams of plugins that ended the ones before at once: not shown until they live. */
+  /** New streams of plugins that ended the ones before at once: hidden until they are stable. */
   readonly #trials = new Map<string, ListAndWatchStream>();
   /** Resource -> the generation of the last registration that its plugin made itself. */
   readonly #origins = new Map<string, number>();
@@ -185,7 +185,7 @@ export class PluginRegistry {
   get plugins(): Plugins {
     return this.#known.now;
   }
-  /** Faults that stand as long as they are reported here. */
+  /** Faults that last as long as they are returned here. */
   standing(): readonly PluginFault[] {
     return [...this.#live.values()].flatMap(({ leftOut }) => leftOut ?? []);
   }
@@ -195,8 +195,8 @@ export class PluginRegistry {
   }
 
   /**
-   * Dials a plugin and opens its list stream; of two plugins for one resource the last registered one stays, whichever
-   * answers first. If dialling fails, the plugin before stays. The value is the generation.
+   * Dials a plugin and opens its list stream; of two plugins for one resource the one registered last stays, whichever
+   * answers first. If dialling fails, the former plugin stays. The value is the generation.
    */
   async register(resource: string, socketPath: string): Answered<number> {
     const generation = ++this.#lastGeneration;
@@ -242,7 +242,7 @@ export class PluginRegistry {
     return openEndpoint({ resource, socketPath, timeouts: this.#options.timeouts, signal: this.#life.signal });
   }
 
-  /** Gives way to what the plugin does itself. False: it is to be tried again. */
+  /** Reconnects, unless the plugin has registered itself meanwhile. False: try again. */
   async #reconnect(resource: string, socketPath: string): Promise<boolean> {
     const origin = this.#origins.get(resource);
     const opened = await this.#open(resource, socketPath);

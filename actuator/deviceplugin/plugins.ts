@@ -3,7 +3,7 @@ import { unreachable } from "../../api/model/result.ts";
 import type { EpochMs } from "../../api/model/units.ts";
 import { type DevicePluginOptions, HEALTHY, UNHEALTHY } from "./names.ts";
 
-/** A device that changed its health, that came, or that vanished (`to` is null). */
+/** A device that changed its health, appeared, or vanished (`to` is null). */
 export interface HealthFlip {
   readonly id: string;
   readonly from: string | null;
@@ -20,15 +20,15 @@ export interface PluginState {
   readonly options: DevicePluginOptions;
   /** `stopped`: its stream has ended; `removed`: that was longer ago than the grace. */
   readonly state: "registered" | "stopped" | "removed";
-  /** When its stream first ended since it was stable; absent while registered. */
+  /** When the stream first ended after it was stable; absent while registered. */
   readonly stoppedAt?: EpochMs;
-  /** True: it has sent a list since it registered. */
+  /** True: the plugin has sent a list since it registered. */
   readonly listed: boolean;
   /** The last list in the snapshot's form; all devices are unhealthy once the plugin has stopped. */
   readonly devices: readonly Device[];
-  /** The devices that its list counts as (`DeviceList.size`), where that is more than it has. */
+  /** The number of devices that the list counts as (`DeviceList.size`), if it is higher than their number. */
   readonly size?: number;
-  /** The number of devices that a stopped plugin had listed, where others needed the room for theirs: `devices` is empty then. */
+  /** The number of devices in a stopped plugin's list that was dropped for others: `devices` is empty then. */
   readonly gaveWay?: number;
   /** Changes of health since the start, of devices that were listed before and after. */
   readonly flips: number;
@@ -61,10 +61,10 @@ export type PluginEvent =
       readonly resource: string;
       readonly generation: number;
       readonly at: EpochMs;
-      /** When a stream first ended since it was stable; absent: this is the first. */
+      /** When a stream first ended after it was stable; absent: this is the first end. */
       readonly since?: EpochMs;
     }
-  /** `removed`: its grace is over. `gave-way`: of what is not listed now only its number stays. `forgotten`: nothing stays of a removed one. */
+  /** `removed`: the grace period is over. `gave-way`: the list was dropped, only its length stays. `forgotten`: a removed plugin is dropped. */
   | {
       readonly kind: "removed" | "gave-way" | "forgotten";
       readonly resource: string;
@@ -123,7 +123,7 @@ export function afterEvent(plugins: Plugins, event: PluginEvent): Plugins {
 /** Whether the plugin is registered and has sent its list. */
 export const isListing = ({ state, listed }: PluginState): boolean => state === "registered" && listed;
 const withoutGaveWay = ({ gaveWay: _, ...state }: PluginState): PluginState => state;
-/** The same state with another size. */
+/** The state with another size. */
 function sized(plugin: PluginState, size = 0): PluginState {
   const { size: before, ...rest } = plugin;
   const now = size > plugin.devices.length ? size : undefined;
@@ -143,7 +143,7 @@ function registered(before: PluginState | undefined, event: PluginEvent & { kind
   return { resource, generation, endpoint, options, state: "registered", listed: false, ...had, flips, history };
 }
 
-/** The list replaces the one before; the same state where it is the same list. */
+/** Replaces the last list; returns the same state if the lists are equal. */
 function listed(before: PluginState, devices: readonly Device[], at: EpochMs): PluginState {
   const { fresh, gone } = differing(before.devices, devices);
   const changes: HealthFlip[] = [];

@@ -9,7 +9,7 @@ import { callOnce, dial } from "./plugin-client.ts";
 
 /** Handles the plugins of one type. kubelet 1.37: cache.PluginHandler. */
 export interface PluginHandler {
-  /** Why a plugin is not taken; undefined: it may register. */
+  /** Why a plugin is refused; undefined: it may register. */
   readonly fault: (info: PluginInfo, socketPath: string) => string | undefined;
   /** The value is the plugin's generation, by which it leaves. */
   readonly register: (info: PluginInfo, socketPath: string) => Answered<number>;
@@ -126,8 +126,8 @@ const FIRST_RETRY_MS = 500;
 const LONGEST_RETRY_MS = 120_000;
 
 /**
- * Looks for plugins that put a socket into a directory, or one below it, and asks each who it is; a socket that vanishes
- * ends its plugin, another one at its place is another plugin. Names that begin with a dot are left alone.
+ * Finds plugins by their sockets in a directory, or in directories below it, and asks each for its identity; when a socket
+ * vanishes, its plugin is removed, and another socket at its path is another plugin. Names that begin with a dot are ignored.
  * kubelet 1.36: pluginwatcher.Watcher, reconciler.
  */
 export function openPluginWatcher(options: WatcherOptions): { readonly close: () => void } {

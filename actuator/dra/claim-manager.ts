@@ -22,13 +22,13 @@ import { map, ok, type Result } from "../../api/model/result.ts";
 import type { Behaviour } from "../../api/profiles/profile.ts";
 import type { DraRegistry } from "./driver-registry.ts";
 
-/** Claims by their names, as they are now; one that is not there is left out. Errors: which could not be looked up, and why. */
+/** Finds the current claims by name; a missing one is left out. Errors: which could not be looked up, and why. */
 export type FindClaims = (
   namespace: string,
   names: readonly string[],
 ) => Promise<Result<ReadonlyMap<string, ResourceClaim>, string>>;
 
-/** What a pod's claims wait for, as the end of a sentence, and whether claims must first be unprepared. */
+/** What a pod's claims wait for, as the end of a sentence, and whether claims must be unprepared first. */
 export interface ClaimWait {
   readonly what: string;
   readonly givesBack: boolean;
@@ -37,7 +37,7 @@ export interface ClaimWait {
 interface Preparing {
   /** Ends the calls to drivers. */
   readonly signal?: AbortSignal;
-  /** Called with what is waited for, on each change; null: nothing any more. */
+  /** Called on each change with what the claims wait for; null: nothing any more. */
   readonly onWait?: (wait: ClaimWait | null) => void;
 }
 
@@ -53,18 +53,18 @@ interface ClaimManagerOptions {
 }
 
 /**
- * Prepares the ResourceClaims of pods and gives them back, by the kubelet's own steps (`api/decide/dra`). Pods that share a claim wait
- * for each other's calls of one driver about it, and for nothing else: a driver that hangs holds up its own claims alone, whatever the
- * other claims of their pods are. kubelet 1.37: dra.Manager.
+ * Prepares and unprepares the ResourceClaims of pods, in the kubelet's own steps (`api/decide/dra`). Pods that share a claim wait
+ * for each other's calls of one driver about it, and for nothing else: a hanging driver blocks only its own claims, not the
+ * other claims of their pods. kubelet 1.37: dra.Manager.
  */
 export class ClaimManager {
   readonly #options: ClaimManagerOptions;
   readonly #cache: ClaimInfoCache;
-  /** The end of what is being done: by pod, and by driver and claim. */
+  /** The end of running work, by pod, and by driver and claim. */
   readonly #busy = new Map<string, Promise<unknown>>();
-  /** For each claim that its last pod leaves: the end of its calls. */
+  /** By claim that its last pod unprepares: the end of its calls. */
   readonly #leaving = new Map<string, Promise<unknown>>();
-  /** Drivers and claims that pods which still prepare others have had an answer about. */
+  /** Driver and claim pairs that were answered for pods that are still preparing other claims. */
   readonly #answered = new Set<string>();
 
   private constructor(options: ClaimManagerOptions, cache: ClaimInfoCache) {
@@ -148,7 +148,7 @@ export class ClaimManager {
 
   /** Runs work after all running work with one of the keys. */
   async #inTurn<T>(keys: readonly string[], run: () => Promise<T>): Promise<T> {
-    // all at once, so that two that share two keys do not wait for each other
+    // all at once, so that two calls that share two keys do not wait for each other
     const before = Promise.all(keys.map((key) => this.#busy.get(key)));
     const running = before.then(run);
     const end = running.catch(() => undefined);
@@ -160,7 +160,7 @@ export class ClaimManager {
     }
   }
 
-  /** The end of the calls by which another pod gives some of these claims back; undefined: there are none. */
+  /** The end of the calls with which another pod unprepares some of these claims; undefined: there are none. */
   #goingBack(namespace: string, names: readonly string[], { onWait }: Preparing): Promise<unknown> | undefined {
     const infos = names.flatMap((name) => this.#cache.get(namespace, name) ?? []);
     const leaving = infos.filter((info) => this.#leaving.has(claimKey(info)));
@@ -171,8 +171,8 @@ export class ClaimManager {
   }
 
   /**
-   * A kubelet calls the drivers of all of a pod's claims one after the other, and the first that fails ends it; here claims with other
-   * drivers go their own way, so that none waits for a driver that is not its own.
+   * Unprepares a pod's claims. A kubelet calls the drivers one after the other, and the first failure ends it; here claims are
+   * grouped by their drivers, so that none waits for a driver that is not its own.
    */
   async #giveBack(
     uid: string,
@@ -219,7 +219,7 @@ export class ClaimManager {
         const what = `${driverList([call.driver])} to ${VERBS[call.operation]} ${claimList(call.claims)}`;
         how.onWait?.({ what, givesBack: call.operation === "NodeUnprepareResources" });
         const keys = call.claims.map((claim) => callKey(call, claim));
-        // its devices are recorded before the next pod's turn
+        // the devices are recorded before another pod's call about these claims
         step = await this.#inTurn(keys, async () => steps.next(await this.#call(call, answered, how.signal)));
       }
       return step.value;
@@ -227,7 +227,7 @@ export class ClaimManager {
       for (const key of answered) this.#answered.delete(key);
     }
   }
-  /** Asks the driver about the claims of which no other pod has had its answer. `answered` gets those that went well. */
+  /** Calls the driver about the claims that are not yet answered for another pod. `answered` collects those that succeeded. */
   async #call(call: DriverCall, answered: string[], signal: AbortSignal | undefined): Promise<DriverAnswer> {
     const isKnown = (claim: ClaimRef): boolean =>
       call.operation === "NodePrepareResources" &&

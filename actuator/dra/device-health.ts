@@ -55,7 +55,7 @@ export class DeviceHealth {
     return [...faults, ...(this.#unwritten === undefined ? [] : [`${HEALTH_STATE_FILE}: ${this.#unwritten}`])];
   }
 
-  /** Asks a plugin that has registered with these services, for as long as it is there. Answers how it leaves. */
+  /** Watches a registered plugin with these services while it exists. Returns a function that ends it. */
   watch(driver: DraDriver, services: readonly string[]): () => void {
     const service = healthService(services, this.#options.behaviour);
     if (service === undefined) return () => undefined;

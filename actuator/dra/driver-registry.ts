@@ -8,11 +8,11 @@ import { DraDriver } from "./driver.ts";
 const MAX_DRIVERS = 256;
 
 interface RegistryOptions {
-  /** How long a driver may take for a call. */
+  /** Time limit of a call to a driver. */
   readonly timeoutMs?: number;
   /** The device health; absent: drivers are not asked for it. */
   readonly health?: Pick<DeviceHealth, "watch">;
-  /** Drivers came or went. */
+  /** Called when drivers come or go. */
   readonly onChange: () => void;
 }
 
@@ -23,7 +23,7 @@ interface Plugin {
   readonly unwatch: (() => void) | undefined;
 }
 
-/** The DRA drivers that have registered, each with its plugins in the order in which they came. kubelet 1.37: DRAPluginManager. */
+/** The registered DRA drivers, each with its plugins in order of registration. kubelet 1.37: DRAPluginManager. */
 export class DraRegistry {
   readonly #options: RegistryOptions;
   readonly #plugins = new Map<string, Plugin[]>();

@@ -10,7 +10,7 @@ import { callWith, clientOf } from "../deviceplugin/plugin-client.ts";
 
 /** The kubelet waits so long for an answer. kubelet 1.37: defaultClientCallTimeout. */
 const DRIVER_TIMEOUT_MS = 45_000;
-/** The largest answer about one claim: all drivers' answers are kept in one file, which holds the claims of all pods. */
+/** The maximum size of a response about one claim: all drivers' responses are stored in one file, with the claims of all pods. */
 const MAX_ANSWER_BYTES = 256 * 1024;
 
 type Loaded = MethodDefinition<object, object>;

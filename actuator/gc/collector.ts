@@ -23,16 +23,16 @@ interface PassOrder {
   readonly onRemoval: (removal: RemovalReport) => void;
 }
 
-/** A failed removal makes the next one go in its place; a pass that never came to its end would. */
+/** Limits the rounds of a pass: each failed removal makes the decision choose another, so a pass might never end. */
 const MAX_ROUNDS = 64;
-/** The longest message that an ask takes. */
+/** The maximum length of a message in an ask. */
 const LONGEST_MESSAGE = 4096;
 const TOLD_TO_STOP = "not tried: the pass was told to stop";
 const NOT_WRITTEN = "not tried: the journal cannot be written";
-/** Errors of a disk that takes no more. */
+/** Errors of a full disk. */
 const FULL: ReadonlySet<string> = new Set(["ENOSPC", "EDQUOT"]);
 
-/** Asks, carries out, asks again with what came of it, until nothing is left to do. Never throws for what the world does. */
+/** Decides, removes, and decides again with the results, until nothing is left to do. Never throws because of external failures. */
 const collect = (deps: GcDeps, order: PassOrder): Promise<CollectionReport> => new Pass(deps, order).run();
 
 class Pass {
@@ -64,7 +64,7 @@ class Pass {
       } else this.#stopAt(batch[0] as Removal, NOT_WRITTEN);
       answer = await this.#ask();
     }
-    // without a decision on its ends, a pass stays in the journal, and the next collection settles it
+    // without a decision on the results, a pass stays in the journal, and the next collection completes it
     if (answer !== null) await this.#commit(answer);
     return this.#report(answer);
   }
@@ -269,9 +269,9 @@ export class Collector {
   #problems: Problem[] = [];
   /** Notices by message, so that repeated observations report each once. */
   readonly #notices = new Map<string, Problem>();
-  /** The observation while it still shows the node as it is; null once something was removed. */
+  /** The observation while it is up to date; null once something was removed. */
   #observed: NodeObservation | null = null;
-  /** The last look failed: in this collection nothing more is tried. */
+  /** True: the last observation failed, so this collection tries nothing more. */
   #isObserveFailed = false;
   #unlisted: Unlisted | null = null;
 
@@ -282,7 +282,7 @@ export class Collector {
 
   /**
    * Runs the due collections after the former collection has ended, containers before the images that they keep in use. Never throws
-   * for faults of the world.
+   * because of external failures.
    */
   collect(due: ReadonlySet<GcKind>, operation: GcOperation = "garbage-collect"): Promise<GcReport> {
     const collected = this.#last.then(() => this.#collectDue(due, operation));
@@ -351,7 +351,7 @@ export class Collector {
     if (!kept.ok) this.#notice({ from: "memory", message: kept.error.message });
   }
 
-  /** The runtime is listed once, and again when something was removed since. */
+  /** Lists the runtime once, and again after a removal. */
   async #see(): Promise<NodeObservation | null> {
     if (this.#observed !== null || this.#isObserveFailed) return this.#observed;
     const seen = await observeNode(this.#deps, this.#options.settings, ++this.#sequence);

@@ -8,7 +8,7 @@ import type { PassClock } from "../core/pass-clock.ts";
 import type { MachineFacts } from "../machine/facts.ts";
 import type { GcJournal, GcKind, Space } from "./journal.ts";
 
-/** The files of containers' logs, whose directories are the kubelet's. */
+/** Access to the files of containers' logs, in the kubelet's directories. */
 export interface LogFiles {
   observe(): ObservedLogs;
   removePodLogs(name: string): LogRemoval | Promise<LogRemoval>;
@@ -22,7 +22,7 @@ export interface GcDeps {
   readonly runtime: Runtime;
   readonly logs: LogFiles;
   readonly observeMachine: () => MachineFacts;
-  /** `whole` is false as well where no source of pods is set. */
+  /** `whole` is false also if no source of pods is set. */
   readonly readPods: () => Promise<PodsRead>;
   readonly readConfiguration: () => Promise<Result<unknown, Problem>>;
   readonly observeDisks: (lists: RuntimeLists) => ImageFileSystems;
@@ -34,14 +34,14 @@ export interface GcDeps {
   readonly journal: GcJournal | null;
 }
 
-/** The end of one removal, for a person and a log. */
+/** The result of one removal, for people and the log. */
 export interface RemovalReport {
   readonly kind: GcKind;
   readonly target: "image" | "container" | "sandbox" | "pod-logs" | "log-link";
   readonly id: string;
   /** A name for people: an image's tag, or `NAMESPACE/POD CONTAINER`. */
   readonly name: string;
-  /** The size of an image, as the runtime counts it; null: the target is none. */
+  /** The size of an image, as the runtime counts it; null: the target is no image. */
   readonly bytes: number | null;
   readonly why: string;
   readonly end: "removed" | "failed" | "stopped";
@@ -57,13 +57,13 @@ export interface CollectionReport {
   /** The last answer, which knows all ends; null: nothing could be decided. */
   readonly answer: DecisionAnswer | null;
   readonly removals: readonly RemovalReport[];
-  /** The images' space; `after` is null where nothing was removed. */
+  /** The free space for images; `after` is null if nothing was removed. */
   readonly fileSystem: { readonly before: Space | null; readonly after: Space | null };
   /** True: everything that was planned is removed. */
   readonly complete: boolean;
   readonly problems: readonly Problem[];
 }
-/** The eviction manager's disk signals at this moment, and what its node-level functions came to. */
+/** The eviction manager's disk signals now, and the results of its node-level functions. */
 export interface ReclaimReport {
   readonly answer: DecisionAnswer;
   readonly ran: readonly string[];

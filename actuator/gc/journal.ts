@@ -27,7 +27,7 @@ interface UnfinishedPass {
   /** The ids that the first plan named, in its order. */
   readonly planned: readonly string[];
 }
-/** An interrupted pass: what was begun, what ended, and removals with an unknown end. */
+/** An interrupted pass: the removals that were begun, those that ended, and those with an unknown end. */
 export interface InterruptedPass extends UnfinishedPass {
   readonly done: readonly Done[];
   readonly fileSystem: Space | null;
@@ -51,7 +51,7 @@ export class GcJournal {
     this.#file = file;
   }
 
-  /** The pass that was not closed; null: there is none. Errors: the file cannot be read or made. */
+  /** The pass that was not closed; null: there is none. Errors: the file cannot be read or created. */
   unclosed(): Result<InterruptedPass | null, JournalError> {
     return map(readLines(this.#file), ({ lines }) => passIn(lines));
   }

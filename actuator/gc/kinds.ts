@@ -42,7 +42,7 @@ const TRAITS: { readonly [K in GcKind]: GcTraits<DecisionOf[K]> } = {
     removalsOf: ({ remove }: ImageGcDecision) => remove.map(ofImage),
   },
 };
-/** The traits of a collection; its functions take decisions of that kind alone. */
+/** The traits of a collection; its functions accept only decisions of that kind. */
 export const gcTraits = (kind: GcKind): GcTraits => TRAITS[kind] as GcTraits;
 
 /** The collection that a function runs which `eviction` names. */

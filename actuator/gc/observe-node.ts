@@ -23,7 +23,7 @@ export interface NodeObservation {
   readonly snapshot: Readonly<Record<string, unknown>>;
   readonly lists: RuntimeLists;
   readonly pods: readonly unknown[];
-  /** Id of a container or sandbox -> when it was made, in the runtime's own text. */
+  /** Id of a container or sandbox -> its creation time, in the runtime's own text. */
   readonly createdAt: ReadonlyMap<string, string>;
   readonly sandboxOf: ReadonlyMap<string, string>;
   /** Uids of pods with a sandbox that is ready or a container that runs. */
@@ -35,12 +35,12 @@ export interface NodeObservation {
 
 /** A runtime that lists nothing: a snapshot without lists, and its answer as the kubelet prints it. */
 export type Unlisted = Pick<NodeObservation, "at" | "moment" | "snapshot"> & { readonly error: string };
-/** The reason why a look failed. */
+/** Why an observation failed. */
 interface ObserveFault extends Problem {
   readonly unlisted?: Unlisted;
 }
 
-/** Lists the runtime once. Errors: the runtime or the configuration cannot be read; what is only lacking is in `notices`. */
+/** Observes the runtime once. Errors: the runtime or the configuration cannot be read; lesser faults are in `notices`. */
 export async function observeNode(
   deps: ObserveDeps,
   settings: ObserveSettings,

@@ -19,7 +19,7 @@ import type { ClosedPass } from "./remove.ts";
 export interface CollectionEvents {
   readonly onGcReport?: (report: GcReport) => void;
   readonly onRemoval?: (removal: RemovalReport) => void;
-  /** A pass that an earlier process left, before anything else is collected. */
+  /** Called with a pass that an earlier process left, before anything else is collected. */
   readonly onSettled?: (settled: ClosedPass) => void;
 }
 interface CollectorOptions extends CollectionEvents {
@@ -31,7 +31,7 @@ export interface OpenCollector {
 }
 export type Shared = Pick<GcDeps, "client" | "observeMachine" | "readPods" | "readConfiguration">;
 
-/** A collector on this machine's runtime. Errors: the endpoint is none, another process collects from it. */
+/** A collector for this machine's runtime. Errors: an invalid endpoint, or another process collects from the runtime. */
 export async function openCollector(
   shared: Shared,
   { config, onRemoval, onSettled }: CollectorOptions,
@@ -65,7 +65,7 @@ export async function openCollector(
   return ok({ collector, release });
 }
 
-/** The world of a look as the settings name it. Errors: the endpoint is none. */
+/** The dependencies according to the settings. Errors: an invalid endpoint. */
 export function gcDeps<S extends Omit<Shared, "client">>(
   shared: S,
   config: ActuatorConfig,
@@ -98,7 +98,7 @@ const logFiles = ({ podLogsDirectory, containerLogsDirectory }: ActuatorConfig):
   removeContainerLog: (logPath) => removeContainerLog(podLogsDirectory, logPath),
 });
 
-/** INVARIANT: of all processes one removes what a runtime holds, however its socket is spelled. */
+/** INVARIANT: only one process removes a runtime's objects, however its socket's path is written. */
 async function lockOf(endpoint: string, bootId: string): Promise<Result<Lock, string>> {
   const path = socketPathOf(endpoint);
   if (!path.ok) return path;
@@ -115,7 +115,7 @@ function realPathOf(path: string): string {
   }
 }
 
-/** The settings that a look needs. */
+/** The settings of an observation. */
 export const lookSettings = (config: ActuatorConfig): ObserveSettings => ({
   nodeName: config.nodeName,
   cgroupMount: config.cgroupMount,

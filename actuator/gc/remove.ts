@@ -24,7 +24,7 @@ const GONE = "it is not there any more";
 const surprise = (found: string): Guarded => ({ state: "surprise", found });
 const faulty = (fault: RuntimeFault): Guarded => ({ state: "fault", message: faultText(fault) });
 
-/** The least grace that the kubelet gives a container of unknown state. */
+/** The minimum grace period that the kubelet gives a container of unknown state. */
 const STOP_SECONDS = 2;
 
 /** Checks that a removal's target is still as the decision saw it. INVARIANT: nothing is removed without this check. */
@@ -95,7 +95,7 @@ async function tryTo(
   }
 }
 
-/** kubelet 1.36: removeContainer takes the logs first. */
+/** kubelet 1.36: removeContainer removes the logs first. */
 async function removeContainer(
   id: string,
   stopFirst: boolean,
@@ -117,7 +117,7 @@ async function worded(answer: Answered<null>): Promise<RemoveOutcome> {
   return done.ok ? REMOVED : refused(kubeletText(done.error), isUnanswered(done.error));
 }
 
-/** The image is still there under its id, not pinned, and no container of any state holds it. */
+/** Checks that the image still exists under its id, is not pinned, and is used by no container of any state. */
 export async function guardImage({ id, runtimeHandler, names }: ImageRemoval, runtime: Runtime): Promise<Guarded> {
   const now = await runtime.imageNow(id, runtimeHandler);
   if (!now.ok) return faulty(now.error);
@@ -275,7 +275,7 @@ export async function closeInterruptedPass(deps: GcDeps): Promise<Result<ClosedP
   const { kind, operation, snapshot, fileSystem } = pass;
   const space = fileSystem === null ? {} : { fileSystem };
   const answer = await client.decide(kind, snapshot, { operation, done, ...space });
-  // a removal that will never be taken would keep everything from being collected
+  // otherwise a removal that is never accepted would block every later collection
   if (answer.ok) await client.commit(answer.value);
   const closed = journal?.close();
   if (closed?.ok === false)

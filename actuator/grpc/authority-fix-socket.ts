@@ -2,8 +2,8 @@ import type { Socket } from "node:net";
 import { Duplex } from "node:stream";
 
 /**
- * HPACK (RFC 7541) of a header block, as far as it takes to find `:authority`. grpc-go up to 1.38 sends the path of the
- * socket there, which is no authority, and Node's HTTP/2 then refuses the stream.
+ * HPACK (RFC 7541) of a header block, as far as needed to find `:authority`. grpc-go up to 1.38 sends the socket's path
+ * there, which is no authority, and Node's HTTP/2 then refuses the stream.
  */
 const NAME = ":authority";
 /** The same name in HPACK's Huffman code. */
@@ -14,10 +14,10 @@ const AUTHORITY = "localhost";
 const MAX_INTEGER = 2 ** 28;
 
 /**
- * The header block with each `:authority` that is written out replaced by one that HTTP/2 takes; everything else as it
- * was. Who sends it keeps a table of what it sent, which stays in step: the place is kept, and the value never grows, so
- * that here nothing is forgotten that is still known there. Undefined: nothing to replace, or a block that cannot be
- * read, which is left to the one who will refuse it.
+ * The header block with each literal `:authority` replaced by a valid one; everything else is unchanged. The sender's table of
+ * sent headers stays in step: the entry keeps its position, and the value never grows, so nothing is dropped here that the
+ * sender still refers to. Undefined: nothing to replace, or an unreadable block, which HTTP/2
+ * will refuse.
  */
 export function withAuthority(block: Buffer): Buffer | undefined {
   const cursor: Cursor = { block, at: 0, isBroken: false };
@@ -89,8 +89,8 @@ const END_HEADERS = 4;
 const PADDED = 8;
 const PRIORITY = 0x20;
 /**
- * Bytes of one request that are held back until its headers are complete: a frame's default size, 16 KiB, and the parts of the
- * headers.
+ * Bytes of one request that are held back until its headers are complete: the default frame size, 16 KiB, including the header
+ * parts.
  */
 export const MAX_HELD_BYTES = 16 * 1024;
 const MAX_CONTINUATIONS = 16;
@@ -104,12 +104,12 @@ export type Passed = { readonly bytes: readonly Buffer[] } | { readonly refused:
  */
 export function authorityFixer(): (chunk: Buffer) => Passed {
   let held: Buffer<ArrayBufferLike> = Buffer.alloc(0);
-  /** What is still to come of the preface, or of a frame that is passed on as it arrives. */
+  /** The rest of the preface that is still expected; `passing`: bytes of a frame that is passed on as it arrives. */
   let preface = PREFACE;
   let passing = 0;
   let parts: Frame[] = [];
 
-  /** Takes from `held` what can be decided on; false: more must come. */
+  /** Handles one step of `held`; false: more bytes are needed. */
   function step(out: Buffer[]): boolean | string {
     if (preface.length > 0) {
       const some = held.subarray(0, preface.length);
@@ -130,7 +130,7 @@ export function authorityFixer(): (chunk: Buffer) => Passed {
     const length = held.readUIntBE(0, 3);
     const type = held[3] as number;
     if (type !== HEADERS && (type !== CONTINUATION || parts.length === 0)) {
-      // between the parts of headers nothing may come: HTTP/2 sees both and refuses them
+      // between header parts no other frame may come: HTTP/2 sees both and refuses them
       out.push(...parts.map(({ bytes }) => bytes));
       parts = [];
       passing = HEADER_BYTES + length;
@@ -167,7 +167,7 @@ interface Frame {
   readonly flags: number;
 }
 
-/** HEADERS and its continuations as one frame, without padding; as they were where there is nothing to mend. */
+/** Joins HEADERS and its continuations into one frame without padding; unchanged if there is nothing to fix. */
 function withFixedAuthority(frames: readonly Frame[]): readonly Buffer[] {
   const [head, ...rest] = frames as readonly [Frame, ...Frame[]];
   const asTheyWere = frames.map(({ bytes }) => bytes);
@@ -191,8 +191,8 @@ function withFixedAuthority(frames: readonly Frame[]): readonly Buffer[] {
 
 /**
  * Wraps a connection whose client may send a path as `:authority`, so that HTTP/2 accepts it. It buffers at most one
- * request's headers, and otherwise no more than the streams' own buffers: what is not read here is not read from the
- * socket. Ends, and calls `onRefused` with the reason, if the client does not speak HTTP/2.
+ * request's headers besides the streams' own buffers: what the consumer does not read is not read from the
+ * socket. It ends, and calls `onRefused` with the reason, if the client does not speak HTTP/2.
  */
 export function authorityFixSocket(socket: Socket, onRefused?: (reason: string) => void): Duplex {
   const pass = authorityFixer();

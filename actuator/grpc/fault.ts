@@ -9,7 +9,7 @@ export const codeName = (code: status): string => status[code] ?? `CODE_${code}`
 export const isOwnDeadline = ({ code, details }: Failure): boolean =>
   code === status.DEADLINE_EXCEEDED && details.startsWith("Deadline exceeded");
 
-/** One line; the client library's own frame around an errno says nothing more. */
+/** The details in one line, without the frame that the client library adds around an errno. */
 export const plainDetails = (details: string): string =>
   details
     .replace(/\s+/g, " ")

@@ -31,7 +31,7 @@ export class Connections {
     this.#options = options;
   }
 
-  /** `isBusy`: a call of it is under way. False: all others are busy, and it was closed. */
+  /** `isBusy`: whether the socket has a running call. False: all others are busy, and the socket was closed. */
   admit(socket: Socket, isBusy: () => boolean): boolean {
     const isAdmitted = this.#open.size < this.#options.most || this.#dropSilent();
     if (!isAdmitted) {
@@ -69,8 +69,8 @@ interface RebindingSocket extends Listener {
 }
 export interface RebindingListener extends Listening {
   /**
-   * Called with a sentence when the socket was lost or came back, and once for each reason why it cannot be bound,
-   * which stands.
+   * Called with a sentence when the socket was lost or came back, and once for each reason why it cannot be bound;
+   * that one has `stands` true.
    */
   readonly onFault: (message: string, stands: boolean) => void;
   /** The interval between checks without an event, in ms. */
@@ -82,7 +82,7 @@ export interface RebindingListener extends Listening {
 const LOOK_MS = 10_000;
 /** The time to wait for related events: one rename causes several. */
 const SETTLE_MS = 50;
-/** A kubelet that starts removes the socket and binds its own: it is not to be beaten to it. */
+/** A starting kubelet removes the socket and binds its own: this daemon must not bind it first. */
 const FIRST_DELAY_MS = 1_000;
 const LONGEST_DELAY_MS = 60_000;
 
@@ -181,7 +181,7 @@ interface Listening {
   readonly path: string;
   /** The maximum number of connections; further ones are closed at once. */
   readonly mostConnections: number;
-  /** Each may be half closed by its client; an error of it needs no hearing. */
+  /** Clients may half-close their connection; its errors can be ignored. */
   readonly onConnection: (socket: Socket) => void;
 }
 export interface Listener {
@@ -190,7 +190,7 @@ export interface Listener {
   close(): Promise<void>;
 }
 interface BoundListener extends Listener {
-  /** Whether its socket is still the one at its path. */
+  /** Whether the listener's socket is still the one at its path. */
   stands(): boolean;
 }
 
@@ -260,7 +260,7 @@ export async function vacancyAt(path: string): Promise<Result<{ readonly stale: 
   const stale = socketIdentity(path);
   const code = await connectionFault(path);
   if (code === "ECONNREFUSED" || code === "ENOENT") return ok({ stale });
-  // EAGAIN: so many wait that no more are taken
+  // EAGAIN: the backlog of waiting connections is full
   return code === undefined || code === "EAGAIN"
     ? err(`${path}: another process answers there, such as a kubelet: end it, or choose another directory`)
     : err(`${path} cannot be looked at: ${code}`);

@@ -3,7 +3,7 @@ import type { Duplex } from "node:stream";
 import { type MethodDefinition, status } from "@grpc/grpc-js";
 import { err, map, ok, type Result } from "../../api/model/result.ts";
 
-/** A method over its messages; bytes that are none, and an answer that throws, end as grpc-js ends them. */
+/** Wraps a method that works on messages; invalid bytes, and an exception, end the call as grpc-js ends it. */
 export const unaryMethod =
   <Q, A>(
     { requestDeserialize, responseSerialize }: MethodDefinition<Q, A>,
@@ -38,7 +38,7 @@ interface UnaryServerOptions {
   readonly mostMessageBytes: number;
   /** Calls at a time of one connection. */
   readonly mostStreams: number;
-  /** Memory of a connection, including answers that its client does not read; beyond it the connection gets no new calls. */
+  /** Memory per connection, including responses that its client does not read; beyond it the connection gets no new calls. */
   readonly sessionMegabytes: number;
 }
 /** Prefix of a message: whether it is compressed, and its length. */

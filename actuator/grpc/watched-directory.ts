@@ -44,7 +44,7 @@ export class WatchedDirectory {
     this.#onEvent = onEvent;
   }
 
-  /** Watches what is at the path now: a directory that was removed and made again is another. */
+  /** Watches the directory that is now at the path: after a removal, a new one must be watched again. */
   renew(): void {
     try {
       const identity = fileIdentity(lstatSync(this.#path, { bigint: true }));

@@ -41,7 +41,7 @@ export interface KillContainer {
   readonly name: string;
   /** Message of the event `Killing`. */
   readonly message: string;
-  /** The probe that failed, whose own grace counts; absent: none did. */
+  /** The failed probe, whose own grace period applies; absent: no probe failed. */
   readonly probe?: "liveness" | "startup";
 }
 export interface ContainerBackOff {

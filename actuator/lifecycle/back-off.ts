@@ -26,9 +26,9 @@ interface BackOffOptions {
 }
 
 /**
- * Until when a container may not be started again; null: it may now. Counted from the end of its newest dead instance;
- * an instance of another definition holds nothing back. An end that lies in the future is a clock that was set back, and
- * does not hold it either. kubelet 1.36: doBackOff, flowcontrol.Backoff.IsInBackOffSince.
+ * The time until which a container may not be started again; null: it may start now. It counts from the end of the newest dead
+ * instance; an instance of another definition does not count. An end in the future means that the clock was set back, and
+ * does not count either. kubelet 1.36: doBackOff, flowcontrol.Backoff.IsInBackOffSince.
  */
 export function inBackOff(
   container: PodContainer,

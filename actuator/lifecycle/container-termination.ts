@@ -12,16 +12,16 @@ export interface StopContainer {
   readonly name: string;
   /** Message of the event `Killing`. */
   readonly message: string;
-  /** Names of running containers that end first, or whose end it awaits for as long as its own grace lasts. */
+  /** Names of running containers that end first; this container waits for them at most for its own grace period. */
   readonly waitsFor: readonly string[];
   /** The preStop hook; null: the pod no longer has the container, or it has no hook. */
   readonly preStop: PodContainer["preStop"];
 }
 
 /**
- * Everything of a pod that runs, in the order in which it may end: sidecars after the pod's own containers, the last
- * one first. A sidecar waits for the one right behind it only; if that one does not run, for none of those further
- * behind. kubelet 1.36: killContainersWithSyncResult, newTerminationOrdering.
+ * The running containers of a pod in the order in which they may end: sidecars after the regular containers, the last sidecar
+ * first. A sidecar waits only for the one right after it; if that one does not run, for no later one.
+ * kubelet 1.36: killContainersWithSyncResult, newTerminationOrdering.
  */
 export function containersToKill(pod: RunnablePod, runtimePod: RuntimePod): readonly StopContainer[] {
   const running = runtimePod.containers.filter((c) => c.state === "running");
@@ -50,8 +50,8 @@ function stopOf(pod: RunnablePod, { id, name }: RuntimeContainer, waitsFor: read
 export const stoppingMessage = (container: string): string => `Stopping container ${container}`;
 
 /**
- * Seconds from the beginning of a container's end (its preStop hook) to its kill. An end may shorten what a deletion
- * asks for, and a deletion what an end does; at least 1. kubelet 1.36: calculateEffectiveGracePeriod.
+ * Seconds from the beginning of a container's end (its preStop hook) to its kill. Of the grace periods of a deletion and of
+ * an ordered end, the shorter one counts; at least 1. kubelet 1.36: calculateEffectiveGracePeriod.
  */
 export function effectiveGracePeriod(pod: RunnablePod, end: PodEnd | null): number {
   const asked = [pod.deletion?.graceSeconds, end?.graceSeconds].filter((s) => s !== undefined && s !== null);
@@ -59,15 +59,15 @@ export function effectiveGracePeriod(pod: RunnablePod, end: PodEnd | null): numb
 }
 
 /**
- * Seconds of a container that is killed to be started again: a deletion's grace, that of the probe which failed, or the
- * pod's. kubelet 1.36: setTerminationGracePeriod.
+ * The grace period in seconds of a container that is killed to be restarted: that of a deletion, of the failed probe, or of the
+ * pod. kubelet 1.36: setTerminationGracePeriod.
  */
 export const restartGracePeriod = (pod: RunnablePod, failed: ProbeSpec | null = null): number =>
   pod.deletion?.graceSeconds ?? failed?.terminationGracePeriodSeconds ?? pod.spec.terminationGracePeriodSeconds;
 
 /**
  * Seconds that are left for the runtime's stop after the preStop hook and the wait for other containers, each counted in
- * whole seconds that have passed. A hook runs, and others are waited for, only while something is left. kubelet 1.36:
+ * whole elapsed seconds. The hook and the wait happen only while time is left. kubelet 1.36:
  * killContainer.
  */
 export function remainingGracePeriod(graceSeconds: number, hookMs: number, waitedMs: number): number {

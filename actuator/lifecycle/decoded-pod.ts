@@ -7,8 +7,8 @@ import type { RunnablePod } from "./pod.ts";
 import type { PodStatus } from "./status/status.ts";
 
 /**
- * A v1.Pod as the decisions read it, with its default requests; of its status only the claims that others made for it. Null: they
- * cannot read it.
+ * A v1.Pod as decisions decode it, with its default requests; of its status only the claim statuses. Null: it cannot be
+ * decoded.
  */
 export const decodedPod = perObject((object: Readonly<Record<string, unknown>>): Pod | null => {
   const { status, ...asked } = object;
@@ -18,7 +18,7 @@ export const decodedPod = perObject((object: Readonly<Record<string, unknown>>):
   return parsed.success ? withDefaultRequests(parsed.data) : null;
 });
 
-/** The claims that others made for a pod, by its status. */
+/** The claims that controllers made for a pod, from its status. */
 export function claimStatuses(
   status: unknown,
 ): Pick<PodStatus, "resourceClaimStatuses" | "extendedResourceClaimStatus" | "nodeAllocatableResourceClaimStatuses"> {

@@ -51,7 +51,7 @@ export interface EnvPair {
 }
 
 /**
- * `$(NAME)` by its value, `$$` by one dollar; what is no reference stays as it is.
+ * Replaces `$(NAME)` by its value and `$$` by one dollar; everything else stays.
  * kubernetes 1.36: third_party/forked/golang/expansion, Expand.
  */
 function expand(text: string, look: (name: string) => string): string {
@@ -112,7 +112,7 @@ const named = (list: readonly unknown[], name: string): Fields | undefined =>
   list.filter(isObject).find((c) => c["name"] === name);
 
 const ONE = fromUnits(1);
-/** Divisors whose thousandths leave int64, which no amount of a pod does. */
+/** Divisors whose thousandths exceed int64, which no amount of a pod does. */
 const EXA: Readonly<Record<string, number>> = { "1E": 1e18, "1Ei": 2 ** 60 };
 const OVERCOMMITTED = ["cpu", "memory", "ephemeral-storage"];
 
@@ -174,7 +174,7 @@ function amountOf(value: unknown): Amount {
 export interface EnvFacts {
   /** The node's, its first family first. */
   readonly hostIPs: readonly string[];
-  /** The pod's addresses from the runtime; empty on the host's network, where they are the node's. */
+  /** The pod's addresses from the runtime; empty on the host network. */
   readonly podIPs: readonly string[];
   /** The node's allocatable, for unset limits. */
   readonly allocatable: QuantityList;

@@ -30,7 +30,7 @@ export interface ForeignSandbox {
   readonly configSource: string;
 }
 
-/** Lists what runs in a runtime and is not of `owner`: sandboxes that are ready, or hold a container that may run. */
+/** Lists sandboxes in a runtime that `owner` does not own, if they are ready or have a container that may run. */
 export function foreignSandboxes(held: RuntimePods, owner: string): readonly ForeignSandbox[] {
   return [...held.values()].flatMap((pod) => {
     const own = new Set(pod.sandboxes.filter(({ labels }) => labels[OWNER] === owner).map(({ id }) => id));
@@ -78,8 +78,8 @@ export const runningIn = ({ containers }: ForeignSandbox): readonly RuntimeConta
   containers.filter(({ state }) => state === "running" || state === "unknown");
 
 /**
- * The name of the node under which a kubelet runs the same manifest; null: it does not look so. A kubelet ends a static
- * pod's name with its node's, so with another name for the node the same manifest is a pod of another name.
+ * The node name under which a kubelet runs the same manifest; null: it does not seem so. A kubelet appends its node's name to a
+ * static pod's name, so with another node name the same manifest is a pod with another name.
  */
 export function otherNodeOf(pod: RunnablePod, foreign: ForeignSandbox): string | null {
   const { nodeName, containers, initContainers } = pod.spec;
@@ -94,8 +94,8 @@ export function otherNodeOf(pod: RunnablePod, foreign: ForeignSandbox): string |
 }
 
 /**
- * Why nothing of a pod may be started beside what runs of it elsewhere; null: nothing does. Its name counts, and not its uid: a
- * kubelet gives the same manifest another one.
+ * Why nothing of a pod may be started beside a foreign sandbox of the same pod; null: there is none. The name counts, not the
+ * uid: a kubelet gives the same manifest another uid.
  */
 export function whyNameIsTaken(pod: RunnablePod, foreign: readonly ForeignSandbox[]): string | null {
   const same = foreign.find(({ namespace, name }) => namespace === pod.namespace && name === pod.name);

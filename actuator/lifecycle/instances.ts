@@ -1,7 +1,7 @@
 import type { RuntimeContainer, RuntimePod, RuntimeSandbox } from "../containerd/cri.ts";
 import type { PodContainer, RunnablePod } from "./pod.ts";
 
-/** The runtime's view of a pod of which it holds nothing. */
+/** The state of a pod of which the runtime has nothing. */
 export const emptyRuntimePod = ({ namespace, name, uid }: RunnablePod): RuntimePod => ({
   namespace,
   name,

@@ -19,9 +19,9 @@ interface ActionOptions {
   readonly limits: BackOffLimits;
   /** The value of the annotation CONTAINER_HASH for a container of this definition. */
   readonly hashOf: (container: PodContainer) => string;
-  /** Running containers whose resize policy wants a restart. */
+  /** Running containers whose resize policy requires a restart. */
   readonly resizeRestarts?: ReadonlySet<string>;
-  /** Containers that were stopped for one: they start, whatever their exit code was, and at once. */
+  /** Containers that were stopped for a resize: they start at once, whatever their exit code. */
   readonly stoppedForResize?: ReadonlySet<string>;
   /** The probe results; absent: nothing is probed. */
   readonly resultOf?: ProbeResults;
@@ -36,8 +36,8 @@ interface ComputedActions {
 }
 
 /**
- * The actions that a pod that lives needs now. `runtimePod` null: the runtime holds nothing of it. `killPod` without `createSandbox`
- * means that it is over: nothing of it is to run again. kubelet 1.36: computePodActions, and the back-offs of SyncPod.
+ * The actions that a living pod needs now. `runtimePod` null: the runtime has nothing of it. `killPod` without `createSandbox`
+ * means that the pod is over: nothing of it runs again. kubelet 1.36: computePodActions, and the back-offs of SyncPod.
  */
 export function podActions(pod: RunnablePod, runtimePod: RuntimePod | null, options: ActionOptions): PodActions {
   const now = runtimePod ?? emptyRuntimePod(pod);
@@ -55,7 +55,7 @@ export function podActions(pod: RunnablePod, runtimePod: RuntimePod | null, opti
 }
 
 /**
- * Nothing of it is to run again, whether or not all of it had its turn: its sandbox was lost after something of a pod ran
+ * Whether nothing of the pod may run again, even if some containers never ran: its sandbox was lost after something ran
  * that must not run twice, or an init container failed for good.
  */
 export function isGivenUp(pod: RunnablePod, runtimePod: RuntimePod | null): boolean {
@@ -71,7 +71,7 @@ export function isGivenUp(pod: RunnablePod, runtimePod: RuntimePod | null): bool
   return killPod && !createSandbox;
 }
 
-/** Everything is killed and begins again with the first init container, unless it has done its work. */
+/** Kills everything and starts over with the first init container, unless the pod has finished. */
 function fromTheStart(pod: RunnablePod, runtimePod: RuntimePod, { attempt }: SandboxNeed): ComputedActions {
   const over: ComputedActions = { killPod: true, createSandbox: false, init: [], regular: [], kill: [] };
   const { restartPolicy, initContainers, containers } = pod.spec;
@@ -101,7 +101,7 @@ function goOn(pod: RunnablePod, runtimePod: RuntimePod, options: ActionOptions):
   if (init.killPod || !init.isDone) return computed;
   const own = containerActions(pod, runtimePod, wanted);
   const isOver = own.kept === 0 && own.start.length === 0;
-  // sidecars alone keep no pod alive
+  // sidecars alone do not keep a pod running
   return {
     ...computed,
     killPod: isOver,
@@ -111,7 +111,7 @@ function goOn(pod: RunnablePod, runtimePod: RuntimePod, options: ActionOptions):
   };
 }
 
-/** A back-off holds one container back; one of an init container that others wait for holds back all that follow it. */
+/** Applies back-offs: each delays its container, and that of an init container also delays all containers after it. */
 function dueOf(computed: ComputedActions, runtimePod: RuntimePod, options: ActionOptions) {
   const held: ContainerBackOff[] = [];
   const isFree = (c: PodContainer): boolean => {
@@ -153,7 +153,7 @@ function leftoverContainers(pod: RunnablePod, runtimePod: RuntimePod, isNewSandb
 const isDead = (c: RuntimeContainer): boolean => c.state === "exited" || c.state === "unknown";
 
 interface InitActions {
-  /** The pod's own containers may start. */
+  /** True: the regular containers may start. */
   readonly isDone: boolean;
   /** True: an init container failed for good. */
   readonly killPod: boolean;
@@ -310,7 +310,7 @@ const failedProbe = ({ id }: RuntimeContainer, resultOf: ProbeResults): FailedPr
 const killOf = ({ id, name }: RuntimeContainer, message: string): KillContainer => ({ containerId: id, name, message });
 
 interface SandboxNeed {
-  /** The newest sandbox cannot be used, or there is none. */
+  /** True: the newest sandbox cannot be used, or there is none. */
   readonly isNew: boolean;
   /** Attempt of the sandbox that is to be created, or of the one in use. */
   readonly attempt: number;

@@ -6,23 +6,23 @@ import { isStopped } from "./pod-state.ts";
 import type { PodRecord } from "./record.ts";
 import { refusedItemFinder } from "./refused-item.ts";
 
-/** Changes of a node's pods since the last look, in the order in which they must be recorded. */
+/** Changes of a node's pods since the last comparison, in the order in which they must be recorded. */
 export type PodSourceChange =
   /** A pod that was never seen. */
   | { readonly kind: "added"; readonly pod: RunnablePod }
   /** A running pod whose record is lost: it is adopted. */
   | { readonly kind: "adopted"; readonly pod: RunnablePod }
-  /** The same pod with another spec, labels or annotations. */
+  /** A known pod with another spec, labels or annotations. */
   | { readonly kind: "updated"; readonly uid: string; readonly pod: RunnablePod }
-  /** `graceSeconds` null: the pod's own. */
+  /** `graceSeconds` null: the pod's own grace period. */
   | { readonly kind: "deleted"; readonly uid: string; readonly graceSeconds: number | null }
   /** Nothing of the pod runs, and no source lists it: its record is removed. */
   | { readonly kind: "removed"; readonly uid: string }
-  /** It runs under the daemon's name, without a record or a source. */
+  /** The pod runs under the daemon's name, without a record or a source. */
   | { readonly kind: "orphaned"; readonly uid: string }
-  /** It is read from another file than its record says. */
+  /** The pod is read from another file than its record says. */
   | { readonly kind: "moved"; readonly uid: string; readonly file: string }
-  /** It would be ended, but an unreadable file may contain it. */
+  /** The pod would be ended, but an unreadable file may contain it. */
   | { readonly kind: "unconfirmed"; readonly uid: string }
   /** The current object for it cannot be the same pod, or cannot be run: the pod continues in its last good form. */
   | { readonly kind: "lastGood"; readonly uid: string; readonly why: string };
@@ -43,8 +43,8 @@ export interface PodSources {
 }
 
 /**
- * Compares what should run with what is known and what runs. Pure. INVARIANT: doubt ends nothing: a list that may lack
- * pods, a form that cannot be run, a runtime that does not answer.
+ * Compares the desired pods with the known and the running ones. Pure. INVARIANT: uncertainty ends nothing: neither a list that
+ * may lack pods, nor an item that cannot be run, nor a runtime that does not answer.
  */
 export function podSourceDiff(sources: PodSources): readonly PodSourceChange[] {
   const { files, runtimePods } = sources;
@@ -64,10 +64,10 @@ export function podSourceDiff(sources: PodSources): readonly PodSourceChange[] {
     if (records.has(pod.uid)) continue;
     const left = runtimePods?.get(pod.uid);
     if (pod.deletion !== null && left === undefined) continue;
-    // a pod that has stopped holds nothing, so that its room may be another's by now
+    // a stopped pod holds no resources, so others may have them by now
     if (left !== undefined && (pod.deletion !== null || !isStopped(left))) {
       changes.push({ kind: "adopted", pod });
-      // nothing of it is started again, not even for one sync
+      // a pod that is being deleted is not started again, not even for one sync
       if (pod.deletion !== null)
         changes.push({ kind: "deleted", uid: pod.uid, graceSeconds: pod.deletion.graceSeconds });
     }
@@ -103,13 +103,13 @@ function missing(uid: string, record: PodRecord, sources: PodSources, find: Find
   return sources.unread === null ? null : { kind: "unconfirmed", uid };
 }
 
-/** Whether the pod may be in an unreadable place. `file`: where it was last read; undefined: not known. */
+/** Whether an unreadable file may contain the pod. `file`: where it was last read; undefined: not known. */
 const mayBeNamed = (file: string | undefined, { whole, unread }: Pick<PodSources, "whole" | "unread">): boolean =>
   !whole && (unread === null || file === undefined || unread.includes(file));
 
 type DeletedItem = RefusedItem & { readonly deletion: NonNullable<RefusedItem["deletion"]> };
 /**
- * Whether the item asks for the pod's end, compared by uid, since another pod of its name may be meant; a generated
+ * Whether the item requests the pod's end, compared by uid, since it may mean another pod of the same name; a generated
  * name is uncertain.
  */
 const isToEnd = (item: RefusedItem, { uid, namespace, name }: PodIdentity): item is DeletedItem =>
@@ -130,8 +130,8 @@ function keeps(uid: string, item: RefusedItem): PodSourceChange {
 }
 
 /**
- * Objects whose uid belongs to a pod of another name, by uid. An API server gives no uid twice, so such an object may be that
- * pod or the one of its name, and neither is ended for it. A pending pod has not started yet, and may get another name.
+ * Objects whose uid belongs to a pod with another name, by uid. An API server assigns no uid twice, so such an object may mean
+ * either pod, and neither is ended because of it. A pending pod has not started yet, and may get another name.
  */
 function strayItems(
   desired: PodSources["desired"],

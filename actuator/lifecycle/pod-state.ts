@@ -16,7 +16,7 @@ interface Why {
 }
 interface Arrival {
   readonly pod: RunnablePod;
-  /** The file where it was read; absent: none. */
+  /** The file where the pod was read; absent: no file. */
   readonly file: string | undefined;
   readonly nowMs: number;
 }
@@ -34,34 +34,34 @@ export type PodLifecycleEvent =
   | { readonly kind: "FileMoved"; readonly file: string }
   | { readonly kind: "Admitted"; readonly nowMs: number }
   /**
-   * The node refused it: a kubelet fails it for good, here it is asked about again. `tries`: absent: one more than
+   * The node refused the pod: a kubelet fails it for good, here it is tried again. `tries` absent: one more than
    * before.
    */
   | ({ readonly kind: "Rejected"; readonly tries?: number | undefined } & Why)
-  /** The node was not asked about it yet, for this reason. */
+  /** The pod was not tried yet, for this reason. */
   | ({ readonly kind: "Deferred" } & Why)
-  /** It was admitted, but its plugins did not allocate its devices. Nothing of it was started. */
+  /** The pod was admitted, but its plugins did not allocate its devices. Nothing of it was started. */
   | ({ readonly kind: "AllocationFailed"; readonly tries: number } & Why)
   /** `pod`: with the resources that are allocated to it now; absent: they stay. */
   | { readonly kind: "ResizeUpdated"; readonly resize: PendingResize | null; readonly pod?: PodObject }
   /** Sent before the affected containers are started. */
   | { readonly kind: "BackOffUpdated"; readonly backOff: PodRecord["backOff"] }
-  /** Somebody else stopped so many of its containers. */
+  /** Another process stopped this many of the pod's containers. */
   | { readonly kind: "StoppedByOthers"; readonly containers: number }
-  /** A person, a manifest or a controller requested its end. `graceSeconds` null: the pod's own. */
+  /** A person, a manifest or a controller requested the pod's end. `graceSeconds` null: the pod's own. */
   | { readonly kind: "DeletionRequested"; readonly graceSeconds: number | null; readonly nowMs: number }
   | { readonly kind: "Preempted"; readonly end: End }
   /** `signal`: what the node ran short of. */
   | { readonly kind: "Evicted"; readonly end: End; readonly signal: string }
   | { readonly kind: "DeadlineExceeded"; readonly end: End }
   | { readonly kind: "Drained"; readonly end: End }
-  /** Its containers have ended by themselves, and none restarts. */
+  /** The pod's containers have ended by themselves, and none restarts. */
   | { readonly kind: "Finished" }
   /** According to the runtime, nothing of it runs any more. `runtimePod` null: the runtime has nothing of it. */
   | { readonly kind: "Stopped"; readonly pod: RunnablePod; readonly runtimePod: RuntimePod | null }
-  /** It was evicted, everything of it is removed, and the time between two attempts has passed. */
+  /** The pod was evicted, everything of it is removed, and the time between two attempts has passed. */
   | { readonly kind: "RestartDue" }
-  /** Everything that it left is removed. */
+  /** Everything that the pod left is removed. */
   | { readonly kind: "CleanedUp" };
 
 /** An action that follows from a change, to be done after the record is persisted. */
@@ -77,19 +77,19 @@ export type PodAction =
   | { readonly kind: "count"; readonly of: "preempted" }
   /** `label`: the reason of a refusal, the signal of an eviction. */
   | { readonly kind: "count"; readonly of: "refused" | "evicted"; readonly label: string }
-  /** Removes its containers, logs, volumes and directory; then comes `CleanedUp`. */
+  /** Removes the pod's containers, logs, volumes and directory; then comes `CleanedUp`. */
   | { readonly kind: "cleanUp" }
   /** Forgets its last run, which must not affect the next one: status, results, and removals. */
   | { readonly kind: "forgetRun" }
   /** Releases its CPUs, memory, devices and ports, and retries waiting pods. */
   | { readonly kind: "freeCapacity" }
-  /** Retries its admission at once. */
+  /** Retries the pod's admission at once. */
   | { readonly kind: "retryAdmission" };
 
 /**
- * The way in which a record is persisted. `required`: it lies on the disk, or nothing has changed. `eventual`: it holds at once, and is written
- * as soon as the disk takes it, since who fills a disk must be able to go. `bestEffort`: it is written if the disk takes it now.
- * `memory`: a crash may forget it.
+ * How a record is persisted. `required`: it is on disk, or nothing has changed. `eventual`: it is valid at once, and is written
+ * as soon as the disk accepts it, since a pod that fills the disk must be able to end. `bestEffort`: it is written if the disk
+ * accepts it now. `memory`: a crash may lose it.
  */
 export type Durability = "required" | "eventual" | "bestEffort" | "memory";
 
@@ -117,7 +117,7 @@ export type Transition =
       readonly isFinal: boolean;
       readonly actions: readonly PodAction[];
     }
-  /** Its record is removed. */
+  /** The record is removed. */
   | { readonly kind: "removed"; readonly actions: readonly PodAction[] };
 
 /**
@@ -203,7 +203,7 @@ const warning = (reason: string, message: string): PodAction => ({
   message,
 });
 
-/** The record of a pod that has just come. */
+/** The record of a new pod. */
 export const newRecord = (pod: RunnablePod, nowMs: number, file?: string): PodRecord => ({
   version: 1,
   pod: pod.object,
@@ -246,7 +246,7 @@ function updated(
       if (state !== "active" && state !== "terminating") return ignored("NotRunning");
       return becomes({ ...record, pod: event.pod ?? record.pod, resize: event.resize });
     case "BackOffUpdated":
-      // a crash may lose it, but it holds while the daemon lives
+      // a crash may lose it, but it is valid while the daemon lives
       return becomes({ ...record, backOff: event.backOff }, [], state === "active" ? "bestEffort" : undefined);
     case "StoppedByOthers": {
       // a pod that is to end anyway may have been stopped for this daemon, by the one before it
@@ -260,7 +260,7 @@ function updated(
   }
 }
 
-/** It waits, with a reason. An unchanged reason is not reported again, but each refusal counts. */
+/** Records why the pod waits. An unchanged reason is not reported again, but each refusal counts. */
 function waits(record: PodRecord, event: Of<"Deferred" | "Rejected" | "AllocationFailed">): Transition {
   const { reason, message, nowMs } = event;
   const before = record.refusal;
@@ -332,8 +332,8 @@ const terminated = (record: PodRecord): Transition => ({
 });
 
 /**
- * Whether it restarts after its end: it was displaced, and no controller would replace it as it would an API pod. A
- * deadline is final, and so are its containers' results: none would restart.
+ * Whether the pod restarts after its end, since no controller would replace it: a static or drained pod, or a preempted one
+ * from a file. A deadline is final, and so is a result with which no container restarts.
  */
 function comesBack({ end, file }: PodRecord, pod: RunnablePod, runtimePod: RuntimePod | null): boolean {
   const cause = end?.cause;
@@ -373,7 +373,7 @@ export const isOver = (record: PodRecord, runtimePod: RuntimePod | null): boolea
 interface Observation {
   readonly pod: RunnablePod;
   readonly record: PodRecord;
-  /** Its runtime state, from a list that began after the last work on it; null: the runtime has nothing of it. */
+  /** The pod in the runtime, from a list that began after the last work on the pod; null: the runtime has nothing of it. */
   readonly runtimePod: RuntimePod | null;
   readonly nowMs: number;
   /** Returns its current status. */
@@ -402,7 +402,7 @@ function eventOfActive({ pod, record, runtimePod, nowMs, status }: Observation):
 }
 
 /**
- * Whether an evicted pod of a manifest may start again: everything of it is gone, the node is not under pressure, and
+ * Whether an evicted pod of a manifest may start again: everything of it is removed, the node is not under pressure, and
  * the time between two attempts has passed, so that a pod that fills the disk does not do so all the time.
  */
 function isRestartDue({ pod, record, runtimePod, nowMs, isCleared, isUnderPressure, retryMs }: Observation): boolean {

@@ -28,7 +28,7 @@ import {
 import { hasBegun, isTerminal, lastVerdict, phaseOf, verdictOf } from "./status/verdict.ts";
 
 /**
- * Containers that a resize restarts: those whose instance to be stopped is still the newest, running or not. kubelet
+ * Containers that a resize restarts: the instance to stop is still the newest, running or not. kubelet
  * 1.36: computePodResizeAction, policy RestartContainer.
  */
 export function resizeRestarts({ resize }: PodRecord, runtimePod: RuntimePod | null): ReadonlySet<string> {
@@ -51,7 +51,7 @@ export interface StatusOptions {
   readonly heldBack?: readonly ContainerBackOff[];
   /** Containers whose postStart hook still runs: not started, not ready. */
   readonly starting?: ReadonlySet<string>;
-  /** Container's name -> resources in force, where they differ from the allocated ones. */
+  /** Container name -> resources in force, if they differ from the allocated ones. */
   readonly inForce?: Readonly<Record<string, Resources>>;
   /** The health of its devices; absent: not known. */
   readonly health?: ContainerHealth | undefined;

@@ -77,7 +77,7 @@ export interface ContainerPort {
   readonly hostIP: string;
   readonly protocol: "TCP" | "UDP" | "SCTP";
 }
-/** `value` may hold `$(NAME)`; a reference is found when the container starts. */
+/** `value` may contain `$(NAME)`; references are resolved when the container starts. */
 export type EnvVar = { readonly name: string } & (
   | { readonly value: string }
   | { readonly fieldPath: string }
@@ -87,7 +87,7 @@ export interface VolumeMount {
   readonly volume: string;
   readonly mountPath: string;
   readonly readOnly: boolean;
-  /** Below the volume, `$(NAME)` resolved where `isExpression`; empty: the whole. */
+  /** Path below the volume, with `$(NAME)` resolved if `isExpression`; empty: the whole volume. */
   readonly subPath: string;
   readonly isExpression: boolean;
   readonly propagation: "None" | "HostToContainer" | "Bidirectional";

@@ -43,10 +43,10 @@ export interface PodRecord {
   readonly version: 1;
   /** The v1.Pod as it was admitted: with the resources that are allocated to it. */
   readonly pod: Readonly<Record<string, unknown>>;
-  /** The file where it was last read. Absent: none, or an older record. */
+  /** The file where the pod was last read. Absent: none, or an older record. */
   readonly file?: string;
   readonly state: PodState;
-  /** When it was first seen. */
+  /** When the pod was first seen. */
   readonly seenAtMs: number;
   readonly admittedAtMs: number | null;
   /** The refusal of a pod that waits. */
@@ -59,7 +59,7 @@ export interface PodRecord {
   readonly status?: Readonly<Record<string, unknown>>;
   /** A change of resources that is not in force yet. */
   readonly resize: PendingResize | null;
-  /** How often another process stopped a container of it. Absent: never, or an older record. */
+  /** How often another process stopped a container of the pod. Absent: never, or an older record. */
   readonly stoppedByOthers?: number;
 }
 export interface Refusal {
@@ -78,7 +78,7 @@ export interface PendingResize {
   readonly actuation?: Actuation;
 }
 export interface Actuation {
-  /** The values in force before: `resources` by container's name, the pod's own under the empty name. */
+  /** The former values in force: `resources` by container name, the pod's own under the empty name. */
   readonly former: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
   /** Containers that restart for it: name -> the instance to be stopped. It survives a crash in between. */
   readonly restarts: Readonly<Record<string, string>>;
@@ -95,7 +95,7 @@ export interface PodEnd {
   readonly sinceMs: number;
   /** The grace period from the stop signal to the kill; null: the pod's own. */
   readonly graceSeconds: number | null;
-  /** The decision that ordered it; null: a person or the manifest did. */
+  /** The decision that ordered the end; null: a person or the manifest did. */
   readonly decisionId: string | null;
   /** False: an eviction that the kubelet does not count as a disruption, since the pod exceeded its own limit. */
   readonly isDisruption?: boolean;

@@ -54,7 +54,7 @@ export interface FileSystem {
 }
 
 export interface CgroupMounts {
-  /** 2 only where the cgroup2 mount carries cpu and memory; a hybrid is 1. */
+  /** 2 only if the cgroup2 mount has cpu and memory; a hybrid is 1. */
   readonly version: 1 | 2 | undefined;
   /** The directory below which the hierarchies are mounted, for example /sys/fs/cgroup. */
   readonly root: string | undefined;
@@ -102,7 +102,7 @@ export interface MachineFacts {
   readonly missing: readonly Missing[];
 }
 
-/** The file system that holds the kubelet's directory, `/` before that exists. */
+/** The file system of the kubelet's directory; of `/` until the directory exists. */
 export function readNodeFs(files: MachineFiles, kubeletDirectory: string): FileSystem | undefined {
   const stat = files.statfs(kubeletDirectory) ?? files.statfs("/");
   return stat === undefined ? files.note("/", "its file system could not be measured") : fileSystemOf(stat);

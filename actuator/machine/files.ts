@@ -2,7 +2,7 @@ import { closeSync, constants, openSync, readdirSync, readSync, type StatsFsBase
 import { join, resolve } from "node:path";
 import { missingRight } from "../core/error-text.ts";
 
-/** Name -> where it lies below the kubelet's directory. */
+/** Name -> path below the kubelet's directory. */
 const STATE_FILES = {
   cpu_manager_state: "cpu_manager_state",
   memory_manager_state: "memory_manager_state",
@@ -12,7 +12,7 @@ const STATE_FILES = {
 };
 
 export interface StateFiles {
-  /** Text by file name, as `snapshot.assignments` takes it; `undefined` where there is none at all. */
+  /** Text by file name, for `snapshot.assignments`; `undefined` if there is no file. */
   readonly assignments: Readonly<Record<string, string>> | undefined;
   /** Files that are there and cannot be read. */
   readonly missing: readonly Missing[];
@@ -43,7 +43,7 @@ export interface MachineFiles {
   /** A file that holds one whole number. */
   wholeNumber(path: string): number | undefined;
   bytes(path: string): Buffer | undefined;
-  /** Names in a directory, sorted; empty where there is none. */
+  /** Names in a directory, sorted; empty if there is none. */
   names(path: string): readonly string[];
   /** Sizes of the file system at a path; absence is not noted. */
   statfs(path: string): StatsFsBase<bigint> | undefined;
@@ -53,7 +53,7 @@ export interface MachineFiles {
 
 const MAX_FILE_BYTES = 4 * 1024 * 1024;
 const MAX_MISSING = 100;
-/** One buffer for all reads, since nothing else runs meanwhile. */
+/** One buffer for all reads, since they are synchronous. */
 const CHUNK = Buffer.allocUnsafeSlow(64 * 1024);
 
 export function machineFiles(root: string): MachineFiles {
@@ -100,7 +100,7 @@ function readBounded(path: string): Buffer {
   }
 }
 
-/** Parses digits that a number holds exactly; `onOdd` is called for any other text. */
+/** Parses digits that a double holds exactly; `onOdd` is called for any other text. */
 function wholeNumberOf(text: string | undefined, onOdd: (found: string) => undefined): number | undefined {
   if (text === undefined) return undefined;
   const value = /^-?\d{1,16}$/.test(text) ? Number(text) : Number.NaN;

@@ -13,9 +13,9 @@ export interface KubeletProcess {
   readonly name: string;
   /** The endpoint from its flags or its configuration. Null: they cannot be read. */
   readonly endpoint: string | null;
-  /** True: it stores pod logs in the given directory, and removes those of other pods there. */
+  /** True: the kubelet stores pod logs in the given directory, and removes those of other pods there. */
   readonly collectsLogs: boolean;
-  /** Its runtime: the given one, or another. */
+  /** The kubelet's runtime: the given one, or another. */
   readonly uses: "this" | "another" | "unknown";
 }
 /**
@@ -27,7 +27,7 @@ interface KubeletListener {
 }
 export interface KubeletTraces {
   readonly processes: readonly KubeletProcess[];
-  /** Listeners that none of these processes explains, without this process's own. */
+  /** Listeners that belong to none of these processes nor to this process. */
   readonly listeners: readonly KubeletListener[];
 }
 interface KubeletQuestion {
@@ -40,7 +40,7 @@ interface KubeletQuestion {
 
 /** The kubelet's server and its healthz. */
 const PORTS: readonly number[] = [NEWEST.defaults.port, NEWEST.defaults.healthzPort];
-/** Sockets of its device manager and of podresources, which no setting turns off; the latter's is bound under a name that it loses at once. */
+/** Sockets of its device manager and of podresources, which no setting turns off; the latter is first bound under a temporary name. */
 const SOCKETS = /^(?:device-plugins\/kubelet\.sock|pod-resources\/[^/]+)$/;
 const { containerRuntimeEndpoint: DEFAULT_ENDPOINT, podLogsDir: DEFAULT_POD_LOGS } = NEWEST.defaults;
 const K3S_ENDPOINT = "unix:///run/k3s/containerd/containerd.sock";
@@ -49,7 +49,7 @@ const MICROSHIFT_ENDPOINT = "unix:///var/run/crio/crio.sock";
  * Names of programs that are or contain a kubelet. Those of k0s and rke2 are separate processes with a kubelet's name.
  */
 const COMMANDS = /kubelet|kubelite|k3s|hyperkube|microshift|edgecore/;
-/** Variables of MicroK8s, whose file of arguments uses them while the environment of the process lacks them. */
+/** Variables in MicroK8s' file of arguments that the process's environment lacks. */
 const SNAP: Readonly<Record<string, string>> = {
   SNAP_DATA: "/var/snap/microk8s/current",
   SNAP_COMMON: "/var/snap/microk8s/common",
@@ -92,7 +92,7 @@ export function kubeletsOn(question: KubeletQuestion): (isWhole: boolean) => Kub
   };
 }
 
-/** The kubelet of a process; null: it is none. */
+/** The kubelet of a process; null: the process is no kubelet. */
 function kubeletOf(pid: string, question: KubeletQuestion): KubeletProcess | null {
   const { root = "/" } = question;
   const comm = textOf(join(root, "proc", pid, "comm")).trim();
@@ -124,7 +124,7 @@ interface Started {
   /** The default endpoint; null: not known. */
   readonly fallback: string | null;
 }
-/** How a process was started as a kubelet; null: it is none. */
+/** How a process was started as a kubelet; null: it is no kubelet. */
 function startedAs(argv: readonly string[], pid: string, root: string): Started | null {
   const [program = "", verb = ""] = argv;
   const name = basename(program);
@@ -207,7 +207,7 @@ function compared(theirs: string, ours: string, pid: string, root: string): Kube
   return "unknown";
 }
 /**
- * The path with /run for /var/run, a symbolic link that below /proc/PID/root would lead into this process's own tree.
+ * The path with /run for /var/run, a symbolic link that would lead from /proc/PID/root into this process's own tree.
  */
 const withoutVarRun = (path: string): string => path.replace(/^\/var\/run\//, "/run/");
 
@@ -217,8 +217,8 @@ function fileOf(file: string, pid: string, root: string): Result<string, string>
 }
 
 /**
- * Something of the file system as that process sees it. Who may not look through its eyes (that takes CAP_SYS_PTRACE) looks by
- * itself where both see the same. Errors: errno.
+ * Reads the file system as that process sees it. Without the right to do so (CAP_SYS_PTRACE) it reads directly, if both have
+ * the same mounts. Errors: errno.
  */
 function seenBy<T>(path: string, pid: string, root: string, look: (path: string) => T): Result<T, string> {
   const theirs = attempt(join(root, "proc", pid, "root", withoutVarRun(path)), look);
@@ -226,7 +226,7 @@ function seenBy<T>(path: string, pid: string, root: string, look: (path: string)
   return mayNot && hasOurMounts(pid, root) ? attempt(join(root, path), look) : theirs;
 }
 
-/** Mounts have numbers of their own in each mount namespace. proc(5), mountinfo. */
+/** Each mount namespace numbers its mounts on its own. proc(5), mountinfo. */
 function hasOurMounts(pid: string, root: string): boolean {
   const rootMount = (of: string): string | undefined =>
     textOf(join(root, "proc", of, "mountinfo"))
@@ -250,7 +250,7 @@ function listenersIn(
     if (path.startsWith(below) && SOCKETS.test(path.slice(below.length))) open.set(path, inode);
   return [...open].flatMap(([what, inode]) => {
     const holder = ports.ownerOf(inode) ?? null;
-    // another daemon that takes device plugins sits in the kubelet's place
+    // another daemon that serves device plugins takes the kubelet's place
     const isOurs = holder !== null && (holder.pid === process.pid || isNodewise(holder.pid, root));
     return isOurs ? [] : [{ what, holder: holder === null ? null : { pid: holder.pid, name: holder.name } }];
   });

@@ -1,7 +1,7 @@
 import { readdirSync, readlinkSync } from "node:fs";
 import { type MachineFiles, machineFiles } from "./files.ts";
 
-/** A socket that holds a port of the machine. */
+/** A socket bound to a port of the machine. */
 export interface Listener {
   readonly protocol: "TCP" | "UDP";
   /** The shortest form of the address; an IPv4 address also if an IPv6 socket has it. */
@@ -16,7 +16,7 @@ export interface SocketOwner {
   /** Text of `/proc/PID/cgroup`. */
   readonly cgroup: string;
 }
-/** Tells who holds the ports of the daemon's network. */
+/** Finds the processes that hold the ports of the daemon's network. */
 export interface ListeningPorts {
   /** The listeners; empty: they cannot be read. */
   list(): readonly Listener[];
@@ -30,14 +30,14 @@ const TABLES = [
   ["udp", "UDP"],
   ["udp6", "UDP"],
 ] as const;
-/** TCP_LISTEN; a UDP socket that waits for anybody's datagrams is TCP_CLOSE. Linux: net/tcp_states.h. */
+/** TCP_LISTEN; a UDP socket that receives from any address is TCP_CLOSE. Linux: net/tcp_states.h. */
 const WAITS = { TCP: "0A", UDP: "07" } as const;
 const MAX_HOLDERS = 100;
 const MAPPED = /^::ffff:([\da-f]{1,4}):([\da-f]{1,4})$/;
 
-/** `root`: where the machine's /proc is; what cannot be read is taken as not there. */
+/** `root`: where the machine's /proc is; unreadable files count as missing. */
 export function listeningPorts(root = "/"): ListeningPorts {
-  /** Inode -> process that last held it: it is checked first, since checking all takes long. */
+  /** Inode -> process that last held it: checked first, since checking all processes takes long. */
   const holders = new Map<string, string>();
   return {
     list: () => {

@@ -6,8 +6,8 @@ import type { MachineFacts } from "./facts.ts";
 import { pageBytes } from "./proc-files.ts";
 
 /**
- * `node.status.capacity` in the kubelet's canonical texts (kubelet 1.36: nodestatus.MachineInfo). A resource whose size is
- * not known is left out.
+ * `node.status.capacity` in the kubelet's canonical form (kubelet 1.36: nodestatus.MachineInfo). A resource of unknown size
+ * is left out.
  */
 function capacityOf(machine: MachineFacts, configuration: EffectiveConfiguration): Record<string, string> {
   const capacity: Record<string, string> = {};
@@ -32,9 +32,9 @@ export function nodeNameOf(machine: MachineFacts): string | undefined {
 }
 
 /**
- * The machine as a v1.Node, with the labels, address, capacity and nodeInfo that a kubelet registers. What only a
- * kubelet or an API server knows (uid, conditions, taints, allocatable) is absent; versions of programs that were not
- * asked are empty, since v1.NodeSystemInfo requires the fields. `profile`: that of the simulated kubelet.
+ * The machine as a v1.Node, with the labels, address, capacity and nodeInfo that a kubelet registers. Fields that only a
+ * kubelet or an API server knows (uid, conditions, taints, allocatable) are absent; versions of programs that were not
+ * queried are empty, since v1.NodeSystemInfo requires the fields. `profile`: that of the simulated kubelet.
  */
 export function nodeOf(
   machine: MachineFacts,

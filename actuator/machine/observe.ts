@@ -62,7 +62,7 @@ function cpusOf(files: MachineFiles, id: number): readonly number[] {
   return parseCpuList(text) ?? files.note(path, `expected a CPU list, found ${quoted(text)}`) ?? [];
 }
 
-/** The node's own MemTotal, which may be less than the machine's: the kubelet's memory manager counts with this one. */
+/** The node's own MemTotal, which may be less than the machine's: the kubelet's memory manager uses it. */
 function readNode(files: MachineFiles, id: number, otherwise: number | undefined): NumaNode {
   const path = `${NODES}/node${id}/meminfo`;
   const text = files.text(path);
@@ -127,7 +127,7 @@ function placesFromSys(files: MachineFiles): readonly CpuIds[] | undefined {
   return online.map((cpu) => placeOf(files, cpu));
 }
 
-/** A number that the kernel leaves at -1 or does not give: the lowest thread sibling (else the CPU itself), socket 0. */
+/** For an id that the kernel reports as -1 or not at all: the lowest thread sibling (else the CPU itself), socket 0. */
 function placeOf(files: MachineFiles, cpu: number): CpuIds {
   const topology = `${CPUS}/cpu${cpu}/topology`;
   const kernelCore = known(files.wholeNumber(`${topology}/core_id`)) ?? lowestSibling(files, topology) ?? cpu;
@@ -167,7 +167,7 @@ const GOARCH: Readonly<Record<string, string>> = {
   i686: "386",
   loongarch64: "loong64",
 };
-/** Node's process.arch where it differs from GOARCH. */
+/** Node's process.arch -> GOARCH, if they differ. */
 const NODE_ARCH: Readonly<Record<string, string>> = { x64: "amd64", ia32: "386", ppc64: "ppc64le" };
 
 /** Reads the fields of `node.status.nodeInfo`. */
@@ -228,7 +228,7 @@ interface Mount {
 }
 
 /**
- * The cgroup version that governs cpu and memory, from what is mounted: a v1 hierarchy of either makes it 1, also beside a
+ * The cgroup version that governs cpu and memory, from the mounts: a v1 hierarchy of either makes it 1, also beside a
  * cgroup2 mount (hybrid); 2 needs a cgroup2 mount whose root has both controllers.
  */
 function readCgroupMounts(files: MachineFiles): CgroupMounts {
@@ -351,7 +351,7 @@ interface Usage {
  * The machine's memory use as the kubelet reports and evicts by it: that of the root cgroup, against MemTotal.
  * v1: memory.usage_in_bytes and the hierarchy's totals. v2: the root has no memory.current, so usage is anon + file of
  * its memory.stat, which counts as v1 did (kubelet 1.36: opencontainers/cgroups rootStatsFromMeminfo; runc before 1.2
- * took MemTotal - MemFree), and swap is SwapTotal - SwapFree. `undefined` where the root group cannot be read.
+ * took MemTotal - MemFree), and swap is SwapTotal - SwapFree. `undefined` if the root cgroup cannot be read.
  */
 function readUsage(files: MachineFiles, cgroup: CgroupMounts, totalBytes: number | undefined): Usage | undefined {
   if (cgroup.memory === undefined || cgroup.version === undefined) return undefined;

@@ -71,8 +71,8 @@ function readPageSize(files: MachineFiles): number | undefined {
 }
 
 /**
- * Pre-allocated huge pages by page size from a directory of `hugepages-2048kB/nr_hugepages` (the machine's, or one of a
- * NUMA node). Empty where the kernel has no huge pages.
+ * Pre-allocated huge pages by page size, from a directory of `hugepages-2048kB/nr_hugepages` (the machine's, or that of a
+ * NUMA node). Empty if the kernel has no huge pages.
  */
 export function readHugePages(files: MachineFiles, directory: string): HugePages {
   const pages: Record<string, number> = {};

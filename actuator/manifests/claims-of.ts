@@ -8,7 +8,7 @@ import type { NodeClaims } from "../core/interfaces.ts";
 import { stepsOf } from "./pods-of.ts";
 
 const API_VERSION = "resource.k8s.io/v1";
-/** Kind -> the part of `dra` of a snapshot that holds its objects. */
+/** Kind -> the part of a snapshot's `dra` that contains its objects. */
 const PARTS = {
   ResourceClaim: "resourceClaims",
   ResourceSlice: "resourceSlices",
@@ -21,7 +21,7 @@ export interface FoundClaim {
   readonly source: SourceDocument;
 }
 
-/** An object of these kinds, or a list of them, of which the version may be wrong. */
+/** Whether a value is an object of these kinds, or a list of them; its version may be wrong. */
 export const isOfClaims = (value: unknown): boolean => {
   const { apiVersion, kind } = fieldsOf(value);
   return (
@@ -30,7 +30,7 @@ export const isOfClaims = (value: unknown): boolean => {
   );
 };
 
-/** The claims, slices and classes of one document, or of a list. An error: what is wrong with one, and where. */
+/** The claims, slices and classes of one document, or of a list. Error: what is wrong with an item, and where. */
 export function claimsOf(source: SourceDocument): readonly Result<FoundClaim, ReadProblem>[] {
   const { kind, items } = fieldsOf(source.value);
   if (!Array.isArray(items)) return isOfClaims(source.value) ? [claimOf(source, source.value, [])] : [];

@@ -9,8 +9,8 @@ type Found = Result<ReadonlyMap<string, ResourceClaim>, string>;
 type Config = Pick<ActuatorConfig, "manifests" | "podsUrl" | "podsTokenFile" | "podsCaFile">;
 
 /**
- * Where the ResourceClaims of pods come from: the manifests beside them, as they were read last (`ofFiles`), or the API server that
- * lists them. Errors: the first claim that could not be looked up, and why.
+ * The source of pods' ResourceClaims: the manifests beside the pods, as last read (`ofFiles`), or the API server that
+ * lists the pods. Errors: the first claim that could not be looked up, and why.
  */
 export const claimsSource =
   (config: Config, ofFiles: () => NodeClaims | undefined) =>

@@ -16,9 +16,9 @@ export interface PodObject extends Fields {
 const TOLERATION = { operator: "Exists", effect: "NoExecute" };
 
 /**
- * A pod of a manifest file with what the kubelet gives a static pod (kubelet 1.36: config.applyDefaults): uid, the node's
- * name behind its own, namespace, node name, config annotations, the toleration, ports of the host, phase Pending. A
- * status in the file is dropped: only the node knows one.
+ * A pod of a manifest file with what the kubelet adds to a static pod (kubelet 1.36: config.applyDefaults): uid, the node's
+ * name after its own, namespace, node name, config annotations, the toleration, host ports, phase Pending. A
+ * status in the file is dropped: only the node knows it.
  */
 export function staticPodOf(pod: PodObject, nodeName: string, file: string): PodObject {
   const { metadata, spec } = pod;
@@ -47,8 +47,8 @@ export function staticPodOf(pod: PodObject, nodeName: string, file: string): Pod
 const staticName = (name: string, nodeName: string): string => `${name}-${nodeName.toLowerCase()}`;
 
 /**
- * 32 hexadecimal digits that stay the same for the same pod, node and file, over restarts and whatever the order of keys.
- * The kubelet hashes Go's dump of its structures; these bytes are our own, so the uids differ from a kubelet's.
+ * 32 hexadecimal digits that stay the same for the same pod, node and file, over restarts and for any order of keys.
+ * The kubelet hashes Go's dump of its structures; this hash has its own input, so the uids differ from a kubelet's.
  */
 function uidOf(pod: PodObject, nodeName: string, file: string): string {
   const canonical = JSON.stringify(pod, (_, value: unknown) => (isObject(value) ? sortedFields(value) : value));
@@ -102,8 +102,8 @@ type Path = readonly (string | number)[];
 type PodResult = Result<FoundPod, ReadProblem>;
 
 /**
- * The static pods of one document: a v1.Pod, or a v1.PodList or v1.List of them. What is no pod (not-a-pod), or a pod that
- * the API would refuse (invalid-pod), is an error with its place. `isOther`: what is left to another reader.
+ * The static pods of one document: a v1.Pod, or a v1.PodList or v1.List of them. An object that is no pod (not-a-pod), or a pod
+ * that the API would refuse (invalid-pod), is an error with its place. `isOther`: objects for another reader.
  */
 export function podsOf(
   source: SourceDocument,
@@ -159,7 +159,7 @@ function itemOf(value: unknown, nodeName: string): RefusedItem {
   };
 }
 
-/** The fault that keeps a pod from having its own uid; the other fields are checked with it. */
+/** The fault that prevents a pod from getting a uid; the other fields are checked with the uid. */
 function formFault(value: unknown): { readonly path: string; readonly message: string } | null {
   const { metadata, spec } = fieldsOf(value);
   if (!isObject(metadata)) return { path: "metadata", message: `metadata: expected an object, ${found(metadata)}` };

@@ -38,7 +38,7 @@ export function whyPartial(list: unknown, pods: readonly unknown[], isStandalone
   return `${told}${isStandalone === false ? hint : ""}`;
 }
 
-/** `0` asks for any version, and is none itself. */
+/** `0` requests any version, and is not a version itself. */
 const isVersion = (value: unknown): boolean => typeof value === "string" && value !== "" && value !== "0";
 
 /**
@@ -93,7 +93,7 @@ export function podsSource(config: ActuatorConfig): ReadPods {
   return async () => ({ pods: [], whole: true, problems: [], notices: [] });
 }
 
-/** The kubelet passes over these too; after any other problem pods may be missing. */
+/** The kubelet skips these too; after any other problem pods may be missing. */
 const isNotice = ({ code }: ReadProblem): boolean => code === "not-a-file" || code === "duplicate";
 
 /** The pod as an ordinary API pod: neither critical nor protected. The result is cached by object. */
@@ -191,7 +191,7 @@ export async function getFrom(
   return get(url, token, ca);
 }
 
-/** kubelet 1.36: InitializeTLS makes it where it is given none, for the node's name. */
+/** kubelet 1.36: InitializeTLS creates it if no certificate is configured, for the node's name. */
 const KUBELETS_CERTIFICATE =
   "name the authority's certificate with podsCaFile (--pods-ca-file). A kubelet that signed its own has it in /var/lib/kubelet/pki/kubelet.crt; it is valid for the node's name only, so podsUrl must be https://NODE:10250/pods then, not an address";
 
@@ -202,7 +202,7 @@ export function whatToDo(status: number): string {
   return "check podsUrl";
 }
 
-/** Makes the request with node:http, since `fetch` takes no certificate authority of its own. */
+/** Makes the request with node:http, since `fetch` accepts no certificate authority per request. */
 function get(
   url: string,
   token: string | undefined,

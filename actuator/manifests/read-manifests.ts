@@ -12,12 +12,12 @@ import { type FoundPod, type PodObject, podsOf } from "./pods-of.ts";
 export interface Manifests {
   /** The pods in the order of file names and of their places in a file. */
   readonly pods: readonly PodObject[];
-  /** The same pods, with their places. */
+  /** The pods with their places. */
   readonly found: readonly FoundPod[];
   /** Omitted objects, and why. */
   readonly problems: readonly ReadProblem[];
   readonly claims: NodeClaims;
-  /** Files that cannot be read whole now, of which the version before stays in force. */
+  /** Files that cannot be read completely now; their last good version stays in force. */
   readonly kept: readonly string[];
 }
 
@@ -40,15 +40,15 @@ export type LastGood = Map<string, KnownFile>;
 
 const MAX_FILE_BYTES = 1024 * 1024;
 const MAX_FILES = 2048;
-/** Good and bad ones together; a directory that holds more is not read to its end. */
+/** Good and bad objects together; a directory with more is not read to its end. */
 const MAX_OBJECTS = 2048;
 
 /**
  * The static pods of a directory (or of one file), with the claims beside them, as the kubelet's file source reads them (kubelet 1.36:
- * extractFromDir): files in the order of their names, hidden ones left aside, directories not entered. More than the
- * kubelet takes: several documents a file, and lists. Bounds: 1 MiB a file, 2048 files, 512 pods. Never rejects: whatever
- * is refused is a problem with file, document and place, and the rest is read. A file that `lastGood` knows and that is
- * broken now counts as it was; the kubelet keeps such a pod until it lists the directory again (consumeWatchEvent).
+ * extractFromDir): files in the order of their names, without hidden ones and subdirectories. Unlike the
+ * kubelet it accepts several documents per file, and lists. Bounds: 1 MiB a file, 2048 files, 512 pods. Never rejects: each
+ * refusal is a problem with file, document and place, and the rest is read. A file in `lastGood` that is
+ * broken now counts as before; the kubelet keeps such a pod until it lists the directory again (consumeWatchEvent).
  * `inForce`: which of two pods with one name counts.
  */
 export async function readManifests(
@@ -112,8 +112,8 @@ async function stampOf(file: string): Promise<string | null> {
 
 const EMPTY = "holds no object: expected JSON or YAML; to end its pods remove the file";
 /**
- * One without any object is at fault, and no version of it: who writes a file in its place shows it so for a moment, and
- * what a daemon before this one read in it is not known here.
+ * Reads a file; one without any object is a fault: while a file is being overwritten it is empty for a moment, and
+ * what the previous daemon read in it is not known.
  */
 async function readFile(file: string, nodeName: string): Promise<FileRead> {
   const text = await readText(file, file, MAX_FILE_BYTES);
@@ -174,7 +174,7 @@ async function filesIn(directory: string): Promise<{ files: readonly string[]; p
 }
 
 /**
- * Pods with one namespace and name, or with one uid, would own the same cgroup: the one in force is taken, then its
+ * Pods with the same namespace and name, or with the same uid, would own the same cgroup: the one in force counts, then its
  * next version in the same file, then the first. At most `LIMITS.pods`. Omitted pods are problems. kubelet 1.36:
  * allowStaticPodStart.
  */
@@ -200,7 +200,7 @@ function distinctPods(
     const owner = owners.get(uid);
     if (twin !== undefined) leaveOut(one, "duplicate", `is also in ${twin.source.file}, which counts: rename one`);
     else if (owner !== undefined) {
-      // the pod that runs under its name does not end for a uid that is another's
+      // the running pod with this name does not end because another pod has its uid
       const item = { ...refusedItemOf(one.pod), deletion: null, owner: keyOf(owner.pod) };
       leaveOut(one, "duplicate", `has the uid of pod ${item.owner}, \`${uid}\`: remove the uid`, item);
     } else if (owners.size === LIMITS.pods)

@@ -25,7 +25,7 @@ import type { Skip } from "../plan/step.ts";
 import type { CpuRules } from "../plan/values.ts";
 import { driverOf, type SnapshotParts, snapshotOf } from "./snapshot.ts";
 
-/** The policy's own conversions, for the causes of drift. */
+/** The policy's own conversions of CPU values, for the causes of drift. */
 export const CPU_RULES: CpuRules = {
   linear: linearWeight,
   curve: curveWeight,
@@ -58,7 +58,7 @@ type Settings = Pick<
   "mode" | "nodeName" | "cgroupMount" | "containers" | "removeOrphans" | "kubeletVersion"
 >;
 
-/** Observe, ask, plan, guard, apply, report: once. Never throws for what the world does; faults are in the report. */
+/** Observes, decides, plans, checks, applies and reports once. Never throws because of external failures, which are in the report. */
 export async function runPass(deps: LoopDeps, settings: Settings, sequence: number): Promise<PassReport> {
   const machine = deps.observeMachine();
   const problems: Problem[] = [];
@@ -85,7 +85,7 @@ export async function runPass(deps: LoopDeps, settings: Settings, sequence: numb
     ],
   };
   problems.push(...read.problems);
-  // INVARIANT: what could not be read never looks like an orphan
+  // INVARIANT: a pod that could not be read never looks like an orphan
   if (!configuration.ok || read.pods === null) {
     if (!configuration.ok) problems.push(configuration.error);
     return nothing;
@@ -155,7 +155,7 @@ async function carryOut(
   const bootId = machine.system.bootID ?? "";
   const stays = new Set(decided.cgroups.map(({ path }) => path));
   const state = observeCgroups(hierarchy, { bootId, pageSize: machine.memory.pageSizeBytes ?? 4096, stays });
-  // INVARIANT: what could not be read takes nothing from a pod that lives
+  // INVARIANT: an unreadable pod list takes nothing from a living pod
   const { decision, held } = settings.whole ? { decision: decided, held: [] } : holdBack(decided, state);
   const removeOrphans = settings.removeOrphans && settings.whole;
   const written = (path: string, file: string): string | null => journal.written(path, file)?.value ?? null;

@@ -15,7 +15,7 @@ import { summaryOf } from "../stats/summary.ts";
 
 export interface SnapshotParts {
   readonly machine: MachineFacts;
-  /** The simulated kubelet, whose version the node then reports; absent: none is simulated. */
+  /** The simulated kubelet, whose version the node then reports; absent: none. */
   readonly profile?: Profile;
   /**
    * The configuration as posted: any subset of KubeletConfiguration, or `{"kubeletconfig": ...}`; `undefined`: not
@@ -24,7 +24,7 @@ export interface SnapshotParts {
   readonly kubeletConfiguration: unknown;
   /** The pods; absent: not known, which differs from none. */
   readonly pods?: readonly unknown[];
-  /** `root` is where the hierarchies are mounted; absent: where the machine has them. */
+  /** `root`: where the hierarchies are mounted; absent: as on the machine. */
   readonly cgroup: {
     readonly driver: "cgroupfs" | "systemd";
     readonly root?: string;
@@ -39,14 +39,14 @@ export interface SnapshotParts {
   readonly imageFileSystems?: ImageFileSystems;
   readonly devices?: readonly unknown[];
   readonly devicePlugins?: readonly unknown[];
-  /** Facts that a kubelet's managers have of their own life. */
+  /** Facts about the kubelet's managers themselves. */
   readonly kubelet?: object;
   readonly assignments?: unknown;
 }
 
 /**
- * The NodeSnapshot of this machine as plain JSON, in the form that `POST /v1/decisions/*` takes. Pure: what `machine` does
- * not know is absent, never guessed, and the decisions then name it under `needs`.
+ * The NodeSnapshot of this machine as plain JSON, for `POST /v1/decisions/*`. Pure: what `machine` does
+ * not contain is absent, never guessed, and the decisions then list it under `needs`.
  */
 export function snapshotOf(parts: SnapshotParts): Readonly<Record<string, unknown>> {
   const { machine, cgroup, profile } = parts;
@@ -77,7 +77,7 @@ export function snapshotOf(parts: SnapshotParts): Readonly<Record<string, unknow
 /** The value without undefined fields, at every depth. */
 export const plain = (value: object): Readonly<Record<string, unknown>> => JSON.parse(JSON.stringify(value));
 
-/** The defaults alone where it has a fault: it is posted as it is, and the API names the fault. */
+/** Only the defaults if the configuration has a fault: it is posted unchanged, and the API reports the fault. */
 export function configurationOf(input: unknown, profile: Profile): EffectiveConfiguration {
   const parsed = configurationSchema.safeParse(input);
   return effectiveConfiguration(profile, parsed.success ? parsed.data : {});

@@ -56,7 +56,7 @@ const HUGETLB_V1 = /^hugetlb\.(\d{1,6})(KB|MB|GB)\.(rsvd\.)?limit_in_bytes$/;
 const HUGETLB_V2 = /^hugetlb\.(\d{1,6})(KB|MB|GB)\.(rsvd\.)?max$/;
 const UNIT = { KB: 1024n, MB: 1024n ** 2n, GB: 1024n ** 3n } as const;
 
-/** Every file of a version whose name is fixed; huge page files carry their size and are found by `ruleOf`. */
+/** All files of a version with fixed names; huge page files have their size in the name and are found by `ruleOf`. */
 export const fixedRules = (version: 1 | 2): readonly FileRule[] => (version === 1 ? V1 : V2);
 export const settableControllers = ["cpu", "cpuset", "memory", "pids", "hugetlb"] as const;
 

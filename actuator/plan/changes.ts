@@ -81,7 +81,7 @@ function bandwidthChange(
 ): Change | null {
   const { before, wanted } = state.version === 1 ? readV1(target, state) : readV2(target, state);
   if (before === null || wanted === null || sameBandwidth(before, wanted)) return null;
-  // systemd would round our exact value again at its next reload: leave its own alone.
+  // systemd would round our exact value again at its next reload, so its value stays
   if (driver === "systemd" && sameBandwidth(before, roundedBySystemd(wanted))) return null;
   const writes: readonly Write[] =
     state.version === 1 ? bandwidthWrites(before, wanted) : [{ file: knob, to: target.wanted.get(knob) ?? "" }];
@@ -120,7 +120,7 @@ function ruleNamed(file: string, version: 1 | 2 = 1): FileRule {
 
 const MEMORY_PAIR = ["memory.memsw.limit_in_bytes", "memory.limit_in_bytes"];
 
-/** v1: the memory limit and memsw depend on each other, so when both go the same way they stand or fall together. */
+/** v1: the memory limit and memsw depend on each other, so if both go the same way they share a group. */
 function together(changes: readonly Change[]): readonly Change[] {
   const pair = changes.filter((change) => MEMORY_PAIR.includes(change.knob));
   if (pair.length < 2 || pair[0]?.way !== pair[1]?.way) return changes;
@@ -133,9 +133,9 @@ interface BandwidthWrite {
 }
 
 /**
- * cgroup v1: the writes that take quota and period from one value to another. The kernel tests each single write
- * against parent and children, so what stands between two writes must lie between the old and the new bandwidth.
- * Where neither order gives that, the quota is lifted first: none means "as the parent", which is always accepted.
+ * cgroup v1: the writes that take quota and period from one value to another. The kernel checks each single write
+ * against parent and children, so the state between two writes must lie between the old and the new bandwidth.
+ * If neither order allows that, the quota is removed first: none means "as the parent", which is always accepted.
  */
 export function bandwidthWrites(before: Bandwidth, wanted: Bandwidth): readonly BandwidthWrite[] {
   const quota: BandwidthWrite = { file: "cpu.cfs_quota_us", to: quotaText(wanted.quota) };

@@ -38,7 +38,7 @@ export const harmlessCause = ({ cause }: { readonly cause: DriftCause | null }):
  * the next plan's work.
  */
 export const isReported = ({ cause }: Pick<Drift, "cause">): boolean => !PENDING_CAUSES.some((one) => one === cause);
-/** Causes that another than this actuator is behind, and that no rounding explains. */
+/** Whether another process caused the difference, and no rounding explains it. */
 export const isForeign = ({ cause }: Drift): boolean => cause === "never_written" || cause === "other_writer";
 
 export interface DriftCase {
@@ -74,7 +74,7 @@ export interface Drift {
   readonly message: string;
 }
 
-/** Why a file does not hold, letter by letter, what is wanted; null when it does, or differs in spelling only. */
+/** Why a file's text differs from the wanted one; null if it is equal, or only spelled differently. */
 export function classifyDrift(drift: DriftCase, context: DriftContext): Drift | null {
   const { path, file, wanted, actual, written } = drift;
   if (wanted.trim() === actual.trim()) return null;
@@ -144,7 +144,7 @@ function bandwidthOf({ file, period }: DriftCase, text: string, version: 1 | 2):
   return file === "cpu.cfs_quota_us" ? bandwidthV1(text, period ?? String(KERNEL_CFS_PERIOD)) : null;
 }
 
-/** The name of the formula that gives `actual` where the other one gives `wanted`; null when neither pair fits. */
+/** The name of the formula that gives `actual` where the other one gives `wanted`; null if neither fits. */
 function weightRule({ file, wanted, actual, shares }: DriftCase, { cpu }: DriftContext): "linear" | "curve" | null {
   if (file !== "cpu.weight" || shares === undefined) return null;
   const linear = String(cpu.linear(shares));
@@ -158,8 +158,8 @@ function weightRule({ file, wanted, actual, shares }: DriftCase, { cpu }: DriftC
 type Written = (path: string, file: string) => string | null;
 
 /**
- * Every file of every existing cgroup of the decision that does not hold what is wanted, each with its cause. `last`: what
- * the pass before left behind; null: there was none, so that nothing counts as new.
+ * Every file of every existing cgroup of the decision that differs from the wanted text, with the cause. `last`: the cgroups
+ * after the last pass; null: there was none, so nothing counts as new.
  */
 export function findDrift(
   decision: CgroupsDecision,
@@ -184,7 +184,7 @@ export function findDrift(
   return found;
 }
 
-/** A file that does not hold what is wanted, letter by letter. */
+/** A file whose text differs from the wanted one. */
 export interface Difference {
   readonly path: string;
   readonly file: string;
@@ -194,7 +194,7 @@ export interface Difference {
   readonly cause: DriftCause | null;
 }
 
-/** All files of the decision that differ: those of the drift, and unreadable ones, of running containers only. */
+/** All files of the decision that differ: those of the drift, and unreadable ones, only of running containers. */
 export function differencesOf(
   decision: CgroupsDecision,
   state: CgroupState,
@@ -210,8 +210,8 @@ export function differencesOf(
 }
 
 /**
- * Files of containers that are left alone, as `path file`: weights that the runtime computed from the same shares by
- * its own formula. It would restore them at every update.
+ * Files of containers that are left unchanged, as `path file`: weights that the runtime computed from the same shares by
+ * its own formula, and would restore at every update.
  */
 export function leftToRuntime(decision: CgroupsDecision, drift: readonly Drift[]): ReadonlySet<string> {
   const weights = drift.filter(({ cause }) => cause === "weight_formula");

@@ -13,7 +13,7 @@ const GUARD_CODES = [
   "has_processes",
 ] as const;
 
-/** The target of a step is no longer what the plan saw: observe and plan again. */
+/** The target of a step has changed since the plan was made: observe and plan again. */
 export interface GuardRefusal {
   readonly code: (typeof GUARD_CODES)[number];
   readonly message: string;
@@ -52,7 +52,7 @@ interface WriteNow {
   readonly pageSize: number;
 }
 
-/** `unchanged`: the file holds the wanted value already. */
+/** `unchanged`: the file already has the wanted value. */
 export function guardWrite(step: WriteStep, now: WriteNow): Verdict {
   if (now.identity === null) return refuse("cgroup_vanished", `${step.path} is gone`);
   if (step.identity !== null && step.identity !== now.identity) {

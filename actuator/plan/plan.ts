@@ -57,7 +57,7 @@ class StepList {
     this.#made.set(path, id);
   }
 
-  /** Each write waits for the nearest ancestor's write of the same knob; what has no order does not. Given parents first. */
+  /** Each write waits for the nearest ancestor's write of the same knob; independent writes do not wait. Input: parents first. */
   topDown(drafts: readonly Draft[]): ReadonlyMap<unknown, StepIds> {
     const ids = new Map<unknown, StepIds>();
     const done = new Map<string, StepIds>();
@@ -108,8 +108,8 @@ class StepList {
 }
 
 /**
- * Files whose value follows from all pods together. `sum`: more pods make it more; `rest`: what the pods leave, more pods
- * make it less. kubelet 1.36: setCPUCgroupConfig, setMemoryReserve, setMemoryQoS.
+ * Files whose value depends on all pods together. `sum`: more pods increase it; `rest`: it is what the pods leave, and more
+ * pods decrease it. kubelet 1.36: setCPUCgroupConfig, setMemoryReserve, setMemoryQoS.
  */
 const FOLLOWS: Partial<Readonly<Record<CgroupLevel, Readonly<Record<string, "sum" | "rest">>>>> = {
   node: { "memory.min": "sum", "memory.low": "sum" },
@@ -131,8 +131,8 @@ interface Postponed {
 }
 
 /**
- * Limits what is written while some pods could not be read: a value that follows from all pods moves only the way in which the
- * missing ones would move it too; otherwise it stays. A cgroup that is not there yet gets the decided values.
+ * Limits what is written while some pods could not be read: a value that depends on all pods changes only in the direction in
+ * which the missing pods would change it; otherwise it stays. A new cgroup gets the decided values.
  */
 export function holdBack(decision: CgroupsDecision, state: CgroupState): Postponed {
   const held: string[] = [];
@@ -299,7 +299,7 @@ function orderSteps(work: Unordered, state: CgroupState): readonly Step[] {
 
   list.topDown(work.changes.filter((change) => change.way !== "narrow").map(draftOf));
   const narrow = work.changes.filter((change) => change.way === "narrow").map(draftOf);
-  // v1: the memory limit comes down before memsw, the reverse of the way up; v2: swap first, as always.
+  // v1: the memory limit is lowered before memsw, the reverse of raising; v2: swap first, always.
   list.bottomUp(state.version === 1 ? narrow.toReversed() : narrow);
   list.bottomUp(work.moves.map((move) => settleOf(move, claimed.get(move) ?? released.get(move) ?? [])));
   return list.steps;
@@ -334,7 +334,7 @@ function claimOf(move: Move, givers: readonly Move[], released: Ids): Draft[] {
 const givesTo = (giver: Move, file: string, takes: CpuSet): boolean =>
   giver.file === file && overlaps(giver.gives, takes);
 
-/** A settling step without a write of its own passes on the last step, since the parent may only settle after it. */
+/** A settling step without a write passes on the last step, since the parent may only settle after it. */
 const settleOf = (move: Move, last: readonly number[]): Draft => moveDraft(move, "settle", move.settle, last);
 
 /** The way of one cgroup's cpuset to what it shall be, in at most three writes; null: no such write. */
@@ -343,7 +343,7 @@ interface Move {
   readonly file: CpusetFile;
   /** Bottom-up: down to what old and new have in common. */
   readonly release: string | null;
-  /** Top-down, after every release: up to the new set, and what the children still hold. */
+  /** Written top-down, after every release: the new set, plus what the children still hold. */
   readonly claim: string | null;
   /** Bottom-up: down to exactly the new set. */
   readonly settle: string | null;
@@ -352,8 +352,8 @@ interface Move {
 }
 
 /**
- * Release before claim: no cgroup takes a CPU before the cgroup that gives it up has let go, and at every moment a
- * child's set lies within its parent's. A cgroup whose old and new sets share nothing changes over in one write.
+ * Release before claim: no cgroup takes a CPU before the cgroup that gives it up has released it, and at every moment a
+ * child's set lies within its parent's. A cgroup whose old and new sets share nothing changes in one write.
  * Parents first.
  */
 function cpusetMoves(
@@ -369,7 +369,7 @@ function cpusetMoves(
     const own = cpusAfterRelease(node, heldBelow.get(node.path) ?? NONE);
     held.set(node.path, own);
     const parent = parentOf(node.path);
-    // v2 takes any set and intersects it with the parent's by itself: nothing has to be held for children there.
+    // v2 accepts any set and intersects it with the parent's by itself, so nothing must be held for children there
     if (parent !== null && state.version === 1) heldBelow.set(parent, (heldBelow.get(parent) ?? NONE) | own);
   }
   const moves = [...nodes.values()].map((node) =>

@@ -7,7 +7,7 @@ export interface CgroupState {
   readonly bootId: string;
   /** Bytes. */
   readonly pageSize: number;
-  /** The cgroup that everything here lies below, as seen from the mounts (`/nodewise`). */
+  /** The root of these cgroups, as seen from the mounts (`/nodewise`). */
   readonly root: string;
   /** Controllers that can be used below the root. */
   readonly controllers: readonly string[];
@@ -29,7 +29,7 @@ export interface ObservedCgroup {
   readonly missing: readonly string[];
   /** Supported controllers without a directory here (v1) or not enabled here (v2). */
   readonly lacks: readonly string[];
-  /** 0 also where they were not counted, of a cgroup that stays. */
+  /** 0 also if they were not counted, for a cgroup that stays. */
   readonly processes: number;
 }
 

@@ -6,7 +6,7 @@ import { memo } from "../../api/model/cache.ts";
  */
 export const isCgroupPath = (path: string): boolean => path.length <= MAX_LENGTH && isGood(path);
 const MAX_LENGTH = 4095;
-/** A pass asks some thousand times about some hundred paths. */
+/** Cached, since a pass checks a few hundred paths some thousand times. */
 const isGood = memo(
   2048,
   (path) => path === "/" || (path.startsWith("/") && path.slice(1).split("/").every(isSegment)),
@@ -58,9 +58,9 @@ export function parentsFirst(paths: Iterable<string>): string[] {
 }
 
 /**
- * Why a step is where it is: `create`/`complete`/`orphan` make and remove; `widen` runs from the top, `narrow` from the
- * bottom; `set` has no order; a cpuset first gives up (`release`), then takes (`claim`), then lets go of what it only
- * held for its children (`settle`).
+ * The reason for a step's place in the order: `create`/`complete`/`orphan` create and remove; `widen` runs from the top,
+ * `narrow` from the bottom; `set` has no order; a cpuset first gives CPUs up (`release`), then takes some (`claim`), then drops
+ * those that it only held for its children (`settle`).
  */
 export type Why = "orphan" | "create" | "complete" | "release" | "set" | "widen" | "claim" | "narrow" | "settle";
 
@@ -82,12 +82,12 @@ export interface MkdirStep extends StepOf<"mkdir"> {
 
 export interface WriteStep extends StepOf<"write"> {
   readonly file: string;
-  /** The text that the plan saw; null in a new cgroup, where the kernel's own value is not yet known. */
+  /** The text when the plan was made; null in a new cgroup, whose initial value is not yet known. */
   readonly from: string | null;
   readonly to: string;
   /** The directory that the plan saw; null in a new cgroup. */
   readonly identity: string | null;
-  /** Steps of one group are done together or put back together; null stands alone. */
+  /** Steps of one group are applied together or reverted together; null: the step is on its own. */
   readonly group: string | null;
 }
 

@@ -16,9 +16,9 @@ interface Orphans {
 }
 
 /**
- * Pod cgroups below kubepods and its QoS tiers that no cgroup of the decision names; where the containers' cgroups are
- * ours to create, also those below the decision's pods. Those that still hold processes are kept: stopping containers
- * is not the business of a file plan.
+ * Pod cgroups below kubepods and its QoS tiers that are not in the decision; if the containers' cgroups are
+ * ours to create, also those below the decision's pods. Cgroups with processes stay: a plan of file writes does
+ * not stop containers.
  */
 export function orphansOf(decision: CgroupsDecision, state: CgroupState, containers: Containers): Orphans {
   const named = new Set(decision.cgroups.map((c) => c.path));

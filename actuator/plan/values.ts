@@ -19,7 +19,7 @@ export function roundedBySystemd({ quota, period }: Bandwidth): Bandwidth {
 export type CpuSet = bigint;
 export const NONE: CpuSet = 0n;
 
-/** Above what any kernel is built for (NR_CPUS is at most 8192). */
+/** Higher than any kernel's limit (NR_CPUS is at most 8192). */
 const MAX_ID = 8191;
 const PART = /^(\d{1,5})(?:-(\d{1,5}))?$/;
 
@@ -57,7 +57,7 @@ export function formatCpuset(set: CpuSet): string {
 export const overlaps = (a: CpuSet, b: CpuSet): boolean => (a & b) !== NONE;
 export const without = (a: CpuSet, b: CpuSet): CpuSet => a & ~b;
 
-/** "No limit", however a file spells it: `max`, -1, or the largest number its counter holds. */
+/** "No limit" in any spelling: `max`, -1, or the largest number of the file's counter. */
 export const UNLIMITED = 1n << 63n;
 const INT64_MAX = UNLIMITED - 1n;
 const MIN_SHARES = 2n;
@@ -65,7 +65,7 @@ const MAX_SHARES = 262_144n;
 
 const whole = (text: string): bigint | null => (/^-?\d{1,20}$/.test(text) ? BigInt(text) : null);
 
-/** The amount that the kernel keeps of a text: rounded down to the file's unit. Null when it is no amount. */
+/** The amount that the kernel stores for a text: rounded down to the file's unit. Null: the text is no amount. */
 export function amountOf(rule: FileRule, text: string, pageSize: number): bigint | null {
   const trimmed = text.trim();
   if (trimmed === "max") return UNLIMITED;
@@ -100,7 +100,7 @@ export function bandwidthV1(quota: string, period: string): Bandwidth | null {
   return { quota: q < 0n ? UNLIMITED : q, period: p };
 }
 
-/** cgroup v2: `cpu.max`, "quota period"; without a period the kernel keeps the one it has. */
+/** cgroup v2: `cpu.max`, "quota period"; without a period the kernel keeps the current one. */
 export function bandwidthV2(text: string, keptPeriod: bigint = BigInt(KERNEL_CFS_PERIOD)): Bandwidth | null {
   const [quota = "", period, ...rest] = text.trim().split(/\s+/);
   const q = quota === "max" ? UNLIMITED : whole(quota);
@@ -174,7 +174,7 @@ interface CpuText {
   readonly isLinear: boolean;
 }
 
-/** `76m` for `77` shares: what a CPU value means in thousandths of a CPU; undefined for any other file, and for no limit. */
+/** `76m` for `77` shares: a CPU value in thousandths of a CPU; undefined for any other file, and for no limit. */
 export function milliCpuText({ file, text, period, isLinear }: CpuText, rules: CpuRules): string | undefined {
   if (file === "cpu.cfs_quota_us" || file === "cpu.max") {
     const bandwidth = file === "cpu.max" ? bandwidthV2(text) : bandwidthV1(text, period ?? String(KERNEL_CFS_PERIOD));

@@ -15,7 +15,7 @@ import { err, ok, type Result } from "../../api/model/result.ts";
 import { effectiveSnapshot, gateOn } from "../../api/profiles/effective.ts";
 
 export interface LiveNode {
-  /** Another one whenever pods, state files, devices or the machine may have changed. */
+  /** Changes whenever pods, state files, devices or the machine may have changed. */
   readonly version: () => string | number;
   /**
    * Returns the current snapshot as a decision would get it. The error is a sentence. Called only for a request, and
@@ -25,8 +25,8 @@ export interface LiveNode {
 }
 
 /**
- * The `source` of `servePodResources` for a node that lives: the same one, with its answers made and their bytes, while
- * its version is the same. Errors are sentences: the node is not known, or no kubelet would start on it.
+ * The `source` for `servePodResources` of a live node: the same source, with its cached answers, while
+ * the version is the same. Errors are sentences: the node is not known, or no kubelet would start on it.
  */
 export function liveSource({ version, snapshot }: LiveNode): () => Result<PodResourcesSource, string> {
   let known: { readonly version: string | number; readonly source: Result<PodResourcesSource, string> } | undefined;
@@ -102,7 +102,7 @@ const allocatableDevices = (inventories: Inventories) =>
       .map(({ id, numaNodes }) => ({ id, numaNodes })),
   }));
 
-/** The policy `none` gives no CPU to one container alone. kubelet 1.36: GetAllocatableCPUs. */
+/** The policy `none` gives no container exclusive CPUs. kubelet 1.36: GetAllocatableCPUs. */
 const allocatableCpus = (policy: CpuPolicy) =>
   policy.name === "static" ? minus(policy.topology.all, policy.reserved) : NO_CPUS;
 
@@ -118,12 +118,12 @@ const allocatableMemory = ({ machineState }: MemoryState): readonly Block[] =>
         ),
     );
 
-/** Devices of one resource that a container holds; under -1 are devices that are on no NUMA node. */
+/** Devices of one resource that a container holds, by NUMA node; -1: devices without a node. */
 export interface AllocatedDevices {
   readonly resource: string;
   readonly perNuma: DevicesPerNuma;
 }
-/** Devices of one resource that may be given out. */
+/** The healthy devices of one resource. */
 interface AllocatableDevices {
   readonly resource: string;
   /** `numaNodes` absent: the plugin does not report the place; empty: it reports no node. */
@@ -131,7 +131,7 @@ interface AllocatableDevices {
 }
 
 /**
- * The node as the podresources API shows it, at one moment: a source does not change once it is made. kubelet 1.36: PodsProvider,
+ * The node for the podresources API at one moment: a source does not change once it is made. kubelet 1.36: PodsProvider,
  * DevicesProvider, CPUsProvider, MemoryProvider.
  */
 export interface PodResourcesSource {
@@ -149,7 +149,7 @@ export interface PodResourcesSource {
   /** Claims that the container uses, with what their drivers answered. kubelet 1.37: DynamicResourcesProvider. */
   claims(pod: Pod, container: Container): readonly ClaimInfo[];
   readonly allocatable: {
-    /** The healthy ones, held or not. */
+    /** Healthy devices, held or not. */
     readonly devices: readonly AllocatableDevices[];
     /** The CPUs that the policy may assign exclusively. */
     readonly cpus: Iterable<number>;

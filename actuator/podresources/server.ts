@@ -14,7 +14,7 @@ import { type Listener, listenRebinding } from "../grpc/listener.ts";
 import { type Refusal, type UnaryHandler, unaryMethod, unaryServer } from "../grpc/unary-server.ts";
 import type { AllocatedDevices, PodResourcesSource } from "./live-source.ts";
 
-/** The NUMA node under which devices without one are held. kubelet 1.36: nodeWithoutTopology. */
+/** The NUMA node of devices without a node. kubelet 1.36: nodeWithoutTopology. */
 const NO_NODE = -1;
 
 /**
@@ -44,7 +44,7 @@ export const alphaPodResources = (source: PodResourcesSource): AlphaListPodResou
 });
 
 /**
- * Resources that one active pod holds; of two of one name the later of the list. The error is the kubelet's text.
+ * Resources that one active pod holds; of two pods with the same name, the later in the list. The error is the kubelet's text.
  * kubelet 1.36: v1PodResourcesServer.Get.
  */
 export function podResourcesOf(
@@ -56,7 +56,7 @@ export function podResourcesOf(
   return ok({ podResources: resourcesOf(source, pod) });
 }
 
-/** Resources that the node could give if nothing of it were held. kubelet 1.36: v1PodResourcesServer.GetAllocatableResources. */
+/** Resources that the node could give if none were held. kubelet 1.36: v1PodResourcesServer.GetAllocatableResources. */
 export const allocatableResources = ({ allocatable }: PodResourcesSource): AllocatableResourcesResponse => ({
   devices: allocatable.devices
     .toSorted((a, b) => byText(a.resource, b.resource))
@@ -130,7 +130,7 @@ function containerDevices({ resource, perNuma }: AllocatedDevices): readonly Con
 }
 
 /**
- * One row for each node of a device; without a reported place, one row without a node; with an empty place, none.
+ * One row for each NUMA node of a device; without a reported topology, one row without a node; with an empty one, none.
  * kubelet 1.36: containerDevicesFromResourceDeviceInstances.
  */
 const rowsOf = (resourceName: string, id: string, nodes: readonly number[] | undefined): readonly ContainerDevices[] =>
@@ -148,7 +148,7 @@ const topologyOf = (nodes: readonly number[]): TopologyInfo => ({ nodes: nodes.m
 
 /** Calls a second that are answered for good. kubelet 1.36: podresources.DefaultQPS. */
 const CALLS_PER_SECOND = 100;
-/** Calls that may come at once. kubelet 1.36: podresources.DefaultBurstTokens. */
+/** Number of calls in a burst. kubelet 1.36: podresources.DefaultBurstTokens. */
 const BURST = 10;
 
 /**
@@ -170,7 +170,7 @@ export function rateLimit(nowMs: () => number): () => boolean {
 
 /** kubelet 1.36: podresources.Socket. */
 const SOCKET = "kubelet.sock";
-/** Exporters hold one or two each. */
+/** Each exporter has one or two connections. */
 const MAX_CONNECTIONS = 256;
 const LIMITS = {
   // two names
@@ -185,7 +185,7 @@ export type PodResourcesMethod = "List" | "GetAllocatableResources" | "Get" | "v
 export interface PodResourcesServing {
   /** The directory where exporters look for the socket. */
   readonly directory: string;
-  /** The source of this moment; the error: why it is not known (yet). The same source is not made into an answer again. */
+  /** Returns the current source; error: why it is not known (yet). Answers are cached per source. */
   readonly source: () => Result<PodResourcesSource, string>;
   /** Called for each call, with gRPC's code name. */
   readonly onCall?: (method: PodResourcesMethod, code: string) => void;
@@ -195,7 +195,7 @@ export interface PodResourcesServing {
 type Answer = (source: PodResourcesSource, request: object) => Result<object, Refusal>;
 
 /**
- * Serves the podresources API, v1 and what was before it, on `kubelet.sock`. The error is a sentence: the socket cannot be had.
+ * Serves the podresources API, v1 and v1alpha1, on `kubelet.sock`. The error is a sentence: the socket cannot be bound.
  * kubelet 1.36: ListenAndServePodResources.
  */
 export function servePodResources(serving: PodResourcesServing): Promise<Result<Listener, string>> {
@@ -221,7 +221,7 @@ function handlers({ source, onCall }: PodResourcesServing): Readonly<Record<stri
   };
   const v1 = definitions("podresources.proto", "v1.PodResourcesLister");
   const alpha = definitions("podresources-v1alpha1.proto", "v1alpha1.PodResourcesLister");
-  // a source is of one moment, so its answers are made once, and once made into bytes
+  // a source does not change, so its answers are computed and encoded once
   const listed = perObject(podResources);
   const alphaListed = perObject(alphaPodResources);
   const allocatable = perObject(allocatableResources);
@@ -248,7 +248,7 @@ function definitions(file: string, service: string): (method: string) => Definit
   return (method) => (loaded as unknown as Readonly<Record<string, Definition>>)[method] as Definition;
 }
 
-/** The messages of podresources.proto, and of the one before it, as proto-loader takes them. */
+/** The messages of podresources.proto and of its v1alpha1 predecessor, for proto-loader. */
 
 interface TopologyInfo {
   readonly nodes: readonly { readonly ID: number }[];
@@ -256,7 +256,7 @@ interface TopologyInfo {
 interface ContainerDevices {
   readonly resourceName: string;
   readonly deviceIds: readonly string[];
-  /** Absent: the plugin does not say where the device is. */
+  /** Absent: the plugin does not report where the device is. */
   readonly topology?: TopologyInfo;
 }
 interface ContainerMemory {

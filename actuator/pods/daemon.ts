@@ -21,10 +21,10 @@ import { nameIn } from "./records/pod-set.ts";
 import { recordsIn } from "./records/records.ts";
 import { nodeView } from "./status/node-view.ts";
 
-/** kubelet 1.36: nodeshutdown, of its pods' statuses. */
+/** The reason in the statuses of the pods. kubelet 1.36: nodeshutdown. */
 const REASON = "Terminated";
 const LOOK_MS = 250;
-/** The longest wait for the last pass over the cgroups, and for the claims of pods that have stopped. */
+/** The longest wait for the last pass over the cgroups, and for the claims of stopped pods. */
 const CGROUPS_MS = 10_000;
 
 /**
@@ -38,7 +38,7 @@ export async function drained(manager: PodManager, sync: () => Promise<void>, cl
   for (const [, group] of [...groups].sort(([a], [b]) => a - b)) {
     const inState = (state: PodState) => group.filter(({ uid }) => manager.set.get(uid)?.record.state === state);
     const end = endOf(REASON, SHUTDOWN, clock.nowMs());
-    // an end, which the disk does not refuse: it answers no fault
+    // the end of a pod always succeeds, even on a full disk: `handle` returns no fault
     for (const { uid } of group) manager.lifecycle.handle(uid, { kind: "Drained", end });
     let untilMs = Number.POSITIVE_INFINITY;
     while (inState("terminating").length > 0 && clock.monotonicMs() < untilMs) {
@@ -64,12 +64,12 @@ interface PodsDaemonOptions {
   readonly onEvent?: (event: PodEvent) => void;
   readonly reclaim?: (functions: readonly NodeReclaimFunction[]) => Promise<void>;
 }
-/** The longest that work which is under way may take to come to its next step at the end. */
+/** At shutdown, the longest wait for running work to reach its next step. */
 const REST_MS = 10_000;
-/** Requests wait this long for the end of the first look: before that, the only answer would be that nothing was seen. */
+/** Status requests wait this long for the first sync: an earlier answer would be empty. */
 const FIRST_LOOK_MS = 3000;
 
-/** The last pass over the cgroups; all of them are counted. */
+/** The last pass over the cgroups; it counts every pass. */
 class LastPass {
   readonly #counter: PassCounter;
   #report: PassReport | null = null;
@@ -191,7 +191,7 @@ export class PodsDaemon {
     await this.#end();
   }
 
-  /** People are answered after it, or soon if a runtime that hangs holds it up. */
+  /** Opens the status address after the first sync, or soon if a hanging runtime delays it. */
   async #firstSync(): Promise<void> {
     const { onProblem } = this.#options;
     const synced = this.#syncOnce();
@@ -206,7 +206,7 @@ export class PodsDaemon {
     const { notices, metrics } = this.#hooks;
     const { value: synced, ...times } = await measured(() => manager.sync());
     await Promise.all([version.refresh(synced.hears), readiness.refresh(synced.hears)]);
-    // the daemon's facts are in the state directory, whose faults cover them
+    // problems with the daemon's facts are covered by those of the state directory, which contains them
     const isKept = this.#state.faults().length === 0;
     const problems = synced.problems.filter(({ from }) => isKept || from !== "memory");
     const view = { ...synced, problems, notices: [...synced.notices, ...standing()] };
@@ -235,7 +235,7 @@ export class PodsDaemon {
 
 const notReadyOf = (faults: readonly string[]) => (faults.length === 0 ? {} : { notReady: faults });
 
-/** Settles with the work, or after that time. */
+/** Resolves with the work, or after `ms`. */
 async function withinMs(work: Promise<unknown>, ms: number): Promise<void> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<void>((resolve) => {

@@ -40,7 +40,7 @@ import { PodReconciler } from "./sync/pod-reconciler.ts";
 import { PodWorkQueue } from "./sync/pod-work-queue.ts";
 import type { PodWorker } from "./sync/pod-worker.ts";
 
-/** Ports of the pod manager, by subject, for the code that opens them. Each part declares which it needs. */
+/** The dependencies of the pod manager, by subject. Each part declares which of them it needs. */
 export interface PodManagerDeps {
   readonly clock: PodClock;
   readonly pods: PodDeps;
@@ -51,13 +51,13 @@ export interface PodManagerDeps {
   readonly observers: PodEventDeps;
 }
 
-/** Pods that are to run, and those that were known before. */
+/** Sources of pods: those that should run, and the records. */
 export interface PodDeps {
   readonly readPods: LoopDeps["readPods"];
   readonly records: PodRecords;
 }
 
-/** The container runtime, and who works at pods in it. */
+/** The container runtime, and the worker that acts on it. */
 export interface RuntimeDeps {
   readonly runtime: Pick<PodRuntime, "pods" | "updateContainer">;
   readonly worker: Pick<
@@ -66,7 +66,7 @@ export interface RuntimeDeps {
   >;
   readonly complete: CompleteContainer;
   readonly hashOf: (pod: RunnablePod, container: PodContainer) => string;
-  /** The probes; absent: nothing is probed. */
+  /** Absent: no container is probed. */
   readonly probes?: PodProbes;
   /** Detection of another kubelet; absent: off. */
   readonly otherKubelet?: Pick<OtherKubelet, "observe" | "view" | "problems" | "takeStops">;
@@ -78,7 +78,7 @@ export interface NodeDeps {
   readonly readConfiguration: () => Promise<Result<unknown, Problem>>;
   readonly hierarchy: Hierarchy;
   readonly journal: Journal;
-  /** The manager keeps it current. */
+  /** Updated by the manager. */
   readonly cgroups: CurrentCgroups;
   /** Access to processes; absent: unexplained processes are reported, never killed. */
   readonly processes?: Processes;
@@ -105,15 +105,15 @@ export interface PodEventDeps {
   readonly onEvent: OnPodEvent;
   readonly onProblem: (problem: Problem) => void;
   readonly onPass: (report: PassReport) => void;
-  /** A piece of work has ended: there is something new to see. */
+  /** Called when a piece of work has ended, so that its result can be observed. */
   readonly onWorked: () => void;
-  /** Counters of pod events; absent: not counted. */
+  /** Counters of pod events; absent: nothing is counted. */
   readonly counters?: Pick<Counters, "restarted" | "refused" | "evicted" | "preempted">;
 }
 
 export interface ManagerSettings {
   readonly nodeName: string;
-  /** The kubelet that is played. */
+  /** The kubelet version that is reimplemented. */
   readonly profile: Profile;
   /** Optional features that are served; absent: none. */
   readonly serves?: Served;
@@ -126,24 +126,24 @@ export interface ManagerSettings {
   readonly intervalMs: number;
   readonly evictionMs: number;
   readonly retryMs: number;
-  /** Delays of containers that end again and again; the configuration may change while the daemon runs. */
+  /** Back-off limits for containers that keep ending; the configuration may change while the daemon runs. */
   readonly backOff: BackOffLimits;
-  /** Pods that are worked at side by side. */
+  /** The number of pods that are worked on at the same time. */
   readonly maxAtOnce: number;
 }
 
-/** The findings of a sync that a person should know. */
+/** The results of a sync for people. */
 export interface SyncView {
   /** Number of the manager's sync, from 1. */
   readonly sequence: number;
   readonly refused: readonly RefusedManifest[];
   readonly problems: readonly Problem[];
   readonly notices: readonly Problem[];
-  /** The runtime answered. */
+  /** True: the runtime answered. */
   readonly hears: boolean;
 }
 
-/** The parts of the manager, each made from those above it. */
+/** The parts of the manager; each depends on those above it. */
 function partsOf(deps: PodManagerDeps, settings: ManagerSettings) {
   const { clock, pods, runtime, node, decisions, eviction, observers } = deps;
   const eventsOf = podEventRecorder(clock, observers.onEvent);
@@ -203,11 +203,11 @@ export class PodManager {
   get set(): PodSet {
     return this.#parts.set;
   }
-  /** The one place that events in pods' lives are given to. */
+  /** The only place that handles events of pods' lives. */
   get lifecycle(): PodLifecycle {
     return this.#parts.lifecycle;
   }
-  /** The node as others may ask about it at any time. */
+  /** The node's snapshot for others, at any time. */
   get published(): PublishedSnapshot {
     return this.#parts.published;
   }
@@ -220,7 +220,7 @@ export class PodManager {
     return this.#deps.node.cgroups.allocatable;
   }
 
-  /** INVARIANT: never throws for what the world does. */
+  /** INVARIANT: never throws because of external failures. */
   async sync(): Promise<SyncView> {
     const { pods, runtime, clock, decisions, eviction } = this.#deps;
     const { set, queue, foreign, startRefusals, resizer, resizes, admitter, hostPorts, dispatcher } = this.#parts;
@@ -237,7 +237,7 @@ export class PodManager {
     if (listed.ok) problems.push(...this.#reconcile(read.pods === null, untouched, clock.nowMs()));
     problems.push(...foreign.observe());
     const sequence = ++this.#sequence;
-    // who is admitted is asked about with what the node can give
+    // admission needs the node's allocatable
     if (this.allocatable === null) await this.#look("passes", sequence);
     problems.push(...(await startRefusals.run(sequence)));
     problems.push(...(await resizer.askWaiting(sequence)));
@@ -256,7 +256,7 @@ export class PodManager {
     return { sequence, refused, problems, notices, hears: listed.ok };
   }
 
-  /** Before anything is decided: who came, left and ended, and those who work beside the syncs hear which pods are on the node. */
+  /** Runs before any decision: handles pods that came, changed or ended, and tells probes and devices which pods are on the node. */
   #reconcile(isUnread: boolean, untouched: (uid: string) => boolean, nowMs: number): readonly Problem[] {
     const { set, reconciler } = this.#parts;
     const problems = reconciler.reconcile(this.#desired, isUnread, nowMs);
@@ -286,7 +286,7 @@ export class PodManager {
     });
   }
 
-  /** Handles what has come to its end since the last sync, what is past its deadline, and who may come back. */
+  /** Handles pods that have ended since the last sync, that exceed their deadline, and that may be tried again. */
   #observe(untouched: (uid: string) => boolean, nowMs: number): void {
     const { set, lifecycle, cleanup, snapshotter } = this.#parts;
     const { retryMs } = this.#settings;
@@ -296,15 +296,15 @@ export class PodManager {
       const status = () => set.statusOf(known, nowMs);
       const isCleared = cleanup.isCleared(uid);
       const event = observedEvent({ ...known, nowMs, status, isCleared, isUnderPressure, retryMs });
-      // its claims are given back before anybody hears that it has ended
+      // the pod's claims are released before its end is reported
       const isEnd = event?.kind === "Stopped" || event?.kind === "Finished";
       if (isEnd && this.#deps.decisions.claims?.released(known.pod) === false) continue;
-      // ends and restarts, which the disk does not refuse: it answers no fault
+      // these events always succeed, even on a full disk: `handle` returns no fault
       if (event !== null) lifecycle.handle(uid, event);
     }
   }
 
-  /** Problems that an observation met stand until the next one. */
+  /** Problems of an observation remain until the next one. */
   async #look(by: "passes" | "evictor", sequence: number): Promise<void> {
     const { passes, evictor, resizes } = this.#parts;
     const problems =
@@ -314,7 +314,7 @@ export class PodManager {
     this.#standing[by] = problems ?? this.#standing[by];
   }
 
-  /** Ends when no work at any pod is under way. */
+  /** Resolves when no work on any pod is running. */
   rest(): Promise<void> {
     return this.#parts.queue.rest();
   }
@@ -322,7 +322,7 @@ export class PodManager {
   drain(): void {
     this.#parts.admitter.close();
   }
-  /** Work that is under way ends at its next step. */
+  /** Ends running work at its next step. */
   stop(): void {
     this.#parts.queue.stop();
   }

@@ -36,7 +36,7 @@ interface NodeDevicesOptions extends Omit<DevicesOptions, "clock" | "handlers"> 
   readonly readPods: LoopDeps["readPods"];
 }
 /**
- * Opens what plugins and drivers provide to pods, if the settings enable it; `readPods` also remembers the claims
+ * Opens device plugins and DRA drivers if the settings enable them; `readPods` also remembers the claims found
  * beside the pods. Error: what prevents it.
  */
 export async function openNodeDevices({ configuration, readPods, ...options }: NodeDevicesOptions) {
@@ -71,7 +71,7 @@ export async function openNodeDevices({ configuration, readPods, ...options }: N
 }
 
 /**
- * Problems for claims that an earlier daemon prepared, if drivers are no longer served, since they are not unprepared.
+ * Problems for claims that an earlier daemon prepared, and that stay prepared if drivers are no longer served.
  */
 function leftPrepared(config: ActuatorConfig, files: ManagerFiles): readonly Problem[] {
   const state = files.read().assignments?.[DRA_STATE_FILE];
@@ -85,7 +85,7 @@ function leftPrepared(config: ActuatorConfig, files: ManagerFiles): readonly Pro
 }
 
 /**
- * Why a plugin registry cannot be watched; undefined: it can. If a kubelet watches it too, its plugins of other types,
+ * Why a plugin registry cannot be watched; undefined: it can. If a kubelet watches it too, plugins of other types,
  * such as volume drivers, would be told that they are refused.
  */
 async function registryFault(directory: string): Promise<string | undefined> {
@@ -99,12 +99,12 @@ interface DevicesOptions {
   readonly files: ManagerFiles;
   readonly clock: PodClock;
   readonly bootId: string;
-  /** What is done with plugins of other types that are found beside the plugins; absent: none are taken. */
+  /** Handlers for plugins of other types in the same directory; absent: they are refused. */
   readonly handlers?: Readonly<Record<string, PluginHandler>>;
   readonly counters: Pick<Counters, "deviceAllocated" | "devicePluginRegistered">;
-  /** Problems that are reported once and do not stand. */
+  /** Reports single problems, as opposed to lasting ones. */
   readonly onProblem: (problem: Problem) => void;
-  /** Plugins came or went, or what pods wait for has changed. */
+  /** Called when plugins come or go, or when what pods wait for has changed. */
   readonly onChange: () => void;
 }
 /** The node's devices while the daemon runs. */
@@ -115,7 +115,7 @@ export interface OpenDevices {
   close(): Promise<void>;
 }
 
-/** Device plugins, where the settings want them served; undefined: they do not. The error says what is in the way. */
+/** Device plugins, if the settings enable them; undefined: they do not. Error: what prevents it. */
 async function openDevices(options: DevicesOptions): Promise<Result<OpenDevices | undefined, string>> {
   const { config, files, clock, bootId, handlers, counters, onProblem, onChange } = options;
   if (config.devicePlugins === "off") return ok(undefined);
@@ -161,29 +161,29 @@ async function openDevices(options: DevicesOptions): Promise<Result<OpenDevices 
 
 interface ClaimsOptions {
   readonly config: ActuatorConfig;
-  /** As it is at the start, which is when a kubelet reads its gates. */
+  /** The configuration at the start, which is when a kubelet reads its gates. */
   readonly effective: EffectiveConfiguration;
   readonly files: ManagerFiles;
   readonly clock: PodClock;
   readonly claims: FindClaims;
-  /** The claims last read beside pods; undefined: pods come from elsewhere. */
+  /** The claims last read beside pods; undefined: the pods' source has no claims. */
   readonly stood: () => NodeClaims | undefined;
-  /** Drivers came or went, or have answered what pods wait for. */
+  /** Called when drivers come or go, or have answered what pods wait for. */
   readonly onChange: () => void;
 }
 /** The node's ResourceClaims while the daemon runs. */
 interface OpenClaims {
   readonly port: PodClaims;
-  /** What is done with DRA drivers that are found in plugins_registry. */
+  /** Handlers for DRA drivers in plugins_registry. */
   readonly handlers: Readonly<Record<string, PluginHandler>>;
-  /** Looks into plugins_registry itself, where no device plugins are served. */
+  /** Watches plugins_registry itself, for daemons that serve no device plugins. */
   watch(): void;
   /** Faults of drivers that no pod reports. */
   problems(): readonly Problem[];
   close(): void;
 }
 
-/** ResourceClaims, where the settings want DRA drivers served; undefined: they do not. */
+/** ResourceClaims, if the settings enable DRA drivers; undefined: they do not. */
 function openClaims(options: ClaimsOptions): OpenClaims | undefined {
   const { config, effective, clock, stood, onChange } = options;
   if (config.draDrivers === "off") return undefined;
@@ -231,7 +231,7 @@ function openClaims(options: ClaimsOptions): OpenClaims | undefined {
   };
 }
 
-/** The health of drivers' devices, beside the other state of managers, where no decision is asked with it; undefined: the gate is off. */
+/** The health of drivers' devices, stored beside the other managers' state, but not part of a decision's input; undefined: the gate is off. */
 function openHealth(
   { config, files, clock }: ClaimsOptions,
   effective: EffectiveConfiguration,
@@ -255,11 +255,11 @@ function openHealth(
   });
 }
 
-/** Faults in the allocations of claims, by the slices and classes beside them. They prevent no start. */
+/** Faults in the allocations of claims, found with the slices and classes beside them. They prevent no start. */
 function allocationProblems({ resourceClaims, resourceSlices, deviceClasses }: NodeClaims, nodeName: string) {
   const dra = {
     resourceClaims: [...resourceClaims],
-    // none at all: they are not told
+    // empty lists mean that the source does not contain them
     ...(resourceSlices.length > 0 && { resourceSlices: [...resourceSlices] }),
     ...(deviceClasses.length > 0 && { deviceClasses: [...deviceClasses] }),
   };
@@ -269,7 +269,7 @@ function allocationProblems({ resourceClaims, resourceSlices, deviceClasses }: N
   );
 }
 
-/** The error is why a kubelet would not start; here the pods without claims run. */
+/** Error: why a kubelet would not start; here pods without claims run. */
 function managerOf(
   { config, files, claims }: ClaimsOptions,
   effective: EffectiveConfiguration,

@@ -59,7 +59,7 @@ export interface OpenPods {
   readonly stats: NodeStats;
   readonly version: KnownVersion;
   readonly readiness: KnownReadiness;
-  /** The parts of the configuration that were left out. */
+  /** Parts of the configuration that are ignored. */
   readonly notices: () => readonly Problem[];
   /** The device rows for people; undefined: no device plugins are served. */
   readonly devices: OpenDevices | undefined;
@@ -70,7 +70,7 @@ export interface OpenPods {
   readonly close: () => Promise<void>;
 }
 
-/** Running pods on this machine's runtime. Errors: the endpoint is none, the records cannot be read, a directory cannot be made. */
+/** Opens what it takes to run pods on this machine's runtime. Errors: an invalid endpoint, unreadable records, a directory that cannot be made. */
 export async function openPods(
   shared: PodsShared,
   config: ActuatorConfig,
@@ -208,7 +208,7 @@ function statsOf(
 
 const rootsOf = ({ podsDirectory, podLogsDirectory }: ActuatorConfig) => ({ podsDirectory, podLogsDirectory });
 
-/** Reads the configuration again and again; `last`: as it could be read last. */
+/** Reads the configuration each time it is needed; `last`: the last one that could be read. */
 function lastReadConfiguration(read: PodsShared["readConfiguration"], first: unknown) {
   const kept = {
     last: first,
@@ -226,7 +226,7 @@ const knownOf = (connection: Connection): Pick<OpenPods, "version" | "readiness"
   readiness: new KnownReadiness(connection),
 });
 
-/** The runtime, watched for what others do in it. Errors: the endpoint is none; another kubelet uses it. */
+/** The runtime, observed for other processes' changes. Errors: an invalid endpoint; another kubelet uses the runtime. */
 async function openRuntime(config: ActuatorConfig, records: PodRecords, events: PodsEvents) {
   const { runtimeEndpoint, runtimeTimeoutSeconds, kubeletDir, cgroupRoot, podLogsDirectory } = config;
   const connection = openConnection({
@@ -251,7 +251,7 @@ async function openRuntime(config: ActuatorConfig, records: PodRecords, events: 
     () => incarnationOf(runtimeEndpoint),
   );
   if (otherKubelet.observe(null) === null && otherKubelet.isSuspected) {
-    // one that is slow to answer is looked at in each sync
+    // a runtime that is slow to answer is observed in each sync
     const looked = runtime.pods().then((listed) => listed.ok && otherKubelet.observe(listed.value));
     await waitFor(looked, FIRST_LIST_MS, systemClock, new AbortController().signal);
   }
@@ -261,7 +261,7 @@ async function openRuntime(config: ActuatorConfig, records: PodRecords, events: 
 }
 const FIRST_LIST_MS = 3000;
 
-/** Closes all in order. */
+/** Closes all, one after the other. */
 async function closeAll(all: readonly ({ close(): unknown } | undefined)[]): Promise<void> {
   for (const one of all) await one?.close();
 }
@@ -291,7 +291,7 @@ function imagesOf(runtime: PodRuntime, configuration: unknown, profile: Profile)
   });
 }
 
-/** Settings that may change while the daemon runs are read when they are used. */
+/** Reads settings that may change while the daemon runs at the time of use. */
 const settingsOf = (
   config: ActuatorConfig,
   configuration: { readonly last: unknown },
@@ -322,7 +322,7 @@ const settingsOf = (
   maxAtOnce: 8,
 });
 
-/** The PodResources API, which tells exporters who has what. Undefined: it is not served, which is a problem and no more: pods run without. */
+/** The PodResources API, which reports pods' devices and CPUs to exporters. Undefined: it cannot be served; that is a problem, but pods run. */
 async function openPodResources(
   config: ActuatorConfig,
   node: PublishedSnapshot,

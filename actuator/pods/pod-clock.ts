@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { PodEvent } from "../lifecycle/record.ts";
 
-/** Time as the pods' workers use it; a simulation brings its own. */
+/** The time for pods' workers; a simulation replaces it. */
 export interface PodClock {
   /** Wall clock, milliseconds since 1970. */
   nowMs(): number;
@@ -17,7 +17,7 @@ export const systemClock: PodClock = {
   sleep: (ms, signal) => sleep(ms, undefined, signal === undefined ? {} : { signal }).catch(() => {}),
 };
 
-/** A pod's places on the machine's own disk. */
+/** A pod's directories on the machine's disk. */
 export interface PodPlaces {
   readonly podDirectory: string;
   readonly logDirectory: string;

@@ -19,13 +19,13 @@ interface Deps {
   readonly clock: PodClock;
   readonly eventsOf: PodEventRecorder;
   readonly onProblem: (problem: Problem) => void;
-  /** The counters; absent: not counted. */
+  /** The counters; absent: nothing is counted. */
   readonly counters?: Pick<Counters, "refused" | "evicted" | "preempted">;
 }
 
 /**
- * Carries out what events make of pods (`podTransition`).
- * INVARIANT: a record is persisted before anything of its pod is started, stopped or told for it.
+ * Carries out the transitions of pods (`podTransition`).
+ * INVARIANT: a record is persisted before anything of its pod is started, stopped or reported because of it.
  */
 export class PodLifecycle {
   readonly #deps: Deps;
@@ -37,9 +37,9 @@ export class PodLifecycle {
   }
 
   /**
-   * Handles an event; one without meaning in the pod's state changes nothing. Returns why the record could not be
-   * persisted; null: it is. A full disk does not prevent a pod's end or its wait for a restart: those events are
-   * always persisted (`durabilityOf`).
+   * Handles an event; an event that does not apply in the pod's state changes nothing. Returns why the record could not be
+   * persisted; null: it is. A full disk does not prevent a pod's end or its wait for a restart: those events always
+   * succeed (`durabilityOf`).
    */
   handle(uid: string, event: PodLifecycleEvent): string | null {
     const { records, set } = this.#parts;
@@ -52,7 +52,7 @@ export class PodLifecycle {
     return null;
   }
 
-  /** The last status joins the record once nothing of the pod runs any more. Error: nothing has changed. */
+  /** Adds the last status to the record once nothing of the pod runs any more. Error: nothing has changed. */
   #persist(uid: string, known: KnownPod | null, next: Transition): Result<null, string> {
     const { records, set } = this.#parts;
     if (next.kind === "removed") return records.delete(uid);

@@ -7,7 +7,7 @@ import { withoutEscapes } from "../cgroupfs/files.ts";
 import { textOf } from "../core/read-text.ts";
 import { type FileSystem, fileSystemOf } from "../machine/facts.ts";
 
-/** A `tree` with all that is in it, itself too (or one file); of `files` those that lie right in a directory, and nothing else. */
+/** A `tree` with everything in it, including itself (or a single file); `files`: only the files directly in a directory. */
 export interface DiskPath {
   readonly path: string;
   readonly what: "tree" | "files";
@@ -15,17 +15,17 @@ export interface DiskPath {
 
 /** Size of a block in stat(2), whatever the file system's blocks are. */
 const BLOCK_BYTES = 512;
-/** Read of a directory at a time. */
+/** Directory entries per read. */
 const NAMES_AT_ONCE = 128;
-/** The most entries remembered of one tree at a time; of a tree that needs more the sum is a lower bound. */
+/** The maximum number of pending entries of one tree; a tree with more gets a lower bound. */
 const MAX_PENDING = 65_536;
 const MAX_LINKED = 262_144;
 
 /**
- * Adds up one place as `du -x` does: allocated blocks, a file of several names once, nothing of other file systems, links
- * themselves and never what they lead to. kubelet 1.36: DiskUsage. What vanishes meanwhile is left out; a fault makes the
- * sum a lower bound. Blocks for microseconds an entry, which are many times less than Node's asynchronous calls take, so
- * it goes a few entries a step. What is mounted below is not even looked at: it may never answer.
+ * Adds up one place as `du -x` does: allocated blocks, a file with several names once, no other file systems, links
+ * themselves and not their targets. kubelet 1.36: DiskUsage. Entries that vanish are left out; an error makes the sum a
+ * lower bound. Each entry blocks for microseconds, many times less than Node's asynchronous calls take, so a step handles
+ * few entries. Mount points below are not even read: they may never answer.
  */
 export class DiskWalk {
   readonly #place: DiskPath;
@@ -37,7 +37,7 @@ export class DiskWalk {
   usedBytes = 0;
   inodesUsed = 0;
   isDone = false;
-  /** False: nothing was found at all. */
+  /** False: nothing was found. */
   isThere = false;
   /** False: something could not be counted. */
   isWhole = true;
@@ -47,7 +47,7 @@ export class DiskWalk {
     this.#mountPoints = mountPoints;
   }
 
-  /** Looks at so many entries more, or fewer where `isEnough`, and tells how many. Never throws for what the file system does. */
+  /** Looks at `entries` more entries, or fewer once `isEnough`, and returns how many. It never throws for file system errors. */
   step(entries: number, isEnough: () => boolean): number {
     let looked = 0;
     while (!this.isDone && looked < entries) {
@@ -59,7 +59,7 @@ export class DiskWalk {
     return looked;
   }
 
-  /** Ends a walk that is not needed any more. */
+  /** Ends a walk that is no longer needed. */
   close(): void {
     this.#reading?.dir.closeSync();
     this.#reading = null;
@@ -67,7 +67,7 @@ export class DiskWalk {
   }
 
   #begin(): void {
-    // as the mount table has it
+    // the form of paths in the mount table
     const path = this.#attempt(() => {
       const { path: given } = this.#place;
       return join(realpathSync.native(dirname(given)), basename(given));
@@ -83,7 +83,7 @@ export class DiskWalk {
     else this.isDone = true;
   }
 
-  /** One entry of the directory that is being read, or the opening of the next. */
+  /** Handles one entry of the open directory, or opens the next directory. */
   #next(): void {
     const reading = this.#reading;
     if (reading === null) {
@@ -128,9 +128,9 @@ export class DiskWalk {
     this.inodesUsed++;
   }
 
-  /** Checks that a file with several names is met for the first time. */
+  /** Checks that a file with several names is seen for the first time. */
   #isNew(stat: Stats, path: string): boolean {
-    // A number that a double cannot hold is asked for again: two files must not look like one.
+    // An inode number that a double cannot hold is read again: two files must not look like one.
     const ino = Number.isSafeInteger(stat.ino)
       ? BigInt(stat.ino)
       : this.#attempt(() => lstatSync(path, { bigint: true }))?.ino;
@@ -141,7 +141,7 @@ export class DiskWalk {
     return hasRoom;
   }
 
-  /** Undefined: it is gone, or it could not be read, which is remembered. */
+  /** Undefined: the entry is gone, or could not be read, which is remembered. */
   #attempt<T>(ask: () => T): T | undefined {
     try {
       return ask();
@@ -154,13 +154,13 @@ export class DiskWalk {
   }
 }
 
-/** Share of what a file system can hold. */
+/** The change that matters, as a share of the file system's capacity. */
 const NOTABLE = 0.01;
 
-/** Tells when a file system fills faster than the usage on it is counted. */
+/** Detects that a file system fills faster than the usage on it is counted. */
 export class DiskFill {
   readonly #path: string;
-  /** As it was when it last said so, or since had the most room. */
+  /** The file system when `hasFilled` last returned true, or its emptiest state since. */
   #before: FileSystem | null = null;
 
   constructor(path: string) {
@@ -168,8 +168,7 @@ export class DiskFill {
   }
 
   /**
-   * Checks that so much was written since the last true answer that the count made then no longer gives anybody's share. True
-   * at first.
+   * Checks whether so much was written since the last true result that a count made then is out of date. True at first.
    */
   hasFilled(): boolean {
     const now = this.#look();
@@ -177,7 +176,7 @@ export class DiskFill {
     const { availableBytes, inodesFree } = this.#before ?? now;
     const [bytes, inodes] = [availableBytes - now.availableBytes, inodesFree - now.inodesFree];
     const isFilled = this.#before === null || bytes > NOTABLE * now.capacityBytes || inodes > NOTABLE * now.inodes;
-    // room that is given back may be taken again
+    // freed space may be filled again
     if (isFilled || bytes < 0 || inodes < 0) this.#before = now;
     return isFilled;
   }
@@ -186,7 +185,7 @@ export class DiskFill {
     try {
       return fileSystemOf(statfsSync(this.#path, { bigint: true }));
     } catch {
-      // a directory that cannot be read is reported by who works with it
+      // whoever works with the directory reports that it cannot be read
       return null;
     }
   }
@@ -195,25 +194,25 @@ export class DiskFill {
 export interface DiskFigure {
   readonly usedBytes: number;
   readonly inodesUsed: number;
-  /** When it was begun to be counted, RFC 3339. */
+  /** When the count began, RFC 3339. */
   readonly at: string;
-  /** False: a lower bound, of a walk that has not come to its end or met a fault. */
+  /** False: a lower bound, since the walk is unfinished or met an error. */
   readonly isWhole: boolean;
 }
 export interface DiskUsageOptions {
-  /** Between two walks of a tree; the kubelet's volumeStatsAggPeriod. */
+  /** Time between two walks of a tree; the kubelet's volumeStatsAggPeriod. */
   readonly treePeriodMs?: number;
-  /** Time between two counts of the files in one directory (logs), which the kubelet counts at each look. */
+  /** Time between two counts of the files in one directory (logs), which the kubelet counts each time. */
   readonly filesPeriodMs?: number;
-  /** Files and directories looked at in one call. */
+  /** Files and directories read per call. */
   readonly entriesPerLook?: number;
-  /** A clock that nobody sets. */
+  /** A monotonic clock. */
   readonly monotonicMs?: () => number;
   readonly now?: () => Date;
 }
 interface DiskUsageProgress {
   readonly entries: number;
-  /** Places that the next call is to go on with. */
+  /** The number of places that the next call continues with. */
   readonly unfinished: number;
 }
 
@@ -221,26 +220,26 @@ interface Counted {
   readonly place: DiskPath;
   walk: { readonly walk: DiskWalk; readonly at: string; readonly beganMs: number } | null;
   figure: DiskFigure | null;
-  /** When its last whole walk was begun. */
+  /** When the last complete walk began. */
   walkedMs: number;
   dueMs: number;
-  /** The turn in which it was last walked: who waited longest goes first. */
+  /** The turn in which the place was last walked: the one that waited longest goes first. */
   turn: number;
 }
 
-/** Entries that a place gets before the next has its turn, so that a huge one keeps no other waiting. */
+/** Entries of one place per turn, so that a huge place does not delay the others. */
 const SLICE = 512;
-/** After this everybody else has a turn. */
+/** Time after which other work gets a turn. */
 const SLICE_MS = 4;
 const TREE_PERIOD_MS = millisIn(NEWEST.defaults.volumeStatsAggPeriod);
 const FILES_PERIOD_MS = 10_000;
 const ENTRIES_PER_LOOK = 10_000;
 
-/** Keeps what places on a disk take up, and counts again what is due, so much at a time. */
+/** Keeps the disk usage of places and recounts what is due, a limited number of entries per call. */
 export class DiskUsage {
   readonly #options: Required<DiskUsageOptions>;
   readonly #counted = new Map<string, Counted>();
-  /** The time: walks that were begun before it are due. */
+  /** Walks that began before this time are due. */
   #againMs = Number.NEGATIVE_INFINITY;
   #running: Promise<DiskUsageProgress> | null = null;
   #turn = 0;
@@ -256,12 +255,12 @@ export class DiskUsage {
     };
   }
 
-  /** Null: it is not there, or was not looked at yet. */
+  /** Null: the place does not exist, or was not counted yet. */
   of(path: string): DiskFigure | null {
     return this.#counted.get(path)?.figure ?? null;
   }
 
-  /** Counts what is due of these places and forgets all others: all with an empty list. While one call runs, another is the same one. */
+  /** Counts the given places that are due and forgets all others. Calls during a running one share its result. */
   count(places: readonly DiskPath[]): Promise<DiskUsageProgress> {
     this.#running ??= this.#look(places).finally(() => {
       this.#running = null;
@@ -269,7 +268,7 @@ export class DiskUsage {
     return this.#running;
   }
 
-  /** As `look`, after the one that runs. What was begun before this moment is counted again, with the next calls of `look` where it is much. */
+  /** As `count`, after the running call. Counts that began before now are repeated, by later calls of `count` if there are many. */
   async lookAgain(places: readonly DiskPath[]): Promise<DiskUsageProgress> {
     this.#againMs = this.#options.monotonicMs();
     while (this.#running !== null) await this.#running;
@@ -327,7 +326,7 @@ export class DiskUsage {
       one.walkedMs = beganMs;
       one.dueMs = monotonicMs() + this.#periodOf(one.place);
     } else if (one.figure === null || usedBytes > one.figure.usedBytes) {
-      // counted so far it is more already than was known
+      // the partial count already exceeds the known figure
       one.figure = { usedBytes, inodesUsed: Math.max(inodesUsed, one.figure?.inodesUsed ?? 0), at, isWhole: false };
     }
     return looked;
@@ -338,7 +337,7 @@ export class DiskUsage {
   }
 }
 
-/** Where something is mounted, of proc_pid_mountinfo(5); nothing where that cannot be read. */
+/** The mount points in proc_pid_mountinfo(5); empty if it cannot be read. */
 function mountPoints(mountinfo = "/proc/self/mountinfo"): ReadonlySet<string> {
   const points = textOf(mountinfo)
     .split("\n")

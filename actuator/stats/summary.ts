@@ -5,22 +5,22 @@ import { pageBytes } from "../machine/proc-files.ts";
 import type { DiskFigure, DiskPath } from "./disk-usage.ts";
 import type { CgroupStatsTarget, CgroupUsage, PodUsage } from "./usage.ts";
 
-/** Where the use of a pod on this machine shows. */
+/** The places on this machine from which a pod's usage is read. */
 export interface PodStatsTarget {
   readonly namespace: string;
   readonly name: string;
   readonly uid: string;
-  /** When its sandbox was created. */
+  /** When the pod's sandbox was created. */
   readonly createdAtMs: number;
-  /** Below the hierarchy's root. */
+  /** Path below the hierarchy's root. */
   readonly cgroup: string;
-  /** Those that run now, init containers too. */
+  /** The running containers, including init containers. */
   readonly containers: readonly ContainerStatsTarget[];
-  /** Its emptyDirs; no others are counted. */
+  /** The pod's emptyDirs; other volumes are not counted. */
   readonly volumes: readonly VolumeStatsTarget[];
-  /** With a directory of each container's logs, by its name. */
+  /** Contains one directory per container, named after it. */
   readonly logDirectory: string;
-  /** That the pod's containers have as /etc/hosts; null: none was made. */
+  /** The file mounted as /etc/hosts in the pod's containers; null: none was made. */
   readonly hostsFile: string | null;
 }
 interface ContainerStatsTarget {
@@ -32,11 +32,11 @@ interface ContainerStatsTarget {
 interface VolumeStatsTarget {
   readonly name: string;
   readonly path: string;
-  /** True: its medium is Memory. It is measured, but is no part of the pod's disk usage. */
+  /** True: the medium is Memory. The volume is measured, but does not count as disk usage of the pod. */
   readonly inMemory: boolean;
 }
 
-/** Lists what to read of cgroups; `podsCgroup` is that of all pods together. */
+/** Lists the cgroups to read; `podsCgroup` is the cgroup of all pods. */
 export const cgroupStatsTargets = (
   podsCgroup: string,
   pods: readonly PodStatsTarget[],
@@ -48,7 +48,7 @@ export const cgroupStatsTargets = (
   ]),
 ];
 
-/** Lists the places to count on disks. */
+/** Lists the places on disks to count. */
 export const diskStatsTargets = (pods: readonly PodStatsTarget[]): readonly DiskPath[] =>
   pods.flatMap((pod): readonly DiskPath[] => [
     ...pod.volumes.map(({ path }): DiskPath => ({ path, what: "tree" })),
@@ -60,25 +60,25 @@ export const diskStatsTargets = (pods: readonly PodStatsTarget[]): readonly Disk
 /** kubelet 1.36: BuildContainerLogsDirectory. */
 const logsOf = ({ logDirectory }: PodStatsTarget, { name }: ContainerStatsTarget): string => join(logDirectory, name);
 
-/** Since the look before. Null: there was none, or the cgroup is another one since. */
+/** Usage since the last reading. Null: there was none, or the cgroup was replaced. */
 export interface UsageRate {
   /** Billionths of a core. */
   readonly cpuNanoCores: number | null;
-  /** Periods in which the cgroup's own quota held it back, in thousandths of those that passed; without any, 0. */
+  /** Periods in which the cgroup's own quota throttled it, as thousandths of all periods; 0 if there were none. */
   readonly throttledPermille: number | null;
 }
 type Usages = ReadonlyMap<string, CgroupUsage>;
 
-/** A shorter time tells more of the clock than of the cgroup (cAdvisor takes none either). */
+/** A shorter interval gives no meaningful rate (cAdvisor has the same limit). */
 const SHORTEST_MS = 100;
 const UNKNOWN: UsageRate = { cpuNanoCores: null, throttledPermille: null };
 
-/** Keeps the look before, and so knows how fast counters rise. What is not looked at any more is forgotten. */
+/** Keeps the last reading, from which it computes the rates of counters. Cgroups that are no longer read are forgotten. */
 export class UsageHistory {
   #before: { readonly usages: Usages; readonly atMs: number } | null = null;
   #rates: ReadonlyMap<string, UsageRate> = new Map();
 
-  /** `atMs`: of a clock that nobody sets. A look that comes right after another gets that one's rates again. */
+  /** `atMs`: a monotonic time. A reading right after another returns the other's rates. */
   rates(usages: Usages, atMs: number): ReadonlyMap<string, UsageRate> {
     const before = this.#before;
     const passedMs = before === null ? 0 : atMs - before.atMs;
@@ -106,15 +106,15 @@ function rateBetween(then: CgroupUsage, now: CgroupUsage, passedMs: number): Usa
   };
 }
 
-/** A counter that fell is one of a new cgroup of the same path. */
+/** A counter that fell belongs to a new cgroup with the same path. */
 const risen = (then: number | null | undefined, now: number | null | undefined): number | null =>
   typeof then !== "number" || typeof now !== "number" || now < then ? null : now - then;
 
-/** The kernel counts a throttled period before the period is over. */
+/** The kernel counts a throttled period before the period is over, hence the limit. */
 const permille = (part: number, whole: number): number =>
   whole === 0 ? 0 : Math.min(1000, Math.round((part * 1000) / whole));
 
-/** One look at everything. */
+/** One reading of everything. */
 export interface StatsObservation {
   /** When the cgroups were read. */
   readonly at: Date;
@@ -137,8 +137,8 @@ interface Used {
 const timeText = (ms: number): string => new Date(ms).toISOString();
 
 /**
- * A pod as stats/v1alpha1 tells it, `pods` of a snapshot's `stats`; null while none of its containers runs: the kubelet
- * has no stats of such a pod then, and evicts it first. Times are of the looks, to the millisecond, as the kubelet
+ * A pod in stats/v1alpha1, an entry of `pods` in a snapshot's `stats`; null while none of its containers runs: then the
+ * kubelet has no stats of the pod, and evicts it first. Times are those of the readings, in milliseconds, as the kubelet
  * compares them (it prints seconds). kubelet 1.36: listPodStatsPartiallyFromCRI.
  */
 export function podStatsOf(pod: PodStatsTarget, seen: StatsObservation): object | null {
@@ -169,8 +169,8 @@ export function podStatsOf(pod: PodStatsTarget, seen: StatsObservation): object 
 }
 
 /**
- * `node.systemContainers` entry of all pods together: what allocatableMemory.available is. Available is what its limit
- * leaves; without a limit nothing is said, and the signal is not watched. kubelet 1.36: cadvisorInfoToCPUandMemoryStats.
+ * The `node.systemContainers` entry of all pods, from which allocatableMemory.available is computed: the limit minus the
+ * usage. Without a limit no value is given, and the signal is not observed. kubelet 1.36: cadvisorInfoToCPUandMemoryStats.
  */
 export const podsCgroupStats = (podsCgroup: string, seen: StatsObservation): object => ({
   name: "pods",
@@ -219,7 +219,7 @@ function processStats(counts: readonly (number | null)[]) {
 const usedOf = (figure: DiskFigure | null): Used | undefined =>
   figure === null ? undefined : { time: figure.at, usedBytes: figure.usedBytes, inodesUsed: figure.inodesUsed };
 
-/** kubelet 1.36: calcEphemeralStorage; the time is the latest. */
+/** kubelet 1.36: calcEphemeralStorage; the latest time counts. */
 function sumOf(parts: readonly (Used | undefined)[], at: string): Used {
   let sum: Used = { time: at };
   for (const part of parts) {
@@ -235,7 +235,7 @@ function sumOf(parts: readonly (Used | undefined)[], at: string): Used {
   return sum;
 }
 
-/** A pod's use as a person sees it; null: its cgroup was not there to be read. */
+/** A pod's usage for people; null: the pod's cgroup could not be read. */
 export function podUsageOf(
   { cgroup, containers }: Pick<PodStatsTarget, "cgroup" | "containers">,
   { usages, rates }: Pick<StatsObservation, "usages" | "rates">,
@@ -252,7 +252,7 @@ export function podUsageOf(
   };
 }
 
-/** Of the pod's quota or that of one of its containers, whichever holds back the most. Null: not known of any. */
+/** Throttling by the quota of the pod or of one of its containers, whichever is highest. Null: unknown for all. */
 function throttledIn(
   { cgroup, containers }: Pick<PodStatsTarget, "cgroup" | "containers">,
   { rates }: Pick<StatsObservation, "rates">,
@@ -265,7 +265,7 @@ function throttledIn(
 
 interface SummaryParts {
   readonly images?: ImageFileSystems | undefined;
-  /** The gate HugepageAwareEviction is on: memory that is set aside for huge pages is not available. */
+  /** True if the gate HugepageAwareEviction is on: memory reserved for huge pages is not available. */
   readonly sparesHugePages: boolean;
 }
 
@@ -278,8 +278,8 @@ function withoutHugePages({ memoryUsage, hugepages }: MachineFacts): MachineFact
 
 /**
  * The machine's part of the kubelet's /stats/summary (stats/v1alpha1); a section whose files could not be read is absent.
- * Per-pod use is not the machine's to tell: `pods` is empty. Times are to the millisecond: two looks within a second are
- * two, and only what is newer than before is believed.
+ * `pods` is empty, since the machine does not know the pods' usage. Times are in milliseconds, so that two readings within
+ * a second differ, and only newer values count as new.
  */
 export function summaryOf(machine: MachineFacts, nodeName: string, { images, sparesHugePages }: SummaryParts) {
   const time = machine.observedAt;

@@ -1,40 +1,40 @@
 import type { Hierarchy } from "../cgroupfs/hierarchy.ts";
 
-/** The usage; null: the kernel does not report it, or it was read only once. */
+/** The usage; null: the kernel does not report it, or there was only one reading. */
 export interface PodUsage {
   readonly cpuMilli: number | null;
   readonly memoryWorkingSetBytes: number | null;
   readonly pids: number | null;
-  /** Periods in which its quota held it back, of those since the last look, in thousandths. */
+  /** Periods in which the quota throttled the pod, as thousandths of the periods since the last reading. */
   readonly throttledPermille: number | null;
-  /** Percent of the last ten seconds in which some of its tasks waited. */
+  /** Percent of the last ten seconds in which some of the pod's tasks waited. */
   readonly pressure: { readonly cpu: number; readonly memory: number; readonly io: number } | null;
 }
 
 /**
- * A cgroup to look at. For the cgroup of all pods together the limit is read too; for a container's its processes, which others
- * only hold below.
+ * A cgroup to read. For the cgroup of all pods the limit is read too; for a container's cgroup its processes, which only
+ * leaf cgroups have.
  */
 export interface CgroupStatsTarget {
-  /** Below the hierarchy's root: `/kubepods/burstable/podUID`. */
+  /** Path below the hierarchy's root: `/kubepods/burstable/podUID`. */
   readonly path: string;
   readonly level: "pods" | "pod" | "container";
 }
 
 /** The usage of a cgroup and everything below it, as the kernel counts it. Null: not reported, or no such cgroup. */
 export interface CgroupUsage {
-  /** Nanoseconds on a CPU since the cgroup was made. */
+  /** CPU time in nanoseconds since the cgroup was created. */
   readonly cpuNanos: number | null;
   readonly throttling: Throttling | null;
   readonly memory: CgroupMemory | null;
-  /** Tasks: every thread is one. Not of a container. */
+  /** Tasks, that is threads; not for containers. */
   readonly pids: number | null;
   /** The processes in the cgroup itself; only for containers. */
   readonly processes: number | null;
   /** The pressure; not for containers. */
   readonly pressure: Pressure | null;
 }
-/** By the cgroup's own quota only, since it was made. */
+/** Throttling by the cgroup's own quota, since it was created. */
 interface Throttling {
   readonly periods: number;
   readonly throttledPeriods: number;
@@ -42,11 +42,11 @@ interface Throttling {
 }
 interface CgroupMemory {
   readonly usageBytes: number;
-  /** Usage less inactive file pages, which can be dropped at once, as cAdvisor counts. */
+  /** Usage minus inactive file pages, which can be dropped at once, as cAdvisor counts. */
   readonly workingSetBytes: number;
   readonly rssBytes: number | null;
   readonly swapBytes: number | null;
-  /** The limit of all pods together only; null: none. */
+  /** The limit, only for the cgroup of all pods; null: none. */
   readonly limitBytes: number | null;
 }
 /** Percent of the last ten seconds in which some task waited. */
@@ -56,19 +56,19 @@ interface Pressure {
   readonly io: number;
 }
 
-/** The texts of one cgroup's files; null: it cannot be read. */
+/** Reads the files of one cgroup; null: a file cannot be read. */
 interface CgroupText {
   read(file: string): string | null;
   /** A file that some kernels do not have. */
   readOptional(file: string): string | null;
 }
 
-/** A file of one number; null: it is none, `max` for example. Beyond 2^53 it is the nearest that a number can hold. */
+/** A file with one number; null: it has none, for example `max`. Beyond 2^53 the result is the nearest double. */
 function numberIn(text: string | null): number | null {
   return text !== null && /^\d{1,20}$/.test(text) ? Number(text) : null;
 }
 
-/** The number behind `name` where that begins one of the lines `name number`. */
+/** The number in a line `name number`. */
 function numberOf(text: string, name: string): number | null {
   const key = `${name} `;
   const at = text.startsWith(key) ? 0 : text.indexOf(`\n${key}`) + 1;
@@ -77,7 +77,7 @@ function numberOf(text: string, name: string): number | null {
   return numberIn(text.slice(at + key.length, end < 0 ? undefined : end));
 }
 
-/** cAdvisor's handler: usage less inactive file pages, and never below nothing. */
+/** As in cAdvisor's handler: the working set is usage minus inactive file pages, at least 0. */
 function memoryOf(
   usageBytes: number | null,
   inactiveFileBytes: number | null,
@@ -87,7 +87,7 @@ function memoryOf(
   return { usageBytes, workingSetBytes: Math.max(0, usageBytes - (inactiveFileBytes ?? 0)), ...others };
 }
 
-/** Reads the throttling from cpu.stat; `time` is the name and the unit that this kernel has. */
+/** Reads the throttling from cpu.stat; `time`: the field's name and unit in this cgroup version. */
 function throttlingOf(stat: string, time: { readonly name: string; readonly nanos: number }): Throttling | null {
   const periods = numberOf(stat, "nr_periods");
   const throttledPeriods = numberOf(stat, "nr_throttled");
@@ -96,7 +96,7 @@ function throttlingOf(stat: string, time: { readonly name: string; readonly nano
   return { periods, throttledPeriods, throttledNanos: throttled * time.nanos };
 }
 
-/** The number of processes that the kubelet counts as a container's: those of its own cgroup (cAdvisor: processStatsFromProcs). */
+/** The number of processes that the kubelet counts for a container: those in its own cgroup (cAdvisor: processStatsFromProcs). */
 function processesIn(cgroup: CgroupText): number | null {
   const text = cgroup.read("cgroup.procs");
   return text === null ? null : text.split("\n").filter((line) => line !== "").length;
@@ -105,7 +105,7 @@ function processesIn(cgroup: CgroupText): number | null {
 const MICRO = 1000;
 const THROTTLED_V2 = { name: "throttled_usec", nanos: MICRO };
 
-/** cgroup v2: microseconds in cpu.stat, each number is of the cgroup and all below, pressure where the kernel has it. */
+/** cgroup v2: CPU time in microseconds in cpu.stat, numbers include all cgroups below, pressure if the kernel has it. */
 function usageV2(level: CgroupStatsTarget["level"], cgroup: CgroupText): CgroupUsage {
   const cpu = cgroup.read("cpu.stat");
   const micros = cpu === null ? null : numberOf(cpu, "usage_usec");
@@ -142,10 +142,10 @@ function someAvg10(text: string | null): number | null {
 
 type Level = CgroupStatsTarget["level"];
 const THROTTLED = { name: "throttled_time", nanos: 1 };
-/** The kernel's "no limit" is a little below 2^63, by its page size. kubelet 1.36: isMemoryUnlimited. */
+/** The kernel's "no limit" is a little below 2^63, depending on its page size. kubelet 1.36: isMemoryUnlimited. */
 const UNLIMITED = 2 ** 62;
 
-/** cgroup v1: a file of its own for the time on a CPU, `total_` sums of all below, no pressure. */
+/** cgroup v1: CPU time in a file of its own, `total_` fields include all cgroups below, no pressure. */
 function usageV1(level: Level, cgroup: CgroupText): CgroupUsage {
   const cpu = cgroup.read("cpu.stat");
   return {
@@ -170,8 +170,8 @@ function memoryV1(level: Level, cgroup: CgroupText): CgroupMemory | null {
 }
 
 /**
- * Reads what each cgroup uses, by its path. Blocks for about 60 microseconds a cgroup; changes nothing, never throws: what
- * cannot be read is null, all of it where the cgroup is gone.
+ * Reads the usage of each cgroup, by path. It blocks for about 60 microseconds per cgroup; it never throws: unreadable values
+ * are null, all of them if the cgroup is gone.
  */
 export function readUsages(
   hierarchy: Hierarchy,
@@ -183,8 +183,8 @@ export function readUsages(
 }
 
 /**
- * `absent`: files that a living cgroup was seen without. Where one lacks them the kernel does, and failing to open a file
- * costs more than reading it.
+ * `absent`: files that an existing cgroup lacked. The kernel lacks them everywhere then, and failing to open a file costs
+ * more than reading it.
  */
 function textOf(hierarchy: Hierarchy, path: string, absent: Set<string>): CgroupText {
   let isThere = false;

@@ -23,9 +23,9 @@ export type Registry = client.Registry;
 export interface ProbeCounters {
   /** Called when an attempt ended. `error`: the container could not be probed. */
   probed(type: ProbeType, result: AttemptResult, seconds: number): void;
-  /** The stored result of a container is another one now. */
+  /** The stored result of a container has changed. */
   probeResult(type: ProbeType, result: StoredResult): void;
-  /** A probe had its turn so long after it was due. */
+  /** A probe ran this long after it was due. */
   probeLate(seconds: number): void;
   /** An exec waited for one of the places longer than its period. */
   execProbeWaited(): void;
@@ -70,7 +70,7 @@ export function probeCountersIn(registers: Registry[]): ProbeCounters {
     buckets: LATE_SECONDS,
     registers,
   });
-  // there may be thousands a second: each is found by its labels once
+  // there may be thousands per second: each child of a metric is looked up once
   const ofType = kept((type: ProbeType) => took.labels({ type }));
   const ofAttempt = kept((type: ProbeType, result: AttemptResult) => attempts.labels({ type, result }));
   return {
@@ -101,8 +101,8 @@ const MAX_ROWS = 100;
 const MAX_LINES = 20;
 
 /**
- * The figures of a pass over the cgroups, as the status tells them, and its time; null: there was none. One in which nothing
- * was decided has looked at no file.
+ * The figures of a pass over the cgroups for the status, and its time; null: there was none. A pass without a decision has
+ * compared no file.
  */
 export const passFigures = (pass: PassReport | null) => {
   const drift = driftRows(pass);
@@ -121,7 +121,7 @@ const driftRows = (pass: PassReport | null): readonly DriftRow[] =>
     .filter(isForeign)
     .map(({ path, file, actual, wanted, cause }) => ({ path, file, actual, wanted, cause }));
 
-/** The drift of a pass, a line a file, for the log: told once while it stands. */
+/** The drift of a pass, one line per file, for the log: reported once while it lasts. */
 export function driftNotices(pass: PassReport | null): readonly Problem[] {
   const rows = driftRows(pass);
   const lines = rows
@@ -134,7 +134,7 @@ export function driftNotices(pass: PassReport | null): readonly Problem[] {
   return [...lines, ...more].map((message) => ({ from: "cgroupfs", message }));
 }
 
-/** Counts what passes over the cgroups come to; drift that stands is one, however often it is seen. */
+/** Counts the results of passes over the cgroups; drift that lasts counts once, however often it is seen. */
 export class PassCounter {
   readonly #counters: Pick<Counters, "wrote" | "drifted">;
   /** The differences that remained after the last pass that looked. */
@@ -146,7 +146,7 @@ export class PassCounter {
 
   count(pass: PassReport): void {
     this.#counters.wrote(passFigures(pass).wrote);
-    // the figure of something that could not be looked at still stands
+    // after a pass that could not compare, the last figure remains
     if (pass.differs === null) return;
     for (const drift of pass.drift)
       if (isReported(drift) && !this.#standing.has(keyOf(drift))) this.#counters.drifted(drift.cause, 1);
@@ -155,7 +155,7 @@ export class PassCounter {
 }
 const keyOf = ({ path, file, cause }: Difference): string => `${path} ${file} ${cause}`;
 
-/** When a sync was, how long it took, and its CPU time. */
+/** The time of a sync, its duration, and its CPU time. */
 export interface SyncFigures {
   readonly sequence: number;
   readonly at: string;
@@ -181,11 +181,11 @@ export interface Counters extends ProbeCounters {
   drifted(cause: DriftCause, files: number): void;
   /** The CRI's name of the call, and gRPC's of the fault. */
   runtimeCallFailed(fault: Pick<RuntimeFault, "call" | "code">): void;
-  /** Containers that were started again. */
+  /** Containers that were restarted. */
   restarted(containers: number): void;
   /** Containers that another process stopped: with their sandbox, by removing them, or by a signal. */
   stoppedByOthers(how: "sandbox" | "removed" | "signal", containers: number): void;
-  /** A pod was not let in: the reason of its status. One that is tried again for the same reason is counted once. */
+  /** A pod was refused: the reason in its status. A retry that is refused for the same reason does not count again. */
   refused(reason: string): void;
   /** The signal that caused the eviction, or the pod's own limit. */
   evicted(signal: string): void;

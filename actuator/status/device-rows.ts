@@ -8,17 +8,17 @@ import type { DeviceHolder, DeviceRow } from "./node-status.ts";
 
 interface DeviceRowParts {
   readonly states: readonly PluginState[];
-  /** The allocations; undefined: nobody holds anything. */
+  /** The allocations; undefined: no device is held. */
   readonly checkpoint: DeviceCheckpoint | undefined;
   /** NAMESPACE/NAME of a pod that is known, else its uid. */
   readonly nameOf: (uid: string) => string;
 }
-/** As the checkpoint has a device of which nobody says where it is. */
+/** The checkpoint's NUMA node for a device without a known one. */
 const NOWHERE = -1;
 
 /**
- * A row each resource that a plugin has registered, or that the checkpoint knows, in the order of their names. Capacity,
- * allocatable and allocated are what the `devices` decision tells. kubelet 1.36: GetCapacity, podDevices.devices.
+ * One row per resource that a plugin has registered or that the checkpoint contains, sorted by name. Capacity,
+ * allocatable and allocated are those of the `devices` decision. kubelet 1.36: GetCapacity, podDevices.devices.
  */
 export function deviceRows({ states, checkpoint, nameOf }: DeviceRowParts): readonly DeviceRow[] {
   const entries = entriesOf(checkpoint);
@@ -74,7 +74,7 @@ function countsByNuma(devices: readonly Device[], held: ReadonlySet<string>): De
   return [...nodes].sort(([a], [b]) => a - b).map(([node, counts]) => ({ node, ...counts }));
 }
 
-/** By resource. */
+/** Groups the entries by resource. */
 function entriesOf(checkpoint: DeviceCheckpoint | undefined): ReadonlyMap<string, readonly PodDevicesEntry[]> {
   const entries = new Map<string, PodDevicesEntry[]>();
   for (const entry of checkpoint?.entries ?? []) {

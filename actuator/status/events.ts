@@ -1,7 +1,7 @@
 import type { PodEvent } from "../lifecycle/record.ts";
 import type { SeenEvent } from "./node-status.ts";
 
-/** client-go 1.36: NewEventCorrelator, whose rules the kubelet's events go through. */
+/** client-go 1.36: NewEventCorrelator, whose rules apply to the kubelet's events. */
 const MAX_ALIKE = 10;
 const ALIKE_MS = 600_000;
 const COMBINED = "(combined from similar events): ";
@@ -16,17 +16,17 @@ interface Group {
 }
 
 /**
- * The last events. An equal one is counted, and takes the place of the newest. Of those that differ in their message only,
- * the tenth within ten minutes and what follows become one, which has the newest message. The limit of 25 events a pod,
- * which spares an API server, is none here.
+ * The last events. A repeated event increases its count and becomes the newest. Of events that differ only in their message,
+ * the tenth within ten minutes and all that follow are combined into one with the newest message. The limit of 25 events per
+ * pod, which protects an API server, does not apply here.
  */
 export class EventRing {
-  /** In the order in which they were seen last. */
+  /** In the order in which the events were last seen. */
   readonly #events = new Map<string, SeenEvent>();
   readonly #groups = new Map<string, Group>();
   readonly #onDropped: (count: number) => void;
 
-  /** `earlier` are those of an earlier process, oldest first; `onDropped` is told of what had to make room. */
+  /** `earlier`: events of an earlier process, oldest first; `onDropped`: called with the number of events dropped for lack of room. */
   constructor(earlier: readonly SeenEvent[] = [], onDropped: (count: number) => void = () => {}) {
     this.#onDropped = onDropped;
     for (const event of earlier.slice(-MAX_EVENTS)) this.#events.set(keyOf(event, event.message), event);
@@ -76,7 +76,7 @@ export class EventRing {
   }
 }
 
-/** The container is left out, as the kubelet leaves the field path out. */
+/** Groups without the container, as the kubelet's key has no field path. */
 const groupOf = ({ pod, type, reason }: PodEvent): string =>
   JSON.stringify([pod.namespace, pod.name, pod.uid, type, reason]);
 const keyOf = (event: PodEvent, message: string): string =>

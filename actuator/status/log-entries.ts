@@ -30,7 +30,7 @@ export const eventEntry = ({ at, type, reason, message, pod, container }: PodEve
   },
 });
 
-/** Answers by which something goes. The others come again with every pass or try, and what they change is told by itself. */
+/** Verdicts by which something is removed. The others repeat with every pass, and their effects are logged on their own. */
 const LOUD: ReadonlySet<Verdict> = new Set<Verdict>(["reclaims", "evicts", "removes"]);
 
 export const decisionEntry = (kind: Kind, { id, decidedBy, verdict }: DecisionAnswer): LogEntry => ({
@@ -39,7 +39,7 @@ export const decisionEntry = (kind: Kind, { id, decidedBy, verdict }: DecisionAn
   fields: { about: "decision", kind, verdict, decidedBy, ...(id === null ? {} : { decisionId: id }) },
 });
 
-/** A pass that wrote nothing is told at `debug` only, but one that only looks and finds drift. */
+/** A pass that wrote nothing is logged at `debug`, except one that only observes and finds drift. */
 export function passEntry(report: PassReport): LogEntry {
   const { at, cgroups, applied, skipped, problems, decidedBy, decisionId } = report;
   const results = applied?.results ?? [];
@@ -75,7 +75,7 @@ export const removalEntry = ({ kind, target, id, name, bytes, why, end, message 
   fields: { about: "removal", kind, target, id, name, ...(bytes === null ? {} : { bytes }), why, end },
 });
 
-/** One a collection; its removals and problems have lines of their own. */
+/** One entry per collection; its removals and problems have their own. */
 export const gcEntries = ({ collections }: GcReport): readonly LogEntry[] =>
   collections.map(({ at, kind, operation, dryRun, removals, complete, problems }) => ({
     level: removals.length > 0 || !complete ? "info" : "debug",
@@ -98,7 +98,7 @@ export const settledEntry = ({ kind, done, left }: ClosedPass): LogEntry => ({
   fields: { about: "recovery", kind, done: done.length, left: left.length },
 });
 
-/** Makes the log entry of a reload. A person must see their changes that are not in force. */
+/** Makes the log entry of a reload. People must see which of their changes are not in force. */
 export const reloadEntry = ({ taken, left }: Reloaded): LogEntry => ({
   level: left.length > 0 ? "warn" : "info",
   message: left.length > 0 ? "settings read again, and some wait for a restart" : "settings read again",

@@ -13,7 +13,7 @@ export const isWanted = (level: LogLevel, wanted: LogLevel): boolean =>
 const LONGEST_FLUSH_MS = 1_000;
 const require = createRequire(import.meta.url);
 
-/** One line. Its fields are chosen one by one: never a pod, a snapshot or an environment as a whole. */
+/** One line. Its fields are chosen one by one: never a whole pod, snapshot or environment. */
 export interface LogEntry {
   readonly level: Exclude<LogLevel, "silent">;
   readonly message: string;
@@ -21,16 +21,16 @@ export interface LogEntry {
 }
 export interface DaemonLog {
   write(entry: LogEntry): void;
-  /** Resolves when all that was written so far is out, or cannot be, after a second at most. */
+  /** Resolves when everything written so far is out, or after at most a second. */
   flush(): Promise<void>;
 }
 
 /** JSON lines in pino's form, as the API's log, to a file descriptor (2, standard error), written in the background and soon. */
 export function jsonLog(level: LogLevel, fd = 2): DaemonLog {
-  // only where it is asked for: some MB of a small daemon
+  // loaded only if needed: it takes some MB in a small daemon
   const pino = require("pino") as typeof Pino;
   const destination = pino.destination({ fd, sync: false, minLength: 4096, periodicFlush: 200 });
-  // someone who closed the other end of the pipe does not want the lines
+  // whoever closed the other end of the pipe does not want the lines
   destination.on("error", () => {});
   const logger = pino({ level, base: null }, destination);
   return {
@@ -39,7 +39,7 @@ export function jsonLog(level: LogLevel, fd = 2): DaemonLog {
     },
     flush: () =>
       new Promise((resolve) => {
-        // a reader that does not read must not hold up the end
+        // a reader that does not read must not delay the shutdown
         setTimeout(resolve, LONGEST_FLUSH_MS).unref();
         destination.flush(() => resolve());
       }),

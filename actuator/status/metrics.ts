@@ -2,7 +2,7 @@ import { POD_STATES, STATE_WORDS } from "../lifecycle/record.ts";
 import { Counter, type Counters, Gauge, Histogram, probeCountersIn, Registry } from "./counters.ts";
 import type { DeviceRow, NodeStatus, PodRow } from "./node-status.ts";
 
-/** Resources with series of their own; those whose plugins are there come first. */
+/** Resources with series of their own; those with registered plugins come first. */
 const MAX_RESOURCES = 256;
 
 /** Makes gauges of the devices in a NodeStatus. INVARIANT: the number of series is bounded, whatever registers. */
@@ -41,9 +41,9 @@ const isUp = ({ plugin }: DeviceRow): boolean => plugin === "registered";
 
 const PHASES = ["Pending", "Running", "Succeeded", "Failed", "Unknown"] as const;
 const SIGNS = ["process", "sandboxes", "stops", "listener"] as const;
-/** Pods with series of their own; those that live come first. */
+/** Pods with series of their own; living ones come first. */
 const MAX_PODS = 256;
-/** Drifted files with series of their own; how many there are in all is another one. */
+/** Drifted files with series of their own; another series has their full number. */
 const MAX_FILES = 50;
 
 /** Makes a registry's gauges of a NodeStatus; the returned function fills them anew. */
@@ -159,10 +159,10 @@ export interface DaemonMetrics {
   render(status: NodeStatus): Promise<Rendered>;
 }
 
-/** The most values of one label: callers' words (`OutOfexample.com/gpu`) have no bound of their own. */
+/** The maximum number of values of one label: values from callers (`OutOfexample.com/gpu`) are unbounded. */
 const MAX_VALUES = 64;
 
-/** Counters and gauges in a registry of their own. Nothing runs while nobody asks. */
+/** Counters and gauges in a registry of their own. Gauges are computed only on request. */
 export function daemonMetrics(): DaemonMetrics {
   const registry = new Registry();
   const registers = [registry];
@@ -229,7 +229,7 @@ function countersIn(registers: Registry[]): Counters {
   };
 }
 
-/** The first values of a label as they are, later ones as `other`. */
+/** Keeps the first values of a label; later ones become `other`. */
 function bounded(): (value: string) => string {
   const known = new Set<string>();
   return (value) => {
@@ -238,7 +238,7 @@ function bounded(): (value: string) => string {
   };
 }
 
-/** By the names that every Prometheus client uses. The client's own collector would wake an idle daemon 100 times a second. */
+/** Process metrics under the names of every Prometheus client. The client's own collector would wake an idle daemon 100 times a second. */
 function processGauges(registry: Registry): void {
   const registers = [registry];
   new Gauge({

@@ -48,7 +48,7 @@ const containerRow = z.looseObject({
   lastState: containerEnd.nullish(),
   restarts: number,
   ready: z.boolean(),
-  /** Its startup probe has succeeded, or it has none. Absent: an older daemon. */
+  /** True: the container's startup probe has succeeded, or it has none. Absent: an older daemon. */
   started: z.boolean().optional(),
   image: text,
   cpuset: text.nullable(),
@@ -108,7 +108,7 @@ const end = z.looseObject({
   graceSeconds: number.nullable(),
   decisionId: text.nullable(),
 });
-/** By its name, or by the word that a status of an earlier daemon has for it. */
+/** The state by its name, or by the word in an earlier daemon's status. */
 const podState = text.transform((word, ctx): PodState => {
   const state = podStateOf(word);
   if (state !== undefined) return state;
@@ -126,7 +126,7 @@ export const podRow = z.looseObject({
   priority: number.nullable(),
   isStatic: z.boolean(),
   ip: text,
-  /** When it was first seen; null: not known. */
+  /** When the pod was first seen; null: not known. */
   seenAt: time.nullable(),
   startedAt: time.nullable(),
   containers: z.array(containerRow),
@@ -134,13 +134,13 @@ export const podRow = z.looseObject({
   cgroups: z.array(cgroupRow),
   resources: podResources,
   usage: usage.nullable(),
-  /** As in PodRecord. */
+  /** See PodRecord. */
   refusal: z.looseObject({ reason: text, message: text, sinceMs: number, tries: number }).nullable(),
   end: end.nullable(),
   resize: z
     .looseObject({ reason: z.enum(["Deferred", "Infeasible", "InProgress"]), message: text, sinceMs: number })
     .nullable(),
-  /** How often another process stopped a container of it. Absent: never. */
+  /** How often another process stopped a container of the pod. Absent: never. */
   stoppedByOthers: number.optional(),
 });
 export type PodRow = Told<typeof podRow>;
@@ -161,9 +161,9 @@ export type DeviceHolder = Told<typeof deviceHolder>;
 
 export const deviceRow = z.looseObject({
   resource: text,
-  /** `stopped`: its stream ended; `unregistered`: it has not come back since the start; `removed`: stopped longer than the grace. */
+  /** `stopped`: its stream ended; `unregistered`: not registered again since the start; `removed`: stopped longer than the grace period. */
   plugin: z.enum(["registered", "stopped", "unregistered", "removed"]),
-  /** Its socket's path; null: it has not registered since the start. */
+  /** The path of the plugin's socket; null: it has not registered since the start. */
   endpoint: text.nullable(),
   capacity: count,
   /** The number of healthy devices. */
@@ -172,7 +172,7 @@ export const deviceRow = z.looseObject({
   allocated: count,
   /** Changes of health since the start. */
   flips: count,
-  /** The listed devices by NUMA node; -1: the plugin does not say where. A device of several nodes counts at each. */
+  /** The listed devices by NUMA node; -1: the plugin reports no node. A device on several nodes counts at each. */
   numa: z.array(z.looseObject({ node: number, devices: count, allocated: count })),
   holders: z.array(deviceHolder),
   /** Containers that have ids, and no answer of the plugin to them yet. */
@@ -196,8 +196,8 @@ export type DriftRow = Told<typeof driftRow>;
 const otherKubelet = z.looseObject({
   since: time,
   /**
-   * `process`: a kubelet's, that uses or may use this runtime; `sandboxes`: of a kubelet, in this runtime; `stops`: this daemon's
-   * own pods were stopped by somebody else; `listener`: a kubelet's port or socket is in use.
+   * `process`: of a kubelet that uses or may use this runtime; `sandboxes`: of a kubelet, in this runtime; `stops`: another process
+   * stopped this daemon's pods; `listener`: a kubelet's port or socket is in use.
    */
   signs: z.array(z.enum(["process", "sandboxes", "stops", "listener"])),
   message: text,
@@ -205,7 +205,7 @@ const otherKubelet = z.looseObject({
 /** The signs of another kubelet, and since when. */
 export type OtherKubeletView = Told<typeof otherKubelet>;
 
-/** What a daemon tells of its node. */
+/** A daemon's report about its node. */
 export const nodeStatus = z.looseObject({
   at: time,
   nodeName: text,
@@ -220,7 +220,7 @@ export const nodeStatus = z.looseObject({
     .looseObject({
       name: text,
       version: text,
-      /** The conditions that keep it from running pods, or those with a network of their own. Absent: none. */
+      /** The conditions that prevent it from running pods, or pods with their own network. Absent: none. */
       notReady: z.array(text).optional(),
     })
     .nullable(),
@@ -234,27 +234,27 @@ export const nodeStatus = z.looseObject({
       wrote: number,
       /** Files with another value than wanted, for which no rounding or formula accounts. */
       drift: number,
-      /** The first of those files, as the pass found them, at most 100. Absent: there are none, or an older daemon. */
+      /** The first drifted files of the pass, at most 100. Absent: there are none, or an older daemon. */
       drifted: z.array(driftRow).optional(),
       decidedBy: z.enum(["api", "here"]).nullable(),
       /** False: nothing was decided, or no file was read, so `drift` means nothing. Absent: they were compared. */
       compared: z.literal(false).optional(),
-      /** When the pass over the cgroups was of which these tell. Absent: there was none, or an older daemon. */
+      /** The time of the pass over the cgroups on which these fields are based. Absent: there was none, or an older daemon. */
       cgroupsAt: time.optional(),
     })
     .nullable(),
   pods: z.array(podRow),
-  /** Another kubelet uses this runtime, so no pod is admitted. Absent: none is known to. */
+  /** Another kubelet uses this runtime, so no pod is admitted. Absent: none is known. */
   otherKubelet: otherKubelet.optional(),
-  /** Devices by resource. Absent: this daemon takes no device plugins. */
+  /** Devices by resource. Absent: this daemon serves no device plugins. */
   devices: z.array(deviceRow).optional(),
   /** The probes by pod, container and type. Absent: this daemon probes nothing. */
   probes: z.array(probeRow).optional(),
-  /** The daemon's own files that cannot be written now, in one line each. Absent: an older daemon. */
+  /** The daemon's own files that cannot be written now, one line each. Absent: an older daemon. */
   unwritable: z.array(text).optional(),
-  /** Faults and notices that hold now, in one line each. */
+  /** Current faults and notices, one line each. */
   problems: z.array(text),
-  /** Manifests that are not run, with the fields that keep them from it. */
+  /** Manifests that are not run, with the fields at fault. */
   refusedManifests: z.array(
     z.looseObject({
       pod: text,
@@ -267,10 +267,10 @@ export const nodeStatus = z.looseObject({
   /** The newest last. */
   events: z.array(seenEvent),
 });
-/** The daemon's state as a person sees it: answered on its own address, and kept in a file for when it does not run. */
+/** The daemon's state for people: served at its address, and in a file for when it does not run. */
 export type NodeStatus = Told<typeof nodeStatus>;
 
-/** A NodeStatus that came over the network or from a file. Errors: the first field that is not as it should be. */
+/** Decodes a NodeStatus from the network or a file. Errors: the first wrong field. */
 export function decodeStatus(json: string): Result<NodeStatus, string> {
   let value: unknown;
   try {

@@ -12,7 +12,7 @@ export interface ProbeName {
   readonly type: ProbeType;
 }
 
-/** What a form tells: of what is beyond it nothing is known, and nothing is written to. */
+/** The known fields of a form, read-only; unknown fields are dropped from the type. */
 export type Told<S extends z.ZodType> = Known<z.output<S>>;
 type Known<T> = T extends readonly (infer One)[]
   ? readonly Known<One>[]
@@ -23,7 +23,7 @@ type Known<T> = T extends readonly (infer One)[]
 const text = z.string();
 const time = text.refine((value) => !Number.isNaN(Date.parse(value)), "must be a time").nullable();
 const count = z.number().int().nonnegative();
-/** One that came over the network or from a file. */
+/** A row from the network or a file. */
 export const probeRow = z.looseObject({
   namespace: text,
   pod: text,
@@ -33,25 +33,25 @@ export const probeRow = z.looseObject({
   handler: z.enum(HANDLERS),
   periodSeconds: z.number().positive(),
   timeoutSeconds: z.number().positive(),
-  /** Null: nothing is stored; with a readiness probe, what it was before the daemon started holds. */
+  /** Null: nothing is stored; for a readiness probe, the state before the daemon's start still counts. */
   result: z.enum(["Unknown", "Success", "Failure"]).nullable(),
-  /** When that came to be. */
+  /** When the result was stored. */
   since: time,
   /**
-   * `spread`: its first turn has not come; `queued`: for one of the places of execs; `held`: it failed, and the guard holds
-   * the kill; `done`: until there is a new container.
+   * `spread`: its first attempt is not due yet; `queued`: it waits for an exec slot; `held`: it failed, and the guard holds back
+   * the kill; `done`: it waits for a new container.
    */
   activity: z.enum(["spread", "waiting", "queued", "probing", "held", "done"]),
   /** Since the daemon started, or the pod. */
   attempts: count,
-  /** Failed ones in a row; what could not be asked counts neither way. */
+  /** Consecutive failures; errors count neither way. */
   failures: count,
   /** The duration of its attempts, the newer the more; null: there was none. */
   tookMs: z.number().nonnegative().nullable(),
-  /** Output of the last attempt, 1 KiB at most; empty where it succeeded. */
+  /** Output of the last attempt, at most 1 KiB; empty if it succeeded. */
   output: text,
   lastAt: time,
-  /** Null: an attempt is under way, or none will come. */
+  /** Null: an attempt is running, or none will follow. */
   nextAt: time,
 });
 /** One probe of a container that the daemon runs. */

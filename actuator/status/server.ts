@@ -13,7 +13,7 @@ interface Answer {
 }
 interface AnswerSources {
   readonly status: () => NodeStatus;
-  /** Reads the probes' history, newest first; absent: none is kept. Error: it cannot be read. */
+  /** Reads the probe history, newest first; absent: there is none. Error: it cannot be read. */
   readonly probeHistory?: (asked: HistoryQuery) => Result<readonly object[], string>;
   readonly metrics: Pick<DaemonMetrics, "render">;
 }
@@ -44,17 +44,17 @@ export const problem = (status: number, code: string, detail: string): Answer =>
   type: "application/problem+json",
 });
 
-/** Lists what keeps the daemon from its work; empty: it is ready. */
+/** Lists what prevents the daemon from working; empty: it is ready. */
 function notReady({ pass, runtime, mode, runsPods, unwritable = [] }: NodeStatus): readonly string[] {
   return [
     ...(pass === null ? ["the first pass has not ended yet"] : []),
-    // who runs no pods needs none
+    // a daemon that runs no pods needs no runtime
     ...(runtime === null && mode === "enforce" && runsPods !== false ? ["the container runtime does not answer"] : []),
     ...unwritable.map((fault) => `its own files cannot be written: ${fault}`),
   ];
 }
 
-/** Answers a path with its query, such as `/v1/events?since=2026-01-31T12:00:00Z`. */
+/** Answers a request for a path with a query, such as `/v1/events?since=2026-01-31T12:00:00Z`. */
 export async function answer(target: string, { status, metrics, probeHistory }: AnswerSources): Promise<Answer> {
   const [path = "", ...query] = target.split("?");
   switch (path) {
@@ -118,7 +118,7 @@ export interface StatusServerOptions extends AnswerSources {
 export interface StatusServer {
   /** Without a trailing slash. */
   readonly url: string;
-  /** Cuts what is under way. */
+  /** Aborts running requests. */
   close(): Promise<void>;
 }
 
@@ -136,7 +136,7 @@ const HEADERS = {
   "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
 } as const;
 
-/** Answers what the daemon sees and did; changes nothing. Errors: the address cannot be listened on, with what to do. */
+/** Serves what the daemon sees and did, read-only. Errors: the address cannot be listened on, with what to do. */
 export function startStatusServer(options: StatusServerOptions): Promise<Result<StatusServer, string>> {
   const { host, port } = options.listen;
   const server = http.createServer({ ...TIMES, maxHeaderSize: LIMITS.headerBytes }, (request, response) => {

@@ -6,13 +6,13 @@ import type { NodeStatus } from "./node-status.ts";
 
 export const statusFile = (stateDir: string): string => join(stateDir, "status.json");
 
-/** Why the last start in a state directory came to nothing, beside the status of the daemon that ran before. */
+/** The file with the reason why the last start failed, beside the status of the last daemon that ran. */
 export const refusalFile = (stateDir: string): string => join(stateDir, "refused.json");
 export interface Refused {
   readonly at: string;
   readonly message: string;
 }
-/** Null: it has started. What cannot be written is left: the log has it too. */
+/** Null: the daemon has started. A failed write is ignored, since the log has the message too. */
 export async function keepRefusal(stateDir: string, message: string | null): Promise<void> {
   const refused: Refused = { at: new Date().toISOString(), message: message ?? "" };
   const file = refusalFile(stateDir);
@@ -26,15 +26,15 @@ const OWNER_ONLY = 0o600;
 
 interface StatusFileOptions {
   readonly stateDir: string;
-  /** Told once until it can be written again. */
+  /** Called once when writing fails, and again only after it has worked. */
   readonly onProblem: (message: string) => void;
   /** Milliseconds that only grow. */
   readonly now?: () => number;
 }
 
 /**
- * The last NodeStatus for when the daemon does not run, replaced whole: at every moment either the old or the new one is
- * there. Writing never holds up a pass, and a failure harms nothing else.
+ * The last NodeStatus, for when the daemon does not run. The file is replaced atomically. Writing never delays a pass, and a
+ * failure has no other effect.
  */
 export class StatusFile {
   readonly #file: string;
@@ -87,7 +87,7 @@ export class StatusFile {
   }
 }
 
-/** All but what differs from look to look: times, and what is measured. */
+/** The status without what changes each time: times and measured values. */
 const stateOf = ({ at: _at, pass, pods, devices, probes, ...rest }: NodeStatus): string =>
   JSON.stringify({
     ...rest,

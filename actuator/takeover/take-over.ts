@@ -24,34 +24,34 @@ const LOOK_MS = 250;
 export interface TakeoverDeps {
   readonly runtime: Pick<PodRuntime, "pods" | "stopContainer" | "stopSandbox" | "exec">;
   readonly clock: PodClock;
-  /** The kubelet that is played. */
+  /** The kubelet version that is reimplemented. */
   readonly profile: Profile;
   /** The daemon's own name: label OWNER. */
   readonly owner: string;
   readonly hostIPs: readonly string[];
-  /** Read again before each stop; null: it cannot be read now. */
+  /** The desired pods, read again before each stop; null: they cannot be read now. */
   readonly wanted: () => Promise<PodsWanted | null>;
   readonly onEvent: OnPodEvent;
   /** Called for each end. */
   readonly onEnd: (end: StopEnd) => void;
 }
-/** `stopped`: it no longer runs, whoever stopped it; `left`: it was not tried. */
+/** `stopped`: the sandbox no longer runs, whoever stopped it; `left`: no attempt was made. */
 export interface StopEnd {
   readonly stop: TakeoverStop;
   readonly outcome: "stopped" | "failed" | "left";
-  /** Why it was left or failed; else empty. */
+  /** Why the sandbox was left or the stop failed; otherwise empty. */
   readonly message: string;
   readonly tookMs: number;
 }
 export interface TakenOver {
   readonly ends: readonly StopEnd[];
-  /** Who starts stopped sandboxes again, so that the rest was left alone; null: nobody. */
+  /** The process that restarts stopped sandboxes, because of which the rest was left; null: none. */
   readonly cameBack: string | null;
 }
 
 /**
- * Stops sandboxes in their order: the first alone, then all of one priority side by side. Everything is looked at again
- * right before it is stopped, and nothing is kept on a disk: run again after a crash, it goes on with what still runs.
+ * Stops sandboxes in order: the first alone, then all of one priority in parallel. Everything is checked again
+ * right before it is stopped, and nothing is stored on disk: run again after a crash, it continues with what still runs.
  */
 export async function takeOver(
   deps: TakeoverDeps,
@@ -65,7 +65,7 @@ export async function takeOver(
   for (const group of groups) {
     if (signal.aborted || cameBack !== null) break;
     ends.push(...(await Promise.all(group.map((stop) => stopOne(deps, stop, signal)))));
-    // who stays away after the first and after the last of all stays away in between
+    // if nothing restarts after the first and the last group, nothing restarts in between
     const isWatched = group[0] === first || group === groups.at(-1);
     cameBack = isWatched ? await whoCameBack(deps, ends, signal) : null;
   }
@@ -114,7 +114,7 @@ async function stopOne(deps: TakeoverDeps, planned: TakeoverStop, signal: AbortS
   return after.value === null ? end("stopped") : end("failed", `it still runs: ${sandboxText(after.value)}`);
 }
 
-/** A sandbox of a name that was stopped runs: the same one again, or another. */
+/** Finds a running sandbox with the name of a stopped one: the same sandbox, or another. */
 async function whoCameBack(
   { runtime, clock, owner }: TakeoverDeps,
   ends: readonly StopEnd[],
@@ -138,9 +138,9 @@ async function whoCameBack(
 }
 
 /**
- * The runtime as the end of one sandbox of somebody else's may use it.
- * INVARIANT: right before each call it is looked at again: the id is the same, it is the same pod's, still somebody
- * else's, and no other Nodewise daemon's; only its own containers are stopped.
+ * The runtime, restricted to stopping one foreign sandbox.
+ * INVARIANT: right before each call the sandbox is checked again: same id, same pod, still foreign, and
+ * no other Nodewise daemon's; only its own containers are stopped.
  */
 class ForeignGuard implements StopRuntime {
   readonly #runtime: TakeoverDeps["runtime"];
@@ -153,7 +153,7 @@ class ForeignGuard implements StopRuntime {
     this.#planned = planned;
   }
 
-  /** Null: nothing of it runs any more. Errors: the runtime's, and that it is another one now. */
+  /** Null: nothing of it runs any more. Errors: the runtime's, and that the sandbox has changed. */
   async check(call: string): Answered<ForeignSandbox | null> {
     const held = await this.#runtime.pods();
     if (!held.ok) return held;
@@ -209,9 +209,9 @@ export interface TakeoverPlan {
 export type PodsWanted = Pick<DesiredPods, "pods" | "refused">;
 
 /**
- * Plans what a take-over would stop of the sandboxes that others run in the runtime. Pure. INVARIANT: only a sandbox whose
- * namespace and name are those of a pod that Nodewise is to run, and can. `asked`: names (`NAMESPACE/NAME`) that it is limited
- * to; null: all.
+ * Plans which foreign sandboxes a take-over would stop. Pure. INVARIANT: only sandboxes whose namespace and name
+ * belong to a pod that Nodewise is to run, and can run. `asked`: names (`NAMESPACE/NAME`) to which it is
+ * limited; null: all.
  */
 export function takeoverPlan(
   foreign: readonly ForeignSandbox[],

@@ -3,7 +3,7 @@ import { type Exchange, param } from "../http/route.ts";
 import { ok, type Result } from "../model/result.ts";
 import { type Problem, problem } from "../service/problem.ts";
 
-/** The parts of the one style sheet, a noun each, in the order in which they follow each other. */
+/** The parts of the one style sheet, in their order. */
 const STYLES = [
   "colours.css",
   "page.css",
@@ -29,7 +29,7 @@ const STYLES = [
   "agreement.css",
 ] as const;
 export type StyleName = (typeof STYLES)[number];
-/** `style.css`, put together once. */
+/** Joins the parts into `style.css`. */
 export const styleSheet = (textOf: (part: StyleName) => string): string => STYLES.map(textOf).join("\n");
 
 /** GET /assets/{name} */

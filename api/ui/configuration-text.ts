@@ -24,7 +24,7 @@ interface ConfigurationText {
 /** Far longer than any configuration. */
 const MAX_CHARACTERS = 128 * 1024;
 
-/** Reads YAML or JSON, /configz too. Errors: what it is instead, or where it stops being that, in words with line and column. */
+/** Reads YAML or JSON, also the form of /configz. Errors: why the text is no configuration, with line and column. */
 export function readConfigurationText(given: FormText): Result<ConfigurationText, readonly string[]> {
   const { name, text } = given;
   if (text.length > MAX_CHARACTERS)
@@ -53,7 +53,7 @@ export function lineIn({ source, base, value }: ConfigurationText, text: string)
     return nameAbove(lines, line, String(steps.at(-1)));
   };
 }
-/** A map stands below its name. */
+/** Finds the line of a map's name above the map. */
 function nameAbove(lines: readonly string[], line: number, name: string): number {
   const above = [line, line - 1, line - 2].find((at) => lines[at - 1]?.includes(name));
   return above ?? line;

@@ -128,7 +128,7 @@ function typeOf(schema: Fields): string {
   return `${form}${range}${usual === undefined ? "" : `, else ${String(usual)}`}`;
 }
 
-/** The examples of what is posted, each with the id of its place where it has a name. */
+/** The examples of a request body; an example with a name has an id to link to. */
 function examplesOf({ operationId, requestBody }: Described) {
   const [entry] = Object.entries(requestBody?.content ?? {});
   if (entry === undefined) return [];

@@ -10,22 +10,22 @@ import type { FormText } from "./what-if/posted-documents.ts";
 
 const FORMS = /^(?:multipart\/form-data|application\/x-www-form-urlencoded)\b/i;
 
-/** A page's messages about its own form. */
+/** A page's messages about its form. */
 export interface FormWords {
-  /** Says what to send in its place. */
+  /** Says what to send instead. */
   readonly advice: string;
-  /** The words for a form above the limit of a body, in whole MiB. */
+  /** The message for a form above the body limit, in whole MiB. */
   readonly tooLarge: (mebibytes: number) => { readonly detail: string; readonly advice: string };
 }
 
 interface FormFields<Name extends string> {
-  /** Every field, empty where it was not sent; lines end in `\n`. */
+  /** Every field, empty if it was not sent; lines end in `\n`. */
   readonly texts: Readonly<Record<Name, string>>;
   /** The whole form, its files among it. */
   readonly form: FormData;
 }
 
-/** The posted form, at most as large as any body. Errors: another type, too large, cut off, a field given twice. */
+/** Reads the posted form, up to the limit of any body. Errors: another type, too large, truncated, a field given twice. */
 export async function formFields<Name extends string>(
   exchange: Exchange,
   names: readonly Name[],
@@ -60,7 +60,7 @@ export async function formFields<Name extends string>(
   return ok({ texts, form });
 }
 
-/** A file's content; null where it is no UTF-8, or no text. */
+/** A file's content; null if it is not UTF-8, or not text. */
 export async function fileText(file: File): Promise<string | null> {
   try {
     const text = new TextDecoder("utf-8", { fatal: true }).decode(await file.arrayBuffer());
@@ -89,9 +89,9 @@ export const described = (faults: readonly FormFault[], field: string): Html | "
     ? html`${raw(' aria-invalid="true"')} aria-describedby="${field}-fault"`
     : "";
 
-/** The contents that somebody wrote into a form of a page. */
+/** The contents of a posted form. */
 export interface PostedForm<Name extends string> {
-  /** Every field, empty where it was not sent; lines end in `\n`. */
+  /** Every field, empty if it was not sent; lines end in `\n`. */
   readonly texts: Readonly<Record<Name, string>>;
   /** The one file that was chosen; null: none. */
   readonly file: FormText | null;
@@ -102,7 +102,7 @@ export interface PostedForm<Name extends string> {
 /** The file input's name in all of these forms. */
 export const FILE_FIELD = "file";
 
-/** The posted form, at most as large as any body. Errors: another type, too large, cut off, a field given twice. */
+/** Reads the posted form, up to the limit of any body. Errors: another type, too large, truncated, a field given twice. */
 export async function postedForm<Name extends string>(
   exchange: Exchange,
   names: readonly Name[],
@@ -125,7 +125,7 @@ async function fileIn(form: FormData): Promise<Omit<PostedForm<string>, "texts">
   const file = form.get(FILE_FIELD);
   if (file === null || typeof file === "string" || (file.name === "" && file.size === 0))
     return { file: null, fileFault: null };
-  // a file's name is anybody's
+  // a file's name is untrusted
   const name = file.name.slice(0, 120) || "the file";
   const text = await fileText(file);
   return text === null
@@ -135,7 +135,7 @@ async function fileIn(form: FormData): Promise<Omit<PostedForm<string>, "texts">
 
 const KNOWN: readonly string[] = PROFILES.map(({ version }) => version);
 
-/** The choices of a kubelet's version for a select. `unset`: what counts where none is chosen. */
+/** The kubelet versions for a select. `unset`: the text for no choice. */
 export const kubeletOptions = (chosen: string, unset: string, versions = KNOWN): readonly Html[] => [
   html`<option value="">${unset}</option>` as Html,
   ...[...new Set([...versions, chosen])]
@@ -146,11 +146,11 @@ export const kubeletOptions = (chosen: string, unset: string, versions = KNOWN):
     ),
 ];
 
-/** A field for a kubelet's word for why, which offers those that there are. */
+/** A field for a kubelet's reason, which suggests the existing ones. */
 export const reasonField = (reason: string): Html =>
   html`<label>Reason<input type="text" name="reason" value="${reason}" placeholder="OutOfcpu" size="16" list="reasons"></label><datalist id="reasons">${END_REASONS.map((one) => html`<option value="${one}">`)}</datalist>`;
 
-/** Nodes of a fleet that a form offers; any other may be written into its field. */
+/** The number of nodes that a form suggests; any other name can be typed. */
 const MAX_OFFERED = 500;
 /** The names of nodes that a form offers to its caller. */
 export async function offeredNodes({ deps, caller }: Exchange): Promise<Result<readonly string[], Problem>> {
@@ -159,6 +159,6 @@ export async function offeredNodes({ deps, caller }: Exchange): Promise<Result<r
   if (!rows.ok) return historyProblem(rows.error);
   return ok(rows.value.map(({ name }) => name));
 }
-/** They stand behind the field that has `list="nodes"`. */
+/** The suggestions for the field with `list="nodes"`. */
 export const nodeChoices = (nodes: readonly string[]): Html | Promise<Html> =>
   html`<datalist id="nodes">${nodes.map((name) => html`<option value="${name}">`)}</datalist>`;

@@ -8,8 +8,8 @@ export { raw };
 export type Html = ReturnType<typeof template>;
 
 /**
- * A template of HTML. Everything in it is escaped but other templates, and control characters of a text show as the pictures
- * and codes that `visible` has for them.
+ * An HTML template. Values are escaped unless they are templates; control characters in a text are shown as the pictures
+ * and codes of `visible`.
  */
 export const html = (strings: TemplateStringsArray, ...values: readonly unknown[]): Html =>
   template(strings, ...values.map(shown));
@@ -19,7 +19,7 @@ const shown = (value: unknown): unknown => {
   return Array.isArray(value) ? value.map(shown) : value;
 };
 
-/** The text that a form sends back: escaped, and otherwise left as it was typed. */
+/** A text for a form field: escaped, and otherwise as it was typed. */
 export const asTyped = (text: string): Html => template`${text}`;
 
 /** `2026-01-31 12:00:05 UTC`. */
@@ -31,38 +31,38 @@ export const utcText = (ms: number): string =>
 /** A moment, as it is. */
 export const moment = (ms: number): Html => html`<time datetime="${rfc3339(ms)}">${utcText(ms)}</time>`;
 
-/** A moment, of which a browser with scripts tells how long ago it was. */
+/** A time; with scripts, the browser shows how long ago it was. */
 export const ago = (ms: number): Html =>
   html`<time datetime="${rfc3339(ms)}" title="${utcText(ms)}" data-age>${utcText(ms)}</time>`;
 
-/** Bytes for the eye, exact where one points at them. */
+/** Bytes in readable units, with the exact number as a tooltip. */
 export const bytesShown = (bytes: number): Html => html`<span title="${bytes} bytes">${humanBytes(bytes)}</span>`;
-/** The same of a quantity as it was written; what is no amount of bytes stays as it is. */
+/** As bytesShown, for a quantity; a text that is no amount of bytes stays as it is. */
 export const quantityShown = (resource: string, written: string): Html | string =>
   quantityText(resource, written) === written ? written : bytesShown(magnitude(written));
 
-/** A node's name as the link to its page: whole in a table, elsewhere on one line and cut where it is overlong. */
+/** A node's name as a link to its page: complete in a table, elsewhere on one line and truncated if too long. */
 export const nodeName = (name: string, shown: Html | string = name): Html =>
   html`<a class="node-name" href="/nodes/${encodeURIComponent(name)}" title="${name}">${shown}</a>`;
 
-/** A path or a host's name, which is broken behind its points and strokes where it is too long for a line. */
+/** A path or host name that may wrap after its dots and hyphens. */
 export const breakable = (path: string): Html =>
   html`${path.split(/(?<=[./])/).map((step, i) => (i === 0 ? step : html`<wbr>${step}`))}` as Html;
 
-/** A pod's name, or what is `shown` of it, as the link to its story on a node; one that is gone from the snapshot has only its uid. */
+/** A pod's name, or `shown`, as a link to its story on a node; a pod that is gone from the snapshot has only its uid. */
 export const podLink = (node: string, { namespace, name, uid }: PodRef, shown?: Html): Html =>
   name === ""
     ? html`(gone) ${uid}`
     : html`<a href="/nodes/${encodeURIComponent(node)}/pods/${encodeURIComponent(namespace)}/${encodeURIComponent(name)}" title="${namespace}/${name}">${shown ?? cutInside(`${namespace}/${name}`)}</a>`;
 
-/** A name that may have to be cut keeps its end: pods of one owner differ by it. */
+/** Truncates a name inside and keeps its end, by which pods of one owner differ. */
 export function cutInside(name: string): Html {
   if (name.length <= MAX_UNCUT) return html`${name}`;
   return html`<span title="${name}"><span class="cut">${name.slice(0, -KEPT_END)}</span>${name.slice(-KEPT_END)}</span>`;
 }
 const MAX_UNCUT = 28;
-/** A pod's own part of a name that its owner made, and a bit of its owner's. */
+/** The length of a pod's own suffix, and a bit of its owner's. */
 const KEPT_END = 8;
 
-/** With a capital letter. */
+/** Capitalizes the first letter. */
 export const titled = (words: string): string => `${words.slice(0, 1).toUpperCase()}${words.slice(1)}`;

@@ -17,7 +17,7 @@ import { getUpgradePage, postUpgradePage } from "./upgrade/upgrade-page.ts";
 import { getWhatIf, postWhatIf } from "./what-if/what-if.ts";
 import { getWhyPage } from "./why-page.ts";
 
-/** The pages that people look at, and the files that those load. */
+/** The pages, and the files that they load. */
 export const PAGES: readonly Route[] = [
   { method: "GET", path: "/", scope: "read", page: true, offThread: true, handle: getFleet },
   { method: "GET", path: "/compare", scope: "read", page: true, offThread: true, handle: getCompare },

@@ -7,7 +7,7 @@ import { type Html, html, raw, titled } from "./html.ts";
 
 export type { Html };
 
-/** Own style sheet and scripts, no frame, nothing inline, nothing from elsewhere. */
+/** Only own style sheets and scripts, no frames, nothing inline, nothing from other hosts. */
 const POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
 
@@ -25,11 +25,11 @@ const PLACES = [
 type HeadLink = (typeof PLACES)[number][0];
 
 interface PageOptions {
-  /** Which of the head line's places this is. */
+  /** The link in the header that is the current page. */
   readonly place?: HeadLink;
   readonly status?: number;
   readonly headers?: Reply["headers"];
-  /** Beside the style sheet and `live.js`, which every page has; `page.js` comes with it. */
+  /** Assets beside the style sheet and `live.js`, which every page has; `page.js` comes with them. */
   readonly assets?: readonly AssetName[];
   /** The page changes when something is decided: about this node, or (empty) about any. Absent: it stays as it is. */
   readonly live?: string;
@@ -39,14 +39,14 @@ const SIGN_OUT = raw(
   `${SIGNED_IN[0]}<form class="sign-out" method="post" action="/sign-out"><button>Sign out</button></form>${SIGNED_IN[1]}`,
 );
 
-/** A whole page around its content. Everything in a template is escaped but other templates. */
+/** A whole page around its content. Values in a template are escaped unless they are templates. */
 export async function page(
   title: string,
   content: Html | Promise<Html>,
   { place, status = 200, headers = {}, assets = [], live }: PageOptions = {},
 ): Promise<Result<Reply, never>> {
   const styles = assets.filter((name) => name.endsWith(".css"));
-  // those of packages are no modules, and come first
+  // scripts of packages are no modules, and come first
   const scripts = assets.filter((name) => name.endsWith(".js"));
   const modules = [...scripts.filter((name) => name !== "uplot.js"), "live.js"];
   const classic = scripts.filter((name) => name === "uplot.js");
@@ -81,20 +81,20 @@ ${await content}
 }
 const PAGE_TYPE = "text/html; charset=utf-8";
 
-/** Templates beside each other. */
+/** Joins templates. */
 export const all = async (parts: readonly (Html | Promise<Html>)[]): Promise<Html> =>
   raw((await Promise.all(parts)).map(String).join(""));
 
-/** Prose whose `names` stand in back-ticks. */
+/** Prose whose `names` are in back-ticks. */
 export const prose = (text: string): Promise<Html> =>
   all(text.split("`").map((part, i) => (i % 2 === 1 ? html`<code>${part}</code>` : html`${part}`)));
 
-/** Advice to a person, where that to a program is no help. */
+/** Advice for people, where that for programs does not help. */
 const BY_HAND: Readonly<Record<string, string>> = {
   invalid_input: "go back, correct what is named here, and try again",
   invalid_query: "correct the address, or go back to the page that led here",
 };
-/** Shows a problem in a browser: the same as the JSON says. */
+/** Shows a problem in a browser, with the content of the JSON form. */
 export function problemPage(problem: Problem, requestId: string, path = "/"): Promise<Result<Reply, never>> {
   const title = titleOf(problem);
   return page(
@@ -121,7 +121,7 @@ function near({ code, near: names = [] }: Problem): Html | Promise<Html> | "" {
   return html`<p>Did you mean</p><ul class="names">${all(links)}</ul>`;
 }
 
-/** Links to the same page by an address without what is wrong with this one, or with what may have been meant. */
+/** Links to the same page without the wrong parameter, or with the one that may have been meant. */
 function otherQueries({ code, issues: list = [] }: Problem, path: string): Html | Promise<Html> | "" {
   const [base = "", search] = path.split("?", 2);
   if (code !== "invalid_query" || search === undefined) return "";

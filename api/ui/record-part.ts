@@ -30,17 +30,17 @@ export function terminalText(text: string): Html | Promise<Html> {
 /** Columns of a wide page, and those that a phone of 360 px has room for; the style sheet has them too (`.text-diff`). */
 export const WIDE_COLUMNS = 140;
 export const NARROW_COLUMNS = 40;
-/** A text for both: what is put in columns can only be drawn for a width. */
+/** A text for wide and narrow pages, since columns can only be laid out for one width. */
 export const textForBoth = (at: (columns: number) => string, wide = WIDE_COLUMNS): Html | Promise<Html> =>
   wideAndNarrow(at(wide), at(NARROW_COLUMNS));
 export const wideAndNarrow = (wide: string, narrow: string): Html | Promise<Html> =>
   html`<div class="text-wide">${terminalText(wide)}</div><div class="text-narrow">${terminalText(narrow)}</div>`;
 
 type Drawn = Pick<DecisionHead, "id" | "policyVersion">;
-/** Is told of a record that could not be drawn, and why. */
+/** Called with a record that could not be drawn, and why. */
 export type Undrawn = (record: Drawn, error: unknown) => void;
 
-/** Writes it to the log: what is damaged and a mistake of this program look the same. */
+/** Logs the record: damage and a mistake of this program look the same. */
 export function undrawnIn({ deps, requestId }: Pick<Exchange, "deps" | "requestId">): Undrawn {
   return ({ id, policyVersion }, error) => {
     const level: keyof Log = isCurrentPolicy(policyVersion) ? "error" : "warn";
@@ -49,8 +49,8 @@ export function undrawnIn({ deps, requestId }: Pick<Exchange, "deps" | "requestI
 }
 
 /**
- * Draws a recorded decision; null: it does not have the form that this needs. Only this place catches that: when a record is
- * read, only its outermost form is checked, and each kind has its own.
+ * Draws a recorded decision; null: it lacks the form that this needs. Only this function catches such errors: reading a record
+ * checks only its outermost form, and each kind has its own.
  */
 export async function tryDrawing<T>(record: Drawn, undrawn: Undrawn, draw: () => T): Promise<Awaited<T> | null> {
   try {
@@ -61,7 +61,7 @@ export async function tryDrawing<T>(record: Drawn, undrawn: Undrawn, draw: () =>
   }
 }
 
-/** The same as a part of a page, which says so where nothing can be drawn. */
+/** As tryDrawing, as a part of a page with a note if nothing can be drawn. */
 export async function recordPart(record: Drawn, undrawn: Undrawn, draw: () => Html | Promise<Html>): Promise<Html> {
   return (await tryDrawing(record, undrawn, draw)) ?? notDrawn(record);
 }

@@ -8,7 +8,7 @@ import { formFields } from "./form-fields.ts";
 import { html } from "./html.ts";
 import { type Html, page, signInForm } from "./page.ts";
 
-/** A path of this server that can be opened, whatever was given; signing in or out again is none. */
+/** A path on this server that can be opened, or `/`; signing in and out are excluded. */
 const ownPath = (to = ""): string => (/^\/(?![/\\]|sign-(?:in|out)\b)[\x21-\x7e]*$/.test(to) ? to : "/");
 
 /** GET /sign-in */
@@ -20,7 +20,7 @@ export async function getSignIn(exchange: Exchange): Promise<Result<Reply, Probl
   return signInPage(known.value === null ? signInForm(ownPath(query.value.to)) : signedIn(known.value.caller.id), 200);
 }
 
-/** POST /sign-in: a token that is known becomes a session, which its browser keeps in place of the token. */
+/** POST /sign-in: a known token starts a session, which the browser stores instead of the token. */
 export async function postSignIn(exchange: Exchange): Promise<Result<Reply, Problem>> {
   const read = await formFields(exchange, ["token", "to"], WORDS);
   if (!read.ok) return read;

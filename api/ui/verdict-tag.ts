@@ -5,7 +5,7 @@ import { profileOfPolicy } from "../profiles/index.ts";
 import { html, moment, nodeName, podLink } from "./html.ts";
 import { all, type Html } from "./page.ts";
 
-/** Decisions, a line each; on the page of one node its name is left out. */
+/** Decisions, one per line; the page of one node leaves out its name. */
 export function decisionsTable(
   decisions: readonly DecisionHead[],
   { ofOneNode = false }: { readonly ofOneNode?: boolean } = {},
@@ -24,7 +24,7 @@ const decisionRow = (
 <td>${kind}</td><td>${verdictTag(verdict, reason, endWord({ kind, verdict, pod }))}</td><td>${pod === null ? "" : podLink(node, pod)}</td><td>${profileOfPolicy(policyVersion).version}</td>
 <td><a href="/decisions/${id}"><code>${id.slice(0, 12)}</code></a></td></tr>`;
 
-/** When a decision was made last, and how often since when. */
+/** When a decision was last made, and how often since when. */
 function whenMade(head: Pick<DecisionHead, "decidedAtMs" | "series" | "snapshotId">): Html | Promise<Html> {
   const { times, lastAtMs } = seriesOf(head);
   return html`${moment(lastAtMs)}${times === 1 ? "" : html` <span class="soft small">${times} times since ${moment(head.decidedAtMs)}</span>`}`;
@@ -45,10 +45,10 @@ const TONE: { readonly [V in Verdict]: "good" | "warn" | "bad" | "" } = {
 };
 
 const GRAVITY = ["good", "", "warn", "bad"] as const;
-/** How much a verdict wants a person's eye: 0 is as it should be. */
+/** The urgency of a verdict; 0: everything is in order. */
 export const gravity = (verdict: string): number =>
   isVerdict(verdict) ? GRAVITY.indexOf(TONE[verdict]) : GRAVITY.indexOf("");
 
-/** How a decision ended, as a word in the colour of its verdict, and why. */
+/** A decision's verdict as a coloured word, and its reason. */
 export const verdictTag = (verdict: string, reason: string | null = null, word = verdict): Html | Promise<Html> =>
   html`<span class="tag ${isVerdict(verdict) ? TONE[verdict] : ""}">${word}</span>${reason === null ? "" : html` <span class="small">${reason}</span>`}`;

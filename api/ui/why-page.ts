@@ -9,10 +9,10 @@ import { html, nodeName } from "./html.ts";
 import { page } from "./page.ts";
 import { textForBoth } from "./record-part.ts";
 
-/** A story's tables are laid out for so many columns. */
+/** The width in columns for which a story's tables are laid out. */
 const COLUMNS = 120;
 
-/** GET /nodes/{node}/pods/{namespace}/{name}: why a pod is as it is, by what the history holds. */
+/** GET /nodes/{node}/pods/{namespace}/{name}: why a pod is in its state, from the history. */
 export async function getWhyPage(exchange: Exchange): Promise<Result<Reply, Problem>> {
   const answer = await getWhyAnswer(exchange);
   if (!answer.ok) return answer;

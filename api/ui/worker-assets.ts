@@ -59,7 +59,7 @@ const WORKER_STYLES: { readonly [Part in StyleName]: string } = {
   "agreement.css": agreementStyle,
 };
 
-/** The pages' assets as part of the bundle: wrangler.toml says that these modules are text. */
+/** The pages' assets as part of the bundle: wrangler.toml declares these modules as text. */
 export const WORKER_ASSETS: Assets = {
   "style.css": styleSheet((part) => WORKER_STYLES[part]),
   "lint.js": lint,

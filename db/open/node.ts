@@ -14,7 +14,7 @@ export type StoreSetting =
 
 /** A store that a setting names, whether or not it is there yet. */
 export interface StoreLocation {
-  /** The setting as given: plain data, with which a thread opens the same store. */
+  /** The setting as plain data, with which a thread opens the same store. */
   readonly setting: StoreSetting;
   /** The place as messages name it. */
   readonly label: string;
@@ -29,13 +29,13 @@ export interface StoreLocation {
   readonly isShared: boolean;
   /** Whether a history exists; for a server this is not known before it is opened. */
   exists(): boolean;
-  /** Opens the store, which is made and migrated where needed. Several processes and threads may have the same one open. */
+  /** Opens the store, which is created and migrated if necessary. Several processes and threads may have it open. */
   open(options?: OpenOptions): Promise<Result<Store, StoreFailure>>;
   /** Returns all free space to the file system; nobody can write meanwhile. */
   compact(): Promise<Result<Compacted, StoreFailure>>;
-  /** Copies all of it into a new file, while others read and write. */
+  /** Copies the whole store into a new file, while others read and write. */
   backup(to: string, onProgress: OnProgress): Promise<Result<null, StoreFailure>>;
-  /** Puts such a copy in its place. `kept`: the name that a history which is there gets; null: none may be there. */
+  /** Puts such a copy in the store's place. `kept`: the new name of an existing history; null: none may exist. */
   restore(from: string, kept: string | null): Promise<Result<null, StoreFailure>>;
 }
 interface OpenOptions {
@@ -52,7 +52,7 @@ interface OpenOptions {
 /** The history's file in a data directory. */
 export const historyFile = (dataDir: string): string => join(dataDir, "history.db");
 
-/** The one place where a Node process (the API with its threads, and the command line) chooses the implementation of its store. */
+/** The only place where a Node process (the API with its threads, and the command line) chooses the implementation of its store. */
 export function storeAt(setting: StoreSetting): StoreLocation {
   if ("database" in setting) return inDatabase(setting.database);
   if ("dataDir" in setting) return inFile(setting.dataDir);
@@ -83,11 +83,11 @@ function inDatabase(database: PostgresSetting): StoreLocation {
     setting: { database },
     label,
     name: label,
-    // it holds no password
+    // the URL contains no password
     flags: `--database '${database.url}'`,
     isShared: true,
     exists: () => true,
-    // loaded only where there is a server
+    // loaded only if a server is used
     open: async (options) => (await import("../postgres/open.ts")).openPostgres(database, options),
     compact: () => instead("VACUUM FULL, in psql"),
     backup: () => instead("pg_dump"),

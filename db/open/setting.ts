@@ -1,2 +1,2 @@
-/** Apart from `node.ts`, so that who only names a store loads no driver. */
+/** Separate from `node.ts`, so that code that only names a store loads no driver. */
 export { hasPassword, postgresSetting } from "../postgres/setting.ts";

@@ -10,10 +10,10 @@ export { isEmpty, openDurable } from "../sqlite/durable/open.ts";
 export { afterRemovals, rollUp, sinceRollup } from "../sqlite/durable/rollup.ts";
 export type { HistoryObject, ObjectMethod, Streamed } from "../sqlite/durable/routed.ts";
 
-/** The bindings of wrangler.toml in which a Worker keeps its history. */
+/** The bindings of wrangler.toml in which a Worker stores its history. */
 export interface StoreBindings {
   readonly DB: D1Database;
-  /** An object for each node; DB then holds what concerns all nodes. Absent: DB holds everything. */
+  /** One object per node; DB then holds what concerns all nodes. Absent: DB holds everything. */
   readonly NODES?: DurableObjectNamespace;
 }
 
@@ -24,7 +24,7 @@ export const objectAt = <T extends HistoryObject>(nodes: DurableObjectNamespace,
 /** Runs work that reaches for an object. */
 export const attempt = attempting(failureOf);
 
-/** The one place where a Worker chooses the implementation of its store. Does no I/O by itself. */
+/** The only place where a Worker chooses the implementation of its store. Does no I/O by itself. */
 export const openStore = ({ DB, NODES }: StoreBindings): Store =>
   NODES === undefined ? openD1(DB) : openRouted((place) => objectAt(NODES, place), DB);
 

@@ -25,7 +25,7 @@ const BY_STATE: readonly (readonly [string, StoreFailureCode, string])[] = [
   ["XX002", "corrupt", "rebuild the index (REINDEX), or restore the database from a backup"],
   ["22P02", "corrupt", "restore the database from a backup"],
 ];
-/** Node's codes where the server cannot be reached. */
+/** Node's error codes if the server cannot be reached. */
 const NETWORK: Readonly<Record<string, string>> = {
   ECONNREFUSED: "start the server, or check host and port",
   ENOENT: "start the server, or check the folder of its socket",
@@ -35,7 +35,7 @@ const NETWORK: Readonly<Record<string, string>> = {
 };
 const IS_NETWORK = /^(?:E[A-Z]+|EAI_[A-Z]+)$/;
 const IS_TLS = /^(?:ERR_TLS|ERR_SSL|CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO_)/;
-/** Messages of pg itself, with no code. `plainly`: what it means, where pg does not say it. */
+/** Messages of pg itself, without a code. `plainly`: their meaning, if pg does not say it. */
 const WORDS: readonly (readonly [said: RegExp, advice: string, plainly?: string])[] = [
   [/pool after calling end|Client was closed/, "the history is closed; open it again"],
   [
@@ -60,7 +60,7 @@ const oneLine = (text: string): string => text.replace(/\s+/g, " ").trim().repla
 
 function classify(error: Error & { code?: unknown; syscall?: unknown }): StoreFailure | null {
   const code = String(error.code ?? "");
-  // an address is nothing that callers of an API should be told
+  // callers of an API must not see the server's address
   const found = IS_NETWORK.test(code)
     ? [error.syscall, code].filter(Boolean).join(" ")
     : oneLine(error.message) || code;

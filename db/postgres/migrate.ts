@@ -13,7 +13,7 @@ interface Found {
   /** The schema has a history in it: its tables are made together. */
   readonly isOurs: boolean;
   readonly hasSchema: boolean;
-  /** Objects of other programs: anything in the schema, tables and views beside it. */
+  /** Objects of other programs: `inside` the schema, or tables and views `beside` it. */
   readonly inside: string | null;
   readonly beside: string | null;
 }
@@ -47,8 +47,8 @@ function fits({ version, isOurs, hasSchema, inside, beside }: Found, label: stri
 }
 
 /**
- * Makes what is missing, all of it or nothing. Safe beside another process that does the same. `create`: false: a database without a
- * history stays as it is, which is an error. `not_migrated`: the database is of a newer version.
+ * Creates what is missing, completely or not at all. Safe beside another process that does the same. `create` false: a database
+ * without a history stays as it is, which is an error. `not_migrated`: the database is of a newer version.
  */
 export async function migrate(
   client: Client,

@@ -23,12 +23,12 @@ import { connectionOf, labelOf, type PostgresSetting, UnusableFile } from "./set
 import { inPostgres } from "./translate.ts";
 import { groupedWrites, named, READ_ONLY } from "./writes.ts";
 
-// whole numbers within 2^53, and sums of them
+// integers within 2^53, and sums of them
 pg.types.setTypeParser(pg.types.builtins.INT8, Number);
 pg.types.setTypeParser(pg.types.builtins.NUMERIC, Number);
 
 const MIGRATIONS_DIR = fileURLToPath(new URL("../../migrations/postgres", import.meta.url));
-/** The newest file there (a test keeps it so). */
+/** The newest migration file; a test checks that. */
 export const LATEST_MIGRATION = "0002_decision_log.sql";
 
 const CONNECTIONS = 10;
@@ -36,7 +36,7 @@ const DEFAULT_AGE_MS = 30 * 24 * 3600 * 1000;
 const CONNECT_MS = 5_000;
 /** The statement timeout of migrations and sweeps. */
 const LONG_STATEMENT_MS = 30_000;
-/** The statement timeout of requests. A server or network that hangs is given up a little later. */
+/** The statement timeout of requests. A hanging server or network is given up a little later. */
 const STATEMENT_MS = 10_000;
 const ANSWER_MS = 12_000;
 
@@ -83,7 +83,7 @@ function postgres(pool: pg.Pool): Dialect {
   const db = drizzle({ client: { query } as unknown as pg.Pool });
   const dialect = new PgDialect();
   return {
-    // its queries are built of tables alone, which are of one form in all dialects
+    // its queries use only tables, which have the same form in all dialects
     db: db as unknown as Database,
     all: async <Row>(asked: SQL) => {
       const { sql: text, params } = dialect.sqlToQuery(asked);
@@ -96,7 +96,7 @@ function postgres(pool: pg.Pool): Dialect {
     },
     failureOf,
     attempt: attempting(failureOf),
-    // an array, by which the index is asked for each row; of a subquery Postgres would make a walk through all texts
+    // an array, so that the index is used for each row; with a subquery Postgres would scan all texts
     textsIn: (id, parts) => sql`${id} = ANY (text_ids(${parts}))`,
     textsOfSnapshots: "SELECT unnest(text_ids(parts)) FROM snapshots",
     settledSeq: settling(pool),
@@ -133,7 +133,7 @@ async function patiently(work: () => Promise<void>, onWait: PostgresOptions["onW
   }
 }
 
-/** Opens (and where needed makes and migrates) the history in a Postgres database, which any number of processes may share. */
+/** Opens (and creates and migrates if necessary) the history in a Postgres database, which any number of processes may share. */
 export async function openPostgres(
   setting: PostgresSetting,
   options: PostgresOptions = {},
@@ -151,7 +151,7 @@ export async function openPostgres(
         .join(" "),
       keepAlive: true,
     };
-    /** Runs long work on a connection of its own. */
+    /** Runs long work on a separate connection. */
     const beside = async <T>(work: (client: pg.Client) => Promise<T>): Promise<T> => {
       const client = new pg.Client(connection);
       client.on("error", () => {});
@@ -171,7 +171,7 @@ export async function openPostgres(
     if (!migrated.ok) return migrated;
     const limits = { max: connections, statement_timeout: STATEMENT_MS, query_timeout: ANSWER_MS };
     const pool = new pg.Pool({ ...connection, ...limits, pipeline: true, verify: takesWrites });
-    // a connection that is lost fails what is under way on it, and is not used again
+    // statements on a lost connection fail, and the connection is not used again
     pool.on("error", () => {});
     pool.on("connect", (one) => void one.on("error", () => {}));
     const { atomic, drained } = groupedWrites(pool, failureOf);
@@ -184,14 +184,14 @@ export async function openPostgres(
         await makePartitions(client, atMs, atMs - beforeMs);
         return dropPartitions(client, failureOf, beforeMs);
       });
-    // what is older than that goes row by row
+    // older rows are removed one by one
     const makeRoom = (fromMs: number, atMs: number) =>
       beside((client) => makePartitions(client, atMs, maxAgeMs, Math.max(fromMs, atMs - maxAgeMs)));
     return ok(
       createStore({ ...postgres(pool), packing: PACKING, digest, atomic, dropOld, ensurePartitions: makeRoom, close }),
     );
   } catch (error) {
-    // a file of the URL: one that cannot be read is named in Node's own words
+    // a file named in the URL: if it cannot be read, Node's own message says so
     if (error instanceof UnusableFile || (error instanceof Error && "path" in error))
       return failure("unavailable", `cannot use ${label}: ${error.message}`);
     const known = failureOf(error);
@@ -200,20 +200,20 @@ export async function openPostgres(
   }
 }
 
-/** From look to look at who is still writing: a transaction takes some milliseconds. */
+/** Interval between checks for running writes: a transaction takes some milliseconds. */
 const LOOK_MS = 10;
-/** Then the last answer is given again: somebody writes for long, or has gone with a transaction open. */
+/** After this time the last answer is returned again: a writer takes long, or has left a transaction open. */
 const PATIENCE_MS = 500;
 
-/** A sequence that gave no number yet has none; its own row would name its first all the same. */
+/** The last value of the sequence; it is null before the first number, while the sequence's own row would have one. */
 const LAST = "SELECT coalesce(pg_sequence_last_value('decisions_seq_seq'), 0) AS seq";
-/** Each write shares the lock from its beginning to its end, and takes its numbers in between. */
+/** Each write holds the shared lock from beginning to end, and takes its numbers in between. */
 const WRITERS = `SELECT virtualtransaction AS writer FROM pg_locks WHERE locktype = 'advisory' AND granted AND mode = 'ShareLock'
   AND classid = 0 AND objid = ${WRITING} AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`;
 
 /**
- * Answers the highest number that a decision has got when all transactions that may have got a lower one have ended. Numbers are given
- * before a commit, so a reader may see a higher one first. Nobody waits for this.
+ * Returns the highest number of a decision once all transactions that may have a lower number have ended. Numbers are assigned
+ * before the commit, so a reader may see a higher one first. Writers do not wait for this.
  */
 function settling(pool: Pool): () => Promise<number> {
   let settled = 0;

@@ -6,13 +6,13 @@ import { WRITING } from "./locks.ts";
 
 /** A table's newest partition ends at least so long after now. */
 const AHEAD_MS = 2 * DAY_MS;
-/** Each statement that names a decision by its id looks into every partition, so there are few: some five at a time. */
+/** A statement that finds a decision by its id searches every partition, so there are few: about five at a time. */
 const MAX_DAYS = 7;
 const SHARE = 4;
-/** The time span of one partition, given `maxAgeMs`: rows are removed at most that much later. */
+/** The time span of one partition, given `maxAgeMs`: rows are removed at most this much later. */
 const widthOf = (maxAgeMs: number): number =>
   Math.min(MAX_DAYS, Math.max(1, Math.floor(maxAgeMs / SHARE / DAY_MS))) * DAY_MS;
-/** The lock timeout: a reader may hold a table for long, and others must not wait behind this lock. */
+/** The lock timeout: a reader may use a table for long, and others must not wait behind this lock. */
 const PATIENCE = "3s";
 
 /** A partition is looked through as a whole. */
@@ -58,8 +58,8 @@ async function alone<T>(client: Client, work: () => Promise<T>): Promise<T> {
 }
 
 /**
- * Makes the partitions for now and soon, and with `fromMs` those from then on. One that cannot be made, since rows of its time are in
- * no partition already, is left out; Postgres looks through those rows each time.
+ * Creates the partitions for now and the near future, and with `fromMs` those from then on. A partition for which the default
+ * partition already has rows is left out; Postgres scans those rows each time.
  */
 export async function makePartitions(client: Client, nowMs: number, maxAgeMs: number, fromMs = nowMs): Promise<void> {
   const width = widthOf(maxAgeMs);
@@ -69,7 +69,7 @@ export async function makePartitions(client: Client, nowMs: number, maxAgeMs: nu
   for (const table of TABLES) {
     const there = await partitionsOf(client, table);
     const [first, last] = [there[0]?.fromMs, there.at(-1)?.untilMs ?? 0];
-    // in front of the first, up to where that begins
+    // before the first partition, up to its beginning
     if (first !== undefined)
       for (let from = dayOf(fromMs); from < Math.min(first, nowMs); from += width)
         await makePartition(client, table, from, Math.min(from + width, first));
@@ -106,7 +106,7 @@ const GOES: Readonly<Record<Table, (old: string, untilMs: number) => readonly st
     `DELETE FROM series USING ${old} AS gone WHERE series.seq = gone.seq`,
     `DELETE FROM results USING ${old} AS gone WHERE decision_id = gone.id`,
     `DELETE FROM idempotency USING ${old} AS gone WHERE decision_id = gone.id`,
-    // snapshots that are not as old, and so do not go with their own partition
+    // snapshots that are younger, and so do not go with their own partition
     `INSERT INTO unchecked_snapshots SELECT snapshots.seq FROM ${old} AS gone JOIN snapshots ON snapshots.id = gone.snapshot_id
       WHERE snapshots.stored_at_ms >= ${untilMs} OR snapshots.tableoid = to_regclass('snapshots_rest') ON CONFLICT DO NOTHING`,
   ],
@@ -126,7 +126,7 @@ async function removeBeside(client: Client, table: Table, old: string, untilMs: 
 const CHUNK = 2_000;
 
 /**
- * Removes rows of a partition after a given row that need not stay. Returns how many, and the last examined row; null:
+ * Removes rows of a partition after a given row, unless they must stay. Returns how many, and the last examined row; null:
  * there is none.
  */
 async function removeSome(client: Client, table: Table, { name, untilMs }: Partition, beforeMs: number, after: string) {
@@ -144,7 +144,7 @@ async function removeSome(client: Client, table: Table, { name, untilMs }: Parti
   return { gone: gone.length, last: seen.at(-1)?.seq ?? null };
 }
 
-/** Takes a partition away. What stays of it moves to the rows of none; answers how many rows went. */
+/** Drops a partition. Rows that must stay move to the default partition; returns the number of removed rows. */
 async function drop(client: Client, table: Table, { name, untilMs }: Partition, beforeMs: number): Promise<number> {
   await client.query("SET LOCAL nodewise.moves = 'on'");
   await client.query(`ALTER TABLE ${table} DETACH PARTITION ${name}`);
@@ -159,9 +159,9 @@ async function drop(client: Client, table: Table, { name, untilMs }: Partition, 
 }
 
 /**
- * Takes away the partitions that ended before then: their rows some at a time, between which others write, then what is empty by then but
- * for the rows that stay. Those whose table is in use stay until the next time, and so do snapshots of the
- * same time as decisions that stay.
+ * Removes the partitions that ended before then: first their rows in portions, between which others can write, then the
+ * partitions that have only rows that must stay. Partitions whose table is in use stay until the next time, and so do snapshots
+ * of the same time as decisions that stay.
  */
 export async function dropPartitions(
   client: Client,
@@ -176,7 +176,7 @@ export async function dropPartitions(
       const whileThere = async <T>(work: (found: Partition) => Promise<T>): Promise<T | null> =>
         alone(client, async () => {
           const found = (await partitionsOf(client, table)).find((one) => one.name === name);
-          // another process may have been quicker
+          // another process may have dropped it meanwhile
           return found === undefined ? null : work(found);
         });
       try {
@@ -186,7 +186,7 @@ export async function dropPartitions(
           const some = await whileThere((found) => removeSome(client, table, found, beforeMs, from));
           gone[table] += some?.gone ?? 0;
           after = some?.last ?? null;
-          // others have as long as it took
+          // others get as much time as this portion took
           await setTimeout(performance.now() - began);
         }
         gone[table] += (await whileThere((found) => drop(client, table, found, beforeMs))) ?? 0;

@@ -6,6 +6,6 @@ declare module "pgpass" {
     readonly database?: string;
     readonly user?: string;
   }
-  /** `done` gets undefined where the file has no line for the connection, or may be read by others. */
+  /** `done` gets undefined if the file has no line for the connection, or others may read it. */
   export default function pgpass(connection: Connection, done: (password: string | undefined) => void): void;
 }

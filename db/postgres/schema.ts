@@ -20,10 +20,10 @@ import * as history from "../sql/schema.ts";
 const text = customType<{ data: string }>({ dataType: () => 'text COLLATE "C"' });
 const bytes = customType<{ data: Uint8Array }>({ dataType: () => "bytea" });
 
-/** Split by time: see `partitions.ts`. Of such a table Postgres keeps no key without that column. */
+/** Tables partitioned by time: see `partitions.ts`. In Postgres each of their keys must include that column. */
 export const PARTITIONED = { decisions: "decided_at_ms", snapshots: "stored_at_ms" } as const;
 const isPartitioned = (table: string): boolean => Object.hasOwn(PARTITIONED, table);
-/** Their `seq` numbers itself. */
+/** Tables whose `seq` is generated. */
 const NUMBERED = ["decisions", "snapshots", "outcomes", "removals"];
 
 function columnOf(table: string, column: SQLiteColumn) {
@@ -61,7 +61,7 @@ function tableOf(sqlite: SQLiteTable): PgTable {
   });
 }
 
-/** The tables of the history for drizzle-kit, which looks at each export by itself. Queries are built from `sql/schema.ts`. */
+/** The tables of the history for drizzle-kit, which reads each export. Queries are built from `sql/schema.ts`. */
 export const nodes = tableOf(history.nodes);
 export const texts = tableOf(history.texts);
 export const snapshots = tableOf(history.snapshots);

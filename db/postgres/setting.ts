@@ -24,7 +24,7 @@ interface ConnectionTarget {
   readonly parameters: ReadonlyMap<string, string>;
 }
 
-/** A URL as it was given -> a setting. Errors: one line; it never repeats the URL, which may hold a password. */
+/** A given URL -> a setting. Errors: one line without the URL, which may contain a password. */
 export function postgresSetting(given: string, password?: string): Result<PostgresSetting, string> {
   if (/^[a-z]+:\/\/(?:[^/?#]*@)?[^/?#@]*,/i.test(given))
     return err("it names several hosts: give one address, which leads to the primary");
@@ -75,7 +75,7 @@ function placeOf({ url: text }: PostgresSetting): Result<ConnectionTarget, strin
 
 const isHere = (host: string): boolean => host.startsWith("/") || isLoopback(host);
 
-/** A file that the URL names does not hold what it should; the message is for people. */
+/** A file named in the URL has the wrong content; the message is for people. */
 export class UnusableFile extends Error {}
 
 /** TLS by libpq's sslmode; without one, a remote server must prove its name, and a local one is used without TLS. */
@@ -107,11 +107,11 @@ function tlsOf({ host, parameters }: ConnectionTarget) {
   };
 }
 
-/** The password that the file of PGPASSFILE, or ~/.pgpass, has for a connection. pg's types know neither what it gives nor that there may be none. */
+/** The password for a connection from PGPASSFILE, or from ~/.pgpass. pg's types lack this function. */
 const filedPassword = ((connection: Connection) =>
   new Promise((resolve) => passwordOf(connection, resolve))) as unknown as () => Promise<string>;
 
-/** The options that pg connects with. Throws where a file of the TLS parameters cannot be read. INVARIANT: `setting` is one of `postgresSetting`. */
+/** The options for pg. Throws if a file of the TLS parameters cannot be read. INVARIANT: `setting` comes from `postgresSetting`. */
 export function connectionOf(setting: PostgresSetting) {
   const place = placeOf(setting);
   if (!place.ok) throw new Error(place.error);

@@ -1,7 +1,7 @@
 import { memo } from "../../api/model/cache.ts";
 
 /**
- * The store writes its statements once, in SQLite's SQL (`db/sql/`). All differences of Postgres are replaced here, in
+ * The store's statements are written once, in SQLite's SQL (`db/sql/`). These rules replace all that differs in Postgres, in
  * order; a missing rule is a syntax error in the store's contract suite.
  */
 const RULES: readonly (readonly [RegExp, string])[] = [
@@ -10,15 +10,15 @@ const RULES: readonly (readonly [RegExp, string])[] = [
   [/\bINDEXED BY \w+/g, ""],
   [/(?<=[\s(])\+(?=")/g, ""],
   [/\(SELECT \?\)/g, "?"],
-  // JSON arrays: `value` is the name that both give to an element
+  // JSON arrays: both databases call an element `value`
   [/\bjson_each\(([^()]+)\)/g, "json_array_elements_text(CAST($1 AS json)) AS json_each"],
   [/\bjson_extract\(([\w.]+), '\$\[(\d+)\]'\)/g, "(CAST($1 AS json) ->> $2)"],
   [/\binstr\(/g, "strpos("],
-  // not the beginning of the transaction, which may have waited
+  // not the beginning of the transaction, which may have waited since then
   [/\bunixepoch\(\)/g, "CAST(extract(epoch FROM clock_timestamp()) AS bigint)"],
 ];
 
-/** Some hundred texts, and the lists' by what is asked for. */
+/** For some hundred fixed texts, and the lists' texts, which depend on their filters. */
 const TEXTS = 2000;
 
 export const inPostgres = memo(TEXTS, (sqlite: string): string => {

@@ -4,11 +4,11 @@ import type { Alone, Driver, Outcome, Statement, Value } from "../sql/driver.ts"
 import { NAME, WRITING } from "./locks.ts";
 import { inPostgres } from "./translate.ts";
 
-/** Writers of which one transaction takes the statements. */
+/** The maximum number of writers whose statements share one transaction. */
 const MAX_JOBS = 64;
-/** Transactions at a time. Those of one node are in one of them, one after the other. */
+/** Concurrent transactions. Writes of one node go through the same lane, one after the other. */
 const LANES = 4;
-/** Two transactions may wait for each other for a text that both use. */
+/** Two transactions may deadlock on a text that both use. */
 const ATTEMPTS = 4;
 
 interface Job {
@@ -24,11 +24,11 @@ const EXCLUDE = { name: "exclude", text: `SELECT pg_advisory_xact_lock(${WRITING
 const LOCK_NAMES = `SELECT pg_advisory_xact_lock(${NAME}, one.hash) FROM
   (SELECT DISTINCT hashtext(name) AS hash FROM unnest(CAST($1 AS text[])) AS name ORDER BY hash) AS one`;
 
-/** Postgres holds no zero in a text. */
+/** Postgres cannot store a NUL character in a text. */
 const storable = (value: Value): Value =>
   typeof value === "string" && value.includes("\0") ? value.replaceAll("\0", "\uFFFD") : value;
 
-/** Statements are prepared once on each connection. */
+/** Names of prepared statements; each is prepared once per connection. */
 const names = new Map<string, string>();
 export function named(text: string): { readonly name: string; readonly text: string } {
   let name = names.get(text);
@@ -48,8 +48,8 @@ export const READ_ONLY = "25006";
 const isConflict = (error: unknown): boolean => ["40001", "40P01"].includes(stateOf(error));
 
 /**
- * Runs jobs as one transaction. All its statements are on their way at once: the server takes one after the other, and what
- * follows one that failed does nothing.
+ * Runs jobs as one transaction. All statements are sent at once: the server runs them in order, and after a failed one the
+ * rest have no effect.
  */
 async function transact(client: PoolClient, jobs: readonly Job[]): Promise<readonly (readonly Outcome[])[]> {
   const alone = jobs.map((job) => job.alone);
@@ -79,7 +79,7 @@ async function transact(client: PoolClient, jobs: readonly Job[]): Promise<reado
 
 /**
  * Writes that wait share a transaction, and so one wait for the disk; a promise resolves after the commit. INVARIANT: writes of one
- * `atomic` are all there or none, and one that fails by itself does not take its neighbours with it.
+ * `atomic` are all there or none, and one that fails by itself does not make others fail.
  */
 export function groupedWrites(
   pool: Pool,
@@ -126,7 +126,7 @@ export function groupedWrites(
   };
   const work = async (lane: WriteQueue): Promise<void> => {
     lane.isBusy = true;
-    // whatever else this turn of the event loop writes comes along
+    // also takes the other writes of this turn of the event loop
     await new Promise((resolve) => setImmediate(resolve));
     while (lane.waiting.length > 0) await settle(take(lane));
     lane.isBusy = false;

@@ -9,7 +9,7 @@ import { newestFirst, ofPod, pageOf } from "./page.ts";
 import { bodyReader, grouped, withSlices } from "./parts.ts";
 import { decisions, idempotency, isRareVerdict, series, texts } from "./schema.ts";
 
-/** Everything but the ask and the body, which may be long. */
+/** All columns but the ask and the body, which may be long. */
 const HEAD = {
   seq: decisions.seq,
   id: decisions.id,
@@ -48,7 +48,7 @@ interface Found {
   readonly texts: readonly (typeof texts.$inferSelect)[];
 }
 
-/** Row and its texts -> decision, its body readable again. */
+/** Row and its texts -> decision with its body decoded. */
 export function decisionReader(packing: Packing): (found: Found) => Promise<Result<DecisionRow, StoreFailure>> {
   const wholeBody = bodyReader(packing);
   return async ({ row, texts: shared, series: repeated }) => {
@@ -60,7 +60,7 @@ export function decisionReader(packing: Packing): (found: Found) => Promise<Resu
   };
 }
 
-/** The ask of a decision, its slices put together. */
+/** Reads the ask of a decision, with its slices. */
 export async function readAsk(
   what: string,
   { ask, parts }: Found["row"],
@@ -68,18 +68,18 @@ export async function readAsk(
   packing: Packing,
 ): Promise<Result<string | null, StoreFailure>> {
   if (ask === null || typeof ask === "string") return ok(ask);
-  // JSON never begins so, and what is empty continues in slices
+  // JSON never begins with these bytes, and an empty ask continues in slices
   const isPacked = ask.byteLength === 0 || (ask[0] === 0x1f && ask[1] === 0x8b);
   const stored = { encoding: isPacked ? "gzip" : "json", bytes: ask.byteLength, body: ask } as const;
   const whole = withSlices(what, stored, parts, shared, "ask");
   return whole.ok ? decodeBody(what, whole.value, packing) : whole;
 }
 
-/** Whatever names fewer decisions than a version does is looked up in its own index, not in the version's. */
+/** Conditions that match fewer decisions than a kubelet version does are looked up in their own index, not in the version's. */
 const isNarrow = ({ node, reason, pod, verdict }: DecisionFilter): boolean =>
   [node, reason, pod].some((one) => one !== undefined) || (verdict !== undefined && isRareVerdict(verdict) !== null);
 
-/** A filter but for its times. `hasIndex`: each condition may be looked up in its index; `+` keeps SQLite off those. */
+/** A filter without its times. `hasIndex`: each condition may use its index; otherwise `+` prevents SQLite from that. */
 function namedBy(filter: DecisionFilter, hasIndex: boolean): SQL | undefined {
   const { node, kind, verdict, reason, kubelet, pod } = filter;
   const equal = (column: AnyColumn, value: string | undefined, has = true): SQL | undefined =>
@@ -95,13 +95,13 @@ function namedBy(filter: DecisionFilter, hasIndex: boolean): SQL | undefined {
   );
 }
 
-/** Decisions that were made again since then, of a node or of all: of each node and kind the last, and seldom more. */
+/** Decisions that were repeated since then, of a node or of all: about one of each node and kind. */
 const madeAgainSince = (sinceMs: number, node: string | undefined): SQL =>
   sql`${decisions.seq} IN (SELECT seq FROM series WHERE ${node === undefined ? sql`` : sql`node = ${node} AND`} last_at_ms >= ${sinceMs})`;
 
 /**
- * A filter as conditions, one after the other from the newest decisions to the oldest; undefined lets everything through. The second
- * is for those that began before `sinceMs` and were made again since.
+ * Conditions for a filter, to be read one after the other for decisions from newest to oldest; undefined matches everything. The
+ * second condition is for decisions that began before `sinceMs` and were repeated since.
  */
 export function conditionsOf(filter: DecisionFilter): readonly (SQL | undefined)[] {
   const { sinceMs, untilMs, node } = filter;
@@ -114,7 +114,7 @@ export function conditionsOf(filter: DecisionFilter): readonly (SQL | undefined)
   return [own, and(madeAgainSince(sinceMs, node), namedBy(filter, false), began)];
 }
 
-/** Reads one condition after the other until there are `most` rows. */
+/** Reads the conditions one after the other until there are `most` rows. */
 export async function readInTurn<Row>(
   conditions: readonly (SQL | undefined)[],
   most: number,

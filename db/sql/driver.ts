@@ -7,15 +7,15 @@ import type * as schema from "./schema.ts";
 
 export type Value = string | number | null | Uint8Array;
 
-/** SQL with `?` for each parameter: at most 100 of them, as D1 allows. The texts are a closed set, so drivers keep them prepared. */
+/** SQL with `?` for each parameter: at most 100, the limit of D1. The set of texts is fixed, so drivers can keep them prepared. */
 export interface Statement {
   readonly sql: string;
   readonly params: readonly Value[];
-  /** True: it works on many rows, so a database that caches plans makes a new one for the tables as they are now. */
+  /** True: the statement affects many rows, so a database that caches plans makes a new one for the tables as they are now. */
   readonly ofMany?: true;
 }
 
-/** `rows` holds what RETURNING or SELECT gave; `changes` counts what the statement inserted or updated, on D1 its triggers with it. */
+/** `rows`: the result of RETURNING or SELECT; `changes`: the number of inserted or updated rows, on D1 including its triggers'. */
 export interface Outcome {
   readonly changes: number;
   readonly rows: readonly Readonly<Record<string, unknown>>[];
@@ -24,10 +24,10 @@ export interface Outcome {
 /** drizzle's asynchronous database; better-sqlite3's synchronous one fits under it as long as every query is awaited. */
 export type Database = BaseSQLiteDatabase<"async", unknown, typeof schema>;
 
-/** The differences between databases, beside how they are reached. */
+/** The differences between SQL dialects. */
 export interface Dialect {
   readonly db: Database;
-  /** Rows that a query of the form `SELECT ...` gives, as they come from the database: objects by column name. */
+  /** The rows of a `SELECT ...` query, unconverted: objects by column name. */
   all<Row>(query: SQL): Promise<readonly Row[]>;
   /** Runs a named prepared query. */
   prepared<Row>(query: Preparable<Row>): (values: Readonly<Record<string, unknown>>) => Promise<readonly Row[]>;
@@ -37,18 +37,18 @@ export interface Dialect {
   textsIn(id: AnyColumn, parts: AnyColumn): SQL;
   /** `SELECT` of the ids of texts in the `parts` of snapshots, up to a WHERE. */
   readonly textsOfSnapshots: string;
-  /** Whether a subquery may run for each row of an earlier table (LATERAL). */
+  /** Whether a subquery may refer to each row of an earlier table (LATERAL). */
   readonly hasLateral: boolean;
-  /** The highest number of a decision, of which no lower one is still being written. */
+  /** The highest number of a decision such that no lower one is still being written. */
   settledSeq(): Promise<number>;
-  /** The table that holds the decisions which go row by row when they are too old. */
+  /** The table with the decisions that are removed row by row when they are too old. */
   readonly agedDecisions: string;
   readonly migrations: {
     /** The table of those that are applied, with their names. */
     readonly table: string;
     /** The last that this version has. */
     readonly latest: string;
-    /** How they are applied. */
+    /** How to apply the migrations. */
     readonly advice: string;
   };
 }
@@ -71,19 +71,19 @@ export interface Driver extends Dialect {
    * Default: 200.
    */
   readonly sliceRows?: number;
-  /** Removes decisions and snapshots of before `beforeMs` that lie apart, without a look at each; answers how many. */
+  /** Removes whole partitions of decisions and snapshots from before `beforeMs`; returns the numbers of removed rows. */
   dropOld?(nowMs: number, beforeMs: number): Promise<{ readonly decisions: number; readonly snapshots: number }>;
   /** Prepares for rows of `fromMs` and later, which are older than any that were written before. */
   ensurePartitions?(fromMs: number, nowMs: number): Promise<void>;
-  /** Gives back what is free in the file; absent: the database does so by itself. */
+  /** Returns free space of the file to the file system; absent: the database does so by itself. */
   vacuum?(): Promise<Vacuumed>;
   close(): Promise<void>;
 }
 export type Alone = readonly string[] | "everything";
 
 /**
- * The INSERT of a table, built once: `(row, guardParams)` -> statement. A row whose key exists stays as it is; `guard` is an SQL
- * condition for inserting at all. An absent column becomes NULL, and `seq` numbers itself.
+ * The INSERT of a table, built once: `(row, guardParams)` -> statement. A row whose key exists stays unchanged; `guard` is an
+ * SQL condition for inserting at all. An absent column becomes NULL, and `seq` is generated.
  */
 export function insertInto<T extends SQLiteTable>(
   table: T,
@@ -110,7 +110,7 @@ export function insertInto<T extends SQLiteTable>(
 interface Preparable<Row> {
   prepare(name?: string): { all(values?: Record<string, unknown>): Promise<Row[]> };
 }
-/** The query is made at its first use, and prepared only where it is needed. */
+/** A query that is built at its first use, and prepared only if necessary. */
 export function prepared<Row>(
   { prepared: prepare }: Pick<Dialect, "prepared">,
   query: () => Preparable<Row>,

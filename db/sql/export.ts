@@ -35,7 +35,7 @@ import { chunks, decisionPages } from "./stream.ts";
 import { sliceOf } from "./texts.ts";
 
 const PAGE_ROWS = 256;
-/** Texts and snapshots that are known to be in the export already. One that is forgotten is exported once more. */
+/** The number of texts and snapshots that are remembered as exported. A forgotten one is exported again. */
 const SENT = 128 * 1024;
 
 /** Rows that belong together, and the place after which the export continues. */
@@ -45,12 +45,12 @@ interface Step {
   readonly atMs: number | null;
 }
 type Steps = AsyncGenerator<Result<Step, StoreFailure>>;
-/** `from`: the place of the last step that is not wanted again. */
+/** `from`: the place of the last step that is not repeated. */
 type Part = (filter: ExportFilter, from: string | undefined) => Steps;
 type Read<T> = Promise<Result<T, StoreFailure>>;
 
 const placeOf = ({ atMs, seq }: Cursor): string => `${atMs}/${seq}`;
-/** The part that an export has come to, and the place in it. */
+/** The part that an export has reached, and the place in it. */
 const PLACE = /^(?:(?:decisions|outcomes|removals)\/-?\d{1,15}\/\d{1,15}|hours\/-?\d{1,15}\/.*|nodes\/.*|tokens\/.*)$/s;
 function readCursor(at: string | undefined): Cursor | undefined {
   if (at === undefined) return undefined;
@@ -79,7 +79,7 @@ async function* paged<Row>(
   }
 }
 
-/** Texts that rows share and snapshots that they were made on, each once: to be exported before the row that needs it. */
+/** Shared texts and snapshots, each exported once, before the row that needs it. */
 class Needed {
   readonly #driver: Driver;
   readonly #sent = new Lru<string, true>(SENT);
@@ -95,7 +95,7 @@ class Needed {
     );
   }
 
-  /** A row's own texts whole, what it shares as it is stored, and the texts that are not in the export yet. */
+  /** A row's complete own texts, its shared ones as stored, and the texts that are not in the export yet. */
   async taken(what: string, row: { readonly parts: string | null }) {
     const { db, packing } = this.#driver;
     const places = placesIn(row.parts);
@@ -147,7 +147,7 @@ class Needed {
   }
 }
 
-/** Decisions, oldest first, each with the snapshots of its first and last time and what was reported of it. */
+/** Decisions, oldest first, each with the snapshots of its first and last time and its results. */
 function decisionsPart(driver: Driver, needed: Needed): Part {
   const { db, attempt, packing } = driver;
   const page = decisionPages(driver);
@@ -218,7 +218,7 @@ function decisionsPart(driver: Driver, needed: Needed): Part {
   };
 }
 
-/** The conditions for rows of a filter behind a place, of a table in the order of time. */
+/** The conditions for a filter's rows after a place, in a table ordered by time. */
 function rowsAfter(
   table: { readonly node: AnyColumn; readonly atMs: AnyColumn; readonly seq: AnyColumn },
   { node, sinceMs, untilMs }: ExportFilter,
@@ -382,7 +382,7 @@ export function exportOf(driver: Driver): Pick<Store, "exportRows"> {
             if (step.error.isRow !== true) return;
           } else {
             const { rows, at, atMs } = step.value;
-            // a text lasts by itself; what else stands together can then be imported together
+            // a text is complete by itself; everything else of one step can be imported together
             const isText = (row: MovedRow): boolean => row.type === "text";
             const ordered = [...rows.filter(isText), ...rows.filter((row) => !isText(row))];
             yield ok({ rows: ordered, atMs, place: `${name}/${at}` });

@@ -5,14 +5,14 @@ import { failure, type StoreFailure } from "../failure.ts";
 import type { Store } from "../store.ts";
 import type { Driver, Statement, Value } from "./driver.ts";
 
-/** UTF-16 units of a value that one row holds: in whatever letters, as many are less than a row's bytes. */
+/** The maximum UTF-16 length of a value in one row: in any script, its bytes fit into a row. */
 const PIECE = 250_000;
 
 const upsert = (guard: string): string => `INSERT INTO facts (node, key, value, updated_at_ms)
 SELECT ?, json_extract(value, '$[0]'), json_extract(value, '$[1]'), ? FROM json_each(?) WHERE ${guard}
 ON CONFLICT (node, key) DO UPDATE SET value = excluded.value, updated_at_ms = excluded.updated_at_ms
 WHERE excluded.updated_at_ms >= facts.updated_at_ms`;
-/** Deletes the parts that a longer value left, unless they are newer than this one. */
+/** Deletes the remaining parts of a longer value, unless they are newer than this one. */
 const dropParts = (guard: string): string => `DELETE FROM fact_parts
 WHERE node = ? AND key IN (SELECT value FROM json_each(?)) AND updated_at_ms <= ? AND ${guard}`;
 /** Inserts a piece only after a first piece of the same time: an older value does not replace a newer one. */
@@ -22,7 +22,7 @@ FROM json_each(?) WHERE ${guard} AND EXISTS
   (SELECT 1 FROM facts WHERE node = ? AND key = json_extract(json_each.value, '$[0]') AND updated_at_ms = ?)
 ON CONFLICT (node, key, part) DO UPDATE SET value = excluded.value, updated_at_ms = excluded.updated_at_ms`;
 
-/** A text -> pieces that one row each can hold, none ending within a character. */
+/** A text -> pieces for one row each, none of which ends within a character. */
 function piecesOf(text: string): readonly string[] {
   const pieces: string[] = [];
   for (let from = 0; from < text.length; ) {
@@ -34,7 +34,7 @@ function piecesOf(text: string): readonly string[] {
   return pieces;
 }
 
-/** Rows as JSON -> texts of JSON arrays of them, each as large as one statement takes. */
+/** Rows as JSON -> texts of JSON arrays of them, each as large as one statement allows. */
 function batchesOf(rows: readonly string[]): readonly string[] {
   const batches: { bytes: number; readonly rows: string[] }[] = [];
   for (const row of rows) {
@@ -49,7 +49,7 @@ function batchesOf(rows: readonly string[]): readonly string[] {
 }
 
 /**
- * The statements that set all facts given, as few as their size allows. `guard` is an SQL condition for doing so, with its
+ * The statements that set all given facts, as few as their size allows. `guard`: an SQL condition for setting them, with its
  * parameters.
  */
 export function factsStatements(
@@ -112,7 +112,7 @@ function parse(node: string, pieces: readonly Piece[]): Result<Record<string, un
 }
 
 export function factsOf({ all, atomic, attempt }: Driver): Pick<Store, "readFacts" | "writeFacts"> {
-  /** Both tables in one statement, so that no write comes between them. */
+  /** Reads both tables in one statement, so that no write comes between. */
   const read = (node: string, wanted: SQL) =>
     all<Piece>(sql`SELECT key, 0 AS part, value FROM facts WHERE node = ${node} ${wanted}
       UNION ALL SELECT key, part, value FROM fact_parts WHERE node = ${node} ${wanted}`);

@@ -103,7 +103,7 @@ export function fleetOf(driver: Driver): Pick<Store, "listFleet" | "listHours" |
     const countedOf = new Map(tallies.map(({ node: name, ...tally }) => [name, tally]));
     const latestOf = new Map<string, Partial<Record<Kind, LatestRow>>>();
     for (const { node: name, kind, ...row } of await newest(node)) {
-      // another version may know more of them
+      // another version may have more kinds
       if (!isKind(kind)) continue;
       const known = latestOf.get(name) ?? {};
       known[kind] = row;

@@ -23,7 +23,7 @@ import { tokensOf } from "./tokens.ts";
 const CHECK_WRITE = `INSERT INTO health (id, checked_at_ms, filler) VALUES (1, ?, ?)
 ON CONFLICT (id) DO UPDATE SET checked_at_ms = excluded.checked_at_ms, filler = excluded.filler
 WHERE abs(excluded.checked_at_ms - health.checked_at_ms) >= 1000 OR excluded.filler IS NOT NULL`;
-/** The bytes that a write needs beside its texts: pages of tables and indexes. */
+/** The bytes that a write needs besides its texts: pages of tables and indexes. */
 const PAGES_BYTES = 128 * 1024;
 
 const sizeOf = (statements: readonly Statement[]): number => {
@@ -35,15 +35,15 @@ const sizeOf = (statements: readonly Statement[]): number => {
   return Math.min(bytes, MAX_ROW_BYTES);
 };
 
-/** A full disk still takes small writes where large ones fail: the size of what failed last is what `ready` tries. */
+/** A full disk still accepts small writes: so `ready` tries a write as large as the last one that failed. */
 interface Watched extends Driver {
   /** Bytes; 0: since then as large a write went well. */
   readonly failedBytes: () => number;
-  /** Tells that a write of `failedBytes` went well. */
+  /** Records that a write as large as the failed one has succeeded. */
   readonly written: () => void;
   /** A write without notifications to watchers. */
   readonly unwatched: Driver["atomic"];
-  /** The last write met a damaged file. */
+  /** The failure if the last write met a damaged file. */
   readonly damage: () => StoreFailure | null;
 }
 function watched(driver: Driver): Watched {
@@ -79,7 +79,7 @@ function readyOf(driver: Watched): Pick<Store, "ready"> {
   return {
     ready: (nowMs) =>
       attempt(async () => {
-        // the check's own row may be whole
+        // the row that the check writes may be undamaged
         const damaged = damage();
         if (damaged !== null) return err(damaged);
         const rows = await all<{ name: string }>(sql`SELECT name FROM ${sql.raw(table)} WHERE name = ${latest}`);
@@ -180,7 +180,7 @@ const HOLD = `UPDATE decision_log SET holder = ?, held_until_ms = ${NOW} + ?, lo
 WHERE id = 1 AND (holder IS NULL OR holder = ? OR held_until_ms < ${NOW}) RETURNING delivered_seq, lost`;
 const MOVE = "UPDATE decision_log SET delivered_seq = ? WHERE id = 1 AND holder = ? AND delivered_seq = ? RETURNING id";
 const RELEASE = "UPDATE decision_log SET holder = NULL WHERE id = 1 AND holder = ?";
-/** Writes that must not run beside one of the log, other than what removes decisions. */
+/** Writes that must not run at the same time as one of the log, besides the removal of decisions. */
 const ALONE = ["decision log"];
 
 function logOf({ all, atomic, attempt, settledSeq }: Driver): Omit<LogStore, "streamLog"> {

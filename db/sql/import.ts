@@ -31,8 +31,8 @@ SELECT seq, node, ?, ?, ?, ? FROM decisions WHERE id = ?
 ON CONFLICT (seq) DO UPDATE SET times = excluded.times, last_at_ms = excluded.last_at_ms,
   last_snapshot_id = excluded.last_snapshot_id, last_id = excluded.last_id WHERE excluded.times > series.times`;
 /**
- * A trigger counts all repetitions in the hour of the last one; the other hours are imported as rows. `beyond`: by how
- * many, besides that one, the series is longer.
+ * A trigger counts all repetitions in the hour of the last one; the other hours are imported as rows. `beyond`: the number of
+ * additional repetitions besides that one.
  */
 const BEYOND = `FROM (SELECT ? - coalesce(series.times, 1) - 1 AS beyond FROM decisions LEFT JOIN series ON series.seq = decisions.seq
   WHERE decisions.id = ?) AS one WHERE beyond > 0`;
@@ -65,7 +65,7 @@ type Statements = Promise<Result<readonly Statement[], StoreFailure>>;
 
 const idsOf = (parts: Moved<"snapshot">["parts"]): readonly string[] => [...new Set((parts ?? []).map(([, id]) => id))];
 
-/** Makes the statements for rows; `known` says which rows exist. */
+/** Builds the statements for rows; `known`: the rows that exist. */
 class Placing {
   readonly #driver: Driver;
   readonly #nowMs: number;
@@ -100,7 +100,7 @@ class Placing {
       case "hour":
         return ok(hourStatements(row));
       case "token":
-        // a token that was revoked there is revoked here as well, once its row is known
+        // a token that was revoked in the other history is revoked here as well, once its row is known
         return ok([insertToken(row), { sql: REVOKE, params: [row.revokedAtMs, row.id] }]);
     }
   }

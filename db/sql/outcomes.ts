@@ -9,7 +9,7 @@ import { newestFirst, ofPod, pageOf } from "./page.ts";
 import { outcomes, snapshots } from "./schema.ts";
 import { nodeSeen } from "./snapshots.ts";
 
-/** Inserts or updates an outcome, and keeps when it was first recorded. An unchanged one writes nothing. */
+/** Inserts or updates an outcome; the time of its first record stays. An unchanged one writes nothing. */
 const UPSERT = `INSERT INTO outcomes (id, node, kind, verdict, at_ms, recorded_at_ms, snapshot_id, pod_namespace, pod_name, pod_uid, reason, bytes, encoding, body)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 ON CONFLICT (id) DO UPDATE SET verdict = excluded.verdict, at_ms = excluded.at_ms, reason = excluded.reason,
@@ -38,7 +38,7 @@ export async function decodeOutcome(
   return ok({ ...row, pod, body: text.value });
 }
 
-/** Whatever names the fewest outcomes is looked up in its own index: `+` keeps SQLite off those of the others. */
+/** The condition that matches the fewest outcomes uses its index: `+` prevents SQLite from using the others'. */
 function conditionOf({
   node,
   kind,

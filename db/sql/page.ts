@@ -38,7 +38,7 @@ export function ofPod(table: typeof decisions | typeof outcomes, pod: string): S
     : sql`${table.seq} IN (SELECT seq FROM ${table} WHERE pod_name = ${name} AND pod_namespace = ${namespace})`;
 }
 
-/** One page of a list that is newest first. Errors: bad_page_token, and those of an item. */
+/** One page of a list, newest first. Errors: bad_page_token, and those of an item. */
 export async function pageOf<Row, Item>(
   { limit, pageToken }: PageQuery,
   { atMs, seq }: NewestFirst,

@@ -41,7 +41,7 @@ export function grouped<J extends { readonly row: { readonly seq: number }; read
   return [...rows.values()];
 }
 
-/** A row's own text with the slices of it that are stored beside it. `corrupt`: one is missing, or the places are damaged. */
+/** A row's own text with its separately stored slices. `corrupt`: one is missing, or the places are damaged. */
 export function withSlices<B extends StoredBody>(
   what: string,
   stored: B,
@@ -75,13 +75,13 @@ function concat(parts: readonly Uint8Array[]): Uint8Array {
   return whole;
 }
 
-/** Characters of texts that are kept unpacked. */
+/** The number of characters of unpacked texts in the cache. */
 const KEPT_LENGTH = 2 * 1024 * 1024;
 
-/** Takes bodies apart again. `what` names the row in the failure. */
+/** Takes bodies apart into pieces. `what` names the row in the failure. */
 type PiecesReader = (what: string, row: Whole, shared: readonly Text[]) => Promise<Result<Pieces, StoreFailure>>;
 
-/** Reads bodies one after the other. The last texts stay unpacked: a text never changes, and the rows that share it come together. */
+/** Reads bodies one after the other. The last texts stay unpacked in a cache: a text never changes, and rows that share it come together. */
 export function piecesReader(packing: Packing): PiecesReader {
   const known = new Map<string, string>();
   let length = 0;
@@ -137,7 +137,7 @@ export function bodyReader(packing: Packing): BodyReader {
   };
 }
 
-/** The body again. */
+/** Joins the pieces into the body. */
 export async function joined({ rest, shared }: Pieces): Promise<Result<string, StoreFailure>> {
   let body = "";
   let from = 0;

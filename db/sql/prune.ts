@@ -11,7 +11,7 @@ const SLICE_ROWS = 200;
 const SLICE_BYTES = 4_000_000;
 /** Nodes that go in one transaction, with all that is remembered of them. */
 const MAX_NODES = 100;
-/** Statements that a call runs at most for each of its `maxSlices`, over all kinds of rows, and those that it runs beside them. */
+/** The maximum number of statements per `maxSlices` of a call, over all kinds of rows, and of those besides. */
 export const STATEMENTS_A_SLICE = 25;
 export const STATEMENTS_BESIDE = 4;
 /** The maximum count in a message. */
@@ -59,7 +59,7 @@ const dropSlice =
     return { removed, isLast: removed < sliceRows };
   };
 
-/** Decisions that were made once. Those that were made again since, which may be many, are passed over once a call. */
+/** Decisions that were made once. Repeated ones, which may be many, are skipped once per call. */
 function oldDecisions({ all, agedDecisions, sliceRows = SLICE_ROWS }: Driver, beforeMs: number) {
   const decisions = sql.raw(agedDecisions);
   let fromMs = Number.MIN_SAFE_INTEGER;
@@ -86,8 +86,8 @@ const oldRemovals = ({ all, sliceRows = SLICE_ROWS }: Driver, beforeMs: number) 
   all<Sized>(sql`SELECT seq, 0 AS size FROM removals WHERE at_ms < ${beforeMs} ORDER BY at_ms, seq LIMIT ${sliceRows}`);
 
 /**
- * The oldest rows of every node that has more than `keep`, for all nodes at once: first the oldest of each, then each one's
- * next, until its surplus is counted down.
+ * The oldest rows of every node that has more than `keep`, for all nodes at once: first the oldest of each, then the next
+ * of each, until no surplus is left.
  */
 const surplusOf = (
   { all, hasLateral, sliceRows = SLICE_ROWS }: Driver,
@@ -120,11 +120,11 @@ const surplusDecisions = (driver: Driver, keep: number) =>
   surplusOf(driver, "decisions", keep, sql`decisions`, sql`decided_at_ms`, sql``, sql`octet_length(one.body)`);
 const surplusOutcomes = (driver: Driver, keep: number) =>
   surplusOf(driver, "outcomes", keep, sql`outcomes`, sql`at_ms`, sql``, sql`octet_length(one.body)`);
-/** Each kind for itself: a pod that restarts without end must not push out what is known of images. */
+/** Each kind separately: a pod that restarts without end must not displace the removals of images. */
 const surplusRemovals = (driver: Driver, kind: string, keep: number) =>
   surplusOf(driver, kind, keep, sql`removals`, sql`at_ms`, sql`AND kind = ${kind}`, sql`0`);
 
-/** Whole hours: one that has begun to be too old stays until all of it is. */
+/** Whole hours: an hour is removed once all of it is too old. */
 const DROP_OLD_HOURS = `DELETE FROM hours WHERE (hour_ms, node) IN
 (SELECT hour_ms, node FROM hours WHERE hour_ms < ? ORDER BY hour_ms, node LIMIT ?) RETURNING hour_ms`;
 
@@ -195,7 +195,7 @@ const MARGIN_MS = 4 * USE_MS;
 const dropTexts = ({ textsOfSnapshots }: Driver): string => `DELETE FROM texts WHERE id IN (SELECT id FROM texts
   WHERE used_at_ms < ? AND id NOT IN (${textsOfSnapshots} WHERE stored_at_ms < ?) ORDER BY used_at_ms LIMIT ?) RETURNING id`;
 
-/** When the decision that was not repeated for the longest time was last made; `nowMs`: there is none. */
+/** The least recent of the times at which decisions were last made; `nowMs`: there is no decision. */
 async function oldestMs({ all }: Driver, nowMs: number): Promise<number> {
   const found = await all<{ atMs: number | null }>(sql`SELECT (SELECT min(last_at_ms) FROM series) AS "atMs" UNION ALL
     SELECT (SELECT decided_at_ms FROM decisions WHERE ${MADE_ONCE} ORDER BY decided_at_ms, seq LIMIT 1)`);

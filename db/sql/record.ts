@@ -17,19 +17,19 @@ const KEY_IS_FREE = "NOT EXISTS (SELECT 1 FROM idempotency WHERE key = ? AND sco
  */
 export const DECISION_IS_NEW = "NOT EXISTS (SELECT 1 FROM decisions WHERE id = (SELECT ?))";
 
-/** The row on which the decision of an id was counted last; nothing else of its node and kind has come since. */
+/** The row on which the decision of an id was last counted, if no other decision of its node and kind was made since. */
 const COUNTED = `latest AS newest CROSS JOIN decisions AS first ON first.id = newest.decision_id
   CROSS JOIN series ON series.seq = first.seq WHERE newest.node = (SELECT ?) AND newest.kind = (SELECT ?) AND series.last_id = (SELECT ?)`;
 const IS_NOT_COUNTED = `NOT EXISTS (SELECT 1 FROM ${COUNTED})`;
 const READ_SERIES = `SELECT first.id, first.decided_at_ms, first.snapshot_id, series.times FROM ${COUNTED}`;
 
-/** A repetition that comes late, but after the first time, moves no time back. */
+/** A late repetition from after the first time does not move the last time back. */
 const MOVE_ON = `ON CONFLICT (seq) DO UPDATE SET times = series.times + excluded.times - 1, last_id = excluded.last_id,
   last_snapshot_id = CASE WHEN excluded.last_at_ms >= series.last_at_ms THEN excluded.last_snapshot_id ELSE series.last_snapshot_id END,
   last_at_ms = CASE WHEN excluded.last_at_ms >= series.last_at_ms THEN excluded.last_at_ms ELSE series.last_at_ms END`;
 /**
- * Counts a decision on its node's newest one of its kind, if it equals that: all that a row holds but its id, snapshot and time.
- * Long texts are compared by their ids in `parts`, the rest as it is stored.
+ * Counts a decision on its node's newest one of its kind, if it is equal in everything except id, snapshot and time.
+ * Long texts are compared by their ids in `parts`, the rest as stored.
  */
 const countWhere = (
   guard: string,
@@ -61,7 +61,7 @@ const READ_KEY = "SELECT request_hash, decision_id FROM idempotency WHERE key = 
 const SUMMARIZE = "UPDATE latest SET summary = ? WHERE node = ? AND kind = ? AND decision_id = ?";
 const SNAPSHOT_EXISTS = "SELECT 1 FROM snapshots WHERE id = ?";
 
-/** The statements of an atomic write, in their order, and what each came to. */
+/** The statements of an atomic write, in order, with the outcome of each. */
 class Statements {
   readonly all: Statement[] = [];
   /** -> its place among the outcomes. */
@@ -153,7 +153,7 @@ function recordedOf(
   places: DecisionPlaces,
   outcomes: readonly Outcome[],
 ): Recorded {
-  // more than one where the driver counts what the table's trigger wrote as well
+  // more than one if the driver also counts the rows written by the table's trigger
   const fresh = (outcomes[places.inserted]?.changes ?? 0) > 0;
   const repeated = outcomes[places.series]?.rows[0];
   const owner = places.key === null ? undefined : outcomes[places.key]?.rows[0];

@@ -7,7 +7,7 @@ import type { Driver, Statement, Value } from "./driver.ts";
 import { newestFirst, pageOf } from "./page.ts";
 import { removals } from "./schema.ts";
 
-/** JSON of an image's names. `corrupt`: it is none. */
+/** Parses the JSON of an image's names. `corrupt`: the text is none. */
 export function namesOf(id: string, text: string): Result<readonly string[], StoreFailure> {
   try {
     return ok(JSON.parse(text));
@@ -24,7 +24,7 @@ export function decodeRemoval(row: typeof removals.$inferSelect): Result<Removal
   return ok({ ...rest, id, names: names.value, pod, container: containerName });
 }
 
-/** instr instead of LIKE, whose pattern D1 limits to less than a digest's length. */
+/** Uses instr instead of LIKE, whose pattern D1 limits to less than a digest's length. */
 const contains = (text: SQL, part: string): SQL => sql`instr(lower(${text}), lower(${part})) > 0`;
 const naming = (part: string): SQL => sql`(${contains(sql`${removals.objectId}`, part)}
   OR EXISTS (SELECT 1 FROM json_each(${removals.names}) WHERE ${contains(sql`json_each.value`, part)})
@@ -61,14 +61,14 @@ export function removalsOf({ db, attempt }: Driver): Pick<Store, "listRemovals">
   };
 }
 
-/** UTF-16 units of JSON that one statement takes, so that no parameter comes near what D1 allows, whatever the letters are. */
+/** The UTF-16 length of JSON per statement, so that a parameter stays below D1's limit in any script. */
 const CHUNK = 256 * 1024;
 
-/** The place of an image's size among `columnsOf`; the others are texts. */
+/** The index of an image's size in `columnsOf`; the others are texts. */
 const SIZE = 4;
 const TEXT = "json_extract(value, '$[N]')";
 const NUMBER = `CAST(${TEXT} AS bigint)`;
-/** Inserts a removal. A repeated end is not written again, and `removed` is final. */
+/** Inserts a removal. A repeated result is not written again, and `removed` is final. */
 const insert = (guard: string): string => `INSERT INTO removals (node, kind, operation, at_ms, decision_id,
   target, object_id, runtime_handler, names, size_bytes, why, "end", message, pod_namespace, pod_name, pod_uid, container_name)
 SELECT ?, ?, ?, ?, ?, ${Array.from({ length: 12 }, (_, i) => (i === SIZE ? NUMBER : TEXT).replace("N", String(i))).join(", ")}
@@ -93,8 +93,8 @@ const columnsOf = ({ target, id, runtimeHandler, names, sizeBytes, why, end, mes
 ];
 
 /**
- * Marks an image as come back, at its last removal before this pass, since the pass may remove it once more. Told again, the
- * mark stays as it is.
+ * Marks an image as returned, at its last removal before this pass, since the pass may remove it once more. A second report
+ * does not change the mark.
  */
 const comeBack = (guard: string): string => `WITH back(at_ms, seq) AS MATERIALIZED (
   SELECT CAST(json_extract(value, '$[2]') AS bigint), (
@@ -130,7 +130,7 @@ export function removalStatements(
   ];
 }
 
-/** Rows -> texts of JSON arrays of them, each as long as one statement takes. */
+/** Rows -> texts of JSON arrays of them, each as long as one statement allows. */
 function chunks(rows: readonly unknown[]): readonly string[] {
   const texts: string[] = [];
   let open: string[] = [];

@@ -7,8 +7,8 @@ import { ENCODINGS } from "../body.ts";
 import type { RemovalEnd, RemovalTarget } from "../rows.ts";
 
 /**
- * JSON as text, or its gzip, which SQLite keeps in a column of any type. D1 hands blobs out as arrays of numbers, an object's
- * database as bare buffers.
+ * JSON as text or as gzip, both of which SQLite stores in any column. D1 returns blobs as arrays of numbers, a Durable Object's
+ * database as ArrayBuffers.
  */
 const packable = (dataType: "blob" | "text") =>
   customType<{ data: string | Uint8Array; driverData: string | Uint8Array | ArrayBuffer | number[] }>({
@@ -31,7 +31,7 @@ export const nodes = sqliteTable("nodes", {
   kubeletVersion: text("kubelet_version"),
   /** JSON: the pressure conditions that are True in that snapshot. Null: none reported, or not recorded yet. */
   conditions: text("conditions"),
-  /** When its cluster reported its deletion, until the node is heard of again. Null: never. */
+  /** When the node's cluster reported its deletion, until the node sends something again. Null: never. */
   deletedMs: integer("deleted_ms"),
 });
 
@@ -61,7 +61,7 @@ export const snapshots = sqliteTable(
     bytes: integer("bytes").notNull(),
     encoding: text("encoding", { enum: ENCODINGS }).notNull(),
     body: body("body").notNull(),
-    /** JSON: where in the body which texts belong. Null: the body is whole. */
+    /** JSON: which texts belong at which places of the body. Null: the body is complete. */
     parts: text("parts"),
   },
   (t) => [
@@ -74,7 +74,7 @@ export const snapshots = sqliteTable(
 /** The verdicts of almost all decisions. */
 const FREQUENT_VERDICTS: readonly string[] = ["decided", "calm", "keeps"];
 const RARE = sql.raw(`verdict NOT IN (${FREQUENT_VERDICTS.map((verdict) => `'${verdict}'`).join(", ")})`);
-/** The condition of the index of all others; null: the verdict is one of those, of which the newest are found without. */
+/** The condition of the index of rare verdicts; null: the verdict is frequent, and its newest rows are found without the index. */
 export const isRareVerdict = (verdict: string) => (FREQUENT_VERDICTS.includes(verdict) ? null : RARE);
 
 export const decisions = sqliteTable(
@@ -96,9 +96,9 @@ export const decisions = sqliteTable(
     encoding: text("encoding", { enum: ENCODINGS }).notNull(),
     ask: longText("ask"),
     body: body("body").notNull(),
-    /** As in snapshots. */
+    /** See snapshots. */
     parts: text("parts"),
-    /** The kubelet's word for why: see `KindSpec.reasonOf`. Null: none, or recorded before reasons were. */
+    /** The kubelet's reason: see `KindSpec.reasonOf`. Null: none, or recorded before reasons were. */
     reason: text("reason"),
     /** `1.36` of `kubelet-1.36+7`, and of the older form `kubelet-1.36.3+6`. */
     kubelet: text("kubelet").generatedAlwaysAs(sql`substr(policy_version, 9, 4)`, { mode: "virtual" }),
@@ -119,8 +119,8 @@ export const decisions = sqliteTable(
 );
 
 /**
- * Decisions that were made again, each the same as before. Triggers keep the other counts in step with it. Apart from `decisions`,
- * so that a count rewrites two indexes instead of all.
+ * Decisions that were repeated, with a count. Triggers keep the other counts in step. A table apart from `decisions`,
+ * so that counting rewrites two indexes instead of all.
  */
 export const series = sqliteTable(
   "series",
@@ -128,11 +128,11 @@ export const series = sqliteTable(
     /** The decision's. */
     seq: integer("seq").primaryKey(),
     node: text("node").notNull(),
-    /** How often it was made, including the first time. */
+    /** How often the decision was made, including the first time. */
     times: integer("times").notNull(),
     lastAtMs: integer("last_at_ms").notNull(),
     lastSnapshotId: text("last_snapshot_id"),
-    /** The id that the last one would have had as its own row, so that a repeated request is not counted twice. */
+    /** The id that the last repetition would have as its own row, so that a repeated request is not counted twice. */
     lastId: text("last_id"),
   },
   (t) => [
@@ -161,7 +161,7 @@ export const results = sqliteTable(
   (t) => [index("results_by_decision").on(t.decisionId, t.seq, t.id)],
 );
 
-/** The removals by collections on a node. A removal outlives the decision that it came from, so nothing refers to that. */
+/** The removals by collections on a node. A removal is stored longer than its decision, so there is no reference to that. */
 export const removals = sqliteTable(
   "removals",
   {
@@ -194,7 +194,7 @@ export const removals = sqliteTable(
   ],
 );
 
-/** Acts of kubelets, and the result of comparing each with a decision. An outcome keeps the snapshot that it was compared on. */
+/** Actions of kubelets, each compared with a decision. An outcome keeps its snapshot from being removed. */
 export const outcomes = sqliteTable(
   "outcomes",
   {
@@ -212,7 +212,7 @@ export const outcomes = sqliteTable(
     bytes: integer("bytes").notNull(),
     encoding: text("encoding", { enum: ENCODINGS }).notNull(),
     body: body("body").notNull(),
-    /** The kubelet's word for why: see `reasonOfOutcome`. Null: none, or recorded before reasons were. */
+    /** The kubelet's reason: see `reasonOfOutcome`. Null: none, or recorded before reasons were. */
     reason: text("reason"),
   },
   (t) => [
@@ -229,7 +229,7 @@ export const outcomes = sqliteTable(
   ],
 );
 
-/** The newest decision of each node and kind. A trigger on `decisions` keeps it; the decision itself may be pruned meanwhile. */
+/** The newest decision of each node and kind, maintained by a trigger on `decisions`; the decision itself may be pruned meanwhile. */
 export const latest = sqliteTable(
   "latest",
   {
@@ -266,7 +266,7 @@ export const hours = sqliteTable(
   (t) => [primaryKey({ columns: [t.hourMs, t.node] })],
 );
 
-/** The refusals of each hour by their reason; without one, by the verdict. Kept by the same trigger. */
+/** The refusals of each hour by their reason, or by the verdict if there is none. Maintained by the same trigger. */
 export const refusals = sqliteTable(
   "refusals",
   {
@@ -278,7 +278,7 @@ export const refusals = sqliteTable(
   (t) => [primaryKey({ columns: [t.hourMs, t.node, t.reason] })],
 );
 
-/** The outcomes of each hour that have a reason: what kubelets refused and evicted among them. Triggers on `outcomes` keep it. */
+/** The outcomes of each hour that have a reason, including refusals and evictions by kubelets. Maintained by triggers on `outcomes`. */
 export const outcomeHours = sqliteTable(
   "outcome_hours",
   {
@@ -296,20 +296,20 @@ export const facts = sqliteTable(
   {
     node: text("node").notNull(),
     key: text("key").notNull(),
-    /** JSON; `null` is a fact that was forgotten, kept so that an older write cannot bring it back. */
+    /** JSON; `null`: the fact was forgotten, and the row stays so that an older write cannot restore it. */
     value: text("value").notNull(),
     updatedAtMs: integer("updated_at_ms").notNull(),
   },
   (t) => [primaryKey({ columns: [t.node, t.key] })],
 );
 
-/** The parts of a fact's value that do not fit into its own row, in pieces of its text. */
+/** The parts of a fact's value that do not fit into its own row. */
 export const factParts = sqliteTable(
   "fact_parts",
   {
     node: text("node").notNull(),
     key: text("key").notNull(),
-    /** The number of the piece, from 1; the fact's own row has the first one. */
+    /** The number of the part, from 1; the fact's own row has the first part of the text. */
     part: integer("part").notNull(),
     value: text("value").notNull(),
     updatedAtMs: integer("updated_at_ms").notNull(),
@@ -368,14 +368,14 @@ export const idempotency = sqliteTable(
   (t) => [primaryKey({ columns: [t.key, t.scope] }), index("idempotency_by_decision").on(t.decisionId)],
 );
 
-/** One row, once a decision log was configured: how far decisions are delivered, and by which process. */
+/** One row, once a decision log was configured: up to where decisions are delivered, and by which process. */
 export const decisionLog = sqliteTable("decision_log", {
   id: integer("id").primaryKey(),
-  /** All decisions up to this one are delivered. */
+  /** All decisions up to this number are delivered. */
   deliveredSeq: integer("delivered_seq").notNull(),
   /** Decisions that were removed undelivered and are not reported yet. Triggers add to it. */
   lost: integer("lost").notNull(),
-  /** The process that delivers, until then by the database's clock. Null: none, or its place is not true any more. */
+  /** The delivering process, until then by the database's clock. Null: none, or its position is no longer valid. */
   holder: text("holder"),
   heldUntilMs: integer("held_until_ms").notNull(),
 });

@@ -15,7 +15,7 @@ const IS_NEWER = `excluded.last_snapshot_id IS NOT NULL AND excluded.last_seen_m
     OR excluded.last_sequence >= nodes.last_sequence)`;
 const newer = (column: string, value = `excluded.${column}`): string =>
   `${column} = CASE WHEN ${IS_NEWER} THEN ${value} ELSE nodes.${column} END`;
-/** The smaller (or the larger) of what is there and what comes. */
+/** The smaller (or the larger) of the stored and the new value. */
 export const either = (column: string, sign: "<" | ">", table = "nodes"): string =>
   `${column} = CASE WHEN excluded.${column} ${sign} ${table}.${column} THEN excluded.${column} ELSE ${table}.${column} END`;
 
@@ -76,7 +76,7 @@ export const insertSnapshot = insertInto(
   `NOT EXISTS (SELECT 1 FROM snapshots WHERE id = ?) AND ${TEXTS_ARE_STORED}`,
 );
 
-/** A row's texts and the statement that stores it unless it is there, which come in this order. */
+/** A row's texts, and the statement that stores the row unless it exists, in this order. */
 interface Placed {
   readonly cut: Cut;
   /** `texts`: see `textsGuard`. */

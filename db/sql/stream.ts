@@ -9,7 +9,7 @@ import { grouped } from "./parts.ts";
 import { decisions, series, texts } from "./schema.ts";
 
 const PAGE_ROWS = 256;
-/** Bodies are read this many bytes at a time (before compression), or one by one where one is larger. */
+/** Bodies are read in portions of this many bytes (before compression); a larger body is read alone. */
 const CHUNK_BYTES = 1024 * 1024;
 
 interface Entry extends Cursor {
@@ -58,7 +58,7 @@ const entriesWhere = (
     .orderBy(...order.map((column) => asc(column)))
     .limit(most);
 
-/** Places of the decisions of a filter, oldest first, a page at a time; behind the last there is an empty one. */
+/** Places of the decisions of a filter, oldest first, a page at a time; the last page is empty. */
 export const decisionPages =
   (driver: Driver) =>
   (filter: DecisionFilter, from: Cursor | undefined): Promise<Result<readonly Entry[], StoreFailure>> =>

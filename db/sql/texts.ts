@@ -7,10 +7,10 @@ import type { BodyPiece, Ranges } from "../rows.ts";
 import { type Driver, insertInto, prepared, type Statement } from "./driver.ts";
 import { texts } from "./schema.ts";
 
-/** A body taken apart: what is its own, and the texts that it shares with other rows. */
+/** A body taken apart: its own text, and the texts that it shares with other rows. */
 export interface Cut {
   readonly rest: string;
-  /** JSON of `[[place in the rest, id of the text], ...]`, of pieces with their range behind it; null when nothing was cut out. */
+  /** JSON of `[[place in the rest, id of the text], ...]`; for pieces also their range; null if nothing was cut out. */
   readonly parts: string | null;
   readonly ids: readonly string[];
   /** Bytes of the texts that were cut out, in UTF-8. */
@@ -22,22 +22,22 @@ export interface Cut {
 }
 
 export interface Texts {
-  /** `owner` names whose text it is likely to be again; `what` names the row in a failure. */
+  /** `owner`: whose texts it probably repeats; `what` names the row in a failure. */
   cut(owner: string, what: string, body: Body, atMs: number): Promise<Result<Cut, StoreFailure>>;
-  /** Returns the removed ones, which are written again at their next use. */
+  /** Returns the ids of removed texts, which are written again at their next use. */
   missing(ids: readonly string[]): Promise<readonly string[]>;
 }
 
-/** A body, and where its writer knows how it is to be taken apart. */
+/** A body, and how to take it apart if its writer knows. */
 interface Body {
   readonly body: string;
   readonly repeats?: Ranges;
   readonly pieces?: readonly BodyPiece[];
 }
 
-/** Shorter ones cost less where they are. */
+/** Shorter texts cost less in the row itself. */
 const SHORTEST = 1024;
-/** Ranges cut out of one body; what is beyond stays in it. Pieces may be as many as they like. */
+/** The maximum number of ranges cut out of one body; the rest stays in it. Pieces are not limited. */
 const MAX_PARTS = 4;
 /** The number of last texts in memory, which are recognised without hashing. */
 const KNOWN = 256;
@@ -195,15 +195,15 @@ function pieceCutter(packing: Packing, isStored: (id: string) => Promise<boolean
 
 /** The kind of row that owns slices: a trigger removes them with the row. */
 type Owner = "decision" | "snapshot";
-/** INVARIANT: what begins with this belongs to that row alone; the ids of shared texts are hashes. */
+/** INVARIANT: texts with this prefix belong to that row alone; the ids of shared texts are hashes. */
 const sliceId = (owner: Owner, id: string, of: SliceOf, n: number): string => `${owner}/${id}/${of}/${n}`;
-/** Which of a row's texts a slice continues. */
+/** Which text of the row a slice continues. */
 export type SliceOf = "body" | "ask";
 /** The text of a row that the text of this id continues; null: it is a shared one. */
 export const sliceOf = (id: string): SliceOf | null =>
   id.includes("/") ? (id.split("/").at(-2) === "ask" ? "ask" : "body") : null;
 
-/** The statements that store slices of a row's texts, and the row's `parts` with the slices behind its shared texts. */
+/** The statements that store slices of a row's texts, and the row's `parts` with the slices after its shared texts. */
 export function placeSlices(
   owner: Owner,
   id: string,

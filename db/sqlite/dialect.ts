@@ -2,14 +2,14 @@ import { type AnyColumn, type SQL, sql } from "drizzle-orm";
 import { attempting, type StoreFailure, type StoreFailureCode, withCauses } from "../failure.ts";
 import type { Database, Dialect } from "../sql/driver.ts";
 
-/** The newest file of migrations/ (a test keeps it so). Code that cannot read that folder compares the database with it. */
+/** The newest file of migrations/; a test checks that. Code that cannot read that folder compares the database with it. */
 export const LATEST_MIGRATION = "0013_decision_log.sql";
 
 /** The ids in a list of places; of one that is damaged, none. */
 const idsIn = (parts: string): string => `json_each(CASE WHEN json_valid(${parts}) THEN ${parts} ELSE '[]' END)`;
 const ID = "CASE json_each.type WHEN 'array' THEN json_extract(json_each.value, '$[1]') END";
 
-/** How the store speaks to SQLite, whoever runs it. `all`: where the rows that drizzle's `db.all` gives are no objects. */
+/** The store's SQLite dialect, for all platforms. `all`: for platforms where drizzle's `db.all` returns no objects. */
 export const sqlite = (db: Database, all: Dialect["all"] = (query) => db.all(query)): Dialect => ({
   db,
   all,
@@ -33,14 +33,14 @@ export const sqlite = (db: Database, all: Dialect["all"] = (query) => db.all(que
   },
 });
 
-/** The table that `wrangler d1 migrations apply` keeps, so that a history is the same wherever it is, and either tool can continue the other's work. */
+/** The table of `wrangler d1 migrations apply`, so that a history is the same everywhere, and either tool can continue the other's work. */
 export const CREATE_TABLE = `CREATE TABLE IF NOT EXISTS d1_migrations(
   id         INTEGER PRIMARY KEY AUTOINCREMENT,
   name       TEXT UNIQUE,
   applied_at TIMESTAMP DEFAULT CURRENT_TIMESTAMP NOT NULL
 )`;
 
-/** SQLite's result codes by their first word, as better-sqlite3 gives them in `code` and D1 in the message. */
+/** SQLite's result codes by their first word: better-sqlite3 has them in `code`, D1 in the message. */
 const BY_SQLITE_CODE: Readonly<Record<string, readonly [StoreFailureCode, string]>> = {
   FULL: ["unavailable", "free disk space, then try again"],
   BUSY: ["unavailable", "another process holds the database; try again"],
@@ -57,7 +57,7 @@ const BY_SQLITE_CODE: Readonly<Record<string, readonly [StoreFailureCode, string
   TOOBIG: ["too_large", "send less in one row"],
 };
 /**
- * The messages of D1 and the Workers runtime where SQLite itself did nothing wrong, with or without `D1_ERROR` before them
+ * Messages of D1 and the Workers runtime about faults other than SQLite's, with or without the prefix `D1_ERROR`
  * (D1's list of errors).
  */
 const BY_D1_WORDS: readonly (readonly [RegExp, string])[] = [

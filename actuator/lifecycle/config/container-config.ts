@@ -70,7 +70,7 @@ const pagesOf = (limits: Readonly<Record<string, Bytes>>): Pages =>
 
 const MAX_ID = 2_147_483_647;
 
-/** The user that an image names: by number, or by a name that only the image's own files know. */
+/** The user of an image: a number, or a name that only the image's own files resolve. */
 interface ImageUser {
   readonly uid: number | null;
   readonly name: string;
@@ -114,7 +114,7 @@ export interface ContainerConfigRequest {
   readonly env: readonly EnvPair[];
   /** Mounts of volumes, the hosts file and the termination message, with their places on the host. */
   readonly mounts: readonly MountConfig[];
-  /** The options that it gets for its devices; null: it holds none. */
+  /** The options for the container's devices; null: it has none. */
   readonly devices: DeviceOptions | null;
   /** The decided values; undefined: nothing was decided. */
   readonly resources: CgroupValues | undefined;
@@ -159,7 +159,7 @@ export function containerConfigOf(
 /** The parts of a container's configuration that its devices bring. */
 type DeviceParts = Pick<ContainerConfig, "devices" | "CDIDevices"> & { readonly mounts: readonly MountConfig[] };
 
-/** `options` null: it holds none. kubelet 1.36: deviceRunContainerOptions, makeMounts, makeDevices, makeCDIDevices. */
+/** `options` null: the container has no devices. kubelet 1.36: deviceRunContainerOptions, makeMounts, makeDevices, makeCDIDevices. */
 function deviceParts(options: DeviceOptions | null): DeviceParts {
   if (options === null) return { mounts: [] };
   return {
@@ -202,7 +202,7 @@ export interface SandboxConfigRequest {
   /** The daemon's own name. */
   readonly owner: string;
   readonly attempt: number;
-  /** The pod's own, absolute. */
+  /** The absolute path of the pod's log directory. */
   readonly logDirectory: string;
   /** The pod's cgroup, absolute. */
   readonly cgroupParent: string;
@@ -216,7 +216,7 @@ export interface SandboxConfigRequest {
 }
 
 /**
- * The request of RunPodSandbox. On the host's network the runtime uses the host's name. Errors: the kubelet's words. kubelet
+ * The request of RunPodSandbox. On the host network the runtime uses the host's name. Errors: the kubelet's words. kubelet
  * 1.36: generatePodSandboxConfig.
  */
 export function sandboxConfigOf(pod: RunnablePod, asked: SandboxConfigRequest): Result<SandboxConfig, string> {
@@ -289,7 +289,7 @@ export interface NodeSecurity {
   readonly seccompDefault: boolean;
   /** The directory of seccomp's `Localhost` profiles. */
   readonly seccompDirectory: string;
-  /** Paths of this machine beyond those of every machine: /sys/devices/system/cpu/cpuN/thermal_throttle where it exists. */
+  /** Paths of this machine besides the general ones: /sys/devices/system/cpu/cpuN/thermal_throttle if it exists. */
   readonly maskedPaths: readonly string[];
 }
 
@@ -318,7 +318,7 @@ const groupsOf = ({ spec: { securityContext: s } }: RunnablePod): readonly numbe
 const int64 = (value: number | null) => (value === null ? undefined : { value });
 
 /**
- * The container's over the pod's; `imageUser`: the number of the image's user, null where that is a name.
+ * Combines the container's security context with the pod's; `imageUser`: the number of the image's user, null if it is a name.
  * kubelet 1.36: determineEffectiveSecurityContext.
  */
 function containerSecurity(

@@ -17,11 +17,11 @@ import type { LifecycleHandler, PodContainer, RunnablePod, TextMap } from "../po
 const HOSTNAME_LENGTH = 63;
 const FQDN_LENGTH = 64;
 
-/** Below the pod's log directory. kubelet 1.36: buildContainerLogsPath. */
+/** The path below the pod's log directory. kubelet 1.36: buildContainerLogsPath. */
 export const logPathOf = (container: Pick<PodContainer, "name">, attempt: number): string =>
   `${container.name}/${attempt}.log`;
 
-/** The short name, and the domain behind it; empty: none. kubelet 1.36: GeneratePodHostNameAndDomain. */
+/** The short name and its domain; empty: none. kubelet 1.36: GeneratePodHostNameAndDomain. */
 export function hostNameOf(
   pod: RunnablePod,
   clusterDomain: string,
@@ -77,15 +77,15 @@ const identity = (pod: RunnablePod, owner: string): TextMap => ({
   [OWNER]: owner,
 });
 
-/** kubelet 1.36: newPodLabels, and whose it is. */
+/** kubelet 1.36: newPodLabels; plus the owner's label. */
 export const sandboxLabels = (pod: RunnablePod, owner: string): TextMap => ({ ...pod.labels, ...identity(pod, owner) });
-/** kubelet 1.36: newContainerLabels, and whose it is. */
+/** kubelet 1.36: newContainerLabels; plus the owner's label. */
 export const containerLabels = (pod: RunnablePod, container: PodContainer, owner: string): TextMap => ({
   ...identity(pod, owner),
   [CONTAINER_NAME]: container.name,
 });
 
-/** `ofPlugins`: what device plugins want; the kubelet's own stand above them. kubelet 1.36: newContainerAnnotations. */
+/** `ofPlugins`: annotations of device plugins; the kubelet's own override them. kubelet 1.36: newContainerAnnotations. */
 export function containerAnnotations(
   pod: RunnablePod,
   container: PodContainer,

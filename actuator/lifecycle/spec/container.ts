@@ -128,7 +128,7 @@ function resourceOf(at: FieldValue): { resource: string; containerName: string; 
   return { resource: name, containerName: at.field("containerName").text(), divisor };
 }
 
-/** The quantity as Go writes it; null: it is none. An amount whose thousandths exceed int64 is not read elsewhere. */
+/** The quantity as Go writes it; null: the text is no quantity. An amount whose thousandths exceed int64 is rejected. */
 function canonical(at: FieldValue): string | null {
   if (at.value === "1E" || at.value === "1Ei") return at.value;
   const quantity = quantityAt(at);
@@ -184,7 +184,7 @@ function isRepository(name: string): boolean {
   const first = parts[0] as string;
   const hasDomain = parts.length > 1 && (first === "localhost" || /[.:A-Z]/.test(first));
   const full = hasDomain ? name : `docker.io/${parts.length > 1 ? "" : "library/"}${name}`;
-  // The grammar has another try at what looks like a domain and is none.
+  // The grammar retries a first part that looks like a domain and is none.
   const path = hasDomain && domain.test(first) ? parts.slice(1) : parts;
   return full.length <= MAX_LENGTH && path.every((part) => COMPONENT.test(part));
 }
@@ -291,7 +291,7 @@ function mountsOf(list: FieldValue, volumes: ReadonlySet<string>, privileged: bo
   });
 }
 
-/** The API server takes relative paths; a kubelet puts a `/` before them, which hides that two are the same. */
+/** The API server accepts relative paths; a kubelet prefixes them with `/`, so that two may be the same. */
 function checkPlace(at: FieldValue, places: Set<string>): void {
   const path = at.text();
   if (at.isEmpty) at.required();

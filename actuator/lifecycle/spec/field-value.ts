@@ -63,7 +63,7 @@ export class FieldValue {
     return isObject(this.value) ? Object.keys(this.value) : [];
   }
 
-  /** The fault where the version does not have a field; null: it has. `field`: see `Rule.only`. */
+  /** The fault if the version does not have the field; null: it has. `field`: see `Rule.only`. */
   lacks(field: string | undefined): string | null {
     const { of } = this.#faults;
     if (field === undefined || of === null || of.podFields.has(field)) return null;
@@ -141,7 +141,7 @@ export class FieldValue {
     if (n !== null && (n < least || n > most)) this.invalid(`must be between ${least} and ${most}, inclusive`);
     return n;
   }
-  /** One of some words, or the value for an absent one. */
+  /** One of `words`, or `absent` if there is no value. */
   choice<W extends string, A extends string>(words: readonly W[], absent: A): W | A {
     const text = this.text();
     if (text === "") return absent;

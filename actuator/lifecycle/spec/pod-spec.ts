@@ -149,8 +149,8 @@ function hostAliasesOf(list: FieldValue): PodSpec["hostAliases"] {
 const MAX_INT32 = 2_147_483_647;
 
 /**
- * A pod's priority; null: it has none. `isManifest`: no API server has made one of its class, so the two classes that are
- * the same everywhere give it here, and any other needs the number beside it. kubernetes 1.36: priority admission,
+ * A pod's priority; null: none. `isManifest`: no API server has resolved its class, so the two built-in classes
+ * get their values here, and any other class needs the number beside it. kubernetes 1.36: priority admission,
  * computePodPriority.
  */
 function priorityOf(spec: FieldValue, isManifest: boolean): number | null {
@@ -258,7 +258,7 @@ function hostOf(
   return { hostNetwork, hostPID, hostIPC: spec.field("hostIPC").flag() ?? false, shareProcessNamespace };
 }
 
-/** Names are the pod's own, ports the host's. */
+/** Checks across containers: names are unique in the pod, ports on the host. */
 function checkTogether(spec: FieldValue, containers: readonly PodContainer[], init: readonly PodContainer[]): void {
   const placed = (list: string, of: readonly PodContainer[]) =>
     spec

@@ -14,7 +14,7 @@ interface Probes {
 const FIELDS = ["startupProbe", "livenessProbe", "readinessProbe"] as const;
 const LARGEST = 2_147_483_647;
 
-/** `mayHave`: it is no init container that comes to an end. kubernetes 1.36: validateContainers, validateInitContainers. */
+/** `mayHave`: false for init containers that are no sidecars. kubernetes 1.36: validateContainers, validateInitContainers. */
 export function probesOf(at: FieldValue, mayHave: boolean): Probes {
   if (!mayHave) {
     for (const name of FIELDS)

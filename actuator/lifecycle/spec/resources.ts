@@ -18,7 +18,7 @@ const STANDARD: ReadonlySet<string> = new Set([
 const OF_PODS = ["cpu", "hugepages-", "memory"];
 
 const isHugePages = (name: string): boolean => name.startsWith("hugepages-");
-/** Names of Kubernetes' own domain, which is also that of names without one. kubernetes 1.36: IsNativeResource. */
+/** Whether a name is in Kubernetes' own domain, like every name without a domain. kubernetes 1.36: IsNativeResource. */
 const isNative = (name: string): boolean => !name.includes("/") || isOfKubernetes(name);
 const isOfKubernetes = (name: string): boolean => name.includes("kubernetes.io/");
 /** A request may be less than its limit, and be without one. kubernetes 1.36: IsOvercommitAllowed. */
@@ -132,7 +132,7 @@ function amountsOf(list: FieldValue, names: NameCheck): Amounts {
       if (isNegative(quantity.amount)) at.invalid("must be greater than or equal to 0");
       const isCounted = isHugePages(name) || isExtendedResource(name);
       if (isCounted && !isWhole(quantity.amount)) at.invalid("must be an integer");
-      // a kubelet takes the name, and no node has any of it
+      // a kubelet accepts the name, but no node has such a resource
       const isOfClass = name.startsWith(CLASS_PREFIX) && list.serves("draDrivers");
       if (wrong.length === 0 && isOfKubernetes(name) && !isOfClass && !isZero(quantity.amount)) at.fault(NOBODYS);
       return [[name, quantity] as const];

@@ -32,7 +32,7 @@ type Treatment =
       readonly kind: "refused";
       /** Why, and what to do about it. */
       readonly advice: string;
-      /** A value that asks for nothing. */
+      /** A value that has no effect. */
       readonly harmless: unknown;
       /** A feature of the daemon with which the field is supported. */
       readonly unless?: keyof Served;
@@ -42,7 +42,7 @@ export type FieldRules = Readonly<Record<string, Rule>>;
 export const done: Rule = { kind: "done" };
 export const accepted = (why: string): Rule => ({ kind: "accepted", why });
 export const refused = (advice: string, harmless?: unknown): Rule => ({ kind: "refused", advice, harmless });
-/** Done where this daemon serves `what`. */
+/** Accepts the field if this daemon serves `what`. */
 export const unlessServed = (what: keyof Served, advice: string): Rule => ({
   kind: "refused",
   advice,
@@ -56,8 +56,8 @@ export const each = (names: string, rule: Rule): FieldRules =>
   Object.fromEntries(names.split(" ").map((name) => [name, rule]));
 
 /**
- * Tells every field of an object that is refused or that v1 does not have. What another version has and nothing here would act
- * on does nothing, as in a kubelet, which leaves out what it does not know. False: it is no object.
+ * Reports every field of an object that is refused or that v1 does not have. Fields of other versions that have no effect here
+ * are ignored, as in a kubelet, which leaves out unknown fields. False: the value is no object.
  */
 export function checkFields(at: FieldValue, rules: FieldRules): boolean {
   if (!at.isObject()) return false;

@@ -37,7 +37,7 @@ const NAME = "([a-z0-9]([-_a-z0-9]*[a-z0-9])?[\\./])*[a-z0-9]([-_a-z0-9]*[a-z0-9
 const IPC = /^(?:kernel\.(?:sem|shm(?:all|max|mni|_rmid_forced)?|msg(?:max|mnb|mni)?)$|fs\.mqueue\.)/;
 const namePattern = new RegExp(`^${NAME}$`);
 
-/** Kernel settings of the pod's own namespaces. kubernetes 1.36: validateSysctls, ValidateHostSysctl. */
+/** Sysctls of the pod's own namespaces. kubernetes 1.36: validateSysctls, ValidateHostSysctl. */
 function sysctlsOf(list: FieldValue, host: Pick<PodSpec, "hostNetwork" | "hostIPC">): TextMap {
   const sysctls = new Map<string, string>();
   for (const at of list.items()) {
@@ -73,8 +73,8 @@ const KNOWN = (
 const PREFIX = "CAP_";
 
 /**
- * Names of capabilities as the runtime takes them: in any case, `ALL`, and without `CAP_`, which containerd puts before each.
- * What it does not know it would leave out without a word, so it is a fault.
+ * Capability names for the runtime: in any case, `ALL`, and without `CAP_`, which containerd adds to each.
+ * The runtime would silently ignore an unknown name, so that is a fault.
  */
 function capabilitiesOf(list: FieldValue): readonly string[] {
   const names = list.texts();

@@ -5,7 +5,7 @@ import { hasRegularContainer, latestOf, shouldStart } from "../instances.ts";
 import type { PodContainer, RunnablePod } from "../pod.ts";
 import { type ContainerState, type ContainerStatus, timeOf } from "./status.ts";
 
-/** Reason of a container whose end nobody observed. */
+/** The reason of a container whose end was not observed. */
 const LOST = "ContainerStatusUnknown";
 const LOST_CODE = 137;
 const LOST_MESSAGE = "The container could not be located when the pod was terminated";
@@ -69,8 +69,8 @@ function restartsOf(c: RuntimeContainer, old: ContainerStatus | undefined): numb
 }
 
 /**
- * The statuses of a pod that is over: a container without a reported end counts as failed, unless it never had its
- * turn. kubelet 1.36: TerminatePod.
+ * The statuses of a pod that is over: a container without a reported end counts as failed, unless it was never
+ * started. kubelet 1.36: TerminatePod.
  */
 export function endedStatuses(
   pod: RunnablePod,

@@ -19,14 +19,14 @@ function cutState(state: ContainerState, most: number): ContainerState {
   return { terminated: { ...state.terminated, message: cutText(message, most) } };
 }
 
-/** The beginning of a text, in whole characters, of at most so many bytes of UTF-8. */
+/** The beginning of a text, at most `most` bytes of UTF-8, in whole characters. */
 function cutText(text: string, most: number): string {
   const bytes = new TextEncoder().encode(text);
   if (bytes.length <= most) return text;
   return new TextDecoder().decode(bytes.subarray(0, most), { stream: true });
 }
 
-/** v1.PodStatus as JSON; what is not there is absent. Times are RFC 3339, in whole seconds, UTC. */
+/** v1.PodStatus as JSON; fields without a value are absent. Times are RFC 3339, in whole seconds, UTC. */
 export interface PodStatus {
   readonly observedGeneration?: number;
   readonly phase: Phase;
@@ -40,7 +40,7 @@ export interface PodStatus {
   readonly startTime?: string;
   readonly initContainerStatuses?: readonly ContainerStatus[];
   readonly containerStatuses: readonly ContainerStatus[];
-  /** The claim statuses that the pod came with. */
+  /** The claim statuses from the pod's source. */
   readonly resourceClaimStatuses?: unknown;
   readonly extendedResourceClaimStatus?: unknown;
   readonly nodeAllocatableResourceClaimStatuses?: unknown;
@@ -70,7 +70,7 @@ export interface ContainerStatus {
   /** Requests, as they are allocated. */
   readonly allocatedResources?: Readonly<Record<string, unknown>>;
   readonly resources?: Resources;
-  /** The health of the devices that it holds, of plugins and by claims. */
+  /** The health of the container's devices, from plugins and claims. */
   readonly allocatedResourcesStatus?: readonly ClaimHealth[];
 }
 /** Device health by container. */
@@ -88,7 +88,7 @@ export const withHealth = (statuses: readonly ContainerStatus[], health: Contain
     return claims.length === 0 ? status : { ...status, allocatedResourcesStatus: [...before, ...claims] };
   });
 
-/** One of the three states; none: not known. */
+/** One of the three states; none of them: not known. */
 export interface ContainerState {
   readonly waiting?: { readonly reason?: string; readonly message?: string };
   readonly running?: { readonly startedAt: string };
@@ -135,8 +135,8 @@ export function addressesOf(pod: RunnablePod, runtimePod: RuntimePod, hostIPs: r
 /** Reads unchecked JSON as an object: a missing value, or one of another kind, is empty. */
 
 /**
- * Adds the resources that are allocated to a container, by the v1.Pod that was admitted, and those in force: `inForce` by
- * container where they are known to differ. Only a container with an instance has resources. kubelet 1.36:
+ * Adds a container's allocated resources, from the admitted v1.Pod, and those in force: `inForce` by
+ * container if they are known to differ. Only a container with an instance has resources. kubelet 1.36:
  * convertContainerStatusResources.
  */
 export function withResources(

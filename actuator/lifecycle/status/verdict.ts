@@ -75,7 +75,7 @@ export function lastVerdict(
   return { phase: own.some((s) => s.state.waiting === undefined) ? "Running" : "Pending" };
 }
 
-/** The verdict of a refused pod, in the kubelet's words and ours: a kubelet would have failed it for good. */
+/** The verdict of a refused pod, in the kubelet's words: a kubelet would have failed it for good. */
 function refused({ refusal }: PodRecord): Verdict {
   if (refusal === null) return { phase: "Pending" };
   if (refusal.tries === 0) return { phase: "Pending", reason: refusal.reason, message: refusal.message };
@@ -100,7 +100,7 @@ interface Counts {
 
 /**
  * The phase that follows from all container statuses. `isTerminal`: nothing of the pod is started any more, whatever
- * its restart policy; `hasBegun`: a regular container is in its sandbox. kubelet 1.36: getPhase.
+ * its restart policy; `hasBegun`: a regular container was started in the current sandbox. kubelet 1.36: getPhase.
  */
 export function phaseOf(
   pod: RunnablePod,

@@ -3,11 +3,11 @@ import type { NodeDevices } from "../devices/port.ts";
 import type { PodClock } from "../pod-clock.ts";
 import type { KnownPod } from "../records/pod-set.ts";
 
-/** Counts how often something was given back that pods wait for. */
+/** Counts how often something that pods wait for was released. */
 export class Capacity {
   #generation = 0;
 
-  /** Grows whenever there may be more than before. */
+  /** Increases whenever more may be free than before. */
   get generation(): number {
     return this.#generation;
   }
@@ -23,17 +23,17 @@ interface Deps {
 interface Settings {
   readonly retryMs: number;
 }
-/** When a pod was last tried, and the state that the result may depend on. */
+/** When a pod was last tried, and the state on which the result may depend. */
 interface LastAttempt {
   readonly generation: number;
   readonly devices: number;
   readonly atMs: number;
 }
-/** A pod whose plugins did not do their part. */
+/** A pod whose plugins failed. */
 interface Failed {
   readonly times: number;
   readonly atMs: number;
-  /** Registrations of the plugins that it waits for. */
+  /** Registrations of the plugins on which it depends. */
   readonly registration: string;
 }
 /** The time before the second try, whatever changes; it doubles each time. */
@@ -66,12 +66,12 @@ export class AdmissionBackoff {
     return tried.generation !== this.#capacity.generation || hasOtherDevices || age >= this.#settings.retryMs;
   }
 
-  /** Records that it is tried now. */
+  /** Records that the pod is tried now. */
   update(uid: string): void {
     const { generation } = this.#capacity;
     this.#tried.set(uid, { generation, devices: this.#version, atMs: this.#deps.clock.monotonicMs() });
   }
-  /** Records that its plugins failed. Returns how often in a row. */
+  /** Records that the pod's plugins failed. Returns how often in a row. */
   failed({ uid, pod }: KnownPod): number {
     this.update(uid);
     const atMs = this.#deps.clock.monotonicMs();

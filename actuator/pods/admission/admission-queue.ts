@@ -11,13 +11,13 @@ import type { KnownPod } from "../records/pod-set.ts";
 
 /** The reason of a waiting pod that was not tried yet. */
 export const FORMER_VERSION = "FormerVersionEnding";
-/** Reason of a pod that would be ended as soon as it runs, and of its containers. */
+/** Reason of a pod that another kubelet would end as soon as it runs, and of its containers. */
 export const OTHER_KUBELET = "OtherKubelet";
 export const WAITS_FOR_VICTIMS = "WaitingForVictims";
 
 /**
- * Waiting pods in admission order: critical ones first, then by priority, then by arrival. Of those first seen
- * together: the older object, then the earlier file, then the order of the source.
+ * Waiting pods in admission order: critical ones first, then by priority, then by arrival. Pods that arrived together: the
+ * older object first, then the earlier file, then the order of the source.
  */
 export function inAdmissionOrder(pods: readonly KnownPod[]): readonly KnownPod[] {
   const rank = ({ pod }: KnownPod): number => Number(isCritical(pod));
@@ -38,15 +38,15 @@ function createdAtMs({ pod }: KnownPod): number {
   return Number.isNaN(atMs) ? 0 : atMs;
 }
 
-/** Another pod of its name that still holds what it needs: the former version of a manifest. Null: there is none. */
+/** The living pod with the same name and another uid: the former version of a manifest. Null: there is none. */
 export const formerVersionOf = ({ uid, pod }: KnownPod, living: readonly KnownPod[]): KnownPod | null =>
   living.find((other) => other.uid !== uid && other.pod.name === pod.name && other.pod.namespace === pod.namespace) ??
   null;
 
-/** The node's answer to a pod that is to be admitted. */
+/** The result for a pod that is to be admitted. */
 export type Admitted =
   | { readonly kind: "in"; readonly answer: DecisionAnswer }
-  /** The pod is admitted once these are gone. */
+  /** The pod is admitted once the victims are gone. */
   | { readonly kind: "after"; readonly victims: readonly Victim[]; readonly answer: DecisionAnswer }
   | { readonly kind: "refused"; readonly reason: string; readonly message: string; readonly answer: DecisionAnswer };
 
@@ -58,7 +58,7 @@ function portHolders(reasons: DecisionAnswer["reasons"]): string {
     .join("");
 }
 
-/** Asks `admission`, and keeps that it was decided. Errors: no answer at all, so nothing is known and the pod waits. */
+/** Decides `admission`, and records the decision. Errors: there was no answer, so nothing is known and the pod waits. */
 export async function admit(
   client: DecisionClient,
   snapshot: unknown,
@@ -67,7 +67,7 @@ export async function admit(
   const asked = await client.decide("admission", snapshot, { pod: pod.object });
   if (!asked.ok) return err(asked.error);
   const answer = asked.value;
-  // a decision that is carried out lies in the history, or will: a crash right after it loses nothing
+  // an applied decision is in the history, now or later: a crash right after it loses nothing
   await client.commit(answer);
   const { admit: isIn, preempt, reason, message, startErrors } = answer.decision as AdmissionDecision;
   if (startErrors.length > 0) {
@@ -77,7 +77,7 @@ export async function admit(
   return ok(preempt.length === 0 ? { kind: "in", answer } : { kind: "after", victims: preempt, answer });
 }
 
-/** Ends pods that must make room for another one. Answers their names. */
+/** Ends pods that must make room for another one. Returns their names. */
 export function preemptAll(
   lifecycle: PodLifecycle,
   victims: readonly Victim[],

@@ -14,8 +14,8 @@ import type { AdmissionBackoff } from "./admission-backoff.ts";
 import type { NodeSnapshotter } from "./node-snapshotter.ts";
 
 /**
- * Stores the state files for the next decision, merged with plugins' answers that arrived meanwhile, which decisions
- * do not contain. Returns whether something changed.
+ * Stores the state files for the next decision, merged with plugins' responses that arrived meanwhile, which decisions
+ * do not contain. True: something changed.
  */
 export const persistNext = (
   { files, devices }: Pick<Deps, "files" | "devices">,
@@ -23,7 +23,7 @@ export const persistNext = (
 ): Result<boolean, string> =>
   files.persist(devices === undefined ? withStoredResponses(files, next) : devices.withResponses(next));
 
-/** If no plugins are served, the held devices are from an earlier daemon's plugins. */
+/** If no plugins are served, the held devices come from an earlier daemon's plugins. */
 function withStoredResponses(files: ManagerFiles, next: unknown): unknown {
   const now = readDeviceCheckpoint(files);
   return withCheckpoint(next, (told) => withResponsesOf(told, (now.ok ? now.value : undefined) ?? EMPTY_CHECKPOINT));
@@ -36,7 +36,7 @@ interface Deps {
   readonly eventsOf: PodEventRecorder;
 }
 
-/** Puts right what active pods hold of devices. kubelet 1.36: needsReAllocate of GetDeviceRunContainerOptions. */
+/** Assigns devices again that active pods have lost. kubelet 1.36: needsReAllocate of GetDeviceRunContainerOptions. */
 export class DeviceReallocator {
   readonly #deps: Deps;
   readonly #set: PodSet;
@@ -61,7 +61,7 @@ export class DeviceReallocator {
     this.#reported = new Set(vanished.map(keyOf));
   }
 
-  /** Decides about devices of containers that are to start in active pods, and hold none. Answers what is in the way. */
+  /** Decides about devices for containers of active pods that are to start and hold none. Returns the problems. */
   async run(sequence: number): Promise<readonly Problem[]> {
     const { devices } = this.#deps;
     if (devices === undefined) return [];
@@ -113,7 +113,7 @@ export class DeviceReallocator {
 }
 const keyOf = ({ podUid, message }: VanishedDevices): string => `${podUid} ${message}`;
 
-/** A v1.Pod that wants devices for these containers only: what the others hold, or held once, is not given again. */
+/** A v1.Pod that requests devices only for these containers: the others keep theirs, or get none again. */
 function withDevicesOf(pod: Fields, names: ReadonlySet<string>): Fields {
   const { status: _, ...rest } = pod;
   const spec = (pod["spec"] ?? {}) as Fields;

@@ -39,15 +39,15 @@ export class ForeignSandboxes {
     this.#set = set;
   }
 
-  /** Why nothing of it may be started; null: it may. */
+  /** Why nothing of the pod may be started; null: it may be. */
   whyHeld(uid: string): string | null {
     const hold = this.#holds.get(uid);
     return hold === undefined || this.#deps.clock.monotonicMs() - hold.seenMs >= SETTLE_MS ? null : hold.why;
   }
 
   /**
-   * Current problems, with an event when one begins; it runs before pending pods are admitted. Nothing that runs is ended
-   * because of it.
+   * Current problems, with an event when one begins; called before pending pods are admitted. Nothing that runs is ended
+   * because of them.
    */
   observe(): readonly Problem[] {
     const { foreign } = this.#set;
@@ -73,7 +73,7 @@ export class ForeignSandboxes {
   }
 }
 
-/** Each of them says in which sandbox. */
+/** Joins the names; each contains its sandbox. */
 function joinedNames(names: readonly string[]): string {
   const more = names.length > MAX_NAMED ? ` and ${names.length - MAX_NAMED} more` : "";
   const named = names.slice(0, MAX_NAMED).join(", ");
@@ -81,24 +81,24 @@ function joinedNames(names: readonly string[]): string {
 }
 const MAX_NAMED = 5;
 
-/** The hold on the name of a pod that runs nowhere else now; null: it did not a moment ago either. A daemon before this one may have seen it. */
+/** The remaining hold on the name of a pod that now runs nowhere else; null: none. The previous daemon may have seen the other sandbox. */
 function leftOf({ record }: KnownPod, before: TakenName | undefined, nowMs: number): TakenName | null {
   const wasRefused = record.refusal?.reason === FOREIGN_SANDBOX;
   if (before === undefined) return wasRefused ? { why: SETTLES, seenMs: nowMs } : null;
   return wasRefused || nowMs - before.seenMs < SETTLE_MS ? { why: SETTLES, seenMs: before.seenMs } : null;
 }
 
-/** Reason of a pod that wants devices of which a kubelet's running pods hold some. */
+/** Reason of a pod that requests devices of which a kubelet's running pods hold some. */
 export const DEVICES_HELD = "DevicesHeldElsewhere";
 
-/** A device that a kubelet gave to a container. */
+/** A device that a kubelet assigned to a container. */
 export interface GivenDevices {
   readonly podUid: string;
   readonly resourceName: string;
 }
 
 /**
- * Devices and their holders, from the checkpoint that a kubelet left beside its plugins; none if there is no checkpoint. Error:
+ * Devices and their holders, from the checkpoint that a kubelet left beside its plugins; empty if there is no checkpoint. Error:
  * why it cannot be read.
  */
 export function kubeletsDevices(pluginsDirectory: string): Result<readonly GivenDevices[], string> {
@@ -113,7 +113,7 @@ export function kubeletsDevices(pluginsDirectory: string): Result<readonly Given
 }
 
 /**
- * Why a pod that wants devices waits: foreign pods that still run may hold the same devices, and only their kubelet's
+ * Why a pod that requests devices waits: foreign pods that still run may hold the same devices, and only their kubelet's
  * checkpoint lists them. Null: none does.
  */
 export function whyDevicesHeld(

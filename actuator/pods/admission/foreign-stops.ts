@@ -45,7 +45,7 @@ const BEFORE_SANDBOX_MS = 60_000;
 /**
  * A runtime that calls `onStop` for objects of this daemon that another process stopped: they ran, or were created,
  * before a list was requested, and do not run in it, although this daemon did not stop them. The first list is not
- * compared, nor one after the runtime did not answer or restarted (`incarnation`), since a runtime's own end stops
+ * compared, nor one after the runtime did not answer or restarted (`incarnation`), since the end of a runtime stops
  * objects too.
  */
 export function watchedRuntime(
@@ -91,7 +91,7 @@ export function watchedRuntime(
   };
 }
 
-/** Identifies the process that a unix socket belongs to: a runtime that starts makes another socket. Empty: there is none. */
+/** Identifies the process that owns a unix socket: a restarted runtime makes a new socket. Empty: there is none. */
 export function incarnationOf(endpoint: string): string {
   const path = socketPathOf(endpoint);
   try {
@@ -124,7 +124,7 @@ class StopWatch {
     return work();
   }
 
-  /** Called before the runtime is asked, since objects created while it answers may be missing in the answer. */
+  /** Called before the runtime is asked, since objects created while it answers may be missing in its answer. */
   begin(): (listed: RuntimePods | null, isSame: boolean) => void {
     const sandboxes = new Map(this.sandboxes);
     const running = new Map(this.running);
@@ -151,7 +151,7 @@ class StopWatch {
         ([one, { sandboxId }]) => sandboxId === id && isForeign(one, id),
       );
       for (const [one] of inIt) this.#ended.delete(one);
-      // the runtime itself lost these
+      // the runtime itself lost these containers
       if (inIt.some(([one]) => containers.get(one)?.reason === "Unknown")) continue;
       const ends = inIt.map(([one, { name }]) => ({ name, exitCode: containers.get(one)?.exitCode ?? null }));
       this.#onStop({ pod, how: "sandbox", containers: ends });

@@ -6,7 +6,7 @@ import { type Listener, type ListeningPorts, type SocketOwner, shortestIp } from
 import type { KnownPod, PodSet } from "../records/pod-set.ts";
 import type { PodEventRecorder } from "../records/records.ts";
 
-/** A port of the host that a container asks for, and its place in the pod. */
+/** A host port that a container requests, and its place in the pod. */
 interface HostPort {
   /** `spec.containers[0].ports[0].hostPort` */
   readonly path: string;
@@ -17,7 +17,7 @@ type ListeningAddress = Pick<ContainerPort, "protocol"> & { readonly ip: string;
 
 const WILDCARDS: ReadonlySet<string> = new Set(["", "0.0.0.0", "::"]);
 
-/** Init containers first. */
+/** Lists init containers first. */
 function hostPortsOf({ spec }: RunnablePod): readonly HostPort[] {
   const of = (list: "initContainers" | "containers", containers: readonly PodContainer[]): readonly HostPort[] =>
     containers.flatMap(({ name, ports }, c) =>
@@ -29,15 +29,15 @@ function hostPortsOf({ spec }: RunnablePod): readonly HostPort[] {
 }
 
 /**
- * Whether a socket excludes another one from the port. `hostIP` has the form of `ip`. Linux: an address and any
- * address exclude each other.
+ * Whether a socket excludes another one from the port. `hostIP` has the same form as `ip`. Linux: a specific address and
+ * the wildcard address exclude each other.
  */
 const isTakenBy = ({ protocol, hostPort, hostIP }: ContainerPort, taken: ListeningAddress): boolean =>
   protocol === taken.protocol &&
   hostPort === taken.port &&
   (WILDCARDS.has(hostIP) || WILDCARDS.has(taken.ip) || hostIP === taken.ip);
 
-/** Another text whenever it is worth a look who holds a pod's ports: it was let in, or one of its containers has ended. */
+/** Changes whenever a pod's ports should be checked: after its admission, and after one of its containers ended. */
 function portOccasion(admittedAtMs: number | null, runtimePod: RuntimePod | null): string {
   const ended = runtimePod?.containers.filter(({ state }) => state === "exited").map(({ id }) => id) ?? [];
   return JSON.stringify([admittedAtMs, ended]);
@@ -56,8 +56,8 @@ interface Deps {
 }
 
 /**
- * Host ports that pods request and another process holds. They are checked when a pod was admitted and when one of its
- * containers ended, then at each sync until the port is free; as in a kubelet, no pod is refused for it.
+ * Host ports that pods request and another process holds. They are checked after a pod's admission and after one of its
+ * containers ended, then at each sync until the port is free; as in a kubelet, no pod is refused because of it.
  */
 export class HostPorts {
   readonly #deps: Deps;

@@ -27,11 +27,11 @@ interface NodeParts {
   readonly conditions: readonly ConditionState[];
   readonly sequence: number;
   readonly devices?: DeviceSnapshot;
-  /** Amounts of devices, by resource: newer than `allocatable`. */
+  /** Amounts of devices by resource, newer than those in `allocatable`. */
   readonly amounts?: ReadonlyMap<string, ResourceAmount>;
 }
 
-/** The node as a decision about its pods sees it: with the conditions that its last eviction pass found. */
+/** The node's snapshot for decisions about its pods, with the conditions of the last eviction pass. */
 export function nodeSnapshot(parts: NodeParts): Readonly<Record<string, unknown>> {
   const { machine, profile, kubeletConfiguration, pods, assignments, nodeName, cgroupMount, conditions, sequence } =
     parts;
@@ -76,7 +76,7 @@ interface Settings {
   readonly cgroupMount: string;
 }
 
-/** The node as one sync sees it: the machine and its configuration are read once per sync. */
+/** Makes snapshots of the node; the machine and its configuration are read once per sync. */
 export class NodeSnapshotter {
   readonly #deps: Deps;
   readonly #settings: Settings;
@@ -95,7 +95,7 @@ export class NodeSnapshotter {
   }
 
   /**
-   * Makes a snapshot. `pods`: the node's pods. `asking`: the uid of the asked pod, whose plugin answers are included.
+   * Makes a snapshot. `pods`: the node's pods. `asking`: the uid of the pod to admit, for which plugin answers are included.
    * Errors: the configuration cannot be read.
    */
   async snapshot(
@@ -106,7 +106,7 @@ export class NodeSnapshotter {
     return this.#snapshot(pods, await this.#seenIn(sequence), this.#devices(asking));
   }
 
-  /** The node as the last sync saw it, for callers that cannot wait. Null: there was none yet. */
+  /** A snapshot with the last sync's observation, for callers that cannot wait. Null: there was none yet. */
   lastSnapshot(pods: readonly KnownPod[]): Result<Readonly<Record<string, unknown>>, Problem> | null {
     return this.#seen === null ? null : this.#snapshot(pods, this.#seen, this.#devices());
   }
@@ -140,7 +140,7 @@ export class NodeSnapshotter {
     );
   }
 
-  /** A snapshot for an eviction pass, with clock changes, since its facts use the earlier clock. */
+  /** A snapshot for an eviction pass, with changes of the clock, since its facts use the earlier clock. */
   async passSnapshot(
     pods: readonly KnownPod[],
     sequence: number,
@@ -180,7 +180,7 @@ interface PublishedDeps {
 /**
  * Reasons why a kubelet would not start on this node, while they last: its configuration does not fit the state files,
  * for example after a change of cpuManagerPolicy. A kubelet reports that at its start; this daemon reads its
- * configuration while it runs, so it reports it then, and not only for the next pod.
+ * configuration while it runs, so it reports it at once, not only for the next pod.
  */
 export class StartRefusals {
   readonly #deps: StartDeps;
@@ -219,7 +219,7 @@ export class StartRefusals {
 }
 
 /**
- * Start faults. With faults in the managers' state no pod is admitted (`admission` refuses); with the others pods run,
+ * Start faults. With faults in the managers' state no pod is admitted (`admission` refuses); with others pods run,
  * but a person should know.
  */
 function faultsOf(snapshot: unknown, explained: (error: string) => string): readonly string[] {
@@ -244,7 +244,7 @@ function faultsOf(snapshot: unknown, explained: (error: string) => string): read
 /** kubelet 1.36: validateKubeletOSConfiguration. */
 const V1_REFUSED = /cgroup v1 support is unsupported/;
 
-/** The node as others may ask about it at any time, between two syncs too. */
+/** The node's snapshot for others, at any time, also between two syncs. */
 export class PublishedSnapshot {
   readonly #deps: PublishedDeps;
   readonly #set: PodSet;
@@ -257,7 +257,7 @@ export class PublishedSnapshot {
     this.#snapshotter = snapshotter;
   }
 
-  /** Another one whenever the snapshot may be another. */
+  /** Changes whenever the snapshot may have changed. */
   version(): string {
     const { files, devices } = this.#deps;
     const pods = this.#set
@@ -266,7 +266,7 @@ export class PublishedSnapshot {
     return `${this.#identities.of(files.read().assignments)} ${devices?.version ?? 0} ${pods.join(" ")}`;
   }
 
-  /** Errors: a sentence; nothing has been seen yet, or the configuration cannot be read. */
+  /** Errors: a sentence; nothing has been observed yet, or the configuration cannot be read. */
   snapshot(): Result<Readonly<Record<string, unknown>>, string> {
     const snapshot = this.#snapshotter.lastSnapshot(this.#set.living());
     if (snapshot === null) return err("no turn of the daemon has ended yet");

@@ -7,10 +7,10 @@ import type { OnPodEvent, PodClock } from "../pod-clock.ts";
 import { PodEvents, type ReadonlyPodRecords } from "../records/records.ts";
 import { type ForeignStop, signalOf } from "./foreign-stops.ts";
 
-/** Signs of others at the runtime at one moment. Pods are `NAMESPACE/NAME`, each once. */
+/** Signs of another kubelet at the runtime at one moment. Pods are `NAMESPACE/NAME`, each once. */
 export interface Observed {
   readonly traces: KubeletTraces;
-  /** Pods that a kubelet made, of which something runs. */
+  /** Pods made by a kubelet of which something runs. */
   readonly standing: readonly string[];
   /** Pods with sandboxes or containers created in the last minutes, while this daemon watched. */
   readonly came: readonly string[];
@@ -22,12 +22,12 @@ interface OtherKubeletSign {
   readonly text: string;
 }
 
-/** A kubelet annotates what it makes with where its pod came from. kubelet 1.36: PodConfig, newPodAnnotations. */
+/** The annotation by which a kubelet marks its objects with their pod's source. kubelet 1.36: PodConfig, newPodAnnotations. */
 const KUBELETS_MARK = "kubernetes.io/config.source";
-/** The number of stops in `RECENT_MS` that is no accident. */
+/** The number of stops within `RECENT_MS` that cannot be an accident. */
 const MANY_STOPS = 3;
 const RECENT_MS = 300_000;
-/** The time without a sign after which pods are admitted again. A kubelet that restarts is back earlier. */
+/** The time without a sign after which pods are admitted again. A restarting kubelet is back earlier. */
 const CALM_MS = 30_000;
 /** How long admission pauses if pods are stopped right after it resumed; it doubles each time. */
 const FIRST_LONG_MS = 2 * RECENT_MS;
@@ -40,7 +40,7 @@ const WHAT_TO_DO =
 
 /**
  * The signs that another kubelet uses this runtime; empty: none. One sign about this very runtime is enough: a kubelet
- * process with its endpoint, or new pods of a kubelet in it. A kubelet whose runtime is unknown counts only with
+ * process with its endpoint, or new pods of a kubelet in it. A kubelet whose runtime is unknown counts only if it has
  * effects here: its pods run in this runtime, or this daemon's are stopped. A port alone proves nothing, and a kubelet
  * with another runtime is no sign.
  */
@@ -67,7 +67,7 @@ export function signsOf({ traces, standing, came, stopped }: Observed): readonly
   return [...signs, ...(signs.length === 0 ? maybe : []), ...(isStopped ? [stops] : [])];
 }
 
-/** Five names, in an order that does not change from look to look. */
+/** Names five pods, in an order that is the same each time. */
 function namedOf(pods: readonly string[]): string {
   const names = [...new Set(pods)].sort();
   const more = names.length > MAX_NAMED ? ` and ${names.length - MAX_NAMED} more` : "";
@@ -88,15 +88,15 @@ interface Timed {
   readonly atMs: number;
 }
 
-/** The finding for people, and for pods that wait because of it. */
+/** The finding for people, and for the pods that wait because of it. */
 export interface OtherKubeletFound extends OtherKubeletView {
   readonly brief: string;
 }
 
-/** Looks in each sync whether another kubelet uses the runtime; while it does, and for a while after, the door is shut. */
+/** Checks in each sync whether another kubelet uses the runtime; while it does, and for a while after, no pod is admitted. */
 export class OtherKubelet {
   readonly #deps: OtherKubeletDeps;
-  /** Ids of what a kubelet made; null: no list was seen yet. */
+  /** Ids of objects that a kubelet made; null: no list was seen yet. */
   #known: ReadonlySet<string> | null = null;
   #standing: readonly string[] = [];
   #reappeared: readonly Timed[] = [];
@@ -107,7 +107,7 @@ export class OtherKubelet {
   #lastSignMs = Number.NEGATIVE_INFINITY;
   /** When pods were last admitted; reset when they were stopped again. */
   #openedMs = Number.NEGATIVE_INFINITY;
-  /** The shortest time for which no pod is admitted, and its end. */
+  /** The minimum time without admission, and its end. */
   #long: { readonly forMs: number; readonly untilMs: number } | null = null;
   #hadProcess = false;
   #view: OtherKubeletFound | null = null;
@@ -122,7 +122,7 @@ export class OtherKubelet {
     return this.#view;
   }
 
-  /** Whether a kubelet with an unknown runtime is on the machine, so that objects in this runtime matter more. */
+  /** True if a kubelet with an unknown runtime is on the machine, so that objects in this runtime matter more. */
   get isSuspected(): boolean {
     const { processes, listeners } = this.#traces;
     return listeners.length > 0 || processes.some(({ uses }) => uses === "unknown");
@@ -171,7 +171,7 @@ export class OtherKubelet {
     this.#view = null;
   }
 
-  /** Current problems: who uses the runtime, and whose collector removes the logs of this daemon's pods. */
+  /** Current problems: the user of the runtime, and a collector that removes the logs of this daemon's pods. */
   problems(): readonly Problem[] {
     const { podLogsDirectory } = this.#deps;
     const collector = this.#traces.processes.find(({ collectsLogs }) => collectsLogs);
@@ -180,7 +180,7 @@ export class OtherKubelet {
     return [...found, ...(collector === undefined ? [] : [logs])].map((message) => ({ from: "pods", message }));
   }
 
-  /** Counts and reports a stop. A pod that is to end anyway may have been stopped for the previous daemon. */
+  /** Counts and reports a stop. A terminating pod may have been stopped for the previous daemon. */
   recordStop(stop: ForeignStop): void {
     const { pod, how, containers } = stop;
     const { records, clock, counters, onEvent } = this.#deps;
@@ -240,7 +240,7 @@ export class OtherKubelet {
 }
 const STOPPED = "StoppedByOthers";
 
-/** A pod's sandboxes and containers with a kubelet's labels and not of a Nodewise daemon. */
+/** A pod's sandboxes and containers with a kubelet's labels that no Nodewise daemon owns. */
 function kubeletsPartOf({ namespace, name, sandboxes, containers }: RuntimePod) {
   const theirs = sandboxes.filter(
     ({ labels, annotations }) => labels[OWNER] === undefined && KUBELETS_MARK in annotations,

@@ -46,7 +46,7 @@ const notServed = (resource: string): DeviceFault & { readonly isReported: boole
   isReported: true,
 });
 
-/** What pods that want devices need before their admission is tried. */
+/** What pods that request devices need before their admission is tried. */
 class DeviceAdmission {
   readonly #devices: NodeDevices | undefined;
   readonly #client: DecisionClient;
@@ -56,7 +56,7 @@ class DeviceAdmission {
     this.#client = client;
   }
 
-  /** Why the pod is not tried; null: it may be. `isReported`: it is reported as a refusal. */
+  /** Why the pod is not tried; null: it may be tried. `isReported`: it is reported as a refusal. */
   whyPending(pod: RunnablePod): (DeviceFault & { readonly isReported: boolean }) | null {
     const wanted = deviceRequirements(pod);
     if (wanted.size === 0) return null;
@@ -75,7 +75,7 @@ class DeviceAdmission {
       unanswered.length > 0 && this.#devices.askPreferred(pod.uid, unanswered as readonly PreferredAllocationRequest[]);
     return ok(isAsked ? asksPlugins([...new Set(unanswered.map(({ resource }) => resource))].sort()) : null);
   }
-  /** Why it must wait for earlier pods whose plugins are being asked; null: it need not. */
+  /** Why the pod must wait for earlier pods whose plugins are being asked; null: it need not wait. */
   whyBehind(pod: RunnablePod, asking: readonly RunnablePod[]): DeviceFault | null {
     const taken = new Set(asking.flatMap(resourcesOf));
     const shared = resourcesOf(pod).find((resource) => taken.has(resource));
@@ -138,7 +138,7 @@ class StaleReleaser {
     if (this.#doneAt === generation || assignments === undefined) return [];
     const snapshot = await snapshotter.snapshot(set.living(), sequence);
     if (!snapshot.ok) return [snapshot.error];
-    // the history's word on devices is in a decision of that kind
+    // the history records releases of devices in decisions of that kind
     const holdsDevices = assignments[DEVICE_CHECKPOINT]?.includes('"PodUID"') ?? false;
     const answer = await client.decide(holdsDevices ? "devices" : "cpus", snapshot.value);
     if (!answer.ok) return [answer.error];
@@ -150,7 +150,7 @@ class StaleReleaser {
   }
 }
 
-/** Admits pods, one at a time, and tries those again that were refused: the kubelet fails them for good. */
+/** Admits pods, one at a time, and retries refused ones, which the kubelet would fail for good. */
 export class PodAdmitter {
   readonly #deps: Deps;
   readonly #parts: Parts;
@@ -196,7 +196,7 @@ export class PodAdmitter {
     for (const known of this.#pending()) {
       const behind = this.#devices.whyBehind(known.pod, asking);
       if (behind !== null) {
-        // why it was refused before stands
+        // the reason of an earlier refusal stays
         if (known.record.refusal === null) this.#postpone(known.uid, behind);
         continue;
       }
@@ -205,7 +205,7 @@ export class PodAdmitter {
       const fault = isDue ? await this.#try(known, sequence) : null;
       if (fault !== null) problems.push(fault);
       const reason = set.records.get(known.uid)?.refusal?.reason;
-      // room that is freed for a critical pod is not given to another one
+      // room that is freed for a critical pod is not assigned to another one
       if (reason === WAITS_FOR_VICTIMS) break;
       if (reason === ASKS_PLUGIN) asking.push(known.pod);
     }
@@ -228,7 +228,7 @@ export class PodAdmitter {
     return strangers.length === 0 ? null : { from: "pods", message };
   }
 
-  /** Whether the pod is not tried in this sync, with the reason in its record. */
+  /** True if the pod is not tried in this sync; the reason is in its record. */
   #isHeld(known: KnownPod): boolean {
     const held = this.#whyHeld(known);
     if (held === null) return false;
@@ -241,7 +241,7 @@ export class PodAdmitter {
     return true;
   }
 
-  /** Why the pod is not tried; null: it may be. */
+  /** Why the pod is not tried; null: it may be tried. */
   #whyHeld(known: KnownPod): (DeviceFault & { readonly isRefusal: boolean }) | null {
     const { set, foreign } = this.#parts;
     const held = foreign.whyHeld(known.uid);
@@ -302,7 +302,7 @@ export class PodAdmitter {
     return fault;
   }
 
-  /** Answers what keeps it from being persisted. */
+  /** Returns why the admission could not be persisted; null: it is. */
   #admit(uid: string, next: unknown): Problem | null {
     const kept = persistNext(this.#deps, next);
     if (!kept.ok) return { from: "state-files", message: kept.error };
@@ -321,7 +321,7 @@ export class PodAdmitter {
     if (known?.record.state !== "active") return;
     const nowMs = this.#deps.clock.nowMs();
     lifecycle.handle(uid, { kind: "AllocationFailed", reason, message, nowMs, tries: backOff.failed(known) });
-    // room that it gives back itself is no reason to ask about it again
+    // capacity that the pod itself releases is no reason to try it again
     backOff.update(uid);
   }
 

@@ -55,7 +55,7 @@ interface Deps extends Pick<LoopDeps, "observeMachine" | "readConfiguration" | "
   readonly journal: Journal;
   readonly files: ManagerFiles;
   readonly devices?: Pick<NodeDevices, "snapshot">;
-  /** Each pass brings it up to date. */
+  /** Updated by each pass. */
   readonly cgroups: CurrentCgroups;
   readonly runtime: Pick<PodRuntime, "pods" | "updateContainer">;
   readonly onPass: (report: PassReport) => void;
@@ -69,7 +69,7 @@ interface Settings {
   readonly intervalMs: number;
 }
 
-/** Keeps the cgroups of the node's pods as they are decided: on each change, and each minute. */
+/** Keeps the cgroups of the node's pods as decided: after each change, and each minute. */
 export class CgroupPasses {
   readonly #deps: Deps;
   readonly #settings: Settings;
@@ -83,7 +83,7 @@ export class CgroupPasses {
   #forms: ReadonlyMap<string, object> = new Map();
   /** Containers whose values the runtime did not receive, with the reason. */
   readonly #unreported = new Map<string, string>();
-  /** The daemon before this one may have died between a container's cgroup and the runtime's record of it. */
+  /** The previous daemon may have ended between writing a container's cgroup and telling the runtime. */
   #isFirst = true;
 
   constructor(deps: Deps, settings: Settings, set: PodSet) {
@@ -98,7 +98,7 @@ export class CgroupPasses {
     return this.#deps.cgroups.view;
   }
 
-  /** `formOf`: a pod as its cgroups are to be. What the pass met; null: none was due, and what the last one met stands. */
+  /** `formOf`: the form of a pod for its cgroups. Returns the pass's problems; null: no pass was due, and the last one's problems still apply. */
   async runIfDue(
     sequence: number,
     formOf: (known: KnownPod) => Readonly<Record<string, unknown>>,
@@ -122,18 +122,18 @@ export class CgroupPasses {
     this.#last = { atMs, key, filesVersion, view };
     this.#deps.onPass(report);
     const orphans = await this.#orphans.reap(report.skipped);
-    // the cgroups that they ran in are empty now
+    // the processes' cgroups are empty now
     if (orphans.killed) this.#isEmptied = true;
     const unreported = await this.#tellRuntime(view, living);
     return [...report.problems, ...report.notices, ...orphans.problems, ...unreported];
   }
 
-  /** The last pass saw this very form of the pod. */
+  /** True if the last pass used exactly this form of the pod. */
   hasSeen(uid: string, form: object): boolean {
     return this.#forms.get(uid) === form;
   }
 
-  /** Why the pod's form is not in force, or ""; null: a pass has applied exactly this form everywhere. */
+  /** Why the pod's form is not in force, or "" while a pass is missing; null: a pass has applied exactly this form everywhere. */
   whyNotInForce(uid: string, form: object): string | null {
     if (!this.hasSeen(uid, form)) return "";
     const place = this.current?.pods.get(uid);

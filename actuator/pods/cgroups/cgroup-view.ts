@@ -9,9 +9,9 @@ import { decodedPod } from "../../lifecycle/decoded-pod.ts";
 import type { RunnablePod } from "../../lifecycle/pod.ts";
 import type { PassReport } from "../../pass/loop.ts";
 
-/** Decision and result of a pass over the cgroups, for one pod. */
+/** What a pass over the cgroups decided and found for one pod. */
 export interface PodCgroups {
-  /** Path of the pod's cgroup, below the root of all. */
+  /** Path of the pod's cgroup, below the root cgroup. */
   readonly path: string;
   /** The values by container name. */
   readonly values: ReadonlyMap<string, CgroupValues>;
@@ -21,28 +21,28 @@ export interface PodCgroups {
   readonly byId: ReadonlyMap<string, CgroupValues>;
   /** The pod's own limit in bytes; null: none. */
   readonly memory: number | null;
-  /** Containers of it have CPUs of their own, or quotas are off: none holds it. */
+  /** True: containers of the pod have exclusive CPUs, or quotas are off, so the pod's cgroup has no quota. */
   readonly isWithoutQuota: boolean;
-  /** Why it is not as decided, in one line; null: it is, so containers may start in it. */
+  /** Why the cgroup is not as decided, in one line; null: it is, so containers may start in it. */
   readonly fault: string | null;
-  /** The faults of all its cgroups, containers' included; failures come first. */
+  /** The faults of the pod's cgroups, including containers'; failures come first. */
   readonly faults: readonly string[];
 }
 export interface CgroupView {
   readonly version: 1 | 2;
   readonly driver: "cgroupfs" | "systemd";
   readonly pods: ReadonlyMap<string, PodCgroups>;
-  /** A CPU set could not be moved: who is to have CPUs alone does not have them alone yet. */
+  /** Why a CPU set could not be moved: exclusive CPUs are not exclusive yet. */
   readonly cpusetFault: string | null;
-  /** Running containers whose values were written: they are also sent to the runtime, so that its record agrees. */
+  /** Running containers whose values were written: the runtime must be told them too, so that its record agrees. */
   readonly rewritten: readonly { readonly containerId: string; readonly values: CgroupValues }[];
 }
 
-/** The outcome of the last pass over the cgroups, for the work on pods beside the passes. */
+/** The outcome of the last pass over the cgroups, for the work on pods. */
 export class CurrentCgroups {
   /** The view; null: nothing was decided yet. */
   view: CgroupView | null = null;
-  /** The node's allocatable, as it was last decided; null: not yet. */
+  /** The node's allocatable as last decided; null: not decided yet. */
   allocatable: QuantityList | null = null;
 
   /** The memory limit of a pod's cgroup, in bytes; null: none, or not decided yet. */
@@ -61,7 +61,7 @@ export class CurrentCgroups {
     const { version } = this.view;
     return sandboxValues(decoded, config, { version, exclusiveCpus: cgroups.isWithoutQuota });
   }
-  /** The cgroup of a pod, as the runtime takes it: absolute, or the slice's name of the systemd driver; empty: not decided yet. */
+  /** A pod's cgroup in the runtime's form: absolute, or the slice name of the systemd driver; empty: not decided yet. */
   parentOf(uid: string, root: string): string {
     if (this.view === null) return "";
     const path = this.view.pods.get(uid)?.path ?? "";
@@ -94,7 +94,7 @@ const isFault = ({ status, code }: StepResult): boolean =>
 
 function podsOf({ cgroups }: CgroupsDecision, faults: readonly StepResult[]): ReadonlyMap<string, PodCgroups> {
   const pods = new Map<string, Filling>();
-  // a failed step is more informative than those skipped because of it
+  // a failed step says more than those skipped because of it
   const told = [...faults].sort((a, b) => Number(a.status === "failed") - Number(b.status === "failed"));
   const faultAt = new Map(told.map(({ step, message }) => [step.path, message]));
   const failedAt = new Set(faults.filter(({ status }) => status === "failed").map(({ step }) => step.path));

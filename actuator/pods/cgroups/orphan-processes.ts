@@ -7,12 +7,12 @@ import { isBelow, type Skip } from "../../plan/step.ts";
 import { isPodCgroup } from "../../plan/targets.ts";
 import type { PodClock } from "../pod-clock.ts";
 
-/** The machine's processes, as far as what is left of a pod is to be ended. */
+/** Access to the machine's processes, to end what is left of a pod. */
 export interface Processes {
-  /** The process's start in clock ticks since boot, which distinguishes reused ids; undefined: it has ended. */
+  /** The process's start in clock ticks since boot, which distinguishes reused ids; undefined: the process has ended. */
   startOf(pid: number): string | undefined;
   nameOf(pid: number): string;
-  /** Kills a process; undefined: SIGKILL was sent, or it has ended; else why not. */
+  /** Kills a process; undefined: SIGKILL was sent, or the process has ended; otherwise why not. */
   kill(pid: number): string | undefined;
 }
 
@@ -37,9 +37,9 @@ interface Orphan {
   readonly sinceMs: number;
   readonly passes: number;
 }
-/** Number of passes over the cgroups that must have seen it, with the usual time between them. */
+/** The number of regular passes over the cgroups that must have found the processes before they are killed. */
 const PASSES = 3;
-/** kubelet 1.36: tryKillingCgroupProcesses tries so often. */
+/** The number of tries. kubelet 1.36: tryKillingCgroupProcesses. */
 const ROUNDS = 5;
 const MAX_NAMED = 10;
 
@@ -48,7 +48,7 @@ export interface OrphanProcessDeps {
   readonly runtime: Pick<PodRuntime, "pods">;
   readonly clock: PodClock;
   readonly onProblem: (problem: Problem) => void;
-  /** Access to processes; absent: they are reported, never killed. */
+  /** Absent: processes are reported, never killed. */
   readonly processes?: Processes;
 }
 interface Settings {
@@ -57,9 +57,9 @@ interface Settings {
 }
 
 /**
- * Processes in pod cgroups that neither a decision nor the runtime knows, such as those of a killed runtime. They are
- * reported, and killed after some passes. INVARIANT: none outside our root; none of a pod of which the runtime, asked
- * right before, has anything; each only while its cgroup still lists it. kubelet 1.36:
+ * Processes in pod cgroups that belong to no decided pod and no pod in the runtime, such as those of a killed runtime. They are
+ * reported, and killed after some passes. INVARIANT: only processes below our root; none of a pod of which the runtime,
+ * asked right before, has anything; each only while its cgroup still lists it. kubelet 1.36:
  * podContainerManagerImpl.Destroy.
  */
 export class OrphanProcesses {
@@ -73,7 +73,7 @@ export class OrphanProcesses {
     this.#settings = settings;
   }
 
-  /** `skipped`: of the last pass. Answers what stands; `killed`: there is something to remove now. */
+  /** `skipped`: from the last pass. Returns the current problems; `killed`: there are emptied cgroups to remove now. */
   async reap(skipped: readonly Skip[]): Promise<{ readonly problems: readonly Problem[]; readonly killed: boolean }> {
     const paths = skipped.flatMap(({ code, path }) => (code === "has_processes" && isPodCgroup(path) ? [path] : []));
     if (paths.length === 0) {
@@ -82,7 +82,7 @@ export class OrphanProcesses {
       return { problems: [], killed: false };
     }
     const held = await this.#deps.runtime.pods();
-    // a pass in which it did not answer counts for nothing
+    // a pass without an answer of the runtime does not count
     const lost = held.ok ? paths.filter((path) => ![...held.value.keys()].some((uid) => isOf(path, uid))) : [];
     const before = this.#orphans;
     const nowMs = this.#deps.clock.monotonicMs();
@@ -107,7 +107,7 @@ export class OrphanProcesses {
     return { problems, killed };
   }
 
-  /** Answers why some could not be. */
+  /** Returns why processes could not be killed. */
   #killAll(path: string): readonly string[] {
     const { processes } = this.#deps;
     if (processes === undefined) return [];
@@ -159,7 +159,7 @@ export class OrphanProcesses {
 }
 const NOBODYS = "no pod and no sandbox of the runtime accounts for it";
 
-/** The names of the cgroupfs and of the systemd driver. */
+/** Compares with the pod's cgroup name for the cgroupfs and for the systemd driver. */
 function isOf(path: string, uid: string): boolean {
   const name = posix.basename(path);
   return name === `pod${uid}` || name.endsWith(`-pod${uid.replaceAll("-", "_")}.slice`);

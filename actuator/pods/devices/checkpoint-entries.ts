@@ -13,7 +13,7 @@ import { ok, type Result } from "../../../api/model/result.ts";
 import type { StateFiles } from "../../machine/files.ts";
 
 /**
- * State files as decisions receive them: without plugins' answers, which may be secret and do not affect decisions. An
+ * State files for decisions: without plugins' responses, which may be secret and do not affect decisions. An
  * unreadable checkpoint counts as none, as in a kubelet.
  */
 export const redactFiles = perObject(
@@ -33,8 +33,8 @@ function redactedAssignments(assignments: StateFiles["assignments"]): StateFiles
 }
 
 /**
- * `next` of a decision with its checkpoint changed, or without one where `change` answers null; anything else of it, and what
- * is no checkpoint, is as it came.
+ * A decision's `next` with its checkpoint changed by `change`, or removed if `change` returns null; everything else, and an
+ * unreadable checkpoint, stays as it is.
  */
 export function withCheckpoint(
   next: unknown,
@@ -57,13 +57,13 @@ export function withCheckpoint(
 /** The checkpoint of device allocations. kubelet 1.36: kubeletDeviceManagerCheckpoint. */
 export const DEVICE_CHECKPOINT = "kubelet_internal_checkpoint";
 
-/** Versions that count as current: the one on the disk, those given to decisions, and the last decision's. */
+/** The number of current versions: the one on disk, those in recent snapshots, and the last decision's. */
 const MAX_LATELY = 4;
 const texts = new WeakMap<DeviceCheckpoint, string>();
 /** The last checkpoints by text, since parsing megabytes again is slow. */
 const lately = new Lru<string, DeviceCheckpoint>(MAX_LATELY);
 
-/** `writeCheckpoint`, once for each checkpoint. */
+/** `writeCheckpoint`, cached per checkpoint. */
 export function textOf(checkpoint: DeviceCheckpoint): string {
   const before = texts.get(checkpoint);
   if (before !== undefined) return before;
@@ -72,7 +72,7 @@ export function textOf(checkpoint: DeviceCheckpoint): string {
   return text;
 }
 
-/** `readCheckpoint`, or the very checkpoint that the text was made of. */
+/** `readCheckpoint`, or the same object from which the text was written. */
 export function checkpointOf(text: string): Result<DeviceCheckpoint, CheckpointFault> {
   const before = lately.get(text);
   if (before !== undefined) return ok(before);
@@ -87,7 +87,7 @@ function remember(text: string, checkpoint: DeviceCheckpoint): void {
 }
 
 /**
- * An annotation of containers with devices that lists them, so that a lost checkpoint can be rebuilt from what runs.
+ * An annotation that lists a container's devices, so that a lost checkpoint can be rebuilt from running containers.
  */
 export const DEVICES_ANNOTATION = "nodewise.dev/devices";
 
@@ -105,7 +105,7 @@ type AnnotatedDevices = ReadonlyMap<string, DevicesPerNuma>;
 export const readDevicesAnnotation = (annotations: Readonly<Record<string, string>>): AnnotatedDevices =>
   parsed(annotations[DEVICES_ANNOTATION] ?? "{}");
 const MAX_KNOWN = 512;
-/** Each sync reads the marks of all that runs. */
+/** Cached, since each sync reads the annotations of all running containers. */
 const parsed = memo(MAX_KNOWN, (text: string): AnnotatedDevices => {
   try {
     const read: unknown = JSON.parse(text);
@@ -136,7 +136,7 @@ export const keyOf = ({ podUid, containerName, resourceName }: Named): string =>
 export const isSameDevices = (a: PodDevicesEntry, b: PodDevicesEntry): boolean =>
   idsOf(a).toSorted().join("\0") === idsOf(b).toSorted().join("\0");
 
-/** A pod's entries; plugins must still be asked with Allocate where `allocResp` is null. */
+/** A pod's entries; where `allocResp` is null, the plugin's Allocate must still be called. */
 export const entriesOf = ({ entries }: DeviceCheckpoint, podUid: string): readonly PodDevicesEntry[] =>
   (entries ?? []).filter((entry) => entry.podUid === podUid);
 
@@ -146,7 +146,7 @@ export const entryOf = ({ entries }: DeviceCheckpoint, named: Named): PodDevices
       podUid === named.podUid && containerName === named.containerName && resourceName === named.resourceName,
   );
 
-/** As Go writes it: no entries are null. */
+/** Writes an empty list as null, as Go does. */
 const withEntries = (checkpoint: DeviceCheckpoint, entries: readonly PodDevicesEntry[]): DeviceCheckpoint => ({
   ...checkpoint,
   entries: entries.length === 0 ? null : entries,
@@ -169,7 +169,7 @@ export function withoutPods(checkpoint: DeviceCheckpoint, podUids: ReadonlySet<s
   return kept.length === (checkpoint.entries?.length ?? 0) ? checkpoint : withEntries(checkpoint, kept);
 }
 
-/** Keeps the allocations and drops the plugins' answers: paths of devices may differ after a reboot. */
+/** Keeps the allocations and drops the plugins' responses: device paths may differ after a reboot. */
 export function withoutResponses(checkpoint: DeviceCheckpoint): DeviceCheckpoint {
   const { entries } = checkpoint;
   if (entries === null || entries.every(({ allocResp }) => allocResp === null)) return checkpoint;
@@ -179,7 +179,7 @@ export function withoutResponses(checkpoint: DeviceCheckpoint): DeviceCheckpoint
   );
 }
 
-/** The checkpoint as decisions receive it: allocations without plugins' answers, which may be secret. */
+/** The checkpoint for decisions: allocations without plugins' responses, which may be secret. */
 function withEmptyResponses(checkpoint: DeviceCheckpoint): DeviceCheckpoint {
   if ((checkpoint.entries ?? []).every(({ allocResp }) => allocResp === null || allocResp === "")) return checkpoint;
   const entries = (checkpoint.entries ?? []).map((e) => (e.allocResp === null ? e : { ...e, allocResp: "" }));
@@ -210,7 +210,7 @@ export function withEntriesOf(checkpoint: DeviceCheckpoint, more: readonly PodDe
   return withEntries(checkpoint, [...(checkpoint.entries ?? []).filter((one) => !keys.has(keyOf(one))), ...more]);
 }
 
-/** Entries of `next` that hold other devices than those of `current`, or that are not there. */
+/** Entries of `next` that are missing in `current`, or have other devices there. */
 export function newEntries(next: DeviceCheckpoint, current: DeviceCheckpoint): readonly PodDevicesEntry[] {
   const known = new Map((current.entries ?? []).map((entry) => [keyOf(entry), entry]));
   return (next.entries ?? []).filter((entry) => {
@@ -224,7 +224,7 @@ export function without(next: DeviceCheckpoint, gone: ReadonlySet<PodDevicesEntr
   return kept.length === (next.entries?.length ?? 0) ? next : withEntries(next, kept);
 }
 
-/** Without pods that still wait for a plugin's answer, unless their devices were already published. */
+/** Leaves out pods that still wait for a plugin's response, unless their devices were already published. */
 export function withoutPending(now: DeviceCheckpoint, told: DeviceCheckpoint): DeviceCheckpoint {
   const known = new Map((told.entries ?? []).map((entry) => [keyOf(entry), entry]));
   const isReported = (entry: PodDevicesEntry): boolean => {
@@ -244,7 +244,7 @@ interface AllocationChanges {
   readonly allocated: readonly PodDevicesEntry[];
   readonly givenBack: readonly PodDevicesEntry[];
 }
-/** Added and removed entries; one with other devices counts as both. Plugins' answers are ignored. */
+/** Added and removed entries; an entry with other devices counts as both. Plugins' responses are ignored. */
 export function changesBetween(before: DeviceCheckpoint, after: DeviceCheckpoint): AllocationChanges {
   if (before.entries === after.entries) return { allocated: [], givenBack: [] };
   const old = new Map((before.entries ?? []).map((entry) => [keyOf(entry), entry]));
@@ -258,7 +258,7 @@ export function changesBetween(before: DeviceCheckpoint, after: DeviceCheckpoint
 }
 
 /**
- * With the currently registered resources, limited to what plugins may have, and their allocatable devices. kubelet
+ * The checkpoint with the currently registered resources, limited to the plugins' share, and their allocatable devices. kubelet
  * 1.36: writeCheckpoint.
  */
 export function withRegistered(

@@ -39,7 +39,7 @@ function keepBroken(assignments: DeviceAssignments): string | null {
 const told = (message: string, copy: string): string =>
   `who held which devices could not be read (${message}): the file is kept as ${copy} for 7 days`;
 
-/** Removes copies that were kept for longer than a week; one that cannot be removed stays. `nowMs`: since the epoch. */
+/** Removes copies that are older than a week; one that cannot be removed stays. `nowMs`: since the epoch. */
 function dropOldCopies(assignments: DeviceAssignments, nowMs: number): void {
   const current = statOf(assignments.file)?.ino;
   for (const { name, inode, keptMs } of copiesOf(assignments)) {
@@ -47,12 +47,12 @@ function dropOldCopies(assignments: DeviceAssignments, nowMs: number): void {
     try {
       rmSync(name);
     } catch {
-      // it is tried again
+      // the next call tries again
     }
   }
 }
 
-/** `inode`: undefined: there is none. Giving a file a name changes its status, and nothing else does later. */
+/** `inode` undefined: there is no copy. The status time of a copy is that of its creation, since nothing changes it later. */
 const copiesOf = ({ file }: DeviceAssignments) =>
   Array.from({ length: MAX_COPIES }, (_, i) => {
     const name = i === 0 ? `${file}.broken` : `${file}.broken.${i}`;
@@ -65,8 +65,8 @@ const statOf = (file: string) => statSync(file, { throwIfNoEntry: false });
 const LONGEST = 128;
 
 /**
- * Distinguishes a restart of the daemon from a reboot: after a reboot, or if that is not known, plugins' answers are
- * void. Error: the result could not be written, and must be written before any answer is used.
+ * Detects a reboot: after a reboot, or if it cannot be ruled out, plugins' answers are dropped. Error: the result could not
+ * be written, which is required before any answer is used.
  */
 function voidAfterReboot(assignments: DeviceAssignments, bootId: string): Result<null, string> {
   const file = join(assignments.directory, "device-plugins", "boot_id");
@@ -104,26 +104,26 @@ interface CheckpointMaintenanceDeps {
 const STANDS_MS = 10 * 60_000;
 const COPIES_MS = 60 * 60_000;
 
-/** The checkpoint on disk: whether it is of this boot and written, and what became of an unreadable one. */
+/** Maintains the checkpoint on disk: whether it is from this boot, whether it is written, and copies of unreadable ones. */
 export class CheckpointMaintenance {
   readonly #deps: CheckpointMaintenanceDeps;
   readonly #startedMs: number;
   #copiesMs = Number.NEGATIVE_INFINITY;
-  /** True: the plugins' answers are of this boot. */
+  /** True: the plugins' answers are from this boot. */
   #isOfThisBoot = false;
-  /** Why it is not known to be; null: it is. */
+  /** Why that is not known; null: it is known. */
   #fault: string | null = null;
-  /** A sentence about one that could not be read at the start; null: it could. */
+  /** A sentence about a checkpoint that could not be read at the start; null: it could be read. */
   readonly broken: string | null;
 
-  /** One that cannot be read is put aside at once. */
+  /** Sets an unreadable checkpoint aside at once. */
   constructor(deps: CheckpointMaintenanceDeps) {
     this.#deps = deps;
     this.#startedMs = deps.clock.monotonicMs();
     this.broken = keepBroken(deps.assignments);
   }
 
-  /** Why plugins' answers may not be used; null: they may. */
+  /** Why plugins' answers may not be used; null: they may be used. */
   voidAfterReboot(): Result<never, DeviceFault> | null {
     if (this.#isOfThisBoot) return null;
     const settled = voidAfterReboot(this.#deps.assignments, this.#deps.bootId);
@@ -141,7 +141,7 @@ export class CheckpointMaintenance {
     }
     return files.tryAgain();
   }
-  /** Why nothing more can be booked now; null: it can. */
+  /** Why no more entries can be stored now; null: they can. */
   whyUnwritten(): DeviceFault | null {
     const why = this.#deps.files.unwritten(DEVICE_CHECKPOINT);
     return why === undefined ? null : checkpointNotWritten(why);
@@ -149,7 +149,7 @@ export class CheckpointMaintenance {
 
   problems(): readonly Problem[] {
     const { assignments, files, clock } = this.#deps;
-    // while it lies there still, that is told with what follows from it
+    // while the unreadable file still exists, its own problem reports it
     const isReported = assignments.fault() === null && clock.monotonicMs() - this.#startedMs < STANDS_MS;
     const broken = this.broken !== null && isReported ? [this.broken] : [];
     const messages = new Set([...broken, ...files.unwrittenAll(), ...(this.#fault === null ? [] : [this.#fault])]);

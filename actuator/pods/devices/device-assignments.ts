@@ -22,29 +22,29 @@ import {
 } from "./manager-files.ts";
 
 /**
- * The checkpoint is one file for all plugins, and no more than `LIMITS.stateText` (4 MiB) of it is read back. So each part
- * has its bound, and all together stay below: 3 MiB - 1 KiB of entries, 1 MiB of registered resources, of whose names
- * 1,024 have 322 bytes at most, and less than 1 KiB around them.
+ * The checkpoint is one file for all plugins, and at most `LIMITS.stateText` (4 MiB) of it can be read back. So each part
+ * has its limit, and the sum stays below: 3 MiB - 1 KiB for entries, 1 MiB for registered resources (up to 1,024 names of at
+ * most 322 bytes), and less than 1 KiB around them.
  */
 const AROUND = 1024;
 const REGISTERED_BYTES = 1024 * 1024;
 export const ENTRIES_BYTES = LIMITS.stateText - REGISTERED_BYTES - AROUND;
-/** Entries up to this, and larger ones, have half of the room each: a usual answer has some hundred bytes. */
+/** Entries up to this size and larger ones have half of the room each: a usual response has some hundred bytes. */
 const SMALL_BYTES = 8 * 1024;
 const HALF = ENTRIES_BYTES / 2;
 const isSmall = (entry: PodDevicesEntry): boolean => bytesOf(entry) <= SMALL_BYTES;
 
 type Entries = DeviceCheckpoint["entries"];
-/** The size of an entry in the file, with a comma. */
+/** The size of an entry in the file, including a comma. */
 export const bytesOf = perObject((entry: PodDevicesEntry): number => {
   const bare = Buffer.byteLength(entryText({ ...entry, allocResp: "" })) + 1;
   return bare + (entry.allocResp?.length ?? "null".length - '""'.length);
 });
 
 /**
- * Why there is no room for an entry beside the others; undefined: there is. The small entries of a resource take no more than
- * half of what the small ones of the others leave, and so do the large ones: so no plugin's ids or answers are in the way of
- * another's, and what is taken is never more than `ENTRIES_BYTES`.
+ * Why there is no room for an entry beside the others; undefined: there is. The small entries of a resource may take half of
+ * what the small entries of the others leave, and likewise the large ones. So no plugin's ids or responses block another's,
+ * and the total never exceeds `ENTRIES_BYTES`.
  */
 export function shareFault(entries: Entries, entry: PodDevicesEntry): string | undefined {
   const { resourceName, podUid, containerName } = entry;
@@ -61,7 +61,7 @@ export function shareFault(entries: Entries, entry: PodDevicesEntry): string | u
     : `ids and answers of ${resourceName} would take ${its} bytes of kubelet_internal_checkpoint (${bytesOf(entry)} of them for container ${containerName}), and there is room for ${most}: those of one resource may take half of what the others leave of ${HALF}, where ${isSmall(entry) ? "small" : "large"} ones are kept`;
 }
 
-/** A list, with its name and a comma. */
+/** The size of a list with its name and a comma. */
 const listBytes = (name: string, ids: readonly string[] | null): number =>
   Buffer.byteLength(jsonText(name)) + (ids ?? []).reduce((sum, id) => sum + Buffer.byteLength(jsonText(id)) + 1, 0) + 6;
 /**
@@ -90,17 +90,17 @@ export function withinShare(checkpoint: DeviceCheckpoint): DeviceCheckpoint {
 
 /** The maximum number of returned pods that are remembered; the oldest are forgotten. */
 const MAX_RETURNED = 1024;
-/** Containers that there was no room for. */
+/** The maximum number of remembered containers without room. */
 const MAX_REFUSED = 1024;
 
 /** The holders of devices: kubelet_internal_checkpoint, parsed again only if its text has changed. */
 export class DeviceAssignments {
   readonly #files: ManagerFiles;
-  /** Pods whose devices were freed while a decision that counts them may have been under way. */
+  /** Pods whose devices were released while a decision that counts them may be under way. */
   readonly #returned = new Set<string>();
-  /** Resources of which nothing may be given away now, whatever was decided. */
+  /** Resources of which nothing may be assigned now, whatever was decided. */
   notGiven: ReadonlySet<string> = new Set();
-  /** Decisions that were not stored: why there is no room. */
+  /** Decided allocations that were not stored for lack of room, with the reason. */
   readonly #noRoom = new Map<string, string>();
   #text: string | undefined;
   #read: Result<DeviceCheckpoint | undefined, DeviceCheckpointFault>;
@@ -118,38 +118,38 @@ export class DeviceAssignments {
   get file(): string {
     return this.#files.pathOf(DEVICE_CHECKPOINT);
   }
-  /** A checkpoint that cannot be read holds nothing. */
+  /** The current checkpoint; an unreadable one counts as empty. */
   now(): DeviceCheckpoint {
     const read = this.#look();
     return (read.ok ? read.value : undefined) ?? EMPTY_CHECKPOINT;
   }
-  /** Why nothing counts as held; null: the file is well, or there is none. */
+  /** Why nothing counts as held; null: the file is readable, or there is none. */
   fault(): DeviceCheckpointFault | null {
     const read = this.#look();
     return read.ok ? null : read.error;
   }
 
-  /** Reads, changes and writes in one step. True: something changed. Error: it could not be written, and is as it was. */
+  /** Reads, changes and writes in one step. True: something changed. Error: the file could not be written and is unchanged. */
   edit(change: (now: DeviceCheckpoint) => DeviceCheckpoint): Result<boolean, string> {
     const now = this.now();
     const next = change(now);
     return next === now ? ok(false) : persistDeviceCheckpoint(this.#files, withinShare(next));
   }
 
-  /** Takes all devices of a pod back. True: it had some. */
+  /** Releases all devices of a pod. True: it had some. */
   giveBack(podUid: string): Result<boolean, string> {
     this.#returned.add(podUid);
     if (this.#returned.size > MAX_RETURNED) this.#returned.delete([...this.#returned][0] as string);
     return this.edit((now) => withoutPods(now, new Set([podUid])));
   }
-  /** The pod is tried again, with the devices held now. */
+  /** Marks that the pod is tried again, with the devices held now. */
   restorePod(podUid: string): void {
     this.#returned.delete(podUid);
   }
 
   /**
-   * Merges a decision's `next` with changes since its snapshot. If nobody gets devices by it, it does not matter
-   * whether releases can be written.
+   * Merges a decision's `next` with the changes since its snapshot. If it assigns no new devices, it succeeds even if
+   * releases cannot be written.
    */
   withResponses(next: unknown): unknown {
     const now = this.now();
@@ -164,16 +164,16 @@ export class DeviceAssignments {
       return null;
     });
   }
-  /** Why a container's devices were decided and not booked; undefined: they were. */
+  /** Why a container's decided devices were not stored; undefined: they were. */
   whyNotShared(named: Named): string | undefined {
     return this.#noRoom.get(keyOf(named));
   }
-  /** Why what a plugin answered cannot be kept beside what the others did; undefined: it can. */
+  /** Why a plugin's response does not fit beside those of the others; undefined: it fits. */
   shareFault(entry: PodDevicesEntry): string | undefined {
     return shareFault(this.now().entries, entry);
   }
 
-  /** Without entries that may not be assigned now, or do not fit. */
+  /** Leaves out entries that may not be assigned now, or do not fit. */
   #booked(next: DeviceCheckpoint, fresh: readonly PodDevicesEntry[]): DeviceCheckpoint {
     const refused = new Set(fresh.filter(({ resourceName }) => this.notGiven.has(resourceName)));
     const booked = [...(without(next, new Set(fresh)).entries ?? [])];

@@ -21,15 +21,15 @@ interface DeviceEventRecorderDeps {
 const MAX_NAMES = 1024;
 /** The interval at which a resource's health flips are recorded together, so that they do not fill the history. */
 const FLIPS_MS = 30_000;
-/** Faults of unknown plugins, between two looks. */
+/** The maximum number of faults of unknown plugins per sync. */
 const MAX_FAULTS = 16;
 
-/** Sees what becomes of plugins and of who holds their devices, and has the history keep it. */
+/** Observes plugins and the holders of their devices, and records their changes in the history. */
 export class DeviceEventRecorder {
   readonly #deps: DeviceEventRecorderDeps;
   /** Uid -> NAMESPACE/NAME. */
   readonly #names = new Map<string, string>();
-  /** Uid -> what its last try ended in, and how often that was so in a row. */
+  /** Uid -> the message of its last refusal, and how often in a row it occurred. */
   readonly #refused = new Map<string, { readonly message: string; readonly times: number }>();
   readonly #faults: DeviceEvent[] = [];
   /** The plugins as last recorded. */
@@ -96,11 +96,11 @@ export class DeviceEventRecorder {
   checkpointLost(message: string): void {
     this.#deps.history.add([{ kind: "refused", resource: "", reason: "CheckpointNotRead", message }]);
   }
-  /** NAMESPACE/NAME where it is known, else the uid. */
+  /** NAMESPACE/NAME if it is known, otherwise the uid. */
   nameOf(podUid: string): string {
     return this.#names.get(podUid) ?? podUid;
   }
-  /** Records a refused plugin; registrations and ends of plugins are seen anyway. */
+  /** Records a refused plugin; registrations and ends of plugins are observed by `record`. */
   registrationFailed({ resource, endpoint, call, code, message }: PluginFault): void {
     if (call !== "Register") return;
     this.#deps.counters.devicePluginRegistered(false);
@@ -124,7 +124,7 @@ export class DeviceEventRecorder {
     return events;
   }
   #heldEvents(): readonly DeviceEvent[] {
-    // a pod whose plugin has not answered yet may give all back at once
+    // a pod whose plugin has not answered yet may still release everything
     const now = withoutPending(this.#deps.assignments.now(), this.#held);
     if (now === this.#held) return [];
     const { allocated, givenBack } = changesBetween(this.#held, now);
@@ -175,7 +175,7 @@ function goings(was: PluginState | undefined, now: PluginState): readonly Device
   return before === "registered" ? [ended, removed] : [removed];
 }
 
-/** Changes of health; a plugin's first list is none. */
+/** Changes of health; a plugin's first list is not a change. */
 function flips(was: PluginState | undefined, now: PluginState): readonly DeviceEvent[] {
   if (was === undefined || was.history === now.history) return [];
   const isFirst = was.devices.length === 0 && !was.listed;
@@ -187,7 +187,7 @@ function flips(was: PluginState | undefined, now: PluginState): readonly DeviceE
   return [{ kind: "flips", resource: now.resource, count, flips: named }];
 }
 
-/** Those that came after the last one of before; all, where that one was pushed out. */
+/** The flips after the last one in `before`; all of them if that one was dropped. */
 function since(before: readonly HealthFlip[], now: readonly HealthFlip[]): readonly HealthFlip[] {
   const last = before.at(-1);
   return last === undefined ? now : now.slice(now.lastIndexOf(last) + 1);

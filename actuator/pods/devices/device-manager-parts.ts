@@ -39,7 +39,7 @@ interface Call {
   readonly sinceMs: number;
 }
 
-/** Calls to plugins that are under way for pods. */
+/** The running calls to plugins for pods. */
 export class PluginCalls {
   readonly #clock: Pick<PodClock, "monotonicMs">;
   readonly #calls = new Set<Call>();
@@ -70,7 +70,7 @@ export class PluginCalls {
     );
   }
 }
-/** Reasons that end with the call. */
+/** Reasons that no longer apply once the call has ended. */
 export const CALL_REASONS: ReadonlySet<string> = new Set(Object.values(REASONS));
 
 interface AllocatorDeps {
@@ -95,7 +95,7 @@ interface Pending {
   readonly resourceName: string;
 }
 
-/** Asks plugins what the devices of pods bring. */
+/** Makes plugins' Allocate calls for pods. */
 class Allocator {
   readonly #deps: AllocatorDeps;
   /** Running calls: a call continues when its pod's sync is interrupted, and the next sync waits for it. */
@@ -161,13 +161,13 @@ class Allocator {
     if (noRoom !== undefined) return err(allocateFailed(noRoom));
     const kept = assignments.edit((now) => withResponse(now, entry, base64));
     if (!kept.ok) return err(checkpointNotWritten(kept.error));
-    // the pod's devices were taken back meanwhile, or are others
+    // otherwise the pod's devices were released meanwhile, or replaced
     if (kept.value) return ok(null);
     return err(allocateFailed(nothingAllocated(podUid, containerName, resourceName)));
   }
 
   #giveBack(pod: RunnablePod, resource: string, fault: DeviceFault): void {
-    // where it cannot be written, it stands as such, and the next decision takes them back
+    // if it cannot be written, that is reported as a problem, and the next decision releases them
     this.#deps.assignments.giveBack(pod.uid);
     this.#deps.onRefused(pod, resource, fault);
   }
@@ -189,18 +189,18 @@ async function unlessAborted(call: Promise<AllocateResult>, signal: AbortSignal)
   return settled;
 }
 
-/** Each answer may change what is asked next; after these the natural order of ids decides. */
+/** Each answer may lead to new questions; after this many rounds the natural order of ids decides. */
 const MAX_ROUNDS = 3;
-/** Pods that were never forgotten: the oldest are. */
+/** The maximum number of pods; the oldest are dropped. */
 const MAX_PODS = 1024;
-/** Limit for one resource of a snapshot. */
+/** The maximum number of answers for one resource in a snapshot. */
 const MAX_ANSWERS = 1024;
 
-/** Requests about a pod since its admission was last asked. */
+/** The questions about a pod for one admission. */
 interface PodRequests {
   rounds: number;
   open: number;
-  /** True: more was asked since the last decision; else a new try begins. */
+  /** True: questions were asked since the last decision; otherwise the next try starts over. */
   isAsked: boolean;
   /** The answers by question; null: the question is open. */
   readonly answers: Map<string, AnsweredRequest | null>;
@@ -247,12 +247,12 @@ export class PreferredAllocationRequests {
     return this.#failed.has(podUid);
   }
 
-  /** `devicePlugins` of a snapshot with what was answered about the pod. */
+  /** `devicePlugins` of a snapshot, with the answers about the pod. */
   withPreferred(plugins: readonly DevicePlugin[], podUid: string | undefined): readonly DevicePlugin[] {
     const pod = podUid === undefined ? undefined : this.#pods.get(podUid);
     if (podUid !== undefined && pod === undefined) this.#failed.delete(podUid);
     if (podUid === undefined || pod === undefined) return plugins;
-    // other devices are free by now, and a call that failed may not fail again
+    // a new try asks again: other devices may be free by now, and a failed call may succeed
     if (!pod.isAsked && pod.open === 0) this.#pods.delete(podUid);
     const answers = pod.isAsked ? [...pod.answers.values()].filter((answer) => answer !== null) : [];
     pod.isAsked = false;
@@ -273,7 +273,7 @@ export class PreferredAllocationRequests {
     pod.answers.set(key, null);
     pod.open++;
     const answer = await this.#host.preferred(resource, { available, mustInclude, size });
-    // one that offers nothing prefers nothing
+    // a plugin without the option has no preference
     const said = answer.ok ? { deviceIds: answer.value ?? [] } : { error: goText(answer.error) };
     pod.answers.set(key, { ...question, ...said });
     pod.open--;
@@ -290,10 +290,10 @@ const preferredOf = ({ available, mustInclude, size, deviceIds, error }: Answere
   ...(error === undefined ? {} : { error }),
 });
 
-/** A thousand changes a second wake nobody more often. */
+/** The shortest time between two notifications, however many changes there are. */
 const MIN_INTERVAL_MS = 250;
 
-/** Counts changes and calls listeners: for the first at once, for following ones together soon after. */
+/** Counts changes and calls listeners: at once for the first change, soon after for all that follow. */
 export class ChangeNotifier {
   readonly #clock: PodClock;
   readonly #listeners = new Set<() => void>();
@@ -309,7 +309,7 @@ export class ChangeNotifier {
   get version(): number {
     return this.#version;
   }
-  /** Answers how to stop it. */
+  /** Returns a function that removes the listener. */
   onChange(listener: () => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
@@ -339,10 +339,10 @@ export class ChangeNotifier {
   }
 }
 
-/** Those that were told. */
+/** The maximum number of reported conflicts that are remembered. */
 const MAX_REPORTED = 1024;
 
-/** Tells once of each conflict between what two plugins want of a container. */
+/** Reports each conflict between two plugins' settings for a container once. */
 class Conflicts {
   readonly #onProblem: (problem: Problem) => void;
   readonly #reported = new Set<string>();
@@ -367,11 +367,11 @@ export interface DeviceManagerDeps {
   readonly clock: PodClock;
   /** The machine's boot id; empty: unknown, so every start counts as a boot. */
   readonly bootId: string;
-  /** The longest wait of a pod for a plugin that has not come since the daemon's start. */
+  /** The longest wait of a pod for a plugin that has not registered since the daemon's start. */
   readonly waitMs: number;
   readonly history: DeviceHistory;
   readonly counters: Pick<Counters, "deviceAllocated" | "devicePluginRegistered">;
-  /** Problems that are reported once and do not stand. */
+  /** Reports single problems, as opposed to lasting ones. */
   readonly onProblem: (problem: Problem) => void;
 }
 /** The components of the device manager. */
@@ -389,7 +389,7 @@ export interface DeviceManagerParts {
   readonly maintenance: CheckpointMaintenance;
 }
 
-/** A checkpoint that cannot be read is put aside first. */
+/** Makes the parts; an unreadable checkpoint is set aside first. */
 export function deviceManagerParts(deps: DeviceManagerDeps): DeviceManagerParts {
   const { host, files, assignments, clock, bootId, waitMs, history, counters, onProblem } = deps;
   const report = (message: string): void => onProblem({ from: "devices", message });

@@ -44,7 +44,7 @@ import {
 } from "./port.ts";
 import { type LivingPod, type VanishedDevices, vanishedDevices } from "./recorded-devices.ts";
 
-/** The node's devices: what plugins have, who holds it, and what containers get for it. */
+/** The node's devices: what plugins offer, which pods hold it, and what containers get for it. */
 export class DeviceManager implements NodeDevices, ContainerDevices {
   readonly host: DevicePluginHost;
   readonly #deps: DeviceManagerDeps;
@@ -52,11 +52,11 @@ export class DeviceManager implements NodeDevices, ContainerDevices {
   readonly #life = new AbortController();
   readonly #startedAt: string;
   #pluginsSeen = "";
-  /** A pod that wants devices waits, as of this sync. */
+  /** True: in this sync, a pod that requests devices waits. */
   #isAwaited = false;
   readonly #unlisten: () => void;
 
-  /** Created at once, since plugins' answers are void after a reboot. */
+  /** Created at once, since plugins' answers become invalid by a reboot. */
   constructor(deps: DeviceManagerDeps) {
     const { host, clock, waitMs } = deps;
     this.#deps = deps;
@@ -71,21 +71,21 @@ export class DeviceManager implements NodeDevices, ContainerDevices {
       for (const stop of unlisten) stop();
     };
     this.#parts.maintenance.voidAfterReboot();
-    // who waits for a plugin waits no longer then, and says why
+    // pods that wait for a plugin are refused from then on
     void clock.sleep(waitMs, this.#life.signal).then(() => this.#parts.changes.changed());
   }
 
   get version(): number {
     return this.#parts.changes.version;
   }
-  /** Calls the listener when `version` has grown, at most four times a second. Returns how to stop it. */
+  /** Calls the listener when `version` has increased, at most four times a second. Returns a function that removes it. */
   onChange(listener: () => void): () => void {
     return this.#parts.changes.onChange(listener);
   }
 
   /**
    * Whether a change needs a sync at once: a pod waits for devices, plugins came or went since the last call, or
-   * devices of a resource that pods hold changed their health. Other flips can wait for the next sync.
+   * devices of a resource that pods hold changed their health. Other changes can wait for the next sync.
    */
   needsSync(): boolean {
     const held = new Set(this.#parts.assignments.now().entries?.map(({ resourceName }) => resourceName));
@@ -104,7 +104,7 @@ export class DeviceManager implements NodeDevices, ContainerDevices {
   }
 
   /**
-   * The amounts by resource; one that only the last daemon knew is 0 until its plugin is back. kubelet 1.36:
+   * The amounts by resource; a resource that only the previous daemon knew counts 0 until its plugin is back. kubelet 1.36:
    * readCheckpoint.
    */
   amounts(): ReadonlyMap<string, ResourceAmount> {
@@ -113,7 +113,7 @@ export class DeviceManager implements NodeDevices, ContainerDevices {
     return new Map([...now, ...away.map((resource) => [resource, { capacity: 0, allocatable: 0 }] as const)]);
   }
 
-  /** `allocatedResourcesStatus` by container; undefined: the pod holds no device. */
+  /** `allocatedResourcesStatus` by container; undefined: the pod has no devices. */
   health(pod: RunnablePod): ContainerHealth | undefined {
     if (deviceRequirements(pod).size === 0) return undefined;
     return pluginHealth(entriesOf(this.#parts.assignments.now(), pod.uid), this.host.states());
@@ -185,7 +185,7 @@ export class DeviceManager implements NodeDevices, ContainerDevices {
     this.#parts.events.record(living);
     if (this.#parts.maintenance.run()) this.#parts.changes.changed();
     if (this.#parts.maintenance.voidAfterReboot() !== null) return;
-    // a file that cannot be read stays for people to look at, until something is held again
+    // an unreadable file is left for people to inspect, until a device is assigned again
     if (this.#parts.assignments.fault() !== null) return;
     const healthy = (resource: string) => healthyOf(this.#parts.plugins.stateOf(resource));
     this.#parts.assignments.edit((now) => withRegistered(now, this.#parts.plugins.known(), healthy));
@@ -238,7 +238,7 @@ interface RequirementDeps {
   readonly waitMs: number;
 }
 
-/** Why a pod that wants devices is not tried; null: it may be. `isReported`: it is reported as a refusal. */
+/** Why a pod that requests devices is not tried; null: it may be tried. `isReported`: it is reported as a refusal. */
 function whyPending(
   { plugins, missing: losses, waitMs }: RequirementDeps,
   pod: RunnablePod,
@@ -248,12 +248,12 @@ function whyPending(
   const away = requiredResources(pod).filter((resource) => !plugins.isReady(resource));
   if (away.length === 0) return null;
   if (plugins.isEarly) return { ...waitingForPlugins(away, waitMs), isReported: false };
-  // a kubelet would run the pod without them
+  // a kubelet would run the pod without these devices
   const unknown = away.filter((resource) => !plugins.isDeviceResource(resource));
   return unknown.length === 0 ? null : { ...notRegistered(unknown), isReported: true };
 }
 
-/** A plugin of one of its resources offers to choose. */
+/** True if a plugin of the pod's resources offers GetPreferredAllocation. */
 const isChosenByPlugin = (plugins: PluginSnapshot, pod: RunnablePod): boolean =>
   requiredResources(pod).some((resource) => {
     const state = plugins.stateOf(resource);
@@ -277,8 +277,8 @@ interface RunContainerDeps {
 type Fault = Result<never, DeviceFault>;
 
 /**
- * The devices of a container that is about to be created, after the calls that its plugins want before; null: it wants none.
- * kubelet 1.36: GetDeviceRunContainerOptions, which allocates again what is missing: here the pod is admitted anew.
+ * The device options of a container that is about to be created, after the plugins' required calls; null: it requests none.
+ * kubelet 1.36: GetDeviceRunContainerOptions, which allocates missing devices again: here the pod is admitted anew.
  */
 async function runContainerOptions(
   deps: RunContainerDeps,
@@ -293,7 +293,7 @@ async function runContainerOptions(
     const fault = await preStart(deps, pod, name, resource, ofContainer());
     if (fault !== null) return fault;
   }
-  // as it is now: a call may have taken half a minute
+  // read now, since a call may have taken half a minute
   const held = ofContainer();
   const responses: ResourceResponse[] = [];
   for (const resource of wanted.keys()) {
@@ -321,7 +321,7 @@ async function preStart(
   held: readonly PodDevicesEntry[],
 ): Promise<Fault | null> {
   const state = plugins.stateOf(resource);
-  // whether it wants the call, nobody knows before it is here
+  // whether the plugin requires the call is not known before it has registered
   if (state === undefined && plugins.isEarly) return err(waitingForPlugins([resource], waitMs));
   if (!plugins.isKnown(resource)) {
     return err(notStarted(`endpoint not found in cache for a registered resource: ${resource}`));
@@ -357,15 +357,15 @@ export interface DeviceManagerOptions
   readonly registryDir: string | null;
   /** Handlers for other types of plugins found there; absent: none are accepted. */
   readonly handlers?: Readonly<Record<string, PluginHandler>>;
-  /** Absent: nobody counts. */
+  /** Absent: nothing is counted. */
   readonly counters?: DeviceManagerDeps["counters"];
-  /** Directory of the history. */
+  /** The directory of the device history. */
   readonly stateDir: string;
   readonly timeouts?: Partial<PluginTimeouts>;
   readonly graceMs?: number;
 }
 
-/** Serves kubelet.sock, and records allocations. Error: what prevents it; then nothing was changed. */
+/** Serves kubelet.sock, and records allocations. Error: what prevents it; nothing was changed then. */
 export async function openDeviceManager(options: DeviceManagerOptions): Promise<Result<DeviceManager, string>> {
   const { pluginDir, registryDir, stateDir, files, clock, bootId, waitMs, timeouts, graceMs, onProblem } = options;
   const { counters = noCounters, handlers } = options;

@@ -5,10 +5,10 @@ import { isExtendedResource } from "../../../api/model/resource-name.ts";
 import { decodedPod } from "../../lifecycle/decoded-pod.ts";
 import type { RunnablePod } from "../../lifecycle/pod.ts";
 
-/** Container -> extended resource -> how many of its devices; containers that want none are left out. */
+/** Container -> extended resource -> number of its devices; containers that request none are left out. */
 type DeviceRequirements = ReadonlyMap<string, ReadonlyMap<string, number>>;
 
-/** Devices that a pod's containers request of plugins, init containers first, in the pod's order; a claim gives the others. */
+/** The devices that a pod's containers request from plugins, init containers first, in the pod's order; without those that a claim provides. */
 export const deviceRequirements = ({ object }: Pick<RunnablePod, "object">): DeviceRequirements =>
   requirementsOf(object);
 const requirementsOf = perObject((object: RunnablePod["object"]): DeviceRequirements => {
@@ -29,6 +29,6 @@ const requirementsOf = perObject((object: RunnablePod["object"]): DeviceRequirem
   return wanted;
 });
 
-/** The names of what any container of a pod wants, in their order. */
+/** The resources that any container of the pod requests, sorted by name. */
 export const requiredResources = (pod: Pick<RunnablePod, "object">): readonly string[] =>
   [...new Set([...deviceRequirements(pod).values()].flatMap((amounts) => [...amounts.keys()]))].sort();

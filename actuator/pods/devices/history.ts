@@ -3,7 +3,7 @@ import type { Result } from "../../../api/model/result.ts";
 import { HistoryFile, type HistoryPlace, readHistory } from "../../core/history-file.ts";
 import type { PodClock } from "../pod-clock.ts";
 
-/** Ids that an entry names; how many there were stands in `count`. */
+/** The number of ids that an entry lists; `count` has their full number. */
 export const MAX_NAMED = 16;
 
 const health = z.string().nullable();
@@ -15,21 +15,21 @@ const historyEntry = z.object({
   resource: z.string(),
   /** The plugin's socket. */
   endpoint: z.string().optional(),
-  /** Devices, or flips, that it is about; of a refusal: how often it was the same in a row, absent: once. */
+  /** The number of devices or flips; for a refusal, how often it occurred in a row; absent: once. */
   count: z.number().optional(),
-  /** The first of them. */
+  /** The first devices. */
   devices: z.array(z.string()).optional(),
-  /** The last of them; null: it was not listed then. */
+  /** The last flips; `from` null: the device was not listed before. */
   flips: z.array(z.object({ id: z.string(), from: health, to: health })).optional(),
   podUid: z.string().optional(),
-  /** NAMESPACE/NAME, where it was known then. */
+  /** NAMESPACE/NAME, if it was known. */
   pod: z.string().optional(),
   container: z.string().optional(),
   reason: z.string().optional(),
   message: z.string().optional(),
 });
 export type DeviceHistoryEntry = z.output<typeof historyEntry>;
-/** Before it is written. */
+/** An entry without its time. */
 export type DeviceEvent = Omit<DeviceHistoryEntry, "at">;
 
 /** An entry; null: the line is invalid, for example truncated. */
@@ -44,12 +44,12 @@ function readEntry(line: string): DeviceHistoryEntry | null {
 interface DeviceHistoryOptions {
   readonly stateDir: string;
   readonly clock: Pick<PodClock, "nowMs">;
-  /** Called once, until writing works again. */
+  /** Called once when writing fails, and again only after it has worked. */
   readonly onFault: (message: string) => void;
 }
 const placeIn = (stateDir: string): HistoryPlace => ({ directory: stateDir, name: "device-history" });
 
-/** Events of a node's devices. */
+/** The history of a node's devices. */
 export class DeviceHistory {
   readonly #file: HistoryFile;
   readonly #clock: Pick<PodClock, "nowMs">;
@@ -67,7 +67,7 @@ export class DeviceHistory {
   }
 }
 
-/** The newest `limit` entries, the newest first. Error: a file is there and cannot be read. */
+/** The newest `limit` entries, newest first. Error: the file exists and cannot be read. */
 export const readDeviceHistory = (
   stateDir: string,
   { limit }: { readonly limit: number },

@@ -32,7 +32,7 @@ export class ManagerFiles {
     this.#files = readStateFiles(directory);
   }
 
-  /** Grows with each change of who has which CPUs and memory, of which cgroups are made. */
+  /** Increases with each change of assigned CPUs and memory, on which cgroups depend. */
   get version(): number {
     return this.#version;
   }
@@ -50,7 +50,7 @@ export class ManagerFiles {
     return join(this.directory, PATHS[name] as string);
   }
 
-  /** A kubelet message about one of its state files, with the file's path here. */
+  /** A kubelet message about one of its state files, with the file's path in this daemon. */
   explained(message: string): string {
     const here = Object.keys(PATHS).flatMap((name) =>
       message.includes(`/${name}"`)
@@ -61,8 +61,8 @@ export class ManagerFiles {
   }
 
   /**
-   * `next` of a decision of the managers. INVARIANT: on the disk when it succeeds, with its name. True: something changed.
-   * What could not be read back is not written: on an error of that kind all files are as they were.
+   * Stores the `next` of a manager decision. INVARIANT: on success the files and their names are on disk. True: something changed.
+   * A text that is too large to be read back is not written: on such an error all files are unchanged.
    */
   persist(next: unknown): Result<boolean, string> {
     const { assignments } = (next ?? {}) as { readonly assignments?: Readonly<Record<string, string>> };
@@ -84,7 +84,7 @@ export class ManagerFiles {
     return ok(true);
   }
 
-  /** Why a file is not as it should be, since it could not be written last; undefined: it is. */
+  /** Why a file is not up to date: the last write failed; undefined: it is up to date. */
   unwritten(name: string): string | undefined {
     return this.#unwritten.get(name)?.message;
   }
@@ -92,7 +92,7 @@ export class ManagerFiles {
   unwrittenAll(): readonly string[] {
     return [...this.#unwritten.values()].map(({ message }) => message);
   }
-  /** Checks that there is room by now for some of what could not be written. It writes none of that itself. */
+  /** Checks whether the disk has room again for an unwritten text. It does not write the text itself. */
   tryAgain(): boolean {
     let isBetter = false;
     for (const [name, { text, atMs }] of [...this.#unwritten]) {
@@ -113,11 +113,11 @@ export class ManagerFiles {
     rmSync(probe, { force: true });
     return fault === undefined;
   }
-  /** Answers what was in the way. */
+  /** Returns the error; undefined: the text is written. */
   #write(file: string, text: string): string | undefined {
     try {
       ownFolder(dirname(file));
-      // without a line's end, as the kubelet's own reader wants it
+      // without a line feed at the end, which the kubelet's own reader requires
       replaceText(file, text);
       return undefined;
     } catch (e) {
@@ -128,13 +128,13 @@ export class ManagerFiles {
 
 interface Unwritten {
   readonly message: string;
-  /** Null: it is too large, and never tried again as it is. */
+  /** Null: the text is too large, and is never tried again unchanged. */
   readonly text: string | null;
   readonly atMs: number;
 }
 const SIZE_STANDS_MS = 60_000;
 
-/** As many bytes as are read of a file, and as many characters as a snapshot takes; no text has more of these. */
+/** Checks the limits of reading: bytes in a file, and characters in a snapshot, of which no text has more than bytes. */
 function sizeFault(name: string, text: string): string | undefined {
   const bytes = Buffer.byteLength(text);
   return bytes <= LIMITS.stateText
@@ -142,11 +142,11 @@ function sizeFault(name: string, text: string): string | undefined {
     : `${name} would have ${bytes} bytes, and more than ${LIMITS.stateText} (the limit \`stateText\`) are not read back: it stays as it was`;
 }
 
-/** Why nothing was taken from the file: the kubelet's reasons, or it cannot be read at all. */
+/** Why nothing was read from the file: the kubelet's reasons, or it cannot be read at all. */
 export type DeviceCheckpointFault = CheckpointFault | { readonly code: "unreadable"; readonly message: string };
 
 /**
- * Reads the assignments of the node's devices, as kubelet_internal_checkpoint has them; undefined: there is no file. On an
+ * Reads the assignments of the node's devices from kubelet_internal_checkpoint; undefined: there is no file. On an
  * error no device counts as held, as in the kubelet, which only logs it. kubelet 1.36: readCheckpoint.
  */
 export function readDeviceCheckpoint(files: ManagerFiles): Result<DeviceCheckpoint | undefined, DeviceCheckpointFault> {
@@ -157,6 +157,6 @@ export function readDeviceCheckpoint(files: ManagerFiles): Result<DeviceCheckpoi
   return unread === undefined ? ok(undefined) : err({ code: "unreadable", message: `${unread.path}: ${unread.why}` });
 }
 
-/** Writes it where it differs (`ManagerFiles.keep`). True: something changed. kubelet 1.36: writeCheckpoint. */
+/** Writes the checkpoint if it differs (`ManagerFiles.persist`). True: something changed. kubelet 1.36: writeCheckpoint. */
 export const persistDeviceCheckpoint = (files: ManagerFiles, checkpoint: DeviceCheckpoint): Result<boolean, string> =>
   files.persist({ assignments: { [DEVICE_CHECKPOINT]: textOf(checkpoint) } });

@@ -25,7 +25,7 @@ export class MissingAllocations {
   #unknown: ReadonlyMap<string, readonly string[]> = new Map();
   readonly #reallocations = new Map<string, Reallocation>();
 
-  /** `onBooked`: entries that were made again from what runs. */
+  /** `onBooked`: called with the entries restored from running containers. */
   constructor(
     assignments: DeviceAssignments,
     onProblem: (message: string) => void,
@@ -66,11 +66,11 @@ export class MissingAllocations {
     }
     this.#onProblem(`devices are booked again from the containers that run: ${pods.join(", ")}`);
   }
-  /** Sentences for people. */
+  /** Current problems, as sentences. */
   standing(): readonly string[] {
     return [...this.#unknown].map(([resource, pods]) => notKnown(resource, pods));
   }
-  /** Why the pod must wait: unknown containers may hold what it wants; null: it need not. */
+  /** Why the pod must wait: containers with unknown devices may hold what it requests; null: it need not wait. */
   whyPending(pod: RunnablePod): DeviceFault | null {
     const wanted = new Set(requiredResources(pod));
     const [first] = [...this.#unknown].filter(([resource]) => wanted.has(resource));

@@ -42,7 +42,7 @@ const leaksOf = (now: DeviceCheckpoint, uid: string): readonly string[] =>
     return `${devices} are held by container ${containerName} of pod ${uid}, which is not on the node: they are taken back with the next decision`;
   });
 
-/** Text for a starting container for which two plugins want different things; the first one wins. */
+/** Text for a starting container for which two plugins set different values; the first one applies. */
 export function conflictText({ namespace, name }: RunnablePod, container: string, conflict: DeviceConflict): string {
   const { kind, name: what, kept, dropped } = conflict;
   // values may be secret
@@ -52,31 +52,31 @@ export function conflictText({ namespace, name }: RunnablePod, container: string
 /** How long a fault of an unknown program is shown, since its end is not reported. */
 const STANDS_MS = 5 * 60_000;
 const MAX_FAULTS = 64;
-/** Faults that differ only by their plugin are one line from this number on; it names the first of these. */
+/** Faults that differ only by plugin share one line from this number on; it names the first MAX_NAMED. */
 const MAX_LINES = 3;
 const MAX_NAMED = 8;
-/** Limit per plugin, so that one with many faults does not hide the others'. */
+/** The maximum number per plugin, so that one with many faults does not hide the others'. */
 const MAX_OF_ONE = 16;
 
 interface Observed {
   readonly fault: PluginFault;
   readonly atMs: number;
-  /** Generation of the plugin that the resource had then. */
+  /** The generation of the resource's plugin at that time. */
   readonly generation: number;
 }
 
 /**
- * Faults of plugins that no caller receives: states while they last; events until the plugin registers again, or for 5
- * minutes.
+ * Faults of plugins that no caller receives. Lasting faults are shown while they last; single ones until the plugin registers
+ * again, or for 5 minutes.
  */
 export class PluginFaults {
   readonly #clock: Pick<PodClock, "monotonicMs">;
   readonly #host: Pick<DevicePluginHost, "states" | "standing">;
   readonly #onNew: (fault: PluginFault) => void;
-  /** The oldest first. */
+  /** The oldest fault is first. */
   readonly #faults = new Map<string, Observed>();
 
-  /** `onNew`: told of each fault that did not stand already. */
+  /** `onNew`: called for each fault that is not shown already. */
   constructor(
     clock: Pick<PodClock, "monotonicMs">,
     host: Pick<DevicePluginHost, "states" | "standing">,
@@ -100,7 +100,7 @@ export class PluginFaults {
     if (isNew) this.#onNew(fault);
   }
 
-  /** A sentence each. */
+  /** Current faults, a sentence each. */
   standing(): readonly string[] {
     const nowMs = this.#clock.monotonicMs();
     for (const [key, { fault, atMs, generation }] of this.#faults) {
@@ -110,7 +110,7 @@ export class PluginFaults {
     return [...this.#host.standing().map(faultText), ...linesOf([...this.#faults.values()])];
   }
 
-  /** The oldest, of the resource that has too many, or of all. */
+  /** Drops the oldest fault, of a resource with too many or of all. */
   #forget(): void {
     const { fault } = [...this.#faults.values()].at(-1) as Observed;
     const its = [...this.#faults].filter(([, other]) => other.fault.resource === fault.resource);
@@ -122,7 +122,7 @@ export class PluginFaults {
   }
 }
 
-/** A line each, and one for many plugins that met the same, as when all of them stop at once. */
+/** One line per fault; many plugins with the same fault, for example when all stop at once, share a line. */
 function linesOf(observed: readonly Observed[]): readonly string[] {
   const groups = new Map<string, PluginFault[]>();
   for (const { fault } of observed) {
@@ -146,8 +146,8 @@ const unhealthyIn = perObject(
 );
 
 /**
- * `allocatedResourcesStatus` of a pod's containers for the devices of plugins, by the pod's entries; a device that no plugin lists is
- * told as healthy. Undefined: it holds none. kubelet 1.37: devicemanager.UpdateAllocatedResourcesStatus, which walks Go maps.
+ * `allocatedResourcesStatus` of a pod's containers for plugins' devices, by the pod's entries; a device that no plugin lists is
+ * reported as healthy. Undefined: the pod has none. kubelet 1.37: devicemanager.UpdateAllocatedResourcesStatus, which walks Go maps.
  */
 export function pluginHealth(
   entries: readonly PodDevicesEntry[],
@@ -157,7 +157,7 @@ export function pluginHealth(
   const told: Record<string, ClaimHealth[]> = {};
   for (const entry of entries.toSorted((a, b) => byText(a.resourceName, b.resourceName))) {
     const state = states.find(({ resource }) => resource === entry.resourceName);
-    // the list of a stopped plugin that made room for others is as one whose devices are all unhealthy
+    // a stopped plugin whose list was dropped counts as one whose devices are all unhealthy
     const isHealthy = (id: string): boolean =>
       state === undefined || (state.gaveWay === undefined && !unhealthyIn(state.devices).has(id));
     const ids = idsOf(entry).toSorted(naturalOrder);

@@ -9,11 +9,11 @@ interface PluginSnapshotDeps {
   readonly host: Pick<DevicePluginHost, "states">;
   readonly assignments: DeviceAssignments;
   readonly clock: PodClock;
-  /** The longest that a plugin may take to come back after the daemon's start. */
+  /** The time that plugins get to register after the daemon's start. */
   readonly waitMs: number;
 }
 
-/** A resource's state: its plugin now, and what the last daemon stored of it. */
+/** The state of resources: their plugins now, and what the previous daemon stored of them. */
 export class PluginSnapshot {
   readonly #deps: PluginSnapshotDeps;
   readonly #startedMs: number;
@@ -27,18 +27,18 @@ export class PluginSnapshot {
   stateOf(resource: string): PluginState | undefined {
     return this.#deps.host.states().find((state) => state.resource === resource);
   }
-  /** Whether its plugin is registered and has sent its list. */
+  /** Whether the resource's plugin is registered and has sent its list. */
   isReady(resource: string): boolean {
     const state = this.stateOf(resource);
     return state?.state === "registered" && state.listed;
   }
-  /** Plugins are still given time to come. */
+  /** True: plugins still have time to register. */
   get isEarly(): boolean {
     return this.#ageMs() < this.#deps.waitMs;
   }
 
   /**
-   * Whether a plugin, present or stopped, or the checkpoint knows the resource. kubelet 1.36: endpoints,
+   * Whether a plugin (registered or stopped) or the checkpoint has the resource. kubelet 1.36: endpoints,
    * stopGracePeriodExpired.
    */
   isKnown(resource: string): boolean {
@@ -46,13 +46,13 @@ export class PluginSnapshot {
     if (state !== undefined) return state.state !== "removed";
     return this.#isGraced() && this.#deps.assignments.now().registered?.has(resource) === true;
   }
-  /** kubelet 1.36: isDevicePluginResource. One that is not, a decision passes over. */
+  /** kubelet 1.36: isDevicePluginResource. A decision ignores resources that are not. */
   isDeviceResource(resource: string): boolean {
     const isHeld = () =>
       (this.#deps.assignments.now().entries ?? []).some(({ resourceName }) => resourceName === resource);
     return this.isKnown(resource) || isHeld();
   }
-  /** All known resources, including those of the last daemon. */
+  /** All known resources, including those of the previous daemon. */
   known(): ReadonlySet<string> {
     const states = this.#deps.host.states();
     const seen = new Set(states.map(({ resource }) => resource));
@@ -79,7 +79,7 @@ export class PluginSnapshot {
   }
 }
 
-/** Ids of what may be given out now. */
+/** Ids of the devices that may be allocated now. */
 export const healthyOf = (state: PluginState | undefined): readonly string[] =>
   state?.state === "registered"
     ? state.devices.filter(({ health = HEALTHY }) => health === HEALTHY).map(({ id }) => id)

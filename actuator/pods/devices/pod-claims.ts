@@ -10,7 +10,7 @@ import type { ContainerHealth } from "../../lifecycle/status/status.ts";
 import type { PodClock } from "../pod-clock.ts";
 import type { ChangeNotifier } from "./device-manager-parts.ts";
 
-/** Reasons of the containers of a pod whose claims are being prepared, or wait to be given back by another pod or its own before. */
+/** Reasons of containers whose pod's claims are being prepared, or must first be unprepared for another pod or an earlier run. */
 export const PREPARING_CLAIMS = "PreparingResourceClaims";
 export const UNPREPARING_CLAIMS = "UnpreparingResourceClaims";
 /** The time after which a driver's answer is reported as slow. */
@@ -20,36 +20,36 @@ const RETRY_MS = 10_000;
 /** kubelet 1.37: reconcilePeriod. */
 const RECONCILE_MS = 60_000;
 
-/** A kubelet would run the pod without. */
+/** Reported, since a kubelet would run the pod without these resources. */
 const GATE_OFF =
   "a claim gives its extended resources, and the gate DRAExtendedResource is off: set it in the kubelet configuration";
 
-/** Why nothing of a pod is made: its claims are not prepared. */
+/** Why nothing of a pod is started: its claims are not prepared. */
 export interface ClaimFault {
   readonly message: string;
-  /** The reason of its containers while a driver has not answered yet; null: it has failed. */
+  /** The reason of its containers while a driver has not answered yet; null: preparing has failed. */
   readonly waits: typeof PREPARING_CLAIMS | typeof UNPREPARING_CLAIMS | null;
 }
 
 /** The interface to ResourceClaims for starting containers. */
 export interface ContainerClaims {
   /**
-   * Prepares the claims before a pod's sandbox. Null: they are prepared, or there are none. It waits for a driver only
-   * briefly.
+   * Prepares the claims before a pod's sandbox is made. Null: they are prepared, or there are none. It waits only briefly for
+   * a driver.
    */
   prepare(pod: RunnablePod, signal: AbortSignal): Promise<ClaimFault | null>;
-  /** The CDI devices that a container is made with. Errors: the kubelet's words. */
+  /** The CDI devices for a container that is about to be created. Errors: the kubelet's words. */
   devices(pod: RunnablePod, container: Pick<PodContainer, "name">): Result<readonly string[], string>;
 }
 /** The interface to ResourceClaims for the pod manager. */
 export interface NodeClaimsPort {
-  /** Grows when drivers came or went, or have answered what pods wait for. */
+  /** Increases when drivers come or go, or have answered what pods wait for. */
   readonly version: number;
-  /** Grows when drivers came or went. */
+  /** Increases when drivers come or go. */
   readonly drivers: number;
   /**
-   * Whether an ended pod holds no claim; otherwise unpreparing goes on, or is retried. INVARIANT: called when nothing
-   * of it runs.
+   * Whether an ended pod holds no claim; otherwise unpreparing continues, or is retried. INVARIANT: called when nothing
+   * of the pod runs.
    */
   released(pod: RunnablePod): boolean;
   /**
@@ -65,9 +65,9 @@ interface Options {
   readonly manager: Result<ClaimManager, string>;
   readonly clock: PodClock;
   readonly changes: ChangeNotifier;
-  /** The gate DRAExtendedResource is on. */
+  /** True: the gate DRAExtendedResource is on. */
   readonly extended: boolean;
-  /** Grows when drivers come or go. */
+  /** Increases when drivers come or go. */
   readonly drivers: () => number;
   /** Absent: the gate ResourceHealthStatus is off. `messages`: the gate ResourceHealthStatusMessage is on. */
   readonly health?: { readonly info: () => HealthInfo; readonly messages: boolean };
@@ -85,13 +85,13 @@ interface Release {
   readonly drivers: number;
   readonly sinceMs: number;
   wait: ClaimWait | null;
-  /** Why it last failed; undefined: still running. */
+  /** Why the last try failed; undefined: it is still running. */
   fault: string | undefined;
   againMs: number;
 }
 
 /**
- * The claims of the node's pods; callers never wait for a driver longer than a moment, whatever happens to the call.
+ * The claims of the node's pods. Callers wait for a driver only for a moment; the call itself continues.
  */
 export class PodClaims implements ContainerClaims, NodeClaimsPort {
   readonly #options: Options;
@@ -99,7 +99,7 @@ export class PodClaims implements ContainerClaims, NodeClaimsPort {
   readonly #releases = new Map<string, Release>();
   #reconciledMs = Number.NEGATIVE_INFINITY;
   #reconciling: Promise<unknown> | null = null;
-  /** By uid, of pods that nobody knows any more. */
+  /** Faults by uid, for pods that are no longer known. */
   #gone: ReadonlyMap<string, string> = new Map();
 
   constructor(options: Options) {
@@ -122,7 +122,7 @@ export class PodClaims implements ContainerClaims, NodeClaimsPort {
     if (!manager.ok) return { message: manager.error, waits: null };
     const known = this.#preparations.get(pod.uid);
     const one = known ?? this.#begin(manager.value, pod.uid, model);
-    // one that goes on since an earlier sync wakes the next by its end
+    // a call that continues from an earlier sync triggers the next sync when it ends
     if (known === undefined) {
       const answered = new AbortController();
       await Promise.race([one.done, clock.sleep(SLOW_MS, AbortSignal.any([signal, answered.signal]))]);
@@ -185,7 +185,7 @@ export class PodClaims implements ContainerClaims, NodeClaimsPort {
     });
   }
 
-  /** `allocatedResourcesStatus` by container; undefined: none has any. */
+  /** `allocatedResourcesStatus` by container; undefined: no container has any. */
   health(pod: RunnablePod): ContainerHealth | undefined {
     const { manager, health } = this.#options;
     if (health === undefined || !manager.ok) return undefined;

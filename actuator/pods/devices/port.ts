@@ -9,7 +9,7 @@ import type { ResourceAmount } from "../../deviceplugin/plugins.ts";
 import type { PodContainer, RunnablePod } from "../../lifecycle/pod.ts";
 import type { LivingPod, VanishedDevices } from "./recorded-devices.ts";
 
-/** Reason of a pod, or of a container, whose plugin has not come (back) yet. */
+/** Reason of a pod or container whose plugin has not registered (again) yet. */
 export const WAITING_FOR_PLUGIN = "WaitingForDevicePlugin";
 /** Reason of a container whose devices were lost while its pod is active: kubelet 1.36: needsReAllocate. */
 export const REALLOCATING = "DecidingDevices";
@@ -51,16 +51,16 @@ export const notRegistered = (resources: readonly string[]): DeviceFault => ({
   message: `no device plugin has registered ${resources.join(", ")}: start the plugin, or take the resource out of the pod's limits`,
 });
 
-/** Fault of a container. kubelet 1.36: callPreStartContainerIfNeeded. */
+/** The message for a container without devices. kubelet 1.36: callPreStartContainerIfNeeded. */
 export const nothingAllocated = (podUid: string, container: string, resource: string): string =>
   `no devices found allocated in local cache for pod ${podUid}, container ${container}, resource ${resource}`;
 
-/** Fault codes of this side, which no plugin's message contains. */
+/** Fault codes that this daemon sets itself, without a plugin's message. */
 const OWN_CODES: ReadonlySet<string> = new Set(["STOPPED", "NOT_REGISTERED"]);
 
 /**
- * A call's fault as Go prints the error: what gRPC ended in its form, what this side says as it is. An answer that is of
- * no use names its plugin, since the kubelet has no words for it.
+ * A call's fault as Go prints the error: gRPC errors in gRPC's form, own faults as they are. An unusable response names its
+ * plugin, since the kubelet has no words for it.
  */
 export function goText(fault: PluginFault): string {
   const { resource, endpoint, code, message } = fault;
@@ -69,11 +69,11 @@ export function goText(fault: PluginFault): string {
   return kubeletText(fault).replace(/code = CODE_(\d+) /, "code = Code($1) ");
 }
 
-/** Why a pod does not come in, or a container does not start, for want of its devices. */
+/** Why a pod is not admitted, or a container does not start, because of its devices. */
 export interface DeviceFault {
   readonly reason: string;
   readonly message: string;
-  /** The pod keeps its devices and is tried again; absent: it holds none of them any more. */
+  /** The pod keeps its devices and is tried again; absent: it no longer holds any. */
   readonly keeps?: true;
 }
 /** The devices' part of a snapshot. */
@@ -85,18 +85,18 @@ export interface DeviceSnapshot {
 
 /** The interface to the node's devices for admission. */
 export interface NodeDevices {
-  /** Grows whenever plugins or their devices may have changed. */
+  /** Increases whenever plugins or their devices may have changed. */
   readonly version: number;
-  /** `podUid`: with what plugins have answered to the questions about that pod. */
+  /** `podUid`: include the plugins' answers to questions about that pod. */
   snapshot(podUid?: string): DeviceSnapshot;
-  /** For the node's status, by resource. */
+  /** The amounts by resource, for the node's status. */
   amounts(): ReadonlyMap<string, ResourceAmount>;
   /**
-   * Why a pod that wants devices is not asked about: a plugin has not come (back) since the daemon started. Null: it may be.
-   * `isReported`: it was waited for long enough, and that it is missing is told as a refusal.
+   * Why a pod that requests devices is not tried: a plugin has not registered since the daemon started. Null: it may be tried.
+   * `isReported`: it has waited long enough, and the missing plugin is reported as a refusal.
    */
   whyPending(pod: RunnablePod): (DeviceFault & { readonly isReported: boolean }) | null;
-  /** A plugin of one of its resources offers to choose. */
+  /** True if a plugin of the pod's resources offers GetPreferredAllocation. */
   isChosenByPlugin(pod: RunnablePod): boolean;
   /** Whether the last question to plugins about the pod failed. */
   hasFailed(podUid: string): boolean;
@@ -106,36 +106,36 @@ export interface NodeDevices {
   recover(living: readonly LivingPod[]): void;
   /** Containers of living pods that hold no devices and are about to start, by pod uid. */
   toReallocate(): ReadonlyMap<string, ReadonlySet<string>>;
-  /** Reports the result. `why`: they still get no devices; null: they hold what they want, or the pod is gone. */
+  /** Reports the result. `why`: the containers still get no devices; null: they have them, or the pod is gone. */
   reallocated(podUid: string, why: string | null): void;
-  /** By uid: the calls to plugins that a pod has waited for longer than a moment. */
+  /** The calls to plugins that a pod has waited for longer than a moment, by uid. */
   slowCalls(): ReadonlyMap<string, DeviceFault>;
-  /** Devices that are held, and that their plugins do not list any more. */
+  /** Held devices that their plugins no longer list. */
   vanished(): readonly VanishedDevices[];
-  /** Asks plugins in the background; `version` grows when they have answered. False: nothing more to ask. */
+  /** Asks plugins in the background; `version` increases when they have answered. False: nothing more to ask. */
   askPreferred(podUid: string, questions: readonly PreferredAllocationRequest[]): boolean;
-  /** Called when the pod is admitted or gone: its questions are dropped. */
+  /** Drops the questions about a pod that is admitted or gone. */
   forget(podUid: string): void;
-  /** A decision's `next` with plugins' answers since its snapshot. */
+  /** A decision's `next` with the plugins' answers since its snapshot. */
   withResponses(next: unknown): unknown;
   /**
    * Current problems: faults of plugins, devices that two pods hold, that have no known holder, or that are no longer listed.
    */
   problems(): readonly Problem[];
-  /** Called once per sync with the node's pods. Keeps the registered resources in the checkpoint, and the history. */
+  /** Called once per sync with the node's pods. Updates the registered resources in the checkpoint, and the history. */
   update(living: ReadonlySet<string>): void;
 }
 
 /** The interface to the node's devices for starting containers. */
 export interface ContainerDevices {
   /**
-   * Before anything of a pod is made: asks the plugins, each resource of each container once, what its devices bring, and
-   * keeps it. An error gives the pod's devices back, unless it `keeps` them: it is to come in anew. `starting`: for these
-   * containers only; absent: for all. kubelet 1.36: devicemanager.Allocate.
+   * Calls plugins' Allocate, once per resource and container, before anything of a pod is made, and stores the answers. An
+   * error releases the pod's devices, unless it `keeps` them, and the pod is admitted anew. `starting`: only these
+   * containers; absent: all. kubelet 1.36: devicemanager.Allocate.
    */
   allocate(pod: RunnablePod, signal: AbortSignal, starting?: ReadonlySet<string>): Promise<Result<null, DeviceFault>>;
   /**
-   * Right before a container is made: the calls that plugins want then, and what the container gets; null: it holds none.
+   * Makes the calls that plugins require right before a container is created, and returns its options; null: it has no devices.
    * kubelet 1.36: GetDeviceRunContainerOptions.
    */
   runContainerOptions(pod: RunnablePod, container: PodContainer): Promise<Result<DeviceOptions | null, DeviceFault>>;

@@ -15,7 +15,7 @@ export interface VanishedDevices {
   readonly message: string;
 }
 
-/** Devices that containers hold, and that their plugin does not list any more. One that is away lists nothing. */
+/** Devices that containers hold and that their registered plugin no longer lists. */
 export function vanishedDevices(now: DeviceCheckpoint, states: readonly PluginState[]): readonly VanishedDevices[] {
   const listed = new Map(states.filter((s) => s.state === "registered" && s.listed).map((s) => [s.resource, s]));
   return (now.entries ?? []).flatMap((entry) => {
@@ -38,23 +38,23 @@ const idsIn = perObject((devices: readonly Device[]): ReadonlySet<string> => new
 export interface LivingPod {
   readonly uid: string;
   readonly pod: RunnablePod;
-  /** Null: the runtime holds nothing of it. */
+  /** Null: the runtime has nothing of the pod. */
   readonly runtimePod: RuntimePod | null;
 }
 export interface UnrecordedAllocations {
-  /** Allocations that running containers tell, where the checkpoint lacks them or says otherwise. */
+  /** Allocations listed by running containers that the checkpoint lacks or contradicts. */
   readonly found: readonly PodDevicesEntry[];
-  /** Those of them of which the checkpoint says something else: what it says. */
+  /** The checkpoint's entries that contradict `found`. */
   readonly wrong: readonly PodDevicesEntry[];
-  /** Entries of other pods' containers that do not run, and were to have what others run with. */
+  /** Entries for containers of other pods that do not run, with devices that are in `found`. */
   readonly taken: readonly PodDevicesEntry[];
-  /** Resource -> NAMESPACE/NAME of pods that run with devices of it, nobody knows which. */
+  /** Resource -> NAMESPACE/NAME of pods that run with unknown devices of it. */
   readonly unknown: ReadonlyMap<string, readonly string[]>;
 }
 
 /**
- * Devices of containers that run, and that the checkpoint does not have as theirs: it was lost, or is an older one, or
- * somebody changed it. What runs counts.
+ * Devices of running containers that the checkpoint does not have as theirs, because it was lost, is outdated, or was
+ * changed by somebody. The running containers are right.
  */
 export function unrecordedAllocations(living: readonly LivingPod[], now: DeviceCheckpoint): UnrecordedAllocations {
   const found: PodDevicesEntry[] = [];
@@ -71,7 +71,7 @@ export function unrecordedAllocations(living: readonly LivingPod[], now: DeviceC
         running.add(keyOf(named));
         const entry = entryOf(now, named);
         const deviceIds = mark.get(resourceName);
-        // its plugin is asked again before it starts again
+        // without a response: the plugin is asked again before the container's next start
         const told = deviceIds === undefined ? undefined : { ...named, deviceIds, allocResp: null };
         if (told !== undefined && (entry === undefined || !isSameDevices(entry, told))) {
           found.push(told);
@@ -96,7 +96,7 @@ function takenFrom(now: DeviceCheckpoint, found: readonly PodDevicesEntry[], run
   return (now.entries ?? []).filter((entry) => {
     if (running.has(keyOf(entry))) return false;
     const owners = idsOf(entry).map((id) => holders.get(JSON.stringify([entry.resourceName, id])));
-    // containers of one pod may have the same, one after the other
+    // containers of one pod may use the same devices one after the other
     return owners.some((uid) => uid !== undefined && uid !== entry.podUid);
   });
 }

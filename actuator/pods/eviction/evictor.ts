@@ -22,7 +22,7 @@ const EXCEEDED = {
 
 interface Victim {
   readonly uid: string;
-  /** When it began, by the monotonic clock, like all times here. */
+  /** When the kill began; all times here are monotonic. */
   readonly sinceMs: number;
   readonly killMs: number;
   isReported: boolean;
@@ -30,16 +30,16 @@ interface Victim {
 
 /** Statistics of the node and of its pods. */
 interface StatsSource {
-  /** `stats` of a snapshot, of this moment. `view`: their cgroups; null: not decided yet. */
+  /** `stats` of a snapshot, read now. `view`: the pods' cgroups; null: not decided yet. */
   observe(pods: readonly KnownPod[], view: CgroupView | null): Promise<Readonly<Record<string, unknown>>>;
-  /** Problems of the last observation: what it could not see. */
+  /** Problems of the last observation: values that could not be read. */
   readonly unseen: readonly Problem[];
 }
 export interface EvictionDeps {
   readonly evictionClock: PassClock;
   /** The stats; absent: no pod is evicted. */
   readonly stats?: StatsSource;
-  /** Frees what the node itself can free; answers whether anything was. */
+  /** Frees disk space that the node itself can free. */
   readonly reclaim?: (functions: readonly NodeReclaimFunction[]) => Promise<void>;
 }
 interface Deps extends EvictionDeps {
@@ -59,15 +59,15 @@ interface Parts {
   readonly passes: Pick<CgroupPasses, "current">;
 }
 
-/** Looks what the node runs short of, and ends one pod at a time. kubelet 1.36: eviction managerImpl.synchronize. */
+/** Finds resources that the node runs short of, and evicts one pod at a time. kubelet 1.36: eviction managerImpl.synchronize. */
 export class Evictor {
   readonly #deps: Deps;
   readonly #settings: Settings;
   readonly #parts: Parts;
-  /** When it was first called, and when it last ran a pass. */
+  /** The time of the first call; `#lastMs`: of the last pass. */
   #beganMs: number | null = null;
   #lastMs: number | null = null;
-  /** Victims of the last pass; null: none, or everything of them is removed. */
+  /** Victims of the last pass; null: there were none, or they are removed completely. */
   #victims: readonly Victim[] | null = null;
 
   constructor(deps: Deps, settings: Settings, parts: Parts) {
@@ -76,7 +76,7 @@ export class Evictor {
     this.#parts = parts;
   }
 
-  /** Problems of the pass; null: none was due, and those of the last one stand. */
+  /** Returns the problems of the pass; null: no pass was due, and the last one's problems still apply. */
   async runIfDue(sequence: number): Promise<readonly Problem[] | null> {
     const { stats } = this.#deps;
     const { set, snapshotter } = this.#parts;
@@ -105,7 +105,7 @@ export class Evictor {
     }
     if (this.#lastMs !== null) return nowMs - this.#lastMs >= this.#settings.evictionMs;
     this.#beganMs ??= nowMs;
-    // how long a victim of the daemon before this one has been going is told by the wall clock only
+    // how long the previous daemon's victim has been terminating is known only by the wall clock
     const isGoing = this.#parts.set.living().some(({ record: { end } }) => end?.cause === "evicted");
     return !isGoing || nowMs - this.#beganMs >= CLEAN_UP_MS;
   }
@@ -175,5 +175,5 @@ export class Evictor {
   }
 }
 
-/** A pod that is being ended for the node's sake has failed already, and is no victim. kubelet 1.36: filterOutInactivePods. */
+/** False for a pod that is being ended with a reason, such as an eviction: it counts as failed. kubelet 1.36: filterOutInactivePods. */
 const isActive = ({ record }: KnownPod): boolean => record.end === null || record.end.reason === "";

@@ -8,23 +8,23 @@ export interface LogFilter {
 type LogStream = "stdout" | "stderr";
 export interface LinesOptions extends Pick<LogFilter, "sinceNanos"> {
   readonly write: (stream: LogStream, bytes: Buffer) => Promise<void>;
-  /** Each line with the time at which it was written. */
+  /** Adds to each line the time at which it was written. */
   readonly timestamps?: boolean;
   /** A prefix for each line. */
   readonly prefix?: string;
   /** At most this many bytes. */
   readonly limitBytes?: number;
-  /** Each line that is whole, and not skipped. */
+  /** Called for each complete line that is not skipped. */
   readonly onLine?: () => void;
 }
 
 const FEED = 0x0a;
-/** `2026-01-01T00:00:00.000000000Z stdout F text`; with the tag P a part, which the next line continues. */
+/** `2026-01-01T00:00:00.000000000Z stdout F text`; the tag P marks a partial line, which the next line continues. */
 const HEAD = /^(\S{10,64}) (stdout|stderr) (\S{1,64}) /;
 const LONGEST_HEAD = 160;
 const TIME = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?(Z|[+-]\d\d:\d\d)$/;
 
-/** Nanoseconds since 1970 of RFC 3339; undefined: it is none. */
+/** Parses RFC 3339 to nanoseconds since 1970; undefined: the text is not RFC 3339. */
 export function nanosOf(time: string): bigint | undefined {
   const [, seconds, fraction = "", zone] = TIME.exec(time) ?? [];
   const ms = seconds === undefined ? Number.NaN : Date.parse(seconds + zone);
@@ -32,16 +32,16 @@ export function nanosOf(time: string): bigint | undefined {
 }
 
 /**
- * The lines of a CRI log, in pieces as they are read: each goes to the stream that it was written to. Lines of another
- * form are dropped. kubelet 1.36: parseCRILog, logWriter.
+ * Splits a CRI log, in chunks as they are read, into lines and writes each to its stream. Lines of another form are
+ * dropped. kubelet 1.36: parseCRILog, logWriter.
  */
 export class LogLines {
   readonly #options: LinesOptions;
-  /** The beginning of a line. */
+  /** The beginning of an incomplete line. */
   #rest: Buffer[] = [];
   #skip = 0;
   #left: number;
-  /** To be written, what follows each other to one stream together. */
+  /** Pending output; consecutive parts for one stream are written together. */
   readonly #out: { readonly stream: LogStream; readonly parts: Buffer[] }[] = [];
   /** Streams in the middle of a line. */
   readonly #within = new Set<LogStream>();
@@ -54,7 +54,7 @@ export class LogLines {
   get wantsMore(): boolean {
     return this.#left > 0;
   }
-  /** The next so many lines are left out. */
+  /** Leaves out the next `lines` lines. */
   skip(lines: number): void {
     this.#skip = lines;
   }
@@ -68,7 +68,7 @@ export class LogLines {
     if (from < bytes.length) this.#rest.push(bytes.subarray(from));
     await this.#flush();
   }
-  /** A line without an end is one as well. */
+  /** Handles the last line if it has no line feed. */
   async end(): Promise<void> {
     const rest = Buffer.concat(this.#rest.splice(0));
     if (rest.length > 0 && this.wantsMore) this.#line(rest);
@@ -116,7 +116,7 @@ export class LogLines {
   }
 }
 
-/** All nine digits, which containerd cuts off where they are nought. */
+/** Pads the fraction to nine digits, since containerd cuts off trailing zeros. */
 const fixedTime = (time: string): string =>
   time.replace(
     TIME,

@@ -7,7 +7,7 @@ import { codeOf } from "../../core/error-text.ts";
 import { type LogFilter, LogLines } from "./lines.ts";
 import { rotatedLogs } from "./rotated.ts";
 
-/** A log that stays open: whatever name it gets, or that it is removed, it is read to its end. */
+/** An open log: it is read to its end even if it is renamed or removed. */
 interface OpenLog {
   readonly name: string;
   readonly handle: FileHandle;
@@ -23,7 +23,7 @@ interface OpenLogs {
 }
 
 const PIECE_BYTES = 64 * 1024;
-/** The number of rotations of the logs that opening them survives. */
+/** The number of tries to open all logs between two rotations. */
 const TRIES = 10;
 
 /**
@@ -38,7 +38,7 @@ export class LogReader {
   #position = 0;
   /** Stamp of the newest rotated log. */
   #lastStamp = "";
-  /** True: the current log was renamed; what is still being written to it is awaited. */
+  /** True: the current log was renamed; the writer may still append to it, so it is read once more. */
   #isRotated = false;
 
   /** `path`: as the runtime reports it. */
@@ -68,7 +68,7 @@ export class LogReader {
         this.#lines.skip(skip);
       }
       for (const log of wanted) if (this.wantsMore) await this.#readOne(log);
-      // nothing in it was asked for, but what comes is
+      // skip the existing content, but read what is appended
       if (current !== null && !wanted.includes(current)) this.#position = (await current.handle.stat()).size;
     } finally {
       for (const log of logs) if (log !== current) await log.handle.close();
@@ -91,7 +91,7 @@ export class LogReader {
     this.#current = current;
     try {
       const newer = logs.filter((log) => log === current || stampIn(log.name) > this.#lastStamp);
-      // the first is the one read so far, which may be compressed already
+      // the first is the log read so far, which may be compressed by now
       const [first] = newer;
       if (first !== current && first !== undefined && last !== null && (first.isCompressed || first.ino === last.ino))
         newer.shift();
@@ -102,7 +102,7 @@ export class LogReader {
     }
     this.#lastStamp = lastStamp;
   }
-  /** A last line without an end is written too. */
+  /** Writes also a last line without a line feed. */
   async close(): Promise<void> {
     await this.#lines.end();
     await this.#current?.handle.close();
@@ -111,7 +111,7 @@ export class LogReader {
 
   async #readOne(log: OpenLog): Promise<void> {
     const isCurrent = log.name === basename(this.#path);
-    // it may have been cut off by somebody who copied it
+    // the log may have been truncated, for example by copytruncate
     if (isCurrent && (await log.handle.stat()).size < this.#position) this.#position = 0;
     for await (const bytes of bytesOf(log, isCurrent ? this.#position : 0)) {
       await this.#lines.push(bytes);
@@ -121,7 +121,7 @@ export class LogReader {
     if (!isCurrent) await this.#lines.end();
   }
 
-  /** All of one moment: a rotation between two of these steps has them done again. */
+  /** Opens all logs as of one moment: if a rotation happens meanwhile, it starts over. */
   async #openAll(): Promise<OpenLogs> {
     const [directory, name] = [dirname(this.#path), basename(this.#path)];
     for (let tries = 1; ; tries++) {
@@ -150,7 +150,7 @@ export class LogReader {
 
 const stampIn = (name: string): string => /\.(\d{8}-\d{6})(?:\.gz)?$/.exec(name)?.[1] ?? "";
 
-/** A link is not followed: a container may have put it there. */
+/** Does not follow a link: a container may have created it. */
 async function openLog(directory: string, name: string, isCompressed: boolean): Promise<OpenLog> {
   const handle = await open(join(directory, name), constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
   const stats = await handle.stat();
@@ -172,7 +172,7 @@ async function* bytesOf({ handle, isCompressed }: OpenLog, from: number): AsyncG
   if (!isCompressed) yield* piecesOf(handle, from);
   else {
     const gunzip = createGunzip();
-    // its fault comes out of the other end as well
+    // its error is also thrown by `gunzip`
     const filled = pipeline(piecesOf(handle, 0), gunzip).catch(() => {});
     for await (const bytes of gunzip) yield bytes as Buffer;
     await filled;
@@ -187,7 +187,7 @@ async function* piecesOf(handle: FileHandle, from: number): AsyncGenerator<Buffe
   }
 }
 
-/** The log, and the number of lines in it to skip, at which the last `tail` lines begin. */
+/** Finds where the last `tail` lines begin: the index of the log, and the number of its lines to skip. */
 async function lastLines(logs: readonly OpenLog[], tail: number): Promise<{ from: number; skip: number }> {
   let missing = tail;
   for (let from = logs.length - 1; from >= 0; from--) {

@@ -1,18 +1,18 @@
 import { readdir } from "node:fs/promises";
 import { byText } from "../../../api/model/order.ts";
 
-/** A log that a container's log was rotated into. */
+/** A rotated log of a container. */
 export interface RotatedLog {
   readonly name: string;
-  /** `20260101-000000`: when it was rotated, in the local time of that node; later ones sort behind earlier ones. */
+  /** `20260101-000000`: the local time of the rotation on that node; later stamps sort after earlier ones. */
   readonly stamp: string;
   readonly isCompressed: boolean;
 }
-/** Files beside a container's log under its name. */
+/** The files beside a container's log that begin with its name. */
 interface RotatedLogs {
   /** The rotated logs, oldest first, each once. */
   readonly inUse: readonly RotatedLog[];
-  /** Names of what a rotation that was cut short left: temporary files, and logs that have been compressed. */
+  /** Names of files left by an interrupted rotation: temporary files, and logs that have been compressed. */
   readonly unused: readonly string[];
 }
 
@@ -42,8 +42,8 @@ const suffixOf = (name: string, log: string): RegExpExecArray | null =>
   name.startsWith(`${log}.`) ? SUFFIX.exec(name.slice(log.length + 1)) : null;
 
 /**
- * The name behind which the log of this moment goes: the kubelet's, but never before or at that of one that is there, which
- * a clock that was set back, or a second rotation in one second, would write over or take for older.
+ * The stamp of the next rotated log: the kubelet's, but always after that of every existing one. If the clock was set back, or
+ * for a second rotation in one second, the kubelet's own would overwrite a log or sort wrongly.
  */
 export function nextStamp(now: Date, last: string | undefined): string {
   const own = stampOf(new Date(now.getTime() - now.getTimezoneOffset() * 60_000));
@@ -53,5 +53,5 @@ export function nextStamp(now: Date, last: string | undefined): string {
     new Date(Date.UTC(Number(year), Number(month) - 1, Number(day), Number(hour), Number(minute), Number(second) + 1)),
   );
 }
-/** `2026-01-01T00:00:00.000Z` without what separates. */
+/** `2026-01-01T00:00:00.000Z` without the fraction and separators. */
 const stampOf = (time: Date): string => time.toISOString().replace(/\..*$/, "").replace(/[-:]/g, "").replace("T", "-");

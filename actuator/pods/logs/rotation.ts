@@ -19,9 +19,9 @@ import { COMPRESSED, nextStamp, type RotatedLog, rotatedLogs, TEMPORARY } from "
 
 /** The rotation of containers' logs: the fields containerLog* of a KubeletConfiguration. */
 interface LogPolicy {
-  /** Bytes from which on a log is rotated; negative: never. */
+  /** The size in bytes from which a log is rotated; negative: never. */
   readonly maxSize: number;
-  /** Files of one container, the current one among them. */
+  /** Files per container, including the current one. */
   readonly maxFiles: number;
   /** Logs that are rotated at the same time. */
   readonly maxWorkers: number;
@@ -32,8 +32,8 @@ interface LogPolicy {
 const policyText = ({ maxSize, maxFiles }: LogPolicy): string => `at ${maxSize} bytes, ${maxFiles} files each,`;
 
 /**
- * The log settings of a KubeletConfiguration (as in a file or /configz). Error: why a kubelet would not start with it, in its
- * words. kubelet 1.36: ValidateKubeletConfiguration, NewContainerLogManager.
+ * Reads the log settings of a KubeletConfiguration (as in a file or /configz). Error: why a kubelet would not start with it, in
+ * its words. kubelet 1.36: ValidateKubeletConfiguration, NewContainerLogManager.
  */
 async function logPolicyOf(configuration: unknown, profile: Profile): Promise<Result<LogPolicy, string>> {
   const isWrapped = configurationPath(configuration).length > 0;
@@ -42,7 +42,7 @@ async function logPolicyOf(configuration: unknown, profile: Profile): Promise<Re
     Object.entries(given).filter(([name, set]) => name.startsWith("containerLog") && set !== null),
   );
   if (Object.keys(own).length === 0) return ok(policyIn(profile.defaults));
-  // most configurations say nothing of logs, and need no linter for that
+  // most configurations have no log settings and need no linter for them
   const { lintConfiguration } = await import("../../../api/decide/lint/lint.ts");
   const refusals = lintConfiguration(own).filter(({ severity }) => severity === "refuses-start");
   const wrong = refusals.filter(({ field }) => field in own).map(({ message }) => message);
@@ -52,7 +52,7 @@ async function logPolicyOf(configuration: unknown, profile: Profile): Promise<Re
 
 /** The longest delay of a timer. */
 const LONGEST_MS = 2 ** 31 - 1;
-/** Throws on a size or an interval that is none. */
+/** Throws on an invalid size or interval. */
 function policyIn(configuration: Defaults): LogPolicy {
   return {
     maxSize: bytesIn(configuration.containerLogMaxSize),
@@ -62,18 +62,18 @@ function policyIn(configuration: Defaults): LogPolicy {
   };
 }
 /**
- * Changes on the disk, one step each: whichever of them was the last before a crash, the next rotation continues from there.
+ * The changes on the disk, one step each: after a crash between any two, the next rotation continues from there.
  */
 export interface LogFiles {
   rename(from: string, to: string): Promise<void>;
-  /** Throws EEXIST rather than write over anything. */
+  /** Throws EEXIST rather than overwrite a file. */
   link(from: string, to: string): Promise<void>;
   unlink(path: string): Promise<void>;
   /** Writes `to`, which must not exist; on return it is on disk. */
   compress(from: string, to: string, signal: AbortSignal): Promise<void>;
 }
 interface LogToRotate {
-  /** A directory path that cannot be replaced during the work: that of a handle. */
+  /** A directory path that cannot be replaced during the work: the path of an open handle. */
   readonly directory: string;
   /** `0.log` */
   readonly name: string;
@@ -91,7 +91,7 @@ interface RotateOptions {
 const { O_CREAT, O_EXCL, O_NOFOLLOW, O_RDONLY, O_WRONLY } = constants;
 const NEVER = new AbortController().signal;
 
-/** Compression runs in threads of libuv, a piece of the file after the other. */
+/** Compresses in libuv's threads, one piece of the file after the other. */
 export const systemLogFiles: LogFiles = {
   rename,
   link,
@@ -102,7 +102,7 @@ export const systemLogFiles: LogFiles = {
       await source.close();
       throw error;
     });
-    // the streams close what they are of
+    // the streams close their files
     await pipeline(source.createReadStream(), createGzip(), target.createWriteStream({ flush: true }), { signal });
     const { mode, uid, gid } = await lstat(from);
     await chown(to, uid, gid);
@@ -111,10 +111,10 @@ export const systemLogFiles: LogFiles = {
 };
 
 /**
- * Rotates a log in the kubelet's steps: what an earlier rotation left half done goes, then the oldest logs beyond `maxFiles`,
- * the others are compressed, the log gets the name of this moment, and the runtime begins a new one. Where the runtime does
- * not, the log gets its name back. Error: why the log is as it was; `notes`: what went wrong besides. A log that cannot be
- * compressed stays as it is and is rotated all the same, since on a full disk that alone bounds them.
+ * Rotates a log in the kubelet's steps: removes what an earlier rotation left unfinished, then the oldest logs beyond `maxFiles`,
+ * compresses the others, renames the log with the current time, and makes the runtime open a new one. If the runtime does not,
+ * the log gets its name back. Error: why the log is unchanged; `notes`: what else went wrong. A log that cannot be
+ * compressed stays as it is, and the rotation continues, since on a full disk nothing else limits the logs.
  * kubelet 1.36: rotateLog.
  */
 export async function rotateLog(
@@ -137,14 +137,14 @@ export async function rotateLog(
     const reopened = await reopen();
     if (reopened.ok) return ok({ notes });
     const why = `failed to reopen container log: ${reopened.error.code}: ${reopened.error.message}`;
-    // it may have begun a new one, and only its answer was lost
+    // the runtime may have opened a new log, and only its answer was lost
     return (await giveBack(at(rotated), at(name), files)) ? err(why) : ok({ notes: [...notes, why] });
   } catch (error) {
     return err(goErrorText(error));
   }
 }
 
-/** Tidies up, and removes the oldest: with the log and that which it becomes there will be `maxFiles`. */
+/** Removes unused files and the oldest logs, so that after the rotation there are `maxFiles`. */
 async function withoutExcess(
   directory: string,
   name: string,
@@ -156,7 +156,7 @@ async function withoutExcess(
   const log = await lstat(join(directory, name));
   const kept: RotatedLog[] = [];
   for (const one of inUse) {
-    // a second name of the log itself: it was being given back
+    // this is another name of the log itself, from an interrupted `giveBack`
     if ((await lstat(join(directory, one.name))).ino === log.ino) await files.unlink(join(directory, one.name));
     else kept.push(one);
   }
@@ -181,7 +181,7 @@ async function compress(directory: string, name: string, files: LogFiles, signal
   }
 }
 
-/** Zlib's errors, and those of streams, have a code and no system call. */
+/** Errors of zlib and of streams have a code and no system call. */
 const isOfZlib = (error: unknown): error is Error =>
   error instanceof Error && "code" in error && !("syscall" in error && error.syscall !== undefined);
 
@@ -198,8 +198,8 @@ async function giveBack(rotated: string, log: string, files: LogFiles): Promise<
 }
 
 /**
- * Gives a log of a container that has ended its name back, which a rotation that was cut short took from it.
- * True: it has it again.
+ * Gives the log of an ended container its name back, after an interrupted rotation had renamed it.
+ * True: the log has its name again.
  */
 export async function restoreLog(directory: string, name: string, files = systemLogFiles): Promise<boolean> {
   const { inUse } = await rotatedLogs(directory, name);
@@ -212,9 +212,9 @@ export interface RotationDeps {
   readonly runtime: Pick<PodRuntime, "reopenLog">;
   /** The runtime's pods of this daemon; null: the runtime never answered. INVARIANT: no other log is changed. */
   readonly runtimePods: () => RuntimePods | null;
-  /** The KubeletConfiguration that is in force. */
+  /** The KubeletConfiguration in force. */
   readonly configuration: () => unknown;
-  /** The kubelet that is played. */
+  /** The kubelet version that is reimplemented. */
   readonly profile: Profile;
   readonly podLogsDirectory: string;
   readonly counters: Pick<Counters, "logRotated" | "logRotationFailed">;
@@ -229,19 +229,19 @@ interface Logged {
 
 /** Interval of looks until the runtime has answered once. */
 const FIRST_LOOK_MS = 1000;
-/** Problems of single logs that are shown. */
+/** The number of single logs whose problems are shown. */
 const MAX_PROBLEMS = 10;
 
 /** Rotates the logs of the daemon's own containers as they grow. kubelet 1.36: containerLogManager. */
 export class LogRotation {
   readonly #deps: RotationDeps;
   readonly #stop = new AbortController();
-  /** Those to be looked at, by the container's id; one that is being looked at waits for the next look. */
+  /** Logs to check, by container id; while a log is being checked, its next check waits. */
   readonly #queue = new Map<string, Logged>();
   readonly #busy = new Map<string, Promise<void>>();
-  /** Each log's fault, by its container's id. */
+  /** Faults of logs, by container id. */
   readonly #faults = new Map<string, string>();
-  /** Containers that have ended, and whose logs have their names. */
+  /** Ended containers whose logs have their names. */
   readonly #ended = new WeakSet<RuntimeContainer>();
   #policy: LogPolicy;
   #configured = "";
@@ -252,16 +252,16 @@ export class LogRotation {
     this.#policy = policyIn(deps.profile.defaults);
   }
 
-  /** Looks at the logs again and again, until it is closed. */
+  /** Checks the logs repeatedly, until it is closed. */
   start(): void {
     void this.#run();
   }
-  /** Work that is under way ends at its next step. `rest` waits for that. */
+  /** Ends running work at its next step. `rest` waits for that. */
   close(): void {
     this.#stop.abort();
     this.#queue.clear();
   }
-  /** Ends when nothing is under way. */
+  /** Resolves when no work is running. */
   async rest(): Promise<void> {
     while (this.#busy.size > 0) await Promise.all(this.#busy.values());
   }
@@ -304,7 +304,7 @@ export class LogRotation {
       if (this.#busy.size >= this.#policy.maxWorkers || this.#stop.signal.aborted) return;
       this.#queue.delete(id);
       const work = this.#lookAt(one)
-        // a mistake in the code ends one look, not the daemon that runs the pods
+        // a mistake in the code ends one check, not the daemon that runs the pods
         .catch((error: unknown) => `unexpected: ${(error as Error).message}`)
         .then((fault) => {
           this.#note(one, fault);
@@ -315,7 +315,7 @@ export class LogRotation {
     }
   }
 
-  /** The fault of its log; null: none. kubelet 1.36: processContainer. */
+  /** The fault of a container's log; null: none. kubelet 1.36: processContainer. */
   async #lookAt({ container }: Logged): Promise<string | null> {
     const { state, logPath } = container;
     try {
@@ -330,12 +330,12 @@ export class LogRotation {
       return size < this.#policy.maxSize ? null : await this.#rotate(container);
     } catch (error) {
       if (error instanceof UnsafePath) return error.message;
-      // its directory goes with its pod
+      // the directory is removed with its pod
       return codeOf(error) === "ENOENT" && this.#isGone(container) ? null : goErrorText(error);
     }
   }
 
-  /** The size of a log, which is created if missing; a text: why there is none. */
+  /** The size of a log, which is created if it is missing; a text: why there is none. */
   async #begun({ id, logPath }: RuntimeContainer): Promise<number | string> {
     const reopened = await this.#deps.runtime.reopenLog(id);
     if (!reopened.ok) return `it is not there, and was not begun anew: ${faultText(reopened.error)}`;
@@ -357,7 +357,7 @@ export class LogRotation {
     return faults.length === 0 ? null : faults.join("; ").replaceAll(HANDLE, dirname(container.logPath));
   }
 
-  /** Works in the log's own directory, of which no part can be swapped for a link meanwhile. */
+  /** Works in the log's directory through a handle, so that no part of its path can be replaced by a link meanwhile. */
   async #inDirectory<T>(logPath: string, work: (directory: string, name: string) => Promise<T>): Promise<T> {
     const { podLogsDirectory } = this.#deps;
     const directory = dirname(logPath);
@@ -406,7 +406,7 @@ export class LogRotation {
 
 const HANDLE = /\/proc\/self\/fd\/\d+/g;
 const problemOf = (message: string): Problem => ({ from: "logs", message });
-/** Null: it is not there. Throws for what is no file, which a container may have put in its place. */
+/** Null: the log does not exist. Throws if it is no regular file, since a container may have replaced it. */
 async function sizeOf(path: string): Promise<number | null> {
   try {
     const stats = await lstat(path);

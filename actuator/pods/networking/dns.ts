@@ -13,12 +13,12 @@ interface Hosts {
   readonly aliases: PodSpec["hostAliases"];
 }
 
-/** The machine's own, which pods on its network see. */
+/** The machine's hosts file, for pods on the host network. */
 const ETC_HOSTS = "/etc/hosts";
 
 /**
- * Writes a pod's /etc/hosts, anew each time a container starts. Written in place, since containers that run have the
- * file itself mounted. Error: what the system refused. kubelet 1.36: ensureHostsFile.
+ * Writes a pod's /etc/hosts each time a container starts. It is overwritten in place, since running containers have the
+ * file itself mounted. Error: the system's error. kubelet 1.36: ensureHostsFile.
  */
 export function writeHostsFile(file: string, hosts: Hosts, nodeHosts: string = ETC_HOSTS): Result<null, string> {
   try {
@@ -54,7 +54,7 @@ const aliasText = (aliases: Hosts["aliases"]): string =>
     ? ""
     : `\n# Entries added by HostAliases.\n${aliases.map(({ ip, hostnames }) => `${ip}\t${hostnames.join("\t")}\n`).join("")}`;
 
-/** A pod's /etc/resolv.conf, in the form that CRI has. */
+/** A pod's /etc/resolv.conf, in CRI's form. */
 interface ResolvConf {
   readonly servers: readonly string[];
   readonly searches: readonly string[];
@@ -63,8 +63,8 @@ interface ResolvConf {
 }
 
 /**
- * The text of a resolv.conf(5): name servers add up, the last search list counts, of options with one name the last.
- * Errors are the lines without what they need. kubelet 1.36: parseResolvConf.
+ * Parses a resolv.conf(5): name servers add up, the last search list counts, and of options with the same name the last.
+ * Errors: lines that lack a value. kubelet 1.36: parseResolvConf.
  */
 export function parseResolvConf(text: string): { readonly conf: ResolvConf; readonly errors: readonly string[] } {
   const servers: string[] = [];
@@ -83,11 +83,11 @@ export function parseResolvConf(text: string): { readonly conf: ResolvConf; read
   return { conf: { servers, searches, options: [...options.values()] }, errors };
 }
 
-/** The node's part: fields of KubeletConfiguration by the same names. */
+/** The node's DNS settings, named as in KubeletConfiguration. */
 export interface NodeDns {
   readonly clusterDNS: readonly string[];
   readonly clusterDomain: string;
-  /** Read from `resolvConf`; null: that is empty, pods ask the machine itself. */
+  /** The content of `resolvConf`; null: `resolvConf` is empty, and pods query the machine itself. */
   readonly host: ResolvConf | null;
   readonly nodeIps: readonly string[];
 }
@@ -97,17 +97,17 @@ interface DnsEvent {
 }
 interface PodDns {
   readonly conf: ResolvConf;
-  /** Warnings. */
+  /** Warning events. */
   readonly events: readonly DnsEvent[];
 }
 
-// validation.MaxDNS*, and the longest name there is
+// validation.MaxDNS*, and the maximum length of a domain name
 const MAX_SERVERS = 3;
 const MAX_SEARCHES = 32;
 const MAX_SEARCH_CHARACTERS = 2048;
 const MAX_NAME = 253;
 
-/** kubelet 1.36: Configurer.GetPodDNS. Options are in the order of their first mention; the kubelet's is left to chance. */
+/** kubelet 1.36: Configurer.GetPodDNS. Options keep the order of their first mention; the kubelet's order is random. */
 export function dnsOf(pod: RunnablePod, node: NodeDns): PodDns {
   const { conf, events } = policyOf(pod, node);
   const { dnsConfig } = pod.spec;

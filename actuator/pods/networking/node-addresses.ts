@@ -10,7 +10,7 @@ import { type NodeDns, parseResolvConf } from "./dns.ts";
 
 const CPUS = "/sys/devices/system/cpu";
 
-/** This machine, as pods on it see it. Beside `podsDirectory` lie the profiles of seccomp. */
+/** The node as its pods see it. Seccomp profiles are beside `podsDirectory`. */
 export function thisNode(
   configuration: unknown,
   cgroupVersion: 1 | 2,
@@ -36,7 +36,7 @@ export function thisNode(
   };
 }
 
-/** A machine without a network has its loopback. */
+/** The machine's first address of each family; without a network, its loopback address. */
 export function hostAddresses(): readonly string[] {
   const all = Object.values(networkInterfaces()).flatMap((list) => list ?? []);
   const outer = all.filter(({ internal, address }) => !internal && !address.startsWith("fe80:"));
@@ -58,7 +58,7 @@ function readResolvConf(path: string): PodNode["resolvConf"] {
 }
 
 let thermal: readonly string[] | undefined;
-/** They do not change while the machine runs. */
+/** The machine's thermal throttle paths, read once: they do not change while the machine runs. */
 function thermalPaths(): readonly string[] {
   thermal ??= existsSync(CPUS)
     ? readdirSync(CPUS)
@@ -71,7 +71,7 @@ function thermalPaths(): readonly string[] {
 
 /** The facts about a node that its pods need. */
 export interface PodNode {
-  /** The node's own addresses, the first family first. */
+  /** The node's own addresses, the preferred family first. */
   readonly hostIPs: readonly string[];
   readonly allocatable: QuantityList;
   /** KubeletConfiguration; empty: there is no cluster. */

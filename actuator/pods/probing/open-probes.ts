@@ -32,10 +32,10 @@ import { listOf, textOf } from "../status/node-view.ts";
 
 /** The probe rate above which V8's optimising compilers save more than the 12 MB that they cost. */
 const MANY_PER_SECOND = 100;
-/** Flags that a daemon is started without (`DAEMON_FLAGS` of api/cli/start.ts), as far as it can be had once a process runs. */
+/** Reverse those of the daemon's start flags (`DAEMON_FLAGS` of api/cli/start.ts) that can be changed in a running process. */
 const FLAGS = ["--opt", "--maglev", "--no-optimize-for-size", "--no-flush-baseline-code"];
 
-/** Switches the optimizing compilers on, for good, once a daemon has so much to do that it needs them. */
+/** Switches the optimizing compilers on for good, once the daemon probes so often that it needs them. */
 export class Compilers {
   readonly #set: (flag: string) => void;
   #areOn = false;
@@ -62,12 +62,12 @@ interface LiveProbesOptions {
   readonly last: LastReported;
 }
 
-/** The probes of the pods that this daemon runs. */
+/** The probes of the pods that this daemon runs, and their results. */
 class LiveProbes implements PodProbes {
   readonly #options: LiveProbesOptions;
   readonly #compilers = new Compilers();
   readonly #versions = new Map<string, number>();
-  /** The container ids by pod and container, as last seen: nothing is known about another instance. */
+  /** The container ids by pod and container, as last seen: results of other instances are not reported. */
   readonly #ids = new Map<string, ReadonlyMap<string, string | null>>();
 
   constructor(options: LiveProbesOptions) {
@@ -104,7 +104,7 @@ class LiveProbes implements PodProbes {
     }
   }
 
-  /** A result of one of its containers is another one. */
+  /** Records that a result of one of the pod's containers has changed. */
   changed(podUid: string): void {
     this.#versions.set(podUid, this.versionOf(podUid) + 1);
   }
@@ -121,7 +121,7 @@ interface ProbesOptions {
   readonly client: Pick<DecisionClient, "decide" | "commit">;
   readonly onEvent: (event: PodEvent) => void;
   readonly onProblem: (problem: Problem) => void;
-  /** A result is another one: there is something to do. */
+  /** Called after a result has changed, so that there is something to do. */
   readonly onChange: () => void;
 }
 export interface OpenProbes {
@@ -131,10 +131,10 @@ export interface OpenProbes {
   close(): void;
 }
 
-/** Half of all pods that are unrelated to each other, within half a minute, are no trouble of their own. */
+/** If half of all unrelated pods fail within half a minute, the cause is not the pods themselves. */
 const GUARD = { windowSeconds: 30, least: { share: 0.5 }, holdSeconds: 120 } as const;
 
-/** The probes of the pods that are run here. What the daemon before this one told last is read now. */
+/** Opens the probes of the pods that run here, and reads the previous daemon's last report. */
 export function openProbes(options: ProbesOptions): OpenProbes {
   const { config, runtime, hostIPs, counters, onEvent, onProblem, onChange } = options;
   const onFault = (message: string): void => onProblem({ from: "probes", message });
@@ -191,7 +191,7 @@ interface GuardListeners {
   readonly onProblem: (problem: Problem) => void;
 }
 
-/** Handles a decision of the probe guard like all others: reported, counted, and recorded by the API, now or later. */
+/** Handles a decision of the probe guard like any other: it is reported, counted, and sent to the API now or later. */
 export async function tellGuard(
   { ask, decision, killedBefore }: Guarded,
   { nodeName, client, onProblem }: GuardListeners,
@@ -221,11 +221,11 @@ const probedIn = ({ pod: { spec } }: KnownPod): readonly PodContainer[] => [
   ...spec.initContainers.filter(({ isSidecar }) => isSidecar),
   ...spec.containers,
 ];
-/** Whether one of its containers has a probe. */
+/** True if a container of the pod has a probe. */
 const isProbed = (known: KnownPod): boolean =>
   probedIn(known).some(({ probes }) => Object.values(probes).some((probe) => probe !== null));
 
-/** A pod as its probes see it. */
+/** Converts a pod for its probes. */
 function probedPod({ known, status, hostIPs, last }: ProbedParts): ProbedPod {
   const { uid, pod, record, runtimePod } = known;
   const before = last.get(uid) ?? [];
@@ -258,7 +258,7 @@ function probedContainer(
     ports,
     env,
     probes,
-    // a probe of one that has an id and does not run has failed: it would be killed as soon as it was started
+    // a probe of a container that has an id and does not run has failed: the container would be killed as soon as it starts
     id: latest === undefined || latest.state === "created" ? null : latest.id,
     state: latest?.state === "running" ? "running" : latest?.state === "exited" ? "terminated" : "waiting",
     startedAtMs: latest?.startedAtMs ?? null,

@@ -7,9 +7,9 @@ import type { Served } from "../../lifecycle/spec/field-value.ts";
 import { runnablePod } from "../../lifecycle/spec/pod-spec.ts";
 
 export interface RefusedManifest {
-  /** `NAMESPACE/NAME`, as far as the object has them. */
+  /** `NAMESPACE/NAME`, as far as the object has a namespace and a name. */
   readonly pod: string;
-  /** The file; absent: its source is no file. */
+  /** The file; absent: the pod's source is not a file. */
   readonly file?: string;
   /** Lines and columns of that file, from 1. */
   readonly faults: readonly (SpecFault & { readonly line?: number; readonly column?: number })[];
@@ -23,9 +23,9 @@ export interface DesiredPods {
   readonly refused: readonly RefusedManifest[];
   /** The refused items' identities, and the items that the source could not even decode, as far as they can be read. */
   readonly refusedItems: readonly RefusedItem[];
-  /** False: a pod that is missing here need not be gone. */
+  /** False: a pod that is missing in `pods` may still be wanted. */
   readonly whole: boolean;
-  /** The unreadable files, as in PodsRead; null: missing pods may be anywhere. */
+  /** The unreadable files, as in PodsRead; null: missing pods may be in any file. */
   readonly unread: readonly string[] | null;
   readonly problems: readonly Problem[];
   readonly notices: readonly Problem[];
@@ -135,7 +135,7 @@ function duplicateUidRefusal(
   return { pod, ...(origin && { file: origin.file }), faults: [{ ...fault, ...origin?.place(path) }, ...faults] };
 }
 
-/** Names an item of a list by its index, if the item does not tell its name. */
+/** Names an item of a list by its index, if the item has no name. */
 const ofIndex = ({ faults, ...refused }: RefusedManifest, index: number): RefusedManifest => {
   const pod = `items[${index}]`;
   return {
@@ -145,7 +145,7 @@ const ofIndex = ({ faults, ...refused }: RefusedManifest, index: number): Refuse
   };
 };
 
-/** A kubelet puts its own name over the one in a manifest, and runs a pod that was meant for another node. */
+/** Refuses a pod for another node; a kubelet would replace the node name in the manifest by its own, and run the pod. */
 const elsewhere = (asked: unknown, nodeName: string): readonly SpecFault[] =>
   asked === "" || asked === nodeName
     ? []
@@ -156,7 +156,7 @@ export function nameOf(object: unknown): string {
   return `${String(metadata?.namespace ?? "default")}/${String(metadata?.name ?? "?")}`;
 }
 
-/** A manifest that is not run, in one line: its first fault, and how many there are. */
+/** One line about a manifest that is not run: its first fault, and the number of faults. */
 export function refusalOf({ pod, file, faults }: RefusedManifest): Problem {
   const [first] = faults;
   const where = file === undefined ? "" : `${file}:${first?.line}:${first?.column}: `;
@@ -164,7 +164,7 @@ export function refusalOf({ pod, file, faults }: RefusedManifest): Problem {
   return { from: "pods", message: `${where}${pod} is not run: ${first?.path}: ${first?.message}${more}` };
 }
 
-/** Why pods that no manifest names any more are not ended. */
+/** The problem that pods whose manifests are gone are not ended while files are unreadable. */
 export const keptForUnreadFiles = (pods: readonly string[], unread: readonly string[]): Problem => ({
   from: "pods",
   message: `not ended, since ${unread.join(", ")} cannot be read and may name them: ${pods.join(", ")}`,

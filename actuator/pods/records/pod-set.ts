@@ -24,9 +24,9 @@ import type { ReadonlyPodRecords } from "./records.ts";
 export interface PodProbes {
   readonly resultOf: ProbeResults;
   saysOf(podUid: string): PodProbeResults;
-  /** Grows with each change of what stands of a pod's containers. */
+  /** Increases with each change of a result of the pod's containers. */
   versionOf(podUid: string): number;
-  /** Once a turn: the pods that are on the node. `statusOf`: asked of those that have probes. */
+  /** Called once per sync with the pods on the node. `statusOf` is called for pods that have probes. */
   sync(pods: readonly KnownPod[], statusOf: (known: KnownPod) => PodStatus): void;
 }
 export const NOT_PROBED: PodProbes = {
@@ -36,20 +36,20 @@ export const NOT_PROBED: PodProbes = {
   sync() {},
 };
 
-/** The health of the devices that a pod holds, of plugins and by claims. */
+/** The health of a pod's devices, from plugins and claims. */
 export interface PodHealth {
   health(pod: RunnablePod): ContainerHealth | undefined;
 }
 
-/** Adds what the machine knows of a container, and the runtime does not: its last words. */
+/** Adds what the machine knows of a container and the runtime does not: its termination message. */
 export type CompleteContainer = (pod: RuntimePod, container: RuntimeContainer) => RuntimeContainer;
 
-/** A pod with all that is known of it now. */
+/** A pod with everything that is known of it now. */
 export interface KnownPod {
   readonly uid: string;
   readonly pod: RunnablePod;
   readonly record: PodRecord;
-  /** Its runtime state; null: the runtime has nothing of it. */
+  /** The pod in the runtime; null: the runtime has nothing of it. */
   readonly runtimePod: RuntimePod | null;
 }
 /** The outcome of a pod's last sync. */
@@ -58,7 +58,7 @@ export interface Worked {
   readonly heldBack: readonly ContainerBackOff[];
   readonly starting: ReadonlySet<string>;
 }
-/** A status with its inputs. */
+/** A computed status with its inputs. */
 interface CachedStatus extends Pick<KnownPod, "record" | "runtimePod"> {
   readonly worked: Worked;
   /** The version of its probe results. */
@@ -66,19 +66,19 @@ interface CachedStatus extends Pick<KnownPod, "record" | "runtimePod"> {
   /** The device health as JSON. */
   readonly health: string | undefined;
   readonly status: PodStatus;
-  /** Made again of itself, it was the same. */
+  /** True: computed again from itself, the status did not change. */
   readonly isSettled: boolean;
 }
 const NOTHING_WORKED: Worked = { errors: {}, heldBack: [], starting: new Set() };
 
-/** `owner` is what the daemon's own sandboxes are known by. */
+/** `owner`: the label value of the daemon's own sandboxes and containers. */
 interface NodeNames {
   readonly owner: string;
   readonly hostIPs: readonly string[];
   readonly nodeName: string;
 }
 
-/** The node's pods: the records on the disk, what the runtime holds, and what the last syncs came to. */
+/** The node's pods: the records on disk, the pods in the runtime, and the outcomes of the last syncs. */
 export class PodSet {
   readonly records: ReadonlyPodRecords;
   readonly #node: NodeNames;
@@ -127,7 +127,7 @@ export class PodSet {
     return this.#runtimePods;
   }
 
-  /** Uids of pods that run under the daemon's name and of which it has no record: what they hold is not counted. */
+  /** Uids of this daemon's pods in the runtime that have no record: their resources are not counted. */
   podsWithoutRecord(): readonly string[] {
     return [...(this.#runtimePods ?? [])].flatMap(([uid, runtimePod]) =>
       this.records.get(uid) === undefined && !isStopped(runtimePod) ? [uid] : [],
@@ -202,7 +202,7 @@ export class PodSet {
       health: its,
       ...worked,
     });
-    // a status that follows from the last one need not be made again: only a change of state has the time in it
+    // a status that equals the last one is not computed again: its times change only with the state
     const isSettled = previous !== null && JSON.stringify(made) === JSON.stringify(previous);
     const status = isSettled ? previous : made;
     this.#statuses.set(uid, { record, runtimePod, worked, probed, health, status, isSettled });
@@ -210,8 +210,8 @@ export class PodSet {
   }
 
   /**
-   * As a snapshot tells them: with what is allocated to them, their status, and this node's name, since what runs here is of this
-   * node, whatever that was called when it came; `forms` by uid: in another form.
+   * Pods for a snapshot: with their allocated resources, their status, and this node's current name, even if the node had another
+   * name when the pod was admitted; `forms`: other forms to use, by uid.
    */
   objects(
     pods: readonly KnownPod[],
@@ -226,7 +226,7 @@ export class PodSet {
     });
   }
 
-  /** The very same one where it has this node's name, or none. */
+  /** Returns the same object if it has this node's name, or none. */
   #specHere({ spec }: { readonly spec?: unknown }): unknown {
     const { nodeName = "" } = spec as { readonly nodeName?: string };
     return nodeName === "" || nodeName === this.#node.nodeName
@@ -243,7 +243,7 @@ export class PodSet {
   }
 }
 
-/** A number for each object, the same one for as long as it is the same object. */
+/** Numbers objects: the same object always gets the same number. */
 export class Identities {
   readonly #numbers = new WeakMap<object, number>();
   #next = 1;

@@ -15,7 +15,7 @@ import {
 } from "../../lifecycle/record.ts";
 import type { OnPodEvent, PodClock } from "../pod-clock.ts";
 
-/** Tells what happens to one pod. */
+/** Emits events about one pod. */
 export class PodEvents {
   readonly #pod: PodEvent["pod"];
   readonly #clock: PodClock;
@@ -34,7 +34,7 @@ export class PodEvents {
     this.record("Warning", reason, message, container);
   }
 
-  /** `container` null: it speaks of the pod. */
+  /** `container` null: the event is about the whole pod. */
   record(type: PodEvent["type"], reason: string, message: string, container: string | null = null): void {
     const at = new Date(this.#clock.nowMs()).toISOString();
     this.#on({ at, type, reason, message, pod: this.#pod, container });
@@ -50,14 +50,14 @@ export const podEventRecorder =
 /** The records' directory below a state directory. */
 export const recordsIn = (stateDir: string): string => join(stateDir, "pods");
 
-/** The records as everybody sees them but `PodLifecycle`, which alone changes them. */
+/** The records for readers; only `PodLifecycle` changes them. */
 export type ReadonlyPodRecords = Pick<PodRecords, "get" | "entries" | "known" | "size">;
 
-/** The daemon's own records of pods: a file a pod, read once, written when one changes. */
+/** The daemon's own records of pods: one file per pod, read once, written when the record changes. */
 export class PodRecords {
   readonly #directory: string;
   readonly #records = new Map<string, PodRecord>();
-  /** Uids of those that the disk has in an older form, or not at all. */
+  /** Uids of records of which the disk has an older version, or none. */
   readonly #unwritten = new Set<string>();
 
   private constructor(directory: string) {
@@ -74,7 +74,7 @@ export class PodRecords {
       ownFolder(directory);
       for (const name of readdirSync(directory)) {
         if (name.endsWith(SUFFIX)) records.#read(join(directory, name), onProblem);
-        // a crash, or a full disk, cut it short
+        // a crash or a full disk interrupted the writing of this file
         else if (name.endsWith(`${SUFFIX}.new`)) unlinkSync(join(directory, name));
       }
     } catch (e) {
@@ -96,7 +96,7 @@ export class PodRecords {
     return this.#records.size;
   }
 
-  /** Error: the disk did not take a record that is `required` there, and nothing has changed. */
+  /** Error: a record whose durability is `required` could not be written, and nothing has changed. */
   persist(uid: string, record: PodRecord, durability: Durability = durabilityOf(record)): Result<null, string> {
     const written = durability === "memory" ? null : this.#write(uid, record);
     if (durability === "required" && written?.ok === false)
@@ -107,7 +107,7 @@ export class PodRecords {
     return ok(null);
   }
 
-  /** Tries again to write what the disk did not take. Until then a crash forgets it. Answers what the disk still does not take. */
+  /** Tries again to write the unwritten records, which a crash would lose. Returns a message for each that still fails. */
   writeLate(): readonly string[] {
     return [...this.#unwritten].flatMap((uid) => {
       const record = this.#records.get(uid);
@@ -134,7 +134,7 @@ export class PodRecords {
     return replaceFile(this.#file(uid), [JSON.stringify({ uid, record: storedRecord(record) })]);
   }
 
-  /** The file of a uid, which may be any text, unlike a file name. */
+  /** The file of a uid, which may contain characters that no file name has. */
   #file(uid: string): string {
     const name = PLAIN.test(uid) ? uid : createHash("sha256").update(uid).digest("hex");
     return join(this.#directory, `${name}${SUFFIX}`);

@@ -25,9 +25,9 @@ const FILES = {
 } as const;
 
 /**
- * Why a pod cannot have the memory limits of `pod` now: more than that is in use. Null: nothing is in the way. The kernel
- * of v1 would refuse, that of v2 would kill. Only what comes down is looked at, by what the kernel has now.
- * `sparesCache` false: what the kernel can drop is not counted.
+ * Why a pod cannot have the memory limits of `pod` now: more memory is in use. Null: it can. The kernel of cgroup v1 would
+ * refuse, that of v2 would kill. Only limits that decrease are checked, against the kernel's present values.
+ * `sparesCache` false: memory that the kernel can drop does not count as used.
  */
 function whyNotBelow(
   hierarchy: Hierarchy,
@@ -63,7 +63,7 @@ function cacheIn(hierarchy: Hierarchy, path: string, name: string): bigint {
   return BigInt(found ?? 0);
 }
 
-/** `max` is more than any number. */
+/** `max` is parsed as a number above all others. */
 function numberIn(hierarchy: Hierarchy, path: string, file: string): bigint | null {
   const text = hierarchy.read(path, file);
   if (!text.ok) return null;
@@ -81,15 +81,15 @@ interface Parts {
 }
 
 /**
- * Brings resizes that were let in into force: containers that have to go are stopped first, and memory that is in use is
- * not taken away; until then the cgroups stay as they were. kubelet 1.36: doPodResizeAction.
+ * Applies admitted resizes: stops the containers that must restart, and waits until no memory limit falls below the usage;
+ * until then the cgroups keep their values. kubelet 1.36: doPodResizeAction.
  */
 export class ResizeActuator {
   readonly #hierarchy: Hierarchy;
   readonly #parts: Parts;
   readonly #profile: Profile;
   readonly #formers = new WeakMap<object, Fields>();
-  /** Pods that keep their former form for now: why, or "" while containers of them are being stopped. */
+  /** Pods that keep their former form for now, with the reason; "" while their containers are being stopped. */
   #held: ReadonlyMap<string, string> = new Map();
 
   constructor(hierarchy: Hierarchy, { profile }: { readonly profile: Profile }, parts: Parts) {
@@ -98,7 +98,7 @@ export class ResizeActuator {
     this.#parts = parts;
   }
 
-  /** Looks which pods may have their new form, before the next pass over the cgroups. */
+  /** Determines which pods may get their new form in the next pass over the cgroups. */
   observe(): void {
     const resized = this.#parts.set.living().filter(({ record }) => record.resize?.actuation !== undefined);
     const whys = resized.map((known) => [known.uid, this.#whyHeld(known)] as const);
@@ -116,7 +116,7 @@ export class ResizeActuator {
     return made;
   }
 
-  /** A container that was stopped for it may start again: its cgroups are ready. */
+  /** True: a container that was stopped for the resize may start, since its cgroups are ready. */
   mayRestart({ uid, record }: KnownPod): boolean {
     return this.#parts.passes.hasSeen(uid, record.pod);
   }
@@ -153,7 +153,7 @@ export class ResizeActuator {
     return this.#update(uid, next);
   }
 
-  /** Why the resize must wait; null: it need not. */
+  /** Why the resize must wait; null: it need not wait. */
   #whyHeld({ uid, record, runtimePod }: KnownPod): string | null {
     const going = resizeRestarts(record, runtimePod);
     const ids = new Set(Object.values(record.resize?.actuation?.restarts ?? {}));
@@ -161,7 +161,7 @@ export class ResizeActuator {
     const place = this.#parts.passes.current?.pods.get(uid);
     const decoded = decodedPod(record.pod);
     if (place === undefined || decoded === null) return null;
-    // the page cache of a stopped container belongs to nobody any more
+    // the page cache of a stopped container can be dropped
     return whyNotBelow(this.#hierarchy, decoded, place, runtimePod, {
       sparesCache: going.size === 0,
       profile: this.#profile,

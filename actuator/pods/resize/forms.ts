@@ -4,12 +4,12 @@ import { parseQuantity } from "../../../api/model/quantity.ts";
 import type { Actuation } from "../../lifecycle/record.ts";
 import { listOf } from "../status/node-view.ts";
 
-/** `resources` by container's name; the pod's own under the empty name. */
+/** `resources` by container name; the pod's own resources under the empty name. */
 type ResourcesByName = Actuation["former"];
 const LISTS = ["initContainers", "containers"] as const;
 const POD = "";
 
-/** Reads the resources of a v1.Pod. Anything that a container does not ask for is empty. kubelet 1.36: allocationFromPod. */
+/** Reads the resources of a v1.Pod; missing resources are empty. kubelet 1.36: allocationFromPod. */
 export function resourcesIn(object: Fields): ResourcesByName {
   const spec = fieldsOf(object["spec"]);
   const containers = LISTS.flatMap((list) => listOf(spec[list]));
@@ -19,7 +19,7 @@ export function resourcesIn(object: Fields): ResourcesByName {
   };
 }
 
-/** The same pod with other resources; what they do not name keeps its own. kubelet 1.36: updatePodFromAllocation. */
+/** The pod with other resources; containers that `resources` does not name keep theirs. kubelet 1.36: updatePodFromAllocation. */
 export function withResources(object: Fields, resources: ResourcesByName): Fields {
   const spec = fieldsOf(object["spec"]);
   const replaced = (c: Fields): Fields => {
@@ -38,13 +38,13 @@ export function withResources(object: Fields, resources: ResourcesByName): Field
 }
 
 interface Split {
-  /** The part that takes effect at once: everything but the resources, which stay as they are allocated. */
+  /** The part that takes effect at once: everything except the resources, which stay as allocated. */
   readonly atOnce: Fields;
-  /** True: it requests other resources. */
+  /** True: the pod requests other resources. */
   readonly isResize: boolean;
 }
 
-/** A changed pod, as far as it may simply be taken. Amounts that are only written in another way are. */
+/** Splits a changed pod. Amounts that are equal but written differently take effect at once. */
 export function split(wanted: Fields, allocated: Fields): Split {
   const [now, then] = [resourcesIn(allocated), resourcesIn(wanted)];
   const changed = Object.keys(now)

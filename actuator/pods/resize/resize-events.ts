@@ -7,7 +7,7 @@ import type { RunnablePod } from "../../lifecycle/pod.ts";
 import { generationOf } from "../../lifecycle/status/status.ts";
 import type { PodEventRecorder } from "../records/records.ts";
 
-/** The events about a resize. kubelet 1.36: events/resize.go. */
+/** Emits the events about resizes. kubelet 1.36: events/resize.go. */
 export class ResizeEvents {
   readonly #of: PodEventRecorder;
 
@@ -24,7 +24,7 @@ export class ResizeEvents {
   failed(pod: RunnablePod, error: string): void {
     this.#of(pod).warning("ResizeError", textOf(pod, "error", error));
   }
-  /** `reason`: of the handler that refuses. */
+  /** `reason`: from the admission handler that refuses. */
   pending(pod: RunnablePod, kind: "Deferred" | "Infeasible", reason: string, message: string): void {
     this.#of(pod).warning(`Resize${kind}`, textOf(pod, reason, message));
   }
@@ -65,6 +65,6 @@ function listOf(part: string, list: ResourceList | null | undefined): object {
   return { [part]: Object.fromEntries(entries.map(([name, q]) => [name, canonicalText(q.amount, q.format)])) };
 }
 
-/** Go's JSON keeps these three out of a web page's way. */
+/** Go's JSON escapes these three characters for HTML. */
 const goText = (json: string): string =>
   json.replace(/[<>&]/g, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, "0")}`);

@@ -54,14 +54,14 @@ interface Parts {
 }
 
 /**
- * Admits pods with changed resource requests as it admits new ones, or records why not. kubelet 1.36: the allocation
+ * Admits changes of pods' resource requests as it admits new pods, or records why not. kubelet 1.36: the allocation
  * manager.
  */
 export class Resizer {
   readonly #deps: Deps;
   readonly #settings: Settings;
   readonly #parts: Parts;
-  /** The requested forms by uid. */
+  /** The requested pods by uid. */
   readonly #wanted = new Map<string, RunnablePod>();
   readonly #tried = new Map<string, LastAttempt>();
 
@@ -71,15 +71,15 @@ export class Resizer {
     this.#parts = parts;
   }
 
-  /** Starts a new comparison of what is requested. */
+  /** Starts a new comparison: forgets the requested resizes. */
   begin(): void {
     this.#wanted.clear();
     for (const uid of this.#tried.keys()) if (this.#parts.set.records.get(uid) === undefined) this.#tried.delete(uid);
   }
 
   /**
-   * An active pod that is asked for in another form: its image, labels and the like are taken at once, its resources are
-   * asked about. Answers what keeps it from being persisted.
+   * Handles a changed active pod: image, labels and other fields change at once, changed resources wait for admission.
+   * Returns why the change could not be persisted; null: it is.
    */
   change({ uid, record }: KnownPod, pod: RunnablePod): string | null {
     const { atOnce, isResize } = split(pod.object, record.pod);
@@ -120,7 +120,7 @@ export class Resizer {
     return problems;
   }
 
-  /** Whether a resize is due. An infeasible one is retried only because the node's configuration may have changed. */
+  /** Whether a resize is due. An infeasible one is retried only if the node's configuration may have changed. */
   #isDue({ known: { uid, record }, pod }: RequestedResize): boolean {
     const tried = this.#tried.get(uid);
     if (tried === undefined || tried.object !== pod.object) return true;
@@ -140,12 +140,12 @@ export class Resizer {
     const atMs = this.#deps.clock.nowMs();
     this.#tried.set(known.uid, { object: pod.object, generation: capacity.generation, atMs });
     const node = nodeOf(configuration.value, this.#settings.profile, allocatable, this.#deps.hierarchy.version);
-    // a manifest passes no API server: what that would not take is refused here
+    // a manifest passes no API server, so what an API server would reject is refused here
     const never = whyInvalid(then, now, node) ?? whyInfeasible(then, now, node);
     if (never !== null) return this.#refuse(wanted, "Infeasible", "Infeasible", never.message);
     const snapshot = await snapshotter.snapshot(set.living(), sequence);
     if (!snapshot.ok) return snapshot.error;
-    // as it would be: what its status tells is of what it has
+    // without the status, which describes the present resources
     const { status: _status, ...object } = pod.object;
     const asked = await admit(this.#deps.client, snapshot.value, { ...pod, object });
     if (!asked.ok) return asked.error;
@@ -154,7 +154,7 @@ export class Resizer {
     return fault;
   }
 
-  /** Answers what keeps it from being persisted, and why the resize is not let in; empty: it is. */
+  /** Returns the problem, and why the resize was not admitted; empty: it was. */
   #carryOut(wanted: RequestedResize, asked: Admitted): readonly [Problem | null, string] {
     if (asked.kind === "refused") {
       const { reason, message } = asked;
@@ -184,12 +184,12 @@ export class Resizer {
     const sinceMs = isSame ? before.sinceMs : this.#deps.clock.nowMs();
     const actuation = before?.actuation === undefined ? {} : { actuation: before.actuation };
     const fault = this.#update(uid, { reason: kind, message, sinceMs, ...actuation });
-    // another number in the same message is not reported again
+    // the same refusal with other numbers in its message gets no new event
     if (!isSame) this.#parts.events.pending(pod, kind, reason, message);
     return fault === null ? null : { from: "pods", message: fault };
   }
 
-  /** INVARIANT: what is in force, and which containers are to be stopped for it, lies on the disk before anything is done. */
+  /** INVARIANT: the accepted resources, and the containers to stop for them, are on disk before anything is done. */
   #accept({ known, pod }: RequestedResize): Problem | null {
     const { uid, record, runtimePod } = known;
     const former = record.resize?.actuation?.former ?? resourcesIn(record.pod);
@@ -229,7 +229,7 @@ const onlyActuation = ({ resize }: PodRecord): PodRecord["resize"] =>
     ? null
     : { reason: "InProgress", message: resize.actuation.error, sinceMs: resize.sinceMs, actuation: resize.actuation };
 
-/** The facts of this node that matter to a resize. */
+/** The facts about this node that matter to a resize. */
 export function nodeOf(
   configuration: unknown,
   profile: Profile,
@@ -247,13 +247,13 @@ export function nodeOf(
   };
 }
 
-/** A pod that requests other resources than it has. */
+/** A pod that requests other resources than are allocated to it. */
 interface RequestedResize {
   readonly known: KnownPod;
   readonly pod: RunnablePod;
 }
 
-/** The resizes in the order in which they are tried, without unreadable ones. */
+/** Sorts resizes in the order in which they are tried, without unreadable ones. */
 export function sortedResizes(wanted: readonly RequestedResize[]): readonly RequestedResize[] {
   const read = wanted.flatMap((one): readonly (Queued & { readonly one: RequestedResize })[] => {
     const { known, pod } = one;

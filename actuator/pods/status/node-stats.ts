@@ -30,11 +30,11 @@ interface StatsDeps {
   readonly observeMachine: () => MachineFacts;
   readonly roots: PodRoots;
   readonly nodeName: string;
-  /** The gate HugepageAwareEviction is on, by the configuration that is in force. */
+  /** True: the gate HugepageAwareEviction is on in the current configuration. */
   readonly sparesHugePages: () => boolean;
 }
 const PODS_CGROUP = "/kubepods";
-/** The longest wait for the usage on a disk that fills. */
+/** The longest wait for a count of the usage on a filling disk. */
 const MEASURE_MS = 2000;
 
 /** The usage of the node and its pods, for decisions and for people. */
@@ -51,7 +51,7 @@ export class NodeStats {
     this.#fill = new DiskFill(deps.roots.podsDirectory);
   }
 
-  /** The usage at the last look, by pod's uid. */
+  /** The usage at the last observation, by pod uid. */
   get usages(): ReadonlyMap<string, PodUsage> {
     return this.#usages;
   }
@@ -61,7 +61,7 @@ export class NodeStats {
     return this.#unseen;
   }
 
-  /** `stats` of a snapshot, of this moment. What cannot be read is absent. */
+  /** `stats` of a snapshot, read now. Unreadable values are absent. */
   async observe(pods: readonly KnownPod[], view: CgroupView | null): Promise<Readonly<Record<string, unknown>>> {
     const { connection, hierarchy, observeMachine, nodeName, sparesHugePages } = this.#deps;
     const looks = pods.flatMap((known) => this.#lookOf(known, view));
@@ -86,7 +86,7 @@ export class NodeStats {
     return plain({ node: { ...node, systemContainers }, pods: podStats });
   }
 
-  /** While a disk fills, who fills it is counted before anybody is chosen; else nobody waits for it. A kubelet chooses by what was counted within the last minute. */
+  /** Counts the disk usage; while a disk fills, it waits for the count, since a victim is chosen by it. A kubelet uses counts up to a minute old. */
   async #measure(places: readonly DiskPath[]): Promise<void> {
     if (!this.#fill.hasFilled()) {
       void this.#disk.count(places).catch(() => {});

@@ -27,7 +27,7 @@ import type { KnownPod, PodSet } from "../records/pod-set.ts";
 const PHASES: readonly string[] = ["Pending", "Running", "Succeeded", "Failed"];
 const CLASSES = ["Guaranteed", "Burstable", "BestEffort"] as const;
 
-/** Pods that another kubelet runs, as their source lists them, with their cgroups as the pass found them. */
+/** Pods that another kubelet runs, as their source lists them, with their cgroups as the last pass found them. */
 export function observedPods(report: PassReport): readonly PodRow[] {
   const cgroups = cgroupRows(report);
   const cpusets = cpusetsOf(report);
@@ -78,7 +78,7 @@ function observedRow(
   };
 }
 
-/** Whether a status was observed: readers of manifests set `phase: Pending` on their own. */
+/** True if a status was observed: manifest readers set only `phase: Pending`. */
 const isObserved = (status: unknown): boolean => Object.keys(fieldsOf(status)).some((field) => field !== "phase");
 
 const timeOf = (value: unknown): string | null => (Number.isNaN(Date.parse(textOf(value))) ? null : textOf(value));
@@ -89,7 +89,7 @@ interface NodeViewParts {
   readonly set: PodSet;
   readonly runtimeEndpoint?: string;
   readonly runtime: NodeStatus["runtime"];
-  /** The figures of the last sync; null: none has ended. */
+  /** The figures of the last sync; null: no sync has ended. */
   readonly sync: SyncFigures | null;
   readonly pass: PassReport | null;
   readonly usages: ReadonlyMap<string, PodUsage>;
@@ -137,7 +137,7 @@ export function nodeView(parts: NodeViewParts): NodeStatus {
     devices,
     probes,
     unwritable,
-    // first, since nothing goes well before it is settled
+    // first, since nothing else works before it is settled
     problems: [...new Set([...found, ...problems].map(({ from, message }) => `${from}: ${message}`))],
     refusedManifests: refused,
     events,
@@ -146,7 +146,7 @@ export function nodeView(parts: NodeViewParts): NodeStatus {
 
 const seenKubelet = ({ since, signs, message }: OtherKubeletView): OtherKubeletView => ({ since, signs, message });
 
-/** The cgroup rows by uid, as after the pass. */
+/** The cgroup rows by uid, after the pass. */
 export function cgroupRows(pass: PassReport | null): ReadonlyMap<string, readonly CgroupRow[]> {
   const rows = new Map<string, CgroupRow[]>();
   if (pass?.cgroups === null || pass === null) return rows;
@@ -188,7 +188,7 @@ interface RowParts {
   /** The status; null: not known. */
   readonly status: PodStatus | null;
   readonly cgroups: readonly CgroupRow[];
-  /** Container's name -> its CPUs as decided. */
+  /** Container name -> its decided CPUs. */
   readonly cpusets: ReadonlyMap<string, string>;
   readonly usage: PodUsage | null;
 }
@@ -199,12 +199,12 @@ const NOT_SEEN = {
   message: "not seen since the daemon started: the runtime does not answer",
 };
 
-/** A pod as people see it. */
+/** The row of a pod for people. */
 export function podRow({ known, status, cgroups, cpusets, usage }: RowParts): PodRow {
   const { uid, pod, record } = known;
   const containers = containerRows(pod.object["spec"], status, cpusets);
   const held = containers.find(({ state, reason }) => state === "waiting" && reason !== "");
-  // where all its containers ended well, its status does not say that it had to go
+  // if all its containers succeeded, its status does not say that it was ended by order
   const ordered = record.state === "terminated" && record.end?.reason ? record.end : null;
   const why = status === null ? NOT_SEEN : status.reason ? status : (record.refusal ?? ordered ?? held);
   return {
@@ -249,8 +249,8 @@ const told = (amount: Amount | undefined, as: (amount: Amount) => number): numbe
   amount === undefined ? null : as(amount);
 
 /**
- * Builds the rows of a v1.PodSpec and a v1.PodStatus, init containers first; a null status is one that nobody has seen.
- * `cpusets`: container's name -> its CPUs as decided.
+ * Builds the rows of a v1.PodSpec and a v1.PodStatus, init containers first; a null status was never observed.
+ * `cpusets`: container name -> its decided CPUs.
  */
 export function containerRows(
   spec: unknown,
@@ -292,7 +292,7 @@ function containerRow(
     started: status["started"] === true,
     image: textOf(image),
     cpuset: cpusets.get(textOf(name)) ?? null,
-    // as this daemon made it
+    // in this daemon's own form
     ...(allocatedResourcesStatus !== undefined && {
       allocatedResourcesStatus: allocatedResourcesStatus as readonly ClaimHealth[],
     }),
@@ -310,7 +310,7 @@ function endOf(terminated: unknown): ContainerEnd | null {
     exitCode,
     reason: textOf(reason),
     message: textOf(message),
-    // a runtime that does not know tells the beginning of time
+    // a runtime that does not know the time reports the epoch
     finishedAt: Date.parse(at) > 0 ? at : null,
   };
 }

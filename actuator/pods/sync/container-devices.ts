@@ -8,17 +8,17 @@ import type { ClaimFault, ContainerClaims } from "../devices/pod-claims.ts";
 import type { ContainerDevices, DeviceFault } from "../devices/port.ts";
 import type { ContainerFault } from "./images.ts";
 
-/** Reason of a container whose devices give no better one. */
+/** The reason for a container's device fault that has no reason of its own. */
 const REASON = "CreateContainerConfigError";
 
-/** Why a pod with claims does not start where no DRA drivers are served. */
+/** Why a pod with claims does not start if this daemon serves no DRA drivers. */
 const NO_DRIVERS = "ResourceClaims are not prepared by this daemon (draDrivers: off)";
 function hasClaims({ object }: RunnablePod): boolean {
   const { spec, status } = decodedPod(object) ?? {};
   return (spec?.resourceClaims ?? []).length > 0 || status?.extendedResourceClaimStatus !== undefined;
 }
 
-/** Before the sandbox of a pod. Null: its claims are prepared, or it has none. */
+/** Prepares the pod's claims before its sandbox is made. Null: they are prepared, or the pod has none. */
 export async function prepareClaims(
   claims: ContainerClaims | undefined,
   pod: RunnablePod,
@@ -28,7 +28,7 @@ export async function prepareClaims(
   return hasClaims(pod) ? { message: NO_DRIVERS, waits: null } : null;
 }
 
-/** The CDI devices that a container which is about to be made receives of the pod's claims. Error: why it is not made. */
+/** The CDI devices of the pod's claims for a container that is about to be created. Error: why it cannot be created. */
 export function claimedDevices(
   claims: ContainerClaims | undefined,
   pod: RunnablePod,
@@ -38,7 +38,7 @@ export function claimedDevices(
   return hasClaims(pod) ? err(NO_DRIVERS) : ok([]);
 }
 
-/** Before anything of a pod is made; `starting`: its containers that are. Null: their devices are ready, or they want none. */
+/** Allocates the devices of the `starting` containers before anything of the pod is made. Null: they are ready, or none is requested. */
 export async function allocateDevices(
   devices: ContainerDevices | undefined,
   pod: RunnablePod,
@@ -51,7 +51,7 @@ export async function allocateDevices(
 }
 
 /**
- * Lists the containers that start. For a pod that begins these are all that it has: a plugin that fails is reported before its
+ * Lists the containers that start. For a new pod these are all of its containers: a failing plugin is reported before the
  * first container starts.
  */
 export function startingContainers({ spec }: RunnablePod, actions: PodActions): ReadonlySet<string> {
@@ -60,7 +60,7 @@ export function startingContainers({ spec }: RunnablePod, actions: PodActions): 
   return new Set((actions.createSandbox ? all : starts).map(({ name }) => name));
 }
 
-/** Gets what a container that is about to be made receives for its devices; null: it wants none. Error: why it is not made. */
+/** Options for the devices of a container that is about to be created; null: it requests none. Error: why it cannot be created. */
 export async function containerDevices(
   devices: ContainerDevices | undefined,
   pod: RunnablePod,
@@ -75,7 +75,7 @@ export async function containerDevices(
   }
   const options = await devices.runContainerOptions(pod, container);
   if (!options.ok) return err({ reason: options.error.reason || REASON, message: options.error.message });
-  // the kubelet starts it without
+  // the kubelet would start the container without the device
   if (options.value === null) return err({ reason: REASON, message: `no device of ${resources} is given to it` });
   return options;
 }

@@ -13,9 +13,9 @@ import type { OwnedRuntime } from "./owned-runtime.ts";
 export type HttpGet = Extract<LifecycleHandler, { http: unknown }>["http"];
 
 /**
- * Asks for a hook's address. Any answer will do, whatever its status; one that leads on is followed on the same host.
- * Certificates are not checked. Error: why there was no answer, in Go's words. kubelet 1.36: runHTTPHandler.
- * @param host of the pod, where the hook names none
+ * Sends a hook's request. Any response is a success, whatever its status; redirects are followed on the same host only.
+ * Certificates are not checked. Error: why there was no response, in Go's words. kubelet 1.36: runHTTPHandler.
+ * @param host the pod's address, used if the hook names no host
  */
 export async function httpGet(
   get: HttpGet,
@@ -27,11 +27,11 @@ export async function httpGet(
   const request = httpRequest({ ...get, scheme }, [], host, "lifecycle", profile);
   if (!request.ok) return request;
   const first = await ask(request.value, signal);
-  // some serve plain HTTP where a pod says HTTPS
+  // some servers speak plain HTTP although the pod says HTTPS
   return first.ok || !first.error.includes(IS_PLAIN) ? first : ask(plain(request.value), signal);
 }
 const IS_PLAIN = "server gave HTTP response to HTTPS client";
-/** Without credentials, which would go readable over the wire. */
+/** Leaves out the credentials, which plain HTTP would send readable. */
 function plain({ url, host, headers }: HttpRequest): HttpRequest {
   const kept = [...headers].filter(([name]) => name !== "Authorization");
   return { url: { ...url, scheme: "http", user: null }, host, headers: new Map(kept) };
@@ -55,17 +55,17 @@ interface HookRequest {
   readonly handler: LifecycleHandler;
   readonly pod: RunnablePod;
   readonly container: { readonly id: string; readonly name: string };
-  /** On the host's network: the node's. */
+  /** The pod's addresses; on the host network, the node's. */
   readonly podIps: readonly string[];
-  /** Timeout of a command; 0: it may take as long as it likes. */
+  /** Timeout of a command; 0: no limit. */
   readonly timeoutSeconds: number;
-  /** The kubelet that is played. */
+  /** The kubelet version that is reimplemented. */
   readonly profile: Profile;
 }
 
 /**
- * Runs a hook of a container. Error: the kubelet's words, which may tell what the container printed: they are for the
- * container's status, not for an event. kubelet 1.36: handlerRunner.Run.
+ * Runs a hook of a container. Error: the kubelet's words, which may contain the container's output: they belong in the
+ * container's status, not in an event. kubelet 1.36: handlerRunner.Run.
  */
 export async function runHook(
   asked: HookRequest,

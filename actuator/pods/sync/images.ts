@@ -8,7 +8,7 @@ import type { PodContainer } from "../../lifecycle/pod.ts";
 import type { PodClock } from "../pod-clock.ts";
 import type { PodEvents } from "../records/records.ts";
 
-/** kubelet 1.36: imageBackOff, the backOffPeriod and MaxImageBackOff that it is made with. */
+/** kubelet 1.36: imageBackOff, with its backOffPeriod and MaxImageBackOff. */
 const LIMITS: BackOffLimits = { firstMs: 10_000, longestMs: 300_000 };
 
 interface Entry extends BackOff {
@@ -17,13 +17,13 @@ interface Entry extends BackOff {
 }
 
 /**
- * The back-off of an image that cannot be pulled, by pod and image: twice as long after each failure, from 10
- * seconds to 5 minutes. Forgotten after ten minutes without one. client-go: flowcontrol.Backoff.
+ * The back-off of an image that cannot be pulled, by pod and image: it doubles after each failure, from 10 seconds to
+ * 5 minutes. An entry is forgotten after ten minutes without a failure. client-go: flowcontrol.Backoff.
  */
 class ImageBackOff {
   readonly #entries = new Map<string, Entry>();
 
-  /** Why the last pull failed, while it is too early for the next; null: it may be tried. */
+  /** Why the last pull failed, while it is too early for the next; null: the image may be pulled. */
   heldBackBy(key: string, nowMs: number): string | null {
     const entry = this.#entries.get(key);
     if (entry === undefined || isOver(entry, nowMs, LIMITS)) return null;
@@ -35,7 +35,7 @@ class ImageBackOff {
     this.#entries.set(key, { ...held, failure });
   }
 
-  /** A pull that works changes nothing for its own image, as in the kubelet; what is long past goes. */
+  /** Drops entries that are long past. As in the kubelet, a pull that works does not reset the image's back-off. */
   sweep(nowMs: number): void {
     for (const [key, entry] of this.#entries) if (isOver(entry, nowMs, LIMITS)) this.#entries.delete(key);
   }
@@ -49,7 +49,7 @@ const DIGEST = `[A-Za-z][A-Za-z0-9]*(?:[-_+.][A-Za-z][A-Za-z0-9]*)*:[0-9a-fA-F]{
 const REFERENCE = new RegExp(`^((?:${DOMAIN}/)?${PART}(?:/${PART})*)(?::(${TAG}))?(?:@(${DIGEST}))?$`);
 
 /**
- * The name that the runtime is asked for: with `:latest` where neither tag nor digest is given. Error: what is wrong with
+ * The image name for the runtime: `:latest` is added if the name has neither tag nor digest. Error: what is wrong with
  * the name. kubelet 1.36: applyDefaultImageTag.
  */
 export function withDefaultTag(image: string): Result<string, string> {
@@ -63,7 +63,7 @@ export function withDefaultTag(image: string): Result<string, string> {
 }
 const repositoryOf = (image: string): string => image.replace(/(?::[^/]*)?$/, "");
 
-/** Why a container does not run: of its status while it waits. */
+/** Why a container does not run, for its waiting status. */
 export interface ContainerFault {
   /** `ErrImagePull`, `CreateContainerError` */
   readonly reason: string;
@@ -72,12 +72,12 @@ export interface ContainerFault {
 export interface ImageOptions {
   /** KubeletConfiguration: one pull at a time. */
   readonly serializeImagePulls: boolean;
-  /** The limit of pulls that are not serialized; null: none. */
+  /** The limit of parallel pulls; null: none. */
   readonly maxParallelImagePulls: number | null;
 }
 type ImageRuntime = Pick<PodRuntime, "image" | "pull">;
 
-/** Sees to it that images are there; one for all pods, since it holds their pulls back. kubelet 1.36: imageManager. */
+/** Makes sure that images are there; one instance for all pods, since it limits their pulls. kubelet 1.36: imageManager. */
 export class Images {
   readonly #runtime: ImageRuntime;
   readonly #clock: PodClock;
@@ -91,7 +91,7 @@ export class Images {
   }
 
   /**
-   * The image of a container, pulled as its policy says. Tells the kubelet's events. Error: what the container waits for.
+   * Pulls a container's image if its pull policy says so, and emits the kubelet's events. Error: what the container waits for.
    * kubelet 1.36: EnsureImageExists.
    */
   async ensure(
@@ -173,16 +173,16 @@ export class Images {
 }
 interface Pull {
   readonly key: string;
-  /** As the pod names it. */
+  /** The name in the pod's spec. */
   readonly image: string;
-  /** As the runtime is asked for it. */
+  /** The name for the runtime. */
   readonly asked: string;
   readonly name: string;
 }
 
 const durationText = (ms: number): string => goDurationText(BigInt(Math.trunc(ms)) * 1_000_000n);
 
-/** The kubelet's client leaves the code out where it says nothing. cri-client v0.36: pullImageV1. */
+/** The kubelet's client omits the code if it is Unknown. cri-client v0.36: pullImageV1. */
 const pullText = (fault: RuntimeFault): string => (fault.code === "UNKNOWN" ? fault.message : kubeletText(fault));
 
 /** kubelet 1.36: evalCRIPullErr. */

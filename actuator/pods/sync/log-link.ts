@@ -9,9 +9,9 @@ import { containerLogsAt } from "../volumes/places.ts";
 /** A started container and its log, as log collectors find them. */
 export interface LinkedLog {
   readonly pod: Pick<PodIdentity, "namespace" | "name">;
-  /** Its name in the pod. */
+  /** The container's name in the pod. */
   readonly container: string;
-  /** The runtime's. */
+  /** The container's id in the runtime. */
   readonly id: string;
   /** `<log directory of the pod>/<container>/<attempt>.log` */
   readonly log: string;
@@ -20,15 +20,15 @@ export interface LinkedLog {
 /** Log directories of pods (`<podLogsDirectory>/NAMESPACE_NAME_UID`), each with the containers whose links stay. */
 type StayingLinks = ReadonlyMap<string, readonly Pick<LinkedLog, "container" | "id">[]>;
 
-/** The links of one directory. What cannot be done is told once while it is so, and no more. */
+/** The links of one directory. A failure that stays the same is reported once. */
 export interface LogLinks {
   link(linked: LinkedLog): void;
   unlink(linked: LinkedLog): void;
-  /** As pruneLinks. */
+  /** See pruneLinks. */
   prune(staying: StayingLinks): void;
 }
 export function logLinksIn(directory: string, onProblem: (message: string) => void): LogLinks {
-  /** By container's id, or the directory where it is of no single one. */
+  /** The failure last reported, by container id; for `prune`, by directory. */
   const standing = new Map<string, string>();
   const told = (of: string, done: Result<unknown, string>): void => {
     if (!done.ok && standing.get(of) !== done.error) onProblem(done.error);
@@ -50,9 +50,9 @@ const SUFFIX = ".log";
 const LONGEST_NAME = 255;
 
 /**
- * Links a container's log into `directory` (containerLogsDirectory, made if it is not there), where log collectors of a
- * cluster look. To be called after StartContainer; a failure is no reason not to go on. A log that is not there (runtimes
- * that write elsewhere) gets no link. Calling it again changes nothing. The error is a sentence with the link's path.
+ * Links a container's log into `directory` (containerLogsDirectory, created if it is missing), where a cluster's log
+ * collectors look. Call it after StartContainer; a failure is no reason to stop. A log that does not exist (some runtimes
+ * write elsewhere) gets no link. Calling it again changes nothing. The error is a sentence with the link's path.
  * kubelet 1.36: startContainer, legacyLogSymlink.
  */
 export function linkLog(directory: string, linked: LinkedLog): Result<"linked" | "no log", string> {
@@ -70,8 +70,8 @@ export function linkLog(directory: string, linked: LinkedLog): Result<"linked" |
 }
 
 /**
- * Removes the link of a container that is removed with its log. What is no link, or leads to another log, stays. The error
- * is a sentence. kubelet 1.36: removeContainerLog.
+ * Removes the link of a container that is removed with its log. A file that is no link, or a link to another log, stays.
+ * The error is a sentence. kubelet 1.36: removeContainerLog.
  */
 export function unlinkLog(directory: string, linked: LinkedLog): Result<"removed" | "not there", string> {
   const link = linkAt(directory, linked);
@@ -86,9 +86,10 @@ export function unlinkLog(directory: string, linked: LinkedLog): Result<"removed
 }
 
 /**
- * Removes the links of containers that are gone, whoever removed them: those with a pod's name that lead to a log in that
- * pod's log directory, and are of no container of it that stays. Links that lead elsewhere, and what is no link, are not
- * touched: other agents have theirs here too. The error is a sentence, of the first that stays; the others are removed.
+ * Removes the links of containers that are gone, whoever removed them: links that have a pod's name, lead to a log in that
+ * pod's log directory, and belong to no container of it that stays. Links that lead elsewhere, and files that are no links,
+ * are not touched: other agents have theirs here too. The error is a sentence about the first link that could not be
+ * removed; the others are removed.
  */
 export function pruneLinks(directory: string, staying: StayingLinks): Result<null, string> {
   const pods = new Map(
@@ -108,7 +109,7 @@ export function pruneLinks(directory: string, staying: StayingLinks): Result<nul
   return fault === null ? ok(null) : err(fault);
 }
 
-/** The beginning of the names of all links of a pod, and of those of the containers that stay. */
+/** The prefix of the names of all links of a pod, and the names of the links that stay. */
 function namesOf(logDirectory: string, containers: readonly Pick<LinkedLog, "container" | "id">[]) {
   const [namespace = "", name = ""] = basename(logDirectory).split("_");
   const pod = { namespace, name };
@@ -116,7 +117,7 @@ function namesOf(logDirectory: string, containers: readonly Pick<LinkedLog, "con
   return { begin: `${name}_${namespace}_`.slice(0, LONGEST_NAME - SUFFIX.length), names };
 }
 
-/** One that cannot be read is no fault here: it is told by whoever links. */
+/** An unreadable directory gives no names here: linking reports it. */
 function linksIn(directory: string): readonly string[] {
   try {
     return readdirSync(directory).filter((name) => name.endsWith(SUFFIX));
@@ -125,7 +126,7 @@ function linksIn(directory: string): readonly string[] {
   }
 }
 
-/** The log directory of the pod of `<log directory>/<container>/<attempt>.log`; null: it is no such link. */
+/** The pod's log directory that a link to `<log directory>/<container>/<attempt>.log` leads to; null: it is no such link. */
 function podLogsOf(link: string): string | null {
   try {
     const log = readlinkSync(link);
@@ -135,7 +136,7 @@ function podLogsOf(link: string): string | null {
   }
 }
 
-/** `POD_NAMESPACE_CONTAINER-ID.log`; where that is too long for a file system, its end is cut off. kubelet 1.36: logSymlink. */
+/** `POD_NAMESPACE_CONTAINER-ID.log`; a name too long for a file system is cut off. kubelet 1.36: logSymlink. */
 const linkName = ({ pod, container, id }: Omit<LinkedLog, "log">): string =>
   `${pod.name}_${pod.namespace}_${container}-${id}`.slice(0, LONGEST_NAME - SUFFIX.length) + SUFFIX;
 
@@ -153,14 +154,14 @@ function leadsThere(link: string, log: string): boolean {
   }
 }
 
-/** `<log directory>/<container>`, made with those above it. Error: the kubelet's words. */
+/** Makes `<log directory>/<container>` and its parents. Error: the kubelet's words. */
 export function makeLogDirectory(places: PodPlaces, container: string): Result<null, string> {
   const directory = containerLogsAt(places, container);
   const made = directory.ok ? makeDirectory(directory.value) : directory;
   return made.ok ? made : err(`create container log directory for container ${container} failed: ${made.error}`);
 }
 
-/** Error: what the system refused. */
+/** Makes a directory and its parents. Error: the system's error. */
 export function makeDirectory(path: string): Result<null, string> {
   try {
     mkdirSync(path, { recursive: true, mode: 0o755 });
@@ -171,8 +172,8 @@ export function makeDirectory(path: string): Result<null, string> {
 }
 
 /**
- * The restart count of a container, from the logs that it left: for one that the runtime has forgotten, so that no log
- * is written over. 0: it left none, or nobody can tell. kubelet 1.36: calcRestartCountByLogDir.
+ * The restart count of a container that the runtime has forgotten, from the logs it left, so that no log is overwritten.
+ * 0: there are no logs, or they cannot be read. kubelet 1.36: calcRestartCountByLogDir.
  */
 export function restartsByLogs(places: PodPlaces, container: string): number {
   const directory = containerLogsAt(places, container);

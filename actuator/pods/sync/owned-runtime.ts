@@ -4,7 +4,7 @@ import type { ContainerConfig, SandboxConfig } from "../../containerd/messages.t
 import { FOREIGN_SANDBOX, foreignSandboxes, whyNameIsTaken } from "../../lifecycle/foreign-sandbox.ts";
 import type { RunnablePod, TextMap } from "../../lifecycle/pod.ts";
 
-/** The sandboxes and containers of a pod that this daemon made; the others are somebody else's. */
+/** The part of a runtime's pod that this daemon made; other sandboxes and containers belong to somebody else. */
 export const ownPartOf = (runtimePod: RuntimePod, owner: string): RuntimePod => ({
   ...runtimePod,
   sandboxes: runtimePod.sandboxes.filter(({ labels }) => isOwn(labels, owner, runtimePod.uid)),
@@ -15,10 +15,10 @@ const isOwn = (labels: TextMap, owner: string, uid: string): boolean =>
   labels[OWNER] === owner && labels[POD_UID] === uid;
 
 /**
- * The runtime as the work on one pod may use it.
- * INVARIANT: only what carries this daemon's name and the pod's uid, or was made through here, is changed, stopped or
- * removed; anything else is refused without a call. What is made carries both, and nothing is started where the pod runs
- * in somebody else's sandbox, which is looked at right before.
+ * The runtime, restricted to one pod.
+ * INVARIANT: only objects that carry this daemon's name and the pod's uid, or that were made through this object, are changed,
+ * stopped or removed; anything else is refused without a call. New objects carry both labels. Nothing is started while the
+ * pod runs in somebody else's sandbox, which is checked right before the call.
  */
 export class OwnedRuntime {
   readonly #runtime: PodRuntime;
@@ -28,7 +28,7 @@ export class OwnedRuntime {
   readonly #sandboxes: Set<string>;
   readonly #containers: Set<string>;
 
-  /** `pod`: the one that is started; null: it is only ended. */
+  /** `pod`: the pod to start; null: the pod is only ended. */
   constructor(
     runtime: PodRuntime,
     owner: string,
@@ -79,7 +79,7 @@ export class OwnedRuntime {
     return this.#ofSandbox("RemovePodSandbox", id, () => this.#runtime.removeSandbox(id));
   }
 
-  /** The pod runs nowhere else: whoever shares the runtime may have begun with it since the last look. */
+  /** Checks that the pod runs nowhere else: another user of the runtime may have started it since the last look. */
   async #isFree(call: string): Answered<null> {
     if (this.#pod === null) return ok(null);
     const held = await this.#runtime.pods();

@@ -13,12 +13,12 @@ interface Deps {
   readonly onProblem: (problem: Problem) => void;
 }
 
-/** Takes away what pods leave behind. */
+/** Removes what pods leave behind. */
 export class PodCleanup {
   readonly #deps: Deps;
   readonly #set: PodSet;
   readonly #queue: PodWorkQueue;
-  /** Ended pods that hold nothing more to take away. */
+  /** Ended pods with nothing left to remove. */
   readonly #cleared = new Set<string>();
 
   constructor(deps: Deps, set: PodSet, queue: PodWorkQueue) {
@@ -27,12 +27,12 @@ export class PodCleanup {
     this.#queue = queue;
   }
 
-  /** Takes away all that is left of a pod of which nothing runs. `then`: once it is gone. */
+  /** Removes everything that is left of a pod of which nothing runs. `then` is called once it is gone. */
   remove(known: KnownPod, then: () => void): void {
     this.#takeAway(known, this.#all(known), then);
   }
 
-  /** Something of the daemon's own that nobody knows any more: it is ended with the grace that the runtime was told. */
+  /** Ends and removes sandboxes and containers of this daemon whose pod has no record. */
   endOrphan(uid: string): void {
     const runtimePod = this.#set.runtimePods?.get(uid);
     if (runtimePod === undefined) return;
@@ -44,8 +44,8 @@ export class PodCleanup {
   }
 
   /**
-   * Takes away what ended pods that nobody has deleted hold of the disk: their volumes, and of evicted ones all that they
-   * have, since the node needs it, however many are worked at. Their records stay.
+   * Frees the disk space of ended pods that are not deleted yet: removes their volumes, and everything of evicted pods, since
+   * the node needs the space; evicted pods do not count against `maxAtOnce`. The pods' records stay.
    * kubelet 1.36: SyncTerminatedPod, and the containers of evicted pods in HandlePodReconcile.
    */
   clearEnded(untouched: (uid: string) => boolean, maxAtOnce: number): void {
@@ -58,11 +58,11 @@ export class PodCleanup {
         this.#takeAway(known, () => this.#deps.worker.forgetVolumes(pod), then);
     }
   }
-  /** It is started anew, so that there will be something to take away again. */
+  /** The pod is started anew, so there will be something to remove again. */
   reopen(uid: string): void {
     this.#cleared.delete(uid);
   }
-  /** Nothing of an ended pod is left that `clearEnded` takes away. */
+  /** True if `clearEnded` has removed everything of the ended pod that it removes. */
   isCleared(uid: string): boolean {
     return this.#cleared.has(uid);
   }
@@ -71,7 +71,7 @@ export class PodCleanup {
     return (signal: AbortSignal): Promise<CleanUpPodResult> => this.#deps.worker.forget(pod, runtimePod, signal);
   }
 
-  /** `then`: once it is gone. */
+  /** Calls `then` once the pod's files are gone. */
   #takeAway({ uid, pod }: KnownPod, work: (signal: AbortSignal) => Promise<CleanUpPodResult>, then: () => void): void {
     this.#queue.begin(uid, async (signal) => {
       const { isGone, leftOvers } = await work(signal);

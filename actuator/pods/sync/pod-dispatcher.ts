@@ -37,7 +37,7 @@ interface Deps {
   readonly counters?: Pick<Counters, "restarted">;
   readonly worker: Pick<PodWorker, "sync" | "link" | "pruneLinks" | "end">;
   readonly hashOf: (pod: RunnablePod, container: PodContainer) => string;
-  /** Absent: nothing is probed. */
+  /** Absent: no container is probed. */
   readonly probes?: Pick<PodProbes, "resultOf" | "versionOf">;
   readonly devices?: Pick<NodeDevices, "version" | "slowCalls">;
   readonly claims?: Pick<NodeClaimsPort, "version" | "drivers">;
@@ -55,22 +55,21 @@ interface Parts {
 interface Settings {
   readonly owner: string;
   readonly backOff: BackOffLimits;
-  /** Pods that are worked at side by side. */
+  /** The number of pods that are worked on at the same time. */
   readonly maxAtOnce: number;
 }
 
-/** What puts a pod's next sync forward: an answer of a plugin or driver, or one that comes or goes; DRA drivers alone; nothing. */
+/** What ends a pod's back-off early: a change of any plugin or driver or of its answers; a change of the DRA drivers; nothing. */
 type Awaited = "answers" | "drivers" | "nothing";
 interface PodBackoff {
   readonly untilMs: number;
   readonly awaits: Awaited;
-  /** The versions of what it waits for, as they were then. */
+  /** The versions of what the pod waits for, when its back-off began. */
   readonly seen: string;
 }
 const BACK_OFF_PERIOD_MS = 10_000;
 /**
- * Reasons of containers that wait for a plugin, for a decision about them, or for room on a disk. None is a failure of their
- * own.
+ * Reasons of containers that wait for a plugin, for a decision about them, or for disk space. The containers have not failed.
  */
 const AWAITED: ReadonlySet<string> = new Set([
   WAITING_FOR_PLUGIN,
@@ -80,7 +79,7 @@ const AWAITED: ReadonlySet<string> = new Set([
   UNPREPARING_CLAIMS,
 ]);
 
-/** Pods that are left alone for a while since their last sync failed. kubelet 1.36: podWorkers, backOffPeriod. */
+/** Pods that are left alone for a while after a failed sync. kubelet 1.36: podWorkers, backOffPeriod. */
 class SyncBackoff {
   readonly #deps: Pick<Deps, "clock" | "devices" | "claims">;
   readonly #backoffs = new Map<string, PodBackoff>();
@@ -99,7 +98,7 @@ class SyncBackoff {
     this.#backoffs.delete(uid);
   }
 
-  /** A pod is not held once what it waits for has changed, nor where the clock was set. */
+  /** False as well once what the pod waits for has changed, or if the clock was set back. */
   isHeld(uid: string): boolean {
     const held = this.#backoffs.get(uid);
     if (held === undefined) return false;
@@ -113,11 +112,11 @@ class SyncBackoff {
   }
 }
 
-/** The part of the work at a pod that runs while it waits for device plugins. */
+/** Tracks pods whose work waits for device plugins. */
 class DeviceWaits {
   readonly #deps: Pick<Deps, "devices">;
   readonly #parts: Pick<Parts, "set" | "lifecycle">;
-  /** The containers that the work under way is to start. */
+  /** The containers that each running sync is to start. */
   readonly #starts = new Map<string, readonly string[]>();
 
   constructor(deps: Pick<Deps, "devices">, parts: Pick<Parts, "set" | "lifecycle">) {
@@ -129,7 +128,7 @@ class DeviceWaits {
     this.#starts.set(uid, starts);
   }
 
-  /** A container that waits for its plugin has not failed: its back-off is `before` again. */
+  /** A container that waits for its plugin has not failed: its back-off is reset to `before`. */
   end(
     uid: string,
     before: Readonly<Record<string, BackOff>>,
@@ -158,10 +157,10 @@ class DeviceWaits {
   }
 }
 
-/** From look to look at whether containers' logs are linked. */
+/** Time between two checks that containers' logs are linked. */
 const LINKS_MS = 10_000;
 
-/** With a pod's record: all that tells what it needs, while it needs nothing that time alone brings. */
+/** Everything that decides what a pod needs, when it last needed nothing and time alone changes nothing. */
 interface Unchanged extends Pick<KnownPod, "runtimePod"> {
   readonly worked: Worked;
   readonly probed: number;
@@ -170,14 +169,14 @@ interface Unchanged extends Pick<KnownPod, "runtimePod"> {
 const isSame = (quiet: Unchanged | undefined, { runtimePod, worked, probed, status }: Unchanged): boolean =>
   quiet?.runtimePod === runtimePod && quiet.worked === worked && quiet.probed === probed && quiet.status === status;
 
-/** The work at pods that is under way: one piece at a time a pod, some pods at once. */
+/** Dispatches the work on pods: one piece at a time per pod, several pods at once. */
 export class PodDispatcher {
   readonly #deps: Deps;
   readonly #settings: Settings;
   readonly #parts: Parts;
   readonly #backOff: SyncBackoff;
   readonly #deviceWaits: DeviceWaits;
-  /** By the record of a pod that needed nothing: what that was seen in. */
+  /** The state in which a pod needed nothing, by the pod's record. */
   readonly #unchanged = new WeakMap<object, Unchanged>();
   #view: CgroupView | null = null;
   #linkedAtMs = Number.NEGATIVE_INFINITY;
@@ -190,7 +189,7 @@ export class PodDispatcher {
     this.#deviceWaits = new DeviceWaits(deps, parts);
   }
 
-  /** Gives every pod that needs it its next piece of work. */
+  /** Starts the next piece of work for every pod that needs one. */
   putToWork(untouched: (uid: string) => boolean, view: CgroupView | null): void {
     this.#view = view;
     this.#linkLogs(untouched);
@@ -204,7 +203,7 @@ export class PodDispatcher {
     }
   }
 
-  /** Not of one that is worked at, whose containers may be on their way out. */
+  /** Skips pods that are being worked on, whose containers may be about to be removed. */
   #linkLogs(untouched: (uid: string) => boolean): void {
     const nowMs = this.#deps.clock.monotonicMs();
     if (nowMs - this.#linkedAtMs < LINKS_MS) return;
@@ -228,7 +227,7 @@ export class PodDispatcher {
     const place = view?.pods.get(uid);
     const nowMs = this.#deps.clock.nowMs();
     if (this.#backOff.isHeld(uid)) return;
-    // a pod that has come to its end by itself is not begun again because a dead container is gone
+    // a pod that has ended by itself is not restarted because a dead container was removed
     const { resultOf, versionOf } = this.#deps.probes ?? NOT_PROBED;
     const probed = versionOf(uid);
     const now: Unchanged = {
@@ -256,7 +255,7 @@ export class PodDispatcher {
     const actions = afterForeign(due, this.#parts.set.allRuntimePods?.get(uid), this.#settings.owner);
     this.#updateBackOff(known, actions);
     if (!hasWork(actions)) {
-      // a back-off ends by itself
+      // a back-off ends by the passing of time
       if (actions.heldBack.length === 0 && resized.size === 0) this.#unchanged.set(record, now);
       return;
     }
@@ -281,15 +280,15 @@ export class PodDispatcher {
       this.#deviceWaits.end(uid, record.backOff, synced.faults);
       const isAgain = (name: string): boolean => runtimePod?.containers.some((one) => one.name === name) === true;
       this.#deps.counters?.restarted(synced.started.filter(isAgain).length);
-      // a pod that is over and stopped already is not brought further by being stopped once more
+      // stopping a pod that is over and stopped already makes no progress
       const isVain = actions.killPod && !actions.createSandbox && isStopped(runtimePod);
       return synced.undecided.length === 0 && !isVain;
     });
   }
 
   /**
-   * Null: what is due may start. What runs in a sandbox that is there goes on, and is restarted; a new one another kubelet would
-   * end at once, again and again.
+   * Null: the start may go ahead. Containers in an existing sandbox run on and are restarted; a new sandbox would be ended by
+   * another kubelet at once, again and again.
    */
   #whyNoStart(
     uid: string,
@@ -306,7 +305,7 @@ export class PodDispatcher {
   }
 
   /**
-   * Leaves out starts that are too early: a container that a resize stops is started once its cgroups are as they are to be,
+   * Leaves out starts that are too early: a container that a resize stops is started once its cgroups have their new values,
    * and never in the sync that stops it.
    */
   #withoutEarlyStarts(known: KnownPod, actions: PodActions, resized: ReadonlySet<string>): PodActions {
@@ -320,7 +319,7 @@ export class PodDispatcher {
     };
   }
 
-  /** A fault stands until its container has started. kubelet 1.36: podWorkers leave a pod alone after a failed sync. */
+  /** A fault remains until its container has started. kubelet 1.36: podWorkers leave a pod alone after a failed sync. */
   #updateFaults(uid: string, starts: readonly string[], synced: SyncPodResult): void {
     const { faults, error, started, isCut } = synced;
     const stand = Object.entries(this.#parts.set.worked(uid).errors).filter(
@@ -343,7 +342,7 @@ export class PodDispatcher {
     });
   }
 
-  /** The kubelet says it at each of its looks; here once an instance. */
+  /** Emits one BackOff event for each back-off of a container; the kubelet emits one at each sync. */
   #updateBackOff({ uid, pod }: KnownPod, { heldBack }: PodActions): void {
     const { heldBack: known } = this.#parts.set.worked(uid);
     if (known.length === 0 && heldBack.length === 0) return;
@@ -356,7 +355,7 @@ export class PodDispatcher {
   }
 }
 
-/** Reason of a container that waits for its cgroups. */
+/** The reason of a container that waits for its cgroups. */
 const WAITS = "CreateContainerConfigError";
 
 const hasWork = (actions: PodActions): boolean =>
@@ -364,7 +363,7 @@ const hasWork = (actions: PodActions): boolean =>
   actions.createSandbox ||
   actions.initToStart.length + actions.toStart.length + actions.toKill.length + actions.toRemove.length > 0;
 
-/** Why nothing may start in a pod's cgroups; null: they are as decided. */
+/** Why nothing may start in a pod's cgroups; null: the cgroups are as decided. */
 function faultOf(view: CgroupView | null, place: PodCgroups | undefined): string | null {
   if (view === null || place === undefined) return "the pod's cgroups are not decided yet";
   return place.fault ?? view.cpusetFault;

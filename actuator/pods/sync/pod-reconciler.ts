@@ -17,7 +17,7 @@ interface Parts {
   readonly resizer: Resizer;
 }
 
-/** Tells the lifecycle who came, changed, left, by what should run and what does. */
+/** Compares the desired pods with the known ones and tells the lifecycle which pods were added, changed or removed. */
 export class PodReconciler {
   readonly #parts: Parts;
   readonly #orphaned: OrphanedDirectories;
@@ -27,7 +27,7 @@ export class PodReconciler {
     this.#orphaned = new OrphanedDirectories(deps);
   }
 
-  /** Compares with what should run. A source that could not be read asks for nothing and ends nothing. */
+  /** Reconciles with the desired pods. A source that could not be read starts nothing and ends nothing. */
   reconcile(desired: DesiredPods | null, isUnread: boolean, nowMs: number): readonly Problem[] {
     const problems: Problem[] = [];
     const { set, resizer } = this.#parts;
@@ -53,7 +53,7 @@ export class PodReconciler {
     return problems;
   }
 
-  /** Answers what keeps it from being persisted. */
+  /** Returns why the change cannot be persisted; null if it is. */
   #apply(change: PodSourceChange, nowMs: number, files: ReadonlyMap<string, string>): string | null {
     const { set, lifecycle, cleanup } = this.#parts;
     switch (change.kind) {

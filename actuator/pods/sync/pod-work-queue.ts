@@ -2,7 +2,7 @@ import type { Problem } from "../../core/interfaces.ts";
 
 interface Deps {
   readonly onProblem: (problem: Problem) => void;
-  /** A piece of work has ended: there is something new to see. */
+  /** Called when a piece of work has ended, so that its result can be observed. */
   readonly onWorked: () => void;
 }
 interface Work {
@@ -10,7 +10,7 @@ interface Work {
   readonly done: Promise<void>;
 }
 
-/** The work at pods that is under way: one piece at a time a pod. */
+/** The work on pods in progress: one piece at a time per pod. */
 export class PodWorkQueue {
   readonly #deps: Deps;
   readonly #running = new Map<string, Work>();
@@ -25,15 +25,15 @@ export class PodWorkQueue {
   has(uid: string): boolean {
     return this.#running.has(uid);
   }
-  /** Pods at which nobody works now: only of those is a later look at the runtime the whole truth. */
+  /** Matches the pods that nobody works on now: only for those is a later look at the runtime complete. */
   idle(): (uid: string) => boolean {
     const busy = new Set(this.#running.keys());
     return (uid) => !busy.has(uid);
   }
 
   /**
-   * Nothing where something is under way already. Work that answers false has come no further: nobody is woken for it,
-   * or one sync would follow the other without a pause.
+   * Starts work on a pod, unless some is running already. Work that returns false has made no progress and calls no `onWorked`;
+   * otherwise syncs would follow one another without a pause.
    */
   begin(uid: string, work: (signal: AbortSignal) => Promise<boolean>): void {
     if (this.#running.has(uid)) return;
@@ -51,7 +51,7 @@ export class PodWorkQueue {
     this.#running.set(uid, { stop, done });
   }
 
-  /** Work at a pod ends at its next step: something else is to be done with it. */
+  /** Ends the work on a pod at its next step, because something else is to be done with the pod. */
   interrupt(uid: string): void {
     this.#running.get(uid)?.stop.abort();
   }

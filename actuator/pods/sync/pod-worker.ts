@@ -27,7 +27,7 @@ import type {
   WorkerDeps,
 } from "./worker-deps.ts";
 
-/** Carries out what pods need, one sync at a time each. Nothing here throws: what goes wrong is an event and a sentence. */
+/** Carries out what pods need, one sync at a time per pod. Nothing here throws: a failure becomes an event and a sentence. */
 export class PodWorker {
   readonly #deps: WorkerDeps;
 
@@ -35,7 +35,7 @@ export class PodWorker {
     this.#deps = deps;
   }
 
-  /** The kubelet's order: kill, remove, devices, volumes, sandbox, init containers, containers. kubelet 1.36: SyncPod. */
+  /** Works in the kubelet's order: kill, remove, devices, volumes, sandbox, init containers, containers. kubelet 1.36: SyncPod. */
   async sync(asked: SyncPodRequest): Promise<SyncPodResult> {
     const nothing = { sandboxId: null, started: [], faults: {}, undecided: [], refusal: null, isCut: false };
     const places = placesOf(this.#deps.roots, asked.pod);
@@ -48,13 +48,13 @@ export class PodWorker {
     }
   }
 
-  /** Links the logs of its containers again where a link is missing: removed by somebody, or never made for a crash. */
+  /** Restores missing links to the logs of the pod's containers, after somebody removed them or a crash prevented them. */
   link(pod: PodIdentity, runtimePod: RuntimePod): void {
     for (const { id, name, logPath: log } of ownPartOf(runtimePod, this.#deps.owner).containers)
       if (log !== "") this.#deps.logLinks?.link({ pod, container: name, id, log });
   }
 
-  /** Removes links to logs of these pods whose container the runtime holds no more. `held`: all of it, whoever made it. */
+  /** Removes links to logs of these pods if the runtime no longer has their container. `held`: all pods in the runtime, whoever made them. */
   pruneLinks(pods: readonly PodIdentity[], held: RuntimePods): void {
     const staying = pods.flatMap((pod) => {
       const places = placesOf(this.#deps.roots, pod);
@@ -65,7 +65,7 @@ export class PodWorker {
     this.#deps.logLinks?.prune(new Map(staying));
   }
 
-  /** Stops all of a pod that is this daemon's own. May be asked again at any time, after a crash as well. */
+  /** Stops everything of a pod that this daemon owns. It may be called again at any time, also after a crash. */
   async end({ pod, runtimePod, graceSeconds, signal }: TerminatingPodRequest): Promise<TerminatingPodResult> {
     const { clock, profile, owner, node } = this.#deps;
     const { events, runtime } = this.#of(pod ?? runtimePod, runtimePod);
@@ -86,15 +86,15 @@ export class PodWorker {
   }
 
   /**
-   * Removes what is left of a pod that has ended: containers, sandboxes, logs, directory. While something of it runs, or
-   * is somebody else's, or cannot be removed from the runtime, its files stay.
+   * Removes what is left of an ended pod: containers, sandboxes, logs, directory. The files stay while something of the pod
+   * runs, belongs to somebody else, or cannot be removed from the runtime.
    */
   async forget(pod: PodIdentity, runtimePod: RuntimePod | null, signal: AbortSignal): Promise<CleanUpPodResult> {
     const { runtime } = this.#of(pod, runtimePod);
     return forgotten(pod, cleanUpTerminatedPod(this.#deps, { pod, runtimePod, runtime, signal, isRecorded: true }));
   }
 
-  /** The same of one that nobody has a record of: its directory stays where a volume holds something. */
+  /** As `forget`, for a pod without a record: its directory stays if a volume holds something. */
   async forgetLost(runtimePod: RuntimePod, signal: AbortSignal): Promise<CleanUpPodResult> {
     const { runtime } = this.#of(runtimePod, runtimePod);
     return forgotten(
@@ -103,12 +103,12 @@ export class PodWorker {
     );
   }
 
-  /** Removes the volumes of a pod that has ended, and nothing else of it. INVARIANT: asked when nothing of it runs. */
+  /** Removes only the volumes of an ended pod. INVARIANT: called when nothing of the pod runs. */
   forgetVolumes(pod: PodIdentity): Promise<CleanUpPodResult> {
     return forgotten(pod, unmountVolumes(this.#deps, pod));
   }
 
-  /** Removes the directories that this daemon made of all pods but the known. `recorded`: those of them with records. */
+  /** Removes the directories that this daemon made for pods not in `known`. `recorded`: the known pods with records. */
   async clear(known: ReadonlySet<string>, recorded: ReadonlySet<string>): Promise<OrphanedDirectoryResult> {
     const { roots, mounter, owner, logLinks } = this.#deps;
     try {
@@ -152,17 +152,17 @@ interface CleanUpPodRequest {
   readonly runtimePod: RuntimePod | null;
   readonly runtime: OwnedRuntime;
   readonly signal: AbortSignal;
-  /** False: nothing is known of it but what the runtime holds. */
+  /** False: the pod is known only from the runtime. */
   readonly isRecorded: boolean;
 }
 export interface CleanUpPodResult {
-  /** Nothing is left. */
+  /** True: nothing of the pod is left. */
   readonly isGone: boolean;
-  /** `path`: a file, or an id of the runtime's. */
+  /** `path`: a file, or an id in the runtime. */
   readonly leftOvers: readonly LeftOver[];
 }
 
-/** Containers, then their sandboxes, then the files: what is found again tells that the pod is not forgotten yet. */
+/** Removes containers, then sandboxes, then files, so that an interrupted removal is found and continued. */
 async function cleanUpTerminatedPod(
   { owner, roots, mounter, logLinks }: Pick<WorkerDeps, "owner" | "roots" | "mounter" | "logLinks">,
   { pod, runtimePod, runtime, signal, isRecorded }: CleanUpPodRequest,
@@ -181,7 +181,7 @@ async function cleanUpTerminatedPod(
   const places = placesOf(roots, pod);
   if (!places.ok) return left([{ path: pod.uid, why: places.error }]);
   const { logDirectory } = places.value;
-  // those of containers that somebody else removed
+  // links of containers that somebody else removed
   logLinks?.prune(new Map([[logDirectory, []]]));
   const logs = removePodLogs(roots.podLogsDirectory, basename(logDirectory));
   const files = isRecorded
@@ -190,7 +190,7 @@ async function cleanUpTerminatedPod(
   return left([...(logs.ok ? [] : [{ path: logDirectory, why: logs.error }]), ...files]);
 }
 
-/** Removes the volumes of a pod that has stopped. Its containers, their logs and last words stay. */
+/** Removes the volumes of a pod that has stopped. Its containers, their logs and termination messages stay. */
 async function unmountVolumes(
   { roots, mounter }: Pick<WorkerDeps, "roots" | "mounter">,
   pod: PodIdentity,
@@ -201,7 +201,7 @@ async function unmountVolumes(
 
 const left = (leftOvers: readonly LeftOver[]): CleanUpPodResult => ({ isGone: leftOvers.length === 0, leftOvers });
 
-/** A sandbox may be ready still: removing it stops it. */
+/** A sandbox may still be ready: removing it stops it. */
 const mayRunStill = (own: RuntimePod): readonly LeftOver[] =>
   own.containers
     .filter((container) => mayRun({ ...own, sandboxes: [], containers: [container] }))
@@ -213,8 +213,8 @@ const foreignIn = (runtimePod: RuntimePod, own: RuntimePod): readonly LeftOver[]
     .map(({ id }) => ({ path: id, why: "it is not this daemon's own" }));
 
 /**
- * Sandboxes are stopped before containers are removed, as by a kubelet: a runtime that takes a container for exited whose task runs does
- * not remove it until its sandbox has stopped. kubelet 1.37: killPodWithSyncResult, then the garbage collection.
+ * Stops sandboxes before it removes containers, as the kubelet does: a runtime that reports a container as exited while its task
+ * runs does not remove it until its sandbox has stopped. kubelet 1.37: killPodWithSyncResult, then the garbage collection.
  */
 async function removeFromRuntime(own: RuntimePod, runtime: OwnedRuntime, signal: AbortSignal): Promise<LeftOver[]> {
   const phases = [
@@ -224,7 +224,7 @@ async function removeFromRuntime(own: RuntimePod, runtime: OwnedRuntime, signal:
   ];
   const leftOvers: LeftOver[] = [];
   for (const steps of phases) {
-    // a sandbox whose container stays, or that cannot be stopped, is not removed
+    // a sandbox stays while one of its containers does, or if it cannot be stopped
     if (leftOvers.length > 0) break;
     for (const { id, run } of steps) {
       if (signal.aborted) break;

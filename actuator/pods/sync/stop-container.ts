@@ -6,9 +6,9 @@ import { runHook } from "./hooks.ts";
 import type { OwnedRuntime } from "./owned-runtime.ts";
 import { type SyncContext, waitFor } from "./worker-deps.ts";
 
-/** The calls of a runtime that the end of a pod needs. */
+/** The runtime calls needed to end a pod. */
 export type StopRuntime = Pick<OwnedRuntime, "stopContainer" | "stopSandbox" | "exec">;
-/** The context of a stop; `pod` null: nothing but its containers is left of the pod, and no hook is run. */
+/** The context of a stop; `pod` is null if only the pod's containers are known; then no hook is run. */
 type StopContext = Omit<SyncContext, "pod" | "places" | "runtime"> & {
   readonly pod: RunnablePod | null;
   readonly runtime: StopRuntime;
@@ -16,8 +16,8 @@ type StopContext = Omit<SyncContext, "pod" | "places" | "runtime"> & {
 };
 
 /**
- * Stops containers side by side, each after those that it waits for, within the grace; then all sandboxes. Errors: the
- * kubelet's words, one for each that was not stopped. kubelet 1.36: killPodWithSyncResult.
+ * Stops containers in parallel, each after the containers that it waits for, within the grace period; then all sandboxes.
+ * Errors: the kubelet's words, one for each container or sandbox that was not stopped. kubelet 1.36: killPodWithSyncResult.
  */
 export async function stopPod(
   context: StopContext,
@@ -30,7 +30,7 @@ export async function stopPod(
   const stopOne = async (stop: StopContainer): Promise<void> => {
     const before = stop.waitsFor.flatMap((name) => ends.get(name)?.promise ?? []);
     const fault = await stopContainer(context, stop, graceSeconds, before);
-    // as in the kubelet, those behind one that cannot be stopped wait for as long as their grace lasts
+    // as in the kubelet, containers that wait for one that cannot be stopped wait for their whole grace period
     if (fault === null) ends.get(stop.name)?.resolve();
     else errors.push(`failed to "KillContainer" for "${stop.name}" with KillContainerError: "${kubeletText(fault)}"`);
   };
@@ -57,8 +57,8 @@ function openEnd(): OpenEnd {
 }
 
 /**
- * Stops one container: its preStop hook, its turn, then the runtime's stop with what is left of the grace. A turn that is
- * cut short stops nothing more. Null: it has stopped, or is gone. kubelet 1.36: killContainer.
+ * Stops one container: runs its preStop hook, waits for the containers `before` it, then stops it with what is left of the
+ * grace period. An aborted call stops nothing more. Null: it has stopped, or is gone. kubelet 1.36: killContainer.
  */
 export async function stopContainer(
   context: StopContext,
@@ -78,7 +78,7 @@ export async function stopContainer(
   return stopped.ok || stopped.error.code === "NOT_FOUND" ? null : stopped.error;
 }
 
-/** Milliseconds that it took; the grace at most. kubelet 1.36: executePreStopHook. */
+/** Returns the milliseconds that the hook took, at most the grace period. kubelet 1.36: executePreStopHook. */
 async function runPreStop(context: StopContext, stop: StopContainer, graceSeconds: number): Promise<number> {
   const { pod, podIps, runtime, events, clock, profile, signal } = context;
   if (stop.preStop === null || pod === null || graceSeconds <= 0) return 0;

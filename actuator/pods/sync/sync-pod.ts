@@ -40,13 +40,13 @@ import type { SyncContext, SyncPodRequest, SyncPodResult, WorkerDeps } from "./w
 
 interface SyncPodContext extends SyncContext {
   readonly deps: WorkerDeps;
-  /** The pod's objects in the runtime that are this daemon's own. */
+  /** The part of the pod in the runtime that this daemon owns. */
   readonly runtimePod: RuntimePod;
 }
 
 /**
- * One sync of a pod that lives. kubelet 1.36: kuberuntime SyncPod, behind makePodDataDirs and the volume manager, and
- * devicemanager.Allocate, which a kubelet does while it lets the pod in.
+ * Syncs a living pod once. kubelet 1.36: kuberuntime SyncPod, after makePodDataDirs and the volume manager, and
+ * devicemanager.Allocate, which a kubelet calls at admission.
  */
 export async function syncPod(
   deps: WorkerDeps,
@@ -71,7 +71,7 @@ export async function syncPod(
   const isStarting = actions.createSandbox || actions.initToStart.length + actions.toStart.length > 0;
   if (!isStarting || signal.aborted) return end(kept);
   const unready = await allocateDevices(deps.devices, pod, signal, startingContainers(pod, actions));
-  // a refusal is told even of a sync that was cut short: the pod holds its devices no more
+  // a refusal is reported even if the sync was aborted: the pod no longer has its devices
   if (unready !== null && !(unready.keeps && signal.aborted)) return withoutDevices(context, asked, unready);
   if (signal.aborted) return end(null);
   const unmade = await makeFiles(context);
@@ -85,7 +85,7 @@ export async function syncPod(
 }
 const NOTHING = { started: [], faults: {}, undecided: [], refusal: null };
 
-/** A pod that is refused and sent back is reported by whoever sends it back; one that tries again is reported here. */
+/** A pod that returns to admission is reported there; a pod that tries again is reported here. */
 function withoutDevices(
   context: SyncPodContext,
   { actions, signal }: SyncPodRequest,
@@ -120,7 +120,7 @@ function withoutClaims(
   return { ...NOTHING, sandboxId, faults, error: null, isCut: signal.aborted };
 }
 
-/** Null: all is stopped that was to be. */
+/** Null: everything that was to be stopped has stopped. */
 async function kill(context: SyncPodContext, { pod, actions }: SyncPodRequest): Promise<string | null> {
   const { deps, runtimePod } = context;
   const podIps = podAddresses(pod, { hostIPs: deps.node().hostIPs, podIPs: runtimePod.sandboxes[0]?.ips ?? [] });
@@ -146,7 +146,7 @@ async function kill(context: SyncPodContext, { pod, actions }: SyncPodRequest): 
   return null;
 }
 
-/** With their logs, as the kubelet does; one that cannot be removed is there the next time again. Null: all are removed. */
+/** Removes dead containers with their logs, as the kubelet does; one that cannot be removed is tried again. Null: all are removed. */
 async function removeDead(
   { deps, pod, runtimePod, runtime, signal }: SyncPodContext,
   { actions }: SyncPodRequest,
@@ -164,7 +164,7 @@ async function removeDead(
   return kept;
 }
 
-/** Null: they are made. */
+/** Makes the pod's directories and volumes. Null: they are made. */
 async function makeFiles({ deps, pod, places, events }: SyncPodContext): Promise<string | null> {
   const made = makePodDirectory(places, deps.owner);
   if (!made.ok) {
@@ -178,7 +178,7 @@ async function makeFiles({ deps, pod, places, events }: SyncPodContext): Promise
   return messages.length === 0 ? null : messages.join(", ");
 }
 
-/** The one that is there, or a new one; a text: why there is none. */
+/** The existing sandbox or a new one; a text: why there is none. */
 async function sandboxOf(context: SyncPodContext, { actions }: SyncPodRequest): Promise<Sandbox | string> {
   if (actions.createSandbox) return makeSandbox(context, actions.attempt);
   const sandbox = context.runtimePod.sandboxes.find(({ id }) => id === actions.sandboxId);
@@ -187,7 +187,7 @@ async function sandboxOf(context: SyncPodContext, { actions }: SyncPodRequest): 
   return config.ok ? { id: sandbox.id, ips: sandbox.ips, config: config.value } : config.error;
 }
 
-/** An init container that does not start holds all back that follow it, unless it is a sidecar. */
+/** Starts the containers. An init container that does not start, unless it is a sidecar, delays all that follow it. */
 async function startAll(
   context: SyncPodContext,
   { pod, actions, valuesOf, signal }: SyncPodRequest,
@@ -247,14 +247,14 @@ const named = (
 
 interface Sandbox {
   readonly id: string;
-  /** Empty on the host's network. */
+  /** Empty on the host network. */
   readonly ips: readonly string[];
   readonly config: SandboxConfig;
 }
 
 /**
- * Builds the sandbox configuration that the runtime is asked for, and that it gets again with each container. Error: the
- * kubelet's words.
+ * Builds the sandbox configuration, which the runtime gets when the sandbox and each of its containers are created. Error:
+ * the kubelet's words.
  */
 function sandboxConfig(context: SyncPodContext, attempt: number): Result<SandboxConfig, string> {
   return configWithDns(context, attempt, false);
@@ -278,7 +278,7 @@ function configWithDns(context: SyncPodContext, attempt: number, isReported: boo
 }
 
 /**
- * Makes the pod's sandbox and asks the runtime for its addresses. A text: why there is none, which was told as an event.
+ * Creates the pod's sandbox and reads its addresses from the runtime. A text: why there is none; an event reports it too.
  * kubelet 1.36: createPodSandbox.
  */
 async function makeSandbox(context: SyncPodContext, attempt: number): Promise<Sandbox | string> {
@@ -314,33 +314,33 @@ interface StartContext extends SyncContext {
   readonly logLinks: LogLinks | undefined;
   readonly owner: string;
   readonly node: PodNode;
-  /** The sandbox that it is started in. */
+  /** The sandbox in which the container starts. */
   readonly sandboxId: string;
   readonly sandboxConfig: SandboxConfig;
-  /** The sandbox's; none on the host's network. */
+  /** The sandbox's addresses; none on the host network. */
   readonly podIps: readonly string[];
 }
 export interface StartContainerRequest {
   readonly container: PodContainer;
-  /** Its restart count; 0 where the runtime knows no former instance, and then the logs that it left say how many there were. */
+  /** The restart count; 0 if the runtime knows no earlier instance: then the container's logs give it. */
   readonly attempt: number;
-  /** Asked right before it is made, since pulling its image may take long; null: not decided. */
+  /** Called right before the container is created, since pulling its image may take long; null: not decided. */
   readonly values: () => CgroupValues | null;
 }
 
-/** The sync was cut short between two steps. */
+/** `cut`: the sync was aborted between two steps. */
 type Started = ContainerFault | "started" | "cut" | "undecided";
 
 /**
- * Starts a container: image, devices, configuration, create, start, postStart hook. Tells the kubelet's events. What comes back is
- * why it does not run, for its status. kubelet 1.36: startContainer.
+ * Starts a container: image, devices, configuration, create, start, postStart hook. Emits the kubelet's events. A returned
+ * fault says why the container does not run, for its status. kubelet 1.36: startContainer.
  */
 export async function startContainer(context: StartContext, asked: StartContainerRequest): Promise<Started> {
   const { pod, runtime, events, images, profile, signal, sandboxId, sandboxConfig } = context;
   const { words } = profile;
   const { name } = asked.container;
   const failed = (reason: string, message: string, id = ""): ContainerFault => {
-    // a container's id in a message would make each event another one
+    // a container's id in the message would make each event a different one
     const said = id === "" ? message : message.replaceAll(id, name);
     events.warning("Failed", `Error: ${said}`, name);
     return { reason, message };
@@ -413,7 +413,7 @@ async function configOf(
   });
 }
 
-/** A container whose hook fails is killed; the event tells no more, since a hook may print secrets. */
+/** Kills a container whose hook fails; the event omits the hook's output, which may contain secrets. */
 async function runPostStart(
   context: StartContext,
   { name, postStart, preStop }: PodContainer,

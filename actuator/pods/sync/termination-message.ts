@@ -15,8 +15,8 @@ import { containerAt, type PodRoots, placesOf, terminationMessageAt } from "../v
 const MAX_BYTES = 4096;
 
 /**
- * The message of a container that has exited: the runtime's, and behind it what the container left in its file, or where
- * it failed and its pod says so, the end of its log. kubelet 1.36: convertToKubeContainerStatus.
+ * The message of an exited container: the runtime's, followed by the content of the container's message file, or, if it
+ * failed and its pod says so, the end of its log. kubelet 1.36: convertToKubeContainerStatus.
  */
 export function withTerminationMessage(container: RuntimeContainer, places: PodPlaces): RuntimeContainer {
   if (container.state !== "exited") return container;
@@ -51,7 +51,7 @@ function leftIn({ name, attempt }: RuntimeContainer, places: PodPlaces): string 
   }
 }
 
-/** Containers with what they left behind when they ended, read once each. */
+/** Completes exited containers with their termination messages, each read once. */
 export function terminationMessages(roots: PodRoots): CompleteContainer {
   const complete = perObject((container: RuntimeContainer, pod: RuntimePod): RuntimeContainer => {
     const places = placesOf(roots, pod);
@@ -63,19 +63,19 @@ export function terminationMessages(roots: PodRoots): CompleteContainer {
 /** Lines of a log that the kubelet shows in a termination message. */
 const MAX_LINES = 80;
 const MAX_LOG_BYTES = 2048;
-/** More than these lines take in a runtime that breaks lines at 16 KiB. */
+/** More bytes than MAX_LINES lines take with a runtime that breaks lines at 16 KiB. */
 const LOOK_AT = 64 * 1024;
 /** `2026-01-01T00:00:00.000000000Z stdout F text`; P is a part, which the next line continues. */
 const LINE = /^\S+ (?:stdout|stderr) ([FP])\S* /;
 
 /**
  * The end of a container's log in CRI's format, both streams, without times: at most 80 lines and 2048 bytes. Throws
- * what the system answers. kubelet 1.36: readLastStringFromContainerLogs.
+ * the system's errors. kubelet 1.36: readLastStringFromContainerLogs.
  */
 function lastOfLog(path: string): string {
   const { bytes, isCut } = readTail(path, LOOK_AT);
   const lines = splitLines(bytes);
-  // the first one lacks its beginning; where it is the only one, nothing but its text is there
+  // the first line lacks its beginning; if it is the only one, it consists of text only
   const texts =
     isCut && lines.length === 1
       ? lines
@@ -86,7 +86,7 @@ function lastOfLog(path: string): string {
   return Buffer.concat(texts).subarray(-MAX_LOG_BYTES).toString("utf8");
 }
 
-/** Each with its line feed; bytes, since a part may end within a character. */
+/** Splits lines and keeps their line feeds; bytes, since a partial line may end within a character. */
 function splitLines(bytes: Buffer): readonly Buffer[] {
   const lines: Buffer[] = [];
   for (let from = 0; from < bytes.length; ) {
@@ -98,7 +98,7 @@ function splitLines(bytes: Buffer): readonly Buffer[] {
   return lines;
 }
 
-/** A line of another form is nobody's output. */
+/** The text of a log line; empty for a line of another form. */
 function textOf(line: Buffer): Buffer {
   const head = LINE.exec(line.subarray(0, 128).toString("latin1"));
   if (head === null) return Buffer.alloc(0);

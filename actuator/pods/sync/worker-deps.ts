@@ -17,35 +17,35 @@ import type { OwnedRuntime } from "./owned-runtime.ts";
 
 export interface WorkerDeps {
   readonly runtime: PodRuntime;
-  /** One for all workers of a runtime. */
+  /** One instance for all workers of a runtime. */
   readonly images: Images;
   readonly mounter: Mounter;
   /** Absent: this daemon serves no device plugins. */
   readonly devices?: ContainerDevices;
   /** Absent: this daemon serves no DRA drivers. */
   readonly claims?: ContainerClaims;
-  /** Where log collectors look; absent: nothing is linked. */
+  /** The links for log collectors; absent: logs are not linked. */
   readonly logLinks?: LogLinks;
   readonly clock: PodClock;
-  /** The kubelet that is played. */
+  /** The kubelet version that is reimplemented. */
   readonly profile: Profile;
   readonly onEvent: OnPodEvent;
-  /** This daemon's own name: label OWNER. */
+  /** This daemon's name: label OWNER. */
   readonly owner: string;
   readonly roots: PodRoots;
-  /** Asked for each sync, since it changes. */
+  /** Read for each sync, since it changes. */
   readonly node: () => PodNode;
-  /** The pod's cgroup, absolute. */
+  /** The absolute path of the pod's cgroup. */
   readonly cgroupParentOf: (pod: RunnablePod) => string;
-  /** The pod's own resources and its overhead, as the runtime is told of them; undefined: not decided yet. */
+  /** The pod's own resources and its overhead, as sent to the runtime; undefined: not decided yet. */
   readonly sandboxValuesOf: (pod: RunnablePod) => SandboxValues | undefined;
-  /** The limit of volumes in memory: the pod's, or the node's allocatable; null: none. */
+  /** The limit of memory-backed volumes: the pod's, or the node's allocatable; null: none. */
   readonly memoryBytes: (pod: RunnablePod) => number | null;
 }
 
 export interface SyncPodRequest {
   readonly pod: RunnablePod;
-  /** The pod from which the actions were computed; null: the runtime holds nothing of it. */
+  /** The pod in the runtime from which the actions were computed; null: the runtime has nothing of it. */
   readonly runtimePod: RuntimePod | null;
   readonly actions: PodActions;
   /** Null: not decided yet; the container is not started. */
@@ -57,22 +57,22 @@ export interface SyncPodRequest {
 export interface SyncPodResult {
   readonly sandboxId: string | null;
   readonly started: readonly string[];
-  /** Container's name -> why this sync did not start it. */
+  /** Container name -> why this sync did not start it. */
   readonly faults: Readonly<Record<string, ContainerFault>>;
-  /** Not started for want of values. */
+  /** Containers not started because their values are not decided. */
   readonly undecided: readonly string[];
   /** The error that ended the sync for the whole pod; null: none. */
   readonly error: string | null;
-  /** The pod did not get its devices and holds none of them any more: it is to come in anew; null: not so. */
+  /** The pod did not get its devices and has none any more, so it is admitted anew; null: no refusal. */
   readonly refusal: DeviceFault | null;
-  /** The sync was cut short by its signal. */
+  /** True: the sync was aborted by its signal. */
   readonly isCut: boolean;
-  /** The pod's claims could not be prepared. */
+  /** True: the pod's claims could not be prepared. */
   readonly isUnprepared?: boolean;
 }
 
 export interface TerminatingPodRequest {
-  /** Null: only what the runtime holds is known of it; then no hook is run. */
+  /** Null: the pod is known only from the runtime; then no hook is run. */
   readonly pod: RunnablePod | null;
   readonly runtimePod: RuntimePod;
   readonly graceSeconds: number;
@@ -80,7 +80,7 @@ export interface TerminatingPodRequest {
 }
 
 export interface TerminatingPodResult {
-  /** Nothing of it that is this daemon's own runs any more. */
+  /** True: nothing of the pod that this daemon owns runs any more. */
   readonly isEnded: boolean;
   readonly error: string | null;
 }
@@ -97,7 +97,7 @@ export interface SyncContext {
 }
 
 /**
- * Waits for the work, no longer than `ms`, and no longer than the sync lasts. The work goes on by itself.
+ * Waits for the work, at most `ms` and at most until the signal aborts. The work itself continues.
  * @returns the milliseconds that passed
  */
 export async function waitFor(

@@ -9,10 +9,10 @@ const CLAIMED = ["stateDir", "podsDirectory", "podLogsDirectory", "containerLogs
 type ClaimedDirectory = (typeof CLAIMED)[number];
 
 /**
- * Takes the directories in which a daemon keeps what pods have and leave behind, for this process, with all above and below
- * them. Each is claimed by its path with links resolved, and by its inode, which is the same wherever it is mounted. A
- * runtime may serve more than one daemon: what they make in it bears the cgroup root's name, of which there is one a machine.
- * Errors: who has it, and what to do; a directory that cannot be made or looked at.
+ * Claims the directories of pods for this process, with all directories above and below them. Each is claimed by its resolved
+ * path and by its inode, which is the same wherever it is mounted. Several daemons may share a runtime: their objects there
+ * carry the name of the cgroup root, which is unique on a machine.
+ * Errors: who has the directory, and what to do; a directory that cannot be made or read.
  */
 export async function claimDirectories(
   config: Pick<ActuatorConfig, ClaimedDirectory>,
@@ -24,7 +24,7 @@ export async function claimDirectories(
     for (const lock of held.splice(0)) lock.release();
   };
   try {
-    // which file system the pods' is, is settled by the first look at it
+    // the first look at the directory fixes which file system the pods' directories are on
     mkdirSync(config.podsDirectory, { recursive: true, mode: 0o750 });
     for (const setting of CLAIMED) {
       for (const root of rootsOf(setting, config[setting])) {
@@ -41,7 +41,7 @@ export async function claimDirectories(
   }
 }
 
-/** The process that runs pods below a cgroup root: it holds that very root, and directories of pods. Null: none that can be seen does. */
+/** The id of the process that runs pods below exactly this cgroup root and has claimed directories of pods. Null: none is visible. */
 export function podsDaemon(cgroupRoot: string, bootId: string, claims = claimsDirectory()): number | null {
   try {
     const held = heldClaims(claims, bootId);
@@ -62,7 +62,7 @@ function rootsOf(setting: ClaimedDirectory, path: string): readonly string[] {
   return [`${pathClaim(setting)}${encodeURI(realPathOf(path))}`, ...inode];
 }
 
-/** Resolves a path. One that is not there yet is resolved by the directories above it. */
+/** Resolves a path. A missing path is resolved through the existing directories above it. */
 function realPathOf(path: string): string {
   try {
     return realpathSync(path);

@@ -15,15 +15,15 @@ export interface LeftOver {
 }
 
 /**
- * Removes a pod's directory: unmounts what this daemon mounts in one (volumes in memory, sub-paths), and removes all
- * files, never through a link and never through a mount that is still there. What stays is named, with what is above it
- * left out. Empty: nothing is left, or nothing was there.
+ * Removes a pod's directory: unmounts what this daemon mounted in it (memory-backed volumes, sub-paths), then removes all
+ * files, never through a link or a mount that is still there. Returns what could not be removed, without the directories
+ * above it. Empty: nothing is left.
  */
 export const removePodDirectory = (places: PodPlaces, mounter: Mounter): Promise<readonly LeftOver[]> =>
   removeOf(places, mounter, ({ podDirectory }) => [podDirectory]);
 
 /**
- * Removes a pod's volumes in the same way, and nothing else of its directory.
+ * Removes only a pod's volumes, in the same way.
  * kubelet 1.36: emptyDir.TearDownAt, doCleanSubPaths.
  */
 export const removePodVolumes = (places: PodPlaces, mounter: Mounter): Promise<readonly LeftOver[]> =>
@@ -74,7 +74,7 @@ async function unmountOwn(places: PodPlaces, mounter: Mounter): Promise<LeftOver
   }
   return leftOvers;
 }
-/** One of a volume lies right in its place, a sub-path's two deeper; what a container mounted lies within a volume. */
+/** A volume is mounted directly in `place`, a sub-path two levels deeper; a container's own mounts lie within a volume. */
 function isOwnMount(point: string, place: string): boolean {
   if (!isWithin(point, place)) return false;
   const depth = point.slice(place.length + 1).split("/").length;
@@ -89,7 +89,7 @@ interface Removal {
   readonly leftOvers: LeftOver[];
 }
 
-/** The kernel takes paths of 4096 bytes, a container may nest directories deeper: those are moved up first. */
+/** The kernel accepts paths of up to 4096 bytes, a container may nest directories deeper: those are moved up first. */
 const LONGEST_PATH = 3000;
 
 /** Removes a tree. True: it is gone. */
@@ -118,7 +118,7 @@ async function removeTree(path: string, removal: Removal): Promise<boolean> {
     const names = await readdir(path);
     for (const name of names.filter((one) => one !== MARK || path !== removal.root))
       isEmpty = (await removeTree(join(path, name), removal)) && isEmpty;
-    // last, so that what a crash leaves is known for the daemon's own
+    // the mark goes last, so that what a crash leaves is still known as the daemon's own
     if (isEmpty && path === removal.root && names.includes(MARK)) await removeTree(join(path, MARK), removal);
     if (isEmpty) await rmdir(path);
     return isEmpty;

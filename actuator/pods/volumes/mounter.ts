@@ -13,15 +13,15 @@ interface MountPoint {
 
 /** The parts of mount(8) that pods' directories need. Errors are sentences. */
 export interface Mounter {
-  /** All of this process's mount namespace, the last mounted last. */
+  /** All mounts of this process's mount namespace, in the order in which they were mounted. */
   mounts(): Result<readonly MountPoint[], string>;
   tmpfs(point: string, options: readonly string[]): Promise<Result<null, string>>;
-  /** Shows the opened file or directory at `point` as well. */
+  /** Mounts the opened file or directory at `point` too. */
   bind(fd: number, point: string): Promise<Result<null, string>>;
   unmount(point: string): Promise<Result<null, string>>;
 }
 
-/** Finds the mount right at a path, the topmost one; the kernel names places without the links that lead to them. */
+/** Finds the topmost mount exactly at a path; the kernel lists mount points with links resolved. */
 export function mountAt(path: string, mounter: Mounter): Result<MountPoint | undefined, string> {
   const real = withoutLinks(path);
   return map(mounter.mounts(), (mounts) => mounts.findLast(({ point }) => point === real));
@@ -37,7 +37,7 @@ function withoutLinks(path: string): string {
 
 const MOUNTINFO = "/proc/self/mountinfo";
 
-/** By /bin/mount and /bin/umount, without a shell. */
+/** Uses /bin/mount and /bin/umount, without a shell. */
 export const systemMounter: Mounter = {
   mounts() {
     try {
@@ -48,7 +48,7 @@ export const systemMounter: Mounter = {
   },
   tmpfs: (point, options) =>
     mount(["-t", "tmpfs", ...(options.length > 0 ? ["-o", options.join(",")] : []), "tmpfs", point]),
-  // by the number of this process: the one that mounts has other files open
+  // by this process's id: the mount process has other open files
   bind: (fd, point) => mount(["--no-canonicalize", "-o", "bind", `/proc/${process.pid}/fd/${fd}`, point]),
   async unmount(point) {
     const { status, output } = await run("/bin/umount", [point]);
@@ -58,7 +58,7 @@ export const systemMounter: Mounter = {
   },
 };
 
-/** mount-utils v0.36: the words of Mounter.doMount. */
+/** Runs mount(8). mount-utils v0.36: error texts of Mounter.doMount. */
 async function mount(args: readonly string[]): Promise<Result<null, string>> {
   const { status, output } = await run("/bin/mount", args);
   if (status === null) return ok(null);
@@ -68,7 +68,7 @@ async function mount(args: readonly string[]): Promise<Result<null, string>> {
 }
 
 interface Ran {
-  /** Null: it worked. */
+  /** Null: the command succeeded. */
   readonly status: string | null;
   readonly output: string;
 }
@@ -81,7 +81,7 @@ const run = (file: string, args: readonly string[]): Promise<Ran> =>
     });
   });
 
-/** The text of proc_pid_mountinfo(5); lines that are none are left out. */
+/** Parses the text of proc_pid_mountinfo(5); malformed lines are left out. */
 export function parseMountPoints(mountinfo: string): readonly MountPoint[] {
   return mountinfo.split("\n").flatMap((line) => {
     const [left, right] = line.split(" - ");

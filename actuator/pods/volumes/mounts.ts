@@ -16,12 +16,12 @@ import { volumeAt } from "./volumes.ts";
 export interface MountsRequest {
   readonly pod: RunnablePod;
   readonly container: PodContainer;
-  /** Its restart count. */
+  /** The container's restart count. */
   readonly attempt: number;
   readonly places: PodPlaces;
-  /** On the host's network: the node's. */
+  /** The pod's addresses; on the host network, the node's. */
   readonly podIps: readonly string[];
-  /** The container's, for a `subPathExpr`. */
+  /** The container's environment, for a `subPathExpr`. */
   readonly env: readonly EnvPair[];
   /** Suffix of the names of pods in a subdomain. */
   readonly clusterDomain: string;
@@ -35,8 +35,8 @@ const PROPAGATION: Readonly<Record<VolumeMount["propagation"], MountPropagation>
 };
 
 /**
- * Everything of the machine that a container gets to see: its volumes, /etc/hosts unless it mounts there itself, and the
- * file for its last words. What is missing of it is made. Error: the kubelet's words. kubelet 1.36: makeMounts.
+ * Everything of the machine that a container can access: its volumes, /etc/hosts unless the container mounts something there,
+ * and its termination message file. Missing parts are created. Error: the kubelet's words. kubelet 1.36: makeMounts.
  */
 export async function mountsOf(
   asked: MountsRequest,
@@ -94,7 +94,7 @@ function hostsMount({ pod, container, places, podIps, clusterDomain }: MountsReq
   return written.ok ? ok([ownMount(HOSTS, file)]) : written;
 }
 
-/** An empty file that every user of the container may write. */
+/** Makes an empty file that every user of the container may write. */
 function terminationMessageMount({ container, attempt, places }: MountsRequest): Result<MountConfig[], string> {
   const { terminationMessagePath: path } = container;
   const directory = containerAt(places, container.name);
@@ -122,19 +122,19 @@ const ownMount = (containerPath: string, hostPath: string): MountConfig => ({
 interface SubPath {
   /** The volume's path on the machine. */
   readonly volumePath: string;
-  /** Below it. */
+  /** Relative to `volumePath`. */
   readonly subPath: string;
-  /** Where what it leads to is shown as well, below the pod's directory. */
+  /** The bind mount's place, below the pod's directory. */
   readonly target: string;
-  /** Names of the volume and the container, for the error. */
+  /** Name of the volume, for the error. */
   readonly volume: string;
   readonly container: string;
 }
 
 /**
- * The path that the container gets: a bind mount of the very file or directory that was checked, so that nothing that
- * changes in the volume later leads out of it. A path that is missing becomes directories with the volume's mode. The
- * error tells nothing of the machine, as a pod's author sees it. kubelet 1.36: makeMounts, PrepareSafeSubpath.
+ * Returns the path that the container gets: a bind mount of exactly the file or directory that was checked, so that later
+ * changes in the volume cannot lead out of it. A missing path is created as directories with the volume's mode. The error
+ * reveals nothing about the machine, since the pod's author sees it. kubelet 1.36: makeMounts, PrepareSafeSubpath.
  */
 export async function bindSubPath(asked: SubPath, mounter: Mounter): Promise<Result<string, string>> {
   const { subPath, volume, container } = asked;
@@ -175,7 +175,7 @@ function isSame(fd: number, target: string): boolean {
   return one.dev === other.dev && one.ino === other.ino;
 }
 
-/** A file is right for whatever is no directory: the mount gives it its kind. */
+/** Makes a directory, or a file for everything else: the mount gives it its kind. */
 function makeTarget(target: string, isDirectory: boolean): true {
   mkdirSync(dirname(target), { recursive: true, mode: 0o750 });
   if (isDirectory) mkdirSync(target, { recursive: true, mode: 0o750 });

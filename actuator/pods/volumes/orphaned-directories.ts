@@ -19,7 +19,7 @@ interface Deps {
 }
 type ByUid = ReadonlyMap<string, unknown>;
 interface KnownPods {
-  /** The runtime's pods under the daemon's name; null: it was not heard yet. */
+  /** The runtime's pods under the daemon's name; null: the runtime has not answered yet. */
   readonly runtimePods: ByUid | null;
   /** The runtime's pods under any name. */
   readonly held: ByUid | null;
@@ -29,9 +29,9 @@ const AGAIN_MS = 60_000;
 const MAX_NAMED = 3;
 
 /**
- * Takes away directories of pods whose records are lost, and of which the runtime holds nothing. Records are lost only
- * between two daemons, so each looks once, again when what ran without a record is gone (its directory may have stayed), and
- * each minute while there is something to tell. kubelet 1.36: cleanupOrphanedPodDirs.
+ * Removes directories of pods without records of which the runtime has nothing. Records are lost only while no daemon runs,
+ * so each daemon looks once, again when a pod that ran without a record is gone (its directory may remain), and each minute
+ * while there are problems to report. kubelet 1.36: cleanupOrphanedPodDirs.
  */
 export class OrphanedDirectories {
   readonly #deps: Deps;
@@ -44,8 +44,8 @@ export class OrphanedDirectories {
   }
 
   /**
-   * INVARIANT: asked once all pods that are asked for have records, or run. Answers what the last look met. What is
-   * removed is told at once.
+   * Returns the problems of the last look; removals are reported at once.
+   * INVARIANT: called once every desired pod has a record, or runs.
    */
   sweep({ runtimePods, held, records }: KnownPods): readonly Problem[] {
     if (runtimePods === null || held === null) return this.#standing;
@@ -80,11 +80,11 @@ interface OrphanedDirectoryRequest {
   readonly podLogsDirectory: string;
   /** Label OWNER. */
   readonly owner: string;
-  /** Uids of pods that the runtime holds something of, whoever made it, and of those with records. */
+  /** Uids of pods that the runtime has something of, whoever made it, and of pods with records. */
   readonly known: ReadonlySet<string>;
-  /** Those of them that have a record. */
+  /** The known pods with a record. */
   readonly recorded: ReadonlySet<string>;
-  /** Absent: nobody links logs. */
+  /** Absent: logs are not linked. */
   readonly logLinks?: { prune(staying: ReadonlyMap<string, readonly never[]>): void } | undefined;
 }
 export interface OrphanedDirectoryResult {
@@ -97,8 +97,8 @@ export interface OrphanedDirectoryResult {
 }
 
 /**
- * Looks through the directories of pods. Those that this daemon made, of pods that nobody knows, are removed, unless a
- * volume holds something. One of a pod with a record that has no mark gets one. kubelet 1.36: cleanupOrphanedPodDirs.
+ * Looks through the directories of pods. Removes those that this daemon made for pods that are not known, unless a volume
+ * holds something. Marks the directory of a recorded pod if it has no mark. kubelet 1.36: cleanupOrphanedPodDirs.
  */
 export async function sweepOrphanedDirectory(
   asked: OrphanedDirectoryRequest,
@@ -108,7 +108,7 @@ export async function sweepOrphanedDirectory(
   const [removed, stays, foreign]: [string[], LeftOver[], string[]] = [[], [], []];
   for (const { path, name, isDirectory } of entriesOf(podsDirectory)) {
     if (known.has(name)) {
-      // a version before this one made no marks
+      // versions before this one made no marks
       if (isDirectory && recorded.has(name) && markIn(path) === null && isOfPod(path)) makeMarked(path, owner);
       continue;
     }
@@ -125,7 +125,7 @@ export async function sweepOrphanedDirectory(
   return { removed, stays, foreign };
 }
 
-/** `lost+found` is the file system's. */
+/** Lists a directory without `lost+found`, which belongs to the file system. */
 function entriesOf(directory: string) {
   try {
     return readdirSync(directory, { withFileTypes: true })
@@ -139,8 +139,8 @@ function entriesOf(directory: string) {
 }
 
 /**
- * The directory of a pod without a record: as a whole, or not at all where a volume holds something. `first`: what else goes
- * with it, before it, so that after a crash it is found again.
+ * Removes the directory of a pod without a record completely, or not at all if a volume holds something. `first`: removed
+ * before it, so that after a crash the directory is found again.
  */
 export async function removeOrphanedDirectory(
   podDirectory: string,
@@ -156,7 +156,7 @@ export async function removeOrphanedDirectory(
 }
 const FULL = "it holds data, and nothing is recorded of its pod: remove it by hand if it may go";
 
-/** The directories of a pod's logs, by its uid. kubelet 1.36: evictPodLogsDirectories. */
+/** Removes the log directories of a pod, found by its uid. kubelet 1.36: evictPodLogsDirectories. */
 function removeLogsOf(uid: string, { podLogsDirectory, logLinks }: OrphanedDirectoryRequest): readonly LeftOver[] {
   const names = entriesOf(podLogsDirectory).map(({ name }) => name);
   return names.flatMap((name) => {
@@ -167,7 +167,7 @@ function removeLogsOf(uid: string, { podLogsDirectory, logLinks }: OrphanedDirec
   });
 }
 
-/** Lists the entries of `volumes/PLUGIN/`, without empty directories. */
+/** Lists the entries of `volumes/PLUGIN/` except empty directories. */
 async function fullVolumes(podDirectory: string): Promise<readonly string[]> {
   const full: string[] = [];
   const volumes = join(podDirectory, "volumes");
@@ -179,7 +179,7 @@ async function fullVolumes(podDirectory: string): Promise<readonly string[]> {
   }
   return full;
 }
-/** Lists the names in a directory; for a path that is no directory, one name that stands for it. */
+/** Lists the names in a directory; for a path that is no directory, a single placeholder. */
 async function namesIn(path: string): Promise<readonly string[]> {
   try {
     return await readdir(path);
@@ -188,7 +188,7 @@ async function namesIn(path: string): Promise<readonly string[]> {
   }
 }
 
-/** Never more than the one file that was made there. */
+/** Removes an unfinished directory with its mark file, and no other file. */
 async function removeUnfinished(path: string): Promise<readonly LeftOver[]> {
   try {
     for (const name of await readdir(path)) if (name === MARK || name === `${MARK}.new`) await unlink(join(path, name));

@@ -5,24 +5,24 @@ import { err, ok, type Result } from "../../../api/model/result.ts";
 import { codeOf } from "../../core/error-text.ts";
 import type { PodPlaces } from "../pod-clock.ts";
 
-// A container may swap what lies in its volume at any time, so each part of a path is opened below the one before, which
-// stays open: `/proc/self/fd/N/part` is openat(2).
+// A container may replace the content of its volume at any time, so each part of a path is opened relative to its open
+// parent: `/proc/self/fd/N/part` is openat(2).
 
-/** O_PATH of fcntl.h: a handle of whatever it is, that opens no device and waits for no pipe. */
+/** O_PATH of fcntl.h: a handle for any file, which opens no device and waits for no pipe. */
 const HANDLE = 0o10000000;
 const { O_DIRECTORY, O_NOFOLLOW, O_RDONLY } = constants;
 const inside = (fd: number, part: string): string => `/proc/self/fd/${fd}/${part}`;
 const partsOf = (path: string): readonly string[] => path.split("/").filter((part) => part !== "" && part !== ".");
 
-/** The path lies outside, or a link is where none may be. */
+/** The path is outside of the base, or has a link where none is allowed. */
 export class UnsafePath extends Error {
   readonly code = "UNSAFE";
   readonly syscall = "open";
 }
 
 /**
- * Opens what `path` leads to, links resolved, if that is in `base` (a resolved path). The caller closes it. Throws what
- * the system refused, and UnsafePath. kubelet 1.36: safeOpenSubPath.
+ * Opens `path` with links resolved, if the result is in `base` (a resolved path). The caller closes it. Throws the system's
+ * errors, and UnsafePath. kubelet 1.36: safeOpenSubPath.
  */
 export function openWithin(base: string, path: string): number {
   const resolved = realpathSync(join(base, path));
@@ -30,7 +30,7 @@ export function openWithin(base: string, path: string): number {
   return openParts(base, partsOf(relative(base, resolved)));
 }
 
-/** A handle of the last one; no part may be a link. */
+/** Opens the parts one below the other, returns a handle of the last; no part may be a link. */
 function openParts(base: string, parts: readonly string[]): number {
   let fd = openSync(base, HANDLE | O_NOFOLLOW);
   try {
@@ -48,8 +48,8 @@ function openParts(base: string, parts: readonly string[]): number {
 }
 
 /**
- * Makes the directories of `path` that are missing in `base` (a resolved path), each with the mode that `base` has.
- * Throws as above. kubelet 1.36: doSafeMakeDir.
+ * Makes the missing directories of `path` in `base` (a resolved path), each with the mode of `base`. Throws the system's
+ * errors, and UnsafePath. kubelet 1.36: doSafeMakeDir.
  */
 export function makeWithin(base: string, path: string): void {
   const parts = partsOf(path);
@@ -70,7 +70,7 @@ export function makeWithin(base: string, path: string): void {
   }
 }
 
-/** Links followed; what cannot be known counts as there. */
+/** Follows links; a path that cannot be checked counts as existing. */
 export function exists(path: string): boolean {
   try {
     statSync(path);
@@ -80,19 +80,19 @@ export function exists(path: string): boolean {
   }
 }
 
-/** Directories that hold those of all pods. */
+/** The directories that contain the directories of all pods. */
 export interface PodRoots {
   readonly podsDirectory: string;
   readonly podLogsDirectory: string;
 }
 
-/** The kubelet's name for the directory of a plugin: its slash is escaped. */
+/** The kubelet's directory name for the plugin `kubernetes.io/empty-dir`: the slash is escaped. */
 const EMPTY_DIR = "kubernetes.io~empty-dir";
 const VOLUME_SUBPATHS = "volume-subpaths";
 
 /**
- * `<podsDirectory>/<uid>` and `<podLogsDirectory>/<namespace>_<name>_<uid>`. Error: a sentence, when one of them is no
- * single part of a path; then nothing below the root may be touched for that pod.
+ * `<podsDirectory>/<uid>` and `<podLogsDirectory>/<namespace>_<name>_<uid>`. Error: a sentence, if one of them is not a
+ * single part of a path; then nothing below the roots may be touched for that pod.
  */
 export function placesOf(roots: PodRoots, { namespace, name, uid }: PodIdentity): Result<PodPlaces, string> {
   const podDirectory = below(roots.podsDirectory, uid);
@@ -120,7 +120,7 @@ export function subPathAt(
 export const containerAt = ({ podDirectory }: PodPlaces, container: string): Result<string, string> =>
   below(join(podDirectory, "containers"), container);
 
-/** The name of the file, by the restart count: so it is found again without anybody's memory. The kubelet's is random. */
+/** The file's name is the restart count, so that it is found again without a record. The kubelet's name is random. */
 export const terminationMessageAt = (attempt: number): string => attempt.toString(16).padStart(8, "0");
 
 /** `<pod>/etc-hosts` */
@@ -130,19 +130,19 @@ export const etcHostsAt = ({ podDirectory }: PodPlaces): string => join(podDirec
 export const containerLogsAt = ({ logDirectory }: PodPlaces, container: string): Result<string, string> =>
   below(logDirectory, container);
 
-/** Directories in which this daemon itself mounts things of a pod. */
+/** The directories in which this daemon mounts things of a pod. */
 export const ownMountPlaces = ({ podDirectory }: PodPlaces): readonly string[] => [
   join(podDirectory, "volumes", EMPTY_DIR),
   join(podDirectory, VOLUME_SUBPATHS),
 ];
 
-/** Lists the directories of a pod's volumes, with what is mounted for them. */
+/** The directories of a pod's volumes and of their sub-path mounts. */
 export const volumePlaces = ({ podDirectory }: PodPlaces): readonly string[] => [
   join(podDirectory, "volumes"),
   join(podDirectory, VOLUME_SUBPATHS),
 ];
 
-/** INVARIANT: what comes out lies below `root`; each part is the name of one entry. */
+/** INVARIANT: the result is below `root`; each part is the name of one entry. */
 export function below(root: string, ...parts: readonly string[]): Result<string, string> {
   const wrong = parts.find((part) => !isEntryName(part));
   return wrong === undefined
@@ -151,6 +151,6 @@ export function below(root: string, ...parts: readonly string[]): Result<string,
 }
 const isEntryName = (part: string): boolean => part !== "" && part !== "." && part !== ".." && !/[/\0]/.test(part);
 
-/** Both are clean absolute paths. */
+/** `path` and `root` must be clean absolute paths. */
 export const isWithin = (path: string, root: string): boolean =>
   path === root || path.startsWith(root === "/" ? "/" : `${root}/`);

@@ -5,21 +5,21 @@ import { err, ok, type Result } from "../../../api/model/result.ts";
 import { codeOf, goErrorText } from "../../core/error-text.ts";
 import { replaceText } from "../../core/record-file.ts";
 
-/** By it a daemon knows the directory of a pod that it made. */
+/** Marks the directory of a pod as made by a daemon. */
 interface PodMark {
   readonly uid: string;
-  /** Its maker's name: as label OWNER. */
+  /** The daemon's name, as in label OWNER. */
   readonly owner: string;
 }
 
 export const MARK = ".nodewise-pod.json";
 const UNFINISHED = /^\.nodewise-new-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
-/** Names that a daemon has in a pod's directory; dotted are the mark that is being made, and what is moved to be removed. */
+/** Names that a daemon uses in a pod's directory; dotted: the mark, also unfinished, and directories moved to be removed. */
 const PARTS = /^(?:volumes|volume-subpaths|containers|plugins|etc-hosts|\.nodewise-pod\.json(?:\.new)?|\.deep-\d+)$/;
 
 /**
- * A pod's directory with its mark in it, or the one that is there: it is never there unmarked, whenever this process dies.
- * One of a version that made no marks gets one. Error: what the system refused; it is not a pod's.
+ * Makes a pod's directory with its mark, or keeps an existing one: a crash at any moment leaves no unmarked directory. A
+ * directory of a version that made no marks gets one. Error: the system's error; the directory is not a pod's.
  */
 export function makeMarked(podDirectory: string, owner: string): Result<null, string> {
   const text = JSON.stringify({ uid: basename(podDirectory), owner });
@@ -47,7 +47,7 @@ function markOld(podDirectory: string, text: string): Result<null, string> {
 
 export const NOT_OWN = "it holds what no pod's directory does, and this daemon did not make it";
 
-/** Null: there is none, or it is of another directory. */
+/** Null: there is no mark, or it belongs to another directory. */
 export function markIn(podDirectory: string): PodMark | null {
   try {
     const { uid, owner } = JSON.parse(readFileSync(join(podDirectory, MARK), "utf8")) as Partial<PodMark>;
@@ -59,12 +59,12 @@ export function markIn(podDirectory: string): PodMark | null {
 
 /**
  * Checks that a directory belongs to a pod with a record: it is marked, or may have been made before there were marks. Throws
- * what the system refused.
+ * the system's errors.
  */
 export const isOfPod = (podDirectory: string): boolean =>
   markIn(podDirectory) !== null || readdirSync(podDirectory).every((name) => PARTS.test(name));
 
-/** A directory that was to become a pod's, and that a crash left with a mark at most. */
+/** True for the name of a pod directory in the making, which a crash left with at most a mark. */
 export const isUnfinished = (name: string): boolean => UNFINISHED.test(name);
 
 function isThere(path: string): boolean {

@@ -20,23 +20,23 @@ import { emptyDirAt } from "./places.ts";
 import { makeMarked } from "./pod-mark.ts";
 
 interface EmptyDir {
-  /** Its place; those above it are made as well. */
+  /** The directory's path; its parents are made as well. */
   readonly at: string;
   readonly medium: "" | "Memory";
-  /** The size of a tmpfs; null: the kernel's half of the memory. */
+  /** The size of a tmpfs; null: the kernel's default, half of the memory. */
   readonly sizeBytes: number | null;
   readonly fsGroup: number | null;
 }
 
-/** Read, write and enter for all; with a group of its own, what is made in it belongs to that group. */
+/** Read, write and enter for all; with SETGID, new files in it get the directory's group. */
 const OPEN_TO_ALL = 0o777;
 const SETGID = 0o2000;
-/** The bit that a tmpfs has unless told otherwise; the kubelet leaves it. */
+/** The bit that a tmpfs has by default; the kubelet leaves it. */
 const STICKY = 0o1000;
 
 /**
- * Makes a pod's empty directory, or finds it again: what lies in it stays, and who owns it by now is not looked at.
- * Error: what the system refused. kubelet 1.36: emptyDir.SetUpAt.
+ * Makes a pod's empty directory, or keeps an existing one: its content stays, and its owner is not checked.
+ * Error: the system's error. kubelet 1.36: emptyDir.SetUpAt.
  */
 async function makeEmptyDir(dir: EmptyDir, mounter: Mounter): Promise<Result<null, string>> {
   const made = makeDirectory(dir.at, dir.medium === "" ? dir.fsGroup : null);
@@ -46,7 +46,7 @@ async function makeEmptyDir(dir: EmptyDir, mounter: Mounter): Promise<Result<nul
   return mounted.value?.type === "tmpfs" ? ok(null) : mountTmpfs(dir, mounter);
 }
 
-/** Under another name first, so that it is never there with the wrong owner or mode, whenever this process dies. */
+/** Makes the directory under another name first, so that a crash never leaves it with the wrong owner or mode. */
 function makeDirectory(at: string, group: number | null): Result<null, string> {
   try {
     if (isDirectory(at)) return ok(null);
@@ -77,7 +77,7 @@ function isDirectory(at: string): boolean {
   });
 }
 
-/** The kernel sets owner and mode as it mounts, so there is no moment without them. */
+/** The kernel sets owner and mode as part of the mount, so the directory is never without them. */
 async function mountTmpfs({ at, sizeBytes, fsGroup }: EmptyDir, mounter: Mounter): Promise<Result<null, string>> {
   const mode = OPEN_TO_ALL | STICKY | (fsGroup === null ? 0 : SETGID);
   const options = [
@@ -85,7 +85,7 @@ async function mountTmpfs({ at, sizeBytes, fsGroup }: EmptyDir, mounter: Mounter
     `mode=${mode.toString(8)}`,
     ...(fsGroup === null ? [] : [`gid=${fsGroup}`]),
   ];
-  // kernels before 6.4 know no `noswap`
+  // kernels before 6.4 do not know `noswap`
   const first = await mounter.tmpfs(at, [...options, "noswap"]);
   return first.ok ? first : mounter.tmpfs(at, options);
 }
@@ -107,8 +107,8 @@ const EXPECTED: Readonly<Record<Exclude<HostPathType, "">, Expected>> = {
 };
 
 /**
- * Checks that a path of the machine is what a pod takes it for, links followed, and makes it where the type says so
- * (directories 0755 with those above, files 0644 without). Error: the kubelet's words. kubelet 1.36: hostPathMounter.SetUp.
+ * Checks that a host path has the type that the pod expects, following links, and makes it if the type says so
+ * (directories 0755 with parents, files 0644 without). Error: the kubelet's words. kubelet 1.36: hostPathMounter.SetUp.
  */
 export function checkHostPath(path: string, type: HostPathType): Result<null, string> {
   if (path.split("/").includes("..")) return err(`invalid HostPath \`${path}\`: must not contain '..'`);
@@ -121,7 +121,7 @@ export function checkHostPath(path: string, type: HostPathType): Result<null, st
   return found !== null && is(found) ? ok(null) : err(`hostPath type check failed: ${path} is not a ${noun}`);
 }
 
-/** Null: not there, or nobody may know. */
+/** Null: the path does not exist, or cannot be read. */
 function statsOf(path: string): Stats | null {
   try {
     return statSync(path);
@@ -131,7 +131,7 @@ function statsOf(path: string): Stats | null {
   }
 }
 
-/** Makes an entry. One that is there already is as good: the kubelet does not look at it again either. */
+/** Makes an entry. An existing entry is accepted: the kubelet does not check it again either. */
 function made(make: () => unknown): Result<null, string> {
   try {
     make();
@@ -147,7 +147,7 @@ interface VolumeFault {
 }
 
 /**
- * The pod's directory, with its maker's mark, and what the kubelet has in it. Error: what the system refused.
+ * Makes the pod's directory with its mark, and the kubelet's subdirectories. Error: the system's error.
  * kubelet 1.36: makePodDataDirs.
  */
 export function makePodDirectory({ podDirectory }: PodPlaces, owner: string): Result<null, string> {
@@ -162,8 +162,8 @@ export function makePodDirectory({ podDirectory }: PodPlaces, owner: string): Re
 }
 
 /**
- * Makes all volumes of a pod, or finds them again; one that cannot be made keeps no other from being made.
- * @param memoryBytes the pod's memory, which no volume in memory may exceed; null: as its own limit says.
+ * Makes all volumes of a pod, or keeps existing ones; a volume that cannot be made does not prevent the others.
+ * @param memoryBytes the pod's memory, which caps memory-backed volumes; null: only the volume's own limit counts.
  */
 export async function makeVolumes(
   pod: RunnablePod,
@@ -196,6 +196,6 @@ async function makeVolume(
 const smaller = (one: number | null, other: number | null): number | null =>
   one === null || one === 0 ? other : other === null ? one : Math.min(one, other);
 
-/** Where a volume is on the machine. Error: a sentence. */
+/** The path of a volume on the machine. Error: a sentence. */
 export const volumeAt = (volume: PodVolume, places: PodPlaces): Result<string, string> =>
   "hostPath" in volume ? ok(volume.hostPath.path) : emptyDirAt(places, volume.name);

@@ -5,10 +5,10 @@ import { hostname, networkInterfaces } from "node:os";
 import { hostPort } from "../../../api/decide/probes/http-request.ts";
 import { err, ok, type Result } from "../../../api/model/result.ts";
 
-/** As long as Go believes what it read. Go 1.26: net, cacheMaxAge. */
+/** How long Go uses what it read before it checks the file again. Go 1.26: net, cacheMaxAge. */
 const BELIEVED_MS = 5000;
 
-/** The content of a small file, read again after a change; a file that is not there is empty. */
+/** The parsed content of a small file, read again after a change; a missing file counts as empty. */
 class ReadFile<T> {
   readonly #path: string;
   readonly #parse: (text: string) => T;
@@ -40,7 +40,7 @@ class ReadFile<T> {
   }
 }
 
-/** Names in small letters without a dot behind them -> their addresses, in the file's order. */
+/** Lower-case names without a trailing dot -> addresses, in the file's order. */
 type Hosts = ReadonlyMap<string, readonly string[]>;
 /** hosts(5); Go 1.26: net, readHosts. */
 export function parseHosts(text: string): Hosts {
@@ -58,13 +58,13 @@ export function parseHosts(text: string): Hosts {
 }
 const hostKey = (name: string): string => (name.endsWith(".") ? name.slice(0, -1) : name).toLowerCase();
 
-/** Where names are asked for. */
+/** The name servers, and how to query them. */
 interface ResolvConf {
-  /** Addresses, three at most. */
+  /** Addresses, at most three. */
   readonly servers: readonly string[];
   readonly search: readonly string[];
   readonly ndots: number;
-  /** Timeout of one question to one server. */
+  /** Timeout of one query to one server. */
   readonly timeoutMs: number;
   readonly attempts: number;
 }
@@ -96,13 +96,13 @@ function ownDomain(): string[] {
   return domain === "" ? [] : [domain];
 }
 
-/** A server that was silent for so long is asked again; Go asks anew at the next attempt of the probe. */
+/** The time after which a silent server is queried again; Go queries again at the probe's next attempt. */
 const AGAIN_MS = 1000;
 type Kind = "resolve4" | "resolve6";
 type LookupResult = Result<readonly string[], string>;
 
 /**
- * Asks name servers as the kubelet's resolver does, and never keeps a thread busy with it: no name waits for another.
+ * Queries name servers as the kubelet's resolver does, without blocking a thread: names do not wait for one another.
  * Go 1.26: net, Resolver.goLookupIPCNAMEOrder.
  */
 class NameQuery {
@@ -115,7 +115,7 @@ class NameQuery {
     this.#port = port;
   }
 
-  /** IPv4 first. Error: Go's words. `isWanted`: whether it is to go on with the next question. */
+  /** Returns IPv4 addresses first. Error: Go's words. `isWanted`: whether to continue with the next query. */
   async ask(host: string, isWanted: () => boolean): Promise<LookupResult> {
     if (!isDomainName(host)) return err(`lookup ${host}: no such host`);
     let last: string | undefined;
@@ -141,7 +141,7 @@ class NameQuery {
     return host.split(".").length - 1 >= ndots ? [host, ...suffixed] : [...suffixed, host];
   }
 
-  /** Go 1.26: net, Resolver.tryOneName. Error: what stands behind the name. */
+  /** Go 1.26: net, Resolver.tryOneName. Error: the text that follows the name. */
   async #tryName(name: string, kind: Kind, isWanted: () => boolean): Promise<LookupResult> {
     let last = ": no such host";
     for (let i = 0; i < this.#conf.attempts; i++) {
@@ -151,13 +151,13 @@ class NameQuery {
         if (typeof answer !== "string") return ok(answer);
         const isUnknown = answer === "ENOTFOUND" || answer === "ENODATA";
         last = ` on ${hostPort(server, this.#port)}: ${isUnknown ? "no such host" : (WORDS[answer] ?? "server misbehaving")}`;
-        // another server would say the same
+        // another server would answer the same
         if (isUnknown) return err(last);
       }
     }
     return err(last);
   }
-  /** Addresses, or the code of an error. */
+  /** Returns the addresses, or an error code. */
   #exchange(server: string, name: string, kind: Kind): Promise<readonly string[] | string> {
     return new Promise((resolve) => {
       const timer = setTimeout(resolve, this.#conf.timeoutMs, "ETIMEOUT");
@@ -190,19 +190,19 @@ const isDomainName = (name: string): boolean =>
 
 type Found = Result<readonly string[], string>;
 interface NamesDeps {
-  /** Files of this machine. */
+  /** Path of the hosts file. */
   readonly hosts: string;
   readonly resolvConf: string;
   /** Port of every name server. */
   readonly port: number;
 }
-/** No attempt waits longer for a name, and who asks then begins anew. */
+/** The limit for a lookup; a later attempt starts a new one. */
 const LONGEST_MS = 30_000;
 const LOCALHOST = ["::1", "127.0.0.1"];
 
 /**
- * The addresses of hosts that probes name: those of /etc/hosts, then those of the name servers. Sources that
- * nsswitch.conf may name besides these two are not asked. Probes that ask for the same name ask once.
+ * Resolves host names in probes: by /etc/hosts, then by the name servers. Other sources in nsswitch.conf are
+ * not used. Concurrent lookups of the same name share one query.
  */
 export class HostResolver {
   readonly #hosts: ReadFile<ReadonlyMap<string, readonly string[]>>;
@@ -217,7 +217,7 @@ export class HostResolver {
     this.#port = port;
   }
 
-  /** An address is its own, and what the file knows is found at once. Error: Go's words. */
+  /** An address resolves to itself, a name in the hosts file at once. Error: Go's words. */
   addressesOf(host: string): Found | Promise<Found> {
     if (isIP(host.replace(/%.*$/, "")) !== 0) return ok([host]);
     const key = hostKey(host);
@@ -230,7 +230,7 @@ export class HostResolver {
     return found;
   }
 
-  /** Checks that the name servers have not answered about a host yet. */
+  /** Checks that a query for a host is not answered yet. */
   isAsking(host: string): boolean {
     return this.#asked.has(host);
   }
@@ -245,7 +245,7 @@ export class HostResolver {
 }
 export const systemNames = new HostResolver({ hosts: "/etc/hosts", resolvConf: "/etc/resolv.conf", port: 53 });
 
-/** IPv6 first where this machine has an address to come from. RFC 6724, 6, as far as it decides here. */
+/** IPv6 first if this machine has an address to send from. RFC 6724, 6, as far as it matters here. */
 function inOrder(addresses: readonly string[]): readonly string[] {
   const six = addresses.filter((address) => isIP(address.replace(/%.*$/, "")) === 6);
   if (six.length === 0 || six.length === addresses.length) return addresses;

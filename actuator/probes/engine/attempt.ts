@@ -13,12 +13,12 @@ interface Waiting {
 }
 
 /**
- * Lets so many run at once, the rest waits: pods in turn, and of one pod the first that came goes first. Nobody's timeout
- * begins before it runs.
+ * Limits how many execs run at once; the others wait: pods take turns, and each pod's execs run in order. A timeout does not
+ * begin before its exec runs.
  */
 export class ExecLimit {
   readonly #most: number;
-  /** By pod, in the order in which they have their turn. */
+  /** The queues by pod, in the order of the pods' turns. */
   readonly #queues = new Map<string, Waiting[]>();
   #running = 0;
   #waiting = 0;
@@ -34,7 +34,7 @@ export class ExecLimit {
     return this.#waiting;
   }
 
-  /** `run` is begun now or later and must not reject; what is returned takes it back as long as it waits. */
+  /** Starts `run`, which must not reject, now or later. Returns a function that cancels it while it waits. */
   add(podUid: string, run: () => Promise<void>): () => void {
     const waiting: Waiting = { start: () => void this.#run(run) };
     const queue = this.#queues.get(podUid);
@@ -82,9 +82,9 @@ export class ExecLimit {
 const MAX_OUTPUT_BYTES = 10 * 1024;
 
 /**
- * A command in the container: another exit code than 0 is a failure, and so is one that takes too long, which the
- * runtime kills; what the runtime does not run is an error. At the timeout the attempt is over even if the runtime says
- * nothing: its call ends by itself later. kubelet 1.36: pkg/probe/exec, remoteRuntimeService.ExecSync.
+ * Runs a command in the container. A non-zero exit code is a failure, and so is a command that exceeds the timeout, which the
+ * runtime kills; an error of the runtime is an error. The attempt ends at the timeout even if the runtime does not answer:
+ * the call itself ends later. kubelet 1.36: pkg/probe/exec, remoteRuntimeService.ExecSync.
  */
 export function execProbe(
   command: readonly string[],
@@ -95,7 +95,7 @@ export function execProbe(
   const expanded = expandAll(command, staticPairs(target.env));
   const late: ProbeOutcome = { result: "failure", output: timedOut(expanded, timeoutMs) };
   const run = async (): Promise<ProbeOutcome> => {
-    // CRI counts whole seconds, and none is without end
+    // CRI counts whole seconds, and 0 means no timeout
     const ran = await exec(target.containerId, expanded, Math.max(1, Math.ceil(timeoutMs / 1000)));
     if (!ran.ok) return ran.error.code === "DEADLINE_EXCEEDED" ? late : { error: errorOf(ran.error) };
     const { exitCode, stdout, stderr } = ran.value;
@@ -109,7 +109,7 @@ export function execProbe(
   );
 }
 
-/** An answer that is too large is told by the client library, which the kubelet's words differently. */
+/** The error's text; the client library words a response that is too large differently from the kubelet's. */
 const errorOf = (fault: RuntimeFault): string =>
   kubeletText({
     ...fault,
@@ -120,7 +120,7 @@ const TOO_LARGE = /^Received message larger than max \((\d+) vs (\d+)\).*$/;
 const timedOut = (command: readonly string[], timeoutMs: number): string =>
   `command timed out: ${quote(command.join(" "))} timed out after ${goDurationText(BigInt(Math.round(timeoutMs * 1e6)))}`;
 
-/** Only what stands in the manifest; a value from elsewhere is empty. kubelet 1.36: ExpandContainerCommandOnlyStatic. */
+/** Variables with a literal value in the manifest; others are empty. kubelet 1.36: ExpandContainerCommandOnlyStatic. */
 const staticPairs = (env: readonly EnvVar[]) =>
   env.map((variable) => ({ key: variable.name, value: "value" in variable ? variable.value : "" }));
 
@@ -131,17 +131,17 @@ function beginning(output: string): string {
 
 export interface ProbeRequest {
   readonly handler: ProbeHandler;
-  /** More than 0; nothing of the attempt lasts longer. */
+  /** Positive; the limit for everything in the attempt. */
   readonly timeoutMs: number;
   readonly target: ProbeTarget;
 }
 export type ProbeDeps = Pick<PodRuntime, "exec">;
-/** One attempt; it never throws. */
+/** One probe attempt; it never throws. */
 export type Attempt = (asked: ProbeRequest, deps: ProbeDeps) => Promise<ProbeOutcome>;
 
 /**
- * Asks a container once. Errors are the kubelet's words for what it could not ask: a port that is none, an answer that
- * breaks off, a runtime that does not run a command. kubelet 1.36: prober.runProbe.
+ * Probes a container once. Errors are the kubelet's words for an attempt without a result: an invalid port, a response that
+ * breaks off, a runtime that does not run the command. kubelet 1.36: prober.runProbe.
  */
 export const attempt: Attempt = ({ handler, timeoutMs, target }, { exec }) => {
   if ("exec" in handler) return execProbe(handler.exec, target, timeoutMs, exec);
@@ -152,5 +152,5 @@ export const attempt: Attempt = ({ handler, timeoutMs, target }, { exec }) => {
 };
 const hostOf = (handler: Exclude<ProbeHandler, { exec: unknown }>): string =>
   "http" in handler ? handler.http.host : "tcp" in handler ? handler.tcp.host : "";
-/** To Go's client an empty host is this very machine: a kubelet would ask itself. */
+/** Go's client takes an empty host for the machine itself: a kubelet would probe itself. */
 const NO_ADDRESS: ProbeOutcome = { error: "the pod has no address yet" };

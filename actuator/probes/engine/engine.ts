@@ -24,13 +24,13 @@ interface AttemptsDeps {
   readonly time: ProbeTime;
   readonly counters: ProbeCounters;
   readonly execLimit: ExecLimit;
-  /** `seconds`: without what it waited for its turn. */
+  /** `seconds`: the duration without the time in the queue. */
   readonly onOutcome: (worker: ProbeWorker, outcome: AttemptOutcome, seconds: number) => void;
-  /** An exec had to wait for its turn longer than its period. */
+  /** Called for an exec that waited in the queue longer than its period. */
   readonly onOverdue: (worker: ProbeWorker, seconds: number) => void;
 }
 
-/** Asks containers; of execs only so many at once. */
+/** Runs attempts; the number of concurrent execs is limited. */
 class Attempts {
   readonly #deps: AttemptsDeps;
 
@@ -57,7 +57,7 @@ class Attempts {
     if (!hasBegun) worker.unqueue = unqueue;
   }
 
-  /** Drops a probe's request. */
+  /** Drops a probe's queued or running attempt. */
   drop(worker: ProbeWorker): void {
     worker.attempt++;
     worker.unqueue?.();
@@ -76,7 +76,7 @@ class Attempts {
     try {
       outcome = await attempt(worker.asked(containerId), runtime);
     } catch (error) {
-      // as the kubelet, whose worker outlives a panic of its probe
+      // as in the kubelet, whose worker survives a panic of its probe
       outcome = { error: (error as Error).message };
     }
     const seconds = (time.now() - beganMs) / 1000;
@@ -85,10 +85,10 @@ class Attempts {
   }
 }
 
-/** Numbers the probes with one period: each gets the first that is free, so that what is left stays even. */
+/** Numbers the probes of one period: each gets the lowest free number, so that they stay evenly spread. */
 export class ProbeSlots {
   readonly #taken = new Map<number, Set<number>>();
-  /** Below it no number of that period is free. */
+  /** By period: all lower numbers are taken. */
   readonly #lowest = new Map<number, number>();
 
   take(periodMs: number): number {
@@ -117,17 +117,17 @@ export class ProbeSlots {
   }
 }
 
-/** Execs that wait within this time are one event, and a person is told for this long that they do. */
+/** Waits of execs within this time are one event, and people are told of them for this long. */
 export const REPORT_MS = 60_000;
 
 interface Cause {
-  /** One of the kubelet's quirks. */
+  /** The kubelet quirk that caused the change. */
   readonly quirk: string | undefined;
-  /** One led to it; else what is stored is a beginning, or that of a container that does not run. */
+  /** True: an attempt caused it; otherwise it is an initial result, or that of a container that does not run. */
   readonly byAttempt: boolean;
 }
 
-/** Drives workers: gives the reducer its events, and does what it says. */
+/** Drives workers: sends events to the reducer, and carries out its effects. */
 export class ProbeEngine {
   readonly #parts: EngineParts;
   readonly #wakes: TimerHeap<ProbeWorker>;
@@ -155,7 +155,7 @@ export class ProbeEngine {
     });
   }
 
-  /** When the daemon started, in the workers' time. */
+  /** When the daemon started, in worker time. */
   get startMs(): number {
     return this.#startMs;
   }
@@ -167,7 +167,7 @@ export class ProbeEngine {
       this.#apply(worker, startWorker(worker.spec, nowMs, deps.random()));
       return;
     }
-    // nobody reports the start of a container that runs already
+    // the start of a container that runs already is not reported again
     if (worker.spec.type === "readiness" && worker.container.state === "running" && !this.#isYoung(worker)) {
       this.#first(worker);
       return;
@@ -176,7 +176,7 @@ export class ProbeEngine {
     this.#wakes.set(worker, ProbeSlots.nextMs(worker.phase, worker.periodMs, this.#startMs, nowMs));
   }
 
-  /** Out of turn. While the daemon is young its probes keep to their spread, as the kubelet's sleep their jitter out. */
+  /** Probes out of turn. While the daemon is young, its probes keep their spread, as the kubelet's wait for their jitter. */
   trigger(worker: ProbeWorker): void {
     if (worker.state !== null) this.#step(worker, this.#turn("trigger", worker));
     else if (!this.#isYoung(worker)) this.#first(worker);
@@ -185,7 +185,7 @@ export class ProbeEngine {
   stop(worker: ProbeWorker): void {
     const { spec, state } = worker;
     const atMs = this.#parts.time.now();
-    // one that has not begun has nothing to end
+    // a worker that has not begun has no state to end
     if (state === null) worker.state = { ...startWorker(spec, atMs, 0).next, at: "waiting" };
     else if (worker.unqueue !== null) {
       this.#attempts.drop(worker);
@@ -194,7 +194,7 @@ export class ProbeEngine {
     this.#step(worker, { on: "stop", atMs });
   }
 
-  /** The guard lets the kill of this container go ahead. */
+  /** Kills the container, since the guard lets it. */
   kill(worker: ProbeWorker): void {
     if (worker.state === null || worker.isEnded) return;
     this.#attempts.drop(worker);
@@ -218,7 +218,7 @@ export class ProbeEngine {
     worker.state = startWorker(worker.spec, this.#parts.time.now(), 0).next;
     this.#step(worker, this.#turn("tick", worker));
   }
-  /** kubelet 1.36: worker.run, which lets its workers sleep so long. */
+  /** True during the period after the daemon's start. kubelet 1.36: worker.run, which waits a random part of it. */
   #isYoung({ periodMs }: ProbeWorker): boolean {
     return periodMs > this.#parts.time.now() - this.#startMs;
   }
@@ -254,7 +254,7 @@ export class ProbeEngine {
     const quirk = effects.find((effect) => effect.kind === "quirk")?.code;
     worker.state = next;
     for (const effect of effects) {
-      // who has stopped it wants to hear no result of it
+      // whoever stopped the worker wants no result of it
       if (effect.kind === "set" && isStopping) continue;
       this.#do(worker, effect, { quirk, byAttempt });
     }
@@ -300,7 +300,7 @@ export class ProbeEngine {
     deps.counters.probeResult(type, result);
     const output = byAttempt && result === "Failure" ? worker.lastOutput : "";
     const change = { ...worker.name, containerId, result, was, output, probe };
-    // the result before the first attempt of a container is no news
+    // the initial result of a container is not recorded
     if (byAttempt || was !== null) chronicle.changed(change, cause);
     deps.onResult(change);
     if (type === "startup" && result === "Success") onStarted(worker);
@@ -316,14 +316,14 @@ interface EngineParts {
   readonly chronicle: ProbeEventRecorder;
   readonly storm: LivenessStormGuard | null;
   readonly isStarted: (worker: ProbeWorker) => boolean;
-  /** The container of this worker has just become started. */
+  /** Called when the worker's container has just become started. */
   readonly onStarted: (worker: ProbeWorker) => void;
   readonly onOverdue: () => void;
 }
 
 /**
- * The step after an attempt: the guard hears of a liveness probe that fails and of one that succeeds again; a kill waits for
- * its word, and meanwhile the container is probed on.
+ * Adjusts the step after an attempt: the guard is told of liveness probes that fail, and of those that succeed again; a kill
+ * waits for its decision, and meanwhile the container is still probed.
  */
 function guarded(storm: LivenessStormGuard | null, worker: ProbeWorker, before: Worker, taken: WorkerStep): WorkerStep {
   const { spec } = worker;
@@ -352,11 +352,11 @@ const failureOf = ({ name, pod }: ProbeWorker, containerId: string): FailedConta
   group: pod.owner ?? pod.uid,
 });
 
-/** Checks that a result counts: one that was thrown away changes no run. */
+/** Checks that a result was counted: a discarded one changes no run. */
 const isCounted = (before: Worker, next: Worker): boolean =>
   next.lastResult !== before.lastResult || next.resultRun !== before.resultRun;
 
-/** Keeps what was stored and lets the run go on, so that the next failure reaches the threshold again. */
+/** Keeps the stored result and lets the run continue, so that the next failure reaches the threshold again. */
 const killHeld = (before: Worker, { next, effects }: WorkerStep): WorkerStep => ({
   next: {
     ...next,
@@ -367,7 +367,7 @@ const killHeld = (before: Worker, { next, effects }: WorkerStep): WorkerStep => 
   effects: effects.filter(({ kind }) => kind !== "set"),
 });
 
-/** The kill that was held. kubelet 1.36: the end of worker.doProbe. */
+/** The worker's step for a held kill that goes ahead. kubelet 1.36: the end of worker.doProbe. */
 const killNow = (worker: Worker): WorkerStep => ({
   next: { ...worker, at: "waiting", stored: "Failure", onHold: true, resultRun: 0 },
   effects:
@@ -381,32 +381,32 @@ const killNow = (worker: Worker): WorkerStep => ({
 
 export interface ManagerDeps {
   readonly attempt: Attempt;
-  /** The port that runs a command in a container. */
+  /** Runs a command in a container. */
   readonly runtime: ProbeDeps;
   readonly clock: ProbeClock;
   /** A random number from 0 to below 1. */
   readonly random: () => number;
   readonly counters: ProbeCounters;
   readonly history: Pick<ProbeHistory, "add" | "flush">;
-  /** Called for changes only, including initial results. Must not call back. */
+  /** Called for changes only, including initial results. It must not call back. */
   readonly onResult: (change: ProbeChange) => void;
   readonly onEvent: (warning: ProbeWarning) => void;
-  /** Called when the guard holds other things than before. */
+  /** Called when the set of held kills changes. */
   readonly onGuard: (guarded: Guarded) => void;
-  /** Absent: a daemon that starts again does not know what the guard held. */
+  /** Absent: a restarted daemon does not know what the guard held. */
   readonly guardMemory?: Pick<GuardMemory, "read" | "persist">;
 }
 export interface ManagerSettings {
-  /** When the daemon started, by the wall clock. */
+  /** Wall-clock time at which the daemon started. */
   readonly startedAtMs: number;
-  /** The documented behaviour in the place of the kubelet's quirks. */
+  /** True: documented behaviour instead of the kubelet's quirks. */
   readonly strict: boolean;
-  /** Probes of one period are spread evenly over it; off: the kubelet's jitter, while the daemon is young. */
+  /** True: probes of one period are spread evenly over it; false: the kubelet's jitter, while the daemon is young. */
   readonly spread: boolean;
-  /** Execs at the same time. */
+  /** The number of concurrent execs. */
   readonly execLimit: number;
   /** The guard's settings; null: every failed liveness probe kills at once, as in the kubelet. */
   readonly guard: GuardSettings | null;
-  /** The kubelet that is played. */
+  /** The kubelet version that is reimplemented. */
   readonly profile: Profile;
 }

@@ -9,11 +9,11 @@ import type { ProbeClock } from "./probe-time.ts";
 import type { ProbeWorker, RecordedOutcome } from "./probe-worker.ts";
 import type { ProbeChange } from "./probed.ts";
 
-/** The containers whose kills are held from this decision on. */
+/** The containers whose kills this decision is the first to hold back. */
 export const newlyHeld = ({ hold }: ProbeGuardDecision): readonly string[] =>
   hold.filter(({ heldForMs }) => heldForMs === 0).map(({ container }) => container);
 
-/** Writes what happens to probes into their history. */
+/** Records probe events in the history. */
 export class ProbeEventRecorder {
   readonly #history: Pick<ProbeHistory, "add">;
   readonly #clock: Pick<ProbeClock, "nowMs">;
@@ -23,18 +23,18 @@ export class ProbeEventRecorder {
     this.#clock = clock;
   }
 
-  /** `byAttempt`: one led to it. */
+  /** `byAttempt`: an attempt caused the change. */
   changed(change: ProbeChange, { quirk, byAttempt }: { readonly quirk: string | undefined; byAttempt: boolean }): void {
     const { was: from, result: to, output, containerId } = change;
     const why = byAttempt ? {} : { unasked: true as const };
     const more = { ...(output === "" ? {} : { output }), ...(quirk === undefined ? {} : { quirk }), ...why };
     this.#history.add({ ...this.#of(change), kind: "result", containerId, from, to, ...more });
   }
-  /** The run that an attempt ended, if it did. */
+  /** Records the run of equal outcomes that this attempt ended, if it ended one. */
   ran(name: ProbeName, { kind, ran }: RecordedOutcome): void {
     if (ran !== null) this.#history.add({ ...this.#of(name), kind: "run", ...ran, next: kind });
   }
-  /** An attempt that is the first of its container, and no change of what is stored. */
+  /** Records the first attempt of a container that did not change the stored result. */
   first({ name, lastOutput: output }: ProbeWorker, containerId: string, outcome: RecordedOutcome["kind"]): void {
     const more = output === "" ? {} : { output };
     this.#history.add({ ...this.#of(name), kind: "first", containerId, outcome, ...more });
@@ -67,12 +67,12 @@ export class ProbeEventRecorder {
 interface ProbeHistoryOptions {
   readonly stateDir: string;
   readonly clock: Pick<ProbeClock, "after">;
-  /** Told once, until it can be written again. */
+  /** Called once when writing fails, and again only after it has worked. */
   readonly onFault: (message: string) => void;
 }
-/** The disk is not asked for each line. */
+/** Interval between writes, so that each entry does not cost a write. */
 const FLUSH_MS = 1000;
-/** Limit for one second: where thousands of containers fall and rise, the rest is only counted. */
+/** Entries written per second: if thousands of containers change, the rest is only counted. */
 const MAX_AT_ONCE = 200;
 
 const placeIn = (stateDir: string): HistoryPlace => ({ directory: stateDir, name: "probe-history" });
@@ -81,7 +81,7 @@ const placeIn = (stateDir: string): HistoryPlace => ({ directory: stateDir, name
 export class ProbeHistory {
   readonly #file: HistoryFile;
   readonly #clock: Pick<ProbeClock, "after">;
-  /** Runs give way to what tells more. */
+  /** Runs are dropped first if there are too many entries. */
   readonly #runs: ProbeHistoryEntry[] = [];
   readonly #others: ProbeHistoryEntry[] = [];
   #omitted = 0;
@@ -114,14 +114,14 @@ export class ProbeHistory {
   }
 }
 
-/** The newest `limit` entries, the newest first. Error: a file is there and cannot be read. */
+/** The newest `limit` entries, newest first. Error: the file exists and cannot be read. */
 export function readProbeHistory(
   stateDir: string,
   { limit, pod }: HistoryQuery,
 ): Result<readonly ProbeHistoryEntry[], string> {
   if (pod === undefined) return readHistory(placeIn(stateDir), limit, readEntry);
   const ofPod = (line: string): ProbeHistoryEntry | null => {
-    // most are of others, and need not be read
+    // most lines are about other pods and need not be parsed
     const entry = line.includes(pod) ? readEntry(line) : null;
     return entry !== null && isOf(entry, pod) ? entry : null;
   };

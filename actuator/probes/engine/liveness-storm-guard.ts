@@ -15,13 +15,13 @@ import type { ProbeWorker } from "./probe-worker.ts";
 
 interface GuardMemoryOptions {
   readonly stateDir: string;
-  /** Wall clock. */
+  /** The wall clock. */
   readonly nowMs: () => number;
-  /** Told once, until it can be written again. */
+  /** Called once when writing fails, and again only after it has worked. */
   readonly onFault: (message: string) => void;
 }
 
-/** The guard's knowledge, in a file: a daemon that starts again goes on holding what the one before it held. */
+/** Keeps the guard's knowledge in a file, so that a restarted daemon continues to hold what the previous one held. */
 export class GuardMemory {
   readonly #options: GuardMemoryOptions;
   readonly #file: string;
@@ -32,13 +32,13 @@ export class GuardMemory {
     this.#file = join(options.stateDir, "probe-guard.json");
   }
 
-  /** As it stands now; empty where nothing was kept that can be read. */
+  /** The known failures, as of now; empty if there is no readable file. */
   read(): readonly KnownFailure[] {
     try {
       const { atMs, known } = JSON.parse(readFileSync(this.#file, "utf8")) as Readonly<Record<string, unknown>>;
       const decoded = decodeProbeGuardAsk({ known });
       if (!decoded.ok || typeof atMs !== "number") return [];
-      // a clock that was set back makes nothing younger
+      // a clock that was set back must not make failures younger
       const sinceMs = Math.max(0, this.#options.nowMs() - atMs);
       return decoded.value.known.map((failure) => later(failure, sinceMs));
     } catch {
@@ -55,14 +55,14 @@ export class GuardMemory {
   }
 }
 
-/** In whole milliseconds: it is written down, and asked again it must be the same. */
+/** Adds whole milliseconds, so that the recorded input gives the same decision again. */
 const later = (failure: KnownFailure, ms: number): KnownFailure => ({
   ...failure,
   failedAgoMs: Math.round(failure.failedAgoMs + ms),
   heldForMs: failure.heldForMs === null ? null : Math.round(failure.heldForMs + ms),
 });
 
-/** Containers whose last attempt failed, and that have not failed so often that they are to be killed. */
+/** Containers whose last attempt failed, and which are below their failure threshold. */
 class Failing {
   readonly #windowMs: number;
   readonly #last = new Map<string, FailedContainer & { readonly atMs: number }>();
@@ -78,7 +78,7 @@ class Failing {
     this.#last.delete(containerId);
   }
 
-  /** `known` with those that failed within the window; a kill that is held stays held. */
+  /** `known` plus the containers that failed within the window; a held kill stays held. */
   among(known: readonly KnownFailure[], nowMs: number): readonly KnownFailure[] {
     const all = new Map(known.map((failure) => [failure.containerId, failure]));
     for (const [containerId, { atMs, ...failure }] of this.#last) {
@@ -91,48 +91,48 @@ class Failing {
   }
 }
 
-/** A decision of the guard that changed what is held, and what it was asked. */
+/** A guard decision that changed what is held, with its input. */
 export interface Guarded {
   readonly ask: ProbeGuardAsk;
   readonly decision: ProbeGuardDecision;
-  /** When it begins to hold: the containers that were killed in the window before, for they were too few. */
+  /** When holding begins: the containers killed in the window before, while there were too few failures. */
   readonly killedBefore: readonly string[];
 }
 interface LivenessStormGuardDeps {
   readonly settings: GuardSettings;
   readonly time: Pick<ProbeTime, "now">;
   readonly after: ProbeClock["after"];
-  /** Groups of pods that have a liveness probe. */
+  /** The number of pod groups that have a liveness probe. */
   readonly groups: () => number;
-  /** Ids of the containers that have one. */
+  /** Ids of the containers that have a liveness probe. */
   readonly containers: () => ReadonlySet<string>;
-  /** Undefined: a restart forgets. */
+  /** Undefined: a restart loses the known failures. */
   readonly memory: Pick<GuardMemory, "read" | "persist"> | undefined;
-  /** The kill of the container goes ahead. */
+  /** Called when the container's kill may go ahead. */
   readonly onKill: (worker: ProbeWorker) => void;
   readonly onGuarded: (guarded: Guarded) => void;
 }
-/** Failures within this time are judged together; no kill waits longer for it. */
+/** Failures within this time are judged together; no kill waits longer because of it. */
 const GATHER_MS = 100;
-/** While kills are held a little longer is nothing to them, and of what thousands do little is to be told. */
+/** While kills are held, a longer gathering time does no harm, and fewer decisions are reported. */
 const GATHER_HOLDING_MS = 1000;
 
-/** Gathers what the guard decides on, and remembers what it knows. */
+/** Gathers failures for the guard's decisions, and remembers what the guard knows. */
 export class LivenessStormGuard {
   readonly #deps: LivenessStormGuardDeps;
-  /** As of that moment. */
+  /** The known failures as of `#knownAtMs`. */
   #known: readonly KnownFailure[];
   #knownIds: ReadonlySet<string>;
   #knownAtMs: number;
   readonly #failing: Failing;
-  /** Known by the daemon before this one, and not asked since. */
+  /** Failures that the previous daemon knew, of containers not probed since. */
   readonly #inherited: Map<string, KnownFailure>;
-  /** By container, with when. */
+  /** The killed containers by id, with the time of the kill. */
   readonly #killed = new Map<string, { readonly container: string; readonly atMs: number }>();
-  /** Workers that the guard knows, or will know. */
+  /** Workers whose failures the guard knows, or will judge next. */
   readonly #workers = new Map<string, ProbeWorker>();
   #holding: ProbeGuardDecision | null = null;
-  /** By container. */
+  /** New failures by container id. */
   #failed = new Map<string, FailedContainer>();
   #recovered: string[] = [];
   #gone: string[] = [];
@@ -150,12 +150,12 @@ export class LivenessStormGuard {
     this.#inherited = new Map(this.#known.map((failure) => [failure.containerId, failure]));
   }
 
-  /** The last word on what is held; null: nothing is. */
+  /** The last decision about held kills; null: no kill is held. */
   get holding(): ProbeGuardDecision | null {
     return this.#holding;
   }
 
-  /** Tells what the previous daemon knew of a container that is now asked for the first time; null: nothing. */
+  /** Takes over what the previous daemon knew about a container that is probed for the first time; null: nothing. */
   inherited(containerId: string, worker: ProbeWorker): ProbeWorker["told"] {
     const failure = this.#inherited.get(containerId);
     if (failure === undefined) return null;
@@ -164,11 +164,11 @@ export class LivenessStormGuard {
     return failure.heldForMs === null ? "failing" : "failed";
   }
 
-  /** An attempt failed, and the threshold is not reached: judged when another one's is. */
+  /** Notes a failed attempt below the failure threshold: it is judged together with another container's failure. */
   failing(failure: FailedContainer): void {
     this.#failing.note(failure, this.#deps.time.now());
   }
-  /** The threshold is reached. */
+  /** Judges a container whose failure threshold is reached. */
   failed(failure: FailedContainer, worker: ProbeWorker): void {
     this.#failing.forget(failure.containerId);
     this.#workers.set(failure.containerId, worker);
@@ -205,7 +205,7 @@ export class LivenessStormGuard {
     this.#disarm = null;
     const nowMs = time.now();
     const ask = this.#ask(nowMs);
-    // a kill waits for no API: what is decided here is what it is told
+    // a kill does not wait for the API, which is told this local decision afterwards
     const decided = decideProbeGuard({ snapshot: {}, facts: {}, ask, explain: "off" });
     if (!decided.ok) return;
     const { decision } = decided.value;
@@ -225,7 +225,7 @@ export class LivenessStormGuard {
     for (const id of this.#workers.keys()) if (!this.#knownIds.has(id)) this.#workers.delete(id);
   }
 
-  /** Names of those that were killed within the window. */
+  /** Names of the containers that were killed within the window. */
   #killedSince(nowMs: number): readonly string[] {
     const sinceMs = nowMs - this.#deps.settings.windowSeconds * 1000;
     for (const [containerId, { atMs }] of this.#killed) if (atMs < sinceMs) this.#killed.delete(containerId);
@@ -250,7 +250,7 @@ export class LivenessStormGuard {
     this.#gone = [];
     return ask;
   }
-  /** Those that ended while no daemon ran. */
+  /** Drops inherited failures of containers that ended while no daemon ran. */
   #dropInherited(): void {
     if (this.#inherited.size === 0) return;
     const there = this.#deps.containers();

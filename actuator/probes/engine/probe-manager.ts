@@ -18,11 +18,11 @@ interface KnownPod {
 }
 interface ProbeTargetsDeps {
   readonly make: (pod: ProbedPod, container: ProbedContainer, type: ProbeType, probe: ProbeSpec) => ProbeWorker;
-  /** Called for a new worker, with what was reported about its container. */
+  /** Called for a new worker. */
   readonly added: (worker: ProbeWorker) => void;
   /** kubelet 1.36: StopLivenessAndStartup, RemovePod. */
   readonly stop: (worker: ProbeWorker) => void;
-  /** It was not running when it was looked at last. */
+  /** Called for a container that runs and did not run at the last sync. */
   readonly runs: (pod: ProbedPod, container: ProbedContainer) => void;
 }
 const keyOf = (container: string, type: ProbeType): string => `${type}/${container}`;
@@ -92,11 +92,11 @@ class ProbeTargets {
     }
     worker.pod = pod;
     worker.container = container;
-    // the kubelet leaves those of sidecars be
+    // the kubelet does not stop probes of sidecars
     if (isDeletedNow && type !== "readiness" && !container.isSidecar) this.#deps.stop(worker);
   }
 
-  /** A container that was not to be started again was. */
+  /** True if a container that was not expected to restart was started again. */
   #isAnew(worker: ProbeWorker, pod: ProbedPod, { id }: ProbedContainer): boolean {
     return worker.isEnded && id !== null && id !== worker.state?.containerId && pod.deletionAtMs === null;
   }
@@ -145,14 +145,14 @@ export class ProbeManager {
   }
 
   /**
-   * All pods that live: at each turn, and as soon as something is different. A pod that is missing is probed no more; of
-   * one that is to end, liveness and startup are not. A container that has begun to run is asked for its readiness at once.
+   * Sets all living pods; called at each sync and after each change. A missing pod is no longer probed; liveness and startup
+   * probes of a pod that is to end stop. The readiness of a container that has begun to run is probed at once.
    */
   sync(pods: readonly ProbedPod[]): void {
     this.#roster.sync(pods);
   }
 
-  /** The stored result; undefined: none, as before its first attempt and after its worker has ended. */
+  /** The stored result; undefined: none, for example before the first attempt and after the worker has ended. */
   resultOf(containerId: string, type: ProbeType): StoredResult | undefined {
     return this.#results.get(containerId, type);
   }
@@ -172,21 +172,21 @@ export class ProbeManager {
   }
 
   /**
-   * Asks at once for the readiness of the pod's containers that are started and not ready; their periods count from here.
-   * The kubelet does so whenever it makes the pod's status anew; more often is a probe that does not keep its period.
+   * Probes at once the readiness of the pod's containers that are started and not ready; their periods restart.
+   * The kubelet does so whenever it computes the pod's status; calling it more often breaks the probe's period.
    */
   trigger(podUid: string): void {
     const pod = this.#roster.pod(podUid);
     for (const container of pod?.containers ?? []) if (pod !== undefined) this.#triggerOne(pod, container);
   }
 
-  /** The probes' facts for people, in no order. */
+  /** The probes' facts for people, unordered. */
   facts(): readonly ProbeFacts[] {
     return [...this.#roster.workers()].map((worker) => worker.facts(this.#time));
   }
 
   /**
-   * Computes the load of the node's probes. An exec takes as long as those of its probe did, or its timeout before the first.
+   * Computes the load of the node's probes. The duration of an exec is that of its probe's earlier execs, at first its timeout.
    */
   plan(): ProbePlan {
     const planned = [...this.#roster.workers()].map(({ handler, spec, seconds }) => {
@@ -196,14 +196,14 @@ export class ProbeManager {
     return probePlan(planned);
   }
 
-  /** Attempts a second, of all that may come. */
+  /** Attempts per second of all probes. */
   get perSecond(): number {
     let sum = 0;
     for (const { spec } of this.#roster.workers()) sum += 1 / spec.probe.periodSeconds;
     return sum;
   }
 
-  /** Lists the current problems that somebody should know, one line each. */
+  /** Lists the current problems for people, one line each. */
   problems(): readonly string[] {
     const { waiting, running } = this.#execLimit;
     const isOverdue = this.#deps.clock.monotonicMs() - this.#overdueMs < REPORT_MS;
@@ -268,10 +268,10 @@ export class ProbeManager {
   }
 }
 
-/** The facts that the answers depend on, beside the container itself. */
+/** What `started` and `ready` depend on, besides the container itself. */
 interface ProbesSeen {
   readonly results: Pick<ProbeResults, "get">;
-  /** A probe of the container has a worker. */
+  /** True if the container's probe of this type has a worker. */
   readonly hasWorker: (type: ProbeType) => boolean;
 }
 
@@ -284,7 +284,7 @@ function isStarted({ id, state, wasStarted }: ProbedContainer, { results, hasWor
 }
 
 /**
- * Ready as the container's status has it. `managerStartMs`: of the daemon's probes, on the wall clock. kubelet 1.36:
+ * `ready` of the container's status. `managerStartMs`: wall-clock start of the daemon's probes. kubelet 1.36:
  * prober.manager.UpdatePodStatus, setReadyStateOnKubeletRestart.
  */
 function isReady(

@@ -1,17 +1,17 @@
-/** Time as the probes use it; a test brings its own. */
+/** The probes' clock; tests replace it. */
 export interface ProbeClock {
-  /** Wall clock, milliseconds since 1970: when containers started, and what people read. */
+  /** Wall clock, milliseconds since 1970: for start times of containers and for people. */
   nowMs(): number;
-  /** A clock that nobody sets: when probes are due. */
+  /** Monotonic clock: for due times of probes. */
   monotonicMs(): number;
-  /** Runs once, then or a little later; what it returns takes that back. */
+  /** Calls `run` once after `ms` or a little later. Returns a function that cancels the call. */
   after(ms: number, run: () => void): () => void;
 }
 
-/** The longest time that a Node timer can wait, near enough; whoever is woken checks the time itself. */
+/** About the longest delay of a Node timer; the callback checks the time itself. */
 const LONGEST_MS = 2 ** 30;
 
-/** Does not keep a process alive. */
+/** The system's clock; its timers do not keep the process alive. */
 export const systemProbeClock: ProbeClock = {
   nowMs: () => Date.now(),
   monotonicMs: () => performance.now(),
@@ -23,8 +23,8 @@ export const systemProbeClock: ProbeClock = {
 };
 
 /**
- * The time of the probes' workers: milliseconds since 1970 that go as the monotonic clock goes, so that a wall clock that is
- * set neither hurries nor stops a probe.
+ * The time of the probe workers: milliseconds since 1970 that advance with the monotonic clock, so that setting the wall clock
+ * neither hurries nor stops a probe.
  */
 export class ProbeTime {
   readonly #clock: ProbeClock;
@@ -38,7 +38,7 @@ export class ProbeTime {
   now(): number {
     return this.#base + this.#clock.monotonicMs();
   }
-  /** Converts a time on the wall clock, as that clock goes now. */
+  /** Converts a wall-clock time, by the wall clock's present setting. */
   fromWall(wallMs: number): number {
     return this.now() - (this.#clock.nowMs() - wallMs);
   }
@@ -47,22 +47,22 @@ export class ProbeTime {
   }
 }
 
-/** Something that is to be woken; `at` is its place among all (-1: it is not to be woken). */
+/** An item that a TimerHeap wakes; `at` is its place in the heap (-1: it is not scheduled). */
 export interface Wake {
   dueMs: number;
   at: number;
 }
-/** On a node with many probes, one timer in this time wakes all that are due. */
+/** Items that are due within this time are woken by one timer. */
 const GRAIN_MS = 5;
-/** Sockets and other work get their turn between. */
+/** The number of items woken before sockets and other work get their turn. */
 const MAX_AT_ONCE = 128;
 
-/** Wakes thousands with one timer. Times are those of the workers; each is woken once, at its time or a little later. */
+/** Wakes thousands of items with one timer. Times are worker time; each item is woken once, at its time or a little later. */
 export class TimerHeap<T extends Wake> {
   readonly #time: Pick<ProbeTime, "now">;
   readonly #after: ProbeClock["after"];
   readonly #run: (item: T) => void;
-  /** A heap: each is due before both that stand at twice its place. */
+  /** A binary heap: an item is due no later than the items at about twice its place. */
   readonly #heap: T[] = [];
   #armed: { readonly dueMs: number; readonly disarm: () => void } | null = null;
   #lastMs = Number.NEGATIVE_INFINITY;
@@ -78,7 +78,7 @@ export class TimerHeap<T extends Wake> {
     return this.#heap.length;
   }
 
-  /** Instead of the time that it had. */
+  /** Schedules the item; a former time is replaced. */
   set(item: T, dueMs: number): void {
     this.remove(item);
     item.dueMs = dueMs;
@@ -152,7 +152,7 @@ export class TimerHeap<T extends Wake> {
       this.#swap(item, child);
     }
   }
-  /** `below` takes the place of `above`. */
+  /** Swaps two items: `below` takes the place of `above`. */
   #swap(above: T, below: T): void {
     const at = above.at;
     above.at = below.at;

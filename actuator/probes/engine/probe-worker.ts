@@ -7,21 +7,21 @@ import { type AttemptKind, attemptKind } from "./history-entry.ts";
 import type { ProbeTime, Wake } from "./probe-time.ts";
 import { outputOf, type ProbedContainer, type ProbedPod } from "./probed.ts";
 
-/** The facts to tell about an attempt that ended. */
+/** What is recorded about an attempt that ended. */
 export interface RecordedOutcome {
   readonly kind: AttemptKind;
-  /** True: it is the first attempt of its container. */
+  /** True: this is the first attempt of its container. */
   readonly isFirst: boolean;
-  /** The run of other outcomes that it ended; null: none. */
+  /** The run of other outcomes that the attempt ended; null: none. */
   readonly ran: { readonly outcome: AttemptKind; readonly times: number } | null;
 }
 
-/** `profile`: of the kubelet that is played. */
+/** `profile`: the kubelet version that is reimplemented. */
 interface ProbeWorkerSpec extends WorkerSpec {
   readonly profile: Profile;
 }
 
-/** One probe of one container while its pod is there: what the reducer remembers, and what people are told. */
+/** One probe of one container while its pod exists: the reducer's state, and the facts shown to people. */
 export class ProbeWorker implements Wake {
   dueMs = 0;
   at = -1;
@@ -30,21 +30,21 @@ export class ProbeWorker implements Wake {
   readonly handler: HandlerKind;
   pod: ProbedPod;
   container: ProbedContainer;
-  /** Null: its spread has not let it begin yet. */
+  /** Null: the probe has not begun, because of its spread. */
   state: Worker | null = null;
-  /** Its number among those with its period; null: it has none. */
+  /** The worker's number among the probes with its period; null: it has none. */
   phase: number | null = null;
-  /** The kubelet reads it of the pod as it was when the worker was made. */
+  /** Whether the pod was being deleted when the worker was created, as in the kubelet. */
   readonly isDeleting: boolean;
-  /** Number of the attempt that is asked for or runs; an answer to another attempt came too late. */
+  /** Number of the attempt that is queued or running; the outcome of an earlier attempt is ignored. */
   attempt = 0;
-  /** Takes the attempt back while it waits for its turn. */
+  /** Cancels the attempt while it is queued. */
   unqueue: (() => void) | null = null;
-  /** The last report to the guard: attempts fail, or so many did that its container is to be killed. */
+  /** The last report to the guard: attempts fail, or the failure threshold is reached. */
   told: "failing" | "failed" | null = null;
-  /** When its exec waited for its turn longer than its period last, on the probes' clock. */
+  /** When an exec last waited in the queue longer than its period, on the probes' clock. */
   overdueAtMs = Number.NEGATIVE_INFINITY;
-  /** The container whose first attempt has ended. */
+  /** The last container whose first attempt has ended. */
   #first: string | null = null;
   #asked: ProbeRequest | null = null;
   #started: { readonly id: string; readonly wallMs: number; readonly atMs: number } | null = null;
@@ -75,14 +75,14 @@ export class ProbeWorker implements Wake {
   get lastOutput(): string {
     return this.#lastOutput;
   }
-  /** The duration of its attempts, the newer the more; null: there was none. */
+  /** The average duration of the attempts, recent ones weighted more; null: there was none. */
   get seconds(): number | null {
     return this.#seconds;
   }
 
   /**
-   * Builds the question about its container. It is the same object as long as all of it is the same, so that anything made from
-   * it can be kept.
+   * Builds the probe request for the container. It returns the same object while nothing in it changes, so that values derived
+   * from it can be cached.
    */
   asked(containerId: string): ProbeRequest {
     const { pod, container, spec } = this;
@@ -108,7 +108,7 @@ export class ProbeWorker implements Wake {
     return { ended, deleting: this.isDeleting, container: { id, state, startedAtMs: atMs, started, willRestart } };
   }
 
-  /** An attempt ended, at this time of the wall clock. */
+  /** Records an attempt that ended at the wall-clock time `wallMs`. */
   note(outcome: AttemptOutcome, wallMs: number, seconds: number): RecordedOutcome {
     const kind = attemptKind(outcome, seconds, this.spec.probe.timeoutSeconds);
     const containerId = this.state?.containerId ?? null;
@@ -127,7 +127,7 @@ export class ProbeWorker implements Wake {
     this.#run = { outcome: kind, times: 1 };
     return { kind, isFirst, ran: before };
   }
-  /** The time of the wall clock since which the result stands; null: none is stored any more. */
+  /** Sets the wall-clock time since which the stored result is unchanged; null: no result is stored any more. */
   resultSince(wallMs: number | null): void {
     this.#sinceMs = wallMs;
   }

@@ -29,56 +29,56 @@ export interface ProbedPod {
   readonly uid: string;
   readonly namespace: string;
   readonly name: string;
-  /** Its owner, as `ReplicaSet/UID`: failures of one owner's pods are no storm. Null: the pod itself. */
+  /** The pod's owner, as `ReplicaSet/UID`: failures of a single owner's pods are no storm. Null: the pod itself. */
   readonly owner: string | null;
-  /** The pod's address; empty: none yet. */
+  /** The pod's address; empty: the pod has none yet. */
   readonly podIP: string;
-  /** When its deletion was requested, by the wall clock; null: not. */
+  /** The wall-clock time at which the pod's deletion was requested; null: it was not. */
   readonly deletionAtMs: number | null;
   readonly phase: "Pending" | "Running" | "Succeeded" | "Failed" | "Unknown";
-  /** Its Ready condition as last reported, for a daemon that has just started. */
+  /** The pod's Ready condition as last reported, for a daemon that has just started. */
   readonly wasReady: boolean;
-  /** Containers with and without probes; of init containers only sidecars. */
+  /** Containers with and without probes; init containers only if they are sidecars. */
   readonly containers: readonly ProbedContainer[];
 }
 export interface ProbedContainer extends Pick<PodContainer, "name" | "isSidecar" | "ports" | "env"> {
-  /** The container's id; null: none yet. */
+  /** The container's id; null: the container has none yet. */
   readonly id: string | null;
   readonly state: "waiting" | "running" | "terminated";
-  /** Wall clock; of one that runs. */
+  /** Wall-clock start time of a running container. */
   readonly startedAtMs: number | null;
-  /** True: a container that has ended will restart. */
+  /** True: the container has ended and will restart. */
   readonly willRestart: boolean;
-  /** `started` of its status, as last reported for this id; null: not reported. */
+  /** `started` of the container's status, as last reported for this id; null: not reported. */
   readonly wasStarted: boolean | null;
   readonly probes: Readonly<Record<ProbeType, ProbeSpec | null>>;
 }
 
-/** The stored result of a container has become another. */
+/** A change of a container's stored result. */
 export interface ProbeChange extends ProbeName {
   readonly containerId: string;
   readonly result: StoredResult;
-  /** The result before; null: none stored. */
+  /** The former result; null: none was stored. */
   readonly was: StoredResult | null;
-  /** The output of the attempt that caused it, for people; empty: no attempt did, or it succeeded. */
+  /** The output of the attempt that caused the change, for people; empty: no attempt did, or it succeeded. */
   readonly output: string;
   readonly probe: ProbeSpec;
 }
-/** An event of type Warning, of a container. */
+/** A Warning event about a container. */
 export interface ProbeWarning extends ProbeName {
   readonly reason: "Unhealthy" | "ProbeWarning";
   readonly message: string;
 }
 
-/** The most that a person is shown of an attempt. */
+/** Bytes of an attempt's output that are shown to people. */
 const MAX_OUTPUT = 1024;
 
-/** The text that follows in a warning. kubelet 1.36: DoHTTPProbe. */
+/** The text before the response body in a warning. kubelet 1.36: DoHTTPProbe. */
 const BODY = ", Response body: ";
 
 /**
- * Bodies and outputs of what went well are nobody's business, and may hold secrets: empty, and of a warning what it warns
- * of alone.
+ * The output of an attempt for people. The output of a success is empty, since it may contain secrets; a warning has its
+ * message without the response body.
  */
 export function outputOf(outcome: ProbeOutcome): string {
   if ("error" in outcome) return cut(outcome.error);
@@ -86,7 +86,7 @@ export function outputOf(outcome: ProbeOutcome): string {
   if (result === "failure") return cut(output);
   return result === "warning" ? cut(output.split(BODY, 1)[0] as string) : "";
 }
-/** To 1 KiB of UTF-8, between two characters. */
+/** Cuts a text to 1 KiB of UTF-8, between two characters. */
 function cut(text: string): string {
   const bytes = Buffer.from(text);
   if (bytes.length <= MAX_OUTPUT) return text;

@@ -10,12 +10,12 @@ import { err, ok, type Result } from "../../../api/model/result.ts";
 import { http } from "../../core/http.ts";
 import { bounded, dial, ERRORS, type OpenConnections, type ProbeTarget } from "../net/dial.ts";
 
-/** The status of a call that was no success. */
+/** The status of a failed call. */
 interface GrpcStatus {
   readonly code: number;
   readonly message: string;
 }
-/** By their numbers, as Go prints them. Go: google.golang.org/grpc/codes. */
+/** Names of status codes by number, as Go prints them. Go: google.golang.org/grpc/codes. */
 const NAMES: readonly string[] = [
   "OK",
   "Canceled",
@@ -41,7 +41,7 @@ const statusWords = ({ code, message }: GrpcStatus): string =>
   `rpc error: code = ${NAMES[code] ?? `Code(${code})`} desc = ${message}`;
 const internal = (message: string): GrpcStatus => ({ code: codeOf("Internal"), message });
 
-/** The status of an answer of HTTP that is none of gRPC. Go: grpc/internal/transport, HTTPStatusConvTab. */
+/** The status of an HTTP response that is not gRPC. Go: grpc/internal/transport, HTTPStatusConvTab. */
 function httpStatusFault(status: number, contentType: string | undefined): GrpcStatus {
   const what =
     contentType === undefined
@@ -65,8 +65,7 @@ const OF_HTTP: Readonly<Record<number, string>> = {
 };
 
 /**
- * Returns the fault of a stream that its server reset, by HTTP/2's name of the error. Go: grpc/internal/transport,
- * http2ErrConvTab.
+ * The fault of a stream that its server reset, from the HTTP/2 error name. Go: grpc/internal/transport, http2ErrConvTab.
  */
 const resetFault = (error: string): GrpcStatus => ({
   code: codeOf(OF_RESET[error] ?? "Internal"),
@@ -80,14 +79,14 @@ const OF_RESET: Readonly<Record<string, string>> = {
   INADEQUATE_SECURITY: "PermissionDenied",
 };
 
-/** The status in trailers; undefined: they have none. */
+/** The status in trailers; undefined: they contain none. */
 function trailersStatus(status: string | undefined, message: string): GrpcStatus | undefined {
   if (status === undefined) return undefined;
   if (/^-?\d{1,9}$/.test(status)) return { code: Number(status), message: decoded(message) };
   const why = `strconv.ParseInt: parsing ${quote(status)}: invalid syntax`;
   return { code: codeOf("Unknown"), message: `transport: malformed grpc-status: ${why}` };
 }
-/** Decodes escapes; any other text stays as it is. */
+/** Decodes percent escapes; other text stays as it is. */
 const decoded = (message: string): string =>
   Buffer.from(
     message.replace(/%([0-9A-Fa-f]{2})/g, (_, digits: string) => String.fromCharCode(Number.parseInt(digits, 16))),
@@ -97,7 +96,7 @@ const decoded = (message: string): string =>
 type Check = MethodDefinition<{ readonly service: string }, { readonly status: string | number }>;
 let loaded: Check | undefined;
 
-/** The call of grpc.health.v1; the file is read at the first use. */
+/** The Check call of grpc.health.v1; the proto file is read at the first use. */
 function check(): Check {
   if (loaded === undefined) {
     const service = loadSync(join(import.meta.dirname, "health.proto"), { enums: String, defaults: true })[
@@ -110,7 +109,7 @@ function check(): Check {
 const HEALTH_PATH = "/grpc.health.v1.Health/Check";
 const healthRequest = (service: string): Uint8Array => check().requestSerialize({ service });
 
-/** The status by its name, or by its number where it has none. */
+/** The status by name, or by number if it has no name. */
 function healthStatus(message: Buffer): Result<string, GrpcStatus> {
   try {
     return ok(String(check().responseDeserialize(message).status));
@@ -121,9 +120,9 @@ function healthStatus(message: Buffer): Result<string, GrpcStatus> {
   }
 }
 
-/** A flag, and the size of what follows. */
+/** Length of a message's prefix: a flag, and the size of the message. */
 const PREFIX_BYTES = 5;
-/** Go's gRPC takes no larger message either. */
+/** The message size limit of Go's gRPC. */
 const MAX_BYTES = 4 * 1024 * 1024;
 
 function framed(message: Uint8Array): Buffer {
@@ -132,12 +131,12 @@ function framed(message: Uint8Array): Buffer {
   return Buffer.concat([prefix, message]);
 }
 
-/** The one message of an answer, as far as it came. Errors in the words of Go's gRPC. */
+/** The single message of a response, as far as it was received. Errors in the words of Go's gRPC. */
 class GrpcMessage {
   readonly #parts: Buffer[] = [];
   #bytes = 0;
 
-  /** The fault that shows already; undefined: none yet. */
+  /** Adds received bytes. Returns the fault that they show already; undefined: none yet. */
   push(part: Buffer): GrpcStatus | undefined {
     this.#parts.push(part);
     this.#bytes += part.length;
@@ -149,7 +148,7 @@ class GrpcMessage {
     }
     return this.#bytes > PREFIX_BYTES + size ? internal(`${CARDINALITY}: ${TWO}`) : undefined;
   }
-  /** When all of the answer is there. */
+  /** The complete message, once the response has ended. */
   whole(): Result<Buffer, GrpcStatus> {
     const bytes = this.#joined();
     if (bytes.length === 0) return err(internal(`${CARDINALITY}: ${NONE}`));
@@ -177,7 +176,7 @@ interface GrpcCall {
   readonly timeoutMs: number;
 }
 
-/** One call with one message each way. Error: how it ended, in the words of Go's gRPC. */
+/** Makes one call with one message each way. Error: how it failed, in the words of Go's gRPC. */
 function unaryCall(session: ClientHttp2Session, call: GrpcCall): Promise<Result<Buffer, GrpcStatus>> {
   return new Promise((resolve) => {
     const message = new GrpcMessage();
@@ -201,7 +200,7 @@ function unaryCall(session: ClientHttp2Session, call: GrpcCall): Promise<Result<
       const wrong = message.push(part);
       if (wrong !== undefined) failed(wrong);
     });
-    // told by the close behind it
+    // the close event that follows reports it
     stream.on("error", () => {});
     stream.on("close", () => {
       const reset = stream.rstCode ?? 0;
@@ -241,13 +240,13 @@ function connectionLost(goaway: number | undefined): GrpcStatus {
   return { code, message: `closing transport due to: ${why}` };
 }
 
-/** Between two tries to connect, as Go's gRPC does by default. */
+/** The wait before the second try to connect, as Go's gRPC has by default. */
 const FIRST_WAIT_MS = 1000;
 const FACTOR = 1.6;
 
 /**
- * A connection whose server speaks HTTP/2: it has told its settings. It is tried for as long as the attempt lasts, and
- * with its end this promise goes nowhere. Go: grpc.DialContext with WithBlock.
+ * Connects until a server speaks HTTP/2, that is, has sent its settings. It tries as long as the attempt lasts; after that the
+ * result is undefined. Go: grpc.DialContext with WithBlock.
  */
 async function grpcConnect(
   host: string,
@@ -266,7 +265,7 @@ async function grpcConnect(
   return undefined;
 }
 
-/** Undefined: the server ended the connection, or spoke something else. */
+/** Undefined: the server closed the connection, or speaks another protocol. */
 function greeted(socket: Socket, opened: OpenConnections): Promise<ClientHttp2Session | undefined> {
   return new Promise((resolve) => {
     const options = { createConnection: () => socket, settings: { enablePush: false } };
@@ -287,8 +286,8 @@ function greeted(socket: Socket, opened: OpenConnections): Promise<ClientHttp2Se
 type Grpc = Extract<ProbeHandler, { grpc: unknown }>["grpc"];
 
 /**
- * Asks a server for the health of a service, over a connection of its own without TLS. Only SERVING is a success;
- * whatever goes wrong is a failure, never an error. kubelet 1.36: pkg/probe/grpc.
+ * Asks a server for the health of a service, over a new connection without TLS. Only SERVING is a success;
+ * anything else is a failure, never an error. kubelet 1.36: pkg/probe/grpc.
  */
 export function grpcProbe({ port, service }: Grpc, target: ProbeTarget, timeoutMs: number): Promise<ProbeOutcome> {
   const authority = hostPort(target.podIP, port);

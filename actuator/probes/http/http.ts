@@ -37,10 +37,10 @@ import {
 } from "../net/dial.ts";
 import { secured } from "../net/tls.ts";
 
-/** A stream that its server did not take: the same request may be sent again. */
+/** A stream that its server refused: the same request may be sent again. */
 const REFUSED = Symbol("refused");
 
-/** One request of HTTP/2 over a connection that the server wants to speak it on. */
+/** Sends one HTTP/2 request over a connection whose server chose it. */
 function exchangeHttp2(
   socket: TLSSocket,
   request: WireRequest,
@@ -66,7 +66,7 @@ function exchangeHttp2(
       head = headOf(headers);
       most = wanted(head);
       if (most === 0) finish();
-      // not before: what comes with the head is told before it
+      // the listener is added here, since data that arrives with the head is emitted before the head
       else stream.on("data", take);
     });
     const take = (bytes: Buffer): void => {
@@ -74,9 +74,9 @@ function exchangeHttp2(
       body = (body + bytes.toString("latin1")).slice(0, most);
       if (body.length === most) finish();
     };
-    // a connection that ended cancels its streams
+    // a closed connection cancels its streams
     const fault = (): string => {
-      // node's own end of a stream whose body is none of the length that was told
+      // Node resets a stream whose body is shorter than its declared length
       const isShort = stream.rstCode === constants.NGHTTP2_PROTOCOL_ERROR && bytesSeen < (head?.length ?? -1);
       return session.destroyed || isShort ? "unexpected EOF" : streamFault(stream.rstCode);
     };
@@ -88,14 +88,14 @@ function exchangeHttp2(
     };
     stream.on("error", ended);
     stream.on("end", () => {
-      // a reset ends it too, and is told behind it
+      // a reset also emits `end`, and is reported after it
       if (head !== undefined && stream.rstCode === constants.NGHTTP2_NO_ERROR && !stream.aborted) finish();
     });
     stream.on("close", ended);
   });
 }
 
-/** Headers of a single connection, which HTTP/2 does not have. */
+/** HTTP/1 connection headers, which HTTP/2 does not have. */
 const OF_HTTP1: ReadonlySet<string> = new Set(["connection", "keep-alive", "proxy-connection", "upgrade", "te"]);
 function openStream(session: ClientHttp2Session, { target, host, headers }: WireRequest) {
   const fields: Record<string, string | string[]> = {
@@ -123,21 +123,21 @@ function headOf(headers: IncomingHttpHeaders & IncomingHttpStatusHeader): HttpHe
   };
 }
 
-/** A request as it is sent, and where to. */
+/** A request in the form in which it is sent. */
 type PreparedRequest = PlainRequest | SecureRequest;
 interface PlainRequest {
   readonly isSecure: false;
   readonly host: string;
   readonly port: number;
-  /** The request as HTTP/1.1 sends it. */
+  /** The request as HTTP/1.1 text. */
   readonly text: string;
 }
 interface SecureRequest extends Omit<PlainRequest, "isSecure"> {
   readonly isSecure: true;
-  /** For HTTP/2. */
+  /** The request for HTTP/2. */
   readonly wire: WireRequest;
 }
-/** Error: Go's words for a request that is not sent. */
+/** Error: Go's words for a request that cannot be sent. */
 function preparedRequest(request: HttpRequest): Result<PreparedRequest, string> {
   const wire = wireRequest(request);
   if (!wire.ok) return wire;
@@ -148,10 +148,10 @@ function preparedRequest(request: HttpRequest): Result<PreparedRequest, string> 
     : ok({ isSecure: false, host, port: port === "" ? 80 : Number(port), text });
 }
 
-/** Connects, asks, and closes; by HTTP/2 where a server over TLS takes it, as the kubelet's client does. */
+/** Connects, sends the request, and closes; it uses HTTP/2 if a TLS server accepts it, as the kubelet's client does. */
 function exchange(request: PreparedRequest, listening: Listening, opened: OpenConnections): Promise<Exchanged> {
   if (request.isSecure) return exchangeSecure(request, listening, opened);
-  // most probes are this one: no promise between its connection and its answer
+  // most probes take this path: no promise between connecting and the response
   return new Promise((resolve) => {
     dialTo(request.host, request.port, opened, makePlain, (socket) => {
       if (socket.ok) exchangePlain(socket.value, request.text, listening, opened, resolve);
@@ -161,7 +161,7 @@ function exchange(request: PreparedRequest, listening: Listening, opened: OpenCo
 }
 const makePlain = (address: string, port: number): PlainSocket => new PlainSocket(address, port);
 
-/** As often as Go asks again where a server of HTTP/2 refuses a stream: at once, then after 1, 2, 4 ... seconds. */
+/** Go's number of retries if an HTTP/2 server refuses a stream: at once, then after 1, 2, 4 ... seconds. */
 const MAX_RETRIES = 6;
 
 async function exchangeSecure(
@@ -177,7 +177,7 @@ async function exchangeSecure(
     if (retry > 0) await waited(2 ** (retry - 1) * 1000, opened);
   }
 }
-/** Not when the attempt ends before. */
+/** Never resolves if the attempt ends first. */
 const waited = (ms: number, opened: OpenConnections): Promise<void> =>
   new Promise((resolve) => {
     const timer = setTimeout(resolve, ms);
@@ -208,33 +208,33 @@ async function exchangeSecureOnce(
 }
 const none = (error: string): Exchanged => ({ head: undefined, body: "", error });
 
-/** The length up to which the body of a redirect is read; a longer one is not read at all. Go 1.26: Client.do. */
+/** The length up to which the body of a redirect is read; a longer body is not read at all. Go 1.26: Client.do. */
 const MAX_PASSED_BYTES = 2048;
 const MAX_REQUESTS = 10;
 
-/** Where a request stands: what is said of it when its time is over depends on that. */
+/** The state of a request: the error text at a timeout depends on it. */
 interface Progress {
-  /** The one whose answer is waited for. */
+  /** The request that waits for its response. */
   request: HttpRequest;
-  /** How it is sent; absent: that is not known yet. */
+  /** The prepared request; absent: not prepared yet. */
   sent?: Result<PreparedRequest, string>;
-  /** Its last answer has come, but for the body. */
+  /** True: the last response has arrived except for its body. */
   isInBody: boolean;
-  /** Undefined: an answer is waited for. */
+  /** Undefined: a response is awaited. */
   stage?: Stage;
 }
 interface LastAnswer {
   readonly status: number;
-  /** A text of bytes. */
+  /** One character per byte. */
   readonly body: string;
-  /** The fault of the body, in Go's words; undefined: none. */
+  /** The error of the body, in Go's words; undefined: none. */
   readonly error: string | undefined;
 }
 
 /**
- * Asks, and goes from one answer to the next as long as they lead to the same host: the kubelet's client for containers.
+ * Sends a request and follows redirects as long as they stay on the same host, as the kubelet's client for containers does.
  * Error: Go's words, `Get "http://10.0.0.1:80/": EOF`. kubelet 1.36: RedirectChecker; Go 1.26: Client.do.
- * @param mostBytes of the last answer's body
+ * @param mostBytes limit for the last response's body
  */
 export async function follow(
   progress: Progress,
@@ -254,7 +254,7 @@ export async function follow(
       if (!next.ok) return 0;
       progress.isInBody = next.value === null;
       if (next.value === null) return mostBytes;
-      // whatever comes of this body, it is the next answer that is waited for
+      // whatever happens to this body, the next response is awaited
       progress.request = next.value;
       delete progress.sent;
       progress.stage = "answer";
@@ -270,10 +270,10 @@ export async function follow(
   }
 }
 
-/** An error of a request, as Go's client says it. */
+/** The error of a request in the words of Go's client. */
 const inGet = ({ url }: HttpRequest, words: string): string => `Get ${quote(shownUrl(url))}: ${words}`;
 
-/** The request of a probe, which is the same each time as long as its pod is. Error: the kubelet's words. */
+/** The request of a probe, cached as long as its pod does not change. Error: the kubelet's words. */
 const probeRequests = perObject((get: ProbeHttpGet) =>
   perObject((ports: ProbeTarget["ports"], profile: Profile) =>
     memo(1, (podIP) => {
@@ -287,8 +287,8 @@ const probeRequests = perObject((get: ProbeHttpGet) =>
 const MAX_BODY_BYTES = 10 * 1024;
 
 /**
- * Asks for a page: 200 to 399 is a success, one that ends with a redirect a warning, everything else a failure; an answer
- * whose body breaks off is an error. No proxy, no check of certificates. kubelet 1.36: pkg/probe/http, DoHTTPProbe.
+ * Probes by HTTP: status 200 to 399 is a success, a final redirect a warning, any other status a failure; a response
+ * whose body breaks off is an error. No proxy, no certificate check. kubelet 1.36: pkg/probe/http, DoHTTPProbe.
  */
 export function httpProbe(
   get: ProbeHttpGet,
@@ -312,7 +312,7 @@ function ask(first: Pick<Progress, "request" | "sent">, timeoutMs: number): Prom
       : { result: "failure", output: inGet(progress.request, BEFORE_HEAD[progress.stage ?? "answer"]) };
   return bounded(timeoutMs, work, late, (error) => ({ error: (error as Error).message }));
 }
-/** Go has more words for some of them, and takes now these and now those. */
+/** Go has several texts for some of these cases, and picks among them by chance. */
 const NO_HEADERS = "context deadline exceeded (Client.Timeout exceeded while awaiting headers)";
 const BEFORE_HEAD: Readonly<Record<Stage, string>> = {
   answer: NO_HEADERS,
@@ -325,7 +325,7 @@ function outcomeOf(answer: Result<LastAnswer, string>): ProbeOutcome {
   const { status, body, error } = answer.value;
   if (error !== undefined) return { error, state: "failure" };
   if (status < 200 || status >= 400) {
-    // never the body: it may tell what no event should
+    // without the body, which may contain what an event must not
     return { result: "failure", output: `HTTP probe failed with statuscode: ${status}` };
   }
   const text = textOf(body);
@@ -336,25 +336,25 @@ function outcomeOf(answer: Result<LastAnswer, string>): ProbeOutcome {
 
 /** The outcome of one request over one connection. */
 interface Exchanged {
-  /** Undefined: there was none, and the error says why. */
+  /** Undefined: there was no response, and the error says why. */
   readonly head: HttpHead | undefined;
-  /** A text of bytes: as much as was wanted. */
+  /** One character per byte, up to the requested length. */
   readonly body: string;
-  /** Go's words; with a head, of the body. */
+  /** Go's words; if there is a head, the error is about the body. */
   readonly error: string | undefined;
 }
-/** The stage that is waited for: the words for an attempt's end depend on it. */
+/** The stage of a request: the error text at a timeout depends on it. */
 type Stage = "answer" | "handshake" | "retry";
 interface Listening {
-  /** The number of bytes of the body that are asked for, by the head. */
+  /** The number of bytes of the body to read, decided by the head. */
   readonly wanted: (head: HttpHead) => number;
-  /** Over TLS alone. */
+  /** Called for requests over TLS only. */
   readonly onStage: (stage: Stage) => void;
 }
 
 /**
- * One request of HTTP/1.1 over a connection of its own, closed behind it. Node's client needs thrice the time for a new
- * connection each, and has other words for an answer that is none.
+ * Sends one HTTP/1.1 request over a new connection, which is closed afterwards. Node's client takes three times as long for
+ * a new connection, and words invalid responses differently.
  */
 function exchangeHttp1(
   socket: Socket,
@@ -369,7 +369,7 @@ function exchangeHttp1(
   });
 }
 
-/** The same without TLS; `done` is called once. */
+/** As exchangeHttp1, without TLS; `done` is called once. */
 function exchangePlain(
   socket: PlainSocket,
   request: string,
@@ -380,7 +380,7 @@ function exchangePlain(
   socket.onText(asked(socket, request, listening, opened, () => socket.ends, done));
 }
 
-/** Asks, and waits for the end; what it returns takes what came of the answer. */
+/** Sends a request and waits for the end; it returns the function that takes the response's text. */
 function asked(
   socket: Socket,
   request: string,

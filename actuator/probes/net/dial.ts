@@ -6,15 +6,15 @@ import type { Profile } from "../../../api/profiles/profile.ts";
 import type { ContainerPort, EnvVar } from "../../lifecycle/pod.ts";
 import { systemNames } from "../dns/host-resolver.ts";
 
-/** The container that is asked. */
+/** The container that is probed. */
 export interface ProbeTarget {
-  /** Empty: the pod has none yet. */
+  /** Empty: the pod has no address yet. */
   readonly podIP: string;
   readonly ports: readonly Pick<ContainerPort, "name" | "containerPort">[];
-  /** As the runtime knows it. */
+  /** The container's id in the runtime. */
   readonly containerId: string;
   readonly env: readonly EnvVar[];
-  /** The kubelet that is played: its words, and its rules for ports. */
+  /** The kubelet version that is reimplemented: its error texts and its rules for ports. */
   readonly profile: Profile;
 }
 
@@ -22,7 +22,7 @@ export interface SocketAddresses {
   readonly local: string;
   readonly remote: string;
 }
-/** Both ends of an open connection as Go prints them; a closed one has forgotten them. */
+/** Both ends of an open connection as Go prints them; a closed socket no longer knows them. */
 export function addressesOf({ localAddress, localPort, remoteAddress, remotePort }: Socket): SocketAddresses {
   return {
     local: hostPort(localAddress ?? "", localPort ?? 0),
@@ -30,11 +30,11 @@ export function addressesOf({ localAddress, localPort, remoteAddress, remotePort
   };
 }
 
-/** A socket that is closed has forgotten its own address, which is told in errors only. */
+/** Remembers its local address, which a closed socket loses; only error texts need it. */
 class AddressedSocket extends Socket {
   #local: string | undefined;
 
-  /** Address of a connection that broke. */
+  /** The local address, also after the connection broke. */
   get local(): string {
     return this.#local ?? "";
   }
@@ -50,14 +50,14 @@ interface Closable {
 }
 /** Everything that an attempt opened, closed when the attempt ends. */
 export class OpenConnections {
-  /** Rarely more than one or two. */
+  /** One or two in most cases. */
   readonly #open: Closable[] = [];
   #isOver = false;
 
   get isOver(): boolean {
     return this.#isOver;
   }
-  /** After the end it is closed at once. */
+  /** Registers a resource; after the end of the attempt it is closed at once. */
   add<C extends Closable>(closable: C): C {
     if (this.#isOver) closable.destroy();
     else this.#open.push(closable);
@@ -75,9 +75,9 @@ export class OpenConnections {
 }
 
 /**
- * Work that ends after so many milliseconds at the latest, whatever it waits for, and leaves nothing open.
- * @param late what came of it when its time is over
- * @param broken what comes of an error that nobody thought of
+ * Runs work for at most `timeoutMs`, and closes everything that it opened.
+ * @param late the result at the timeout
+ * @param broken the result of an unexpected error
  */
 export function bounded<T>(
   timeoutMs: number,
@@ -98,34 +98,34 @@ export function bounded<T>(
   });
 }
 
-/** All read into it, one after the other: what came is taken out before the next reads. */
+/** The read buffer of all plain sockets: each takes its bytes out before the next one reads. */
 const READ = Buffer.allocUnsafeSlow(64 * 1024);
 
-/** In one turn. */
+/** The number of full reads of one socket in a row. */
 const MAX_FULL_READS = 4;
 
-/** A connection without TLS, made for thousands a second: it takes no memory for what it reads, and asks for no addresses. */
+/** A connection without TLS, for thousands per second: it has no read buffer of its own, and makes no system calls for addresses. */
 export class PlainSocket extends AddressedSocket {
   #onText: (text: string) => void = ignored;
   #remote: string | undefined;
   #fullReads = 0;
 
-  /** To be connected with this address. */
+  /** `address`: the one that it will connect to. */
   constructor(address: string, port: number) {
     super({ noDelay: true, onread: { buffer: READ, callback: (length) => this.#read(length) } });
     if (isIPv6(address)) {
-      // they are written in more than one way, and the system is not asked about a connection that was reset
+      // IPv6 addresses have several text forms, and the system cannot be asked about a connection that was reset
       this.once("connect", () => {
         this.#remote = addressesOf(this).remote;
       });
     } else this.#remote = hostPort(address, port);
   }
 
-  /** `listener` gets the text that came, one character for each byte; there is one at a time. */
+  /** `listener` gets the received text, one character per byte; it replaces the former one. */
   onText(listener: (text: string) => void): void {
     this.#onText = listener;
   }
-  /** Address of a connection that broke. */
+  /** Both addresses, also after the connection broke. */
   get ends(): SocketAddresses {
     return { local: this.local, remote: this.#remote ?? "" };
   }
@@ -133,7 +133,7 @@ export class PlainSocket extends AddressedSocket {
   #read(length: number): boolean {
     this.#onText(READ.toString("latin1", 0, length));
     if (length < READ.length || ++this.#fullReads < MAX_FULL_READS) return true;
-    // whoever sends this much has its turn again behind the others
+    // a server that sends this much continues after the others
     this.#fullReads = 0;
     setImmediate(() => this.resume());
     return false;
@@ -141,27 +141,27 @@ export class PlainSocket extends AddressedSocket {
 }
 const ignored = (): void => {};
 
-/** Time after which the host's next address is tried, if the one before says nothing. */
+/** Time after which the host's next address is tried, if the previous one has not answered. */
 const NEXT_AFTER_MS = 300;
 const LAST_PORT = 65_535;
 
 interface DialFault {
-  /** Go's. */
+  /** The error in Go's words. */
   readonly words: string;
-  /** The connection was open, and broke before anybody looked. */
+  /** True: the connection was open, and broke before it was used. */
   readonly wasOpen: boolean;
 }
 type Dialed<S> = Result<S, DialFault>;
 const fault = (words: string): Dialed<never> => err({ words, wasOpen: false });
 
 /**
- * A connection to a host: an address, or a name with one or more. It goes with the attempt.
+ * Connects to a host: an address, or a name with one or more addresses. The connection is closed with the attempt.
  * Error: Go's words, `dial tcp 10.0.0.1:80: connect: connection refused`. Go 1.26: net.Dialer.
  */
 export const dial = (host: string, port: number, opened: OpenConnections): Promise<Dialed<AddressedSocket>> =>
   new Promise((resolve) => dialTo(host, port, opened, () => new AddressedSocket({ noDelay: true }), resolve));
 
-/** The same, over a socket of one's own making (`host` there is an address); `done` is called once, at once where it can. */
+/** As `dial`, with a socket from `make` (whose `host` is an address); `done` is called once, at once if possible. */
 export function dialTo<S extends AddressedSocket>(
   host: string,
   port: number,
@@ -220,13 +220,13 @@ function connect<S extends AddressedSocket>(
   };
   const failed = (words: string): void => settle(fault(`dial tcp ${remote}: ${words}`));
   const timer = patienceMs === undefined ? undefined : setTimeout(() => failed("i/o timeout"), patienceMs);
-  // they stay: what goes wrong between here and who takes it is heard by nobody else
+  // the listeners stay: until the caller adds its own, nothing else handles an error
   socket.on("error", (error: NodeJS.ErrnoException) => {
-    // who is not let in is refused: a reset means that the other side had been there
+    // a refused connection fails while connecting: a reset means that the connection was open
     if (error.code !== "ECONNRESET") failed(netWords(error));
     else settle(err({ words: openWords({ ...error, syscall: "read" }, socket.local, remote), wasOpen: true }));
   });
-  // the end of an attempt closes it without a word
+  // the end of an attempt closes the socket without an error
   socket.on("close", () => failed("operation was canceled"));
   socket.on("connect", () => settle(ok(socket)));
   socket.connect({ host, port });
@@ -236,7 +236,7 @@ function connect<S extends AddressedSocket>(
 type Tcp = Extract<ProbeHandler, { tcp: unknown }>["tcp"];
 
 /**
- * Checks that a connection opens. It is closed at once, in an orderly way (no server sees a reset). kubelet 1.36:
+ * Checks that a connection opens. It is closed at once, in an orderly way (the server sees no reset). kubelet 1.36:
  * pkg/probe/tcp, DoTCPProbe.
  */
 export async function tcpProbe(asked: Tcp, target: ProbeTarget, timeoutMs: number): Promise<ProbeOutcome> {
@@ -257,13 +257,13 @@ export async function tcpProbe(asked: Tcp, target: ProbeTarget, timeoutMs: numbe
   );
 }
 
-/** A stream that its server reset, in Go's words. Go 1.26: http2.StreamError. */
+/** The error of a stream that its server reset, in Go's words. Go 1.26: http2.StreamError. */
 export const streamFault = (code: number | undefined): string =>
   `stream error: stream ID 1; ${nameOf(code ?? 0)}; received from peer`;
 
 const nameOf = (code: number): string => ERRORS[code] ?? `unknown error code 0x${code.toString(16)}`;
 
-/** By their codes. RFC 9113, 7. */
+/** Names of HTTP/2 error codes, by number. RFC 9113, 7. */
 export const ERRORS: readonly string[] = [
   "NO_ERROR",
   "PROTOCOL_ERROR",
@@ -281,13 +281,13 @@ export const ERRORS: readonly string[] = [
   "HTTP_1_1_REQUIRED",
 ];
 
-/** An error of the system as Go's net package words it: `connect: connection refused`; a text that is none stays. */
+/** A system error as Go's net package words it: `connect: connection refused`; other errors keep their text. */
 function netWords(error: unknown): string {
   const { code, syscall, message } = error as NodeJS.ErrnoException;
   const words = code === undefined ? undefined : WORDS[code];
   return words === undefined ? message : `${syscall ?? "connect"}: ${words}`;
 }
-/** Describes an error of an open connection. `read tcp 127.0.0.1:4000->127.0.0.1:80: read: connection reset by peer` */
+/** Describes an error of an open connection: `read tcp 127.0.0.1:4000->127.0.0.1:80: read: connection reset by peer` */
 function openWords(error: unknown, local: string, remote: string): string {
   const { syscall } = error as NodeJS.ErrnoException;
   const verb = syscall === "write" ? "write" : "read";
@@ -313,7 +313,7 @@ const WORDS: Readonly<Record<string, string>> = {
   EPIPE: "broken pipe",
 };
 
-/** Describes a connection's fault in Go's words; most of them are about TLS. `begun`: the server's first five bytes. */
+/** Describes a connection's fault in Go's words; most are TLS faults. `begun`: the server's first five bytes. */
 export function tlsWords(error: Error, local: string, remote: string, begun = ""): string {
   const { code = "" } = error as NodeJS.ErrnoException;
   const alert = /_ALERT_(.+)$/.exec(code)?.[1];
@@ -324,14 +324,14 @@ export function tlsWords(error: Error, local: string, remote: string, begun = ""
       : "tls: first record does not look like a TLS handshake";
   }
   if (code.startsWith("ERR_SSL_")) return `tls: ${code.slice("ERR_SSL_".length).toLowerCase().replaceAll("_", " ")}`;
-  // node's own words for a peer that ends before the handshake does
+  // Node's text for a peer that closes the connection before the handshake is complete
   if (error.message.startsWith("Client network socket disconnected")) return "EOF";
   return openWords(error, local, remote);
 }
 
 const NO_TLS: ReadonlySet<string> = new Set(["ERR_SSL_WRONG_VERSION_NUMBER", "ERR_SSL_PACKET_LENGTH_TOO_LONG"]);
 
-/** OpenSSL's names, and Go's. Go 1.26: crypto/tls, alertText. */
+/** OpenSSL's alert names -> Go's. Go 1.26: crypto/tls, alertText. */
 const ALERTS: Readonly<Record<string, string>> = {
   BAD_RECORD_MAC: "bad record MAC",
   PROTOCOL_VERSION: "protocol version not supported",

@@ -7,10 +7,10 @@ import { addressesOf, type OpenConnections, tlsWords } from "./dial.ts";
 /** Length of a TLS record's header. */
 const MAX_BYTES = 5;
 
-/** A connection for TLS to go over, which keeps how its server began: OpenSSL does not tell what is no TLS. */
+/** Carries TLS over a socket and keeps the server's first bytes, since OpenSSL does not report what a server without TLS sent. */
 class TlsCarrier extends Duplex {
   readonly #socket: Socket;
-  /** The first five bytes of the server, a character a byte; fewer: no more have come. */
+  /** The first five bytes from the server, one character per byte; fewer until they have arrived. */
   begun = "";
 
   constructor(socket: Socket) {
@@ -41,15 +41,15 @@ class TlsCarrier extends Duplex {
 }
 
 let context: SecureContext | undefined;
-/** Made once: it costs more than many attempts. Nothing is checked, so old and short keys do as well. */
+/** Created once: it costs more than many attempts. Certificates are not checked, so old and short keys are accepted too. */
 const secureContext = (): SecureContext => {
   context ??= createSecureContext({ ciphers: "DEFAULT@SECLEVEL=0", minVersion: "TLSv1.2" });
   return context;
 };
 
 /**
- * TLS over a connection, with any certificate; HTTP/2 is offered too. `done` is called once, and takes it at once: what
- * the server says next comes in the same breath. Error: Go's words. Go 1.26: crypto/tls.
+ * Starts TLS over a connection, with any certificate; HTTP/2 is offered too. `done` is called once, and must use the
+ * connection at once: the server's first data may follow immediately. Error: Go's words. Go 1.26: crypto/tls.
  */
 export function secured(
   socket: Socket,

@@ -34,7 +34,7 @@ const TONE: { readonly [V in AgreementVerdict]: "good" | "bad" | "rest" } = {
   differs: "bad",
   "not-comparable": "rest",
 };
-/** The word for many of them. */
+/** The verdict's word for several outcomes. */
 const WORD: { readonly [V in AgreementVerdict]: string } = {
   agrees: "agree",
   differs: "differ",
@@ -51,7 +51,7 @@ interface Pieces {
 const WIDTH = 1000;
 const HEIGHT = 100;
 
-/** The outcomes of one kind: their sum, and what share of each piece of time came out how. */
+/** The outcomes of one kind: the total of each verdict, and its share over time. */
 export function kindPicture(
   kind: KindAgreement,
   tally: readonly OutcomeTally[],
@@ -174,7 +174,7 @@ ${nextPageToken === null ? "" : html`<p><a rel="next" href="${agreementLink(ques
 const LISTED: { readonly [V in AgreementVerdict]: string } = { ...WORD, "not-comparable": "are not comparable" };
 const isDays = (text: string): text is Days => Object.hasOwn(SPANS, text);
 
-/** The link to outcomes; what is as it would be anyway is left out. */
+/** The link to outcomes; values equal to the defaults are left out. */
 export const agreementLink = (question: Partial<Question>, pageToken?: string): string => {
   const { days = "7", verdict = "differs" } = question;
   const query = new URLSearchParams();
@@ -214,7 +214,7 @@ const CARD_TONE: { readonly [V in AgreementVerdict]: string } = {
   "not-comparable": "",
 };
 
-/** One outcome with both sides, and links to what it was compared with. */
+/** One outcome with both sides, and links to the decisions that were compared. */
 function outcomeCard({ at, node, kind, verdict, pod, comparison }: ListedOutcome): Html | Promise<Html> {
   const tone = isAgreementVerdict(verdict) ? CARD_TONE[verdict] : "";
   const name = pod === null ? "" : `${pod.namespace}/${pod.name}`;

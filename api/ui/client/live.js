@@ -1,5 +1,5 @@
 // Keeps the parts of a page with `data-live` up to date: by server-sent events if the server keeps a response open,
-// else by asking every few seconds.
+// otherwise by polling every few seconds.
 import { furnish, signInLink } from "/assets/page.js";
 
 const POLL_MS = 5_000;
@@ -16,7 +16,7 @@ state.className = "tag";
 
 const LOST = "reconnecting";
 const FAILED = "cannot be refreshed";
-/** How the page hears of news; what is wrong with the page itself goes before it. */
+/** How the page receives changes; a faulty part of the page itself is reported first. */
 let standing = ["connecting"];
 let fault = null;
 function found(wrong) {
@@ -24,7 +24,7 @@ function found(wrong) {
   say(...(fault ?? standing));
 }
 function stand(...told) {
-  // a row that was pruned meanwhile is no news
+  // a row that was pruned meanwhile is no change
   if (standing[0] === LOST && told[0] !== LOST) refresh();
   standing = told;
   found(told[0] === LOST && fault?.[0] === FAILED ? null : fault);
@@ -37,10 +37,10 @@ function say(text, kind = "") {
 
 let shown;
 let isWaiting = false;
-/** A decision was made: the page is loaded again, once for all decisions that arrive together. */
+/** Reloads the page after a decision, once for all decisions that arrive together. */
 function heard({ id, decidedAt }) {
   const newest = `${id} ${decidedAt}`;
-  // the first time as well: something may have been decided since the page was made
+  // also the first time: something may have been decided since the page was made
   if (newest === shown) return;
   shown = newest;
   if (isWaiting) return;
@@ -51,7 +51,7 @@ function heard({ id, decidedAt }) {
   }, SETTLE_MS);
 }
 
-/** Asks again for a part that could not be had. */
+/** Loads the page again and replaces its live parts; after a failure it tries again. */
 async function refresh() {
   try {
     const response = await fetch(location.href, { headers: { accept: "text/html" } });
@@ -152,7 +152,7 @@ const [free, lock] =
         (name, work) => navigator.locks.request(name, work),
       ];
 
-/** Hears as long as the page is there; ends when the stream does for good. */
+/** Listens as long as the page exists; ends when the stream ends for good. */
 function stream() {
   return new Promise((ended) => {
     const source = new EventSource(address);
@@ -168,7 +168,7 @@ function stream() {
   });
 }
 
-/** Answers whether one of the few streams was free for this page, when that has ended. */
+/** Resolves when the stream has ended, with whether one of the few streams was free for this page. */
 async function streamed() {
   for (let slot = 0; slot < MAX_STREAMS; slot++) {
     const had = await free(`nodewise stream ${slot}`, async (held) => {
@@ -182,7 +182,7 @@ async function streamed() {
 }
 
 const pauseFor = (ms) => new Promise((done) => setTimeout(done, ms));
-/** Asks again and again, until it may have a stream. */
+/** Polls until the page may have a stream. */
 async function ask() {
   let pause = POLL_MS;
   for (;;) {
@@ -192,7 +192,7 @@ async function ask() {
       if (!response.ok) throw new Error(response.statusText);
       const news = await response.json();
       pass(news);
-      // news after the end of a stream are seen when they are asked for
+      // changes after the end of a stream are found by polling
       if (!(news.streams && (await streamed()))) tell("asks every 5 s", "good");
       pause = POLL_MS;
     } catch {
@@ -208,7 +208,7 @@ if (liveNode !== undefined) {
   found(null);
   channel.postMessage({ isNew: true });
   lock(`nodewise ${address}`, ask);
-  // a row that is no longer stored is no news of its node
+  // a row that is no longer stored is no change of its node
   setInterval(() => {
     if (!document.hidden) refresh();
   }, LOOK_MS);

@@ -1,4 +1,4 @@
-// The script of every page: ages that go on, buttons that copy, files that may be dropped.
+// The script of every page: ages that are updated, buttons that copy, drop targets for files.
 
 const STEPS = [
   [86_400, "d"],
@@ -21,7 +21,7 @@ function tellAges() {
   }
 }
 
-/** An element with `data-copy` has its text copied by a button beside it. */
+/** Adds a button that copies the text of an element with `data-copy`. */
 function offerCopies() {
   for (const source of document.querySelectorAll("[data-copy]:not([data-offered])")) {
     source.dataset.offered = "";
@@ -64,7 +64,7 @@ function takeDrops() {
   }
 }
 
-/** Leads to the sign-in page, and from there back to this page as it is. */
+/** Opens the sign-in page, which leads back to this page. */
 export function signInLink() {
   const link = document.createElement("a");
   link.href = `/sign-in?${new URLSearchParams({ to: location.pathname + location.search + location.hash })}`;
@@ -78,10 +78,10 @@ export function furnish() {
   offerCopies();
 }
 
-/** A link to a part that is folded opens it. */
+/** Opens the folded part to which a link leads. */
 function openTarget() {
   const part = location.hash === "" ? null : document.getElementById(location.hash.slice(1));
-  // its own part, and the parts that it stands in: what is folded within it stays so
+  // the part itself and the parts around it: parts folded inside it stay folded
   document.getElementById(`${part?.id}-part`)?.setAttribute("open", "");
   for (let at = part?.closest("details"); at; at = at.parentElement.closest("details")) at.open = true;
 }

@@ -1,11 +1,11 @@
-// Draws each signal's plot with uPlot in the place of its picture, so that one can point at a moment. The picture stays for
-// print and where this fails.
+// Draws each signal's plot with uPlot in place of its picture, so that values can be read at the pointer. The picture stays for
+// printing and if this fails.
 /* global uPlot */
 
 const UNITS = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
 const HEIGHT = 170;
 
-/** As the page writes amounts: `23.5 GiB`, or a number. */
+/** Amounts as the page writes them: `23.5 GiB`, or a number. */
 function amountText(value, bytes) {
   if (value === null || value === undefined) return "–";
   if (!bytes) return String(Math.round(value));
@@ -21,7 +21,7 @@ function amountText(value, bytes) {
 const shortText = (count) =>
   count >= 1e6 ? `${Math.round(count / 1e5) / 10} M` : count >= 1e4 ? `${Math.round(count / 100) / 10} k` : `${count}`;
 
-/** Hours in UTC, or days where they are further apart. */
+/** Hours in UTC, or days if they are further apart. */
 function timeText(at, step) {
   const text = new Date(at * 1000).toISOString();
   if (step >= 86_400) return text.slice(5, 10);
@@ -33,7 +33,7 @@ const BYTE_STEPS = UNITS.flatMap((_, unit) => [1, 2, 5, 10, 20, 50, 100, 200, 50
 
 const colorOf = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
-/** A line across the plot a limit, with its name at the right. */
+/** A horizontal line for each limit, with its name at the right. */
 function drawLimits(plot, limits) {
   const { ctx, bbox } = plot;
   ctx.save();
@@ -53,13 +53,13 @@ function drawLimits(plot, limits) {
 const TONES = { bad: "--bad", warn: "--warn" };
 const CLOSE = 16;
 
-/** A line down the plot for each thing that was done, under the number that the list below has; close ones share a name. */
+/** A vertical line for each action, with its number in the list below; close ones share a label. */
 function drawActs(plot, acts) {
   const { ctx, bbox } = plot;
   const ratio = devicePixelRatio;
   const { min, max } = plot.scales.x;
   const last = plot.data[0].at(-1);
-  // a decision after the last point stands at the end
+  // a decision after the last point is drawn at the end
   const placed = acts
     .map((act) => ({ ...act, at: Math.min(act.at, last) }))
     .filter(({ at }) => at >= min && at <= max)
@@ -96,7 +96,7 @@ function optionsOf({ signal, bytes, limits, acts }, width) {
   return {
     width,
     height: HEIGHT,
-    // room for the names above, and for half of the last time
+    // room for the labels above, and for half of the last time
     padding: [acts.length > 0 ? 16 : 8, 28, null, null],
     tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1000), "Etc/UTC"),
     scales: { y: { range: (_, _min, max) => [0, Math.max(max ?? 0, most) * 1.08 || 1] } },
@@ -140,7 +140,7 @@ const drawn = new Map();
 function draw(figure) {
   const block = figure.querySelector('script[type="application/json"]');
   const picture = figure.querySelector("svg.picture");
-  // what is folded has no width yet
+  // a folded plot has no width yet
   if (block === null || picture === null || figure.clientWidth === 0) return;
   const data = JSON.parse(block.textContent);
   const box = document.createElement("div");

@@ -8,13 +8,13 @@ const FIRST_WAIT_MS = 1_000;
 const MAX_WAIT_MS = 30_000;
 const byId = (id) => document.getElementById(id);
 
-/** The replay under way; null: none. */
+/** The running replay; null: none. */
 let current = null;
 
 document.addEventListener("submit", (event) => {
   const { target: form, submitter } = event;
   if (form.id !== "question" && form.id !== "go-on") return;
-  // one decision is one page
+  // a single decision is one page
   if (submitter?.name === "only") return;
   // too large
   if (event.defaultPrevented) return;
@@ -28,12 +28,12 @@ document.addEventListener("click", ({ target }) => {
 watchSizes(byId("question"));
 tellAddress();
 
-/** The address that one copies brings the question of the answer back, where it is short enough. */
+/** Puts the link of the answer's question into the address bar, if it is short enough. */
 function tellAddress() {
   const { link } = byId("answer").dataset;
   if (link === undefined) return;
   const address = new URL((link || "/replay") + location.hash, location.href).href;
-  // browsers take only so many in a while
+  // browsers limit how often this may be done
   if (address !== location.href) history.replaceState(history.state, "", address);
 }
 
@@ -85,7 +85,7 @@ async function run(form) {
 
 const passed = () => Number(byId("answer").querySelector("[data-passed]")?.dataset.passed ?? 0);
 
-/** Parts that were open in the last answer are open in this one. */
+/** Opens the parts that were open in the last answer. */
 function replace(old, fresh) {
   for (const part of old.querySelectorAll("details[id][open]")) {
     fresh.querySelector(`details[id="${CSS.escape(part.id)}"]`)?.setAttribute("open", "");
@@ -112,7 +112,7 @@ function refused({ status, page }) {
   if (status === 401) byId("run-state").append(" ", signInLink());
 }
 
-/** Tries again until there is an answer that would not be another one then. */
+/** Retries until there is an answer that a retry would not change. */
 async function ask(form, signal) {
   const body = new FormData(form);
   for (let wait = FIRST_WAIT_MS; !signal.aborted; wait = Math.min(2 * wait, MAX_WAIT_MS)) {

@@ -8,7 +8,7 @@ export function watchSizes(form) {
   const text = form.querySelector("textarea");
   const limit = Number(file.dataset.limit);
   const faults = [file, text].map((field) => ({ field, fault: placeOf(field), limit }));
-  // not at "change", which a text has at the click on the button: what is told would move that away from under the pointer
+  // not at "change", which fires at the click on the button: the message would move the button away from under the pointer
   for (const one of faults) one.field.addEventListener("input", () => tell(one));
   file.addEventListener("change", () => tell(faults[0]));
   form.addEventListener("submit", (event) => {
@@ -30,7 +30,7 @@ function placeOf(field) {
   return fault;
 }
 
-/** A character has one byte to three, so most texts need not be counted. */
+/** A UTF-16 unit has one to three bytes, so most texts need not be counted. */
 function bytesOf(field, limit) {
   if (field.type === "file") return field.files[0]?.size ?? 0;
   const { length } = field.value;

@@ -28,5 +28,5 @@ tellChosen();
 form.addEventListener("submit", () => {
   result.setAttribute("aria-busy", "true");
 });
-// back from the answer: nothing is under way
+// back from the answer: no request is running
 addEventListener("pageshow", () => result.removeAttribute("aria-busy"));

@@ -122,7 +122,7 @@ function reasonItem(reason: Reason, at: string): Html | Promise<Html> {
 
 type Answer = Omit<Decided<DecisionOf[Kind]>, "verdict">;
 
-/** GET /decisions/{id}: the verdict, why, what else there would have been, what was asked, and what was done. */
+/** GET /decisions/{id}: the verdict, the reasons, the alternatives, the input, and the results. */
 export async function getDecisionPage(exchange: Exchange): Promise<Result<Reply, Problem>> {
   const found = await findDecision(exchange);
   if (!found.ok) return found;
@@ -172,7 +172,7 @@ interface RecordRead {
   readonly snapshot: Snapshot | null;
   readonly profile: ProfileNote;
 }
-/** Errors: what is damaged. */
+/** Errors: what is damaged in the record. */
 function readRecord(row: DecisionRow, stored: SnapshotRow | null): Result<RecordRead, StoreFailure> {
   const recorded = recordedAnswer(row);
   if (!recorded.ok) return recorded;
@@ -219,7 +219,7 @@ function storedText(decision: unknown): Html {
 }
 const sentenceOf = (message: string): string => `${titled(message)}.`;
 
-/** The terminal's text of the decision; its first paragraph is apart where that is the verdict in short. */
+/** The decision's text as in a terminal; its first paragraph is separate if it is the short verdict. */
 function answerParts(
   text: string,
   kind: Kind,
@@ -256,7 +256,7 @@ function answerText(
   );
 }
 
-/** Notes if the answer is another kubelet version's than the node's own. */
+/** Notes if the answer is from another kubelet version than the node's own. */
 function whenDecided(row: DecisionRow): Html | Promise<Html> {
   const { times, lastAtMs } = seriesOf(row);
   return html`${ago(lastAtMs)}${times === 1 ? "" : html`<span class="soft">, ${times} times the same since</span> ${ago(row.decidedAtMs)}`}`;

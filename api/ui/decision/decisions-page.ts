@@ -45,7 +45,7 @@ ${list}${links(here, filters, nextPageToken)}`,
   );
 }
 
-/** A form sends what was left empty as well, and times without their zone: those are UTC. */
+/** Drops empty form fields, and takes times without a zone as UTC. */
 function tidy(given: Filters): Filters {
   const filled = Object.entries(given).filter(([, text]) => text.trim() !== "");
   const whole = filled.map(([name, text]) => [name, name === "since" || name === "until" ? utc(text) : text.trim()]);

@@ -1,7 +1,7 @@
 import { html } from "../html.ts";
 import type { Html } from "../page.ts";
 
-/** A part of a whole; its tone is a class of the style sheet, its words are told where one points at it. */
+/** A part of a whole; `tone` is a class of the style sheet, the words are shown as a tooltip. */
 export interface Segment {
   readonly size: number;
   readonly tone: string;
@@ -18,7 +18,7 @@ const HEIGHT = 20;
 /** Least width of a part, so that every part that exists is seen. */
 const MIN_WIDTH = 4;
 
-/** Parts of a whole beside each other, as wide as there is room. `words` say what is drawn; nothing is drawn of nothing. */
+/** Parts of a whole side by side, as wide as the space allows. `words` describe the picture; an empty whole is not drawn. */
 export function stackBar(segments: readonly Segment[], words: string, marks: readonly Mark[] = []): Html | "" {
   const sizes = segments.map(({ size }) => Math.max(0, size));
   const total = sizes.reduce((a, b) => a + b, 0);

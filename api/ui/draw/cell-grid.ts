@@ -1,7 +1,7 @@
 import { html } from "../html.ts";
 import type { Html } from "../page.ts";
 
-/** One of many: its name above, a mark of its owner below, both in the owner's tone (a class of the style sheet). */
+/** One cell: its name above, its owner's mark below, both in the owner's tone (a class of the style sheet). */
 export interface Cell {
   readonly name: string;
   readonly mark: string;
@@ -12,10 +12,10 @@ export interface Cell {
 const WIDTH = 34;
 const HEIGHT = 28;
 const GAP = 4;
-/** Between rows of stacks. */
+/** The space between rows of stacks. */
 const ROOM = 8;
 
-/** Cells below each other in stacks (threads of a core), stacks beside each other, at most `columns` in a row. */
+/** Cells stacked vertically (threads of a core), stacks side by side, at most `columns` in a row. */
 export function cellGrid(stacks: readonly (readonly Cell[])[], words: string, columns = 8): Html | "" {
   if (stacks.length === 0) return "";
   const tallest = stacks.reduce((most, stack) => Math.max(most, stack.length), 1);
@@ -34,10 +34,10 @@ export function cellGrid(stacks: readonly (readonly Cell[])[], words: string, co
 const cellAt = ({ name, mark, tone, words }: Cell, x: number, y: number): Html | Promise<Html> =>
   html`<g transform="translate(${x} ${y})"><title>${words}</title><rect class="cell ${tone}" x=".5" y=".5" width="${WIDTH - 1}" height="${HEIGHT - 2}" rx="2"/><text x="3" y="10">${name}</text><text class="owner" x="${WIDTH - 4}" y="23">${mark}</text></g>`;
 
-/** Without R: that is the system's. */
+/** Without R, which marks the system. */
 const LETTERS = "ABCDEFGHIJKLMNOPQSTUVWXYZ";
 const TONES = 8;
-/** The sign that tells owner number `i` apart: a letter, or two or three where there are more owners, and a colour. */
+/** The mark of owner number `i`: a letter, or two or three if there are more owners, and a colour. */
 export const ownerMark = (i: number): { readonly mark: string; readonly tone: string } => {
   let mark = "";
   for (let rest = i; rest >= 0; rest = Math.floor(rest / LETTERS.length) - 1)

@@ -5,16 +5,16 @@ import type { Html } from "../page.ts";
 /** Something that happened at a moment of a plot; its tone is a class of the style sheet. */
 export interface PlotMark {
   readonly atMs: number;
-  /** By which the words below the plot find it. */
+  /** The number by which the text below the plot refers to the mark. */
   readonly number: number;
   readonly tone: string;
   readonly words: string;
 }
 
-/** Marks this close would have their numbers lie on each other. */
+/** Marks closer than this would overlap. */
 const CLOSE = 16;
 
-/** Lines down the plot from `top` to `base`, numbered above; those close to each other under one name: `2–4`. */
+/** Vertical lines from `top` to `base` with numbers above; close ones share a label: `2–4`. */
 function plotMarks(
   marks: readonly PlotMark[],
   x: (atMs: number) => number,
@@ -40,7 +40,7 @@ function plotMarks(
   return html`${lines}${names}`;
 }
 
-/** A moment in epoch ms and what was seen then. */
+/** A time in epoch ms and the value seen then. */
 export type Point = readonly [atMs: number, value: number];
 interface Limit {
   readonly value: number;
@@ -52,12 +52,12 @@ interface Plot {
   /** Oldest first. */
   readonly points: readonly Point[];
   readonly limits: readonly Limit[];
-  /** Oldest first, none before the first point; those after the last stand at the end. */
+  /** Oldest first, none before the first point; marks after the last point are drawn at the end. */
   readonly marks?: readonly PlotMark[];
   readonly words: string;
-  /** Beside the scale's lines. */
+  /** The labels of the scale. */
   readonly amount: (value: number) => string;
-  /** Counted in bytes: the scale goes by units of 1024. */
+  /** True: the values are bytes, and the scale uses units of 1024. */
   readonly isBytes: boolean;
 }
 

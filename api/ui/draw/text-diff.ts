@@ -2,7 +2,7 @@ import { diffArrays } from "diff";
 import { html } from "../html.ts";
 import type { Html } from "../page.ts";
 
-/** A word of a line; `isOwn`: the line in whose place this one came, or that came in its place, does not have it. */
+/** A word of a line; `isOwn`: the line that it replaces, or that replaces it, does not have the word. */
 interface Word {
   readonly text: string;
   readonly isOwn: boolean;
@@ -12,10 +12,10 @@ interface DiffLine {
   readonly words: readonly Word[];
 }
 
-/** Beyond so many changed lines the texts have little in common, and are told as one change. */
+/** With more changed lines than this the texts have little in common, and are shown as one change. */
 const MAX_EDITS = 300;
 
-/** Both texts as one, line by line. Lines that differ in nothing but how far their columns stand apart, or in a bar, are the same. */
+/** Merges both texts line by line. Lines that differ only in the spacing of columns, or in a bar, count as the same. */
 export function lineDiff(before: string, after: string): readonly DiffLine[] {
   const [a, b] = [linesOf(before), linesOf(after)];
   const isSame = (one: string, other: string): boolean => one === other || wordsOf(one) === wordsOf(other);
@@ -25,14 +25,14 @@ export function lineDiff(before: string, after: string): readonly DiffLine[] {
   ];
   return runs.flatMap(({ value, removed, added }, i): readonly DiffLine[] => {
     if (!removed && !added) return value.map((text) => ({ of: "both", words: [{ text, isOwn: false }] }));
-    // what was taken away is told before what came in its place
+    // removed lines come before the lines that replace them
     const beside = runs[removed ? i + 1 : i - 1];
     const twins = (removed ? beside?.added : beside?.removed) === true ? (beside?.value ?? []) : [];
     return value.map((line, n) => ({ of: removed ? "before" : "after", words: wordsBeside(line, twins[n]) }));
   });
 }
 const linesOf = (text: string): string[] => (text === "" ? [] : text.replace(/\n$/, "").split("\n"));
-/** Bars only draw the amounts beside them, and are left out where a table needs the room. */
+/** The words without bars, which only draw the amounts beside them and are omitted in narrow tables. */
 const wordsOf = (line: string): string =>
   line
     .replaceAll(/[█▓▒░·]{4,}/g, "")
@@ -51,22 +51,22 @@ function wordsBeside(line: string, other = ""): readonly Word[] {
   let at = 0;
   return parts.filter((text) => text !== "").map((text) => ({ text, isOwn: isWord(text) && flags[at++] === true }));
 }
-/** Flags of words without a column of their own. */
+/** For each word, whether only this line has it. */
 const ownFlags = (own: string[], others: string[]): readonly boolean[] =>
   diffArrays(own, others).flatMap(({ value, added, removed }) => (added ? [] : value.map(() => removed)));
 const isWord = (text: string): boolean => /\S/.test(text);
 
 /** Unchanged lines around a change that are shown. */
 const AROUND = 3;
-/** So few unchanged lines are shown: the line that says how many are left out would be as long, and hide what a heading is about. */
+/** Up to this many unchanged lines are shown: a line that counts them would be as long, and hide what a heading belongs to. */
 const FEW = 3;
-/** Beyond so many lines the rest is left to the table of differences. */
+/** Beyond this many lines, the table of differences must do. */
 const MAX_LINES = 480;
 
-/** The heading row of a table begins with a word of capitals; the table ends with an empty line. */
+/** The heading row of a table begins with a word in capitals; the table ends with an empty line. */
 const HEADING = /^ *[A-Z]{2}[A-Z ]*( {2,}\S|$)/;
 
-/** Two texts as one, with the words that changed marked and what is far from a change left out, but the headings of its table. */
+/** The merged text with changed words marked; unchanged lines far from a change are left out, except their table's headings. */
 export function textDiff(label: string, before: string, after: string): Html {
   const lines = lineDiff(before, after);
   const near = new Set<number>();
@@ -97,7 +97,7 @@ export function textDiff(label: string, before: string, after: string): Html {
   return html`<pre class="text-diff" tabindex="0" role="region" aria-label="${label}">${shown}</pre>${more === 0 ? "" : html`<p class="soft small">${more} more lines are not shown.</p>`}`;
 }
 
-/** Adds the lines of gaps that are not worth a line of their own. */
+/** Shows gaps that are too short for a line of their own. */
 function showGaps(near: Set<number>, total: number): void {
   let from = 0;
   for (let at = 0; at <= total; at++) {

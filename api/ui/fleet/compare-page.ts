@@ -27,10 +27,10 @@ interface Compared {
 type Cell = string | number | Html | Promise<Html> | null | undefined;
 /** A line of a table: what it is about, and what it is on each node. */
 type Row = readonly [name: string, a: Cell, b: Cell];
-/** When the nodes were seen says how old this is, and is no difference between them. */
+/** The row with the nodes' last snapshot times, which is not a difference between them. */
 const SEEN = "Last seen";
 
-/** GET /compare?node=A&node=B: two nodes beside each other. */
+/** GET /compare?node=A&node=B: two nodes side by side. */
 export async function getCompare(exchange: Exchange): Promise<Result<Reply, Problem>> {
   const given = exchange.c.req.queries();
   const [other] = Object.keys(given).filter((name) => name !== "node");
@@ -79,7 +79,7 @@ async function compared(store: Store, name: string, nowMs: number): Promise<Resu
   return ok({ node, snapshot: decoded?.ok === true ? decoded.value : null });
 }
 
-/** `onlyOther`: rows in which the nodes are alike are left out. */
+/** `onlyOther`: leaves out rows in which the nodes are equal. */
 function table(
   title: string,
   a: Compared,
@@ -97,7 +97,7 @@ function table(
 <thead><tr><td></td>${[a, b].map(({ node }) => html`<th>${nodeName(node.name, breakable(node.name))}</th>`)}</tr></thead><tbody>${all(body)}</tbody></table></div>`;
 }
 
-/** Markup by its characters; what is made later counts as the same. */
+/** The cell's text; asynchronous cells count as equal. */
 const textOf = (cell: Cell): string => (cell instanceof Promise ? "" : String(cell ?? ""));
 
 const each = (a: Compared, b: Compared, cell: (of: Compared) => Cell): readonly [Cell, Cell] => [cell(a), cell(b)];
@@ -159,7 +159,7 @@ function resources(a: Compared, b: Compared): readonly Row[] {
 
 const labelsOf = ({ node }: Compared): Fields => node.labels ?? {};
 
-/** Each field by its path; with what the node's kubelet takes where nothing is written. */
+/** Each field by its path, including the defaults of the node's kubelet. */
 function configurationOf({ snapshot }: Compared): Fields {
   if (snapshot === null) return {};
   const { profile } = chooseProfileFor(snapshot);
@@ -175,7 +175,7 @@ function flat(value: unknown, path = ""): Fields {
   );
 }
 
-/** Amounts of bytes as people read them: of `kubeReserved.memory`, `evictionHard.nodefs.available`. */
+/** Shows byte amounts in readable units, for example `kubeReserved.memory`, `evictionHard.nodefs.available`. */
 const configured = (path: string, value: string): Html | string =>
   quantityShown(resourceOfSignal(path.slice(path.indexOf(".") + 1)), value);
 

@@ -112,7 +112,7 @@ ${choice("Reason", "reason", "any reason", reasonsAmong(nodes), reason)}
 <span class="send"><button>Show</button> <a href="/">reset</a></span></form></details>`;
 }
 
-/** Before and after those of what is left to each threshold: what is decisive comes first. */
+/** The columns before and after those of the distances to thresholds: the decisive ones come first. */
 const COLUMNS: readonly (readonly [FleetSort, string, string])[] = [
   ["name", "Node", ""],
   ["severity", "State", ""],
@@ -147,7 +147,7 @@ function nodesTable(
     const arrow = !isSorted ? "" : question.order === "asc" ? " ▲" : " ▼";
     return html`<th class="${tone}"${spans}${aria}><a href="${fleetLink(question, { sort, order })}">${name}${arrow}</a></th>`;
   };
-  // the whole group is sorted by what is met first
+  // the whole group sorts by the threshold that is met first
   const group = html` colspan="${rooms.length}" scope="colgroup"`;
   const left = rooms.length === 0 ? [] : [column(["headroom", "Headroom", "group"], group)];
   const heads = [
@@ -259,7 +259,7 @@ function doneByKubelet(node: string, counts: FleetNode["refusals"], hours: numbe
 /** A threshold nearer than this is worth a colour. */
 const NEAR = 0.05;
 
-/** The distance to the threshold that is met first, and when that is by its forecast. */
+/** The distance to the threshold that is met first, and when it is met by the forecast. */
 function headroom({ headroom: all }: FleetNode, signals: readonly Signal[], nowMs: number): Html | Promise<Html> {
   const first = all.find((one) => signals.includes(one.signal));
   if (first?.ratio === null || first === undefined) return html`<span class="soft">–</span>`;
@@ -275,7 +275,7 @@ function headroom({ headroom: all }: FleetNode, signals: readonly Signal[], nowM
         : html` <span class="small" title="${next.type} threshold ${limitText(next)} of ${signal}">${next.type} ${whenText(next.soonMs, nowMs)}</span>`;
   return html`<span class="${tone}" title="${type} threshold ${limitText(first)} of ${signal}${when}">${percentText(ratio)}${soon}</span>`;
 }
-/** When a threshold is met; a forecast that is over tells that no pass came since. */
+/** When a threshold is met; a forecast in the past means that no pass has come since. */
 function whenText(atMs: number, nowMs: number): string {
   const ms = atMs - nowMs;
   if (ms <= 0) return ms > -MINUTE_MS ? "due now" : `due ${Math.round(-ms / MINUTE_MS)} min ago`;
@@ -285,10 +285,10 @@ function whenText(atMs: number, nowMs: number): string {
 }
 const percentText = (ratio: number): string => `${(ratio * 100).toFixed(Math.abs(ratio) < 0.1 ? 1 : 0)}\u00a0%`;
 
-/** A threshold as people read it: `700 MiB`, `10%`. */
+/** A threshold in readable units: `700 MiB`, `10%`. */
 export const limitText = ({ signal, threshold }: Pick<Headroom, "signal" | "threshold">): string =>
   quantityText(resourceOfSignal(signal), threshold);
-/** `2.6 GiB (64 % of capacity) above 700 MiB`; of a threshold that is met, how much is missing. */
+/** `2.6 GiB (64 % of capacity) above 700 MiB`; for a threshold that is met, the missing amount. */
 export function headroomText(room: Headroom): string {
   const { signal, distance, ratio } = room;
   const share = ratio === null ? "" : ` (${percentText(Math.abs(ratio))} of capacity)`;
@@ -347,13 +347,13 @@ function pager(found: number, rows: number, question: FleetQuestion): Html | Pro
 const LATEST = 15;
 const ROWS = 100;
 
-/** GET /: the nodes and how they stand. A node's token sees its own. */
+/** GET /: the nodes and their state. A node's token sees only its own node. */
 export async function getFleet(exchange: Exchange): Promise<Result<Reply, Problem>> {
   const { deps, caller } = exchange;
   const question = fleetQuestion(exchange);
   if (!question.ok) return question;
   const now = deps.now();
-  // counts are kept by the hour
+  // counts are stored by the hour
   const sinceMs = Math.floor(now / HOUR_MS - question.value.hours) * HOUR_MS;
   const own = caller.node ?? undefined;
   const [rows, hours, latest] = await Promise.all([

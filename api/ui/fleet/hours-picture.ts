@@ -6,11 +6,11 @@ import { all, type Html } from "../page.ts";
 /** Pixels down; across all is in shares of the width, so that the hours' type is as large on a phone. */
 const TOP = 6;
 const BASE = 62;
-/** Distance to an edge, in percent, below which a name has to stand beside its hour. */
+/** Distance to an edge, in percent, below which a label is drawn beside its hour. */
 const EDGE = 4;
 const DAYS = 48;
 
-/** Decisions an hour as bars, with what was refused and what was evicted on each. */
+/** Decisions per hour as bars, with the refused and evicted share of each. */
 export function hoursPicture(rows: readonly HourRow[], nowMs: number, hours: number): Html | Promise<Html> {
   if (hours < 2) return html``;
   const last = Math.floor(nowMs / HOUR_MS) * HOUR_MS;
@@ -40,7 +40,7 @@ function barOf(row: HourRow | undefined, at: number, { width, most }: Scale): Ht
   return html`<g><title>${words}</title>${part(decisions, "faint")}${part(refused + evicted, "warn")}${part(evicted, "bad")}</g>`;
 }
 
-/** Round hours, or days; every other one is left out where there is little room. */
+/** The label of round hours, or days; every other one is hidden on narrow screens. */
 function nameOf(hourMs: number, at: number, hours: number): Html | Promise<Html> {
   const every = hours > DAYS ? 24 : hours > 12 ? 4 : 1;
   const count = hourMs / HOUR_MS;

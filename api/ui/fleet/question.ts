@@ -20,7 +20,7 @@ const PARAMETERS = ["q", "labels", "zone", "show", "kubelet", "reason", "sort", 
 
 const WORST_FIRST: FleetSort = "severity";
 
-/** The part of the fleet that is to be seen; the link holds all of it. */
+/** The shown part of the fleet; the link contains all of it. */
 export interface FleetQuestion {
   /** Part of the node's name. */
   readonly q: string;
@@ -31,11 +31,11 @@ export interface FleetQuestion {
   readonly show: Shows;
   /** Version of the kubelet; empty: any. */
   readonly kubelet: string;
-  /** Word of the kubelet for why a pod was refused; empty: any. */
+  /** The kubelet's reason why a pod was refused; empty: any. */
   readonly reason: string;
   readonly sort: FleetSort;
   readonly order: "asc" | "desc";
-  /** Counts go back so far. */
+  /** How many hours the counts go back. */
   readonly hours: number;
   /** The page number, from 1. */
   readonly page: number;
@@ -81,7 +81,7 @@ export function fleetQuestion(exchange: Exchange): Result<ParsedFleetQuestion, P
   return issues.length === 0 ? ok(question) : queryProblem(issues);
 }
 
-/** The link to the same with some of it changed; what is as it would be anyway is left out. */
+/** The link to the same page with some values changed; values equal to the defaults are left out. */
 export function fleetLink(question: FleetQuestion, change: Partial<FleetQuestion>): string {
   const { q, labels, zone, show, kubelet, reason, sort, order, hours, page } = { ...question, page: 1, ...change };
   const query = new URLSearchParams();

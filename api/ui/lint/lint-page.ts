@@ -74,10 +74,10 @@ function recorded(nodes: readonly string[]): Html {
   return html`<p class="small">Or what a node has recorded: ${nodes.slice(0, MAX_LINKED).map((name, i) => html`${i === 0 ? "" : ", "}<a href="${lintLink(name)}">${name}</a>`)}${more > 0 ? ` and ${more} more` : ""}.</p>`;
 }
 
-/** The maximum length of a link that people can share. */
+/** The maximum length of a link that can be shared. */
 const LONGEST_LINK = 2000;
 
-/** Where a patch can be tried: on the whole history, filled in, and on the newest snapshot of a node, which is answered at once. */
+/** Links to try a patch: the filled-in replay form for the whole history, and what-if on the node's newest snapshot, answered at once. */
 function fixLinks(fix: unknown, node: string): Html {
   const change = JSON.stringify(fix);
   const of = node === "" ? {} : { node };
@@ -101,7 +101,7 @@ function allFixes(findings: readonly LintFinding[], node: string): Html | "" {
 <div class="card"><div class="fix"><pre tabindex="0" data-copy="all patches">${JSON.stringify(all, null, 2)}</pre></div><div class="try small">${fixLinks(all, node)}</div></div>`;
 }
 
-/** One merge patch that does what both do; a null stays, since it takes a field away. */
+/** Combines two merge patches; a null stays, since it removes a field. */
 function joined(first: unknown, second: unknown): unknown {
   if (!isObject(first) || !isObject(second)) return second;
   const more = Object.entries(second).map(([name, value]) => [
@@ -111,9 +111,9 @@ function joined(first: unknown, second: unknown): unknown {
   return { ...first, ...Object.fromEntries(more) };
 }
 
-/** The line in what was given, from 1; null: not known. */
+/** The line of a field in the given text, from 1; null: not known. */
 type PlaceOf = (field: string) => number | null;
-/** Each with its number on the page. */
+/** A finding with its number on the page. */
 type Numbered = TouchedFinding & { readonly id: string };
 
 const TONE: { readonly [S in LintSeverity]: "bad" | "warn" | "info" } = {
@@ -185,7 +185,7 @@ function touchedText(touched: Touched | null): Html | "" {
 const MAX_LINES = 1000;
 const MAX_CHARACTERS = 2000;
 
-/** Lists the text that was looked over, line by line, with the findings of each line beside it. */
+/** The checked text, line by line, with the findings of each line beside it. */
 function listing(text: string, findings: readonly Numbered[], placeOf: PlaceOf): Html | "" {
   const lines = text.replace(/\n$/, "").split("\n");
   if (text.trim() === "" || lines.length > MAX_LINES) return "";
@@ -209,7 +209,7 @@ function row(line: string, at: number, findings: readonly Numbered[]): Html {
 /** A page that is only opened waits no longer for the counts; the button counts as far as POST /v1/lint does. */
 const OPENING_BUDGET_MS = 30;
 
-/** GET /lint: the form, and what is wrong with the configuration that the node of the link recorded. */
+/** GET /lint: the form, and the findings about the recorded configuration of the linked node. */
 export async function getLintPage(exchange: Exchange): Promise<Result<Reply, Problem>> {
   const given = queryOf(exchange, ["node", "change", "kubelet"]);
   if (!given.ok) return given;
@@ -240,7 +240,7 @@ export async function getLintPage(exchange: Exchange): Promise<Result<Reply, Pro
   });
 }
 
-/** POST /lint: what is wrong with the configuration of the form, for the node if one is named. */
+/** POST /lint: the findings about the form's configuration, for the node if one is named. */
 export async function postLintPage(exchange: Exchange): Promise<Result<Reply, Problem>> {
   const query = queryOf(exchange, []);
   if (!query.ok) return query;
@@ -300,7 +300,7 @@ async function looked(
   const { profile, note: kubelet } = chooseProfileFor(about?.snapshot, texts.kubelet);
   const flags = args.value === null ? null : readFlags(args.value, profile);
   const configuration = read.value === null ? (about?.configuration ?? undefined) : read.value.source.value;
-  // what a node itself recorded is read without the fields that its kubelet does not know
+  // a configuration recorded by a node is read without the fields that its kubelet does not know
   const isRecorded = JSON.stringify(configuration) === JSON.stringify(about?.configuration);
   const leftOut = isRecorded ? noteOfRecorded(about?.snapshot, configuration) : undefined;
   const other = isRecorded ? undefined : configurationOfAnother(about?.snapshot, configuration);
@@ -343,7 +343,7 @@ ${answer ?? html`<div id="findings"></div>`}`,
   );
 }
 
-/** The history's knowledge of a node that its configuration is held against. */
+/** What the history knows about the node for checking its configuration. */
 export interface AboutNode {
   /** The snapshot without its configuration; undefined: none can be read. */
   readonly snapshot: Snapshot | undefined;

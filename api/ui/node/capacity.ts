@@ -26,7 +26,7 @@ interface Resource {
   readonly capacity: number;
   readonly allocatable: number;
   readonly requested: number;
-  /** The amounts that are taken off, as in `TAKEN`. */
+  /** The amounts that are subtracted, as in `TAKEN`. */
   readonly taken: readonly number[];
 }
 
@@ -51,7 +51,7 @@ ${absent.length === 0 ? "" : html`<p class="small soft">The node has none of ${a
   );
 }
 
-/** Sums what the pods that still count ask for, in units (a CPU is 1). */
+/** Sums the requests of pods that have not ended, in units (a CPU is 1). */
 function requestedBy(pods: readonly Pod[]): ReadonlyMap<string, number> {
   const sums = new Map<string, number>([["pods", 0]]);
   for (const pod of pods) {

@@ -6,14 +6,14 @@ import type { Html } from "../page.ts";
 import { LISTS, type ListView } from "./lists.ts";
 import { type DecidedSnapshot, folded, isOpen, type Reported, type Reports, scrolling, undecided } from "./view.ts";
 
-/** The files of a cgroup and of those below it, a row each: what it should hold and, where results were reported, what was found. */
+/** The files of cgroups, one row each: the wanted value and, if results were reported, the found one. */
 function fileTable(plans: readonly CgroupPlan[], reports: Reports | null): Html {
   const rows = plans.map((plan, i) => groupOf(plan, reports, i === 0 ? "" : (plan.container ?? plan.path)));
   return html`<table class="files"><thead>${reports === null ? WANTED : HEAD}</thead>${rows}</table>`;
 }
 const HEAD = raw("<tr><th>File</th><th>Wanted</th><th>Found</th><th>State</th></tr>");
 const WANTED = raw("<tr><th>File</th><th>Wanted</th></tr>");
-/** Closing tags that HTML does without are left out: on a large node there are ten thousand such rows. */
+/** Optional closing tags are omitted: a large node has ten thousand such rows. */
 const AS_WANTED = raw('<td class="soft">as wanted<td>');
 const NOT_THERE = raw('<td class="soft">nothing: its cgroup is not there<td>');
 
@@ -39,7 +39,7 @@ function groupOf(plan: CgroupPlan, reports: Reports | null, name: string): Html 
   return html`<tbody>${title}${whole}${files}${unplanned.map((step) => stepRow(step, step.file))}</tbody>`;
 }
 
-/** Limits of huge pages that are all the same, of which nothing else is to be told, as one. */
+/** Combines equal limits of huge pages without other remarks into one row. */
 function together(
   files: readonly CgroupFile[],
   told: ReadonlyMap<string, Reported> | undefined,
@@ -67,13 +67,13 @@ const WORDS: Readonly<Record<string, string>> = {
   rolled_back: "differs, put back",
 };
 
-/** Bytes for the eye, where the file holds some. */
+/** The value in readable units, if the file contains bytes. */
 const human = (file: string, value: string): Html | "" =>
   file.startsWith("memory.") && /^\d{5,}$/.test(value)
     ? html` <span class="soft">${humanBytes(Number(value))}</span>`
     : "";
 
-/** Steps about cgroups that the newest snapshot has no more: what was removed, or should have been. */
+/** Steps about cgroups that are no longer in the newest snapshot: removed, or to be removed. */
 function otherSteps(reports: Reports | null, known: ReadonlySet<string>, lists: ListView): Html | "" {
   const others = [...(reports?.byPath ?? [])].filter(([path]) => !known.has(path));
   const open = others.flatMap(([, files]) => [...files.values()]).filter(isOpen).length;
@@ -88,7 +88,7 @@ function otherSteps(reports: Reports | null, known: ReadonlySet<string>, lists: 
 ${scrolling("Other cgroups", html`<table class="files"><thead>${HEAD}</thead>${rows}</table>`)}${note}</details>`;
 }
 
-/** The tree of cgroups: what each should hold, and what was found where the node reported about its newest decision. */
+/** The tree of cgroups: the wanted values, and the found ones if the node reported about its newest decision. */
 export function cgroupsSection({ decided }: DecidedSnapshot, reports: Reports | null, lists: ListView): Html {
   const { cgroups } = decided;
   if (!cgroups.ok) return undecided("cgroups", "Cgroups", cgroups.error);
@@ -155,7 +155,7 @@ function branchOf(branch: Branch, told: ReportContext, isRoot = false): Html {
   return html`<details id="${id}"${isRoot || (open > 0 && !isPod) ? html` open` : ""}><summary><span class="name">${labelOf(plan)}</span> ${pods} ${tag}<span class="soft small">${isPod ? brief(plan) : ""}</span></summary>${inner}</details>`;
 }
 
-/** Where some are left out, those that differ stand first. */
+/** The children; if some are left out, those that differ come first. */
 function below({ plan, children }: Branch, told: ReportContext): Html {
   const isLong = children.length > LISTS.cgroups.few;
   const inOrder = isLong ? children.toSorted((a, b) => b.open - a.open) : children;
@@ -168,7 +168,7 @@ function labelOf({ pod, level, path }: CgroupPlan): string {
   return level === "node" ? path : lastSegment(path);
 }
 
-/** The values of a pod that a person looks for first. */
+/** The most important values of a pod. */
 function brief({ values }: CgroupPlan): string {
   const { cpuShares, cpuWeight, memory } = values;
   const share =
@@ -186,7 +186,7 @@ interface Branch {
   readonly pods: number;
 }
 
-/** Plans, parents before children, as trees. One whose parent is not among them is a root. */
+/** Builds trees of plans, which come parents first. A plan whose parent is missing is a root. */
 function cgroupTree(plans: readonly CgroupPlan[], reports: Reports | null): readonly Branch[] {
   const paths = new Set(plans.map(({ path }) => path));
   const byParent = Map.groupBy(plans, ({ path }) => {

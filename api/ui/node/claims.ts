@@ -10,7 +10,7 @@ import type { Html } from "../page.ts";
 import type { ListView } from "./lists.ts";
 import { type DecidedSnapshot, folded, notKnown, podName, scrolling, undecided } from "./view.ts";
 
-/** Whether anything of the snapshot has to do with ResourceClaims: a node without drivers has no such part. */
+/** Whether the snapshot contains anything about ResourceClaims: a node without drivers does not show this part. */
 export function usesClaims({ snapshot: { dra, assignments }, decided: { claims } }: DecidedSnapshot): boolean {
   if (!claims.ok) return true;
   const { pods, known, startErrors } = claims.value.decision;
@@ -65,7 +65,7 @@ const WORDS: Readonly<Record<string, string>> = {
   "not-reached": "not reached",
 };
 
-/** Those that do not start come first, then what the pods use, then what others have left. */
+/** Pods that do not start come first, then the pods' claims, then what others have left. */
 function linesOf({ pods, known }: ClaimsDecision): readonly ClaimLine[] {
   const of = pods.flatMap(({ pod, claims, message }) =>
     claims.map(({ entry, claim, state, drivers }) => ({
@@ -104,7 +104,7 @@ function claimsTable(decision: ClaimsDecision, lists: ListView): Html {
   )}${note}`;
 }
 
-/** Every driver that is told of: registered, in a claim, with a slice, or with the health of its devices. */
+/** Every mentioned driver: registered, in a claim, with a slice, or with device health. */
 function driversTable(snapshot: Snapshot, { pods, known }: ClaimsDecision): Html {
   const { dra, assignments, node, observedAt } = snapshot;
   const health = readHealth(assignments?.dra_health_state, profileIn(snapshot).behaviour.claims);

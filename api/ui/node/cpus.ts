@@ -19,7 +19,7 @@ const SHARED: Owner = { mark: "·", tone: "shared", words: "shared pool" };
 const ANY: Owner = { mark: "·", tone: "shared", words: "any container may run on it" };
 const NOBODY: Owner = { mark: "–", tone: "nobody", words: "in neither pool" };
 
-/** Shows whose each CPU is: a map by socket, NUMA node, core and thread, and the same as a table. */
+/** The owner of each CPU: a map by socket, NUMA node, core and thread, and the same as a table. */
 export function cpusSection({ snapshot, decided }: DecidedSnapshot, lists: ListView): Html {
   const { cpus: answer } = decided;
   if (!answer.ok) return undecided("cpus", "CPUs", answer.error);
@@ -47,7 +47,7 @@ function captionOf({ policy, options, reserved, sharedPool }: CpusDecision, cpus
 
 interface Owners {
   readonly of: (cpu: number) => Owner;
-  /** In the order of the assignments; a pod has one mark. */
+  /** The owners in the order of the assignments; a pod has one mark. */
   readonly byPod: ReadonlyMap<string, Owner>;
 }
 function ownersOf({ policy, assignments, reserved, sharedPool }: CpusDecision): Owners {
@@ -65,7 +65,7 @@ function ownersOf({ policy, assignments, reserved, sharedPool }: CpusDecision): 
   return { of: (cpu) => byCpu.get(cpu) ?? rest(cpu), byPod };
 }
 
-/** Threads of a core beside each other. */
+/** Sorts threads of a core next to each other. */
 const inPlace = (a: Cpu, b: Cpu): number => a.socket - b.socket || a.numa - b.numa || a.core - b.core || a.cpu - b.cpu;
 
 function mapOf(all: readonly Cpu[], owners: Owners, lists: ListView): Html {

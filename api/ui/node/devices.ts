@@ -26,7 +26,7 @@ const LEGEND = [
   ["free", "free"],
 ] as const;
 
-/** The memory of each NUMA node: the system's, what containers hold, what is free. */
+/** The memory of each NUMA node: reserved for the system, held by containers, free. */
 export function memorySection(known: DecidedSnapshot, lists: ListView): Html {
   const { memory: answer } = known.decided;
   if (!answer.ok) return undecided("memory", "NUMA memory", answer.error);
@@ -80,19 +80,19 @@ interface Holder {
   readonly pod: PodRef;
   readonly container: string;
 }
-/** `resource id` -> who holds it, each pod with one mark. */
+/** `resource id` -> its holder; each pod has one mark. */
 interface Holders {
   readonly of: ReadonlyMap<string, Holder>;
   readonly marks: ReadonlyMap<string, ReturnType<typeof ownerMark>>;
 }
 const ACROSS = 8;
-/** Cells of one picture: as many pictures stand beside each other as there is room for. */
+/** The number of cells per picture; pictures are placed side by side if there is room. */
 const BLOCK = 8 * ACROSS;
 /** Cells of one card, and of all cards of the node's page together. */
 const MAX_CELLS = 512;
 const MAX_CELLS_IN_ALL = 1536;
 
-/** Devices by resource and NUMA node: whose each is, and whether it is healthy. */
+/** Devices by resource and NUMA node: the holder and the health of each. */
 export function devicesSection(known: DecidedSnapshot, lists: ListView): Html {
   const { snapshot, decided } = known;
   const { devices: answer } = decided;
@@ -143,7 +143,7 @@ function resourceCard(state: DeviceResourceState, devices: readonly Device[], { 
     .filter((device) => device.resource === resource)
     .toSorted((a, b) => inOrder(numaOf(a), numaOf(b)));
   const sick = own.filter(isSick).length;
-  // one that is not healthy may be held: what is allocatable less what is held would count it twice
+  // an unhealthy device may be held: subtracting held from allocatable would count it twice
   const free =
     own.length === 0
       ? Math.max(0, allocatable - allocated)
@@ -175,9 +175,9 @@ const inOrder = new Intl.Collator("en", { numeric: true }).compare;
 
 interface Group {
   readonly numa: string;
-  /** All devices of it. */
+  /** The number of all devices of the resource. */
   readonly length: number;
-  /** Those that are drawn. */
+  /** The devices that are drawn. */
   readonly cells: readonly Device[];
 }
 function groupOf(resource: string, { numa, length, cells }: Group, { of, marks }: Holders): Html {
@@ -209,7 +209,7 @@ function groupOf(resource: string, { numa, length, cells }: Group, { of, marks }
   );
   return html`<figure><figcaption>${numa} <span class="soft">${words}</span></figcaption><div class="blocks">${grids}</div></figure>`;
 }
-/** The part of an id that fits into a cell: its end, where ids of one plugin differ. */
+/** The part of an id that fits into a cell: the end, where ids of one plugin differ. */
 const tail = (id: string): string => (id.length <= 5 ? id : `…${id.slice(-4)}`);
 
 function holdersTable({ assignments }: DevicesDecision, { marks }: Holders, lists: ListView): Html {

@@ -10,11 +10,11 @@ import { PLOT_RANGES, type PlotRange } from "./lists.ts";
 import { eventsOfAdmission, eventsOfPass, eventsOfRun, type NodeEvent } from "./node-events.ts";
 
 type Points = ReadonlyMap<EvictionSignal, readonly Point[]>;
-/** The contents of a recorded decision about the signals; a pass also tells of those before it. */
+/** The contents of a recorded eviction decision; a pass also contains those before it. */
 interface PassContents {
   readonly points: Points;
   readonly acts: readonly NodeEvent[];
-  /** Null: it is none, or another version wrote it. */
+  /** Null: the decision is no pass, or another version wrote it. */
   readonly pass: EvictionDecision | null;
 }
 const NOTHING: PassContents = { points: new Map(), acts: [], pass: null };
@@ -31,7 +31,7 @@ function bodyOf(text: string): Body | null {
   }
 }
 
-/** Reads an eviction pass; another version may have written it, and then only what is known is taken. */
+/** Reads an eviction pass; if another version wrote it, only its known parts. */
 function contentsOfPass(row: DecisionRow | null): PassContents {
   const body = row === null ? null : bodyOf(row.body);
   if (row === null || body === null) return NOTHING;
@@ -39,7 +39,7 @@ function contentsOfPass(row: DecisionRow | null): PassContents {
   return { points: pointsIn(body), acts: pass === null ? [] : told(() => eventsOfPass(pass, row)), pass };
 }
 
-/** The pods that an admission, or a preemption that was asked for by itself, ends. */
+/** The pods that an admission, or a separate preemption, ends. */
 function preemptionActs(head: DecisionHead, row: DecisionRow | null): readonly NodeEvent[] {
   const decision = row === null ? undefined : (bodyOf(row.body)?.decision as Partial<AdmissionDecision> | undefined);
   const { pod, preempt } = decision ?? {};
@@ -77,7 +77,7 @@ const isEviction = (decision: unknown): decision is EvictionDecision =>
 
 /** Points a signal are drawn of, at most. */
 const MAX_DECISIONS = 200;
-/** Bodies a page reads, at most: each tells of the passes before it as well. */
+/** The maximum number of bodies that a page reads: each contains earlier passes as well. */
 const MAX_BODIES = 48;
 
 /** Runs of passes that did the same, and admissions, that are read for what they did. */
@@ -86,8 +86,8 @@ const MAX_ACTS = 12;
 /** Points are looked for this far back. */
 const SPAN_MS = 7 * 86_400_000;
 /**
- * Where to look for a kind's newest decisions: a kind that is rare among a million others would else be searched for
- * through all of them.
+ * The time range in which to look for a kind's newest decisions: otherwise a rare kind would be searched for among
+ * all other decisions.
  */
 export const aroundLatest = ({ decidedAtMs }: LatestRow, spanMs: number) => ({
   sinceMs: decidedAtMs - spanMs,
@@ -95,14 +95,14 @@ export const aroundLatest = ({ decidedAtMs }: LatestRow, spanMs: number) => ({
 });
 
 export interface EvictionHistory {
-  /** The newest recorded decision; null: there is none, or what it says cannot be read. */
+  /** The newest recorded decision; null: there is none, or it cannot be read. */
   readonly newest: { readonly head: DecisionHead; readonly decision: EvictionDecision } | null;
   /** Oldest first. */
   readonly points: Points;
   /** The acts of those passes, and of admissions between them that ended pods; the newest of each. */
   readonly acts: readonly NodeEvent[];
   readonly decisions: number;
-  /** How far back it goes; null: to the newest passes. */
+  /** The requested time range; null: the newest passes. */
   readonly range: PlotRange | null;
 }
 const NONE: EvictionHistory = { newest: null, points: new Map(), acts: [], decisions: 0, range: null };
@@ -112,7 +112,7 @@ type CachedContents = Omit<PassContents, "pass">;
 const contentsCache = perObject((_store: History) => new Lru<string, CachedContents>(MAX_KEPT));
 const MAX_KEPT = 2048;
 
-/** Reads what was available of each signal at the node's last passes, or within `range` of the newest, and what was done about it. */
+/** Reads the available amount of each signal at the node's last passes, or within `range` of the newest, and the actions taken. */
 export async function evictionHistory(
   store: History,
   node: string,
@@ -143,7 +143,7 @@ export async function evictionHistory(
   if (!preempted.ok) return preempted;
   const sorted = EVICTION_SIGNALS.flatMap((signal) => {
     const known = [...(all.value.get(signal) ?? [])].sort(([a], [b]) => a - b);
-    // a pass also tells of those before it, which may be earlier than what is asked for
+    // a pass also contains earlier ones, which may be before the requested range
     const sinceMs = range === null ? 0 : (known.at(-1)?.[0] ?? 0) - PLOT_RANGES[range];
     const own = known.filter(([atMs]) => atMs > sinceMs);
     return own.length === 0 ? [] : [[signal, isWhole ? own.slice(-MAX_DECISIONS) : thinned(own)] as const];
@@ -158,7 +158,7 @@ export async function evictionHistory(
 }
 
 type AllPoints = Map<EvictionSignal, Map<number, number>>;
-/** A decision's `next` holds the samples of up to 32 passes, so only those decisions are read that tell of earlier ones. */
+/** A decision's `next` has the samples of up to 32 passes, so only as many decisions are read as are needed for all samples. */
 async function pointsOf(
   store: History,
   heads: readonly DecisionHead[],
@@ -220,7 +220,7 @@ const thinned = (points: readonly Point[]): readonly Point[] => {
   return points.filter((_, i) => (points.length - 1 - i) % step === 0);
 };
 
-/** Reads a recorded decision. It never changes, so it is read once as long as it is among the last. */
+/** Reads a recorded decision, cached among the last ones, since it never changes. */
 async function cachedOrRead(store: History, head: DecisionHead): Promise<Result<CachedContents, StoreFailure>> {
   const known = contentsCache(store).get(head.id);
   if (known !== undefined) return ok(known);
@@ -270,7 +270,7 @@ async function eventsIn(
   return ok(acts);
 }
 
-/** Finds, among the newest admissions since then, those that ended pods; only their bodies tell that. */
+/** Finds, among the newest admissions since then, those that ended pods, which only their bodies show. */
 async function preemptionsOf(
   store: History,
   node: string,
@@ -291,7 +291,7 @@ async function preemptionsOf(
   return ok(acts);
 }
 
-/** How many passes were not yet told of. */
+/** Returns the number of passes that were new. */
 function addTo(all: AllPoints, points: Points): number {
   let most = 0;
   for (const [signal, own] of points) {

@@ -44,7 +44,7 @@ interface SignalHistory {
   readonly acts: readonly NodeEvent[];
 }
 
-/** One signal: what was available over time, its thresholds, what was done, how each stands, and when it is met if it goes on. */
+/** One signal: the available amount over time, thresholds, actions, the state of each threshold, and forecasts. */
 function signalPlot(signal: EvictionSignal, decision: EvictionDecision, { points, acts }: SignalHistory): Html {
   const thresholds = decision.thresholds.filter((threshold) => threshold.signal === signal);
   const drawn = points.length > 0 ? points : pointNow(thresholds);
@@ -84,13 +84,13 @@ ${drawn.length === 0 ? html`<p class="soft small">Not observed: the passes’ st
 ${drawn.length > 1 ? jsonBlock(data) : ""}${eventsList(acts, signal)}<ul class="thresholds">${thresholds.map((threshold, i) => line(threshold, forecastOf(threshold), i === 0 ? undefined : forecastOf(thresholds[i - 1])))}</ul></figure>`;
 }
 
-/** `20 M`, `32 k`: a number of inodes or process ids where there is little room. */
+/** `20 M`, `32 k`: a number of inodes or process ids in short form. */
 const shortCount = (count: number): string => {
   if (count >= 1e6) return `${Math.round(count / 1e5) / 10} M`;
   return count >= 1e4 ? `${Math.round(count / 100) / 10} k` : `${count}`;
 };
 
-/** Without a history the pass itself is one. */
+/** Without a history, the points are those of the pass itself. */
 function pointNow(thresholds: readonly ThresholdState[]): readonly Point[] {
   const seen = thresholds.find(({ available }) => available !== null);
   return seen === undefined || seen.available === null ? [] : [[seen.statsAtMs ?? 0, seen.available]];
@@ -98,7 +98,7 @@ function pointNow(thresholds: readonly ThresholdState[]): readonly Point[] {
 
 const graceWords = (graceMs: number): string => (graceMs === 0 ? "hard" : `soft ${durationText(graceMs)}`);
 
-/** `before` is the forecast of the line before it, which is not told twice. */
+/** `before`: the forecast of the previous line, which is not repeated. */
 function line(threshold: ThresholdState, forecast: Forecast | undefined, before: Forecast | undefined): Html {
   const { signal, value, graceMs, state, derivedFrom, graceLeftMs } = threshold;
   const left =
@@ -112,7 +112,7 @@ function line(threshold: ThresholdState, forecast: Forecast | undefined, before:
   return html`<li><span class="${graceMs === 0 ? "hard" : "soft-limit"}">&lt; ${quantityShown(resourceOfSignal(signal), value)}</span> ${graceWords(graceMs)} <span class="tag ${TONE[state] ?? ""}">${state}</span>${left}${made}${text === "" || isTold ? "" : html`<br><span class="small soft">${text}${cutInside(pod)}${rest}</span>`}</li>`;
 }
 
-/** When a threshold is met if it goes on like this; then the pod that would go first, and how long that puts it off. */
+/** When a threshold is met by the forecast; then the pod that would be evicted first, and how long that delays it. */
 function forecastText(forecast: Forecast): readonly string[] {
   const { threshold, slopePerSecond, observations, belowInMs, evictsInMs, victims } = forecast;
   if (slopePerSecond === null) return [`no forecast: ${observations} of the three observations that it takes`];
@@ -123,7 +123,7 @@ function forecastText(forecast: Forecast): readonly string[] {
   const after = (ms: number, what: string): string =>
     soonText(ms) === "now" ? "now" : `${durationText(ms)} after ${what}`;
   const met = `met ${after(belowInMs, "these stats")}`;
-  // of a threshold that is met the pass counts what is left of its grace period
+  // for a threshold that is met, the pass counts the rest of its grace period
   const evictsAfter = belowInMs === 0 ? "this pass" : "these stats";
   const evicts = evictsInMs === null || evictsInMs === belowInMs ? "" : `, evicts ${after(evictsInMs, evictsAfter)}`;
   const [first] = victims;
@@ -135,7 +135,7 @@ function forecastText(forecast: Forecast): readonly string[] {
 
 const MAX_DRIVING = 10;
 
-/** Shows which pods would go first for each resource, and what would change that; the ranking that is acted on comes first. */
+/** Which pods would be evicted first for each resource, and what would change that; the ranking in use comes first. */
 function rankings({ rankings: all, reclaim }: EvictionDecision, lists: ListView): Html {
   const drives = ({ signals }: Ranking): boolean => reclaim !== null && signals.includes(reclaim.threshold.signal);
   const inOrder = [...all.filter(drives), ...all.filter((ranking) => !drives(ranking))];
@@ -177,11 +177,11 @@ function row(
   return html`<tr><td class="num soft">${place}</td><td>${cutInside(podName(pod))}${critical ? html` <span class="tag">critical</span> <span class="small soft">passed over</span>` : ""}${tie ? html` <span class="tag">tie</span>` : ""}</td><td class="num">${priority}</td><td class="num">${usage === null ? "no stats" : amount(usage)}</td><td class="num">${exceedsRequest === null ? "" : amount(request)}</td><td class="num${exceedsRequest === true ? " warn-text" : ""}">${amount(aboveRequest)}</td></tr>`;
 }
 
-/** Plots that are seen at once, where no more signals press; the others are a click away. */
+/** The number of plots that are shown open, unless more signals are under pressure. */
 const SEEN_PLOTS = 3;
 const PRESSED: ReadonlySet<ThresholdState["state"]> = new Set(["below", "unreclaimed"]);
 
-/** How near a signal is to the nearest of its thresholds: 0 where one presses, 1 at twice a threshold. */
+/** How near a signal is to its nearest threshold: 0 if one is met, 1 at twice a threshold. */
 function nearness(signal: EvictionSignal, { thresholds }: EvictionDecision): number {
   const own = thresholds.filter((threshold) => threshold.signal === signal);
   const ratios = own.map(({ state, available, quantity }) => {
@@ -191,7 +191,7 @@ function nearness(signal: EvictionSignal, { thresholds }: EvictionDecision): num
   return Math.max(0, Math.min(Number.MAX_VALUE, ...ratios));
 }
 
-/** The plots of the signals that press or were acted on, of memory, and of those nearest to a threshold; the others are folded. */
+/** The plots of signals under pressure or acted on, of memory, and of those nearest to a threshold; the others are folded. */
 function plotsOf(
   signals: readonly EvictionSignal[],
   decision: EvictionDecision,
@@ -219,7 +219,7 @@ function plotsOf(
 }
 
 const RANGE_WORDS: Readonly<Record<PlotRange, string>> = { "1h": "hour", "6h": "6 hours", "1d": "day", "7d": "week" };
-/** Links to the same plots over other times. */
+/** Links to the same plots over other time ranges. */
 function rangesNav({ range }: EvictionHistory, node: string): Html {
   const link = (of: PlotRange | null, words: string): Html => {
     const query = of === null ? "" : `?range=${of}`;
@@ -229,7 +229,7 @@ function rangesNav({ range }: EvictionHistory, node: string): Html {
   return html`<nav class="ranges" aria-label="How far back the plots go"><span class="soft">Plots of the last</span> ${link(null, "passes")}${ranges}</nav>`;
 }
 
-/** Every signal over time with its thresholds and forecast, the conditions, who goes and who would go first. */
+/** Every signal over time with thresholds and forecast, the conditions, evicted pods, and the rankings. */
 export function evictionSection(view: NodeView, lists: ListView): Html {
   const { eviction, pass, row } = view;
   const passes = `/nodes/${encodeURIComponent(row.name)}/decisions?kind=eviction`;
@@ -252,7 +252,7 @@ export function evictionSection(view: NodeView, lists: ListView): Html {
   return section("eviction", "Eviction", drawn(decision, { eviction, from, lists }));
 }
 
-/** Told of stats that are older than a pass's usually are, so that nobody counts a forecast from when it was decided. */
+/** Stats older than this are pointed out, so that nobody counts a forecast from the decision's time. */
 const OLD_STATS_MS = 60_000;
 function statsTime(
   { thresholds }: EvictionDecision,
@@ -269,7 +269,7 @@ const noPass = ({ eviction }: NodeView): string =>
 
 interface EvictionContext {
   readonly eviction: EvictionHistory;
-  /** Which pass it is. */
+  /** Describes which pass it is. */
   readonly from: Html;
   readonly lists: ListView;
 }

@@ -12,7 +12,7 @@ import { whatIfLink } from "../what-if/change.ts";
 import { endsIn } from "./pods.ts";
 import { isOpen, type NodeView, passOf, podName } from "./view.ts";
 
-/** The first look of a person who is called at night: is there pressure, who goes next, what was refused, what is not as decided. */
+/** The most urgent facts: pressure, the next eviction, refusals, and values that differ from the decision. */
 export async function glance(view: NodeView, nowMs: number): Promise<Html> {
   const { fleet, row, eviction, undrawn } = view;
   const next = (): Html => nextTile(row.name, passOf(view));
@@ -46,18 +46,18 @@ function leftText(first: FleetNode["headroom"][number], metMs: number | null, no
   const when = metMs === null || first.distance < 0 ? "" : `, met ${whenText(metMs, nowMs)}`;
   return `${first.signal}: ${headroomText(first)}${when}`;
 }
-/** When a threshold is met as the newest pass saw it; one that is over tells that no pass came since. */
+/** When a threshold is met by the newest pass; a time in the past means that no pass has come since. */
 const whenText = (atMs: number, nowMs: number): string =>
   atMs > nowMs ? `in ${durationText(atMs - nowMs)}` : `by now: it was due ${durationText(nowMs - atMs)} ago`;
 
-/** A pod's name is told whole unless it is a riddle of its own: its beginning and its end. */
+/** Longer pod names are truncated inside. */
 const LONGEST = 84;
 function wholeName({ namespace, name }: PodRef): Html {
   const shown = name.length > LONGEST ? `${name.slice(0, LONGEST - 16)}…${name.slice(-12)}` : name;
   return html`<span class="small">${namespace}</span><br>${shown}`;
 }
 
-/** The pod that an eviction for memory takes first, or for what a pass acts on. */
+/** The pod that is evicted first for memory, or for the resource that a pass acts on. */
 function nextTile(node: string, decision: EvictionDecision | null): Html {
   const acted = decision?.reclaim?.threshold.signal;
   const rankings = decision?.rankings ?? [];
@@ -74,7 +74,7 @@ function nextTile(node: string, decision: EvictionDecision | null): Html {
   return html`<div class="card tile"><span class="soft small">Evicted first, for ${resource}</span><span class="figure pod" title="${podName(first.pod)}">${podLink(node, first.pod, wholeName(first.pod))}</span><span class="small">${uses}${above}, priority ${first.priority}</span></div>`;
 }
 
-/** Refused by decisions, by reports of the kubelet's own, and by pods that the newest snapshot still shows: one pod may be in all three. */
+/** Refusals by decisions, by reports of the kubelet, and by pods in the newest snapshot: one pod may be in all three. */
 function refusedTile({ fleet, day, row, seen }: NodeView): Html {
   const ends = seen.state === "known" ? endsIn(seen.known.snapshot).filter(({ isRefusal }) => isRefusal) : [];
   const refused = Math.max(day.refused, fleet?.kubeletRefused ?? 0, ends.length);

@@ -31,7 +31,7 @@ ${remove.length + keep.length === 0 ? html`<p class="soft">The runtime lists no 
   );
 }
 
-/** The first of those that go and the first of those that stay, or the page that is asked for of all of them. */
+/** The first images to be removed and the first to stay, or the requested page of all. */
 function list({ remove, keep, freedBytes }: ImageGcDecision, now: number | undefined, lists: ListView): Html {
   const { few } = LISTS.images;
   const total = remove.length + keep.length;
@@ -55,7 +55,7 @@ interface Halves extends Pick<ImageGcDecision, "remove" | "freedBytes"> {
   readonly goes: readonly ImageRemoval[];
   readonly stays: readonly ImageKept[];
 }
-/** Where a page has but one side, which it is. */
+/** If a page has only one side, the line that names it. */
 function lineBetween({ remove, freedBytes, goes, stays }: Halves): Html {
   if (remove.length === 0) return lineOf("Nothing would go: all below stays", "line");
   const goesText = `would go (${humanBytes(freedBytes)} for space${goes.length < remove.length ? ", with those not shown" : ""})`;
@@ -93,7 +93,7 @@ function row(image: ImageRef, place: string, tone: string, why: Html, most: numb
   return html`<tr><td class="num soft">${place}</td><td class="image">${imageName(image)}</td><td class="num">${size}</td><td class="size">${stackBar(parts, size)}</td><td>${used}</td><td>${agoText(firstDetectedAtMs, now)}</td><td>${why}</td></tr>`;
 }
 
-/** How full the image file system is, and what of it is wanted back. */
+/** The usage of the image file system, and how much is to be freed. */
 function fileSystemText({ fileSystem, policy }: ImageGcDecision): string {
   if (fileSystem === null) return "The image file system was not looked at";
   const { capacityBytes, availableBytes } = fileSystem;
@@ -102,7 +102,7 @@ function fileSystemText({ fileSystem, policy }: ImageGcDecision): string {
   return `${usageText(fileSystem, policy)}${isWhole ? "" : `; the kubelet rounds up, the bar shows ${percent.toFixed(2)} %`}`;
 }
 
-/** The image file system: what stays, what would be freed, what is wanted beyond that, and where the thresholds are. */
+/** The image file system: what stays, what would be freed, what is wanted beyond that, and the thresholds. */
 function fileSystemBar({ fileSystem, policy, freedBytes }: ImageGcDecision): Html {
   if (fileSystem === null || fileSystem.capacityBytes <= 0)
     return notKnown("Not known: how full the image file system is", ["stats.node.runtime.imageFs"]);

@@ -58,8 +58,8 @@ function fromSnapshot(section: string, known: DecidedSnapshot, view: NodeView, l
 }
 
 /**
- * The view with the rankings of its eviction pass down to the last pod: a recorded pass holds the first of each, so they are
- * made anew of the snapshot that it was decided on. Where that is no longer stored, they stay as they were recorded.
+ * The view with complete rankings of its eviction pass: a recorded pass has only the first pods of each, so the rankings are
+ * computed again from the snapshot of the decision. If that is no longer stored, they stay as recorded.
  */
 async function withWholeRankings(store: Store, view: NodeView): Promise<Result<NodeView, Problem>> {
   const { eviction, pass, seen } = view;

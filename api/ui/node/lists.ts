@@ -37,9 +37,9 @@ type ListName = keyof typeof LISTS;
 /** A page of one list. */
 export interface AskedList {
   readonly name: ListName;
-  /** Which one of several such lists, such as a resource; empty: there is only one. */
+  /** Which of several such lists, for example a resource; empty: there is only one. */
   readonly of: string;
-  /** From 1. */
+  /** The page number, from 1. */
   readonly page: number;
 }
 const MAX_OF = 4096;
@@ -48,7 +48,7 @@ const MAX_OF = 4096;
 export const PLOT_RANGES = { "1h": 3_600_000, "6h": 21_600_000, "1d": 86_400_000, "7d": 604_800_000 } as const;
 export type PlotRange = keyof typeof PLOT_RANGES;
 
-/** The part of a node's page that its link asks for. */
+/** The part of a node's page that its link requests. */
 interface AskedPart {
   /** The list; null: the whole page. */
   readonly list: AskedList | null;
@@ -78,7 +78,7 @@ export function askedPart(exchange: Exchange): Result<AskedPart, Problem> {
   return ok({ list: { name: list as ListName, of, page: Number(page) }, range: null });
 }
 
-/** Rows from `from` to before `to`, and what is said below them. */
+/** The rows from `from` to before `to`, and the text below them. */
 interface Span {
   readonly from: number;
   readonly to: number;
@@ -115,7 +115,7 @@ export class ListView {
   }
 
   /**
-   * The span of `total` rows: the page that is asked for (the last one, where there are fewer pages), otherwise the first
+   * The span of `total` rows: the requested page (or the last, if there are fewer pages), otherwise the first
    * `few`.
    */
   span(name: ListName, total: number, of = "", few: number = LISTS[name].few): Span {

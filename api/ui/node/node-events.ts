@@ -15,14 +15,14 @@ export interface NodeEvent {
   readonly decisionId: string;
   /** The time of the stats that it was decided on; without one, when it was decided. */
   readonly atMs: number;
-  /** The same of the last pass that did it, and how many passes after each other did. */
+  /** The time of the last consecutive pass with the same action, and the number of such passes. */
   readonly untilMs: number;
   readonly times: number;
-  /** The pods that go, or what was run. */
+  /** The evicted pods, or the reclaim functions that ran. */
   readonly what: string;
   /** The threshold, the limit or the pod that it was done for. */
   readonly why: string;
-  /** The signals in whose plots it is marked. */
+  /** The signals in whose plots the event is marked. */
   readonly signals: readonly EvictionSignal[];
 }
 interface Head {
@@ -37,7 +37,7 @@ const CAUSES = {
   "container-ephemeral-storage": "a container’s limit of ephemeral-storage",
 } as const;
 
-/** Lists what an eviction pass did: the pods that go, or what it ran on the node where that was enough. */
+/** The actions of an eviction pass: the evicted pods, or the node-level reclaiming if that was enough. */
 export function eventsOfPass(
   { reclaim, evicted, thresholds }: EvictionDecision,
   { id, decidedAtMs }: Head,
@@ -67,7 +67,7 @@ const FREED: Readonly<Record<string, readonly EvictionSignal[]>> = {
   memory: ["allocatableMemory.available", "memory.available"],
   "ephemeral-storage": ["nodefs.available"],
 };
-/** The pods that an admission ends, as one; they are marked where what they free is seen. */
+/** The pods that an admission ends, as one event, marked at the signals that they relieve. */
 export function eventsOfAdmission(
   { pod, preempt }: Pick<AdmissionDecision, "pod" | "preempt">,
   { id, decidedAtMs }: Head,
@@ -104,7 +104,7 @@ export function spansOf(acts: readonly NodeEvent[]): readonly NodeEvent[] {
   return spans;
 }
 
-/** The acts of a run of passes, of which the first and the last are read. */
+/** The events of a run of passes, of which the first and the last are read. */
 export const eventsOfRun = (
   first: readonly NodeEvent[],
   last: readonly NodeEvent[],
@@ -140,9 +140,9 @@ export const eventMarks = (acts: readonly NodeEvent[]): readonly PlotMark[] =>
     words: `${whatText(act)} ${timesText(act)}`,
   }));
 
-/** Acts that are listed at once; those before are folded. */
+/** The number of events that are listed open; earlier ones are folded. */
 const MAX_SEEN = 3;
-/** The acts that the numbers of a plot stand for, each with its decision; the newest are last, and below them what was before. */
+/** The events behind the numbers of a plot, each with its decision; the newest are last, earlier ones folded below. */
 export function eventsList(acts: readonly NodeEvent[], id: string): Html | "" {
   if (acts.length === 0) return "";
   const marked = acts.slice(-MAX_MARKS);

@@ -142,7 +142,7 @@ export async function getNodePage(exchange: Exchange): Promise<Result<Reply, Pro
   });
 }
 
-/** A part of the page: its place, its title, and whether it is there. `known`: null where no snapshot is. */
+/** A part of the page: its id, its title, and whether it is present. `known`: null if there is no snapshot. */
 type PagePart = readonly [id: string, title: string, isThere: (known: DecidedSnapshot | null) => boolean];
 const always = () => true;
 const isKnown = (known: DecidedSnapshot | null): boolean => known !== null;
@@ -175,7 +175,7 @@ ${probesSection(view)}
 ${newestSection(view)}`;
 }
 
-/** With at most this many CPUs, their map leaves room beside it. */
+/** With at most this many CPUs, their map leaves room for another part beside it. */
 const FEW_CPUS = 32;
 const fromSnapshot = (
   known: DecidedSnapshot,
@@ -223,7 +223,7 @@ const newestSection = ({ newest, row: { name } }: NodeView): Html =>
     false,
   );
 
-/** Shows who the node is, its state by its newest decision of each kind, and how often it was refused or evicted in a day. */
+/** The node's identity, its state by its newest decision of each kind, and its refusals and evictions in a day. */
 function headOf(view: NodeView, nowMs: number): Html {
   const { row, fleet, day, seen } = view;
   const { name, lastSeenMs, firstSeenMs, bootId, lastSequence, lastSnapshotId } = row;

@@ -20,15 +20,15 @@ interface Row {
   readonly pod: Pod;
   readonly requests: Amounts;
   readonly limits: Amounts;
-  /** Bytes of its working set; null: no stats tell. */
+  /** Bytes of its working set; null: not in the stats. */
   readonly used: number | null;
-  /** Thousandths of a CPU that it used of late; null: no stats tell. */
+  /** Thousandths of a CPU that it recently used; null: not in the stats. */
   readonly cpu: number | null;
-  /** Thousandths of the CFS periods in which a quota held it back; null: nobody tells. */
+  /** Thousandths of the CFS periods in which a quota throttled it; null: not known. */
   readonly throttled: number | null;
-  /** Percent of the last minute in which all its tasks waited for CPU (the pressure `cpu.psi.full.avg60`); null: no stats tell. */
+  /** Percent of the last minute in which all its tasks waited for CPU (the pressure `cpu.psi.full.avg60`); null: not in the stats. */
   readonly waits: number | null;
-  /** Restarts of all its containers; null: no status tells. */
+  /** Restarts of all its containers; null: not in the status. */
   readonly restarts: number | null;
   /** The texts about Unhealthy devices. */
   readonly ill: readonly string[];
@@ -38,7 +38,7 @@ interface Row {
   readonly isCritical: boolean;
 }
 
-/** The pods that count on the node, those first that go first for want of memory, then the largest. */
+/** The pods that count on the node: those evicted first for memory, then the largest. */
 export function podsSection({ snapshot }: DecidedSnapshot, view: NodeView, lists: ListView): Html {
   if (snapshot.pods === undefined) return html``;
   const stats = new Map((snapshot.stats?.pods ?? []).map((of) => [of.podRef.uid, of]));
@@ -79,7 +79,7 @@ ${scrolling("Requests, limits and use of pods", table)}<div class="below">${note
   );
 }
 
-/** Pods of the snapshot that are over, with the words of their status: what the kubelet refused is told first. */
+/** Pods of the snapshot that have ended, with the words of their status; refused pods come first. */
 export const endsIn = (snapshot: Snapshot): readonly PodEnd[] =>
   podsOfNode(snapshot)
     .flatMap((pod) => endOf(pod) ?? [])
@@ -132,15 +132,15 @@ interface Column {
   readonly name: string;
   /** Absent: a number. */
   readonly tone?: "";
-  /** What it is, below the table. */
+  /** A note below the table that explains the column. */
   readonly note?: Html;
   /** The cell; null: not known. A column without any cell is left out. */
   cell(row: Row, node: string): Html | string | null;
-  /** Whether a cell is coloured. */
+  /** Whether a cell is highlighted. */
   isMuch?(row: Row): boolean;
 }
 
-/** Percent of waiting, or of being held back, that is told in colour. */
+/** Percent of waiting or throttling from which on it is highlighted. */
 const MUCH = 10;
 const amount = (of: Amounts, resource: string): string | null => {
   const found = of.get(resource);
@@ -153,7 +153,7 @@ const unitsIn = (of: Amounts, resource: string): number => {
 const percent = (share: number | null): string | null =>
   share === null ? null : `${share.toFixed(share < 10 ? 1 : 0)}\u00a0%`;
 
-/** What is decisive comes first, which is what a phone shows. */
+/** The decisive columns come first: those are what a phone shows. */
 const COLUMNS: readonly Column[] = [
   {
     name: "Eviction order",

@@ -37,7 +37,7 @@ export interface Reported {
   readonly message: string;
 }
 export interface Reports {
-  /** By path, then by file. */
+  /** Reported values by path, then by file. */
   readonly byPath: ReadonlyMap<string, ReadonlyMap<string, Reported>>;
   readonly atMs: number;
   /** True: a later pass had nothing to report, so everything is as decided. */
@@ -83,7 +83,7 @@ function bodyOf(text: string): { readonly dryRun?: unknown; readonly steps?: unk
   }
 }
 
-/** A reporter may tell whatever it likes beside a step's status. */
+/** Reads a reported step, which may contain anything beside its status. */
 function reported(step: Readonly<Record<string, unknown>> | null): Reported | null {
   const path = textOf(step?.["path"]);
   const status = textOf(step?.["status"]);
@@ -99,7 +99,7 @@ function reported(step: Readonly<Record<string, unknown>> | null): Reported | nu
   };
 }
 
-/** A recorded dry run; null where another version wrote what cannot be drawn. */
+/** A recorded dry run; null if another version wrote something that cannot be drawn. */
 function probesIn(body: string): ProbesDecision | null {
   const decision = decisionIn(body);
   if (typeof decision !== "object" || decision === null) return null;
@@ -141,7 +141,7 @@ export interface NodeView {
   readonly seen: Seen;
   readonly reports: Reports | null;
   readonly eviction: EvictionHistory;
-  /** An eviction pass on the snapshot, where none was recorded. */
+  /** An eviction pass on the snapshot, if none was recorded. */
   readonly pass: Result<Decided<DecisionOf["eviction"]>, Refusal> | null;
   readonly imageGc: Result<Decided<DecisionOf["image-gc"]>, Refusal> | null;
   readonly probed: readonly ProbedPod[];
@@ -240,7 +240,7 @@ export const section = (id: string, title: string, content: Html | "", aside: Ht
 <section id="${id}" data-live aria-labelledby="${id}-title"><h2 id="${id}-title">${title} ${aside}</h2>
 ${content}</section>`;
 
-/** The same, closed until somebody wants it. `isOpen`: it holds what was asked for. */
+/** A folded part of the page. `isOpen`: it contains what the link requests. */
 export const folded = (
   id: string,
   title: string,
@@ -251,7 +251,7 @@ export const folded = (
 <section id="${id}" data-live aria-labelledby="${id}-title"><details id="${id}-part"${isOpen ? html` open` : ""}><summary><h2 id="${id}-title">${title} ${aside}</h2></summary>
 ${content}</details></section>`;
 
-/** The note in the place of a picture: what is not known, and what to post for it. */
+/** The note in place of a picture: what is not known, and what to post so that it is. */
 export const notKnown = (what: string, needs: readonly string[] = [], more: Html | "" = ""): Html =>
   html`<div class="note warn"><p>${what}.</p>${
     needs.length === 0
@@ -263,9 +263,9 @@ export const notKnown = (what: string, needs: readonly string[] = [], more: Html
 export const refusedText = ({ message, needs }: Refusal): Html =>
   notKnown(`Not decided: ${message.replace(/\.$/, "")}`, needs);
 
-/** Tells that a folded part has nothing to show. */
+/** Marks a folded part that has nothing to show. */
 export const NOT_KNOWN = html`<span class="tag">not known</span>`;
-/** A part whose kind was refused. */
+/** A part of the page whose kind was refused. */
 export const undecided = (id: string, title: string, refusal: Refusal): Html =>
   folded(id, title, refusedText(refusal), false, NOT_KNOWN);
 
@@ -277,7 +277,7 @@ export const scrolling = (label: string, table: Html): Html =>
 export const podName = ({ namespace, name, uid }: PodRef): string =>
   name === "" ? `(gone) ${uid}` : `${namespace}/${name}`;
 
-/** Why a kubelet would not start with this, and what it accepts silently, without what `told` already says. */
+/** Why a kubelet would not start with this, and what it accepts silently, without what `told` already contains. */
 export function managedNotes({ startErrors, warnings }: Notes, told?: Notes): Html {
   const errors = startErrors.filter((line) => told?.startErrors.includes(line) !== true);
   const others = warnings.filter((line) => told?.warnings.includes(line) !== true);
@@ -303,7 +303,7 @@ type Seen =
   | { readonly state: "known"; readonly row: SnapshotRow; readonly known: DecidedSnapshot }
   | { readonly state: "never" }
   | { readonly state: "gone"; readonly snapshotId: string }
-  /** In the history. */
+  /** A damaged record in the history. */
   | { readonly state: "damaged"; readonly fault: string }
   | { readonly state: "unreadable"; readonly row: SnapshotRow; readonly issues: readonly InputIssue[] };
 
@@ -339,14 +339,14 @@ function parsed(text: string): unknown {
   }
 }
 
-/** Each takes the time of a few requests to work out, and the memory of some megabytes on a large node. */
+/** The number of cached views: each costs the time of a few requests, and some megabytes of a large node. */
 const MAX_KNOWN = 8;
 const knownOf = perObject(
   (_owner: object) => new Lru<string, Result<DecidedSnapshot, readonly InputIssue[]>>(MAX_KNOWN),
 );
 
 /**
- * The page's knowledge of a stored snapshot. It is worked out once as long as the snapshot is among the last of this app
+ * The page's view of a stored snapshot, cached among the last ones of this app
  * (`owner`).
  */
 export function knowSnapshot(owner: object, { id, body }: Pick<SnapshotRow, "id" | "body">): ReturnType<typeof know> {

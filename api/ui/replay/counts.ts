@@ -19,7 +19,7 @@ import { html } from "../html.ts";
 import type { Html } from "../page.ts";
 import { verdictTag } from "../verdict-tag.ts";
 
-/** Nodes with the most changes; the others are counted. */
+/** The number of nodes with the most changes that are listed; the others are counted. */
 const NODES = 20;
 const STATES = [
   ["same", "the same", "good"],
@@ -28,12 +28,12 @@ const STATES = [
   ["gone", "have no snapshot any more", "rest"],
   ["unreadable", "cannot be read", "bad"],
 ] as const;
-/** The states to list; `unreadable` is listed only where there are any. */
+/** The states to list; `unreadable` only if there are any. */
 const statesOf = ({ unreadable }: Counts) => STATES.filter(([state]) => state !== "unreadable" || unreadable > 0);
 
 export const number = (count: number): string => count.toLocaleString("en");
 
-/** How many of each, as tiles over one bar. */
+/** The counts as tiles over one bar. */
 export function countTiles(counts: Counts): Html {
   const standFor = standForText(counts);
   const tiles = statesOf(counts).map(
@@ -54,7 +54,7 @@ const stateBar = (counts: Counts): Html | "" =>
       .join(", ")}`,
   );
 
-/** From which verdict to which, the most frequent first. */
+/** Changes of verdicts, the most frequent first. */
 export function verdictsTable({ verdicts }: Tally): Html | "" {
   if (verdicts.length === 0) return "";
   const rows = verdicts.map(
@@ -65,7 +65,7 @@ export function verdictsTable({ verdicts }: Tally): Html | "" {
 <thead><tr><th>Kind</th><th>Verdict</th><th class="num">Decisions</th></tr></thead><tbody>${rows}</tbody></table></div></div>`;
 }
 
-/** Under which kubelet version they were recorded, and under which they were made again. */
+/** Counts by the kubelet version of the record and of the replay. */
 export function versionsTable({ byVersion, counts }: Tally): Html | "" {
   const rows = byVersion.map((one) => [versionChange(one), one] as const);
   return rows.length === 0 ? "" : countsTable({ title: "By kubelet version", head: "Kubelet", rows, counts });
@@ -80,7 +80,7 @@ export function kindsTable({ byKind, counts }: Tally): Html | "" {
   return countsTable({ title: "By kind", head: "Kind", rows, counts });
 }
 
-/** With links, those with the most changes first. */
+/** Nodes with links, those with the most changes first. */
 export function nodesTable({ byNode, counts }: Tally): Html | "" {
   const nodes = Object.entries(byNode).sort(([a, x], [b, y]) => changedOf(y) - changedOf(x) || byText(a, b));
   if (nodes.length < 2) return "";
@@ -110,14 +110,14 @@ function countsTable({ title, head, rows, counts }: CountsShown): Html {
 <tbody>${rows.map(row)}</tbody></table></div></div>`;
 }
 
-/** The parts of a decision that stand beside its verdict, as in lists. */
+/** The parts of a decision that are shown beside its verdict, as in lists. */
 interface DecisionHeadline {
   readonly kind: string;
   readonly pod?: unknown;
   readonly recordedReason?: string | null;
   readonly reason?: string | null;
 }
-/** `admitted → refused OutOfcpu`. Null: it cannot be decided any more, since the new configuration is refused for it. */
+/** `admitted → refused OutOfcpu`. Null: it can no longer be decided, since the new configuration is refused. */
 export function verdictChange(
   recorded: string,
   replayed: string | null,
@@ -131,14 +131,14 @@ export function verdictChange(
   return html`<span class="becomes">${before} <span aria-label="becomes">→</span> ${now}</span>`;
 }
 
-/** Changed decisions that the page lists; the others are counted. */
+/** The number of changed decisions that the page lists; the others are counted. */
 const MAX_LISTED = 100;
-/** Those that cannot be read, likewise. */
+/** The same for unreadable decisions. */
 const MAX_NAMED = 20;
-/** Differences of each that are shown, and pods that are kept. */
+/** The number of differences per decision that are shown, and of pods that are kept. */
 const MAX_SHOWN = 2;
 
-/** The count that a replay's pages made so far. Its size does not grow with the decisions. */
+/** The counts of all replay pages so far. Their size does not grow with the decisions. */
 export interface Counted {
   readonly tally: Tally;
   /** The first of those that changed. */
@@ -149,7 +149,7 @@ export interface Counted {
 
 export const NOTHING_COUNTED: Counted = { tally: new ReplayTally().tally(), changed: [], unreadable: [] };
 
-/** With one more page of the replay. */
+/** Adds one more page of the replay. */
 export function countedWith({ tally, changed, unreadable }: Counted, page: ReplayAnswer): Counted {
   const counter = new ReplayTally();
   counter.add(tally);
@@ -171,7 +171,7 @@ const text = (most: number) => z.string().max(most);
 const name = text(253);
 /** `same`, `differs`, `refused`, `gone`, `unreadable`, `decisions`. */
 const counts = z.tuple([count, count, count, count, count, count]);
-/** Kind of a decision. For one that cannot be read it may be any text that stands there. */
+/** Kind of a decision; for an unreadable decision it may be any text. */
 const kind = text(4096);
 const value = z.unknown().optional();
 const id = z.string().regex(/^[\w-]{1,64}$/);
@@ -225,7 +225,7 @@ const countsIn = ([same, differs, refused, gone, unreadable, decisions]: CountLi
   decisions,
 });
 
-/** As a form carries it from page to page; the server keeps nothing. */
+/** The counts as text that a form carries from page to page; the server stores nothing. */
 export function countedText({ tally, changed, unreadable }: Counted): string {
   const { counts: all, byKind, byNode, byVersion, verdicts } = tally;
   return JSON.stringify({

@@ -31,7 +31,7 @@ interface FormShown {
 
 const PLACEHOLDER = "kubeReserved:\n  cpu: 500m\nevictionHard:\n  memory.available: 500Mi";
 
-/** The form for what is to be replayed, and with which configuration. */
+/** The form: what is replayed, and with which configuration. */
 export function questionForm({ texts, faults, nodes, decision, limit }: FormShown): Html {
   const isWhole = texts.as === "whole";
   const as = (value: string, isChosen: boolean, words: string): Html =>
@@ -72,23 +72,23 @@ const linkedDecision = ({ id, kind, node, pod, verdict, decidedAtMs }: DecisionR
 <p class="note good">The <a href="/decisions/${id}">${kind} decision</a> of <a href="/nodes/${encodeURIComponent(node)}">${node}</a>${pod === null ? "" : html` about <strong>${pod.namespace}/${pod.name}</strong>`}, ${moment(decidedAtMs)}: ${verdictTag(verdict, null, endWord({ kind, verdict, pod }))}
 <input type="hidden" name="decision" value="${id}"></p>`;
 
-/** Said above the answer: what is misspelt changes nothing. */
+/** Shown above the answer: misspelt fields have no effect. */
 export const warningsNote = (warnings: readonly string[]): Html | "" =>
   warnings.length === 0
     ? ""
     : html`<div class="note warn" role="note">${warnings.map((text) => html`<p class="small">${prose(text)}</p>`)}</div>`;
 
-/** The wait that a person accepts where nothing on the page moves meanwhile. */
+/** The longest acceptable wait without visible progress on the page. */
 export const LONG_SECONDS = 10;
 
 interface Pages {
   /** The counts of the pages before. */
   readonly counted: Counted;
-  /** Where the first begins; empty: at the beginning. */
+  /** The token of the first page; empty: the beginning. */
   readonly pageToken: string;
-  /** No page more is begun after so many milliseconds; 0: one page is all. */
+  /** No further page is begun after this many milliseconds; 0: only one page. */
   readonly budgetMs: number;
-  /** The signal of whoever waits for them. */
+  /** Aborted when the client no longer waits. */
   readonly signal: AbortSignal;
 }
 interface ReplayedPages {
@@ -96,7 +96,7 @@ interface ReplayedPages {
   readonly last: ReplayAnswer;
 }
 
-/** One page of a replay after the other, added up, until the history ends, the time is up or nobody waits any more. Errors: those of `ask`. */
+/** Sums replay pages until the history ends, the time is up or nobody waits any more. Errors: those of `ask`. */
 export async function replayedPages(
   ask: (pageToken: string) => Promise<Result<ReplayAnswer, StoreFailure>>,
   { counted: before, pageToken, budgetMs, signal }: Pages,
@@ -117,8 +117,8 @@ export async function replayedPages(
 const TIME = /^\d{4}-\d\d-\d\d(?:T\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(Z|[+-]\d\d:\d\d)?)?$/i;
 
 /**
- * Milliseconds since the epoch of a time (in UTC unless it says a zone), or of so long before now: Go's durations, which may
- * begin with days. Null: it is neither.
+ * Milliseconds since the epoch of a time (in UTC unless it has a zone), or of a duration before now: Go's durations, which may
+ * begin with days. Null: the text is neither.
  */
 export function timeIn(text: string, nowMs: number): number | null {
   const before = durationBefore(text, nowMs);
@@ -135,7 +135,7 @@ export function timeIn(text: string, nowMs: number): number | null {
 export const LINK_FIELDS = ["since", "until", "node", "kind", "kubelet", "as", "change", "decision"] as const;
 export type ReplayTexts = Readonly<Record<(typeof LINK_FIELDS)[number], string>>;
 
-/** Takes the question's texts out of all that a form or a link holds. */
+/** Picks the question's texts from all texts of a form or a link. */
 export const linkTexts = (given: Partial<ReplayTexts>): ReplayTexts =>
   Object.fromEntries(LINK_FIELDS.map((name) => [name, given[name] ?? ""])) as ReplayTexts;
 

@@ -43,7 +43,7 @@ import {
   warningsNote,
 } from "./question.ts";
 
-/** Decisions that would be others: who, from what to what, and the first places where they differ. */
+/** Decisions that would change: the node and pod, both verdicts, and the first differences. */
 const changedTable = (changed: readonly ChangedDecision[]): Html => html`
 <div class="scroll" tabindex="0" role="region" aria-label="Decisions that would be others"><table class="changes">
 <thead><tr><th>When</th><th>Node</th><th>Kind</th><th>Kubelet</th><th>Verdict</th><th>Pod</th><th>Decision</th></tr></thead>
@@ -62,11 +62,11 @@ function whatDiffers({ differences, differenceCount, problem }: ChangedDecision)
   return html`${differences.map(differenceLine)}${more > 0 ? html`<p class="soft">and ${more.toLocaleString("en")} more</p>` : ""}`;
 }
 
-/** A place, what was there and what would be. */
+/** A place, its recorded value and its new value. */
 const differenceLine = (difference: ShortDifference): Html =>
   html`<p><code>${difference.path}</code> <del>${sideText(difference, "recorded")}</del> <span aria-label="becomes">→</span> <ins>${sideText(difference, "replayed")}</ins></p>`;
 
-/** In the terminal's words. */
+/** The text as in a terminal. */
 function sideText(difference: ShortDifference, side: "recorded" | "replayed"): string {
   if (difference.omitted?.includes(side)) return "(long)";
   const value = difference[side];
@@ -75,18 +75,18 @@ function sideText(difference: ShortDifference, side: "recorded" | "replayed"): s
 const MAX_CHARACTERS = 200;
 const clipped = (text: string, most: number): string => (text.length <= most ? text : `${text.slice(0, most)}…`);
 
-/** Characters: what is longer no one shares, and not every server takes. */
+/** In characters: longer links are not shared, and not every server accepts them. */
 const LONGEST = 2000;
 
 /** The address of the form with a question filled in. Null: it is too long to be shared. */
 function questionLink(texts: Partial<ReplayTexts>): string | null {
-  // without it the form would fill in a time of its own
+  // without an empty `since` the form would fill in a default time
   const given = Object.entries(texts).filter(([name, text]) => text !== "" || name === "since");
   const link = `/replay?${new URLSearchParams(Object.fromEntries(given))}`;
   return link.length > LONGEST ? null : link;
 }
 
-/** On an answer: where a script puts the address of its question into the browser. Empty: a question that has none. */
+/** The link of the question, which a script puts into the browser's address bar. Empty: there is none. */
 const linkAttribute = (link: string | null): Html => html` data-link="${link ?? ""}"`;
 
 const COLUMNS = 76;
@@ -99,11 +99,11 @@ interface SingleShown {
   readonly again: Replayed;
   readonly warnings: readonly string[];
   readonly undrawn: Undrawn;
-  /** To this question; null: it is too long to be one. */
+  /** The link to this question; null: it is too long. */
   readonly link: string | null;
 }
 
-/** One decision, as it was recorded and as it would be. */
+/** One decision, as recorded and as it would be now. */
 function singleAnswer({ row, recorded, again, warnings, undrawn, link }: SingleShown): Html {
   const { state, verdict, problem } = again;
   const head = html`<p>${verdictChange(row.verdict, verdict, { ...row, recordedReason: row.reason })} <strong>${HEADLINES[state]}</strong> <span class="soft">Kubelet ${versionChange(again)}.</span></p>`;
@@ -148,7 +148,7 @@ function sides(
 }
 
 function sideOf({ kind: known, node, pod }: DecisionRow, decided: never, columns: number): string {
-  // it was decided again, so there is such a kind
+  // it was decided again, so the kind exists
   const kind = known as Kind;
   const shown = { kind, node, decided, explain: "off" as const, machine: undefined, observedAtMs: undefined };
   return decidedText({ ...shown, ...(pod === null ? {} : { asked: pod }) }, { paint: colorPaint, columns });
@@ -157,7 +157,7 @@ function sideOf({ kind: known, node, pod }: DecisionRow, decided: never, columns
 const FIELDS = [...LINK_FIELDS, "only", "long", "pageToken", "counted"] as const;
 type Posted = PostedForm<(typeof FIELDS)[number]>;
 
-/** GET /replay: the form; what a link says is filled in. */
+/** GET /replay: the form, filled in from the link. */
 export async function getReplayPage(exchange: Exchange): Promise<Result<Reply, Problem>> {
   const given = queryOf(exchange, LINK_FIELDS);
   if (!given.ok) return given;
@@ -187,8 +187,8 @@ export async function getReplayPage(exchange: Exchange): Promise<Result<Reply, P
 const EMPTY = html`<section id="answer"><p class="note warn">No decision is recorded yet, so there is nothing to replay. <a href="/docs">The API</a> says how to post a snapshot; <a href="/what-if">what if</a> decides without one.</p></section>`;
 
 /**
- * POST /replay: a page of the history decided again, added to what the form carries of those before; or the one decision.
- * A button that a browser without scripts presses sends `long`: then it is as many pages as fit into some seconds.
+ * POST /replay: decides a page of the history again and adds it to the form's counts; or one decision.
+ * Without scripts, the button sends `long`: then it does as many pages as fit into some seconds.
  */
 export async function postReplayPage(exchange: Exchange): Promise<Result<Reply, Problem>> {
   const query = queryOf(exchange, []);
@@ -271,7 +271,7 @@ async function history(
   return show(exchange, { ...shown, answer });
 }
 
-/** The decision of this id, when the caller may see it; null: none is asked for. */
+/** The decision with this id, if the caller may see it; null: none is requested. */
 async function decisionOf(exchange: Exchange, id: string): Promise<Result<DecisionRow | null, Problem>> {
   if (id === "") return ok(null);
   return isId(id) ? decisionSeen(exchange, id) : unknownDecision(id);
@@ -303,13 +303,13 @@ interface AnswerShown {
   readonly counted: Counted;
   /** The end of the page that was replayed last. */
   readonly last: Pick<ReplayAnswer, "until" | "reachedAt" | "progress" | "nextPageToken">;
-  /** As they were asked, with times that no longer depend on now. */
+  /** The texts of the question, with times that no longer depend on now. */
   readonly texts: ReplayTexts;
   readonly warnings: readonly string[];
   readonly origin: string;
 }
 
-/** Shows the count so far, and the button that goes on. */
+/** The counts so far, and the button that continues. */
 function replayedAnswer(shown: AnswerShown): Html {
   const { counted, last, texts, warnings } = shown;
   const { counts } = counted.tally;
@@ -331,7 +331,7 @@ ${unreadablePart(counted)}
 ${elsewhere(shown)}</section>`;
 }
 
-/** Says what would have been otherwise, counting only the decisions that could be decided again. */
+/** Says what would have changed, counting only the decisions that could be decided again. */
 function headline({ counted, last }: AnswerShown): string {
   const { counts } = counted.tally;
   const { replayed, differs, refused } = counts;
@@ -357,7 +357,7 @@ function progressBar({ last: { progress, reachedAt } }: AnswerShown): Html {
 <span class="percent">${percent} %</span> ${reached}</div>`;
 }
 
-/** All that the next page needs: the server keeps nothing. */
+/** Everything that the next page needs: the server stores nothing. */
 function goOn({ counted, last, texts }: AnswerShown): Html {
   const fields = { ...texts, pageToken: last.nextPageToken ?? "", counted: countedText(counted) };
   return html`<form id="go-on" class="row" method="post" action="/replay#answer" enctype="multipart/form-data" aria-label="Go on">
@@ -384,7 +384,7 @@ function unreadablePart({ unreadable, tally }: Counted): Html | "" {
 ${more > 0 ? html`<p class="soft">and ${number(more)} more: in a terminal <code>--all</code> lists them.</p>` : ""}`;
 }
 
-/** The same in a terminal, and as a link. */
+/** The same question as a command, and as a link. */
 function elsewhere({ texts, last, origin }: AnswerShown): Html {
   const option = (name: string, text: string): string => (text === "" ? "" : ` --${name} ${shellWord(text)}`);
   const file = texts.change.trim() === "" ? "" : option(texts.as === "whole" ? "config" : "patch", "kubelet.yaml");
@@ -396,5 +396,5 @@ function elsewhere({ texts, last, origin }: AnswerShown): Html {
 <div class="fix"><pre tabindex="0" data-copy="the command">${command}</pre></div>
 ${link === null ? "" : html`<p><a href="${link}">A link to this question</a></p>`}</details>`;
 }
-/** The link asks about the history, whichever decision the form was opened with. */
+/** The link is about the history, whichever decision the form was opened with. */
 const linkOf = ({ decision: _, ...texts }: ReplayTexts): string | null => questionLink(texts);

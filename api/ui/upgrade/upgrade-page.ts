@@ -81,7 +81,7 @@ ${argsField(texts.args, faults)}
 <p class="actions"><button class="main">What would be otherwise</button> <a href="/upgrade">reset</a></p>
 </form>`;
 
-/** GET /upgrade: the form, answered at once where the link names a version and a node. */
+/** GET /upgrade: the form, answered at once if the link names a version and a node. */
 export async function getUpgradePage(exchange: Exchange): Promise<Result<Reply, Problem>> {
   const given = queryOf(exchange, ["to", "from", "node"]);
   if (!given.ok) return given;
@@ -160,11 +160,11 @@ interface FormRead extends Pick<UpgradeInput, "args"> {
 }
 interface UpgradeForm {
   readonly subject: Omit<UpgradeInput, "from" | "to">;
-  /** Where a field stands in the texts of the form; null: it is not there. */
+  /** The place of a field in the form's texts; null: it is not there. */
   readonly placeOf: (field: string) => string | null;
 }
 
-/** The subject of the form. Errors: neither a configuration nor a command line nor a snapshot, drop-ins alone, and what is no configuration. */
+/** What the form is about. Errors: neither a configuration nor a command line nor a snapshot, only drop-ins, or something else. */
 function subjectIn({ texts, fileName, about, args, dropIns }: FormRead): Result<UpgradeForm, string> {
   const isGiven = texts.change.trim() !== "";
   const fails = (error: string) => ({ ok: false, error }) as const;
@@ -190,10 +190,10 @@ function subjectIn({ texts, fileName, about, args, dropIns }: FormRead): Result<
 
 const SEVEN_DAYS_MS = 7 * 24 * 60 * 60 * 1000;
 
-/** So long a press of the button goes through a node's recorded decisions; a link shows the first page of them. */
+/** How long one press of the button goes through a node's recorded decisions; a link shows the first page of them. */
 const HISTORY_MS = 10_000;
 
-/** No page more is begun after `budgetMs`. */
+/** No further page is begun after `budgetMs`. */
 async function historyOf(
   { deps, signal }: Exchange,
   node: string,
@@ -279,7 +279,7 @@ ${caveats(report).map((line) => html`<p class="soft small">${line}.</p>`)}
 ${sectionsOf(report).map(sectionPart)}`;
 }
 
-/** How recorded decisions come out. `isWhole`: these are all. */
+/** The outcome for recorded decisions. `isWhole`: these are all. */
 function historyParts(sum: HistorySum, to: string, isWhole: boolean): Html {
   const { counts } = sum;
   const passed = counts.replayed + counts.gone + counts.unreadable;
@@ -302,7 +302,7 @@ ${rows.length === 0 ? "" : body}${more === undefined ? "" : html`<p class="soft 
 const stepList = (rows: readonly SectionRow[]): Html =>
   html`<ol class="steps">${rows.map(({ cells, notes }) => html`<li>${prose(cells.join(" "))}${notes.map((one) => noteLine(one, cells[0] ?? ""))}</li>`)}</ol>`;
 
-/** As the lint page shows it. */
+/** A finding, in the form of the lint page. */
 function finding({ cells: [severity = "", field = "", where = "", ...others], tone, notes }: SectionRow): Html {
   const word = toneOf(tone);
   const code = others.at(-1) ?? "";

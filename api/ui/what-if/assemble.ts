@@ -30,9 +30,9 @@ import { decidedText } from "../../text/tables/index.ts";
 import { NARROW_COLUMNS, WIDE_COLUMNS } from "../record-part.ts";
 import { NOTHING, type Part, type PartName } from "./posted-documents.ts";
 
-/** Asked about the pod that comes in alone: whether it does. */
+/** Kinds that decide whether the added pod is admitted. */
 const ADMISSION = kindsWith("whatIf", "admission");
-/** The placement is asked about that pod too, where there is one, and else about what is there. */
+/** Kinds of the placement decide for that pod if there is one, otherwise for the existing pods. */
 const OTHERS = [
   ...kindsWith("whatIf", "placement"),
   ...kindsWith("whatIf", "resize"),
@@ -44,9 +44,9 @@ export type PodAsk = AskOf["admission"];
 export interface Side {
   readonly decided: Decided<DecisionOf[Kind]> | null;
   readonly refusal: Refusal | null;
-  /** As the terminal would show it; of a refusal its words. */
+  /** The text as in a terminal; for a refusal, its message. */
   readonly text: string;
-  /** The same in a terminal that is no wider than a phone. */
+  /** The same text for a terminal as narrow as a phone. */
   readonly narrowText: string;
 }
 export interface Plan {
@@ -56,7 +56,7 @@ export interface Plan {
   /** `undecided`: refused on both sides for the same reason. */
   readonly state: "differs" | "same" | "undecided";
   readonly differences: readonly Difference[];
-  /** There are more differences than those. */
+  /** True: there are more differences than those listed. */
   readonly truncated: boolean;
 }
 /** The further input of a kind: what its node's history remembers. */
@@ -102,7 +102,7 @@ function askOf(kind: Kind, pod: PodAsk["pod"]): AskOf[Kind] {
 const isAdmitted = ({ decided }: Answered): boolean =>
   decided !== null && "admit" in decided.decision && decided.decision.admit;
 
-/** With a uid, by which its cgroup is named. */
+/** The snapshot with the pod, which gets a uid, since its cgroup is named after it. */
 const withPod = (snapshot: EffectiveSnapshot, pod: Pod): EffectiveSnapshot => ({
   ...snapshot,
   pods: [...(snapshot.pods ?? []), { ...pod, metadata: { ...pod.metadata, uid: pod.metadata.uid ?? "what-if" } }],
@@ -130,7 +130,7 @@ function answeredBy(kind: Kind, snapshot: Snapshot, { ask, facts }: Remembered):
   return { decided: answer.value, refusal: null, textAt };
 }
 
-/** Both answers, drawn so that nothing but what differs between them looks different. */
+/** Both answers, drawn so that only real differences look different. */
 function sidesOf(answers: readonly [before: Answered, after: Answered]): readonly [before: Side, after: Side] {
   const at = (columns: number): readonly string[] =>
     drawnAlike(
@@ -165,16 +165,16 @@ function planOf(kind: Kind, before: Side, after: Side): Plan {
   };
 }
 
-/** A snapshot as it would be posted, put together of parts, and where each part came from. */
+/** A snapshot in the posted form, assembled from parts, with the source of each part. */
 export interface Assembled {
   readonly input: Fields;
   readonly origins: readonly Origin[];
   readonly faults: readonly string[];
-  /** The parts that were given, and what gave them: `pods` from `pods.json`. */
+  /** The given parts and their sources: `pods` from `pods.json`. */
   readonly given: readonly { readonly part: PartName; readonly name: string }[];
 }
 
-/** `base` with each part in its place; a whole snapshot takes the place of all of it. Two of one part are a fault. */
+/** `base` with the parts replaced; a whole snapshot replaces everything. Two of one part are a fault. */
 export function assemble(base: Fields, parts: readonly Part[]): Assembled {
   const whole = parts.filter(({ part }) => part === "snapshot");
   const pods = parts.filter(({ part }) => part === "pods");
@@ -202,13 +202,13 @@ export function assemble(base: Fields, parts: readonly Part[]): Assembled {
   return { input, origins, faults, given: namesOf(parts) };
 }
 
-/** Parts that count, and what is to be told of empty lists that do not say of what. */
+/** The parts that count, and the empty lists to report whose kind is unknown. */
 interface Settled {
   readonly parts: readonly Part[];
   readonly told: readonly { readonly source: Part["source"]; readonly text: string }[];
 }
 
-/** An empty list that does not say of what counts as one of pods, unless something else tells the node's pods. */
+/** An empty list of unknown kind counts as one of pods, unless another input contains the node's pods. */
 export function settleEmpty(base: Fields, parts: readonly Part[]): Settled {
   const whole = parts.find(({ part }) => part === "snapshot");
   const isKnown =
@@ -252,7 +252,7 @@ export interface Checked {
   readonly kept: Snapshot | null;
 }
 
-/** Checks what was put together. What is wrong is told with its place, and the rest is kept. */
+/** Checks the assembled snapshot. Faults are reported with their place, and the rest is kept. */
 export function checked({ input, origins }: Pick<Assembled, "input" | "origins">): Checked {
   const decoded = decodeSnapshot(input);
   if (decoded.ok) return { snapshot: decoded.value, faults: [], wrong: new Set(), kept: decoded.value };
@@ -286,7 +286,7 @@ export interface StoredBase {
   readonly input: Fields;
 }
 
-/** The snapshot of this id, or the newest of the node, if it is of another; null: neither is asked for. Errors: there is none, not the caller's, the history's. */
+/** The snapshot with this id, or the node's newest if the id is none of that node's; null: neither is given. Errors: unknown, or not the caller's. */
 export async function storedBase(
   exchange: Exchange,
   { snapshot: id, node }: { readonly snapshot: string; readonly node: string },
@@ -313,7 +313,7 @@ function baseOf(row: SnapshotRow): Result<StoredBase, Problem> {
   return posted.ok ? ok({ id: row.id, node: row.node, input: posted.value }) : historyProblem(posted.error);
 }
 
-/** Reads what the history remembers of the node of a stored snapshot, for the kinds whose answers go on from it. */
+/** Reads the remembered facts of a stored snapshot's node, for the kinds whose decisions depend on them. */
 export async function rememberedOf(
   { deps }: Exchange,
   node: string,

@@ -15,19 +15,19 @@ import { type Problem, problem } from "../../service/problem.ts";
 import { emptyForm, type FormFault, type FormValues, TEXT_FIELDS, type TextField } from "./fields.ts";
 import { documentOf } from "./posted-documents.ts";
 
-/** Fields of the form that a link can hold: all but what was in files. */
+/** Fields of the form that a link can contain: all except contents of files. */
 const LINKED = TEXT_FIELDS.filter((name) => name !== "kept" && name !== "paste");
 type Linked = Exclude<TextField, "kept" | "paste">;
 type Texts = FormValues["texts"];
 
-/** Characters of a link's texts that are taken, and of a link that is offered: longer ones nobody shares. */
+/** The maximum length of a link's texts, and of an offered link: longer ones cannot be shared. */
 export const MAX_LINKED = 8192;
 const LONGEST_LINK = 2000;
 
-/** The fields of a link that say what is to change. */
+/** The fields of a link that describe the change. */
 const CHANGES = LINKED.filter((name) => !["node", "snapshot", "machine", "cgroup", "as"].includes(name));
 
-/** The address of the form with these texts, and with its answer where that can be; null: too long to be shared. */
+/** The address of the form with these texts, with its answer if possible; null: too long to be shared. */
 export function whatIfLink(texts: Partial<Record<Linked, string>>): string | null {
   const filled = Object.entries(texts).filter(([, text]) => text !== "");
   const query = new URLSearchParams(Object.fromEntries(filled)).toString();
@@ -35,11 +35,11 @@ export function whatIfLink(texts: Partial<Record<Linked, string>>): string | nul
   return query === "" ? "/what-if" : `/what-if?${query}#result`;
 }
 
-/** The link to what a form holds; null: it is too long, or holds what was in files. */
+/** The link to a form's content; null: it is too long, or depends on files. */
 export function linkOf(texts: Texts, snapshot: string | null): string | null {
   if (texts.kept !== "" || texts.paste !== "") return null;
   const own = Object.fromEntries(LINKED.map((name) => [name, texts[name]])) as Record<Linked, string>;
-  // the very snapshot, which stays the same when the node posts another
+  // this exact snapshot, which does not change when the node posts another
   const base = snapshot === null ? {} : { snapshot, node: "" };
   return whatIfLink({ ...own, as: texts.as === "whole" ? "whole" : "", ...base });
 }
@@ -47,7 +47,7 @@ export function linkOf(texts: Texts, snapshot: string | null): string | null {
 /** A link's contents for the form. */
 interface LinkedTexts {
   readonly texts: Texts;
-  /** It names a node or snapshot and a change, so it is answered at once. */
+  /** True: the link names a node or snapshot and a change, so it is answered at once. */
   readonly isAsked: boolean;
 }
 
@@ -97,23 +97,23 @@ async function snapshotOf(exchange: Exchange, id: string): Promise<Result<string
     : ok(snapshotId);
 }
 
-/** The changes that are asked for. */
+/** The requested changes. */
 export interface Change {
   /** The change to the kubelet's configuration; null: none. */
   readonly configuration: {
     /** `whole`: in the place of the configuration; `patch`: onto it, a merge patch of RFC 7396. */
     readonly as: "patch" | "whole";
     readonly value: unknown;
-    /** Where it was written; null: in the fields beside it alone. */
+    /** The written configuration; null: there are only the fields beside it. */
     readonly source: InputDocument | null;
-    /** The fields beside it that say something, which counts above what is written. */
+    /** The fields beside it that have a value, which override what is written. */
     readonly fields: readonly HandyField[];
   } | null;
   /** The kubelet's version after the change; null: as it is. */
   readonly kubelet: string | null;
   /** A v1.Pod, or NAMESPACE/NAME of one that is there; null: none. */
   readonly pod: { readonly posted: unknown; readonly source: InputDocument | null } | null;
-  /** Null: no pod is to have other resources. */
+  /** Null: no pod is resized. */
   readonly resize: AskOf["resize"] | null;
   /** Names of pods, with their namespace or without. */
   readonly remove: readonly string[];
@@ -125,7 +125,7 @@ export interface ReadChange {
   readonly warnings: readonly FormFault[];
 }
 
-/** Reads the changes that the form asks for. `before`: the kubelet of the node as it is. */
+/** Reads the changes in the form. `before`: the node's present kubelet. */
 export function readChange({ texts }: FormValues, before: Profile): ReadChange {
   const faults: FormFault[] = [];
   const at = (field: TextField, found: readonly string[]): void => {
@@ -166,7 +166,7 @@ export function readChange({ texts }: FormValues, before: Profile): ReadChange {
     warnings,
   };
 }
-/** A fault of the new configuration, beside the field in which it was written. */
+/** A fault of the new configuration, at the field where it was written. */
 export function configurationFault(
   issue: InputIssue,
   written: Change["configuration"],
@@ -179,7 +179,7 @@ export function configurationFault(
   return { field, text: `${inner.join(".")}: ${issue.message}` };
 }
 
-/** One patch that does what both do, the second after the first; a null in it stays, as it takes something away. */
+/** Combines two patches, the second after the first; a null in it stays, since it removes a field. */
 const joined = (first: Fields, second: Fields): Fields => ({
   ...first,
   ...Object.fromEntries(

@@ -40,32 +40,32 @@ import { type FormFault, type FormValues, machineNamed } from "./fields.ts";
 import { fieldTable, planCard, samePlan, undecidedPlan } from "./plan-card.ts";
 import { type Part, recognise } from "./posted-documents.ts";
 
-/** The node as it is, from all that was given of it. */
+/** The node's present state, from everything that was given. */
 export interface NodeBefore {
-  /** Null: nothing was given, or something of it is wrong. */
+  /** Null: nothing was given, or something in it is wrong. */
   readonly snapshot: Snapshot | null;
-  /** The parts without a fault, for the form to show; null: there are none. */
+  /** The valid parts, for the form to show; null: there are none. */
   readonly known: Snapshot | null;
-  /** As it was given, with fields that no decision reads. */
+  /** The given configuration, including fields that no decision reads. */
   readonly configuration: unknown;
   readonly faults: readonly FormFault[];
-  /** Parts of the files and the text that do not count, each beside its field. */
+  /** Parts of files and text that are ignored, each at its field. */
   readonly warnings: readonly FormFault[];
   readonly given: Assembled["given"];
-  /** The values that were assumed where nobody gave one. */
+  /** The values that were assumed because none was given. */
   readonly assumed: readonly string[];
-  /** The contents of the files, for the form to keep; empty: nothing. */
+  /** The contents of the files, which the form carries; empty: nothing. */
   readonly kept: string;
-  /** Characters of what is too large to be kept; 0: nothing is. */
+  /** Number of characters that are too large to be carried; 0: none. */
   readonly lost: number;
-  /** A whole snapshot was given, so a stored one does not count. */
+  /** True: a whole snapshot was given, so a stored one is ignored. */
   readonly isWhole: boolean;
 }
 
-/** Limit on the file contents that a form keeps. */
+/** Limit on the file contents that a form carries. */
 const MAX_KEPT = 1024 * 1024;
 
-/** Puts together a stored snapshot, what the form kept, files, pasted text and choices; the later take the place of the earlier. */
+/** Combines a stored snapshot, the form's carried contents, files, pasted text and choices; later ones replace earlier ones. */
 export function beforeOf(
   { texts, files, faults: unread, warnings: unreadable }: FormValues,
   stored: Fields | null,
@@ -85,7 +85,7 @@ export function beforeOf(
   const whole = put(ofAll);
   const fileParts = ofAll.filter(({ source }) => !whole.checked.wrong.has(source));
   const rest = fileParts.length < ofAll.length ? put(fileParts) : whole;
-  // what is wrong with a file is told, and stops nothing where the rest is something of a node
+  // a wrong file is reported, and stops nothing if the rest describes a node
   const { assembled, chosen, checked: found, isWhole } = rest.isNothing ? whole : rest;
   const wrong = [
     ...ofFiles.flatMap((each) => each.faults),
@@ -125,7 +125,7 @@ export function beforeOf(
 const passedOver = (field: FormFault["field"], all: readonly string[]): readonly FormFault[] =>
   all.map((text) => ({ field, text }));
 
-/** What is given of a node with these parts, and what is wrong with it. */
+/** The node that these parts describe, and their faults. */
 function putTogether(stored: Fields | null, known: Fields | null, parts: readonly Part[], texts: FormValues["texts"]) {
   const isWhole = parts.some(({ part }) => part === "snapshot");
   const base = merged(isWhole ? {} : stored, known);
@@ -165,7 +165,7 @@ interface Chosen {
   readonly faults: readonly string[];
 }
 
-/** The machine and the cgroup version, which nothing that kubectl prints tells. */
+/** The chosen machine and cgroup version, which no output of kubectl contains. */
 function withChoices(input: Fields, { machine, cgroup }: FormValues["texts"]): Chosen {
   const named = machine === "" ? undefined : machineNamed(machine);
   const faults = machine !== "" && named === undefined ? [`there is no machine \`${machine.slice(0, 60)}\``] : [];
@@ -184,15 +184,15 @@ function withChoices(input: Fields, { machine, cgroup }: FormValues["texts"]): C
   };
 }
 
-/** All that the page tells of a comparison. */
+/** Everything that the page shows of a comparison. */
 interface Comparison {
   readonly plans: readonly Plan[];
-  /** As they were given. */
+  /** The configurations as they were given. */
   readonly configurations: readonly [before: unknown, after: unknown];
   /** The findings of lint about the new configuration that the old one does not have. */
   readonly findings: readonly LintFinding[];
   readonly kubelets: readonly [before: string, after: string];
-  /** The pod that comes in, and the one that is to have other resources; null: none. */
+  /** The pod that is added, and the one that is resized; null: none. */
   readonly pod: string | null;
   readonly resized: string | null;
   readonly removed: readonly string[];
@@ -202,7 +202,7 @@ interface Comparison {
 
 type Piece = Html | Promise<Html> | "";
 
-/** The kinds whose decisions would differ, those that stay the same, and those that cannot be decided. */
+/** The kinds whose decisions would change, those that stay the same, and those that cannot be decided. */
 function resultOf(comparison: Comparison): Html | Promise<Html> {
   const { plans, pod } = comparison;
   const of = (state: Plan["state"]): readonly Plan[] => plans.filter((plan) => plan.state === state);
@@ -285,7 +285,7 @@ export async function compared(exchange: Exchange, asked: ComparisonInput): Prom
   const remembered =
     stored === null || before.isWhole ? ok(new Map()) : await rememberedOf(exchange, stored.node, before.snapshot);
   if (!remembered.ok) return remembered;
-  // after a change of the configuration the kubelet starts anew, and writes the node's status
+  // after a change of the configuration the kubelet restarts, and writes the node's status
   const profiles = profilesOf(before.snapshot, change);
   const now = effectiveSnapshot(before.snapshot, profiles.before);
   const after = asReported(now, effectiveSnapshot(decoded.value, profiles.after));
@@ -327,7 +327,7 @@ function profilesOf(snapshot: Snapshot, { kubelet }: Change): { readonly before:
   return { before, after: kubelet === null ? before : profileOf(kubelet) };
 }
 
-/** Why not the node's own kubelet is the one of now. */
+/** Why the present side is not answered by the node's own kubelet. */
 function answeredBy(snapshot: Snapshot): readonly string[] {
   const { why } = chooseProfileFor(snapshot).note;
   return why === null ? [] : [why];
@@ -386,7 +386,7 @@ function withConfiguration(given: unknown, { configuration, kubelet }: Change, n
   return changed({ kubeletConfiguration: given }, { ...change, kubeletVersion }, now).kubeletConfiguration;
 }
 
-/** The fields of the node's configuration that count as left out, since another kubelet starts. */
+/** The fields of the node's configuration that are ignored, since another kubelet starts. */
 function leftOut(configuration: unknown, change: Change, before: Profile, after: Profile): readonly string[] {
   if (change.configuration?.as === "whole") return [];
   const { assumed } = ownConfiguration(membersOf(configuration), before, after);
@@ -414,7 +414,7 @@ function goneUids({ pods = [] }: Snapshot, names: readonly string[]): { uids: Re
 }
 type Pod = NonNullable<Snapshot["pods"]>[number];
 
-/** Without what the node keeps of the pods. What they used is still in the node's own figures, which are observed. */
+/** Removes pods and what the node stores about them. Their usage is still part of the node's measured figures. */
 function without(stored: Fields, uids: ReadonlySet<string>): Fields {
   const stats = fieldsOf(stored["stats"]);
   const runtime = fieldsOf(stored["runtime"]);

@@ -37,7 +37,7 @@ export const machineNamed = (name: string): Machine | undefined => {
   return layout === undefined ? undefined : expandLayout(layout);
 };
 
-/** The fields of the form that hold text; all of them come back with the answer. */
+/** The text fields of the form; the answer contains all of them again. */
 export const TEXT_FIELDS = [
   "node",
   "snapshot",
@@ -63,16 +63,16 @@ export const TEXT_FIELDS = [
 export type TextField = (typeof TEXT_FIELDS)[number];
 export type FieldName = TextField | "files";
 
-/** The texts and choices that somebody entered into the form. */
+/** The texts and choices entered in the form. */
 export interface FormValues {
   readonly texts: Readonly<Record<TextField, string>>;
   readonly files: readonly FormText[];
   /** Files that were not read, since there are too many. */
   readonly faults: readonly FormFault[];
-  /** Files that hold no text: the others count without them. */
+  /** Files that are no text: the rest is used without them. */
   readonly warnings: readonly FormFault[];
 }
-/** A fault of a field, in words with the place in it. */
+/** A fault of a field, as a sentence with its place. */
 export interface FormFault {
   readonly field: FieldName;
   readonly text: string;
@@ -80,7 +80,7 @@ export interface FormFault {
 
 const MAX_FILES = 64;
 
-/** A form that nobody has filled in. */
+/** A form without input. */
 export const emptyForm = (texts: Partial<FormValues["texts"]> = {}): FormValues => ({
   texts: { ...(Object.fromEntries(TEXT_FIELDS.map((name) => [name, ""])) as FormValues["texts"]), ...texts },
   files: [],
@@ -122,5 +122,5 @@ export async function readForm(exchange: Exchange): Promise<Result<FormValues, P
   return ok({ texts, files, faults, warnings });
 }
 
-/** The shown part of a file's name, which anybody may choose. */
+/** The shown part of a file's name, which is untrusted. */
 const nameOf = (name: string): string => (name === "" ? "a file without a name" : name.slice(0, 120));

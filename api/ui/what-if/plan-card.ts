@@ -14,13 +14,13 @@ import type { Plan, Side } from "./assemble.ts";
 
 type Piece = Html | Promise<Html> | "";
 const MAX_ROWS = 60;
-/** This many differing values are shown without being asked for. */
+/** The maximum number of differing values that are shown unfolded. */
 const MAX_OPEN = 14;
-/** Characters shown of a value, which goes on below itself, or (`MAX_TEXT`) of a text that is the same on both sides. */
+/** The number of shown characters of a value, and (`MAX_TEXT`) of a text that is equal on both sides. */
 const MAX_VALUE = 4000;
 const MAX_TEXT = 24_000;
 
-/** A kind whose answers differ: both verdicts, what goes, the values that differ, and both texts beside each other. */
+/** A kind whose answers differ: both verdicts, removals, differing values, and both texts side by side. */
 export function planCard({ kind, before, after, differences, truncated }: Plan): Html | Promise<Html> {
   const files = fileChanges(before, after);
   const isDecided = before.decided !== null && after.decided !== null;
@@ -33,18 +33,18 @@ ${isDecided ? html`<details class="wi-more"${differences.length <= MAX_ROWS && !
 ${isDecided ? "" : answerOf(before.decided === null ? after : before)}</section>`;
 }
 
-/** For wide and for narrow pages: what is put in columns can only be drawn for a width. */
+/** For wide and narrow pages, since columns can only be laid out for one width. */
 const bothTexts = (kind: string, before: Side, after: Side): Html | Promise<Html> =>
   html`<div class="text-diff-wide">${textDiff(`${kind}, before and after`, before.text, after.text)}</div>
 <div class="text-diff-narrow">${textDiff(`${kind}, before and after`, before.narrowText, after.narrowText)}</div>`;
 
-/** Then everything differs, and its words say all. */
+/** Whether a kubelet would refuse to start: then everything differs, and its message is enough. */
 const refuses = ({ decided }: Side): boolean => decided?.verdict === "kubelet-refuses";
 
 const sideTag = ({ decided }: Side): Html | Promise<Html> =>
   decided === null ? html`<span class="tag bad">not decided</span>` : verdictTag(decided.verdict);
 
-/** Colour is for what changes: a verdict that stays is told once. */
+/** Colour marks changes: a verdict that stays is shown once. */
 const bothTags = (before: Side, after: Side): Html | Promise<Html> =>
   before.decided?.verdict === after.decided?.verdict ? sameTag(after) : html`${sideTag(before)} → ${sideTag(after)}`;
 const sameTag = ({ decided }: Side): Html | Promise<Html> =>
@@ -54,7 +54,7 @@ const sameTag = ({ decided }: Side): Html | Promise<Html> =>
 export const samePlan = ({ kind, after }: Plan, isOpen: boolean): Html | Promise<Html> =>
   html`<details class="wi-same" id="${kind}"${isOpen ? html` open` : ""}><summary><strong>${kind}</strong> ${sameTag(after)}</summary>${answerOf(after)}</details>`;
 
-/** A kind that neither side can decide, and what it would take. */
+/** A kind that neither side can decide, and the missing inputs. */
 export const undecidedPlan = ({ kind, after }: Plan): Html | Promise<Html> =>
   html`<li id="${kind}"><strong>${kind}</strong> ${after.text}${needsList(after.refusal?.needs ?? [])}</li>`;
 
@@ -76,7 +76,7 @@ function refusals(before: Side, after: Side): Piece {
   return html`${told("Before", before)}${told("After", after)}`;
 }
 
-/** Why a kubelet would not start, in its own words. */
+/** Why a kubelet would not start, in the kubelet's words. */
 function startErrors(decision: object | undefined): readonly string[] {
   const { startErrors: own, errors } = (decision ?? {}) as { startErrors?: unknown; errors?: unknown };
   const list = own ?? errors;
@@ -149,7 +149,7 @@ ${rest > 0 ? html`<p class="soft small">${rest} more are not shown.</p>` : ""}</
 
 const nothing = (text: "" | null): Html | Promise<Html> =>
   html`<span class="soft">${text === null ? "none" : "empty"}</span>`;
-/** `words`: what people read in its place; the title then has the value itself. */
+/** `words`: the readable form; the tooltip then has the value itself. */
 const valueText = (text: string, words: string): Html =>
   words === text
     ? html`<code class="wi-value">${text}</code>`
@@ -159,7 +159,7 @@ const was = (text: string | null, words = text ?? ""): Html | Promise<Html> =>
 const becomes = (text: string | null, words = text ?? ""): Html | Promise<Html> =>
   text === null || text === "" ? nothing(text) : html`<ins>${valueText(text, words)}</ins>`;
 
-/** A value in short; null where there is none. */
+/** A value in short form; null if there is none. */
 function shown(value: unknown): string | null {
   if (value === undefined) return null;
   const text = typeof value === "string" ? value : JSON.stringify(value);
@@ -178,7 +178,7 @@ function heldBy(path: string): string {
   return part === undefined ? "" : `: ${part.what}`;
 }
 
-/** A file of a cgroup that would hold something else; null: there would be none. */
+/** A cgroup file whose value would change; null: the file would not exist. */
 interface FileChange {
   readonly cgroup: string;
   readonly file: string;
@@ -189,7 +189,7 @@ interface FileChange {
 const cgroupsIn = ({ decided }: Side): CgroupsDecision["cgroups"] | null =>
   decided !== null && "cgroups" in decided.decision ? decided.decision.cgroups : null;
 
-/** The cgroup files that both plans write otherwise, in the order of the first; empty for other kinds. */
+/** The cgroup files with different values in both plans, in the order of the first; empty for other kinds. */
 function fileChanges(before: Side, after: Side): readonly FileChange[] {
   const first = cgroupsIn(before);
   const second = cgroupsIn(after);
@@ -215,7 +215,7 @@ interface RemovalComparison {
   readonly both: number;
 }
 
-/** Null for kinds that take nothing away. */
+/** Null for kinds that remove nothing. */
 function goings(before: Side, after: Side): RemovalComparison | null {
   const first = goneOf(before);
   const second = goneOf(after);

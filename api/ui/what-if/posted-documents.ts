@@ -10,21 +10,21 @@ import { fieldsOf } from "../../model/own.ts";
 import { err, ok, type Result } from "../../model/result.ts";
 import { PROFILES } from "../../profiles/index.ts";
 
-/** A text that somebody pasted or chose as a file, and what it is called in what is said about it. */
+/** A text that was pasted or chosen as a file, and its name in messages. */
 export interface FormText {
   readonly name: string;
   readonly text: string;
 }
 
 /**
- * Beyond, a text must be JSON, and places in it are told by path alone. What `kubectl get pods -o yaml` prints of a full
- * node fits. The YAML parser takes a microsecond a character of that, and memory by the value: hence the second limit.
+ * A longer text must be JSON, and places in it are given as paths only. The output of `kubectl get pods -o yaml` for a full
+ * node fits. The YAML parser takes a microsecond per character of that, and memory per value: hence the second limit.
  */
 export const MAX_YAML_CHARACTERS = 1024 * 1024;
 /** Lines and commas, so at least as many as there are values. */
 const MAX_YAML_VALUES = 64 * 1024;
 
-/** The documents of a text, JSON or YAML; none of one that is empty. Errors: in words, each with its place. */
+/** The documents of a JSON or YAML text; none for an empty text. Errors: sentences, each with its place. */
 export function documentsOf({ name, text }: FormText): Result<readonly InputDocument[], readonly string[]> {
   const limit = limitPassed(text);
   const hasPlaces = limit === null;
@@ -46,14 +46,14 @@ export function documentOf(given: FormText): Result<InputDocument, readonly stri
   return second !== undefined ? err([`${given.name}: holds ${read.value.length} documents: give one`]) : ok(first);
 }
 
-/** Which document it is, is told where there are several. */
+/** Removes the document's number unless there are several. */
 function alone(problem: ReadProblem, text: string): ReadProblem {
   if (/^---/m.test(text)) return problem;
   const { document: _only, ...rest } = problem;
   return rest;
 }
 
-/** Which limit of YAML a text is above, in words; null: none. */
+/** The limit of YAML that a text exceeds, in words; null: none. */
 function limitPassed(text: string): string | null {
   if (text.length > MAX_YAML_CHARACTERS)
     return `has ${Math.ceil(text.length / 1024).toLocaleString("en")} KiB, and YAML may have ${MAX_YAML_CHARACTERS / 1024 ** 2} MiB here`;
@@ -64,7 +64,7 @@ function limitPassed(text: string): string | null {
     : null;
 }
 
-/** Says where a text that is meant as JSON stops being JSON. */
+/** Finds where a text that is meant as JSON is no longer JSON. */
 function largeFault(name: string, text: string, limit: string): string | null {
   try {
     JSON.parse(text);
@@ -81,23 +81,23 @@ export type PartName = PartOption | "snapshot";
 /** A document, or a part of one, and what it is of a node. */
 export interface Part {
   readonly part: PartName;
-  /** As the snapshot takes it. */
+  /** The value in the snapshot's form. */
   readonly posted: unknown;
   readonly source: InputDocument;
-  /** Where it stands in its document. */
+  /** Its place in the document. */
   readonly base: Path;
 }
 interface Recognised {
   readonly parts: readonly Part[];
   /** The inputs that cannot be read, each with its place. */
   readonly faults: readonly string[];
-  /** Documents that are no part of a node, each with its place: the others count without them. */
+  /** Documents that are no part of a node, each with its place: the rest is used without them. */
   readonly passed: readonly string[];
 }
 /** The content of one document. */
 type Found = { readonly parts: readonly Part[]; readonly passed?: string } | { readonly fault: string };
 
-/** The kubelet's files that the decisions read as text, so that they are told even where they are cut off. */
+/** The kubelet's files that decisions read as text; they are recognised even if truncated. */
 const STATE_FILES: Readonly<Record<string, PartOption>> = {
   cpu_manager_state: "cpu-manager-state",
   memory_manager_state: "memory-manager-state",
@@ -106,12 +106,12 @@ const STATE_FILES: Readonly<Record<string, PartOption>> = {
   dra_manager_state: "dra-state",
 };
 
-/** The head of what `kubectl get` and `crictl` print without `-o`: nothing but words in capitals. */
+/** The header of `kubectl get` and `crictl` output without `-o`: only words in capitals. */
 const TABLE =
   /^\s*[A-Z][A-Z0-9/%_-]*(?:\([A-Za-z%]+\))?(?:[ \t]+[A-Z][A-Z0-9/%_-]*(?:\([A-Za-z%]+\))?)+[ \t]*\r?(?:\n|$)/;
 const AS_JSON = "give what the same command prints with `-o json`";
 
-/** Everything that a text holds of a node, told by its content. */
+/** Everything in a text that describes a node, recognised by its content. */
 export function recognise(given: FormText): Recognised {
   if (TABLE.test(given.text))
     return {
@@ -156,7 +156,7 @@ function placeText(source: InputDocument): string {
 
 const STATES: ReadonlySet<PartOption> = new Set(Object.values(STATE_FILES));
 
-/** The parts of one document. `text`: the document's own, of a state file. */
+/** The parts of one document. `text`: the document's own text, for state files. */
 function partsOf(source: InputDocument, text: string | null): Found {
   const { value } = source;
   const form = formOf(value);
@@ -188,13 +188,13 @@ function partsOf(source: InputDocument, text: string | null): Found {
   return { parts: [], passed: `passed over, as it is ${formText(value)}${why}` };
 }
 
-/** Any part of a KubeletConfiguration is one, if it has a field of it. */
+/** A value with a field of KubeletConfiguration counts as a part of one. */
 const isPartOfConfiguration = (value: unknown): boolean =>
   !Array.isArray(value) &&
   fieldsOf(value)["kind"] === undefined &&
   PROFILES.some(({ fieldNames }) => Object.keys(fieldsOf(value)).some((name) => fieldNames.get("")?.includes(name)));
 
-/** `kubectl get -o json` prints a List of whatever was asked for. */
+/** `kubectl get -o json` prints a List of whatever was requested. */
 function listParts(source: InputDocument): Found {
   const { kind: listKind, items } = fieldsOf(source.value);
   const list = Array.isArray(items) ? (items as readonly unknown[]) : [];
@@ -214,10 +214,10 @@ function listParts(source: InputDocument): Found {
   return { parts, passed: `${counts} passed over: only a node and its pods count` };
 }
 
-/** An empty list says by its kind at most what there is none of. */
+/** An empty list shows at most by its kind which objects there are none of. */
 function emptyList(source: InputDocument, kind: unknown): Found {
   const none = (posted: symbol): Found => ({ parts: [{ part: "pods", posted, source, base: [] }] });
-  // one of crictl has no kind; those of kubectl and the kubelet have one
+  // a list from crictl has no kind; lists from kubectl and the kubelet have one
   if (kind === undefined) return { parts: [{ part: "sandboxes", posted: source.value, source, base: ["items"] }] };
   if (kind === "NodeList") return { fault: "a list without a node" };
   if (kind === "PodList") return none(NO_POD);
@@ -227,5 +227,5 @@ function emptyList(source: InputDocument, kind: unknown): Found {
 
 /** The node is known to have no pods. */
 export const NO_POD = Symbol("an empty list of pods");
-/** `kubectl get pods -o json` prints the same where there are none as `kubectl get events -o json` does. */
+/** `kubectl get pods -o json` and `kubectl get events -o json` print the same if there are none. */
 export const NOTHING = Symbol("an empty list, it is not said of what");

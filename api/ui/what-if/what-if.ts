@@ -38,7 +38,7 @@ const DEFAULTS = {
 } as const;
 
 /** The commonest fields of the configuration, which only write the patch, and the patch itself. */
-/** One of the known versions, or the node's own. */
+/** The choice of a known kubelet version, or the node's own. */
 function kubeletChoice(view: FormView): Html | Promise<Html> {
   const own = view.known === null ? "" : ` ${profileIn(view.known).version}`;
   return html`<label class="wi-label">kubelet${told("kubelet", view)}<select class="wi-input" name="kubelet"${described("kubelet", view)}>${kubeletOptions(view.given.kubelet, `now${own}`)}</select></label>`;
@@ -88,17 +88,17 @@ function policy(name: keyof typeof POLICIES, view: FormView): Html | Promise<Htm
   return html`<label class="wi-label">${name}${told(name, view)}<select class="wi-input" name="${name}"${described(name, view)}><option value="">now ${known}</option>${all(options)}</select></label>`;
 }
 
-/** The contents of the form beside what was written into it. */
+/** The contents of the form beside its input. */
 interface FormView {
   readonly given: FormValues["texts"];
   readonly faults: readonly FormFault[];
   readonly warnings: readonly FormFault[];
   /** The node as far as it is known; null: nothing is. */
   readonly known: Snapshot | null;
-  /** Its configuration, with fields that no decision reads. */
+  /** The node's configuration, including fields that no decision reads. */
   readonly configuration: unknown;
   readonly files: readonly { readonly part: string; readonly name: string }[];
-  /** Characters of what the files held and is too large to be kept. */
+  /** Number of characters from files that are too large to be carried. */
   readonly lost: number;
   readonly nodes: readonly string[];
   /** Bytes of a form, at most. */
@@ -203,7 +203,7 @@ ${asTyped(given.pod)}</textarea></label></details>
 <datalist id="pods">${all(names.map((name) => html`<option value="${name}"></option>`))}</datalist>`;
 }
 
-/** Shows what is known of the node, and what gave it. */
+/** What is known of the node, and which input it came from. */
 function knownOf(
   snapshot: Snapshot,
   files: readonly { readonly part: string; readonly name: string }[],
@@ -225,7 +225,7 @@ type CountedPart = readonly [what: string, text: string];
 const counted = (what: string, list: readonly unknown[] | undefined): readonly CountedPart[] =>
   list === undefined ? [] : [[what, String(list.length)]];
 
-/** A whole cluster's list may be given, and decisions count those of the node. */
+/** Counts pods: a whole cluster's list may be given, and decisions count those of the node. */
 function podCounts(snapshot: Snapshot): readonly CountedPart[] {
   if (snapshot.pods === undefined) return [];
   const here = podsOfNode(snapshot).length;
@@ -252,8 +252,8 @@ function partsOf(snapshot: Snapshot): readonly CountedPart[] {
 }
 
 /**
- * GET /what-if: the form as the link fills it in, about a stored snapshot (`snapshot`, that of `decision`, or the newest of
- * `node`) or about none yet; with the answer where the link names a change too.
+ * GET /what-if: the form as filled in by the link, for a stored snapshot (`snapshot`, that of `decision`, or the newest of
+ * `node`) or none yet; with the answer if the link also names a change.
  */
 export async function getWhatIf(exchange: Exchange): Promise<Result<Reply, Problem>> {
   const linked = await linkedTexts(exchange);
@@ -264,7 +264,7 @@ export async function getWhatIf(exchange: Exchange): Promise<Result<Reply, Probl
   return shown(exchange, { given: emptyForm(texts), stored: stored.value, faults: [], isAsked, faultStatus: 400 });
 }
 
-/** POST /what-if: both plans beside each other, and the form as it was filled in. Nothing is stored. */
+/** POST /what-if: both plans side by side, and the form as it was filled in. Nothing is stored. */
 export async function postWhatIf(exchange: Exchange): Promise<Result<Reply, Problem>> {
   const query = queryOf(exchange, []);
   if (!query.ok) return query;
@@ -282,9 +282,9 @@ interface Showing {
   readonly given: FormValues;
   readonly stored: StoredBase | null;
   readonly faults: readonly FormFault[];
-  /** The form was sent, or the link says all of it. */
+  /** True: the form was sent, or the link contains all of it. */
   readonly isAsked?: boolean;
-  /** The status of a page that tells faults: a link is wrong by itself. */
+  /** The status of a page with faults: those of a link and of a form differ. */
   readonly faultStatus?: 400 | 422;
 }
 
@@ -301,7 +301,7 @@ async function shown(
   const nodes = await offeredNodes(exchange);
   if (!nodes.ok) return nodes;
   const warnings = [...before.warnings, ...change.warnings];
-  // told once: above the answer, which is where the page opens, else beside their fields
+  // shown once: above the answer, where the page opens, otherwise beside their fields
   const isAnswered = result !== null && all.length === 0;
   const view: FormView = {
     given: textsAfter(given, stored, before),
@@ -323,7 +323,7 @@ ${whatIfForm(view)}
   );
 }
 
-/** The texts for the form that comes back. */
+/** The texts for the returned form. */
 function textsAfter(
   { texts }: FormValues,
   found: StoredBase | null,
@@ -334,13 +334,13 @@ function textsAfter(
   return { ...texts, ...stored, kept };
 }
 
-/** Names what does not count, where whoever looks at the answer sees it too. */
+/** Lists the ignored input above the answer. */
 const warningsNote = (warnings: readonly FormFault[]): Piece =>
   warnings.length === 0
     ? ""
     : html`<div class="note warn">${all(warnings.slice(0, MAX_SHOWN).map(({ text }) => html`<p>${prose(text)}</p>`))}${warnings.length > MAX_SHOWN ? html`<p>and ${warnings.length - MAX_SHOWN} more</p>` : ""}</div>`;
 
-/** How others come to see the same. */
+/** How to share the answer. */
 function shareNote(texts: FormValues["texts"], stored: StoredBase | null): Html | Promise<Html> {
   const link = linkOf(texts, stored?.id ?? null);
   return link === null

@@ -21,11 +21,11 @@ import * as schema from "../../sql/schema.ts";
 import type { Store } from "../../store.ts";
 import { CREATE_TABLE, sqlite } from "../dialect.ts";
 
-/** Whether the object never stored anything; one that was only asked for an unknown id stores nothing. */
+/** Whether the object never stored anything; a query for an unknown id stores nothing. */
 export const isEmpty = ({ sql }: DurableObjectStorage): boolean =>
   sql.exec("SELECT 1 FROM sqlite_master WHERE name = 'd1_migrations'").toArray().length === 0;
 
-/** Applies what is missing, in one transaction: an object has no other process beside it, and no tool that could do it. */
+/** Applies missing migrations in one transaction: no other process uses the object, and no tool could migrate it. */
 function migrate(storage: DurableObjectStorage): void {
   const { sql } = storage;
   storage.transactionSync(() => {
@@ -45,8 +45,8 @@ function migrate(storage: DurableObjectStorage): void {
 }
 
 /**
- * The history in the SQLite database of a Durable Object. Its statements are calls within the same thread, and the platform holds
- * an answer back until what was written before it is on several disks.
+ * The history in the SQLite database of a Durable Object. Its statements run synchronously in the same thread, and the platform
+ * delays a response until what was written before it is on several disks.
  */
 export function openDurable(storage: DurableObjectStorage): Store {
   const { sql } = storage;
@@ -55,7 +55,7 @@ export function openDurable(storage: DurableObjectStorage): Store {
     const cursor = sql.exec(text, ...(params as readonly SqlStorageValue[]));
     const rows = cursor.toArray();
     if (cursor.columnNames.length > 0) return { changes: rows.length, rows };
-    // the cursor's own count has the rows of indexes and triggers in it
+    // the cursor's own count includes rows of indexes and triggers
     return { changes: Number(sql.exec("SELECT changes() AS changes").one()["changes"]), rows: [] };
   };
   return createStore({

@@ -1,16 +1,16 @@
 import type { D1Database, DurableObjectStorage, SqlStorageValue } from "@cloudflare/workers-types";
 
-/** Rows that one statement takes: their JSON stays far below what a parameter may hold. */
+/** The number of rows per statement: their JSON stays far below a parameter's limit. */
 const ROWS = 500;
 
-/** How much is sent again, to cover other clocks and running requests. */
+/** The time span that is sent again, to cover other clocks and running requests. */
 const MARGIN_MS = 60_000;
 
-/** How much of an object's history the fleet's database has. */
+/** How much of an object's history is in the fleet's database. */
 interface RolledUp {
   /** The last decision that was sent. */
   readonly seq: number;
-  /** When it was sent: later counts and reports are sent the next time. */
+  /** The time of the last roll-up: later counts and reports are sent the next time. */
   readonly atMs: number;
 }
 const KEY = "told";
@@ -53,8 +53,8 @@ const NODE = words(`name first_seen_ms last_seen_ms boot_id last_snapshot_id las
 const NO_BODY = "2, 'json', '{}'";
 
 /**
- * The parts of a roll-up: decision heads, which the fleet's triggers count; repetitions; reports; nodes; what is shown
- * of their newest decisions. All of it may be sent twice.
+ * The parts of a roll-up: decision heads, which the fleet's triggers count; repetitions; reports; nodes; summaries
+ * of their newest decisions. Sending any of it twice does no harm.
  */
 const partsOf = (seq: number, sinceMs: number): readonly Part[] => [
   {
@@ -95,7 +95,7 @@ const partsOf = (seq: number, sinceMs: number): readonly Part[] => [
 ];
 
 /**
- * Sends what is new in an object to the fleet's database, in one batch of a few statements; the rest follows the next
+ * Sends an object's new rows to the fleet's database, in one batch of a few statements; the rest follows the next
  * time. `isDone`: nothing is left. Throws D1's errors, after which nothing counts as sent.
  */
 export async function rollUp(storage: DurableObjectStorage, fleet: D1Database, nowMs: number): Promise<boolean> {

@@ -22,9 +22,9 @@ export type ObjectMethod = Exclude<
 export interface HistoryObject {
   /** Calls a method of the object's store. Undefined: nothing is stored there, and it is not one that would begin to. */
   call(method: ObjectMethod, args: readonly unknown[]): Promise<unknown>;
-  /** The next decisions of a stream, as many as one message takes. */
+  /** The next decisions of a stream, as many as fit into one message. */
   stream(filter: DecisionFilter, after: Cursor | undefined): Promise<Streamed<Result<StreamedDecision, StreamFailure>>>;
-  /** The same of an export. */
+  /** The next rows of an export, as many as fit into one message. */
   exported(filter: ExportFilter, after: string | undefined): Promise<Streamed<Result<ExportedRows, StoreFailure>>>;
 }
 export interface Streamed<T> {
@@ -34,10 +34,10 @@ export interface Streamed<T> {
 
 type Answer<T> = Promise<Result<T, StoreFailure>>;
 type Stream = AsyncGenerator<Result<StreamedDecision, StreamFailure>>;
-/** Calls in the objects of nodes and of ids. `none`: what is answered where nothing is stored. */
+/** Calls to the objects of nodes and of ids. `none`: the answer of an object that stores nothing. */
 interface Objects {
   ofNode<T>(node: string, method: ObjectMethod, args: readonly unknown[], none: T): Answer<T>;
-  /** Asks the object of an id. `isThere`: whether an answer is a hit. Default: it is not null. */
+  /** Calls the object of an id. `isThere`: whether an answer is a hit. Default: it is not null. */
   ofId<T>(
     id: string,
     method: ObjectMethod,
@@ -145,8 +145,8 @@ async function neededTexts(d1: D1Database, rows: readonly MovedRow[]): Promise<R
 }
 
 /**
- * Texts, tokens and outcomes go into the fleet's database: a text may be needed by rows of any node, and of later calls. All
- * other rows are one write of their node's object.
+ * Texts, tokens and outcomes go into the fleet's database: rows of any node, and later calls, may need a text. All
+ * other rows are one write to their node's object.
  */
 async function importInto(
   fleet: Store,
@@ -175,7 +175,7 @@ async function importInto(
 }
 const OWNED = ["snapshot", "decision", "removal", "node", "hour"] as const;
 
-/** The nodes by name, behind one or from the first. */
+/** The nodes by name, after `first` or from the beginning. */
 async function* nodesBehind(fleet: Store, first: string | undefined): AsyncGenerator<Result<string, StoreFailure>> {
   for (let after = first; ; ) {
     const page = await fleet.listNodes({ limit: NAMES, ...(after === undefined ? {} : { after }) });
@@ -197,7 +197,7 @@ function readPlaceOfAll(place: string | undefined): readonly [node?: string, at?
 /** The progress: the number of nodes before a name, and of all nodes. */
 const COUNT_NODES = "SELECT count(CASE WHEN name < ? THEN 1 END) AS done, count(*) AS total FROM nodes";
 
-/** The fleet's database has the heads of decisions alone: one object after the other is exported, then the tokens. */
+/** Exports one object after the other, then the tokens: the fleet's database has only the heads of decisions. */
 async function* exportOfAll(
   fleet: Store,
   d1: D1Database,
@@ -251,7 +251,7 @@ function ofObjects(fleet: Store, d1: D1Database, objects: Objects) {
     readFacts: (node, ...keys) => ofNode(node, "readFacts", [node, ...keys], {}),
     getSnapshot: (id) => ofId(id, "getSnapshot", [id], null),
     snapshotBytes: (id) => ofId(id, "snapshotBytes", [id], null),
-    // a message holds the whole at once
+    // a message contains the whole snapshot at once
     getSnapshotPieces: async (id) => {
       const found = await ofId<SnapshotRow | null>(id, "getSnapshot", [id], null);
       if (!found.ok) return found;
@@ -284,8 +284,8 @@ function ofObjects(fleet: Store, d1: D1Database, objects: Objects) {
 
 /**
  * The history of a fleet with one object per node. Queries about a node go to its object, and queries with an id to
- * the object that the id begins with; queries about all nodes go to a database that the objects update. Tokens exist
- * only there, outcomes there too. An id without a node's place, from a history that was imported, is looked up there.
+ * the object whose place begins the id; queries about all nodes go to a database that the objects update. Tokens and outcomes
+ * exist only there. An id without a place, from an imported history, is looked up there.
  */
 export function openRouted(at: (place: string) => HistoryObject, d1: D1Database): Store {
   const fleet = openD1(d1);

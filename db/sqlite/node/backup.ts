@@ -17,17 +17,17 @@ import { failure, type StoreFailure } from "../../failure.ts";
 import { failureOf } from "../dialect.ts";
 import { DISK, openNode } from "./open.ts";
 
-/** Pages that one step copies: some milliseconds, so that a writer beside it waits no longer. */
+/** The number of pages per step: some milliseconds, the longest that a concurrent writer waits. */
 const STEP_PAGES = 1000;
-/** SQLite's own files beside a database; with another database beneath them they would damage it. */
+/** SQLite's own files beside a database; beside another database they would damage it. */
 const COMPANIONS = ["-wal", "-shm", "-journal"];
 
 /** The part of the copy that is made, from 0 to 1. */
 export type OnProgress = (share: number) => void;
 
 /**
- * Copies a history into one file while others read and write it; what they write before the end is in the copy. The copy is checked
- * and only then gets its name; its rights are its owner's alone. Errors: `to` is there, or either file cannot be used.
+ * Copies a history into one file while others read and write it; the copy includes their writes up to its end. The copy is checked
+ * before it gets its name; only its owner may read it. Errors: `to` exists, or either file cannot be used.
  */
 export async function backupFile(
   file: string,
@@ -61,9 +61,9 @@ export async function backupFile(
 }
 
 /**
- * Puts a copy that `backupFile` made in the place of a history, migrated to this version. A history that was there gets the name
- * `kept`. A crash leaves the old history or the new one, whole. Errors: `from` is no history or is damaged, it is of a newer version, `file` is
- * there and `kept` null, or another process uses it.
+ * Replaces a history by a copy made with `backupFile`, migrated to this version. An existing history is renamed to
+ * `kept`. A crash leaves the complete old or new history. Errors: `from` is no history, is damaged or is of a newer version, `file`
+ * exists and `kept` is null, or another process uses it.
  */
 export async function restoreFile(
   from: string,

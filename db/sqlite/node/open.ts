@@ -16,12 +16,12 @@ import * as schema from "../../sql/schema.ts";
 import type { Store, Vacuumed } from "../../store.ts";
 import { CREATE_TABLE, failureOf, sqlite } from "../dialect.ts";
 
-/** Pages that one transaction moves to where others were removed: a few milliseconds. */
+/** The number of pages that one transaction moves into free space: a few milliseconds. */
 const SLICE_PAGES = 128;
 /** The share of a file that may be free, for later writes. Below `FEW_PAGES` it is not checked. */
 const FREE_SHARE = 0.1;
 const FEW_PAGES = 256;
-/** Smaller files are made to give back what is free when they are opened; a larger one would hold up the start. */
+/** Smaller files get incremental vacuum when they are opened; for a larger one that would delay the start. */
 const SMALL_BYTES = 32 * 1024 * 1024;
 const INCREMENTAL = 2;
 
@@ -29,8 +29,8 @@ const number = (client: Sqlite.Database, pragma: string): number => Number(clien
 const canShrink = (client: Sqlite.Database): boolean => number(client, "auto_vacuum") === INCREMENTAL;
 
 /**
- * Gives back what is free in the file, beyond what is likely to be taken again, in slices between which others work. Ends early
- * where another process writes.
+ * Returns free space of the file to the file system, except what will probably be used again, in slices between which others
+ * can work. Ends early if another process writes.
  */
 async function vacuum(client: Sqlite.Database): Promise<Vacuumed> {
   const pageBytes = number(client, "page_size");
@@ -139,7 +139,7 @@ function runner(client: Sqlite.Database): (statement: Statement) => Outcome {
 
 /**
  * All writes that arrive in one turn of the event loop share a transaction, and so one fsync; a promise resolves after the commit.
- * INVARIANT: writes of one `atomic` are all there or none, and one that fails by itself does not take its neighbours with it.
+ * INVARIANT: writes of one `atomic` are all there or none, and one that fails by itself does not make others fail.
  */
 export function groupCommit(client: Sqlite.Database): {
   readonly atomic: (statements: readonly Statement[]) => Promise<readonly Outcome[]>;
@@ -196,10 +196,10 @@ interface NodeOptions {
 const MIGRATIONS_DIR = fileURLToPath(new URL("../../../migrations", import.meta.url));
 /** SQLite waits for another process's lock without giving the event loop back, so not for long. */
 const BUSY_TIMEOUT_MS = 500;
-/** Another process may be making the same tables, on a slow disk. */
+/** Another process may be creating the same tables, on a slow disk. */
 const OPEN_TIMEOUT_MS = 10_000;
 
-/** An answer shrinks to a tenth in less time than its pages take to the disk. */
+/** Compressing an answer to a tenth takes less time than writing its pages to the disk. */
 const PACKING: Packing = { above: 2048, gzip: (plain) => gzipSync(plain, { level: 1 }), gunzip: gunzipSync };
 
 const digest = (text: string): string => hash("sha256", text, "hex");
@@ -213,15 +213,15 @@ function configure(client: Sqlite.Database): void {
   // Fewer, larger checkpoints: 32 MiB of log, of which at most 64 MiB stay on disk after a burst.
   client.pragma("wal_autocheckpoint = 8000");
   client.pragma(`journal_size_limit = ${64 * 1024 * 1024}`);
-  // KiB of each connection; the kernel has the file's other pages, once for all of them
+  // KiB per connection; the kernel caches the file's other pages once for all connections
   client.pragma("cache_size = -4000");
 }
 
 export const DISK: Disk = { exists: existsSync, parentOf: dirname, make: (path) => mkdirSync(path, { mode: 0o700 }) };
 
 /**
- * INVARIANT: a file that is there is never opened but by SQLite. By POSIX's rules closing any descriptor of a file drops every lock
- * that the process holds on it; then another program that closes the database takes the log away beneath a connection of this one.
+ * INVARIANT: only SQLite opens an existing file. By POSIX's rules, closing any descriptor of a file drops every lock that the
+ * process holds on it; then another program that closes the database removes the log under a connection of this one.
  */
 function createFile(file: string): void {
   if (file === ":memory:" || existsSync(file)) return;
@@ -229,7 +229,7 @@ function createFile(file: string): void {
   try {
     closeSync(openSync(file, "wx", 0o600));
   } catch (error) {
-    // another process was quicker
+    // another process has created it meanwhile
     if (existsSync(file)) return;
     // a link to a file that is not there yet
     if (error instanceof Error && "code" in error && error.code === "EEXIST") closeSync(openSync(file, "a", 0o600));
@@ -248,7 +248,7 @@ function explain(file: string, error: unknown): Result<never, StoreFailure> {
   );
 }
 
-/** Opens (and where needed makes and migrates) the history of a Node process. Several processes may share one file. */
+/** Opens (and creates and migrates if necessary) the history of a Node process. Several processes may share one file. */
 export function openNode({ file, migrationsDir = MIGRATIONS_DIR }: NodeOptions): Result<Store, StoreFailure> {
   const migrations = readMigrations(migrationsDir);
   let client: Sqlite.Database | undefined;
@@ -281,7 +281,7 @@ export interface Compacted {
 }
 
 /**
- * Rewrites the database file without free space, and so that it returns free space from now on. Nobody can write
+ * Rewrites the database file without free space, and so that it can return free space from now on. Others cannot write
  * meanwhile, and the disk needs twice the space; a crash leaves the file unchanged.
  */
 export function compactFile(file: string): Result<Compacted, StoreFailure> {
