@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { conformance, difference, runSuite, suiteFiles } from "./conformance/run.ts";
 import { SUITES } from "./conformance/suites.ts";
-import { RECORDED, UNRECORDED } from "./kit/profiles.ts";
+import { RECORDED, UNRECORDED } from "./kit/recorded.ts";
 import { scratchFolder } from "./kit/scratch.ts";
 
 const { files, left } = suiteFiles(join(import.meta.dirname, "vectors"));

@@ -5,7 +5,7 @@ import { configurationOf } from "../../actuator/pass/snapshot.ts";
 import { sandboxValues } from "../../api/decide/cgroups/container-config.ts";
 import { pod as podForm } from "../../api/model/pod.ts";
 import { profileOf } from "../../api/profiles/index.ts";
-import { RECORDED } from "../kit/profiles.ts";
+import { RECORDED } from "../kit/recorded.ts";
 
 /** The cases of test/data/sandbox, and what the function of each version answers. */
 interface Case {

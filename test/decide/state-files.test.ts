@@ -15,7 +15,7 @@ import { resourceList } from "../../api/model/fields.ts";
 import type { CpusDecision } from "../../api/model/managers.ts";
 import { PROFILES, profileOf } from "../../api/profiles/index.ts";
 import type { Profile } from "../../api/profiles/profile.ts";
-import { RECORDED } from "../kit/profiles.ts";
+import { RECORDED } from "../kit/recorded.ts";
 import { decoded } from "../kit/snapshots.ts";
 import { admit, cpuPod, evenMachine, freshManager, policyOn } from "./cpus/kit.ts";
 import { add, Gi, podNamed, wanting } from "./memory/setup.ts";

@@ -9,8 +9,9 @@ import { upgradeReport as formOfReport, type UpgradeReport } from "../../api/ser
 import { caveats, headline, sectionsOf } from "../../api/service/upgrade/sections.ts";
 import { upgradeReport } from "../../api/service/upgrade/upgrade-report.ts";
 import { readCases } from "../conformance/run.ts";
-import { KNOWN_VERSIONS, RECORDED, VERSIONS } from "../kit/profiles.ts";
+import { KNOWN_VERSIONS, VERSIONS } from "../kit/profiles.ts";
 import { realSnapshot } from "../kit/real-node.ts";
+import { RECORDED } from "../kit/recorded.ts";
 
 const QOS = { MemoryQoS: true };
 const RESERVED_CPU = "CPU of kubeReserved and systemReserved";

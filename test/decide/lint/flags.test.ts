@@ -5,7 +5,7 @@ import type { LintFinding } from "../../../api/decide/lint/finding.ts";
 import { readFlags } from "../../../api/decide/lint/flags.ts";
 import { lintStart, withFlags } from "../../../api/decide/lint/start.ts";
 import { PROFILES, profileOf } from "../../../api/profiles/index.ts";
-import { RECORDED } from "../../kit/profiles.ts";
+import { RECORDED } from "../../kit/recorded.ts";
 import { decoded } from "../../kit/snapshots.ts";
 
 /** Answers of the kubelet's own flag set: see test/data/lint/flags/main.go. */

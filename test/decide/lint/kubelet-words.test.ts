@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { lintConfiguration } from "../../../api/decide/lint/lint.ts";
 import type { Profile } from "../../../api/profiles/profile.ts";
-import { RECORDED, UNRECORDED } from "../../kit/profiles.ts";
+import { RECORDED, UNRECORDED } from "../../kit/recorded.ts";
 
 /** Answers of the kubelet's own functions: see test/data/lint/main.go. */
 interface Answer {

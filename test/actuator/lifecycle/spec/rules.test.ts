@@ -4,7 +4,7 @@ import { runnablePod } from "../../../../actuator/lifecycle/spec/pod-spec.ts";
 import type { FieldRules } from "../../../../actuator/lifecycle/spec/rule.ts";
 import { RULES } from "../../../../actuator/lifecycle/spec/rules.ts";
 import { profileOf } from "../../../../api/profiles/index.ts";
-import { RECORDED, UNRECORDED } from "../../../kit/profiles.ts";
+import { RECORDED, UNRECORDED } from "../../../kit/recorded.ts";
 import { podObject, withContainer } from "./sample.ts";
 
 /** JSON names of the fields of each release's Go types, from its core/v1/types.go and meta/v1/types.go: see test/data/pod-fields/main.go. */
