@@ -262,7 +262,7 @@ function compare<L extends { readonly id: string; readonly state: string }, T>(
 }
 
 function* statusOf<T>(seen: KnownItems<T>): Generator<T> {
-  for (const { status: told } of seen.values()) yield told;
+  for (const { status } of seen.values()) yield status;
 }
 
 /** Reads a sandbox; only a ready one has addresses. */
@@ -271,8 +271,8 @@ async function askSandbox(
   listed: Sandbox,
   seen: KnownItems<PodSandbox>,
 ): Promise<RuntimeFault | undefined> {
-  const tell = (state: string | null, told: PodSandbox): undefined => {
-    seen.set(listed.id, { state, status: told });
+  const tell = (state: string | null, status: PodSandbox): undefined => {
+    seen.set(listed.id, { state, status });
   };
   if (listed.state !== READY) return tell(listed.state, podSandboxOf(listed, null));
   const answer = await nullIfGone(connection.call("PodSandboxStatus", { podSandboxId: listed.id }));
@@ -292,8 +292,8 @@ async function askContainer(
   seen: KnownItems<RuntimeContainer>,
   before: KnownStatus<RuntimeContainer> | undefined,
 ): Promise<RuntimeFault | undefined> {
-  const tell = (state: string | null, told: RuntimeContainer): undefined => {
-    seen.set(listed.id, { state, status: told });
+  const tell = (state: string | null, status: RuntimeContainer): undefined => {
+    seen.set(listed.id, { state, status });
   };
   const answer = await nullIfGone(connection.call("ContainerStatus", { containerId: listed.id }));
   if (!answer.ok) {

@@ -60,14 +60,14 @@ export async function openNodeDevices({ configuration, readPods, ...options }: N
   }
   const manager = gateOn(effective, "ResourceHealthStatus") ? devices.value?.manager : undefined;
   const health = { health: (pod: RunnablePod) => joinHealth(manager?.health(pod), claims?.port.health(pod)) };
-  const ports = {
+  const nodeDevices = {
     health,
     ...(devices.value === undefined ? {} : { devices: devices.value.manager }),
     ...(claims === undefined ? {} : { claims: claims.port }),
   };
   const left = claims === undefined ? leftPrepared(config, files) : [];
   const problems = (): readonly Problem[] => claims?.problems() ?? left;
-  return ok({ devices: devices.value, claims, ports, readPods: reading, problems });
+  return ok({ devices: devices.value, claims, nodeDevices, readPods: reading, problems });
 }
 
 /**

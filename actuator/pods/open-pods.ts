@@ -108,7 +108,7 @@ async function openClaimed(
   const devicesOf = { config, files, bootId, ...events, onChange: events.onWorked };
   const given = await openNodeDevices({ ...devicesOf, configuration: first.value, readPods });
   if (!given.ok) return given;
-  const { devices, claims, ports: nodeDevices } = given.value;
+  const { devices, claims, nodeDevices } = given.value;
   const profile = profileOf(config.kubeletVersion);
   const onChange = events.onWorked;
   const probes = openProbes({ config, runtime, hostIPs: hostAddresses(), client, ...events, onChange });

@@ -3,7 +3,7 @@ import { HEALTHS } from "../../api/decide/dra/health.ts";
 import { err, ok, type Result } from "../../api/model/result.ts";
 import { POD_STATES, type PodState, podStateOf } from "../lifecycle/record.ts";
 import { DRIFT_CAUSES, HARMLESS_CAUSES } from "../plan/drift.ts";
-import { probeRow, type Told } from "./probe-row.ts";
+import { probeRow, type StatusForm } from "./probe-row.ts";
 
 const text = z.string();
 const number = z.number();
@@ -22,7 +22,7 @@ const seenEvent = z.looseObject({
   container: text.nullable(),
 });
 /** Equal events are one: `at` is when it was seen last. */
-export type SeenEvent = Told<typeof seenEvent>;
+export type SeenEvent = StatusForm<typeof seenEvent>;
 
 const containerEnd = z.looseObject({
   exitCode: number,
@@ -33,7 +33,7 @@ const containerEnd = z.looseObject({
   finishedAt: time.nullable(),
 });
 /** The end of a container, from v1.ContainerStateTerminated. */
-export type ContainerEnd = Told<typeof containerEnd>;
+export type ContainerEnd = StatusForm<typeof containerEnd>;
 
 const containerRow = z.looseObject({
   name: text,
@@ -62,7 +62,7 @@ const containerRow = z.looseObject({
     )
     .optional(),
 });
-export type ContainerRow = Told<typeof containerRow>;
+export type ContainerRow = StatusForm<typeof containerRow>;
 
 const cgroupRow = z.looseObject({
   path: text,
@@ -79,7 +79,7 @@ const cgroupRow = z.looseObject({
     }),
   ),
 });
-export type CgroupRow = Told<typeof cgroupRow>;
+export type CgroupRow = StatusForm<typeof cgroupRow>;
 export type FileRow = CgroupRow["files"][number];
 
 const podResources = z.looseObject({
@@ -89,7 +89,7 @@ const podResources = z.looseObject({
   memoryLimitBytes: number.nullable(),
 });
 /** Resources of the pod as a whole, as its cgroup has them; null: none. */
-export type PodResources = Told<typeof podResources>;
+export type PodResources = StatusForm<typeof podResources>;
 
 /** PodUsage */
 const usage = z.looseObject({
@@ -143,7 +143,7 @@ export const podRow = z.looseObject({
   /** How often another process stopped a container of the pod. Absent: never. */
   stoppedByOthers: number.optional(),
 });
-export type PodRow = Told<typeof podRow>;
+export type PodRow = StatusForm<typeof podRow>;
 
 const deviceHolder = z.looseObject({
   /** NAMESPACE/NAME, or the uid of an unknown pod. */
@@ -157,7 +157,7 @@ const deviceHolder = z.looseObject({
   /** True: the plugin has not answered for them yet. */
   isPending: z.boolean(),
 });
-export type DeviceHolder = Told<typeof deviceHolder>;
+export type DeviceHolder = StatusForm<typeof deviceHolder>;
 
 export const deviceRow = z.looseObject({
   resource: text,
@@ -179,7 +179,7 @@ export const deviceRow = z.looseObject({
   pending: count,
 });
 /** A resource of a device plugin, in whole devices. */
-export type DeviceRow = Told<typeof deviceRow>;
+export type DeviceRow = StatusForm<typeof deviceRow>;
 
 const driftRow = z.looseObject({
   /** The cgroup's path, below the daemon's root. */
@@ -191,7 +191,7 @@ const driftRow = z.looseObject({
   cause: z.enum(DRIFT_CAUSES),
 });
 /** A file of a cgroup with another value than wanted. */
-export type DriftRow = Told<typeof driftRow>;
+export type DriftRow = StatusForm<typeof driftRow>;
 
 const otherKubelet = z.looseObject({
   since: time,
@@ -203,7 +203,7 @@ const otherKubelet = z.looseObject({
   message: text,
 });
 /** The signs of another kubelet, and since when. */
-export type OtherKubeletView = Told<typeof otherKubelet>;
+export type OtherKubeletView = StatusForm<typeof otherKubelet>;
 
 /** A daemon's report about its node. */
 export const nodeStatus = z.looseObject({
@@ -268,7 +268,7 @@ export const nodeStatus = z.looseObject({
   events: z.array(seenEvent),
 });
 /** The daemon's state for people: served at its address, and in a file for when it does not run. */
-export type NodeStatus = Told<typeof nodeStatus>;
+export type NodeStatus = StatusForm<typeof nodeStatus>;
 
 /** Decodes a NodeStatus from the network or a file. Errors: the first wrong field. */
 export function decodeStatus(json: string): Result<NodeStatus, string> {

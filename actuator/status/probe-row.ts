@@ -13,11 +13,11 @@ export interface ProbeName {
 }
 
 /** The known fields of a form, read-only; unknown fields are dropped from the type. */
-export type Told<S extends z.ZodType> = Known<z.output<S>>;
-type Known<T> = T extends readonly (infer One)[]
-  ? readonly Known<One>[]
+export type StatusForm<S extends z.ZodType> = WithoutUnknown<z.output<S>>;
+type WithoutUnknown<T> = T extends readonly (infer One)[]
+  ? readonly WithoutUnknown<One>[]
   : T extends object
-    ? { readonly [Name in keyof T as string extends Name ? never : Name]: Known<T[Name]> }
+    ? { readonly [Name in keyof T as string extends Name ? never : Name]: WithoutUnknown<T[Name]> }
     : T;
 
 const text = z.string();
@@ -55,7 +55,7 @@ export const probeRow = z.looseObject({
   nextAt: time,
 });
 /** One probe of a container that the daemon runs. */
-export type ProbeRow = Told<typeof probeRow>;
+export type ProbeRow = StatusForm<typeof probeRow>;
 
 /** The daemon's knowledge of one probe; times are of the wall clock, null: there was none. */
 export interface ProbeFacts

@@ -212,7 +212,7 @@ export class DeviceManager implements NodeDevices, ContainerDevices {
     if (!deviceRequirements(pod).has(container.name)) return ok(null);
     const { host, waitMs } = this.#deps;
     const onConflict = (conflict: DeviceConflict): void => this.#parts.conflicts.report(pod, container.name, conflict);
-    const ports = {
+    const deps = {
       host,
       assignments: this.#parts.assignments,
       plugins: this.#parts.plugins,
@@ -220,7 +220,7 @@ export class DeviceManager implements NodeDevices, ContainerDevices {
       waitMs,
       onConflict,
     };
-    return this.#parts.maintenance.voidAfterReboot() ?? runContainerOptions(ports, pod, container);
+    return this.#parts.maintenance.voidAfterReboot() ?? runContainerOptions(deps, pod, container);
   }
 
   /** Stops notifications, ends all calls to plugins, and removes kubelet.sock. */

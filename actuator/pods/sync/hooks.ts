@@ -5,7 +5,7 @@ import type { Profile } from "../../../api/profiles/profile.ts";
 import { kubeletText } from "../../containerd/fault.ts";
 import { podWords } from "../../lifecycle/back-off.ts";
 import type { LifecycleHandler, RunnablePod } from "../../lifecycle/pod.ts";
-import { follow } from "../../probes/http/http.ts";
+import { follow, prepared } from "../../probes/http/http.ts";
 import { OpenConnections } from "../../probes/net/dial.ts";
 import type { PodClock } from "../pod-clock.ts";
 import type { OwnedRuntime } from "./owned-runtime.ts";
@@ -43,7 +43,7 @@ async function ask(request: HttpRequest, signal: AbortSignal): Promise<Result<nu
   signal.addEventListener("abort", stop);
   try {
     if (signal.aborted) stop();
-    const answer = await follow({ request, isInBody: false }, 0, opened);
+    const answer = await follow({ ...prepared(request), isInBody: false }, 0, opened);
     return answer.ok ? ok(null) : answer;
   } finally {
     signal.removeEventListener("abort", stop);

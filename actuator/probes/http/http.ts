@@ -138,7 +138,7 @@ interface SecureRequest extends Omit<PlainRequest, "isSecure"> {
   readonly wire: WireRequest;
 }
 /** Error: Go's words for a request that cannot be sent. */
-function preparedRequest(request: HttpRequest): Result<PreparedRequest, string> {
+function sentForm(request: HttpRequest): Result<PreparedRequest, string> {
   const wire = wireRequest(request);
   if (!wire.ok) return wire;
   const { hostname: host, port } = hostAndPort(request.url);
@@ -216,8 +216,8 @@ const MAX_REQUESTS = 10;
 interface Progress {
   /** The request that waits for its response. */
   request: HttpRequest;
-  /** The prepared request; absent: not prepared yet. */
-  sent?: Result<PreparedRequest, string>;
+  /** The form in which it is sent. */
+  sent: Result<PreparedRequest, string>;
   /** True: the last response has arrived except for its body. */
   isInBody: boolean;
   /** Undefined: a response is awaited. */
@@ -230,6 +230,12 @@ interface LastAnswer {
   /** The error of the body, in Go's words; undefined: none. */
   readonly error: string | undefined;
 }
+
+/** A request that waits for its response, with the form in which it is sent. */
+export const prepared = (request: HttpRequest): Pick<Progress, "request" | "sent"> => ({
+  request,
+  sent: sentForm(request),
+});
 
 /**
  * Sends a request and follows redirects as long as they stay on the same host, as the kubelet's client for containers does.
@@ -246,7 +252,7 @@ export async function follow(
     progress.stage = stage;
   };
   for (let asked = 1; ; asked++) {
-    const { request, sent = preparedRequest(request) } = progress;
+    const { request, sent } = progress;
     if (!sent.ok) return err(inGet(request, sent.error));
     let next: ReturnType<typeof redirected> = ok(null);
     const wanted = ({ status, location, length }: HttpHead): number => {
@@ -255,8 +261,7 @@ export async function follow(
       progress.isInBody = next.value === null;
       if (next.value === null) return mostBytes;
       // whatever happens to this body, the next response is awaited
-      progress.request = next.value;
-      delete progress.sent;
+      Object.assign(progress, prepared(next.value));
       progress.stage = "answer";
       return length <= MAX_PASSED_BYTES ? MAX_PASSED_BYTES : 0;
     };
@@ -278,7 +283,7 @@ const probeRequests = perObject((get: ProbeHttpGet) =>
   perObject((ports: ProbeTarget["ports"], profile: Profile) =>
     memo(1, (podIP) => {
       const request = httpRequest(get, ports, podIP, "probe", profile);
-      return request.ok ? ok({ request: request.value, sent: preparedRequest(request.value) }) : request;
+      return request.ok ? ok(prepared(request.value)) : request;
     }),
   ),
 );

@@ -7,7 +7,7 @@ import { byAge, isAfter, isTied, oldEnoughAt, sortedByAge } from "./unix-nanos.t
 
 interface ContainerPass {
   readonly containers: readonly RuntimeContainer[];
-  readonly fateOf: (uid: string) => PodState;
+  readonly stateOf: (uid: string) => PodState;
   readonly allSourcesReady: boolean;
   /** True: the eviction manager asked; pods that have ended count as removed. */
   readonly underPressure: boolean;
@@ -121,7 +121,7 @@ function leaveRest(
 }
 const RUNNING = { why: "running", code: "running" } as const;
 
-function unitsOf({ containers, fateOf, newest }: ContainerPass): readonly Unit[] {
+function unitsOf({ containers, stateOf, newest }: ContainerPass): readonly Unit[] {
   const byUid = new Map<string, ContainerTarget[]>();
   // containers of one pod are mostly adjacent
   let lastUid: string | undefined;
@@ -140,7 +140,7 @@ function unitsOf({ containers, fateOf, newest }: ContainerPass): readonly Unit[]
     newest !== null && made.state !== "CONTAINER_RUNNING" && !isAfter(made.createdAt, newest);
   const units: Unit[] = [];
   for (const uid of [...byUid.keys()].sort()) {
-    const pod = fateOf(uid);
+    const pod = stateOf(uid);
     for (const list of byName(byUid.get(uid) as ContainerTarget[])) {
       const dead = list.every(mayGo) ? list : list.filter(mayGo);
       units.push({ pod, containers: list, dead, taken: 0 });

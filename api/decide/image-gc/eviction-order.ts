@@ -89,7 +89,7 @@ export function evictionOrder(
     else used.push(image);
   }
   // images that were never used come first: the kubelet's time for that is the year 1
-  const free = [...sortedBy(unused, firstDetected, byKey), ...sortedBy(used, lastUsed, byDetection)];
+  const free = [...sortedBy(unused, firstDetected, byImageKey), ...sortedBy(used, lastUsed, byDetection)];
   const order = free.map((image, i) => {
     return { image, place: i + 1, tie: isEqual(image, free[i - 1]) || isEqual(image, free[i + 1]) };
   });
@@ -97,9 +97,9 @@ export function evictionOrder(
 }
 const firstDetected = (image: DetectedImage): number => image.firstDetectedAtMs;
 const lastUsed = (image: DetectedImage): number => Number(image.lastUsedAtMs);
-const byKey = (a: DetectedImage, b: DetectedImage): number => byText(a.key, b.key);
+const byImageKey = (a: DetectedImage, b: DetectedImage): number => byText(a.key, b.key);
 const byDetection = (a: DetectedImage, b: DetectedImage): number =>
-  a.firstDetectedAtMs - b.firstDetectedAtMs || byKey(a, b);
+  a.firstDetectedAtMs - b.firstDetectedAtMs || byImageKey(a, b);
 const isEqual = (a: DetectedImage, b: DetectedImage | undefined): boolean =>
   b !== undefined && a.lastUsedAtMs === b.lastUsedAtMs && a.firstDetectedAtMs === b.firstDetectedAtMs;
 

@@ -124,16 +124,16 @@ const sortedOnce = (names: readonly string[] | undefined): readonly string[] => 
  */
 function evictPodLogs(
   { podLogDirectories }: Runtime,
-  fateOf: (uid: string) => PodState,
+  stateOf: (uid: string) => PodState,
   allSourcesReady: boolean,
   ledger: GcPlan,
 ): void {
   for (const directory of sortedOnce(podLogDirectories)) {
     const target = podLogsTarget(directory);
-    const { presence: fate, because: code } = fateOf(target.pod.uid);
+    const { presence, because: code } = stateOf(target.pod.uid);
     if (!isPodLogsName(directory)) ledger.leave(target, { why: "not-pod-logs", code: "not_pod_logs" });
     else if (!allSourcesReady) ledger.leave(target, { why: "sources-not-ready", code: "sources_not_ready" });
-    else if (fate === "removed") ledger.take(target, { why: "pod-removed", code }, false, false);
+    else if (presence === "removed") ledger.take(target, { why: "pod-removed", code }, false, false);
     else ledger.leave(target, { why: "pod-exists", code });
   }
 }
@@ -216,12 +216,12 @@ export function decideContainerGc(
   const needs: string[] = [];
   const allSourcesReady = snapshot.kubelet?.sourcesReady ?? true;
   const underPressure = ask.operation === "delete-unused";
-  const fateOf = podStates(snapshot, containers, sandboxes);
+  const stateOf = podStates(snapshot, containers, sandboxes);
   const ledger = new GcPlan(ask.done, reasons);
   const limits = { minAgeMs, newest: newestOldEnough(now, minAgeMs), maxPerPodContainer, maxContainers };
-  const left = evictContainers({ containers, fateOf, allSourcesReady, underPressure, ...limits }, ledger);
-  evictSandboxes({ sandboxes, containers: left, fateOf, underPressure }, ledger);
-  evictPodLogs(runtime, fateOf, allSourcesReady, ledger);
+  const left = evictContainers({ containers, stateOf, allSourcesReady, underPressure, ...limits }, ledger);
+  evictSandboxes({ sandboxes, containers: left, stateOf, underPressure }, ledger);
+  evictPodLogs(runtime, stateOf, allSourcesReady, ledger);
   evictLogLinks(runtime, left, ledger);
   ledger.close();
   doubts(given.value, reasons, needs);
@@ -290,7 +290,7 @@ interface SandboxPass {
   readonly sandboxes: readonly RuntimeSandbox[];
   /** The containers that the pass kept. */
   readonly containers: readonly RuntimeContainer[];
-  readonly fateOf: (uid: string) => PodState;
+  readonly stateOf: (uid: string) => PodState;
   readonly underPressure: boolean;
 }
 
@@ -309,7 +309,7 @@ function evictSandboxes(pass: SandboxPass, ledger: GcPlan): void {
   }
   const kept: (readonly [SandboxTarget, KeepReason])[] = [];
   for (const [uid, list] of byPod(pass.sandboxes)) {
-    const pod = pass.fateOf(uid);
+    const pod = pass.stateOf(uid);
     const gone = goneBecause(pod, pass.underPressure);
     for (let i = 0; i < list.length; i++) {
       const entry = list[i] as SandboxTarget;
@@ -332,8 +332,10 @@ function inUse(s: RuntimeSandbox, containers: number): KeepReason | null {
   if (containers === 0) return null;
   return { why: "sandbox-has-containers", code: "sandbox_has_containers", numbers: { containers } };
 }
-const newest = ({ presence: fate, because }: PodState): KeepReason =>
-  fate === "unsynced" ? { why: "sources-not-ready", code: because } : { why: "newest-sandbox", code: "newest_sandbox" };
+const newest = ({ presence, because }: PodState): KeepReason =>
+  presence === "unsynced"
+    ? { why: "sources-not-ready", code: because }
+    : { why: "newest-sandbox", code: "newest_sandbox" };
 
 function byPod(sandboxes: readonly RuntimeSandbox[]): readonly (readonly [string, readonly SandboxTarget[]])[] {
   const byUid = new Map<string, SandboxTarget[]>();

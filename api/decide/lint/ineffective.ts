@@ -19,7 +19,7 @@ const topologyOption = ({ config }: LintInput, name: string): boolean =>
   config.topologyManagerPolicyOptions[name] !== undefined;
 
 /** Settings without effect beside the others. kubelet 1.36: what reads each of them. */
-const IDLE: readonly IneffectiveField[] = [
+const INEFFECTIVE: readonly IneffectiveField[] = [
   {
     code: "topology-without-hints",
     field: "topologyManagerPolicy",
@@ -112,7 +112,7 @@ const IDLE: readonly IneffectiveField[] = [
 ];
 
 export const ineffectiveFindings = (input: LintInput): readonly LintFinding[] =>
-  IDLE.filter(({ hasNoEffect: isIdle }) => isIdle(input)).map(({ code, field, why, advice, fix = null, harms }) => {
+  INEFFECTIVE.filter(({ hasNoEffect }) => hasNoEffect(input)).map(({ code, field, why, advice, fix = null, harms }) => {
     const found = { code, field, message: why, advice, fix };
     return harms === true ? warning(found) : note(found);
   });

@@ -35,7 +35,7 @@ function world(runtime: Partial<Runtime> = {}, logs: Partial<LogFiles> = {}) {
     ...logs,
   };
   const deps = { runtime: { ...done, ...now, ...runtime }, logs: files } as unknown as GcDeps;
-  return { ports: deps, asked };
+  return { deps, asked };
 }
 
 describe("whether something is gone", () => {
@@ -47,19 +47,19 @@ describe("whether something is gone", () => {
     ["container", "containerNow x"],
     ["sandbox", "sandboxNow x"],
   ] as const)("the runtime says of an %s, and nobody else", async (target, question) => {
-    const { ports: deps, asked } = world();
+    const { deps, asked } = world();
     expect(await gone(target, "x", deps)).toEqual(ok(true));
     expect(asked).toEqual([question]);
     const call = question.split(" ")[0] as Call;
-    expect(await gone(target, "x", world({ [call]: async () => ok({ id: "x" }) }).ports)).toEqual(ok(false));
-    expect(await gone(target, "x", world({ [call]: silent }).ports)).toEqual(err("Remove: UNAVAILABLE: broke"));
+    expect(await gone(target, "x", world({ [call]: async () => ok({ id: "x" }) }).deps)).toEqual(ok(false));
+    expect(await gone(target, "x", world({ [call]: silent }).deps)).toEqual(err("Remove: UNAVAILABLE: broke"));
   });
 
   test.each([
     ["pod-logs", ["a", "both"], "b"],
     ["log-link", ["b", "both"], "a"],
   ] as const)("its directory says of %s", async (target, there, away) => {
-    const { ports: deps, asked } = world();
+    const { deps, asked } = world();
     for (const id of there) expect(await gone(target, id, deps), id).toEqual(ok(false));
     expect(await gone(target, away, deps)).toEqual(ok(true));
     expect(asked).toEqual([]);
@@ -71,7 +71,7 @@ describe("whether something is gone", () => {
       {},
       { observe: () => ({ podLogDirectories: undefined, danglingLogLinks: undefined, missing }) },
     );
-    expect(await gone(target, "a", blind.ports)).toEqual(err("/a: EIO; /b: EACCES"));
+    expect(await gone(target, "a", blind.deps)).toEqual(err("/a: EIO; /b: EACCES"));
   });
 });
 
@@ -80,7 +80,7 @@ test.each(["image", "container", "sandbox", "pod-logs", "log-link"] as const)(
   async (target) => {
     const readPods = async () => podsRead();
     const removal = { target, id: "x", runtimeHandler: "", image: { id: "x", names: [] }, container: { id: "x" } };
-    const found = await guard(removal as unknown as Removal, lookWith(), { ...world().ports, readPods });
+    const found = await guard(removal as unknown as Removal, lookWith(), { ...world().deps, readPods });
     const words = {
       image: "it is not there any more",
       container: "it is not there any more",
@@ -93,7 +93,7 @@ test.each(["image", "container", "sandbox", "pod-logs", "log-link"] as const)(
 );
 
 describe("a removal", () => {
-  const carriedOut = (target: Removal["target"], { ports: deps }: ReturnType<typeof world>, more: object = {}) =>
+  const carriedOut = (target: Removal["target"], { deps }: ReturnType<typeof world>, more: object = {}) =>
     remove({ target, id: "x", runtimeHandler: "kata" } as Removal, planned(more) as Parameters<typeof remove>[1], deps);
 
   test.each([
