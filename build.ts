@@ -1,5 +1,6 @@
 import { spawnSync } from "node:child_process";
 import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { isBuiltin } from "node:module";
 import { basename, dirname, join, relative } from "node:path";
 import { type BuildOptions, build, type Plugin } from "esbuild";
 
@@ -67,6 +68,39 @@ const unused: Plugin = {
   },
 };
 
+/**
+ * Loaded with the first text that is not plain ASCII: its tables take 70 ms, which every start would wait for, and most programs end
+ * without one.
+ */
+const late: Plugin = {
+  name: "late",
+  setup({ onLoad, onResolve }) {
+    onResolve({ filter: /^string-width$/ }, ({ kind, path, resolveDir }) =>
+      kind === "import-statement" ? { path, namespace: "late", pluginData: resolveDir } : undefined,
+    );
+    onLoad({ filter: /./, namespace: "late" }, ({ path, pluginData: resolveDir }) => ({
+      contents: `export default (text) => require(${JSON.stringify(path)}).default(text);`,
+      resolveDir,
+    }));
+  },
+};
+
+/**
+ * As an ES module, one of Node's own has each of its names read at the start: those of node:http load all of fetch, which takes
+ * 20 ms and some megabytes, for the one name WebSocket.
+ */
+const nodeModules: Plugin = {
+  name: "node-modules",
+  setup({ onLoad, onResolve }) {
+    onResolve({ filter: /^[\w:/]+$/ }, ({ kind, path }) =>
+      kind === "import-statement" && isBuiltin(path) ? { path, namespace: "node" } : undefined,
+    );
+    onLoad({ filter: /./, namespace: "node" }, ({ path }) => ({
+      contents: `module.exports = process.getBuiltinModule(${JSON.stringify(path)});`,
+    }));
+  },
+};
+
 const common = {
   absWorkingDir: ROOT,
   bundle: true,
@@ -86,7 +120,7 @@ const common = {
   banner: {
     js: 'import { createRequire as requireOf } from "node:module"; const require = requireOf(import.meta.url);',
   },
-  plugins: [unused, sources],
+  plugins: [unused, late, nodeModules, sources],
 } satisfies BuildOptions;
 
 /** The licences of all packages that are within, as those ask for it. */

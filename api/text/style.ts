@@ -57,16 +57,23 @@ export const assumedLine = (assumed: string | null | undefined, paint: Paint): s
   assumed ? paint("dim", `assumed: ${printable(assumed)}\n`) : "";
 
 /** Columns that a text takes, its colours aside: two for each East Asian letter, none for a mark that joins the letter before. */
-export const widthOf = (text: string): number => stringWidth(text);
+export const widthOf = (text: string): number => (PLAIN.test(text) ? text.length : stringWidth(text));
+const PLAIN = /^[ -~]*$/;
 
-const SEGMENTER = new Intl.Segmenter();
+let segmenter: Intl.Segmenter | undefined;
+/** Made when first needed, which takes 40 ms. */
+const segmenterOf = (): Intl.Segmenter => {
+  segmenter ??= new Intl.Segmenter();
+  return segmenter;
+};
 // biome-ignore lint/suspicious/noControlCharactersInRegex: the escape that starts a colour
 const COLOUR = /(\u001b\[\d+m)/;
 /** A change of colour is a letter by itself, which takes no column. */
 const lettersOf = (text: string): readonly string[] =>
-  text
-    .split(COLOUR)
-    .flatMap((part, i) => (i % 2 === 1 ? part : Array.from(SEGMENTER.segment(part), ({ segment }) => segment)));
+  text.split(COLOUR).flatMap((part, i) => {
+    if (i % 2 === 1) return part;
+    return PLAIN.test(part) ? [...part] : Array.from(segmenterOf().segment(part), ({ segment }) => segment);
+  });
 
 /** The number of first letters that fit into `width` columns. */
 function fitting(letters: readonly string[], width: number): number {

@@ -11,7 +11,14 @@ const RUNTIME_UNITS = ["/lib/systemd/system/containerd.service", "/usr/lib/syste
 const ETC_UNITS = "/etc/systemd/system";
 /** Emulating what a compiler writes costs more than interpreting; no unit knows of it. */
 const MANAGER = `[Manager]\nDefaultEnvironment="NODE_OPTIONS=--jitless"\n`;
-const RUNTIME = `version = 2\n[plugins."io.containerd.grpc.v1.cri"]\n  sandbox_image = "${IMAGE}"\n`;
+/** Its shims have the time that an emulated machine needs: see actuator/deploy/containerd.toml. */
+const RUNTIME = `version = 2
+[timeouts]
+  "io.containerd.timeout.shim.load" = "60s"
+  "io.containerd.timeout.task.state" = "60s"
+[plugins."io.containerd.grpc.v1.cri"]
+  sandbox_image = "${IMAGE}"
+`;
 
 /** The files of a machine that runs the daemon as its unit says; a text: why they cannot be made here. */
 export async function systemdFiles(): Promise<string | Record<string, Uint8Array | string>> {
