@@ -7,7 +7,7 @@ import type { DecisionFilter, Store } from "../store.ts";
 import { type Driver, prepared } from "./driver.ts";
 import { newestFirst, ofPod, pageOf } from "./page.ts";
 import { bodyReader, grouped, withSlices } from "./parts.ts";
-import { decisions, idempotency, isRareVerdict, series, texts } from "./schema.ts";
+import { decisions, idempotency, rareVerdictCondition, series, texts } from "./schema.ts";
 
 /** All columns but the ask and the body, which may be long. */
 const HEAD = {
@@ -77,7 +77,7 @@ export async function readAsk(
 
 /** Conditions that match fewer decisions than a kubelet version does are looked up in their own index, not in the version's. */
 const isNarrow = ({ node, reason, pod, verdict }: DecisionFilter): boolean =>
-  [node, reason, pod].some((one) => one !== undefined) || (verdict !== undefined && isRareVerdict(verdict) !== null);
+  [node, reason, pod].some((one) => one !== undefined) || (verdict !== undefined && rareVerdictCondition(verdict) !== null);
 
 /** A filter without its times. `hasIndex`: each condition may use its index; otherwise `+` prevents SQLite from that. */
 function namedBy(filter: DecisionFilter, hasIndex: boolean): SQL | undefined {
@@ -88,7 +88,7 @@ function namedBy(filter: DecisionFilter, hasIndex: boolean): SQL | undefined {
     equal(decisions.node, node),
     equal(decisions.kind, kind),
     equal(decisions.verdict, verdict),
-    verdict === undefined || !hasIndex ? undefined : (isRareVerdict(verdict) ?? undefined),
+    verdict === undefined || !hasIndex ? undefined : (rareVerdictCondition(verdict) ?? undefined),
     equal(decisions.reason, reason),
     equal(decisions.kubelet, kubelet, !isNarrow(filter)),
     pod === undefined ? undefined : ofPod(decisions, pod),

@@ -75,7 +75,7 @@ export const snapshots = sqliteTable(
 const FREQUENT_VERDICTS: readonly string[] = ["decided", "calm", "keeps"];
 const RARE = sql.raw(`verdict NOT IN (${FREQUENT_VERDICTS.map((verdict) => `'${verdict}'`).join(", ")})`);
 /** The condition of the index of rare verdicts; null: the verdict is frequent, and its newest rows are found without the index. */
-export const isRareVerdict = (verdict: string) => (FREQUENT_VERDICTS.includes(verdict) ? null : RARE);
+export const rareVerdictCondition = (verdict: string) => (FREQUENT_VERDICTS.includes(verdict) ? null : RARE);
 
 export const decisions = sqliteTable(
   "decisions",
