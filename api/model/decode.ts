@@ -195,7 +195,9 @@ function pageIssues(input: unknown, at: string): readonly InputIssue[] {
 /** Parses as Go does, which reads null as absent. Nulls are rare, so they are removed only if the first parse fails. */
 function parseLenient<S extends z.ZodType>(schema: S, input: unknown): z.ZodSafeParseResult<z.output<S>> {
   const parsed = schema.safeParse(input);
-  return parsed.success ? parsed : schema.safeParse(withoutNulls(input));
+  if (parsed.success) return parsed;
+  const rest = withoutNulls(input);
+  return rest === input ? parsed : schema.safeParse(rest);
 }
 
 /** Checks a posted value by its form and parses it once; a null counts as absent. Errors: every issue with its path. */

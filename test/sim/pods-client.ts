@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import { join } from "node:path";
 import { ApiClient } from "../../actuator/client/client.ts";
 import { Outbox } from "../../actuator/client/outbox.ts";
@@ -45,10 +45,10 @@ export function watchedClient({ api, life, disk, stateDir, asked, unheard, onPro
   // a dead daemon sends nothing, and hears nothing of what it sent
   const fetch = async (request: Request): Promise<Response> => {
     if (life.isOver) return never();
-    const kind = await kindIn(request.clone());
+    const same = request.clone();
     const answer = await counted(() => api.fetch(request));
     if (!life.isOver) return answer;
-    unheard.push(kind);
+    unheard.push(await kindIn(same));
     return never();
   };
   const access = { url: "http://api.sim", token: undefined, timeoutMs: 1000, fetch };
@@ -60,12 +60,10 @@ export function watchedClient({ api, life, disk, stateDir, asked, unheard, onPro
     decide: async (kind, snapshot, ask) => {
       const answer = await client.decide(kind, snapshot, ask);
       const { pod } = (ask ?? {}) as { readonly pod?: { readonly metadata: { readonly uid: string } } };
-      const key = createHash("sha256")
-        .update(JSON.stringify([snapshot, ask]))
-        .digest("hex");
+      if (kind !== "admission" || !answer.ok || pod === undefined) return answer;
+      const key = hash("sha256", JSON.stringify([snapshot, ask]));
       const noted = { key, life, isSettled: false, isKept: false, reports: 0 };
-      if (kind === "admission" && answer.ok && pod !== undefined)
-        asked.push({ uid: pod.metadata.uid, answer: answer.value, ...noted });
+      asked.push({ uid: pod.metadata.uid, answer: answer.value, ...noted });
       return answer;
     },
     commit: async (answer, isNews) => {
