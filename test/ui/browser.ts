@@ -23,11 +23,16 @@ const ARGS = [
 const LONGEST_MS = 90_000;
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
-/** One browser for the tests of a file. Each page tells its errors, those of the policy among them, when it is closed. */
+/**
+ * One browser for the tests of a file. A page that is closed is opened again for the next with the same options, without its cookies:
+ * a new context takes a process of its own, which compiles all scripts anew. Each page tells its errors, those of the policy among
+ * them, when it is closed.
+ */
 export function aBrowser(): {
   readonly open: (url: string, options?: BrowserContextOptions) => Promise<Watched>;
 } {
   let browser: Browser | undefined;
+  const closed = new Map<string, Page[]>();
   beforeAll(async () => {
     if (hasBrowser) browser = await chromium.launch({ executablePath: CHROMIUM, args: ARGS });
   });
@@ -35,22 +40,51 @@ export function aBrowser(): {
   return {
     open: async (url, options = {}) => {
       if (browser === undefined) throw new Error(whyNoBrowser);
-      const context = await browser.newContext({ viewport: { width: 1200, height: 800 }, ...options });
-      context.setDefaultTimeout(LONGEST_MS);
-      const page = await context.newPage();
-      const faults: string[] = [];
-      page.on("console", (message) => {
-        if (message.type() === "error") faults.push(message.text());
-      });
-      page.on("pageerror", (error) => faults.push(error.message));
-      page.on("request", (request) => {
-        if (new URL(request.url()).origin !== new URL(url).origin && !request.url().startsWith("data:"))
-          faults.push(`it asked ${request.url()}`);
-      });
+      const how = { viewport: { width: 1200, height: 800 }, ...options };
+      const alike = closed.get(JSON.stringify(how)) ?? [];
+      closed.set(JSON.stringify(how), alike);
+      const page = alike.pop() ?? (await newPage(browser, how));
+      if (how.viewport !== null) await page.setViewportSize(how.viewport);
+      if (typeof how.storageState === "object") await page.context().addCookies(how.storageState.cookies);
+      const faults = faultsOf(page, url);
       await page.goto(url);
-      return { page, faults, close: () => context.close() };
+      const close = async (): Promise<void> => {
+        await empty(page);
+        alike.push(page);
+      };
+      return { page, faults, close };
     },
   };
+}
+
+async function newPage(browser: Browser, options: BrowserContextOptions): Promise<Page> {
+  const context = await browser.newContext(options);
+  context.setDefaultTimeout(LONGEST_MS);
+  return context.newPage();
+}
+
+/** What the browser complains of, from now on. */
+function faultsOf(page: Page, url: string): readonly string[] {
+  const faults: string[] = [];
+  page.on("console", (message) => {
+    if (message.type() === "error") faults.push(message.text());
+  });
+  page.on("pageerror", (error) => faults.push(error.message));
+  page.on("request", (request) => {
+    if (new URL(request.url()).origin !== new URL(url).origin && !request.url().startsWith("data:"))
+      faults.push(`it asked ${request.url()}`);
+  });
+  return faults;
+}
+
+/** Leaves nothing of what was looked at, nor of who looked. */
+async function empty(page: Page): Promise<void> {
+  for (const event of ["console", "pageerror", "request"]) await page.removeAllListeners(event, { behavior: "wait" });
+  await page.unrouteAll({ behavior: "wait" });
+  const context = page.context();
+  for (const other of context.pages()) if (other !== page) await other.close();
+  await context.clearCookies();
+  await page.goto("about:blank");
 }
 
 export interface Watched {
