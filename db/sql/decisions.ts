@@ -77,7 +77,8 @@ export async function readAsk(
 
 /** Conditions that match fewer decisions than a kubelet version does are looked up in their own index, not in the version's. */
 const isNarrow = ({ node, reason, pod, verdict }: DecisionFilter): boolean =>
-  [node, reason, pod].some((one) => one !== undefined) || (verdict !== undefined && rareVerdictCondition(verdict) !== null);
+  [node, reason, pod].some((one) => one !== undefined) ||
+  (verdict !== undefined && rareVerdictCondition(verdict) !== null);
 
 /** A filter without its times. `hasIndex`: each condition may use its index; otherwise `+` prevents SQLite from that. */
 function namedBy(filter: DecisionFilter, hasIndex: boolean): SQL | undefined {
