@@ -223,6 +223,8 @@ describe.skipIf(why !== undefined)("pods with devices", { timeout: LONG_MS }, ()
         return one?.name === "example.com/flips" && `${one.resources.map((device) => device.health)}` === `${health}`;
       });
     await told("Healthy", "Healthy");
+    // one that has not started is refused for a device that is not healthy
+    await daemon.running("flips");
     flips.list([{ ID: "f0", health: "Unhealthy" }, ...healthy("f1")]);
     expect(await rowWith(1)).toMatchObject({ capacity: 2, flips: 1 });
     await told("Unhealthy", "Healthy");
