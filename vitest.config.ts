@@ -48,8 +48,8 @@ const packagedOf = (name: keyof typeof PROJECTS, more: object) => ({
 export default defineConfig({
   test: {
     reporters: ["default", "./test/closing-line.ts"],
-    // much of the time is spent waiting for other processes: five files more than there are processors
-    maxWorkers: availableParallelism() + 5,
+    // some wait for other processes: with three files more than there are processors none of these is idle
+    maxWorkers: availableParallelism() + 3,
     sequence: { sequencer: LongFirst },
     onConsoleLog: (text) => !text.startsWith('{"level":'),
     projects: [
