@@ -72,13 +72,13 @@ const unused: Plugin = {
  * Loaded with the first text that is not plain ASCII: its tables take 70 ms, which every start would wait for, and most programs end
  * without one.
  */
-const late: Plugin = {
-  name: "late",
+const lazy: Plugin = {
+  name: "lazy",
   setup({ onLoad, onResolve }) {
     onResolve({ filter: /^string-width$/ }, ({ kind, path, resolveDir }) =>
-      kind === "import-statement" ? { path, namespace: "late", pluginData: resolveDir } : undefined,
+      kind === "import-statement" ? { path, namespace: "lazy", pluginData: resolveDir } : undefined,
     );
-    onLoad({ filter: /./, namespace: "late" }, ({ path, pluginData: resolveDir }) => ({
+    onLoad({ filter: /./, namespace: "lazy" }, ({ path, pluginData: resolveDir }) => ({
       contents: `export default (text) => require(${JSON.stringify(path)}).default(text);`,
       resolveDir,
     }));
@@ -86,16 +86,16 @@ const late: Plugin = {
 };
 
 /**
- * As an ES module, one of Node's own has each of its names read at the start: those of node:http load all of fetch, which takes
- * 20 ms and some megabytes, for the one name WebSocket.
+ * An `import` of a module that is built into Node reads each of its exports at the start. One of those of node:http loads all of `fetch`,
+ * which takes 20 ms and some megabytes.
  */
-const nodeModules: Plugin = {
-  name: "node-modules",
+const builtInModules: Plugin = {
+  name: "built-in-modules",
   setup({ onLoad, onResolve }) {
     onResolve({ filter: /^[\w:/]+$/ }, ({ kind, path }) =>
-      kind === "import-statement" && isBuiltin(path) ? { path, namespace: "node" } : undefined,
+      kind === "import-statement" && isBuiltin(path) ? { path, namespace: "built-in" } : undefined,
     );
-    onLoad({ filter: /./, namespace: "node" }, ({ path }) => ({
+    onLoad({ filter: /./, namespace: "built-in" }, ({ path }) => ({
       contents: `module.exports = process.getBuiltinModule(${JSON.stringify(path)});`,
     }));
   },
@@ -120,7 +120,7 @@ const common = {
   banner: {
     js: 'import { createRequire as requireOf } from "node:module"; const require = requireOf(import.meta.url);',
   },
-  plugins: [unused, late, nodeModules, sources],
+  plugins: [unused, lazy, builtInModules, sources],
 } satisfies BuildOptions;
 
 /** The licences of all packages that are within, as those ask for it. */

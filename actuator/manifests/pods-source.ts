@@ -1,4 +1,6 @@
 import { readFile } from "node:fs/promises";
+import * as http from "node:http";
+import * as https from "node:https";
 import { resolve } from "node:path";
 import { podItems } from "../../api/documents/document-form.ts";
 import { problemText, type ReadProblem } from "../../api/documents/problem.ts";
@@ -9,7 +11,6 @@ import { MIRROR_ANNOTATION } from "../../api/model/pod.ts";
 import { pageField } from "../../api/model/snapshot.ts";
 import type { ActuatorConfig } from "../core/config.ts";
 import { faultText } from "../core/error-text.ts";
-import { http, https } from "../core/http.ts";
 import type { ActivePods, PodOrigin, PodsRead } from "../core/interfaces.ts";
 import type { LoopDeps } from "../pass/loop.ts";
 import { type FoundPod, type PodObject, stepsOf } from "./pods-of.ts";

@@ -1,8 +1,7 @@
-import type { IncomingMessage, Server, ServerResponse } from "node:http";
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { err, ok, type Result } from "../../api/model/result.ts";
 import { hostText, isOwnHost, type ListenAddress } from "../core/addresses.ts";
-import { http } from "../core/http.ts";
 import type { DaemonMetrics } from "./metrics.ts";
 import type { NodeStatus } from "./node-status.ts";
 
@@ -139,7 +138,7 @@ const HEADERS = {
 /** Serves what the daemon sees and did, read-only. Errors: the address cannot be listened on, with what to do. */
 export function startStatusServer(options: StatusServerOptions): Promise<Result<StatusServer, string>> {
   const { host, port } = options.listen;
-  const server = http.createServer({ ...TIMES, maxHeaderSize: LIMITS.headerBytes }, (request, response) => {
+  const server = createServer({ ...TIMES, maxHeaderSize: LIMITS.headerBytes }, (request, response) => {
     void reply(request, response, options);
   });
   server.maxConnections = LIMITS.connections;

@@ -60,19 +60,14 @@ export const assumedLine = (assumed: string | null | undefined, paint: Paint): s
 export const widthOf = (text: string): number => (PLAIN.test(text) ? text.length : stringWidth(text));
 const PLAIN = /^[ -~]*$/;
 
-let segmenter: Intl.Segmenter | undefined;
-/** Made when first needed, which takes 40 ms. */
-const segmenterOf = (): Intl.Segmenter => {
-  segmenter ??= new Intl.Segmenter();
-  return segmenter;
-};
 // biome-ignore lint/suspicious/noControlCharactersInRegex: the escape that starts a colour
 const COLOUR = /(\u001b\[\d+m)/;
 /** A change of colour is a letter by itself, which takes no column. */
 const lettersOf = (text: string): readonly string[] =>
   text.split(COLOUR).flatMap((part, i) => {
     if (i % 2 === 1) return part;
-    return PLAIN.test(part) ? [...part] : Array.from(segmenterOf().segment(part), ({ segment }) => segment);
+    // not made at the start: the first takes 40 ms
+    return PLAIN.test(part) ? [...part] : Array.from(new Intl.Segmenter().segment(part), ({ segment }) => segment);
   });
 
 /** The number of first letters that fit into `width` columns. */

@@ -1,3 +1,4 @@
+import { STATUS_CODES } from "node:http";
 import { type ClientHttp2Session, type ClientHttp2Stream, connect, type IncomingHttpHeaders } from "node:http2";
 import type { Socket } from "node:net";
 import { join } from "node:path";
@@ -7,7 +8,6 @@ import { goDurationText, quote } from "../../../api/decide/go/strconv.ts";
 import { hostPort } from "../../../api/decide/probes/http-request.ts";
 import type { ProbeHandler, ProbeOutcome } from "../../../api/model/probe.ts";
 import { err, ok, type Result } from "../../../api/model/result.ts";
-import { http } from "../../core/http.ts";
 import { bounded, dial, ERRORS, type OpenConnections, type ProbeTarget } from "../net/dial.ts";
 
 /** The status of a failed call. */
@@ -47,7 +47,7 @@ function httpStatusFault(status: number, contentType: string | undefined): GrpcS
     contentType === undefined
       ? "malformed header: missing HTTP content-type"
       : `transport: received unexpected content-type ${quote(contentType)}`;
-  const words = `${status} (${http.STATUS_CODES[status] ?? ""})`;
+  const words = `${status} (${STATUS_CODES[status] ?? ""})`;
   return {
     code: codeOf(OF_HTTP[status] ?? "Unknown"),
     message: `unexpected HTTP status code received from server: ${words}; ${what}`,

@@ -26,16 +26,20 @@ export const cniOf = (state: string) => ({ bin: join(state, "cni-bin"), conf: jo
 /** Where it looks for CDI specifications; nothing lies there at first. */
 export const cdiOf = (state: string): string => join(state, "cdi");
 
+/** How long a busy machine's shims have to answer: see actuator/deploy/containerd.toml. */
+export const TIMEOUTS = `[timeouts]
+  "io.containerd.timeout.shim.load" = "60s"
+  "io.containerd.timeout.shim.cleanup" = "60s"
+  "io.containerd.timeout.task.state" = "60s"
+`;
+
 /** The configuration is 1.6's, which passes over what it does not know, and 2.x's, which takes the older form. Without the right to lower oom_score_adj, no sandbox starts unrestricted. */
 const configOf = ({ root, state, socket }: DaemonFiles): string => `
 version = 2
 root = "${root}"
 state = "${state}"
 oom_score = 0
-[timeouts]
-  "io.containerd.timeout.shim.load" = "60s"
-  "io.containerd.timeout.shim.cleanup" = "60s"
-  "io.containerd.timeout.task.state" = "60s"
+${TIMEOUTS}
 [grpc]
   address = "${socket}"
 [ttrpc]

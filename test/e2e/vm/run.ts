@@ -29,24 +29,22 @@ export type GuestResult = {
   readonly durationMs: number;
 };
 
-const kernelLine = (): string =>
-  [
-    "console=ttyS0 quiet panic=-1 rdinit=/init cgroup_no_v1=all hugepagesz=2M hugepages=8",
-    // for a busy host, on which emulated timers are late: the kernel would panic, or leave its fast clock for a slow one
-    "no_timer_check tsc=reliable",
-    // guards against what a processor guesses cost much where none guesses
-    "mitigations=off",
-    ...clockOf(readFileSync("/proc/cpuinfo", "utf8")),
-  ].join(" ");
+const KERNEL_LINE = [
+  "console=ttyS0 quiet panic=-1 rdinit=/init cgroup_no_v1=all hugepagesz=2M hugepages=8",
+  // for a busy host, on which emulated timers are late: the kernel would panic, or leave its fast clock for a slow one
+  "no_timer_check tsc=reliable",
+  // guards against what a processor guesses cost much where none guesses
+  "mitigations=off",
+].join(" ");
 
 /**
- * The guest's clock counts the ticks of this machine's processor. How many there are a second it would measure at its start: on
- * a busy machine many times too few, after which its seconds are as many times too short, and what must be done in time is late.
+ * The guest's clock counts the ticks of this machine's processor. On a busy machine the kernel would measure many times too few a
+ * second, and all its time limits would be as many times too short.
  */
-function clockOf(cpuinfo: string): readonly string[] {
-  const [, bogoMips] = /^bogomips\s*: ([\d.]+)$/m.exec(cpuinfo) ?? [];
+function tickRate(): string {
+  const [, bogoMips] = /^bogomips\s*: ([\d.]+)$/m.exec(readFileSync("/proc/cpuinfo", "utf8")) ?? [];
   // twice the frequency
-  return bogoMips === undefined ? [] : [`tsc_early_khz=${Math.round(Number(bogoMips) * 500)}`];
+  return bogoMips === undefined ? "" : `tsc_early_khz=${Math.round(Number(bogoMips) * 500)}`;
 }
 /** Features that cost much to emulate and that no job needs: with them a guest takes a quarter longer. */
 const WITHOUT = "-la57,-avx,-avx2,-smap,-smep,-pku";
@@ -59,7 +57,7 @@ function qemuArguments(guest: Guest, initramfs: string, job: GuestJob): string[]
     ...["-accel", "tcg,thread=single,tb-size=512", "-m", String(job.memoryMb ?? 512)],
     ...processors(job),
     ...["-nographic", "-no-reboot", "-net", "none"],
-    ...["-kernel", guest.kernel, "-initrd", initramfs, "-append", kernelLine()],
+    ...["-kernel", guest.kernel, "-initrd", initramfs, "-append", `${KERNEL_LINE} ${tickRate()}`],
     // The guest's writes to its disk are thrown away, so that many can share it.
     ...["-drive", `file=${guest.disk},format=raw,if=virtio,snapshot=on`],
   ];

@@ -1,5 +1,6 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { TIMEOUTS } from "../containerd/daemon.ts";
 import { imageArchive } from "../containerd/image-archive.ts";
 import { IMAGE } from "../pods/manifest.ts";
 import { bundle } from "./bundle.ts";
@@ -11,11 +12,8 @@ const RUNTIME_UNITS = ["/lib/systemd/system/containerd.service", "/usr/lib/syste
 const ETC_UNITS = "/etc/systemd/system";
 /** Emulating what a compiler writes costs more than interpreting; no unit knows of it. */
 const MANAGER = `[Manager]\nDefaultEnvironment="NODE_OPTIONS=--jitless"\n`;
-/** Its shims have the time that an emulated machine needs: see actuator/deploy/containerd.toml. */
 const RUNTIME = `version = 2
-[timeouts]
-  "io.containerd.timeout.shim.load" = "60s"
-  "io.containerd.timeout.task.state" = "60s"
+${TIMEOUTS}
 [plugins."io.containerd.grpc.v1.cri"]
   sandbox_image = "${IMAGE}"
 `;
