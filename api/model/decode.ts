@@ -211,20 +211,19 @@ export function decodeForm<S extends z.ZodType>(
 }
 
 let compiled: typeof snapshotSchema | undefined;
-let isFirst = true;
-/** The compiled schema if code generation is allowed; compiling does not pay for a single snapshot. */
+/** Compiling the schema takes as long as it saves on so many snapshots: most programs end before. */
+const COMPILED_AFTER = 40;
+let decodings = 0;
+/** The compiled schema, if code generation is allowed, once it pays. */
 function quickest(): typeof snapshotSchema {
-  if (isFirst) {
-    isFirst = false;
-    return snapshotSchema;
-  }
+  if (decodings++ < COMPILED_AFTER) return snapshotSchema;
   compiled ??= z.compile(snapshotSchema);
   return compiled;
 }
 
-/** Compiles the schema ahead (some 50 ms), so that the second request does not wait for it. */
+/** Compiles the schema ahead (some 50 ms), so that no request waits for it. */
 export function prepareDecoding(): void {
-  isFirst = false;
+  decodings = COMPILED_AFTER;
   quickest().safeParse({});
 }
 

@@ -28,7 +28,8 @@ export interface DeviceReport {
   readonly healthCheckTimeoutSeconds?: number;
   readonly message?: string;
 }
-type Answered = object | Error | "hang";
+/** A Buffer: the encoded message. */
+type Answered = object | Buffer | Error | "hang";
 type Answer = (asked: Asked) => Answered | Promise<Answered>;
 
 export interface DriverScript {
@@ -44,6 +45,15 @@ export interface DriverScript {
   /** What is not here is answered well. */
   answers?: Partial<Record<NodeOperation, Answer>>;
 }
+
+/** A service whose answers may be encoded already. */
+const sending = (service: ReturnType<typeof draServiceOf>): object =>
+  Object.fromEntries(
+    Object.entries(service).map(([name, method]) => {
+      const encode = (answer: object) => (Buffer.isBuffer(answer) ? answer : method.responseSerialize(answer));
+      return [name, { ...method, responseSerialize: encode }];
+    }),
+  );
 
 /** A DRA driver as vendors write them, over a real socket: it gives each claim one device, and does what its script says. */
 export class TestDriver {
@@ -75,7 +85,7 @@ export class TestDriver {
     introduce(server, info, this.notified);
     for (const service of DRA_SERVICES) {
       const answer = (operation: NodeOperation) => this.#answer(service, operation);
-      server.addService(draServiceOf(service) as never, {
+      server.addService(sending(draServiceOf(service)) as never, {
         NodePrepareResources: answer("NodePrepareResources"),
         NodeUnprepareResources: answer("NodeUnprepareResources"),
       });

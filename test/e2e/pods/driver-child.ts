@@ -1,4 +1,5 @@
 import { appendFileSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { flushCompileCache } from "node:module";
 import { join } from "node:path";
 import type { NodeOperation } from "../../../api/decide/dra/claim-info.ts";
 import { type Asked, TestDriver } from "../../actuator/dra/test-driver.ts";
@@ -18,9 +19,23 @@ const work = (operation: NodeOperation, { claims }: Asked): void => {
     else rmSync(join(prepared, uid), { force: true });
   }
 };
-const nobodys = (count: number): object =>
-  Object.fromEntries(Array.from({ length: count }, (_, i) => [`nobodys-${i}`, {}]));
 const MILLION = 1_000_000;
+/** A field of a protobuf message that is a text or another message. */
+const field = (number: number, content: string): string => {
+  let size = content.length;
+  let sizeText = "";
+  for (; size > 127; size >>>= 7) sizeText += String.fromCharCode((size & 127) | 128);
+  return String.fromCharCode((number << 3) | 2) + sizeText + String.fromCharCode(size) + content;
+};
+/** A million objects would take seconds to encode, each time that it is asked. */
+const millionDevices = ({ claims }: Asked): Buffer => {
+  const devices = field(1, field(1, "gpu") + field(2, "n") + field(3, "device") + field(4, "ok")).repeat(MILLION);
+  return Buffer.from(claims.map(({ uid }) => field(1, field(1, uid) + field(2, devices))).join(""), "latin1");
+};
+const millionClaims = (): Buffer => {
+  const told = Array.from({ length: MILLION }, (_, i) => field(1, field(1, `nobodys-${i}`) + field(2, "")));
+  return Buffer.from(told.join(""), "latin1");
+};
 
 function answer(operation: NodeOperation, asked: Asked): object | "hang" {
   const file = join(dir, "lies.json");
@@ -33,20 +48,19 @@ function answer(operation: NodeOperation, asked: Asked): object | "hang" {
     case "hangs when it has done it":
       return "hang";
     case "tells of another claim":
-      return { claims: nobodys(1) };
+      return { claims: { "nobodys-0": {} } };
     case "leaves the claim out":
       return { claims: {} };
     case "has a million devices":
-      return operation === "NodePrepareResources" ? devicesOf(asked, MILLION, "ok") : { claims: nobodys(MILLION) };
+      return operation === "NodePrepareResources" ? millionDevices(asked) : millionClaims();
     case "has no CDI device of that name":
-      return devicesOf(asked, 1, `${name}/dev=nobodys`);
+      return devicesOf(asked, `${name}/dev=nobodys`);
     default:
       return driver.usual(operation, asked);
   }
 }
-const devicesOf = ({ claims }: Asked, count: number, cdiId: string): object => {
-  const device = { requestNames: ["gpu"], poolName: "n", deviceName: "device", cdiDeviceIds: [cdiId] };
-  const devices = new Array(count).fill(device);
+const devicesOf = ({ claims }: Asked, cdiId: string): object => {
+  const devices = [{ requestNames: ["gpu"], poolName: "n", deviceName: "device", cdiDeviceIds: [cdiId] }];
   return { claims: Object.fromEntries(claims.map(({ uid }) => [uid, { devices }])) };
 };
 
@@ -62,5 +76,7 @@ const driver = new TestDriver({
 // the one before was killed, and has left it
 rmSync(driver.socketPath, { force: true });
 await driver.serve();
+// it is killed, and would leave nothing compiled to the next
+flushCompileCache();
 // whoever started it is gone
 process.stdin.on("end", () => process.exit()).resume();
