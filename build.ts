@@ -69,6 +69,34 @@ const unused: Plugin = {
 };
 
 /**
+ * For reflection, which nobody asks for, the loader of .proto files describes each message anew, and again for each method that uses
+ * it. Without that a start takes 20 ms less, and a daemon 1.4 MB less.
+ */
+const DESCRIPTIONS = [
+  /require\("protobufjs\/ext\/descriptor"\)/,
+  /root\.toDescriptor\('proto3'\)\.file/,
+  /message\.toDescriptor\('proto3'\)/,
+  /messageDescriptor\.\$type\.toObject\(.*?\)/,
+  /enumType\.toDescriptor\('proto3'\)/,
+  /enumDescriptor\.\$type\.toObject\(.*?\)/,
+];
+const undescribed: Plugin = {
+  name: "undescribed",
+  setup({ onLoad }) {
+    onLoad({ filter: /\/@grpc\/proto-loader\/build\/src\/index\.js$/ }, ({ path }) => {
+      const contents = DESCRIPTIONS.reduce(
+        (text, description) => {
+          if (!description.test(text)) throw new Error(`${path} has no ${description}`);
+          return text.replace(description, "[]");
+        },
+        readFileSync(path, "utf8"),
+      );
+      return { contents, loader: "js" };
+    });
+  },
+};
+
+/**
  * Loaded with the first text that is not plain ASCII: its tables take 70 ms, which every start would wait for, and most programs end
  * without one.
  */
@@ -120,7 +148,7 @@ const common = {
   banner: {
     js: 'import { createRequire as requireOf } from "node:module"; const require = requireOf(import.meta.url);',
   },
-  plugins: [unused, lazy, builtInModules, sources],
+  plugins: [unused, undescribed, lazy, builtInModules, sources],
 } satisfies BuildOptions;
 
 /** The licences of all packages that are within, as those ask for it. */
