@@ -211,8 +211,8 @@ export function decodeForm<S extends z.ZodType>(
 }
 
 let compiled: typeof snapshotSchema | undefined;
-/** Compiling the schema takes as long as it saves on so many snapshots: most programs end before. */
-const COMPILED_AFTER = 40;
+/** Compiling the schema takes as long as it saves on so many snapshots of a small node: most programs end before. */
+const COMPILED_AFTER = 100;
 let decodings = 0;
 /** The compiled schema, if code generation is allowed, once it pays. */
 function quickest(): typeof snapshotSchema {
