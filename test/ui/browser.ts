@@ -17,6 +17,8 @@ const ARGS = [
   "--disable-component-update",
   "--disable-sync",
   "--disable-dev-shm-usage",
+  // a page that goes to another address, and back, would start a process each time
+  "--renderer-process-limit=1",
 ];
 /** A machine that is slow and loaded takes long. */
 const LONGEST_MS = 90_000;
