@@ -2,9 +2,8 @@ import { existsSync, readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { type Browser, type BrowserContextOptions, chromium, type Page } from "playwright-core";
 import { afterAll, beforeAll, expect } from "vitest";
+import { CHROMIUM } from "../kit/programs.ts";
 
-/** Debian's; `CHROMIUM=/path` names another. */
-const CHROMIUM = process.env["CHROMIUM"] ?? "/usr/bin/chromium";
 export const hasBrowser = existsSync(CHROMIUM);
 export const whyNoBrowser = `there is no browser at ${CHROMIUM}; .ci/apt installs one`;
 
@@ -18,6 +17,8 @@ const ARGS = [
   "--disable-component-update",
   "--disable-sync",
   "--disable-dev-shm-usage",
+  // a page that goes to another address, and back, would start a process each time
+  "--renderer-process-limit=1",
 ];
 /** A machine that is slow and loaded takes long. */
 const LONGEST_MS = 90_000;

@@ -1,13 +1,13 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { type Browser, type BrowserContextOptions, chromium, type Page } from "playwright-core";
+import { CHROMIUM } from "../kit/programs.ts";
 import { everyPage } from "./every-page.ts";
 import { served } from "./served.ts";
 
 // `node test/ui/screenshots.ts [FOLDER]`: pictures of every page, as it is seen first on a desktop, in the dark and on a phone
 
 const OUT = resolve(process.argv[2] ?? join(import.meta.dirname, "../../docs/pictures"));
-const CHROMIUM = process.env["CHROMIUM"] ?? "/usr/bin/chromium";
 const LOOKS: Readonly<Record<string, BrowserContextOptions>> = {
   desktop: { viewport: { width: 1280, height: 800 } },
   dark: { viewport: { width: 1280, height: 800 }, colorScheme: "dark" },
