@@ -68,7 +68,8 @@ export default defineConfig({
       projectOf("sim", { ...SHARED, ...PATIENCE }),
       packagedOf("cli", { ...SHARED, ...MORE_PATIENCE }),
       packagedOf("e2e", { ...SHARED, ...MORE_PATIENCE }),
-      packagedOf("process", MORE_PATIENCE),
+      packagedOf("process", { ...SHARED, ...MORE_PATIENCE }),
+      packagedOf("alone", MORE_PATIENCE),
       packagedOf("ui", { ...SHARED, ...MORE_PATIENCE }),
       {
         plugins: [

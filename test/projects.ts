@@ -1,8 +1,7 @@
-/**
- * A test beside a process of its own (a daemon, a server, a child that is killed), or in a cgroup or mount of the machine's, or that
- * wants its process for itself, because it replaces modules or tells when they are loaded.
- */
+/** A test beside a process of its own (a daemon, a server, a child that is killed), or in a cgroup or mount of the machine's. */
 const PROCESS = "test/**/*.process.test.ts";
+/** A test that wants its process for itself, because it replaces modules, or looks at what its process loads, opens or locks. */
+const ALONE = "test/**/*.alone.test.ts";
 
 /** The projects of vitest, each with its test files by their folder. INVARIANT: a file is in one of them, or else in `unit`. */
 export const PROJECTS = {
@@ -11,10 +10,10 @@ export const PROJECTS = {
     "test/contract/**/*.test.ts",
     "test/fuzz/**/*.test.ts",
     "test/vectors.test.ts",
-    "test/api/**/!(*.process).test.ts",
+    "test/api/**/!(*.process|*.alone).test.ts",
     "test/db/**/!(*.process).test.ts",
     "test/replay/**/*.test.ts",
-    "test/actuator/{deviceplugin,dra}/**/!(*.process).test.ts",
+    "test/actuator/{deviceplugin,dra}/**/!(*.process|*.alone).test.ts",
   ],
   /** Rules that hold for every input: seeded random ones, or all of a small domain. */
   properties: ["test/properties/**/*.test.ts", "test/actuator/plan/properties.test.ts"],
@@ -32,6 +31,7 @@ export const PROJECTS = {
   /** Commands of the documents, containerd, cgroups, virtual machines, a kubelet. */
   e2e: ["test/e2e/**/*.test.ts", "test/docs/**/*.test.ts"],
   process: [PROCESS],
+  alone: [ALONE],
   /** Pages: their text, and in a browser. */
   ui: ["test/ui/**/*.test.ts"],
   /** Inside workerd; everything else runs on Node. */

@@ -1,18 +1,5 @@
 import { cpus } from "node:os";
-import { benchApi } from "./api.ts";
-import { benchProfiles, benchRealNode, benchSuites, type DecisionFigure } from "./decisions.ts";
-import { benchDevicePlugins } from "./device-plugins.ts";
-import { benchFleet } from "./fleet.ts";
-import { benchHistory } from "./history.ts";
-import { benchManagers } from "./managers.ts";
-import { benchMemory, benchSoak } from "./memory.ts";
-import { benchPages } from "./pages.ts";
-import { benchPods } from "./pods.ts";
-import { benchPodsDaemon } from "./pods-daemon.ts";
-import { benchProbes } from "./probes.ts";
-import { benchReplay } from "./replay.ts";
-import { benchScale } from "./scale.ts";
-import { benchWorker } from "./worker.ts";
+import type { DecisionFigure } from "./decisions.ts";
 
 const row = (...cells: readonly (string | number)[]): void =>
   console.log(cells.map((c, i) => (i === 0 ? String(c).padEnd(24) : String(c).padStart(16))).join(""));
@@ -26,13 +13,16 @@ function table(title: string, figures: readonly DecisionFigure[], beside = "JSON
   for (const f of figures) row(f.name, nanos(f.decideNanos), nanos(f.parseNanos), f.ratio.toFixed(2));
 }
 
-function decisions(): void {
+// each part is loaded when it is measured: all of them take seconds of processor time
+async function decisions(): Promise<void> {
+  const { benchProfiles, benchRealNode, benchSuites } = await import("./decisions.ts");
   table("a vector case: deciding the checked input", benchSuites());
   table("the captured node (11 pods)", benchRealNode());
   table("the same node as each version's kubelet decides", benchProfiles(), "as 1.36");
 }
 
-function managers(): void {
+async function managers(): Promise<void> {
+  const { benchManagers } = await import("./managers.ts");
   console.log("\nthe managers on large machines, beside what an answer may take");
   console.log("".padEnd(64) + ["median", "aim", "ratio"].map((c) => c.padStart(16)).join(""));
   for (const { name, nanos: median, aimNanos } of benchManagers()) {
@@ -42,6 +32,7 @@ function managers(): void {
 }
 
 async function pods(): Promise<void> {
+  const { benchPods } = await import("./pods.ts");
   console.log("\npods on a simulated node: CPU time of one turn of the daemon, beside what it may take");
   console.log("".padEnd(64) + ["median", "aim", "ratio"].map((c) => c.padStart(16)).join(""));
   for (const { name, cpuMs, aimMs } of await benchPods()) {
@@ -51,6 +42,7 @@ async function pods(): Promise<void> {
 }
 
 async function podsDaemon(): Promise<void> {
+  const { benchPodsDaemon } = await import("./pods-daemon.ts");
   console.log(
     "\nthe real daemon with pods on a real containerd: its memory, beside what it may take, and its CPU time of a core",
   );
@@ -62,6 +54,7 @@ async function podsDaemon(): Promise<void> {
 }
 
 async function devicePlugins(): Promise<void> {
+  const { benchDevicePlugins } = await import("./device-plugins.ts");
   console.log("\ndevice plugins: CPU time of the event loop as a part of one core, beside what it may take");
   const DEVICE_COLUMNS = ["loop", "aim", "all threads", "flips/s", "lists/s", "RSS grew", "in use grew"];
   console.log("".padEnd(76) + DEVICE_COLUMNS.map((c) => c.padStart(13)).join(""));
@@ -74,6 +67,7 @@ async function devicePlugins(): Promise<void> {
 }
 
 async function probes(): Promise<void> {
+  const { benchProbes } = await import("./probes.ts");
   console.log(
     "\nprobes: how late workers have their turn, and the daemon's CPU time as a part of one core, beside what they may",
   );
@@ -91,18 +85,21 @@ async function probes(): Promise<void> {
 }
 
 async function history(): Promise<void> {
+  const { benchHistory } = await import("./history.ts");
   console.log("\nrows into the history");
   for (const [name, value] of Object.entries(await benchHistory()))
     row(name, typeof value === "number" ? Math.round(value).toLocaleString("en") : String(value));
 }
 
 async function replay(): Promise<void> {
+  const { benchReplay } = await import("./replay.ts");
   console.log("\nreplaying the history of the captured node, beside deciding alone and posting; CPU time a decision");
   for (const [name, value] of Object.entries(await benchReplay()))
     row(name, value.toLocaleString("en", { maximumFractionDigits: 2 }));
 }
 
 async function pages(): Promise<void> {
+  const { benchPages } = await import("./pages.ts");
   console.log(
     "\npages over 500 nodes and a million decisions: from the request to the last byte, beside what they may",
   );
@@ -118,12 +115,14 @@ async function pages(): Promise<void> {
 }
 
 async function api(): Promise<void> {
+  const { benchApi } = await import("./api.ts");
   console.log("\nPOST /v1/decisions/cgroups, the captured node, beside a server that only parses");
   for (const [name, value] of Object.entries(await benchApi()))
     row(name, typeof value === "number" ? value.toFixed(value < 100 ? 2 : 0) : String(value));
 }
 
 async function memory(): Promise<void> {
+  const { benchMemory } = await import("./memory.ts");
   console.log(
     "\nthe installed API's memory, beside what it may take: posts of 463 KB (110 pods) that change each time",
   );
@@ -135,6 +134,7 @@ async function memory(): Promise<void> {
 }
 
 async function soak(): Promise<void> {
+  const { benchSoak } = await import("./memory.ts");
   console.log("\nthe installed API under that load, on and on");
   row("", "resident", "at most", "posts/s");
   const { isBounded } = await benchSoak(sizes?.[0] ?? 600, ({ seconds, residentMB, peakMB, requestsPerSecond }) =>
@@ -149,6 +149,7 @@ const tellProgress = (progress: string): void =>
 
 const FLEETS = [1000, 2000, 5000, 10_000];
 async function fleet(): Promise<void> {
+  const { benchFleet } = await import("./fleet.ts");
   console.log("\na fleet over loopback: a turn of each node each 10 s with new stats, a pod that changes each minute");
   const titles = [
     "joins/s",
@@ -177,6 +178,7 @@ async function fleet(): Promise<void> {
 
 const RATES = [50, 100, 150, 200, 250, 300, 400];
 async function scale(): Promise<void> {
+  const { benchScale } = await import("./scale.ts");
   console.log(
     "\nthe same fleet over Postgres, behind nginx, with so many API processes: milliseconds of CPU that a turn takes",
   );
@@ -202,6 +204,7 @@ async function scale(): Promise<void> {
 }
 
 async function worker(): Promise<void> {
+  const { benchWorker } = await import("./worker.ts");
   console.log("\na Worker with an object for each node, in workerd: CPU time a request");
   for (const { name, cpuMs } of await benchWorker())
     console.log(name.padEnd(64) + `${cpuMs.toFixed(2)} ms`.padStart(16));

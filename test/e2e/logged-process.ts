@@ -5,6 +5,8 @@ import { until } from "./pods/until.ts";
 
 const TAIL = 3000;
 const STOP_MS = 10_000;
+/** Of those written in Go: a collection of garbage when the heap is five times what is in use, and not twice. */
+const QUICK_GO = { GOGC: "400" };
 
 /** A program that a test starts beside it, with its output in a file. */
 export class LoggedProcess {
@@ -13,7 +15,7 @@ export class LoggedProcess {
 
   constructor(program: string, args: readonly string[], logFile: string) {
     const log = openSync(logFile, "a");
-    this.#child = spawn(program, args, { stdio: ["ignore", log, log] });
+    this.#child = spawn(program, args, { stdio: ["ignore", log, log], env: { ...process.env, ...QUICK_GO } });
     closeSync(log);
     this.#child.on("error", () => undefined);
     this.#logFile = logFile;

@@ -1,3 +1,4 @@
+import { copyFileSync } from "node:fs";
 import { join } from "node:path";
 import Sqlite from "better-sqlite3";
 import { beforeAll, describe, expect, onTestFinished, test } from "vitest";
@@ -17,6 +18,7 @@ import { postHistory } from "../bench/replay-history.ts";
 import { decisionRow, value } from "../contract/store-rows.ts";
 import { claim, claiming, result } from "../kit/claims.ts";
 import { captured, realSnapshot } from "../kit/real-node.ts";
+import { RAM_DISK, scratchFolder } from "../kit/scratch.ts";
 
 const NEVER = Date.parse("2999-01-01T00:00:00Z");
 const AFTER = Date.parse("2026-11-02T00:00:00Z");
@@ -183,10 +185,10 @@ describe("the quick way through a history says what each decision says by itself
   });
 });
 
-/** A history in a file, and a back door for damage. */
-async function damaged(): Promise<{ store: Store; rows: readonly StreamedDecision[]; sql: Sqlite.Database }> {
-  const file = join(dataDirectory(), "history.db");
-  const store = value(openNode({ file }));
+/** The file of a history that is made once. */
+const undamaged = join(scratchFolder(RAM_DISK), "history.db");
+beforeAll(async () => {
+  const store = value(openNode({ file: undamaged }));
   await postHistory(store, 2, 4);
   // a node that is as it was, asked so that no two that follow each other are the same
   const steady = (await rowsOf(store)).findLast(({ kind }) => kind === "cgroups") as StreamedDecision;
@@ -195,6 +197,13 @@ async function damaged(): Promise<{ store: Store; rows: readonly StreamedDecisio
     const other = { id: `steady-${i}`, explain: i % 2 === 0 ? ("off" as const) : ("reasons" as const) };
     value(await store.record({ decision: { ...row, ...other, decidedAtMs: AFTER - 10 + i } }));
   }
+  await store.close();
+});
+/** A copy of it, and a back door for damage. */
+async function damaged(): Promise<{ store: Store; rows: readonly StreamedDecision[]; sql: Sqlite.Database }> {
+  const file = join(dataDirectory(), "history.db");
+  copyFileSync(undamaged, file);
+  const store = value(openNode({ file }));
   const sql = new Sqlite(file);
   onTestFinished(async () => {
     sql.close();

@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
@@ -38,7 +38,8 @@ const options = (cwd: string) =>
 export async function workerDev({ environment, folder: kept }: DevOptions = {}): Promise<Dev> {
   const folder = kept ?? mkdtempSync(join(tmpdir(), "nodewise-worker-"));
   const place = ["--local", "--persist-to", folder, ...(environment === undefined ? [] : ["--env", environment])];
-  wrangler(["d1", "migrations", "apply", "DB", ...place]);
+  // who keeps the folder has done so when it is not empty any more
+  if (kept === undefined || readdirSync(folder).length === 0) wrangler(["d1", "migrations", "apply", "DB", ...place]);
   const { text } = newToken();
   const dev = [...place, "--var", `NODEWISE_TOKEN_SHA256:${await webSha256(text)}`];
   const remove = () => {

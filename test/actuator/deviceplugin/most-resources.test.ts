@@ -17,7 +17,7 @@ async function registerAll(socketPath: string, of: NodePlugin, most: number): Pr
   const endpoint = of.socketPath.slice(of.script.dir.length + 1);
   for (let i = 0; i < most; i += 32) {
     const some = Array.from({ length: Math.min(32, most - i) }, (_, k) => name(i + k));
-    await Promise.all(some.map((resourceName) => register(socketPath, { version: "v1beta1", endpoint, resourceName })));
+    await register(socketPath, ...some.map((resourceName) => ({ version: "v1beta1", endpoint, resourceName })));
   }
 }
 

@@ -117,6 +117,8 @@ export class ControlPlane {
       "--disable-admission-plugins=ServiceAccount",
       // the only one there is, and nobody reaches it by the service's address
       "--endpoint-reconciler-type=none",
+      // over Debian's etcd 3.4 it fails, and KWOK, whose every watch asks for it, lists all pods again and again
+      "--feature-gates=WatchList=false",
     ];
   }
   #start(program: string, args: readonly string[], name: string): LoggedProcess {
