@@ -92,7 +92,7 @@ export function effectiveSnapshot(snapshot: Snapshot | EffectiveSnapshot, profil
   };
 }
 
-/** The feature gates that decisions and the daemon read. A gate that a version does not know is off there. */
+/** The feature gates that decisions and the daemon read. A gate that a version does not know is off there, unless it graduated. */
 export const GATES = [
   "CPUManagerPolicyAlphaOptions",
   "CPUManagerPolicyBetaOptions",

@@ -97,7 +97,7 @@ export interface FlagSpec {
   /** The end of the kubelet's deprecation message for the flag; null if it is not deprecated. */
   readonly deprecated: string | null;
 }
-type CommandLine = ReadonlyMap<string, FlagSpec>;
+export type CommandLine = ReadonlyMap<string, FlagSpec>;
 
 /** The defaults of kubelet flags that have no field in KubeletConfiguration. */
 interface FlagDefaults {
@@ -282,6 +282,8 @@ interface ProfileData {
   readonly policyVersion: string;
   /** Feature gates by name; gates that this version does not know are absent. */
   readonly gates: ReadonlyMap<string, GateSpec>;
+  /** Gates that were stable or locked, and on, when this version or one before removed them: what they guarded is always on. */
+  readonly graduated: ReadonlySet<string>;
   /** The Go type of each field of a KubeletConfiguration, by its path. */
   readonly fields: ReadonlyMap<string, string>;
   readonly defaults: Defaults;
@@ -309,12 +311,19 @@ export interface Profile extends ProfileData {
 
 /** What each version states itself, even if it is unchanged. */
 type Own = "version" | "release" | "policyVersion" | "gates" | "grpcGo" | "notes";
+type Derived = "previousVersion" | "graduated";
 
 /** The version after `before`: what it does not state is unchanged. Throws like `profileOfData`. */
-export const profileAfter = (
+export function profileAfter(
   before: ProfileData,
-  own: Pick<ProfileData, Own> & Partial<Omit<ProfileData, Own | "previousVersion">>,
-): Profile => profileOfData({ ...before, ...own, previousVersion: before.version });
+  own: Pick<ProfileData, Own> & Partial<Omit<ProfileData, Own | Derived>>,
+): Profile {
+  const isDone = ([name, { stage, isOn, locked }]: readonly [string, GateSpec]): boolean =>
+    !own.gates.has(name) && isOn && (locked || stage === "stable");
+  const done = [...before.gates].filter(isDone).map(([name]) => name);
+  const graduated = new Set([...before.graduated, ...done]);
+  return profileOfData({ ...before, ...own, previousVersion: before.version, graduated });
+}
 
 /** Throws if the defaults are incomplete or not a KubeletConfiguration, which is an error in the profile's file. */
 export function profileOfData(data: ProfileData): Profile {
@@ -347,77 +356,6 @@ function namesByObject(fields: ReadonlyMap<string, string>): ReadonlyMap<string,
   return names;
 }
 
-/** Lines of `HEAD: ENTRIES`; a line indented by more than two spaces continues the one before. */
-const linesOf = (table: string): readonly (readonly [head: string, entries: readonly string[]])[] =>
-  table
-    .trim()
-    .split(/\n {2}(?! )/)
-    .map((line) => {
-      const [head = "", entries = ""] = line.trim().split(": ");
-      return [head, entries.split(/\s+/)];
-    });
-
-/**
- * Reads lines `STAGE on|off [locked]: GATE...` that change the gates of the previous version: `*` before a new gate means that the
- * kubelet reads it, `<A,B` after one the gates that it requires. A line `removed: GATE...` removes gates.
- */
-export function gatesOf(table: string, before?: ReadonlyMap<string, GateSpec>): ReadonlyMap<string, GateSpec> {
-  const gates = new Map(before);
-  for (const [head, entries] of linesOf(table)) {
-    const [stage, isOn, locked] = head.split(" ");
-    for (const entry of entries) {
-      const isMarked = entry.startsWith("*");
-      const [name = "", wants = ""] = (isMarked ? entry.slice(1) : entry).split("<");
-      if (head === "removed") gates.delete(name);
-      else {
-        gates.set(name, {
-          stage: stage as GateSpec["stage"],
-          isOn: isOn === "on",
-          locked: locked === "locked",
-          wants: wants === "" ? [] : wants.split(","),
-          isKubeletGate: isMarked || before?.get(name)?.isKubeletGate === true,
-        });
-      }
-    }
-  }
-  return gates;
-}
-
-/** Reads lines `GO TYPE: PATH...` that change the fields of the previous version. */
-export const fieldsOf = (table: string, before?: ReadonlyMap<string, string>): ReadonlyMap<string, string> =>
-  new Map([
-    ...(before ?? []),
-    ...linesOf(table).flatMap(([type, paths]) => paths.map((path) => [path, type] as const)),
-  ]);
-
-const OF_FILE =
-  "This parameter should be set via the config file specified by the Kubelet's --config flag. See https://kubernetes.io/docs/tasks/administer-cluster/kubelet-config-file/ for more information.";
-
-/**
- * Reads lines `field: FLAG...` or `field deprecated: FLAG...` of flags that set a field (`FLAG=FIELD` if the names differ), and
- * lines `GO TYPE: FLAG...` of the others. `deprecated`: the deprecation messages by flag.
- */
-export function flagsOf(
-  table: string,
-  fields: ReadonlyMap<string, string>,
-  deprecated: ReadonlyMap<string, string>,
-): CommandLine {
-  const alike = new Map([...fields.keys()].map((field) => [field.toLowerCase(), field]));
-  const flags = linesOf(table).flatMap(([head, entries]) =>
-    entries.map((entry): [string, FlagSpec] => {
-      const [name = "", named = alike.get(name.replaceAll("-", "")) ?? ""] = entry.split("=");
-      if (!head.startsWith("field"))
-        return [name, { field: null, type: head, deprecated: deprecated.get(name) ?? null }];
-      const type = fields.get(named);
-      if (type === undefined) throw new Error(`the flag ${name} sets no field`);
-      return [name, { field: named, type, deprecated: head === "field" ? null : OF_FILE }];
-    }),
-  );
-  return new Map(flags);
-}
-export const withoutFlags = (flags: CommandLine, names: readonly string[]): CommandLine =>
-  new Map([...flags].filter(([name]) => !names.includes(name)));
-
 /** Milliseconds of a duration in a profile, such as `5m0s`. Throws on a text that is none. */
 export function millisIn(duration: string): number {
   const parsed = parseDuration(duration);
@@ -434,15 +372,15 @@ export function bytesIn(quantity: string): number {
 
 /**
  * A gate that is set has its value, others follow AllAlpha and AllBeta, then their default; one that the version does not know is
- * off. kubelet 1.36: featureGate.
+ * off, unless it graduated. kubelet 1.36: featureGate.
  */
 export function isGateOn(
-  { gates }: Pick<Profile, "gates">,
+  { gates, graduated }: Pick<Profile, "gates" | "graduated">,
   named: Readonly<Record<string, boolean>>,
   gate: string,
 ): boolean {
   const spec = gates.get(gate);
-  if (spec === undefined) return false;
+  if (spec === undefined) return graduated.has(gate);
   const all = spec.stage === "alpha" ? named["AllAlpha"] : spec.stage === "beta" ? named["AllBeta"] : undefined;
   return named[gate] ?? all ?? spec.isOn;
 }

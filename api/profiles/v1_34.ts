@@ -1,4 +1,5 @@
-import { fieldsOf, flagsOf, gatesOf, profileOfData } from "./profile.ts";
+import { profileOfData } from "./profile.ts";
+import { fieldsOf, flagsOf, gatesOf } from "./tables.ts";
 
 /** By stage, default and lock. kubelet 1.34.4: DefaultFeatureGate. */
 const GATES = `
@@ -214,6 +215,7 @@ export const v1_34 = profileOfData({
   release: "1.34.4",
   policyVersion: "kubelet-1.34+5",
   gates: gatesOf(GATES),
+  graduated: new Set(),
   fields,
   // kubelet 1.34.4: SetDefaults_KubeletConfiguration
   defaults: {

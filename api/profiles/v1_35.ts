@@ -1,5 +1,6 @@
 import { removedFlags, type VersionNote } from "./note.ts";
-import { gatesOf, profileAfter, withoutFlags } from "./profile.ts";
+import { profileAfter } from "./profile.ts";
+import { gatesOf, withoutFlags } from "./tables.ts";
 import { v1_34 } from "./v1_34.ts";
 
 /** The gates that differ from 1.34. kubelet 1.35.4: DefaultFeatureGate. */

@@ -1,6 +1,7 @@
 import { fieldsOf as fieldsIn } from "../model/own.ts";
 import type { VersionNote } from "./note.ts";
-import { fieldsOf, gatesOf, profileAfter } from "./profile.ts";
+import { profileAfter } from "./profile.ts";
+import { fieldsOf, gatesOf } from "./tables.ts";
 import { v1_35 } from "./v1_35.ts";
 
 /** The gates that differ from 1.35. kubelet 1.36.3: DefaultFeatureGate. */

@@ -3,7 +3,8 @@ import { fieldsOf as fieldsIn } from "../model/own.ts";
 import { parseQuantity } from "../model/quantity.ts";
 import { hugePageBytes } from "../model/snapshot.ts";
 import { type NotedNode, removedFlags, type VersionNote } from "./note.ts";
-import { fieldsOf, gatesOf, profileAfter, withoutFlags } from "./profile.ts";
+import { profileAfter } from "./profile.ts";
+import { fieldsOf, gatesOf, withoutFlags } from "./tables.ts";
 import { CADVISOR_FLAGS } from "./v1_34.ts";
 import { v1_36 } from "./v1_36.ts";
 

@@ -10,7 +10,7 @@ import {
   gateOn,
 } from "../../api/profiles/effective.ts";
 import { NEWEST, PROFILES, profileOf } from "../../api/profiles/index.ts";
-import { isGateOn } from "../../api/profiles/profile.ts";
+import { isGateOn, profileAfter } from "../../api/profiles/profile.ts";
 import { v1_34 } from "../../api/profiles/v1_34.ts";
 import { v1_36 } from "../../api/profiles/v1_36.ts";
 import { VERSIONS } from "../kit/profiles.ts";
@@ -74,8 +74,25 @@ test.each([
   expect(profileOf(version).version).toBe(profile);
 });
 
-test("every gate that decisions ask for is one of the newest version", () => {
-  expect(GATES.filter((gate) => !NEWEST.gates.has(gate))).toEqual([]);
+test("every gate that decisions ask for is one of some version", () => {
+  expect(GATES.filter((gate) => !PROFILES.some(({ gates }) => gates.has(gate)))).toEqual([]);
+});
+
+test("what a gate guarded that was on for good stays on in the versions after its removal; of any other gate it is off", () => {
+  const { version, release, policyVersion, grpcGo, notes } = NEWEST;
+  const removed = ["DynamicResourceAllocation", "HugepageAwareEviction"];
+  const without = new Map([...NEWEST.gates].filter(([name]) => !removed.includes(name)));
+  const own = { version, release, policyVersion, grpcGo, notes };
+  const after = profileAfter(NEWEST, { ...own, gates: without });
+  for (const profile of [after, profileAfter(after, { ...own, gates: without })])
+    expect(removed.map((gate) => isGateOn(profile, {}, gate))).toEqual([true, false]);
+  expect(removed.map((gate) => isGateOn(NEWEST, {}, gate))).toEqual([true, true]);
+  expect(["SidecarContainers", "NeverHeardOf"].map((gate) => isGateOn(NEWEST, {}, gate))).toEqual([true, false]);
+});
+
+test("every policy version is in the list of what changed", () => {
+  const page = readFileSync(join(ROOT, "docs/reference/policy-versions.md"), "utf8");
+  expect(PROFILES.filter(({ policyVersion }) => !page.includes(`\`${policyVersion}\``))).toEqual([]);
 });
 
 test("a gate that a decision asks for is one that a kubelet asks for, in each version that has it", () => {
