@@ -214,9 +214,10 @@ let compiled: typeof snapshotSchema | undefined;
 /** Compiling the schema takes as long as it saves on so many snapshots of a small node: most programs end before. */
 const COMPILED_AFTER = 100;
 let decodings = 0;
-/** The compiled schema, if code generation is allowed, once it pays. */
+/** The compiled schema once it pays, if code generation is allowed. */
 function quickest(): typeof snapshotSchema {
-  if (decodings++ < COMPILED_AFTER) return snapshotSchema;
+  // z.compile itself does not heed the setting
+  if (z.config().jitless === true || decodings++ < COMPILED_AFTER) return snapshotSchema;
   compiled ??= z.compile(snapshotSchema);
   return compiled;
 }
