@@ -73,7 +73,7 @@ export interface KindTraits {
    * once an admitted pod runs.
    */
   readonly whatIf: "admission" | "placement" | "resize" | "node" | "node-with-pod" | "not-asked";
-  /** What a node's page draws of it: a decision on the newest snapshot alone, or what the history has of it. */
+  /** The source from which a node's page draws it: a decision on the newest snapshot, or the history. */
   readonly nodePage: "snapshot" | "history" | "not-drawn";
   /** Whether `nodewise up` asks it about a node's snapshot: for the terminal and the dashboard, or for the dashboard alone. */
   readonly up: "printed" | "recorded" | "not-asked";

@@ -131,7 +131,7 @@ function preferredBy(lists: readonly HintList[], all: NumaMask): ReadonlySet<Num
   common.delete(0);
   return common;
 }
-/** Stands among masks for "no node named"; no mask is negative. */
+/** A value beside masks that means "no node named"; no mask is negative. */
 const ANY = -1;
 
 /** Negative where `a` comes before `b`; zero only for equal masks. */
@@ -164,8 +164,8 @@ function averageDistance(distances: readonly (readonly number[])[], mask: NumaMa
 }
 
 /**
- * Where nothing is preferred: as many nodes as the resource that needs most of them, `most`; else fewer, as close to it as can
- * be; else more, and as few more as can be. kubelet 1.36: HintMerger.compare.
+ * The order if nothing is preferred. First: as many nodes as the resource that needs most of them (`most`). Then:
+ * fewer nodes, as many as possible. Last: more nodes, as few as possible. kubelet 1.36: HintMerger.compare.
  */
 function closeTo(most: number, fitter: Order): Order {
   const rank = (mask: NumaMask): number => {
