@@ -12,8 +12,8 @@ export interface MergeRefusal {
 }
 
 /**
- * Every set of nodes, none empty, that is common to one set of each list. The combinations are the product of the lists, but
- * their intersections are at most 2^n, so list after list is folded into what is reached so far.
+ * All non-empty intersections of one set from each list. There are as many combinations as the product of the lists'
+ * lengths, but at most 2^n different intersections, so the lists are combined one after the other.
  */
 export function intersections(
   lists: readonly ReadonlySet<NumaMask>[],
@@ -117,7 +117,7 @@ function bestHint(policy: AligningPolicy, lists: readonly HintList[]): Result<To
   return ok(best === undefined ? nothing : { nodes: best, preferred: false });
 }
 
-/** A combination is preferred when each of its hints is, and all that name nodes name the same. */
+/** The masks of preferred combinations: each hint is preferred, and all hints that name nodes name the same ones. */
 function preferredBy(lists: readonly HintList[], all: NumaMask): ReadonlySet<NumaMask> {
   let common = new Set<NumaMask>([ANY]);
   for (const list of lists) {

@@ -135,7 +135,7 @@ function largestLine({ status, check, largest, notRequested }: PodResize): strin
   return `${told === "" ? "" : `  the whole pod's largest requests now: ${told}\n`}${others.join("")}`;
 }
 
-/** The containers that start again, and each write in its order. */
+/** The containers that restart, and the writes in their order. */
 function actuationText({ actuation }: PodResize, { columns, paint }: Shown<ResizeDecision>): string {
   if (actuation === null) return "";
   const { restarts, writes, error } = actuation;
