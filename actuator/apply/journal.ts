@@ -11,10 +11,10 @@ import { describeStep, type MkdirStep, type Step, type WriteStep } from "../plan
 import { sameValue } from "../plan/values.ts";
 import type { StepResult } from "./steps.ts";
 
-/** Compacted at the end of a plan when it has grown past this and past twice what it was compacted to. */
+/** At the end of a plan, the journal is compacted if it exceeds this size and twice its size after the last compaction. */
 const COMPACT_ABOVE_BYTES = 1 << 20;
 
-/** The last write of ours to a file. */
+/** The last value that the daemon wrote to a file. */
 interface Written {
   readonly value: string;
   readonly decisionId: string;

@@ -6,7 +6,10 @@ import type { PodEnd } from "./record.ts";
 /** The minimum time in seconds between the stop signal and the kill. */
 const MIN_SECONDS = 2;
 
-/** A container of a pod that is being killed. All are stopped side by side, each after those that it waits for. */
+/**
+ * A container of a pod that is being killed. All containers are stopped in parallel, each after the containers that
+ * it waits for.
+ */
 export interface StopContainer {
   readonly containerId: string;
   readonly name: string;
@@ -34,7 +37,7 @@ export function containersToKill(pod: RunnablePod, runtimePod: RuntimePod): read
     const behind = sidecars[place + 1];
     return [...own, ...(behind === undefined ? [] : [behind.name])].filter((n) => runs.has(n));
   };
-  /** The higher, the earlier; those that are no sidecars end first. */
+  /** Containers with a higher rank end earlier; containers that are not sidecars end first. */
   const rank = ({ name }: StopContainer): number => {
     const place = sidecars.findIndex((c) => c.name === name);
     return place < 0 ? sidecars.length : place;

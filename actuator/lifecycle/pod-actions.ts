@@ -259,7 +259,7 @@ const killUnknown = ({ id, name }: RuntimeContainer): KillContainer => ({
 interface ContainerActions {
   readonly start: readonly PodContainer[];
   readonly kill: readonly KillContainer[];
-  /** Running ones that stay as they are. */
+  /** The number of running containers that stay unchanged. */
   readonly kept: number;
 }
 
@@ -312,9 +312,9 @@ const killOf = ({ id, name }: RuntimeContainer, message: string): KillContainer 
 interface SandboxNeed {
   /** True: the newest sandbox cannot be used, or there is none. */
   readonly isNew: boolean;
-  /** Attempt of the sandbox that is to be created, or of the one in use. */
+  /** The attempt of the sandbox in use, or of the one to create. */
   readonly attempt: number;
-  /** The one that is used; null: it is yet to be made. */
+  /** The sandbox in use; null: it must be created. */
   readonly sandboxId: string | null;
 }
 

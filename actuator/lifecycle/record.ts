@@ -51,11 +51,11 @@ export interface PodRecord {
   readonly admittedAtMs: number | null;
   /** The refusal of a pod that waits. */
   readonly refusal: Refusal | null;
-  /** The end of one that ends or has ended before its time. */
+  /** The end of a pod that is or was stopped before it ended by itself. */
   readonly end: PodEnd | null;
   /** Container's name -> its restarts. */
   readonly backOff: Readonly<Record<string, BackOff>>;
-  /** The last v1.PodStatus of one that has ended: the runtime may forget its containers. */
+  /** The last v1.PodStatus of a terminated pod: the runtime may forget its containers. */
   readonly status?: Readonly<Record<string, unknown>>;
   /** A change of resources that is not in force yet. */
   readonly resize: PendingResize | null;

@@ -337,7 +337,7 @@ const givesTo = (giver: Move, file: string, takes: CpuSet): boolean =>
 /** A settling step without a write passes on the last step, since the parent may only settle after it. */
 const settleOf = (move: Move, last: readonly number[]): Draft => moveDraft(move, "settle", move.settle, last);
 
-/** The way of one cgroup's cpuset to what it shall be, in at most three writes; null: no such write. */
+/** The writes, at most three, that bring a cgroup's cpuset to its wanted value; null: the write is not needed. */
 interface Move {
   readonly path: string;
   readonly file: CpusetFile;

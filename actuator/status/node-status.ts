@@ -72,9 +72,9 @@ const cgroupRow = z.looseObject({
       wanted: text,
       /** The actual text; null: the file does not exist, or cannot be read. */
       actual: text.nullable(),
-      /** Why `actual` stays another one. Absent: it is as wanted, or is to be put right. */
+      /** Why a different `actual` value is not corrected. Absent: it is the wanted value, or will be corrected. */
       harmless: z.enum(HARMLESS_CAUSES).optional(),
-      /** Why it could not be written. Absent: it was, or needed not to be. */
+      /** Why it could not be written. Absent: it was written, or did not have to be. */
       fault: text.optional(),
     }),
   ),

@@ -91,7 +91,7 @@ export async function agreementPage(
   const { items, nextPageToken } = page.value;
   return ok({ kinds: countsOf(tally.value), outcomes: items.map(listedOutcome), nextPageToken });
 }
-/** All of time is one piece. */
+/** A period that covers all outcomes, for a count without periods. */
 export const WHOLE_MS = Number.MAX_SAFE_INTEGER;
 
 /** The outcomes that a query asks for. Errors: every fault of it, and another node than the caller's. */
@@ -148,7 +148,7 @@ export function countsOf(tally: readonly OutcomeTally[]): readonly KindAgreement
   });
 }
 
-/** The pod's object is left out: what was decided on it is among the fields of both sides. */
+/** Leaves out the pod's object: the compared fields contain everything that was decided on it. */
 function answerOf({ id, node, recordedAtMs, outcome, comparison }: Agreement) {
   const { object: _, ...shown } = { object: undefined, ...outcome };
   return { id, node, recordedAt: rfc3339(recordedAtMs), outcome: shown, comparison };

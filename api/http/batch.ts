@@ -109,9 +109,9 @@ export async function* lines(
   }
 }
 
-/** Lines that are decided at a time; their answers keep the order of the lines. */
+/** The number of lines that are decided at the same time; their answers keep the order of the lines. */
 const WINDOW = 16;
-/** Lines answered with a problem, after which a batch ends: its sender has another format in mind. */
+/** The number of lines with a problem after which a batch ends, since its sender uses another format. */
 const MAX_BAD_LINES = 1000;
 const NDJSON_TYPE = "application/x-ndjson";
 
@@ -131,7 +131,7 @@ export function postBatch(exchange: Exchange): Result<Reply, Problem> {
   return ok({ status: 200, type: NDJSON_TYPE, body: streamed(answers, gone, resolve), done });
 }
 
-/** Answers ahead of their reader. Beyond, no further line is read until it takes some. */
+/** The number of bytes of unread answers at which no further line is read. */
 const AHEAD_BYTES = 1024 * 1024;
 
 function streamed(

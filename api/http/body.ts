@@ -16,7 +16,7 @@ export const MAX_DENSE = 400;
 /** RFC 8878, 3.1.1.1.2: what a decoder of zstd should take, and need not take more than. */
 export const MAX_WINDOW_BYTES = 8 * 1024 * 1024;
 const DEFAULT_BYTES_PER_SECOND = 4096;
-/** Bodies of the largest size that there is room for. */
+/** The number of bodies of the largest size that fit into memory at the same time. */
 const BODIES_IN_FLIGHT = 32;
 export const bytesInFlight = ({ bodyBytes, bodyBytesInFlight }: ApiLimits): number =>
   Math.max(bodyBytes, bodyBytesInFlight ?? BODIES_IN_FLIGHT * bodyBytes);

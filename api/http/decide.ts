@@ -105,7 +105,7 @@ async function answer(asking: Asking, job: Job, first: Evaluation): Promise<Resu
   return ok(answerText({ ...evaluation, decidedAtMs: now }, null));
 }
 
-/** Repeats the request of a remembering kind with the node's facts from the history. */
+/** For a kind that remembers facts, adds the node's facts from the history to the request. */
 async function withFacts(
   { deps, caller }: Asking,
   job: Job,
@@ -153,7 +153,10 @@ export function historyFailed(
   deps.log.error({ ...of, code, reason: message }, "not recorded");
 }
 
-/** Two requests are the same when they ask the same of the same snapshot, however they were written down. */
+/**
+ * Two requests are the same if they contain the same question about the same snapshot, whatever the form of their
+ * JSON is.
+ */
 async function claim(
   deps: Pick<ApiDeps, "sha256">,
   caller: Caller,
@@ -172,7 +175,7 @@ async function claim(
 type Answered = Pick<DecisionRow, "id" | "kind" | "node" | "policyVersion" | "snapshotId" | "decidedAtMs" | "verdict"> &
   Pick<Decision, "assumed" | "leftOut" | "profile"> &
   Pick<Recorded, "again">;
-/** The body is spliced in as it is: it was made once, and is the largest part. */
+/** Inserts the body's JSON text unchanged, since it is the largest part and exists already. */
 const answerText = (row: Answered & Pick<DecisionRow, "body">, notRecorded: NotRecorded | null): string =>
   spliced(answerHead(row, notRecorded), row.body);
 

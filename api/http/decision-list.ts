@@ -138,7 +138,7 @@ export function reasonIssues(reason: string | undefined, mayBeOther = false): re
   return fault === null ? [] : [{ path: "reason", ...fault }];
 }
 
-/** The problem of a reason by which nothing is found and that no kubelet is known to give; null: it is none. */
+/** The problem for a filter with an unknown reason; null: a kubelet may give this reason. */
 export function unknownReason(reason: string | undefined): Result<never, Problem> | null {
   const issues = reasonIssues(reason);
   return issues.length === 0 ? null : queryProblem(issues);

@@ -60,7 +60,7 @@ export const startMembers = {
     "the files of the kubelet's --config-dir in their order, merged over kubeletConfiguration as the kubelet merges them",
   ),
 };
-/** The node that it is for: at most one of them. */
+/** Members that name the node; at most one of them may be given. */
 export const nodeMembers = {
   snapshot: optional(z.custom<Fields>(isObject, "expected a NodeSnapshot").meta(ref("LintedSnapshot"))).describe(
     "of the node that it is for",

@@ -79,6 +79,6 @@ export async function postHistory(exchange: Exchange): Promise<Result<Reply, Pro
   if (imported.ok) return json(imported.value);
   const { code, message } = imported.error;
   deps.metrics.historyFailed(code);
-  // the rows that were sent, and not the history
+  // the posted rows are damaged, not the history
   return code === "corrupt" ? problem("invalid_input", message) : historyProblem(imported.error);
 }

@@ -33,7 +33,7 @@ export async function unknownNode({ deps, caller }: Exchange, name: string): Pro
   return problem("unknown_node", `there is no node \`${name.slice(0, 253)}\`${meant}`, { near });
 }
 
-/** Names to each side of one that is not there: in a fleet of more, what was meant is looked for among these alone. */
+/** The number of names before and after an unknown name among which similar ones are searched, since a fleet may be large. */
 const BESIDE = 250;
 
 /** Similar node names; none if the history cannot be read. */

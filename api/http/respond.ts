@@ -76,7 +76,10 @@ const isOwn = (type: string, req: Context["req"]): boolean =>
   isPage(type) && (hasSession(req) || req.header("authorization") !== undefined);
 
 const isPage = (type: string): boolean => type.startsWith("text/html");
-/** Between these a page has what only a browser with a session is shown; texts of others have no such marks unescaped. */
+/**
+ * These marks enclose the part of a page that only a browser with a session gets. Texts from callers cannot contain
+ * them, since they are escaped.
+ */
 export const SIGNED_IN = ["<!--signed-in-->", "<!--/signed-in-->"] as const;
 function forCaller(text: string, req: Context["req"]): string {
   const [from, to] = SIGNED_IN.map((mark) => text.indexOf(mark)) as [number, number];

@@ -11,7 +11,7 @@ import { historyProblem, inputProblem, type Problem, problem } from "../service/
 import { readJsonBody } from "./body.ts";
 import { decisionSeen, type Exchange, json, queryOf } from "./route.ts";
 
-/** Results that did something: a file that was as wanted already needed nothing. */
+/** The results of steps that changed something: a file that already had the wanted value needs no change. */
 const DONE: readonly string[] = ["planned", "applied"] satisfies StepStatus[];
 const NOT_DONE: readonly string[] = ["failed", "rolled_back"] satisfies StepStatus[];
 const MAX_STEPS = 50_000;
@@ -21,7 +21,7 @@ const step = z.looseObject({ status: z.enum(STEP_STATUSES) });
 
 /** A node's report of what it did with a decision: one report of all steps. */
 export const resultsReport = z.strictObject({
-  // no other text is one
+  // no other text is an id
   decisionId: text.meta({ pattern: ID.source }),
   /** The reporter's counter; reports of one decision are listed in its order. */
   seq: count,

@@ -14,7 +14,7 @@ import { respond } from "./respond.ts";
 import type { Exchange, Route } from "./route.ts";
 import { nodeTurns, withWaiting } from "./turns.ts";
 
-/** Remembers the last answer that a damaged file prevented, in whichever thread, until the same one is given. */
+/** Remembers the last answer that failed because of a damaged file, in any thread, until the same answer succeeds. */
 class SeenDamage {
   #last: { readonly path: string; readonly message: string } | null = null;
 
@@ -23,7 +23,7 @@ class SeenDamage {
     else if (outcome.ok && this.#last?.path === path) this.#last = null;
   }
 
-  /** The store, which is not ready meanwhile: its own check may meet only what is whole. */
+  /** The store; it is not ready while damage is known, since its own check may read only undamaged parts. */
   over(store: Store): Store {
     return {
       ...store,

@@ -37,7 +37,7 @@ export function nodeTurns(deps: TurnDeps): NodeTurns {
   return turns;
 }
 
-/** The store, of which each snapshot is found that a turn was answered with, though it still waits to be written. */
+/** The store; it also finds snapshots from answers to turns that still wait to be written. */
 export function withWaiting(store: Store, turns: NodeTurns): Store {
   const again = async <T>(id: string, read: () => Promise<Result<T | null, StoreFailure>>) => {
     const found = await read();

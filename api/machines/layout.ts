@@ -26,7 +26,10 @@ export interface MachineLayout {
 const MiB = 2 ** 20;
 const NO_PAGES = { "1Gi": 0, "2Mi": 0 };
 
-/** The machine of a layout as a snapshot has it; a core goes by its lowest CPU. Throws on a layout that contradicts itself. */
+/**
+ * The machine of a layout as a snapshot has it; a core has the number of its lowest CPU. Throws on a layout that
+ * contradicts itself.
+ */
 export function expandLayout({ cores, numaNodes, distances }: MachineLayout): Machine {
   const memory = numaNodes.map(({ id, memoryMiB }) => ({ id, memoryBytes: memoryMiB * MiB, hugepages: NO_PAGES }));
   return {

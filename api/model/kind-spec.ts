@@ -68,12 +68,12 @@ export interface KindTraits {
   /** True: its decision lists removals, each of which has a row in the history. */
   readonly removes: boolean;
   /**
-   * What a what-if asks it, before and after the change. `admission`: whether a pod comes in, before all others; `placement`: which
-   * CPUs, memory and devices a pod would get; `resize`: the resize that is the change; `node`: the node; `node-with-pod`: the node
-   * once an admitted pod runs.
+   * The question of a what-if to it, before and after the change. `admission`: whether a pod is admitted, before all
+   * other kinds; `placement`: which CPUs, memory and devices a pod would get; `resize`: the resize that is the
+   * change; `node`: the node; `node-with-pod`: the node once an admitted pod runs.
    */
   readonly whatIf: "admission" | "placement" | "resize" | "node" | "node-with-pod" | "not-asked";
-  /** What a node's page draws of it: a decision on the newest snapshot alone, or what the history has of it. */
+  /** The source from which a node's page draws it: a decision on the newest snapshot, or the history. */
   readonly nodePage: "snapshot" | "history" | "not-drawn";
   /** Whether `nodewise up` asks it about a node's snapshot: for the terminal and the dashboard, or for the dashboard alone. */
   readonly up: "printed" | "recorded" | "not-asked";

@@ -307,7 +307,7 @@ const MANAGER = {
   whatIf: "placement",
   collected: null,
 } as const;
-/** Of those whose own decision tells who holds what. */
+/** The traits of managers whose decision shows which pod holds what. */
 const HOLDERS = { ...MANAGER, nodePage: "snapshot", up: "recorded" } as const;
 
 export const cpus = {

@@ -38,7 +38,7 @@ interface OutcomeTraits {
   readonly admits: boolean;
   /** False: the kubelet's configuration has no say in it. */
   readonly readsConfiguration: boolean;
-  /** The kind whose facts of the node's earlier passes it was decided by; null: by those of none. */
+  /** The kind whose facts of the node's earlier passes the decision used; null: it used none. */
   readonly facts: "eviction" | "image-gc" | null;
   /** True: it is compared when it is recorded first, and its facts, which may be thousands of records, are not kept beside it. */
   readonly comparedOnce: boolean;

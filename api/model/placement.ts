@@ -61,7 +61,7 @@ export const volumeMounts = z
   .array(mount)
   .max(1024)
   .transform((all) => nonEmpty(all.filter(({ bindMountOptions = [] }) => bindMountOptions.length > 0)));
-/** Those that were added to a running pod, likewise. */
+/** The volume mounts of containers that were added to a running pod. */
 export const ephemeralContainers = z
   .array(z.object({ volumeMounts: optional(volumeMounts) }))
   .max(LIMITS.containersPerPod)

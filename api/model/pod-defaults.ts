@@ -19,9 +19,10 @@ export function withDefaultRequests(pod: Pod): Pod {
 }
 
 /**
- * The same as an API server does it that stores a pod: one that has resources as a whole gets the huge pages that its containers have, and
- * their requests. `limited`: it gets limits as well, of a resource that all of them limit, and requests without any limit. kubernetes
- * 1.36: SetDefaults_Pod; 1.37, with the gate PodLevelResourcesFixDefaulting (`limited`): DefaultPodLevelResources.
+ * Adds the defaults of an API server that stores the pod: a pod with pod-level resources gets the huge pages and the
+ * requests of its containers. `limited`: it also gets a limit for each resource that all containers limit, and
+ * requests also without any limit. kubernetes 1.36: SetDefaults_Pod; 1.37, with the gate
+ * PodLevelResourcesFixDefaulting (`limited`): DefaultPodLevelResources.
  */
 export function withStoredDefaults(pod: Pod, limited: boolean): Pod {
   const filled = withContainerRequests(pod);
@@ -61,12 +62,12 @@ function withContainerRequests(pod: Pod): Pod {
   return same ? pod : withContainers(pod, containers, initContainers);
 }
 
-/** A value that nobody posted and that was put there as the API server would put it. */
+/** A value that was not posted and that was added as the API server would add it. */
 export interface Assumed {
   readonly path: string;
   readonly value: string;
 }
-/** By the very object, since what is stored of a pod no longer tells what was posted. */
+/** The added values by pod object, since the stored form of a pod does not show which values were posted. */
 const FILLED = new WeakMap<Pod, readonly Assumed[]>();
 /** Lists the requests that `withDefaultRequests` gave to pods, below `at` of each; at most `MAX_LISTED`. */
 export function assumedRequests(pods: readonly Pod[], at: (index: number) => string): readonly Assumed[] {
@@ -93,7 +94,7 @@ const withContainers = (pod: Pod, containers: readonly Container[], init: readon
   spec: { ...pod.spec, containers: [...containers], ...(init === undefined ? {} : { initContainers: [...init] }) },
 });
 
-/** The same array when nothing was missing, which is the common case. */
+/** Returns the same array if nothing was missing, which is the usual case. */
 function defaulted(containers: readonly Container[]): readonly Container[] {
   if (!containers.some((c) => lacksRequest(c.resources))) return containers;
   return containers.map((c) => {

@@ -129,7 +129,7 @@ const claimed = <S extends z.ZodRawShape>(amounts: S) =>
 /** kubernetes 1.37: NodeAllocatableResourceClaimStatus; 1.36 has the sums, under `resources`. */
 const nodeClaimStatus = z.object({
   resourceClaimName: optional(text),
-  /** Those that refer to the claim. */
+  /** The names of the containers that refer to the claim. */
   containers: optional(z.array(text).max(2 * LIMITS.containersPerPod)),
   resources: optional(observedResourceList),
   mapping: claimed({ quantity: optional(quantity) }),
@@ -183,7 +183,7 @@ const podStatus = z.object({
 });
 type PodStatus = z.output<typeof podStatus>;
 /**
- * The end of a pod is told in words where it failed, and kept only there. INVARIANT: the stored form of any other status has neither
+ * Keeps `reason` and `message` only of a failed pod. INVARIANT: the stored form of any other status has neither
  * field, as the id of a snapshot is the hash of that form.
  */
 function wordsOfFailed(status: PodStatus): PodStatus {

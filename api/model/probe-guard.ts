@@ -58,7 +58,7 @@ const MAX_SECONDS = 86_400;
 const seconds = z.number().positive().max(MAX_SECONDS);
 const guard = z.strictObject({
   windowSeconds: seconds.describe("failures so far apart, or closer, belong together"),
-  // one group has nobody to be related to
+  // a storm needs at least two groups
   least: z
     .union([
       z.strictObject({ groups: wholeNumber(1, LIMITS.runtimeContainers) }),
@@ -82,8 +82,8 @@ const known = failed.extend({
   heldForMs: optionalOr(ms, null).describe("absent: its kill was not held, or is not due"),
 });
 /**
- * One that failed before, as it stands at the moment of the question; one whose last attempt failed too, though it has not
- * reached its threshold yet: who begins to fail belongs to a storm before anything is killed.
+ * A container that failed earlier, as of the time of the question. This includes a container whose last attempt
+ * failed and that has not reached its threshold yet, so that a storm is recognised before anything is killed.
  */
 export type KnownFailure = Form<typeof known>;
 

@@ -27,12 +27,12 @@ const HANDLER: Readonly<Record<string, readonly string[]>> = {
   tcpSocket: ["host", "port"],
   grpc: ["port", "service"],
 };
-/** Nobody misspells one that is so long. */
+/** The maximum length of a name that is compared with the known ones. */
 const LONGEST_NAME = 64;
 
 /**
- * Fields of a posted pod's probes that v1.Probe does not have, with the name that was perhaps meant: a misspelt field is a
- * default that nobody wanted, and a strict API server refuses it.
+ * Fields of a posted pod's probes that v1.Probe does not have, with the name that may have been meant: a misspelt
+ * field silently gets its default, and a strict API server refuses it.
  */
 function unknownProbeFields(pod: unknown, at: string): readonly InputIssue[] {
   const { spec } = fieldsOf(pod);

@@ -78,7 +78,7 @@ export const OUTCOME_COLUMNS = [
   ...["differsIn", "byKubelet", "byNodewise", "notComparable", "policyVersion", "snapshotId", "id"],
 ];
 
-/** `message`: the kubelet's. Of what both sides decided, the first field that differs. */
+/** The cells of an outcome: `message` is the kubelet's; of the compared fields, only the first difference is shown. */
 export function outcomeCells(outcome: Compared): readonly CsvCell[] {
   const { at, node, kind, verdict, reason = null, pod, comparison, id } = outcome;
   const { kubelet, difference, why, policyVersion = null, snapshotId = null } = comparison ?? {};

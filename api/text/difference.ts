@@ -10,7 +10,7 @@ interface ComparedField {
   readonly replayed?: unknown;
   /** The resource or the signal that each value is about. */
   readonly resources?: { readonly recorded?: string; readonly replayed?: string };
-  /** The sides whose value is not here, since it is long. */
+  /** The sides whose value is omitted because it is too long. */
   readonly omitted?: readonly ("recorded" | "replayed")[];
 }
 
@@ -64,7 +64,7 @@ const exactText = (value: unknown, longest: number): string => {
   return clipped(typeof value === "string" && value !== "" ? value : JSON.stringify(value), longest);
 };
 
-/** `resource`: as `ComparedPlace.resources` has it; a member may as well have the resource's own name, `allocatable.memory`. */
+/** `resource`: from `ComparedPlace.resources`; absent, the member's name may be that of a resource, `allocatable.memory`. */
 function readText(path: string, value: unknown, resource: string | undefined, longest: number): string {
   if (value === undefined || value === null) return "(none)";
   const member = /([^.[\]"]+|"[^"]+")\]*$/.exec(path)?.[1]?.replaceAll('"', "") ?? "";

@@ -20,7 +20,7 @@ export const quantityText = (resource: string, text: string, isExact = false): s
 export const writtenText = (resource: string, text: string, isExact = false): string =>
   /^\d+$/.test(text) ? quantityText(resource, text, isExact) : text;
 
-/** An amount that another is to be at least or at most, for the eye, and rounded so that it holds: `15.9 KiB` for at most 16383 bytes. */
+/** A minimum or maximum as a readable amount, rounded so that the bound still holds: `15.9 KiB` for at most 16383 bytes. */
 export function boundText(resource: string, bound: "least" | "most", units: number, isExact = false): string {
   if (!isBytes(resource) || isExact) return amountText(resource, units, isExact);
   return roundedBytes(units, bound === "least" ? Math.ceil : Math.floor);

@@ -42,7 +42,7 @@ const UNSEEN = /(?![\t\n\r])[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/gu;
 // biome-ignore lint/suspicious/noControlCharactersInRegex: the escape that starts a colour
 const STEERING = /(?!\n|\u001b\[\d+m)[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/gu;
 
-/** Unicode's control pictures stand in the order of what they show. */
+/** Unicode's control pictures are in the order of the control characters that they show. */
 const PICTURES = 0x2400;
 function picture(character: string): string {
   const code = character.codePointAt(0) as number;
@@ -52,7 +52,7 @@ function picture(character: string): string {
   return hex.length > 4 ? `\\u{${hex}}` : `\\u${hex.padStart(4, "0")}`;
 }
 
-/** A line of what an answer takes to be so; empty: nothing is. */
+/** A line with the inputs that the answer assumes; empty: none. */
 export const assumedLine = (assumed: string | null | undefined, paint: Paint): string =>
   assumed ? paint("dim", `assumed: ${printable(assumed)}\n`) : "";
 

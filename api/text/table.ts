@@ -110,7 +110,7 @@ function fitting(
     const { giveUp, giveUpTo } = next?.column ?? {};
     if (next === undefined || giveUp === undefined || next.isShort === true) break;
     const isTold = (giveUpTo ?? (next.title === "" ? "nothing" : "below")) === "below";
-    // a line for each row costs more than a cell that goes on below
+    // one more line per row takes more space than a cell that continues below
     if (isTold && totalWidth(kept) - available <= slack(kept)) break;
     if (isTold) below.push(next);
     if (typeof giveUpTo === "function") {
@@ -119,7 +119,7 @@ function fitting(
       kept = kept.map((one) => (one === next ? short : one));
     } else kept = kept.filter((one) => one !== next);
   }
-  // narrower than all that keeps its place: the last columns are told below too
+  // if the fixed columns do not fit either, the last of them move below too
   const [first] = kept.filter(({ title }) => title !== "");
   for (const one of kept.toReversed())
     if (leastWidth(kept) > available && one !== first && one.title !== "") {
@@ -151,7 +151,7 @@ function belowLines(row: Row, below: readonly Fitted[], available: number): read
   return lines.flatMap((line) => wrap(line, most)).map((line) => `${before}${line}`);
 }
 
-/** Takes so many cells away: of columns that are cut in their order, then each from the column that is the widest then. */
+/** Narrows the columns by `excess` cells: first the columns with `cut`, in their order, then always the widest one. */
 function shrunk(all: readonly Fitted[], excess: number): readonly Fitted[] {
   const widths = all.map(({ width }) => width);
   const room = all.map(({ column: { shrinkTo }, width }) => (shrinkTo === undefined ? 0 : width - shrinkTo));

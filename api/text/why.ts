@@ -338,7 +338,7 @@ export function storyListText(list: StoryList, { columns, paint }: Screen): stri
       ),
     ],
   }));
-  // what was said is as long as it likes, and only in a narrow terminal worth more than the rest
+  // messages may be long; only in a narrow terminal they are kept and other columns are left out
   const giveUp = (place: number) => (columns < NARROW ? { giveUp: place } : {});
   const titles = [
     { title: "STORY" },

@@ -41,7 +41,7 @@ export function named(text: string): { readonly name: string; readonly text: str
 
 const outcomeOf = ({ rowCount, rows }: QueryResult): Outcome => ({ changes: rowCount ?? 0, rows });
 const stateOf = (error: unknown): string => String((error as { code?: unknown } | null)?.code ?? "");
-/** Statements that follow one that failed fail for that. */
+/** The error of all statements after a failed one in the same transaction. */
 const IN_FAILED_TRANSACTION = "25P02";
 /** The server has become a standby: a new connection may reach the primary. */
 export const READ_ONLY = "25006";

@@ -207,7 +207,7 @@ const recordSweep = (at: string): string =>
 const RECORD_SWEEP = recordSweep("?");
 /** The statement that confirms the clock, for operators without a program at the database. */
 export const CONFIRM_SWEEP = recordSweep("unixepoch() * 1000");
-/** Else the next sweep would compare with what the wrong clock has written since. */
+/** Stores the trusted time; otherwise the next sweep would use a time that the wrong clock has written. */
 const RECORD_TRUSTED_TIME = "INSERT INTO sweeps (id, at_ms) VALUES (1, ?) ON CONFLICT (id) DO NOTHING";
 
 /**

@@ -5,7 +5,7 @@ import type { Database, Dialect } from "../sql/driver.ts";
 /** The newest file of migrations/; a test checks that. Code that cannot read that folder compares the database with it. */
 export const LATEST_MIGRATION = "0013_decision_log.sql";
 
-/** The ids in a list of places; of one that is damaged, none. */
+/** The ids in a list of places; empty: the list is damaged. */
 const idsIn = (parts: string): string => `json_each(CASE WHEN json_valid(${parts}) THEN ${parts} ELSE '[]' END)`;
 const ID = "CASE json_each.type WHEN 'array' THEN json_extract(json_each.value, '$[1]') END";
 

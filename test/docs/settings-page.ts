@@ -9,8 +9,8 @@ const FILE = "actuator/deploy/actuator.yaml";
 
 const HEAD = `# Settings of the daemon
 
-\`nodewise actuator --settings FILE\` reads them from YAML or JSON; flags of the same names (\`--interval-seconds\`) win over the file.
-What is marked **live** is taken over by \`systemctl reload\` or SIGHUP; any other change waits for a restart, which stops no pod.
+\`nodewise actuator --settings FILE\` reads them from YAML or JSON; flags of the same names (\`--interval-seconds\`) override the file.
+A change of a setting that is marked **live** takes effect after \`systemctl reload\` or SIGHUP; any other change waits for a restart, which stops no pod.
 [actuator.yaml](../../${FILE}) is such a file with every setting commented out; \`node test/docs/update.ts\` writes this page from it.
 `;
 const TABLE = `

@@ -59,7 +59,7 @@ interface Settings {
   readonly maxAtOnce: number;
 }
 
-/** What ends a pod's back-off early: a change of any plugin or driver or of its answers; a change of the DRA drivers; nothing. */
+/** The change that ends a pod's back-off early: of any plugin or driver or its answers; of the DRA drivers; none. */
 type Awaited = "answers" | "drivers" | "nothing";
 interface PodBackoff {
   readonly untilMs: number;

@@ -10,8 +10,8 @@ import type { ReasonRecorder } from "../reasons.ts";
 import { isClaimable } from "./container-devices.ts";
 
 /**
- * Who gives the containers of pods each extended resource that they ask for. `extended`: the gate DRAExtendedResource is on.
- * kubelet 1.36: isDRAExtendedResource, isDevicePluginResource.
+ * For each extended resource that pods' containers request: whether it comes from a claim or from a device plugin.
+ * `extended`: the gate DRAExtendedResource is on. kubelet 1.36: isDRAExtendedResource, isDevicePluginResource.
  */
 export function givenExtended(
   snapshot: EffectiveSnapshot,

@@ -269,8 +269,9 @@ const parsed = (text: string | undefined): Fields | undefined => {
 };
 
 /**
- * Old versions, and checksums that are missing or wrong, whatever the kubelet says of them. A file whose `data` the kubelet reads
- * gives no warning: what is wrong with that keeps the kubelet from starting, and the rest it does not look at.
+ * Warnings about state files of an old version, and about missing or wrong checksums, also if the kubelet ignores
+ * them. A file with `data` gets no warning: faults in it prevent the kubelet from starting, and the kubelet does not
+ * read the rest of the file.
  */
 function fileWarnings({ assignments = {}, kubeletConfiguration }: EffectiveSnapshot): readonly string[] {
   const { stateFiles } = kubeletConfiguration.profile.behaviour;

@@ -5,7 +5,7 @@ import { mapDump, mapJson, NIL } from "../go/maps.ts";
 import { type StateForm, withData } from "../go/state-data.ts";
 import type { MemoryState } from "./machine-memory.ts";
 
-/** Bytes of a file: more than a number holds exactly may stand in one. */
+/** An amount of bytes in a file; it may exceed what a number represents exactly. */
 type Amount64 = number | bigint;
 export interface FileBlock {
   readonly numaAffinity: readonly Amount64[] | null;

@@ -108,7 +108,7 @@ function fallenBack(json: GoJson): Result<Checkpoint, string> {
 function readV1(json: GoJson, versions: readonly Version[]): Result<Checkpoint, string> {
   const { fields, checksum, error } = decodeFile(json, V1);
   if (error !== undefined) return err(error);
-  // a file without a checksum is of the days before there was one
+  // a file without a checksum is from a version before checksums
   const good = checksum === 0n || versions.some((version) => checksum === sum(fields, version));
   return good ? ok(fields) : err(CORRUPTED);
 }

@@ -157,7 +157,7 @@ export function restoreState(file: Checkpoint, machine: MachineMemory): Result<M
   return ok({ machineState, entries, podEntries });
 }
 
-/** A size beyond 2^53 is more than any node has, whatever it is exactly. */
+/** A size above 2^53 exceeds the memory of every node, so its exact value does not matter. */
 const blockOf = ({ numaAffinity, type, size }: FileBlock): Block => ({
   numaAffinity: (numaAffinity ?? []).map(Number),
   type,

@@ -75,7 +75,7 @@ export const victimOf = ({ pod, ref, qos, frees }: Candidate, need: readonly Req
   frees: need.map(({ resource, index }) => ({ resource, quantity: frees[index] as number })),
 });
 
-/** A resource of which something is still to be freed. `index`: its place in the need, and in what candidates free. */
+/** A resource that is still short. `index`: its position in the list of needs, and in the amounts that candidates free. */
 export interface Requirement extends ResourceAmount {
   readonly index: number;
 }

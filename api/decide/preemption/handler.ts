@@ -47,7 +47,7 @@ function betterSets(
 ): BetterSets {
   const open = need.filter(({ quantity }) => quantity > 0);
   const amounts = open.map(({ quantity }) => quantity);
-  // a place among the pods is no request: what the set costs is what it frees of the others
+  // the number of pods is not a request: the cost of a set is what it frees of the other resources
   const weights = open.map(({ resource, quantity }) => (resource === "pods" ? 0 : 1 / quantity));
   const items = candidates.map((candidate, index): Item => {
     const frees = open.map((r) => candidate.frees[r.index] as number);
@@ -126,9 +126,10 @@ interface Search {
 }
 
 /**
- * The cheapest items that free `need`, and of those sets the smallest; `known` is a set that does. Depth first, each item
- * with and then without, cut by what is left and by the share of the need that is still open, which costs at least itself.
- * `exact` false: it ran out of `steps`.
+ * The cheapest set of items that frees `need`; among equally cheap sets the smallest. `known` is any set that frees
+ * it. The search is depth first, each item first with and then without. It skips branches whose remaining items
+ * cannot free enough, or that cannot become cheaper: the open share of the need costs at least itself. `exact` false:
+ * it ran out of `steps`.
  */
 export function cheapestItems(
   need: readonly number[],

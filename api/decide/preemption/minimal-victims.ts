@@ -11,7 +11,7 @@ export interface Selection {
   readonly cost: number;
 }
 
-/** Costs are sums of quotients: what differs by less is equal. */
+/** Costs are sums of quotients, so smaller differences are rounding errors. */
 export const EQUAL = 1e-9;
 
 /** The sum over the needed resources of freed / needed: each resource weighs the same, as in the kubelet's distance. */

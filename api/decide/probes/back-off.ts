@@ -10,7 +10,10 @@ export interface BackOff {
   readonly delayMs: number;
   readonly updatedAtMs: number;
 }
-/** What went well for twice the longest delay since its own was last raised starts from the first again. client-go: hasExpired. */
+/**
+ * Whether a back-off has expired: if nothing failed for twice the longest delay, the next failure starts with the
+ * first delay again. client-go: hasExpired.
+ */
 export const isOver = ({ updatedAtMs }: BackOff, atMs: number, { longestMs }: BackOffLimits): boolean =>
   atMs - updatedAtMs > 2 * longestMs;
 /** After one more failure, at `atMs`: twice as long each time, up to the limit. client-go: flowcontrol.Backoff.Next. */

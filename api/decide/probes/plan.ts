@@ -6,8 +6,8 @@ const STEP = (Math.sqrt(5) - 1) / 2;
 const SHIFT = Math.SQRT2 - 1;
 
 /**
- * When in its period the probe with this number (0, 1, 2, … among those of the same period) is due: milliseconds from 0
- * to below the period, counted from any moment that all probes share.
+ * The time within its period at which a probe is due, by its number (0, 1, 2, …) among the probes of the same period:
+ * from 0 to below the period, in milliseconds, counted from a moment that is the same for all probes.
  */
 export function phaseOf(index: number, periodMs: number): number {
   const turns = index * STEP + (periodMs / 1000) * SHIFT;

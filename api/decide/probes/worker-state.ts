@@ -9,7 +9,7 @@ interface Quirk {
   readonly what: string;
   /** Issue numbers in kubernetes/kubernetes. */
   readonly issues: readonly number[];
-  /** What `strict` does instead; null: the behaviour is documented, or nothing is. */
+  /** The behaviour with `strict`; null: it is the same, since the kubelet's behaviour is documented or nothing is. */
   readonly strict: string | null;
 }
 

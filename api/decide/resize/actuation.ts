@@ -177,7 +177,7 @@ function join(list: Update[], update: Update, resource: Resource): void {
   else list.unshift(update);
 }
 
-/** `pod`: whose limits count where the container has none. kubelet 1.36: containerResourcesFromRequirements. */
+/** `pod`: its limits count for a container without limits. kubelet 1.36: containerResourcesFromRequirements. */
 function sizesOf(c: Container | undefined, pod: Pod | null): Sizes {
   const { requests, limits } = c?.resources ?? {};
   const ofPod = pod?.spec.resources?.limits;
@@ -224,7 +224,10 @@ function only(values: CgroupValues, ...names: readonly (keyof CgroupValues)[]): 
   return Object.fromEntries(names.flatMap((name) => (values[name] === undefined ? [] : [[name, values[name]]])));
 }
 
-/** Memory comes first: CPU is as it was then, and memory is as it is to be when CPU follows. kubelet 1.36: updatePodContainerResources. */
+/**
+ * The values of one write. Memory is written first, with the old CPU values; CPU follows, with the new memory values.
+ * kubelet 1.36: updatePodContainerResources.
+ */
 function withSizes({ container, now, then }: Update, resource: Resource): Container {
   const cpu = resource === "cpu" ? then.cpu : now.cpu;
   const { memory } = then;

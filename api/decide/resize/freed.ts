@@ -16,7 +16,10 @@ export interface FreedResources {
    * resize.
    */
   readonly terminating: readonly PodRef[];
-  /** Pods that are to have less, and are counted by what they had: as soon as it is written the kubelet tries this one again. */
+  /**
+   * Pods with a pending smaller size that still count with their old size: once the smaller size is written, the
+   * kubelet tries this resize again.
+   */
   readonly shrinks: readonly PodRef[];
   /**
    * Further pods whose termination would free enough; empty: none needed; null: nothing is short, or they would not
@@ -25,7 +28,10 @@ export interface FreedResources {
   readonly leave: readonly Victim[] | null;
 }
 
-/** A resize that waits: what it is short of, and what more it takes once it comes in, each in the units of its resource. */
+/**
+ * A waiting resize: the missing amounts, and the additional amounts that it takes once it is accepted, in the units
+ * of each resource.
+ */
 export interface PendingResize {
   readonly short: ReadonlyMap<string, number>;
   readonly takes: ReadonlyMap<string, number>;

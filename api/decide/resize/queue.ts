@@ -12,7 +12,7 @@ import { changesOf, desiredPod, patchedPod } from "./desired.ts";
 import type { Infeasible, ResizeNode } from "./refusals.ts";
 import { whyInvalid } from "./validation.ts";
 
-/** A pod that is to have other resources than those that are allocated to it. */
+/** A pod whose desired resources differ from its allocated ones. */
 export interface PendingResize {
   /** The pod with the desired resources. */
   readonly desired: Pod;
@@ -68,9 +68,9 @@ export function queueOf<P extends PendingResize>(pushed: readonly P[]): readonly
 
 /** A resize that is pending, in progress, or asked about. */
 export interface Resize extends PendingResize {
-  /** Why the API server does not take it; null: it does, or has. */
+  /** Why the API server rejects it; null: it accepts it, or has accepted it. */
   readonly invalid: Infeasible | null;
-  /** Why the ask, one for several pods, changes nothing of this one; empty: it does. */
+  /** Why an ask for several pods does not change this pod; empty: it does. */
   readonly untouched: string;
   readonly isAsked: boolean;
   readonly isRetried: boolean;
@@ -79,7 +79,7 @@ export interface Resize extends PendingResize {
 }
 
 const POD_LEVEL = "InPlacePodLevelResourcesVerticalScaling";
-/** Why an ask changes nothing of any pod; empty: it may. */
+/** Why an ask changes no pod at all; empty: it may change some. */
 function leftOut({ spec, recommendation }: ResizeAsk, { config }: ResizeNode): string {
   if (recommendation?.containerRecommendations.length === 0) return "the autoscaler recommends nothing yet";
   if (spec?.resources === undefined || gateOn(config, POD_LEVEL)) return "";

@@ -137,7 +137,10 @@ export function pairsOf(desired: Pod, allocated: Pod): readonly (readonly [now: 
 export function sameAmounts(a: Container["resources"], b: Container["resources"]): boolean {
   return RESIZABLE.every((name) => !differs(a?.requests, b?.requests, name) && !differs(a?.limits, b?.limits, name));
 }
-/** Other amounts than CPU and memory change. `addsToNone`: where there is none, that counts for nothing. */
+/**
+ * Whether amounts other than CPU and memory change. `addsToNone`: a list that is added where there was none does not
+ * count.
+ */
 export function isOther(now: Resources | null, then: Resources | null, addsToNone = false): boolean {
   const change = (a: List, b: List): boolean =>
     !(addsToNone && a === undefined) &&
@@ -147,7 +150,7 @@ export function isOther(now: Resources | null, then: Resources | null, addsToNon
 /** Whether any amount changes. */
 export const differIn = (now: Resources, then: Resources): boolean => isOther(now, then) || !sameAmounts(now, then);
 const amountIn = (list: List, name: string): Amount | undefined => list?.[name]?.amount;
-/** `missing`: what an amount that is not there counts as; absent: nothing that is there is the same. */
+/** `missing`: the amount that an absent one equals; if not given, an absent amount differs from every present one. */
 export function differs(one: List, other: List, name: string, missing?: Amount): boolean {
   const [a = missing, b = missing] = [amountIn(one, name), amountIn(other, name)];
   return a === undefined || b === undefined ? a !== b : compare(a, b) !== 0;

@@ -46,9 +46,9 @@ export interface Admission {
 }
 
 /**
- * Lets a pod in: hints of all providers, merged, then the allocation near what they merged to, for the init containers and
- * then the containers. The providers are changed by it. `podLevel`: the gate PodLevelResourceManagers is on.
- * kubelet 1.36: topologymanager.Scope.Admit.
+ * Admits a pod: merges the hints of all providers and then allocates according to the merged hint, for the init
+ * containers and then the containers. This changes the providers. `podLevel`: the gate PodLevelResourceManagers is
+ * on. kubelet 1.36: topologymanager.Scope.Admit.
  */
 export function admitPod(
   policy: TopologyPolicy,
@@ -130,7 +130,7 @@ function allocatePod(query: ProviderQuery, hint: TopologyHint): Admission {
   return error === undefined ? admitted(query) : refused(query, null, admissionError(error));
 }
 
-/** The first manager that refuses ends the turn; those before it keep what they gave. */
+/** Asks the managers in turn until one refuses; those before it keep their assignments. */
 function askEach(
   { providers, allocated }: ProviderQuery,
   container: string | null,
@@ -170,7 +170,7 @@ function admissionError({ reason, message }: AllocateError): RefusalText {
   return { reason: "UnexpectedAdmissionError", message: `Allocate failed due to ${message}, which is unexpected` };
 }
 
-/** Hints that are told of one resource: all the sets of eight nodes. */
+/** The maximum number of listed hints per resource: all sets of eight nodes. */
 const MAX_LISTED = 255;
 /** Shortens a longer list, the preferred hints first. */
 const told = (list: readonly TopologyHint[]): readonly TopologyHint[] =>

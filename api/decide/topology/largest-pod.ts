@@ -79,11 +79,11 @@ const share = (part: number, whole: number): number => (whole === 0 ? 0 : part /
 
 export interface LargestAsk {
   readonly policy: TopologyPolicy;
-  /** Fresh copies of the node's managers, as they are now: each trial spoils its own. */
+  /** Returns fresh copies of the node's managers in their present state, since each trial changes its copy. */
   readonly providers: () => readonly NamedProvider[];
-  /** The NUMA nodes, ascending by id, whole: all their CPUs, and all the memory that pods may have, free or not. */
+  /** The size of each NUMA node, ascending by id: all its CPUs, and all memory that pods may have, free or not. */
   readonly nodes: readonly PodSize[];
-  /** The most that the node's allocatable leaves, whatever the managers answer. */
+  /** The free part of the node's allocatable: the upper limit, whatever the managers answer. */
   readonly free: PodSize;
   /** CPUs that are only given together: the threads of a core with full-pcpus-only, else 1. */
   readonly cpuStep: number;
@@ -92,10 +92,10 @@ export interface LargestAsk {
 const MEMORY_STEP = 2 ** 20;
 
 /**
- * The largest pod of one Guaranteed container that would be let in now: the most whole CPUs, and with so many the most
- * memory; null when not even the smallest comes in. The answer was let in at a trial. It is the largest if of two pods
- * that need as many NUMA nodes the larger is never let in alone, which is so with the kubelet's managers under
- * `restricted` and `single-numa-node`. On 8 nodes it takes some 200 trials at most.
+ * The largest pod of one Guaranteed container that would be admitted now: the most whole CPUs, and with these the
+ * most memory; null: not even the smallest pod is admitted. A trial has admitted the answer. It is the largest if,
+ * among pods that need the same number of NUMA nodes, a smaller pod is admitted whenever a larger one is, which holds
+ * for the kubelet's managers under `restricted` and `single-numa-node`. On 8 nodes it takes at most some 200 trials.
  */
 export function largestPod(ask: LargestAsk): Result<PodSize | null, MergeRefusal> {
   let refusal: MergeRefusal | undefined;
@@ -166,8 +166,8 @@ interface Range {
 }
 
 /**
- * The amounts up to `free`, in units of `step`, by how many of the sizes they need at least: those that one can hold, those
- * that take two, and so on. Ascending; ranges without a number are left out.
+ * The amounts up to `free`, in units of `step`, by the number of sizes that they need at least: amounts for one, for
+ * two, and so on. Ascending, without empty ranges.
  */
 function rangesOf(sizes: readonly number[], free: number, step: number): readonly Range[] {
   const ranges: Range[] = [];
@@ -182,7 +182,10 @@ function rangesOf(sizes: readonly number[], free: number, step: number): readonl
   return ranges;
 }
 
-/** The largest number that holds, given that the least does, and that none holds above one that does not. */
+/**
+ * The largest number for which `holds` is true: it is true for `least`, and false above the first number for which it
+ * is false.
+ */
 function largestThat({ least, most }: Range, holds: (n: number) => boolean): number {
   let yes = least;
   let no = most + 1;

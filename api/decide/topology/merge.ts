@@ -12,8 +12,8 @@ export interface MergeRefusal {
 }
 
 /**
- * Every set of nodes, none empty, that is common to one set of each list. The combinations are the product of the lists, but
- * their intersections are at most 2^n, so list after list is folded into what is reached so far.
+ * All non-empty intersections of one set from each list. There are as many combinations as the product of the lists'
+ * lengths, but at most 2^n different intersections, so the lists are combined one after the other.
  */
 export function intersections(
   lists: readonly ReadonlySet<NumaMask>[],
@@ -117,7 +117,7 @@ function bestHint(policy: AligningPolicy, lists: readonly HintList[]): Result<To
   return ok(best === undefined ? nothing : { nodes: best, preferred: false });
 }
 
-/** A combination is preferred when each of its hints is, and all that name nodes name the same. */
+/** The masks of preferred combinations: each hint is preferred, and all hints that name nodes name the same ones. */
 function preferredBy(lists: readonly HintList[], all: NumaMask): ReadonlySet<NumaMask> {
   let common = new Set<NumaMask>([ANY]);
   for (const list of lists) {
@@ -131,7 +131,7 @@ function preferredBy(lists: readonly HintList[], all: NumaMask): ReadonlySet<Num
   common.delete(0);
   return common;
 }
-/** Stands among masks for "no node named"; no mask is negative. */
+/** A value beside masks that means "no node named"; no mask is negative. */
 const ANY = -1;
 
 /** Negative where `a` comes before `b`; zero only for equal masks. */
@@ -164,8 +164,8 @@ function averageDistance(distances: readonly (readonly number[])[], mask: NumaMa
 }
 
 /**
- * Where nothing is preferred: as many nodes as the resource that needs most of them, `most`; else fewer, as close to it as can
- * be; else more, and as few more as can be. kubelet 1.36: HintMerger.compare.
+ * The order if nothing is preferred. First: as many nodes as the resource that needs most of them (`most`). Then:
+ * fewer nodes, as many as possible. Last: more nodes, as few as possible. kubelet 1.36: HintMerger.compare.
  */
 function closeTo(most: number, fitter: Order): Order {
   const rank = (mask: NumaMask): number => {

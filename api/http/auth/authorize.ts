@@ -21,7 +21,7 @@ interface Credentials {
    * True: a request that only reads may send the token as the password of Basic authentication, or a browser session.
    */
   readonly basic: boolean;
-  /** A browser asks, which has a form for the token. */
+  /** True: the request is from a browser, which shows a form for the token. */
   readonly isBrowser: boolean;
 }
 /** The identified caller. */
@@ -123,8 +123,8 @@ export function requireScope(caller: Caller, scope: Scope): Result<null, Problem
 }
 
 /**
- * Errors: the caller's token is bound to another node. For nodes that the caller names; of what it names by an id it must not learn
- * whose that is, nor that it is there (http/found.ts).
+ * Errors: the caller's token is bound to another node. Only for nodes that the caller names: about an id, the caller
+ * must not learn which node it belongs to, nor that it exists (route.ts).
  */
 export function requireNode(caller: Caller, node: string): Result<null, Problem> {
   if (speaksFor(caller, node)) return ok(null);

@@ -50,7 +50,7 @@ interface TokenRequest {
   readonly now: number;
 }
 export interface CreatedToken {
-  /** The only time that the secret is to be seen; the history keeps its hash. */
+  /** The token with its secret, which is shown only once; the history stores its hash. */
   readonly token: string;
   readonly row: TokenRow;
 }

@@ -77,7 +77,7 @@ const decided = (decision: DecisionForm) => ({
   next: z.unknown().describe("the state to send back next time; null when the kind keeps none"),
 });
 export const decisionAnswer = ofEachKind("Answer", decided);
-/** A decision that its caller holds already, but for what the patch changes. */
+/** A decision of which the caller has an earlier form, with a patch of the changes. */
 export const heldDecision = z.strictObject({
   ...answered,
   holds: id.describe("the id that the caller named"),

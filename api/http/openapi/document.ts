@@ -12,14 +12,14 @@ import type { Operation } from "./operation.ts";
 import { OPERATIONS } from "./operations.ts";
 import { requestSchemas } from "./request-schemas.ts";
 
-/** Where what an operation answers leads. */
+/** A link from an operation's answer to another operation. */
 interface Link {
   /** As routes have it: `GET /v1/nodes/:node`. */
   readonly to: string;
   readonly description: string;
   /** Runtime expressions of OpenAPI, by the parameter's name. */
   readonly parameters?: Readonly<Record<string, string>>;
-  /** The same of members of the body; the others are the caller's. */
+  /** The same for members of the body; the caller sets all others. */
   readonly body?: Readonly<Record<string, string>>;
 }
 

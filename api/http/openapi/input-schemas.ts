@@ -130,7 +130,7 @@ export function jsonSchema(
   });
   return json;
 }
-/** A map whose keys are some words is an object that may have these members. */
+/** Turns a map with a fixed set of keys into an object with these optional members. */
 function nameMembers(made: Record<string, unknown>): void {
   const { propertyNames, additionalProperties, required } = made;
   const names = (propertyNames as JsonSchema | undefined)?.["enum"];
@@ -174,7 +174,7 @@ function assignmentsSchema(): JsonSchema {
   return { ...json, properties: Object.fromEntries(forms) };
 }
 
-/** An object by whose `member` another form is known. */
+/** The schema of an object that must not have `member`, since that belongs to another form. */
 const withoutMember = (member: string, schema: JsonSchema = {}): JsonSchema => ({
   ...schema,
   properties: { ...(schema["properties"] as object), [member]: { type: "null" } },

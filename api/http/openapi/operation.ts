@@ -31,9 +31,9 @@ export interface Operation {
   readonly answers: Readonly<Record<number, AnswerName | { readonly type: string; readonly of?: AnswerName }>>;
   /** True: the answer with 200 may be had as CSV as well. */
   readonly csv?: true;
-  /** A GET whose answers carry no ETag, since each is another. */
+  /** True: a GET without ETag, since every answer differs. */
   readonly untagged?: boolean;
-  /** Beside those that every route of its kind may answer. */
+  /** The problems that it may answer, besides those of every route of its sort. */
   readonly problems: readonly ProblemCode[];
 }
 

@@ -19,7 +19,7 @@ const holding = (properties: Readonly<Record<string, JsonSchema>>): JsonSchema =
 const askOf = (asks: readonly JsonSchema[]) => ({
   ask: optional(asks.length === 0 ? z.null() : z.unknown().meta({ anyOf: asks })),
 });
-/** The same form for each group of kinds of which the same may be asked. */
+/** One form per group of kinds with the same ask. */
 const ofKinds = (form: z.ZodObject): readonly z.ZodObject[] =>
   ASKED.map(({ kinds, asks }) => form.extend({ kind: z.enum(kinds), ...askOf(asks) }));
 
@@ -77,7 +77,7 @@ const from = (source: string | null, ...needs: readonly string[]): FormMembers =
   needs,
   lacks: SOURCES.filter((name) => name !== source),
 });
-/** Where there are drop-ins there is a configuration. */
+/** Drop-ins require a configuration. */
 const dependentSchemas = {
   kubeletDropIns: {
     anyOf: [{ properties: { kubeletDropIns: NULL } }, holding({ kubeletConfiguration: { type: "object" } })],

@@ -11,7 +11,7 @@ const nodes = (n: Numbers): string => {
   if (n["numaNodes"] === "any") return "any NUMA node";
   return `NUMA node${String(n["numaNodes"]).includes(",") ? "s" : ""} ${n["numaNodes"]}`;
 };
-/** Requests are protected by the gate itself, or as a policy says. */
+/** The feature that protects requests: the gate itself, or a policy. */
 const protector = (n: Numbers): string =>
   n["policy"] === "Requests" ? "MemoryQoS" : `memoryReservationPolicy ${n["policy"]}`;
 const reusedCpus = (n: Numbers): string => (Number(n["reused"]) > 0 ? `, ${n["reused"]} of them the pod's before` : "");
@@ -23,7 +23,7 @@ const DEVICE_SOURCE: Readonly<Record<string, string>> = {
   "no-affinity": "no NUMA affinity bears on them",
 };
 
-/** Says who refused, what was asked of it and what it had. */
+/** The manager that refused, with the requested and the available amounts. */
 const refusedText: Words = ({ reason, manager, ...numbers }) => {
   const told = Object.entries(numbers).map(([name, value]) => `${name} ${value}`);
   return [`nothing is given: ${reason} of ${manager}`, ...told].join("; ");

@@ -75,7 +75,7 @@ const quota = (v: CgroupValues): string =>
     ? ""
     : `${String(v.cpuQuota)}/${String(v.cpuPeriod ?? KERNEL_CFS_PERIOD)}`;
 
-/** Zero ("none of it") is the rule for huge pages, and no limit the rule of the tiers: what differs is shown. */
+/** Limits of huge pages that are not the usual ones: pods usually have 0, tiers none. */
 function hugePages({ hugePageLimit }: CgroupValues): string {
   const shown = Object.entries(hugePageLimit ?? {}).filter(([, bytes]) => bytes > 0);
   return shown.map(([size, bytes]) => `${pageSizeName(Number(size))}: ${humanBytes(bytes)}`).join(", ");
@@ -96,7 +96,7 @@ const SHARES: ValueColumn = { title: "SHARES", align: "right", cell: (v) => numb
 const WEIGHT: ValueColumn = { title: "WEIGHT", align: "right", cell: (v) => number(v.cpuWeight) };
 const COMMON: readonly ValueColumn[] = [
   { title: "CPU LIMIT", align: "right", cell: cpuLimit },
-  // the limit before it says the same
+  // the column before it has the same limit, in CPUs
   { title: "QUOTA µs", align: "right", giveUp: 2, giveUpTo: "nothing", cell: quota },
   bytesColumn("MEMORY", "memory"),
 ];

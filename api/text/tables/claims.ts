@@ -5,7 +5,10 @@ import { type Color, printable } from "../style.ts";
 import { table } from "../table.ts";
 import { caption, listText, podName, type Shown, sections } from "./shown.ts";
 
-/** The claims of each pod and what its containers get of them, what is given back, and what is wrong with an allocation. */
+/**
+ * Shows the claims of each pod with the devices of its containers, the claims that are unprepared, and faults of
+ * allocations.
+ */
 export function claimsTable(shown: Shown<ClaimsDecision>): string {
   const { decision, paint } = shown;
   const { startErrors, pods, known, warnings = [] } = decision;

@@ -7,7 +7,7 @@ import { caption, isSamePod, placementsTable, podName, type Shown, sections, ver
 
 type Cpu = NonNullable<Machine["cpus"]>[number];
 
-/** Beyond that nobody looks for one CPU among them. */
+/** A picture of more CPUs would be too large to read. */
 const MAX_CPUS = 1024;
 const WIDEST = 104;
 const LABELS = "SOCKET  NUMA  ".length;
@@ -52,7 +52,7 @@ interface Piece {
   readonly width: number;
 }
 
-/** Lines of whole caches where they fit, else of whole cores. */
+/** Breaks lines between caches if a cache fits on a line, otherwise between cores. */
 function linesOf(group: readonly Cpu[], draw: (cpu: Cpu) => string, width: number): readonly string[] {
   const cores = [...Map.groupBy(group, ({ core }) => core).values()].map((threads) => ({
     cache: threads[0]?.uncoreCache ?? 0,

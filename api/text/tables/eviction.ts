@@ -45,7 +45,7 @@ const valueText = ({ signal, value }: ThresholdRef): string => writtenText(resou
 /** As the kubelet's own log has it: `memory.available<500Mi`. */
 export const thresholdText = (threshold: ThresholdRef): string => `${threshold.signal}<${valueText(threshold)}`;
 
-/** Every threshold in force: what is available, below what it is met, and how far off that is. */
+/** Every threshold in force: the available amount, the threshold, and the distance between them. */
 function thresholdsTable({ decision, columns, paint, notesAt, isExact = false }: Shown<EvictionDecision>): string {
   // hard and soft ones of a signal below each other
   const thresholds = [...Map.groupBy(decision.thresholds, ({ signal }) => signal).values()].flat();
@@ -134,7 +134,10 @@ function rankingTables(shown: Shown<EvictionDecision>): readonly string[] {
   return [...drawn(inOrder.slice(0, acted)), shown.paint("dim", line)];
 }
 
-/** The rankings with those first that are for what is short. `acted`: so many are not idle; where nothing is short, that of memory. */
+/**
+ * The rankings; those for resources that are short come first. `acted`: their number, at least 1: if nothing is
+ * short, the ranking for memory counts.
+ */
 function rankingsOf({ rankings, reclaim, thresholds }: EvictionDecision) {
   const isMet = ({ state }: ThresholdState): boolean => state === "below" || state === "unreclaimed";
   const short = reclaim === null ? thresholds.filter(isMet) : [reclaim.threshold];
@@ -151,7 +154,7 @@ export function idleRankings(decision: EvictionDecision): readonly string[] {
   return inOrder.slice(acted).map(({ resource }) => resource);
 }
 
-/** The first pods of a ranking, and the one that was asked about, with what would give them another place. */
+/** The first pods of a ranking and the requested pod, with the changes that would give them another place. */
 export function rankingTable(
   ranking: Ranking,
   most: number,
@@ -207,7 +210,7 @@ function rowOf(
 
 const MAX_VICTIMS = 3;
 
-/** When each threshold is met if it goes on like this, and how long each pod that would go puts it off. */
+/** When each threshold will be met at the present rate, and by how long the eviction of each next pod would delay it. */
 function forecastTable({ decision, columns, paint }: Shown<EvictionDecision>): string {
   const known = decision.forecast.filter(({ slopePerSecond }) => slopePerSecond !== null);
   if (known.length === 0) {
@@ -262,7 +265,10 @@ const victimsText = ({ victims }: Forecast): string =>
     .flatMap(({ pod, buysMs }) => (buysMs === null ? [] : [`${podName(pod)} ${delayText(buysMs)}`]))
     .join(", ");
 
-/** One pass of the eviction manager: how far off each threshold is, who goes and why, who would be next, and when. */
+/**
+ * Shows one pass of the eviction manager: the distance to each threshold, the evicted pods with the reasons, and
+ * which pods would be next, and when.
+ */
 export function evictionTable(shown: Shown<EvictionDecision>): string {
   if (shown.rankings === "idle") return sections(...rankingTables(shown));
   return sections(
@@ -299,7 +305,7 @@ function headOf({ decision, verdict, paint, notesAt }: Shown<EvictionDecision>):
   ].join("");
 }
 
-/** Checks that the pod that goes is only the first of equals. */
+/** Whether an evicted pod ranks equal to another one. */
 function isTied({ evicted, rankings, reclaim }: EvictionDecision): boolean {
   const driving = rankings.find(({ signals }) => reclaim !== null && signals.includes(reclaim.threshold.signal));
   return evicted.some((one) => driving?.pods.some(({ pod, tie }) => tie && pod.uid === one.pod.uid) === true);

@@ -22,7 +22,7 @@ interface Removal {
   readonly message?: string;
 }
 
-/** The marks of a removal beside its reason; that a removal is only planned goes without saying. */
+/** The marks of a removal beside its reason; a removal that is only planned has no mark. */
 export function removalMarks({ tie, end }: Removal, ...others: readonly string[]): Cell {
   const marks = [...(end === "planned" ? [] : [end]), ...others, ...(tie ? ["tie"] : [])];
   return { text: marks.join(", "), color: end === "planned" && tie ? "yellow" : END_COLOR[end] };
@@ -32,7 +32,10 @@ export function removalMarks({ tie, end }: Removal, ...others: readonly string[]
 export const removalNotes = ({ message }: Removal): readonly string[] =>
   message === undefined ? [] : [`  ${printable(message)}`];
 
-/** Lists the events that the kubelet would record for its node, a line each; `told`: words that already stand above. */
+/**
+ * Lists the events that the kubelet would record for its node, a line each; `told`: a message that is already shown
+ * above.
+ */
 export const eventLines = (events: readonly NodeEvent[], paint: Paint, told: string | null): string =>
   events
     .map(({ type, reason, message }) => {
@@ -41,7 +44,7 @@ export const eventLines = (events: readonly NodeEvent[], paint: Paint, told: str
     })
     .join("");
 
-/** Says whether chance decides somewhere in the kubelet's order. */
+/** A line that says that the kubelet's order is partly random; empty: it is not. */
 export const tieLine = (removals: readonly Removal[], paint: Paint): string =>
   removals.some(({ tie }) => tie)
     ? paint("dim", "tie: equal in all that the kubelet sorts by; there chance decides, here the id\n")

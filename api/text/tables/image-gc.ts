@@ -12,7 +12,7 @@ const SHORT = 13;
 /** A CRI id as crictl shows it: without the algorithm, its first characters. */
 export const shortId = (id: string): string => printable(id.replace(/^sha256:/, "").slice(0, SHORT));
 
-/** Where the reasons speak of an image. */
+/** The place of an image's reasons in a decision. */
 const imagePlace = ({ id, runtimeHandler }: Omit<Named, "names">): string =>
   runtimeHandler === "" ? id : `${id},${runtimeHandler}`;
 
@@ -78,7 +78,7 @@ function goesTable(shown: Shown<ImageGcDecision>): string {
   return `${drawn}${more}${tieLine(first, paint)}`;
 }
 
-/** Images that stay, those first that would be the next to go. */
+/** The images that stay; those that would be removed next come first. */
 function staysTable(shown: Shown<ImageGcDecision>): string {
   const { decision, columns, paint, notesAt } = shown;
   if (decision.keep.length === 0) return "";
@@ -111,7 +111,10 @@ function staysTable(shown: Shown<ImageGcDecision>): string {
   return `${drawn}${more}`;
 }
 
-/** Those of the order by their place, then those that only their age keeps by when that ends, then the others. */
+/**
+ * Sorts images that stay by when they may be removed: first those in the removal order, then those that are too
+ * young, then all others.
+ */
 export const nextAt = ({ place, oldEnoughAtMs }: ImageKept): number =>
   place ?? oldEnoughAtMs ?? Number.MAX_SAFE_INTEGER;
 
@@ -152,7 +155,10 @@ const WIDEST = 64;
 const NARROWEST = 16;
 const [STAYS, MISSING, FREED, FREE, LOW, HIGH] = ["█", "×", "▒", "·", "╎", "│"] as const;
 
-/** The image file system: what stays, what would be freed, what is wanted beyond that, and where the thresholds are. */
+/**
+ * Draws the image file system: used space that stays, space that would be freed, space that is still missing, and the
+ * thresholds.
+ */
 function fileSystemBar({ decision, columns, paint }: Shown<ImageGcDecision>): string {
   const { fileSystem, policy, freedBytes } = decision;
   if (fileSystem === null || fileSystem.capacityBytes <= 0) return "";
@@ -184,7 +190,10 @@ function fileSystemBar({ decision, columns, paint }: Shown<ImageGcDecision>): st
   return `${drawn}\n${legendText(glyphs, drawn, paint)}`;
 }
 
-/** The bytes of a file system: what stays of what is used, what is wanted and not there to free, what is freed, and what is free. */
+/**
+ * The bytes of a file system: used space that stays, space that should be freed and cannot be, freed space, and free
+ * space.
+ */
 export function sharesOf(
   { capacityBytes, availableBytes, wantedBytes }: NonNullable<ImageGcDecision["fileSystem"]>,
   freedBytes: number,
@@ -198,7 +207,7 @@ export function sharesOf(
 const colorOf = (glyphs: readonly Glyph[], run: string) =>
   glyphs.find(([, glyph]) => run.startsWith(glyph))?.[0] ?? "dim";
 
-/** A mark stands before the cell at its place, so that it takes none away. */
+/** Inserts each mark before the cell at its place, so that no cell is replaced. */
 function withMarks(cells: string, marks: readonly { readonly at: number; readonly mark: string }[]): string {
   const all = Array.from(cells);
   return [...all, ""]
@@ -206,7 +215,10 @@ function withMarks(cells: string, marks: readonly { readonly at: number; readonl
     .join("");
 }
 
-/** How full the file system is, which images go for it in order, which stay and why, and what a person would hear of it. */
+/**
+ * Shows how full the file system is, which images are removed in which order, which stay and why, and the kubelet's
+ * events.
+ */
 export function imageGcTable(shown: Shown<ImageGcDecision>): string {
   return sections(headOf(shown), goesTable(shown), staysTable(shown), pulledAgainTable(shown));
 }
@@ -237,7 +249,7 @@ function endOf({ decision, verdict }: Shown<ImageGcDecision>): [Color, string, s
   const what = `${many(planned.length, "image")}, ${humanBytes(size)}`;
   if (verdict === "fails" || error !== null) return ["red", "FAILS", printable(error ?? what)];
   if (remove.length === 0) return ["green", "KEEPS", "no image goes"];
-  // a pass that ended before the first was gone
+  // the pass ended before it removed an image
   if (planned.length === 0) return ["yellow", "STOPPED", "no image was removed"];
   const removed = remove.filter(({ end }) => end === "removed").length;
   return ["yellow", removed === remove.length ? "REMOVED" : "REMOVES", what];
@@ -252,7 +264,7 @@ function fileSystemText({ fileSystem, policy, operation }: ImageGcDecision): str
   return usageText(fileSystem, policy);
 }
 
-/** How full it is, and what of it is wanted back. */
+/** How full the file system is, and how much must be freed. */
 export function usageText(
   { capacityBytes, usagePercent, wantedBytes }: NonNullable<ImageGcDecision["fileSystem"]>,
   { highThresholdPercent: high, lowThresholdPercent: low }: ImageGcDecision["policy"],
@@ -266,7 +278,7 @@ export function usageText(
 
 function freedText({ remove, freedBytes, freedOnceBytes }: ImageGcDecision): string {
   const verb = remove.every(({ end }) => end !== "planned") ? "freed" : "would free";
-  // the kubelet does not add those up
+  // the kubelet does not count the bytes of images that are too old
   const forSpace = remove.some(({ why }) => why === "too-old") ? " for space" : "";
   const once =
     freedOnceBytes === null

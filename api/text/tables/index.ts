@@ -119,7 +119,10 @@ interface Answer<K extends Kind> {
   readonly asked?: PodRef | undefined;
   /** The time of the snapshot, in epoch ms. */
   readonly observedAtMs?: number | undefined;
-  /** For an eviction: all but the rankings of what is not short, these alone, or all in the decision's order, whatever is short. */
+  /**
+   * For an eviction: without the rankings for resources that are not short, only these, or all rankings in the
+   * decision's order.
+   */
   readonly rankings?: "acted-on" | "idle" | "all";
 }
 
@@ -132,7 +135,7 @@ interface WholeAnswer<K extends Kind> extends Answer<K> {
 export const answeredAsText = ({ version, why }: ProfileNote): string | null =>
   why === null ? null : `answered as kubelet ${version}: ${why}`;
 
-/** A whole answer for a person: whose it is, the kind's table, and the inputs that would have made it fuller. */
+/** A whole answer for people: the node and the kubelet version, the kind's table, and missing inputs. */
 export function answerText<K extends Kind>(answer: WholeAnswer<K>, terminal: Screen): string {
   const { paint, columns } = terminal;
   const { kind, node, decided, policyVersion, advice, assumed, leftOut } = answer;

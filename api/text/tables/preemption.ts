@@ -65,7 +65,7 @@ export function resourcesTable(
 
 const shortOf = ({ requested, used, capacity }: Shortage): number => Math.max(0, requested - (capacity - used));
 
-/** As long as what is there, or what would have to be there. */
+/** The bar's length is the capacity, or the capacity that would be needed. */
 function barOf(r: Shortage, paint: Paint): string {
   const short = Math.min(shortOf(r), r.requested);
   const given = r.requested - short;
@@ -140,7 +140,7 @@ function roundRows(round: PreemptionRound, chosenIs: string): readonly Row[] {
   return rest > 0 ? [...rows, { cells: ["", { text: `(${rest} more choices)`, color: "dim" }] }] : rows;
 }
 
-/** The chosen one, then the others as near to far. */
+/** The chosen candidate, then the others, nearest first. */
 function pickRows(
   pick: PreemptionPick,
   { candidates }: PreemptionRound,

@@ -18,7 +18,7 @@ import { caption, outcome, type Shown, sections, shortened, swallowNotes } from 
 
 const RESTARTS: ReadonlySet<string> = new Set(["calm", "held long enough"]);
 
-/** Shows whose kill waits and whose does not, a line for each container. */
+/** Shows the containers whose kill is held and those whose kill goes ahead, a line each. */
 export function probeGuardTable(shown: Shown<ProbeGuardDecision>): string {
   const { decision, columns, paint, notesAt } = shown;
   const { kill, hold, released, message } = decision;
@@ -51,7 +51,7 @@ function guardHead({ holding, storm, kill }: ProbeGuardDecision): [Color, string
   return ["green", "CALM", "no kill is held"];
 }
 
-/** The worst of a cell's attempts shows. */
+/** If several attempts are in one cell, the worst is shown. */
 const OUTCOMES: readonly (readonly [OutcomeWord, Color, string, string])[] = [
   ["fail", "red", "x", "failed"],
   ["timeout", "red", "T", "no answer in time: failed"],
@@ -75,7 +75,7 @@ const STEPS_MS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600].map((
 const WIDEST = 120;
 const NAME = 24;
 const TYPE = 10;
-/** Between the scale's marks. */
+/** The number of cells between two marks of the scale. */
 const MARK = 10;
 
 interface Axis {
@@ -143,7 +143,7 @@ function stateCells({ runs, started, ready }: ProbedContainer, { stepMs, cells }
     const [from, to] = [i * stepMs, (i + 1) * stepMs];
     if (restarts.has(i)) return "R";
     if (end !== null && Math.floor(end / stepMs) === i) return "E";
-    // however short it was not ready in between
+    // an interruption of readiness is shown, however short
     const isLost = ready.some(({ toMs }) => toMs !== null && toMs >= from && toMs < to);
     if (holds(ready, from, to) && !isLost) return "█";
     if (holds(started, from, to)) return "▒";
@@ -227,7 +227,7 @@ function changesOf({ container, runs, ready, started, probes }: ProbedContainer)
     })),
   );
   return [
-    // the event that ends a container comes before its end, all else of that moment after the next one's start
+    // at equal times, the event that ends a container comes before its end, and all other events after the start of the next container
     ...told.filter(({ isLast }) => isLast),
     ...runs.flatMap(({ id, startedAtMs, endedAtMs, endedBy }) => [
       made(startedAtMs, "container", id === "c0" ? "starts" : `starts again (${id})`),
@@ -246,8 +246,8 @@ function changesOf({ container, runs, ready, started, probes }: ProbedContainer)
 const INITIAL = { startup: "Unknown", liveness: "Success", readiness: "Failure" } as const;
 
 /**
- * The results of a probe, those apart that nobody has asked for: a container counts as live before its first attempt. The first
- * success after that is no change, and is told all the same.
+ * The results of a probe, with initial results marked: a container counts as live before its first attempt. The first
+ * success is not a change of the result, but is listed too.
  */
 function resultsTold({
   type,

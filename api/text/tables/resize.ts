@@ -25,8 +25,8 @@ const WORDS: Readonly<Record<PodResize["status"], string>> = {
 };
 
 /**
- * Shows the resizes in the order in which the kubelet tries them, and of each that is asked about what becomes of it and why, its room,
- * who would have to leave, and what is written.
+ * Shows the resizes in the order in which the kubelet tries them. For each requested one it shows the result with the
+ * reason, the available room, the pods that would have to leave, and the writes.
  */
 export function resizeTable(shown: Shown<ResizeDecision>): string {
   const { resizes, startErrors } = shown.decision;
@@ -37,7 +37,7 @@ export function resizeTable(shown: Shown<ResizeDecision>): string {
   return sections(order, ...askedAbout(resizes).map((one) => oneResize(one, shown)));
 }
 
-/** What is said of the resizes of one node; without a decision: why. */
+/** The resizes of one node; if there is no decision, `refusal` says why. */
 export interface NodeResizes {
   readonly node: string;
   readonly policyVersion: string;
@@ -45,7 +45,7 @@ export interface NodeResizes {
   readonly refusal: string | null;
 }
 
-/** Shows the resizes of many nodes, a line each, and how many of them end how. */
+/** Shows the resizes of many nodes, a line each, and the number of each result. */
 export function fleetResizeText(nodes: readonly NodeResizes[], { columns, paint }: Screen): string {
   const all = nodes.flatMap(({ node, decision }) => (decision?.resizes ?? []).map((one) => ({ node, one })));
   const rows = all.map(({ node, one: { pod, status, message } }) => ({
@@ -113,7 +113,7 @@ function oneResize(one: PodResize, shown: Shown<ResizeDecision>): string {
   );
 }
 
-/** Where the room comes from that it waits for. */
+/** Where the room for a waiting resize may come from. */
 function freedText({ terminating = [], shrinks = [], leave }: PodResize, { paint }: Shown<ResizeDecision>): string {
   const ends = `it waits for the end of ${listed(terminating.map(podName))}: the kubelet tries it again then\n`;
   const written = `it waits for the smaller size of ${listed(shrinks.map(podName))}: the kubelet tries it again when that is written\n`;
@@ -125,7 +125,7 @@ function freedText({ terminating = [], shrinks = [], leave }: PodResize, { paint
   return `${waits}${title}${lines.join("")}`;
 }
 
-/** Nothing where no size would do. */
+/** The largest possible request; empty: no size would be accepted. */
 function largestLine({ status, check, largest, notRequested }: PodResize): string {
   if (status === "Unchanged" || (check !== null && check !== "capacity")) return "";
   const told = largest.map(({ resource, quantity }) => `${resource} ${amountText(resource, quantity)}`).join(", ");
@@ -135,7 +135,7 @@ function largestLine({ status, check, largest, notRequested }: PodResize): strin
   return `${told === "" ? "" : `  the whole pod's largest requests now: ${told}\n`}${others.join("")}`;
 }
 
-/** The containers that start again, and each write in its order. */
+/** The containers that restart, and the writes in their order. */
 function actuationText({ actuation }: PodResize, { columns, paint }: Shown<ResizeDecision>): string {
   if (actuation === null) return "";
   const { restarts, writes, error } = actuation;

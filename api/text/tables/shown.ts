@@ -5,10 +5,10 @@ import type { CpusDecision, Hint, Placement } from "../../model/managers.ts";
 import { type Color, type Paint, printable } from "../style.ts";
 import { type Row, table } from "../table.ts";
 
-/** The hints of each container (with pod scope: of the pod), and below them what they merge to. */
+/** The hints of each container (with pod scope: of the pod), and below them the merged hint. */
 export function placementsTable(
   { decision, asked, columns, paint, notesAt }: Shown<{ readonly placements: readonly Placement[] }>,
-  /** True: a container's reasons are told here, and not beside what it gets. */
+  /** True: a container's reasons are shown here, and not beside its assignments. */
   withReasons: boolean,
 ): string {
   if (decision.placements.length === 0) return "";
@@ -111,7 +111,10 @@ export interface Shown<D> {
   readonly explain?: Explain | undefined;
   /** Amounts are exact, and not for the eye. */
   readonly isExact?: boolean | undefined;
-  /** For an eviction: all but the rankings of what is not short, these alone, or all in the decision's order, whatever is short. */
+  /**
+   * For an eviction: without the rankings for resources that are not short, only these, or all rankings in the
+   * decision's order.
+   */
   readonly rankings?: "acted-on" | "idle" | "all" | undefined;
 }
 

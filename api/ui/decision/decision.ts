@@ -166,7 +166,7 @@ ${again(exchange, row, kind.ok)}`,
   );
 }
 
-/** The recorded answer, and what it was decided on as far as it can be decoded. */
+/** The recorded answer, and its inputs as far as they can be decoded. */
 interface RecordRead {
   readonly answer: Answer;
   readonly snapshot: Snapshot | null;

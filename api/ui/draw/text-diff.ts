@@ -60,7 +60,7 @@ const isWord = (text: string): boolean => /\S/.test(text);
 const AROUND = 3;
 /** Up to this many unchanged lines are shown: a line that counts them would be as long, and hide what a heading belongs to. */
 const FEW = 3;
-/** Beyond this many lines, the table of differences must do. */
+/** The maximum number of lines that are shown; the table of differences has the others too. */
 const MAX_LINES = 480;
 
 /** The heading row of a table begins with a word in capitals; the table ends with an empty line. */

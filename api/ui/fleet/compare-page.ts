@@ -25,7 +25,7 @@ interface Compared {
   readonly snapshot: Snapshot | null;
 }
 type Cell = string | number | Html | Promise<Html> | null | undefined;
-/** A line of a table: what it is about, and what it is on each node. */
+/** A row of the table: a name, and its value on each of both nodes. */
 type Row = readonly [name: string, a: Cell, b: Cell];
 /** The row with the nodes' last snapshot times, which is not a difference between them. */
 const SEEN = "Last seen";

@@ -50,7 +50,7 @@ const PLACEHOLDER =
 
 const lintLink = (node: string): string => `/lint?node=${encodeURIComponent(node)}`;
 
-/** The form for the configuration that is to be looked over. */
+/** The form for the configuration to check. */
 const lintForm = ({ texts, faults, nodes, near, limit }: LintFormShown): Html => html`
 <form id="lint" class="card ask" method="post" action="/lint#findings" enctype="multipart/form-data" aria-label="What to look over">
 ${configurationField({ name: "change", label: "A KubeletConfiguration: YAML or JSON, or the kubelet’s /configz", text: texts.change, placeholder: PLACEHOLDER, faults, limit })}

@@ -80,7 +80,7 @@ const MAX_DECISIONS = 200;
 /** The maximum number of bodies that a page reads: each contains earlier passes as well. */
 const MAX_BODIES = 48;
 
-/** Runs of passes that did the same, and admissions, that are read for what they did. */
+/** The number of series of equal passes, and of admissions, whose bodies are read to find what they did. */
 const MAX_ACTS = 12;
 
 /** Points are looked for this far back. */

@@ -148,7 +148,7 @@ function rankings({ rankings: all, reclaim }: EvictionDecision, lists: ListView)
 <div class="halves wide">${shown.map((ranking) => one(ranking, drives(ranking) ? MAX_DRIVING : LISTS.ranking.few, lists))}</div></details>`;
 }
 
-/** A signal is of one ranking. */
+/** Each signal belongs to one ranking. */
 const nameOf = ({ signals, resource }: Ranking): string => signals[0] ?? resource;
 
 function one(ranking: Ranking, few: number, lists: ListView): Html {

@@ -279,7 +279,7 @@ function verdicts({ fleet }: NodeView): Html {
 }
 
 const MAX_REASONS = 5;
-/** Leads to what it was, and how it compares. */
+/** The numbers of pods that the kubelet refused and evicted, with links to the comparison with decisions. */
 function kubeletText({ name, kubeletRefused, kubeletRefusals, kubeletEvicted }: FleetRow): Html {
   if (kubeletRefused + kubeletEvicted === 0) return html``;
   const link = (reason: string, count: number): Html =>

@@ -133,7 +133,7 @@ export function verdictChange(
 
 /** The number of changed decisions that the page lists; the others are counted. */
 const MAX_LISTED = 100;
-/** The same for unreadable decisions. */
+/** The number of unreadable decisions that the page lists. */
 const MAX_NAMED = 20;
 /** The number of differences per decision that are shown, and of pods that are kept. */
 const MAX_SHOWN = 2;
@@ -141,9 +141,9 @@ const MAX_SHOWN = 2;
 /** The counts of all replay pages so far. Their size does not grow with the decisions. */
 export interface Counted {
   readonly tally: Tally;
-  /** The first of those that changed. */
+  /** The first changed decisions. */
   readonly changed: readonly ChangedDecision[];
-  /** The first of those that cannot be read. */
+  /** The first unreadable decisions. */
   readonly unreadable: readonly UnreadableDecision[];
 }
 

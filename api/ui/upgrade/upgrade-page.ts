@@ -246,7 +246,7 @@ const OUTCOME: { readonly [O in UpgradeReport["outcome"]]: "bad" | "warn" | "goo
   same: "good",
 };
 
-/** Shows what another kubelet does to a node: how it ends, how many there are of each, and every part. */
+/** Shows what another kubelet version changes on a node: the result, the number of changes of each sort, and all changes. */
 function reportParts(report: UpgradeReport): Html {
   const { outcome, starts, gates, staticPods, decisions, steps } = report;
   const figures: readonly (readonly [count: number, words: string, id: string, tone: string])[] = [

@@ -206,7 +206,7 @@ function fileChanges(before: Side, after: Side): readonly FileChange[] {
 const filesOf = (cgroups: CgroupsDecision["cgroups"]): ReadonlyMap<string, string> =>
   new Map(cgroups.flatMap(({ path, files }) => files.map((file) => [`${path}\n${file.path}`, file.value])));
 
-/** The items that go on either side: pods that are evicted, images and containers that are removed. */
+/** The items that one of both sides removes: evicted pods, and removed images and containers. */
 interface RemovalComparison {
   /** `pods evicted`, `images removed`. */
   readonly what: string;

@@ -78,7 +78,7 @@ function largeFault(name: string, text: string, limit: string): string | null {
 }
 
 export type PartName = PartOption | "snapshot";
-/** A document, or a part of one, and what it is of a node. */
+/** A document, or a part of one, and the part of a node that it contains. */
 export interface Part {
   readonly part: PartName;
   /** The value in the snapshot's form. */
