@@ -99,8 +99,8 @@ export class CgroupsDaemon {
       const { value: report, ...times } = await measured(() => runPass(this.#deps, config, sequence));
       this.#note(report, { sequence, at: report.at, ...times });
       for (const problem of report.problems) onProblem(problem);
-      const told = [...report.notices, ...this.#state.problems(), ...driftNotices(report)];
-      notices.report("pass", told, report.problems);
+      const allNotices = [...report.notices, ...this.#state.problems(), ...driftNotices(report)];
+      notices.report("pass", allNotices, report.problems);
       onPass(report);
       this.#file.offer(() => this.status());
       await pace.sleep(config.intervalSeconds * 1000);

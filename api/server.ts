@@ -20,12 +20,12 @@ import { DEFAULT_RETENTION, type Retention } from "./retention.ts";
 import { gzip, nodeAssets, nodeBodies } from "./server/assets.ts";
 import type { DecisionLogSetting } from "./server/decision-log/start.ts";
 import { sha256 } from "./server/digest.ts";
-import { type History, keepPruned, openHistory } from "./server/history.ts";
+import { type History, openHistory, startPruning } from "./server/history.ts";
 import { collectWhenIdle } from "./server/idle-memory.ts";
 import { type Listening, listen, whenSent } from "./server/listen.ts";
 import type { Otlp, OtlpSetting } from "./server/otlp/otlp.ts";
 import { type Threads, threads, warm } from "./server/threads.ts";
-import { type KeyPair, keepRenewed, readKeyPair, type TlsFiles } from "./server/tls.ts";
+import { type KeyPair, readKeyPair, reloadRenewed, type TlsFiles } from "./server/tls.ts";
 import { inTurns, type Turns } from "./service/turns.ts";
 
 const DEFAULT_HOST = "127.0.0.1";
@@ -116,7 +116,7 @@ export async function startApi(options: ApiOptions): Promise<Result<RunningApi, 
 }
 
 /** Loaded only if it is configured. */
-async function tellOtlp(setting: OtlpSetting | undefined, log: Log, metrics: NodeMetrics): Promise<Otlp | null> {
+async function openOtlp(setting: OtlpSetting | undefined, log: Log, metrics: NodeMetrics): Promise<Otlp | null> {
   if (setting === undefined) return null;
   return (await import("./server/otlp/otlp.ts")).startOtlp(setting, log, metrics.otlp());
 }
@@ -175,7 +175,7 @@ async function serve(
     metrics,
     turns,
   });
-  const otlp = await tellOtlp(options.otlp, log, metrics);
+  const otlp = await openOtlp(options.otlp, log, metrics);
   const closing = new AbortController();
   const atEnd: (() => Promise<void>)[] = [];
   const deps: ApiDeps = {
@@ -195,13 +195,13 @@ async function serve(
     await Promise.all([deciding.close(), decisionLog.value?.close(), otlp?.close()]);
     return failed(listening.error);
   }
-  const pruning = keepPruned(store, now, log, { metrics, ...retentionOf(options, location) });
-  otlp?.tellMetrics(async () => (await ask(new Request(`${url}/metrics`))).text());
+  const pruning = startPruning(store, now, log, { metrics, ...retentionOf(options, location) });
+  otlp?.exportMetrics(async () => (await ask(new Request(`${url}/metrics`))).text());
   const endCollecting = collectWhenIdle();
   const { tlsServer } = listening.value;
   const url = urlOf(host, listening.value);
   const endRenewal =
-    tlsServer === null || options.tls === undefined ? () => {} : keepRenewed(tlsServer, options.tls, log);
+    tlsServer === null || options.tls === undefined ? () => {} : reloadRenewed(tlsServer, options.tls, log);
   const requiresToken = !open || active + revoked > 0;
   log.info({ url, requiresToken }, "listening");
   if (active === 0 && revoked > 0 && options.adminTokenHash === undefined)
@@ -219,10 +219,10 @@ async function serve(
       closing.abort();
       await listening.value.close(GRACE_MS);
       await warming;
-      const told = otlp?.close();
+      const otlpClosed = otlp?.close();
       await deciding.close();
       for (const work of atEnd) await work();
-      await Promise.all([told, decisionLog.value?.close()]);
+      await Promise.all([otlpClosed, decisionLog.value?.close()]);
       await store.close();
       log.info({ url }, "closed");
       ownLog?.flush();

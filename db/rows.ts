@@ -341,7 +341,7 @@ export interface RefusalCount {
 /** Actions of a node's kubelet on pods, from the reported outcomes; each pod counts once per reason. */
 export interface KubeletCounts {
   /** Anything that it did was reported, whatever and whenever that was. */
-  readonly kubeletTold: boolean;
+  readonly kubeletReported: boolean;
   readonly kubeletRefused: number;
   /** The most frequent first. Their sum is `kubeletRefused`. */
   readonly kubeletRefusals: readonly RefusalCount[];

@@ -251,9 +251,9 @@ export interface LogCursor {
 export interface LogStore {
   /**
    * Takes or renews the right to deliver, for `leaseMs` by the database's clock; the very first call begins the log,
-   * with later decisions. `told`: how many of `lost` were reported. Null: another process delivers.
+   * with later decisions. `reported`: how many of `lost` were reported. Null: another process delivers.
    */
-  holdLog(holder: string, leaseMs: number, told: number): Answer<LogCursor | null>;
+  holdLog(holder: string, leaseMs: number, reported: number): Answer<LogCursor | null>;
   /** Returns the last number up to which all decisions can be read, or will never exist. */
   settledSeq(): Answer<number>;
   /** Streams decisions after `afterSeq` up to `untilSeq` in the order of storing, like `streamDecisions`. */

@@ -14,7 +14,7 @@ import type { DecisionAnswer, DecisionClient, Problem, ResultsReport } from "../
 import type { Counters } from "../status/counters.ts";
 import { STATE_FILES, shapeOf, unsafeOrder } from "./answer-guard.ts";
 import { type ApiAccess, type ApiFailure, isReady, nonsense, postJson, type Reply } from "./api-access.ts";
-import { type DecisionQuestion, decideWith, keepNext } from "./local-client.ts";
+import { type DecisionQuestion, decideWith, persistFacts } from "./local-client.ts";
 import type { Outbox, Pending } from "./outbox.ts";
 import { Turns } from "./turns.ts";
 
@@ -171,8 +171,8 @@ class Backlog {
 
   async #send({ kind, snapshot, ask, report }: Pending): Promise<Result<unknown, ApiFailure>> {
     // an older daemon stored snapshots without redaction
-    const told = redactSnapshot(snapshot);
-    const body = ask === undefined ? { snapshot: told } : { snapshot: told, ask: redactAsk(ask) };
+    const redacted = redactSnapshot(snapshot);
+    const body = ask === undefined ? { snapshot: redacted } : { snapshot: redacted, ask: redactAsk(ask) };
     const path = `/v1/decisions/${kind}`;
     const reply = await postJson(this.#access, path, body);
     if (!reply.ok) return reply;
@@ -219,20 +219,20 @@ export class ApiClient implements DecisionClient {
   }
 
   decide(kind: Kind, snapshot: unknown, ask?: object): Promise<Result<DecisionAnswer, Problem>> {
-    return this.#inTurn(() => this.#decide(kind, snapshot, ask));
+    return this.#serialize(() => this.#decide(kind, snapshot, ask));
   }
 
   commit(answer: DecisionAnswer, isNews = true): Promise<void> {
-    return this.#inTurn(async () => {
+    return this.#serialize(async () => {
       const asked = this.#asked.get(answer);
       // in this order, so that the API knows the remembered facts, now or later
       if (asked !== undefined && answer.decidedBy === "here") this.#keep(asked, null, isNews);
-      keepNext(this.#memory, answer, asked);
+      persistFacts(this.#memory, answer, asked);
     });
   }
 
   report(report: Omit<ResultsReport, "decisionId" | "seq">, answer: DecisionAnswer): Promise<void> {
-    return this.#inTurn(async () => {
+    return this.#serialize(async () => {
       const asked = this.#asked.get(answer);
       if (asked !== undefined && answer.decidedBy === "here") return this.#keep(asked, report);
       if (answer.id === null) return;
@@ -250,7 +250,7 @@ export class ApiClient implements DecisionClient {
   }
 
   /** Runs work in order, since two passes may overlap but the API must receive them in order. */
-  #inTurn<T>(work: () => Promise<T>): Promise<T> {
+  #serialize<T>(work: () => Promise<T>): Promise<T> {
     const turn = this.#last.then(work);
     this.#last = turn.catch(() => {});
     return turn;
@@ -325,9 +325,9 @@ export class ApiClient implements DecisionClient {
   ): Promise<Result<DecisionAnswer, ApiFailure>> {
     const facts = REMEMBERING.has(kind) ? this.#memory.factsFor(kind, snapshot) : undefined;
     if (facts !== undefined && this.#unrecorded.has(kind)) {
-      const told = await this.#ask(kind, snapshot, { ...ask, facts });
-      if (told.ok) this.#unrecorded.delete(kind);
-      return told;
+      const answer = await this.#ask(kind, snapshot, { ...ask, facts });
+      if (answer.ok) this.#unrecorded.delete(kind);
+      return answer;
     }
     const asked = await this.#ask(kind, snapshot, ask);
     if (!asked.ok || facts === undefined) return asked;

@@ -69,7 +69,7 @@ export function localClient(memory: Memory): DecisionClient {
       if (here.ok) asked.set(here.value, { kind, snapshot });
       return here;
     },
-    commit: async (answer) => keepNext(memory, answer, asked.get(answer)),
+    commit: async (answer) => persistFacts(memory, answer, asked.get(answer)),
     report: async () => {},
   };
 }
@@ -89,6 +89,6 @@ export function decideWith(memory: Memory, kind: Kind, snapshot: unknown, ask: o
 }
 
 /** Stores the facts for the next decision. */
-export function keepNext(memory: Memory, { next }: DecisionAnswer, asked: DecisionQuestion | undefined): void {
+export function persistFacts(memory: Memory, { next }: DecisionAnswer, asked: DecisionQuestion | undefined): void {
   if (asked !== undefined) memory.persist(asked.kind, asked.snapshot, next);
 }

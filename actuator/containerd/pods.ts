@@ -36,10 +36,10 @@ export class KnownVersion {
     this.#connection = connection;
   }
 
-  /** Reads the version. `hears`: the runtime has just answered other calls. */
-  async refresh(hears: boolean): Promise<void> {
-    if (hears && this.current !== null) return;
-    const asked = hears ? await runtimeVersion(this.#connection) : null;
+  /** Reads the version. `isAnswering`: the runtime has just answered other calls. */
+  async refresh(isAnswering: boolean): Promise<void> {
+    if (isAnswering && this.current !== null) return;
+    const asked = isAnswering ? await runtimeVersion(this.#connection) : null;
     this.current = asked?.ok ? { name: asked.value.name, version: asked.value.version } : null;
   }
 }
@@ -65,10 +65,10 @@ export class KnownReadiness {
     this.#connection = connection;
   }
 
-  /** Reads the conditions. `hears`: the runtime has just answered other calls; if not, the callers report that. */
-  async refresh(hears: boolean): Promise<void> {
-    if (hears && performance.now() - this.#lookedAtMs < READINESS_MS) return;
-    const asked = hears ? await this.#connection.call("Status", { verbose: false }) : null;
+  /** Reads the conditions. `isAnswering`: the runtime has just answered other calls; if not, the callers report that. */
+  async refresh(isAnswering: boolean): Promise<void> {
+    if (isAnswering && performance.now() - this.#lookedAtMs < READINESS_MS) return;
+    const asked = isAnswering ? await this.#connection.call("Status", { verbose: false }) : null;
     this.#lookedAtMs = asked === null ? Number.NEGATIVE_INFINITY : performance.now();
     const conditions = asked?.ok ? (asked.value.status?.conditions ?? []) : [];
     this.faults = conditions.flatMap(({ type, status, reason, message }) => {
@@ -182,8 +182,8 @@ function whyNot(version: string, info: TextMap): string | null {
 /** The configured value; undefined: not reported. */
 function enableCdi({ config = "null" }: TextMap): boolean | undefined {
   try {
-    const told = (JSON.parse(config) as { readonly enableCDI?: unknown } | null)?.enableCDI;
-    return typeof told === "boolean" ? told : undefined;
+    const enableCDI = (JSON.parse(config) as { readonly enableCDI?: unknown } | null)?.enableCDI;
+    return typeof enableCDI === "boolean" ? enableCDI : undefined;
   } catch {
     return undefined;
   }
@@ -271,19 +271,19 @@ async function askSandbox(
   listed: Sandbox,
   seen: KnownItems<PodSandbox>,
 ): Promise<RuntimeFault | undefined> {
-  const tell = (state: string | null, status: PodSandbox): undefined => {
+  const observed = (state: string | null, status: PodSandbox): undefined => {
     seen.set(listed.id, { state, status });
   };
-  if (listed.state !== READY) return tell(listed.state, podSandboxOf(listed, null));
+  if (listed.state !== READY) return observed(listed.state, podSandboxOf(listed, null));
   const answer = await nullIfGone(connection.call("PodSandboxStatus", { podSandboxId: listed.id }));
   if (!answer.ok) {
     if (isUnanswered(answer.error)) return answer.error;
-    return tell(null, podSandboxOf(listed, null));
+    return observed(null, podSandboxOf(listed, null));
   }
   const status = answer.value?.status ?? null;
   if (status === null) return undefined;
   const { state, network } = status;
-  return tell(state, podSandboxOf(listed, state === READY ? network : null, state));
+  return observed(state, podSandboxOf(listed, state === READY ? network : null, state));
 }
 
 async function askContainer(
@@ -292,16 +292,16 @@ async function askContainer(
   seen: KnownItems<RuntimeContainer>,
   before: KnownStatus<RuntimeContainer> | undefined,
 ): Promise<RuntimeFault | undefined> {
-  const tell = (state: string | null, status: RuntimeContainer): undefined => {
+  const observed = (state: string | null, status: RuntimeContainer): undefined => {
     seen.set(listed.id, { state, status });
   };
   const answer = await nullIfGone(connection.call("ContainerStatus", { containerId: listed.id }));
   if (!answer.ok) {
     if (isUnanswered(answer.error)) return answer.error;
-    return tell(null, before?.status ?? unreadableContainerOf(listed, faultText(answer.error)));
+    return observed(null, before?.status ?? unreadableContainerOf(listed, faultText(answer.error)));
   }
   const status = answer.value?.status ?? null;
-  return status === null ? undefined : tell(status.state, containerOf(listed, status));
+  return status === null ? undefined : observed(status.state, containerOf(listed, status));
 }
 
 /** Bytes that a container wrote on top of its image, as the runtime measured them last. */

@@ -277,9 +277,9 @@ function runtimeListsOf(listed: Listed): RuntimeLists {
   };
 }
 
-const told = <K extends string>(key: K, value: string) => (value === "" ? {} : { [key]: value });
+const withText = <K extends string>(key: K, value: string) => (value === "" ? {} : { [key]: value });
 const specOf = (spec: ImageSpec | null) =>
-  spec === null ? {} : { ...told("image", spec.image), ...told("runtimeHandler", spec.runtimeHandler) };
+  spec === null ? {} : { ...withText("image", spec.image), ...withText("runtimeHandler", spec.runtimeHandler) };
 
 function imageOf(image: Image, layers: readonly ImageLayer[] | undefined) {
   return {
@@ -297,11 +297,11 @@ function containerOf(container: Container, mounts: readonly Mount[] | undefined)
   const labels = Object.entries(container.labels).filter(([key]) => key.startsWith("io.kubernetes."));
   return {
     id: container.id,
-    ...told("podSandboxId", container.podSandboxId),
+    ...withText("podSandboxId", container.podSandboxId),
     metadata: container.metadata ?? { name: "" },
     image: specOf(container.image),
-    ...told("imageRef", container.imageRef),
-    ...told("imageId", container.imageId),
+    ...withText("imageRef", container.imageRef),
+    ...withText("imageId", container.imageId),
     state: container.state,
     createdAt: container.createdAt,
     labels: Object.fromEntries(labels),

@@ -53,18 +53,18 @@ function tokenReader(
   onProblem: ActuatorOptions["onProblem"],
 ): () => Result<string | undefined, string> {
   let last: Result<string | undefined, string> = ok(undefined);
-  let told = "";
+  let lastReported = "";
   return () => {
     const { apiTokenFile } = config;
     if (apiTokenFile === undefined) return ok(undefined);
     try {
       last = ok(readFileSync(apiTokenFile, "utf8").trim());
-      told = "";
+      lastReported = "";
     } catch (e) {
       const message = faultText(e, "read");
       if (last.ok && last.value === undefined) return err(message);
-      if (message !== told) onProblem({ from: "api", message: `apiTokenFile: ${message}` });
-      told = message;
+      if (message !== lastReported) onProblem({ from: "api", message: `apiTokenFile: ${message}` });
+      lastReported = message;
     }
     return last;
   };

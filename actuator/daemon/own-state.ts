@@ -84,12 +84,13 @@ async function openJournal(
   if (!file.ok) return err(file.error.message);
   const journal = Journal.open(file.value, bootId);
   if (!journal.ok) return err(journal.error.message);
-  const mended = hierarchy === null ? ok(undefined) : await mend(journal.value, hierarchy, bootId, options);
-  return mended.ok ? journal : mended;
+  const recovered =
+    hierarchy === null ? ok(undefined) : await recoverJournal(journal.value, hierarchy, bootId, options);
+  return recovered.ok ? journal : recovered;
 }
 
 /** An observer writes nothing, not even to mend: the plan stays open for the daemon that enforces. */
-async function mend(
+async function recoverJournal(
   journal: Journal,
   hierarchy: Hierarchy,
   bootId: string,

@@ -283,8 +283,8 @@ export class DeviceListReader {
     if (remarks.length > 0) return undefined;
     const devices = [...last];
     for (const i of changed) {
-      const { device, fault, isMended } = entries[i] as DeviceEntry;
-      if (fault !== undefined || isMended || device.id !== last[i]?.id) return undefined;
+      const { device, fault, isCorrected } = entries[i] as DeviceEntry;
+      if (fault !== undefined || isCorrected || device.id !== last[i]?.id) return undefined;
       // a device on more nodes than before may take more bytes
       if (device.numaNodes?.length !== last[i]?.numaNodes?.length) return undefined;
       devices[i] = device;

@@ -71,21 +71,21 @@ export interface DeviceEntry {
   /** Why no decision could name it. */
   readonly fault: string | undefined;
   /** True: impossible NUMA nodes were removed from it. */
-  readonly isMended: boolean;
+  readonly isCorrected: boolean;
 }
 
 export function entryOf(resource: string, { ID: id, health, topology }: ListedDevice): DeviceEntry {
   const device = { resource, id, health: health === HEALTHY ? HEALTHY : UNHEALTHY };
   const fault = idFault(id);
   const bytes = idBytes(id);
-  if (fault !== undefined || topology === null) return { device, bytes, fault, isMended: false };
-  const told = new Set(topology.nodes.map((node) => node.ID));
-  const numaNodes = numaNodesOf(told);
+  if (fault !== undefined || topology === null) return { device, bytes, fault, isCorrected: false };
+  const ids = new Set(topology.nodes.map((node) => node.ID));
+  const numaNodes = numaNodesOf(ids);
   // an empty topology differs from none: the kubelet then excludes the device from allocation
-  const isPlaced = numaNodes.length > 0 || told.size === 0;
-  const isMended = numaNodes.length !== told.size;
-  if (!isPlaced) return { device, bytes, fault, isMended };
-  return { device: { ...device, numaNodes }, bytes: bytes + numaNodes.join().length + 1, fault, isMended };
+  const isPlaced = numaNodes.length > 0 || ids.size === 0;
+  const isCorrected = numaNodes.length !== ids.size;
+  if (!isPlaced) return { device, bytes, fault, isCorrected };
+  return { device: { ...device, numaNodes }, bytes: bytes + numaNodes.join().length + 1, fault, isCorrected };
 }
 /** The size of an id with quotes and a comma. */
 const idBytes = (id: string): number => (/^[\w.:/-]*$/.test(id) ? id.length + 2 : Buffer.byteLength(jsonText(id))) + 1;
@@ -101,7 +101,7 @@ export function listOf(entries: readonly DeviceEntry[]): DeviceList {
   };
   const devices = new Map<string, Device>();
   let bytes = 0;
-  for (const [i, { device, bytes: its, fault, isMended }] of entries.entries()) {
+  for (const [i, { device, bytes: its, fault, isCorrected }] of entries.entries()) {
     if (fault !== undefined) {
       remark(`device ${i} is left out: its id ${fault}`);
       continue;
@@ -112,7 +112,7 @@ export function listOf(entries: readonly DeviceEntry[]): DeviceList {
     if (twin !== undefined) remark(`device ${quoted(id)} is listed twice: it counts once`);
     const isIll = twin !== undefined && twin.health !== HEALTHY;
     devices.set(id, isIll ? { ...device, health: UNHEALTHY } : device);
-    if (isMended) remark(`device ${quoted(id)} names NUMA nodes that cannot be: they are left out`);
+    if (isCorrected) remark(`device ${quoted(id)} names NUMA nodes that cannot be: they are left out`);
   }
   return { devices: [...devices.values()], remarks, size: Math.max(devices.size, Math.ceil(bytes / DEVICE_BYTES)) };
 }
@@ -124,8 +124,8 @@ function idFault(id: string): string | undefined {
 }
 
 /** The NUMA nodes; some plugins send -1 for none. */
-const numaNodesOf = (told: ReadonlySet<number>): number[] =>
-  [...told]
+const numaNodesOf = (ids: ReadonlySet<number>): number[] =>
+  [...ids]
     .filter((n) => n >= 0 && n <= MAX_NUMA_NODE)
     .slice(0, LIMITS.numaNodes)
     .sort((a, b) => a - b);

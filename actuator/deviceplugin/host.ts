@@ -5,7 +5,7 @@ import type { Device, DevicePlugin } from "../../api/model/machine.ts";
 import { err, map, ok, type Result } from "../../api/model/result.ts";
 import { type EpochMs, epochMs } from "../../api/model/units.ts";
 import { authorityFixSocket } from "../grpc/authority-fix-socket.ts";
-import { Connections, listenRebinding, vacancyAt } from "../grpc/listener.ts";
+import { Connections, listenRebinding, staleSocketAt } from "../grpc/listener.ts";
 import { type AcceptedConnection, type Refusal, unaryMethod, unaryServer } from "../grpc/unary-server.ts";
 import {
   type Allocation,
@@ -121,8 +121,8 @@ const registrar =
  * 1.36: CleanupPluginDirectory.
  */
 async function clearSocketDir(dir: string): Promise<Result<{ readonly removed: readonly string[] }, string>> {
-  const vacancy = await vacancyAt(join(dir, SOCKET_NAME));
-  if (!vacancy.ok) return vacancy;
+  const found = await staleSocketAt(join(dir, SOCKET_NAME));
+  if (!found.ok) return found;
   const removed: string[] = [];
   try {
     for (const entry of readdirSync(dir, { withFileTypes: true }).filter((e) => e.isSocket())) {
@@ -208,12 +208,12 @@ export async function openDevicePluginHost(
   };
   const listeners = new Set<() => void>();
   let isReported = true;
-  const tell = (): void => {
+  const notify = (): void => {
     isReported = true;
     for (const listener of listeners) listener();
   };
   const onChange = (): void => {
-    if (isReported) setImmediate(tell);
+    if (isReported) setImmediate(notify);
     isReported = false;
   };
   const registry = new PluginRegistry({

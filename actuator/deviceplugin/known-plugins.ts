@@ -6,7 +6,7 @@ import { afterEvent, isListing, NO_PLUGINS, type PluginEvent, type PluginState, 
 export const MAX_RESOURCES = LIMITS.deviceResources;
 
 /** The fault of a plugin that is displaced by another although pods hold its devices. */
-export function pushedOut({ resource, endpoint }: PluginState, other: string): PluginFault {
+export function displacedFault({ resource, endpoint }: PluginState, other: string): PluginFault {
   const message = `it gives way to \`${other}\`, of which pods hold devices: device plugins have ${MAX_RESOURCES} resources already, the most that a node takes`;
   return { resource, endpoint, call: "Register", code: "RESOURCE_EXHAUSTED", message };
 }
@@ -35,15 +35,15 @@ export class KnownPlugins {
     return roomFor(resource, this.#now, this.#isInUse);
   }
   /** The plugins that are to stop for a list that there is `roomFor`. */
-  yielding(resource: string, count: number): readonly PluginState[] {
-    return yielding(resource, count, this.#now, this.#isInUse);
+  stoppedFor(resource: string, count: number): readonly PluginState[] {
+    return stoppedFor(resource, count, this.#now, this.#isInUse);
   }
   /** Stores a list that fits (`roomFor`): lists of stopped plugins are dropped for it. */
   listed(event: PluginEvent & { readonly kind: "listed" }): void {
     const before = this.#now.get(event.resource);
     const { size = event.devices.length } = event;
     const grows = before === undefined || !isListing(before) || size > (before.size ?? before.devices.length);
-    for (const { resource, generation } of grows ? givingWay(event.resource, size, this.#now) : []) {
+    for (const { resource, generation } of grows ? droppedFor(event.resource, size, this.#now) : []) {
       this.apply({ kind: "gave-way", resource, generation });
     }
     this.apply(event);
@@ -68,7 +68,7 @@ export class KnownPlugins {
     if (generation !== undefined) this.apply({ kind: "forgotten", resource, generation });
   }
   /** The plugin to displace for a resource whose devices pods hold: the last one whose devices no pod holds; undefined: none, or not needed. */
-  pushedOutBy(resource: string, registering: number): PluginState | undefined {
+  displacedBy(resource: string, registering: number): PluginState | undefined {
     if (!this.#isInUse(resource) || this.makesRoom(resource, registering)) return undefined;
     return [...this.#now.values()].findLast((plugin) => !this.#isInUse(plugin.resource));
   }
@@ -112,7 +112,12 @@ export function roomFor(resource: string, plugins: Plugins, isInUse: IsInUse): n
 }
 
 /** The plugins that are to stop for a list that counts as `count` devices of a resource, within its `roomFor`. */
-export function yielding(resource: string, count: number, plugins: Plugins, isInUse: IsInUse): readonly PluginState[] {
+export function stoppedFor(
+  resource: string,
+  count: number,
+  plugins: Plugins,
+  isInUse: IsInUse,
+): readonly PluginState[] {
   const own = plugins.get(resource);
   if (own !== undefined && isListing(own) && count <= sizeOf(own)) return [];
   const claims = claimsOf(resource, count, plugins, isInUse);
@@ -128,13 +133,13 @@ export function yielding(resource: string, count: number, plugins: Plugins, isIn
 }
 
 /** The fault of a plugin that is stopped because of another's list. */
-export function yieldingFault({ resource, endpoint, devices }: PluginState, other: string, count: number): PluginFault {
+export function stoppedFault({ resource, endpoint, devices }: PluginState, other: string, count: number): PluginFault {
   const message = `it lists ${devices.length} devices, and \`${other}\` lists ${count} now: all plugins together may list ${LIMITS.devices}, of which each is kept half of what those that are in use or came before it leave`;
   return { resource, endpoint, call: "ListAndWatch", code: "TOO_MANY_DEVICES", message };
 }
 
 /** Plugins whose lists are dropped, the longest first, so that all lists fit into one snapshot. */
-export function givingWay(resource: string, count: number, plugins: Plugins): readonly PluginState[] {
+export function droppedFor(resource: string, count: number, plugins: Plugins): readonly PluginState[] {
   const others = [...plugins.values()].filter((plugin) => plugin.resource !== resource);
   let over = others.reduce((sum, plugin) => sum + sizeOf(plugin), count) - LIMITS.devices;
   if (over <= 0) return [];

@@ -5,7 +5,7 @@ import { socketIdentity } from "../core/addresses.ts";
 import { ListThrottle } from "./device-list.ts";
 import { type Endpoint, ListAndWatchStream, openEndpoint, type PluginTimeouts } from "./endpoint.ts";
 import type { Answered, PluginFault } from "./fault.ts";
-import { type IsInUse, KnownPlugins, MAX_RESOURCES, pushedOut, yieldingFault } from "./known-plugins.ts";
+import { displacedFault, type IsInUse, KnownPlugins, MAX_RESOURCES, stoppedFault } from "./known-plugins.ts";
 import type { Plugins } from "./plugins.ts";
 
 const FIRST_MS = 1_000;
@@ -301,9 +301,9 @@ export class PluginRegistry {
 
   #listed({ resource, generation, list }: ListAndWatchStream): void {
     const { devices = [], size = 0 } = list ?? {};
-    for (const greedy of this.#known.yielding(resource, size)) {
+    for (const greedy of this.#known.stoppedFor(resource, size)) {
       this.#endLive(greedy.resource);
-      this.#options.onFault(yieldingFault(greedy, resource, size));
+      this.#options.onFault(stoppedFault(greedy, resource, size));
       this.#reconnects.lost(greedy.resource);
     }
     this.#known.listed({ kind: "listed", resource, generation, devices, size, at: this.#options.now() });
@@ -324,12 +324,12 @@ export class PluginRegistry {
   }
 
   #makeRoom(resource: string): void {
-    const last = this.#known.pushedOutBy(resource, this.#registering.count);
+    const last = this.#known.displacedBy(resource, this.#registering.count);
     if (last === undefined) return;
     this.#endLive(last.resource);
     this.#remove(last.resource);
     this.#known.forget(last.resource);
-    this.#options.onFault(pushedOut(last, resource));
+    this.#options.onFault(displacedFault(last, resource));
   }
 
   #endTrial(resource: string): void {

@@ -49,9 +49,9 @@ async function introduce({ path, handlers, signal }: Introduction): Answered<Int
     );
   try {
     const refused = async (message: string, fault: Partial<PluginFault> = {}): Answered<Introduced> => {
-      const told = `RegisterPlugin error -- ${message}`;
-      await notify(false, told);
-      return err({ ...of("Register", quoted(answer.name).slice(1, -1)), code: "REFUSED", ...fault, message: told });
+      const error = `RegisterPlugin error -- ${message}`;
+      await notify(false, error);
+      return err({ ...of("Register", quoted(answer.name).slice(1, -1)), code: "REFUSED", ...fault, message: error });
     };
     const handler = Object.hasOwn(handlers, answer.type) ? handlers[answer.type] : undefined;
     if (handler === undefined) {
@@ -68,9 +68,9 @@ async function introduce({ path, handlers, signal }: Introduction): Answered<Int
       return await refused(`plugin registration failed with err: ${message}`, { code, endpoint: endpoint.value });
     }
     const leave = (): void => handler.leave(answer.name, registered.value);
-    const told = await notify(true, "");
-    if (!told.ok) leave();
-    return map(told, () => ({ leave }));
+    const notified = await notify(true, "");
+    if (!notified.ok) leave();
+    return map(notified, () => ({ leave }));
   } finally {
     client.close();
   }

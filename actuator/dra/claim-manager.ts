@@ -13,7 +13,7 @@ import {
   notRegistered,
   prepareResources,
 } from "../../api/decide/dra/prepare.ts";
-import { claimNames, gonePods, unprepareClaims, unprepareResources } from "../../api/decide/dra/unprepare.ts";
+import { claimNames, removedPods, unprepareClaims, unprepareResources } from "../../api/decide/dra/unprepare.ts";
 import { jsonText } from "../../api/decide/go/json.ts";
 import { LIMITS } from "../../api/model/limits.ts";
 import { type Container, type Pod, podNamespace, podUid } from "../../api/model/pod.ts";
@@ -88,32 +88,32 @@ export class ClaimManager {
       const named = claimName(pod, podClaim);
       return named.ok && named.value.name !== null ? [named.value.name] : [];
     });
-    return this.#inTurn([podKey(podUid(pod))], async () => {
+    return this.#withLocks([podKey(podUid(pod))], async () => {
       how.onWait?.({ what: `its ResourceClaims to be read: ${names.join(", ")}`, givesBack: false });
       const found = await this.#options.claims(podNamespace(pod), names);
       if (!found.ok) return `prepare dynamic resources: ${found.error}`;
       // nothing may be awaited between this check and the steps, which add the pod to its claims
-      const goingBack = () => this.#goingBack(podNamespace(pod), names, how);
-      for (let going = goingBack(); going !== undefined; going = goingBack()) await going;
+      const unpreparing = () => this.#unpreparing(podNamespace(pod), names, how);
+      for (let going = unpreparing(); going !== undefined; going = unpreparing()) await going;
       const sources = { ...this.#sources(), claim: (_: string, name: string) => found.value.get(name) };
-      return this.#carryOut(prepareResources(this.#cache, pod, sources), how);
+      return this.#runSteps(prepareResources(this.#cache, pod, sources), how);
     });
   }
   /** Unprepares the claims after all containers of the pod have stopped. Returns why it must be retried. */
   unprepare(pod: Pod, how: Preparing = {}): Promise<string | undefined> {
-    return this.#inTurn([podKey(podUid(pod))], async () => {
+    return this.#withLocks([podKey(podUid(pod))], async () => {
       const names = claimNames(this.#cache, pod, this.#options.gates.extended);
       const steps = (some: typeof names) => unprepareResources(this.#cache, pod, this.#sources(), some);
-      if (!names.ok) return this.#carryOut(steps(names));
-      return this.#giveBack(podUid(pod) ?? "", podNamespace(pod), names.value, (some) => steps(ok(some)), how);
+      if (!names.ok) return this.#runSteps(steps(names));
+      return this.#unprepare(podUid(pod) ?? "", podNamespace(pod), names.value, (some) => steps(ok(some)), how);
     });
   }
   /** Unprepares the claims of unknown pods. `active`: the uids of the known pods. Returns the errors by pod. */
   async reconcile(active: ReadonlySet<string>): Promise<ReadonlyMap<string, string>> {
     const faults = new Map<string, string>();
-    const gone = gonePods(this.#cache, active).map(async ({ uid, namespace, names }) => {
+    const gone = removedPods(this.#cache, active).map(async ({ uid, namespace, names }) => {
       const steps = (some: readonly string[]) => unprepareClaims(this.#cache, uid, namespace, some, this.#sources());
-      const fault = await this.#inTurn([podKey(uid)], () => this.#giveBack(uid, namespace, names, steps));
+      const fault = await this.#withLocks([podKey(uid)], () => this.#unprepare(uid, namespace, names, steps));
       if (fault !== undefined) faults.set(uid, fault);
     });
     await Promise.all(gone);
@@ -147,7 +147,7 @@ export class ClaimManager {
   }
 
   /** Runs work after all running work with one of the keys. */
-  async #inTurn<T>(keys: readonly string[], run: () => Promise<T>): Promise<T> {
+  async #withLocks<T>(keys: readonly string[], run: () => Promise<T>): Promise<T> {
     // all at once, so that two calls that share two keys do not wait for each other
     const before = Promise.all(keys.map((key) => this.#busy.get(key)));
     const running = before.then(run);
@@ -161,7 +161,7 @@ export class ClaimManager {
   }
 
   /** The end of the calls with which another pod unprepares some of these claims; undefined: there are none. */
-  #goingBack(namespace: string, names: readonly string[], { onWait }: Preparing): Promise<unknown> | undefined {
+  #unpreparing(namespace: string, names: readonly string[], { onWait }: Preparing): Promise<unknown> | undefined {
     const infos = names.flatMap((name) => this.#cache.get(namespace, name) ?? []);
     const leaving = infos.filter((info) => this.#leaving.has(claimKey(info)));
     if (leaving.length === 0) return undefined;
@@ -174,7 +174,7 @@ export class ClaimManager {
    * Unprepares a pod's claims. A kubelet calls the drivers one after the other, and the first failure ends it; here claims are
    * grouped by their drivers, so that none waits for a driver that is not its own.
    */
-  async #giveBack(
+  async #unprepare(
     uid: string,
     namespace: string,
     names: readonly string[],
@@ -186,25 +186,25 @@ export class ClaimManager {
     const waits = new Map<string, string>();
     const groups = [...Map.groupBy(own, (info) => driversOf(info).join())].map(async ([key, group]) => {
       const left = group.filter(({ podUids }) => podUids.size === 1).map(claimKey);
-      const told = (wait: ClaimWait | null): void => {
+      const noteWait = (wait: ClaimWait | null): void => {
         if (wait === null) waits.delete(key);
         else waits.set(key, wait.what);
         onWait?.(waits.size === 0 ? null : { what: [...waits.values()].join(", and "), givesBack: true });
       };
-      const run = this.#carryOut(steps(group.map(({ name }) => name)), { onWait: told });
+      const run = this.#runSteps(steps(group.map(({ name }) => name)), { onWait: noteWait });
       const end = run.catch(() => undefined);
       for (const leaves of left) this.#leaving.set(leaves, end);
       try {
         return await run;
       } finally {
         for (const leaves of left) this.#leaving.delete(leaves);
-        told(null);
+        noteWait(null);
       }
     });
     return (await Promise.all(groups)).find((fault) => fault !== undefined);
   }
 
-  async #carryOut(steps: ClaimSteps, how: Preparing = {}): Promise<string | undefined> {
+  async #runSteps(steps: ClaimSteps, how: Preparing = {}): Promise<string | undefined> {
     const answered: string[] = [];
     try {
       let step = steps.next();
@@ -220,7 +220,7 @@ export class ClaimManager {
         how.onWait?.({ what, givesBack: call.operation === "NodeUnprepareResources" });
         const keys = call.claims.map((claim) => callKey(call, claim));
         // the devices are recorded before another pod's call about these claims
-        step = await this.#inTurn(keys, async () => steps.next(await this.#call(call, answered, how.signal)));
+        step = await this.#withLocks(keys, async () => steps.next(await this.#call(call, answered, how.signal)));
       }
       return step.value;
     } finally {

@@ -59,7 +59,7 @@ class Pass {
       const batch = this.#batchOf(answer);
       if (batch.length === 0) break;
       if (this.#begin(answer)) {
-        await this.#carryOut(batch);
+        await this.#removeBatch(batch);
         await this.#measureAfter(batch);
       } else this.#stopAt(batch[0] as Removal, NOT_WRITTEN);
       answer = await this.#ask();
@@ -108,15 +108,15 @@ class Pass {
     return this.#isBegun;
   }
 
-  async #carryOut(batch: readonly Removal[]): Promise<void> {
+  async #removeBatch(batch: readonly Removal[]): Promise<void> {
     for (const removal of batch) {
       if (this.#isEnded) return;
       if (this.#order.stop.aborted) this.#stopAt(removal, TOLD_TO_STOP);
-      else await this.#carryOutOne(removal);
+      else await this.#removeOne(removal);
     }
   }
 
-  async #carryOutOne(removal: Removal): Promise<void> {
+  async #removeOne(removal: Removal): Promise<void> {
     const guarded = await guard(removal, this.#order.look, this.#deps);
     if (guarded.state === "fault") {
       const message = `${removal.target} ${removal.name} is left: what became of it is not known: ${guarded.message}`;
@@ -223,13 +223,13 @@ async function reclaim(
   { snapshot: seen, space, moment }: NodeObservation,
   dryRun: boolean,
   run: (kind: GcKind) => Promise<void>,
-  lookAgain: () => Promise<NodeObservation | null>,
+  observeAgain: () => Promise<NodeObservation | null>,
 ): Promise<Reclaimed> {
   if (space === null) return { report: null, problems: [] };
   // clock changes since the last image pass belong to another kind
   const otherwise = { clockSteppedMs: undefined, clockSteppedSince: undefined };
   const snapshot = { ...seen, ...otherwise, ...evictionClock.snapshotFields(moment) };
-  const settle = async (answer: DecisionAnswer, isNews: boolean): Promise<Problem[]> => {
+  const commitAnswer = async (answer: DecisionAnswer, isNews: boolean): Promise<Problem[]> => {
     await client.commit(answer, isNews);
     const kept = evictionClock.persist(moment);
     return kept.ok ? [] : [{ from: "memory", message: kept.error.message }];
@@ -238,14 +238,14 @@ async function reclaim(
   if (!asked.ok) return { report: null, problems: [asked.error] };
   const ran = (asked.value.decision as EvictionDecision).reclaim?.nodeLevel ?? [];
   for (const name of ran) await run(kindOfFunction(name));
-  const after = ran.length === 0 || dryRun ? null : await lookAgain();
+  const after = ran.length === 0 || dryRun ? null : await observeAgain();
   if (after === null) {
-    const problems = await settle(asked.value, ran.length > 0);
+    const problems = await commitAnswer(asked.value, ran.length > 0);
     return { report: { answer: asked.value, ran }, problems };
   }
   const again = await client.decide("eviction", snapshot, { statsAfterReclaim: after.snapshot["stats"] });
   if (!again.ok) return { report: { answer: asked.value, ran }, problems: [again.error] };
-  const problems = await settle(again.value, true);
+  const problems = await commitAnswer(again.value, true);
   return { report: { answer: again.value, ran }, problems };
 }
 
@@ -316,16 +316,16 @@ export class Collector {
   }
 
   async #reclaim(collections: CollectionReport[]): Promise<ReclaimReport | null> {
-    const first = await this.#see();
+    const first = await this.#observe();
     if (first === null) return null;
     const run = async (kind: GcKind): Promise<void> => this.#collect(kind, "delete-unused", collections);
-    const reclaimed = await reclaim(this.#deps, first, this.#options.dryRun, run, () => this.#see());
+    const reclaimed = await reclaim(this.#deps, first, this.#options.dryRun, run, () => this.#observe());
     this.#problems.push(...reclaimed.problems);
     return reclaimed.report;
   }
 
   async #collect(kind: GcKind, operation: GcOperation, collections: CollectionReport[]): Promise<void> {
-    const seen = await this.#see();
+    const seen = await this.#observe();
     const { dryRun, stop, onRemoval } = this.#options;
     if (seen === null) {
       if (this.#unlisted !== null && !dryRun) await this.#fail(kind, operation, this.#unlisted, collections);
@@ -333,26 +333,26 @@ export class Collector {
     }
     const report = await collect(this.#deps, { kind, operation, look: seen, dryRun, stop, onRemoval });
     if (report.removals.length > 0) this.#observed = null;
-    if (remembers(kind) && report.answer !== null) this.#keepClock(seen);
+    if (remembers(kind) && report.answer !== null) this.#persistClock(seen);
     this.#problems.push(...report.problems);
     collections.push(report);
   }
 
   async #fail(kind: GcKind, operation: GcOperation, unlisted: Unlisted, to: CollectionReport[]): Promise<void> {
     const report = await failUnlisted(this.#deps, kind, operation, unlisted);
-    if (remembers(kind) && report.answer !== null) this.#keepClock(unlisted);
+    if (remembers(kind) && report.answer !== null) this.#persistClock(unlisted);
     this.#problems.push(...report.problems);
     to.push(report);
   }
 
   /** Stores the clock together with the facts of the pass, which are of this moment. */
-  #keepClock({ moment }: Pick<NodeObservation, "moment">): void {
+  #persistClock({ moment }: Pick<NodeObservation, "moment">): void {
     const kept = this.#deps.clock.persist(moment);
     if (!kept.ok) this.#notice({ from: "memory", message: kept.error.message });
   }
 
   /** Lists the runtime once, and again after a removal. */
-  async #see(): Promise<NodeObservation | null> {
+  async #observe(): Promise<NodeObservation | null> {
     if (this.#observed !== null || this.#isObserveFailed) return this.#observed;
     const seen = await observeNode(this.#deps, this.#options.settings, ++this.#sequence);
     if (!seen.ok) {

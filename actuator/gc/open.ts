@@ -52,7 +52,7 @@ export async function openCollector(
     { ...deps.value, journal },
     {
       ...how,
-      settings: lookSettings(config),
+      settings: observeSettings(config),
       dryRun,
       onRemoval: (removal) => onRemoval?.(removal),
       onSettled: (settled) => onSettled?.(settled),
@@ -116,7 +116,7 @@ function realPathOf(path: string): string {
 }
 
 /** The settings of an observation. */
-export const lookSettings = (config: ActuatorConfig): ObserveSettings => ({
+export const observeSettings = (config: ActuatorConfig): ObserveSettings => ({
   nodeName: config.nodeName,
   cgroupMount: config.cgroupMount,
   kubeletVersion: config.kubeletVersion,

@@ -10,7 +10,7 @@ import { CoalescedTimer, WatchedDirectory } from "./watched-directory.ts";
 interface ConnectionsOptions {
   readonly most: number;
   /** Faults of a connection are reported at most this often, ms. */
-  readonly tellMs?: number;
+  readonly reportMs?: number;
   /** A sentence. */
   readonly onFull: (message: string) => void;
 }
@@ -19,7 +19,7 @@ interface Open {
   heardAt: number;
 }
 
-const TELL_MS = 60_000;
+const REPORT_MS = 60_000;
 
 /** The open connections: if there are too many, the idle one that was silent the longest is closed. */
 export class Connections {
@@ -47,7 +47,7 @@ export class Connections {
   #dropSilent(): boolean {
     const idle = [...this.#open].filter(([, { isBusy }]) => !isBusy());
     const [silent] = idle.sort(([, a], [, b]) => a.heardAt - b.heardAt);
-    this.#tell(
+    this.#report(
       silent === undefined ? "all wait for an answer, and a new one was closed" : "the most silent was closed",
     );
     if (silent === undefined) return false;
@@ -55,9 +55,9 @@ export class Connections {
     silent[0].destroy();
     return true;
   }
-  #tell(what: string): void {
+  #report(what: string): void {
     const now = performance.now();
-    if (now - this.#reportedAt < (this.#options.tellMs ?? TELL_MS)) return;
+    if (now - this.#reportedAt < (this.#options.reportMs ?? REPORT_MS)) return;
     this.#reportedAt = now;
     this.#options.onFull(`${this.#options.most} connections are open, as many as may be: ${what}`);
   }
@@ -74,12 +74,12 @@ export interface RebindingListener extends Listening {
    */
   readonly onFault: (message: string, stands: boolean) => void;
   /** The interval between checks without an event, in ms. */
-  readonly lookMs?: number;
+  readonly checkMs?: number;
   /** The delay from the loss of the socket until it is bound again, in ms. */
   readonly firstDelayMs?: number;
 }
 
-const LOOK_MS = 10_000;
+const CHECK_MS = 10_000;
 /** The time to wait for related events: one rename causes several. */
 const SETTLE_MS = 50;
 /** A starting kubelet removes the socket and binds its own: this daemon must not bind it first. */
@@ -100,13 +100,13 @@ export async function listenRebinding(options: RebindingListener): Promise<Resul
 class RebindingSocketListener {
   readonly #options: RebindingListener;
   readonly #directory: WatchedDirectory;
-  readonly #looking = new CoalescedTimer(() => this.#look());
+  readonly #checking = new CoalescedTimer(() => this.#check());
   #listener: BoundListener;
   #boundAt = performance.now();
   #delayMs: number;
   /** Set while the socket is lost. */
   #binding: NodeJS.Timeout | undefined;
-  #said = "";
+  #reportedFault = "";
   #isClosed = false;
 
   constructor(options: RebindingListener, listener: BoundListener) {
@@ -115,27 +115,27 @@ class RebindingSocketListener {
     this.#delayMs = this.#firstDelayMs;
     const name = basename(options.path);
     this.#directory = new WatchedDirectory(dirname(options.path), (changed) => {
-      if (changed === null || changed === name) this.#looking.in(SETTLE_MS);
+      if (changed === null || changed === name) this.#checking.in(SETTLE_MS);
     });
-    this.#look();
+    this.#check();
   }
 
   close(): Promise<void> {
     this.#isClosed = true;
-    this.#looking.stop();
+    this.#checking.stop();
     clearTimeout(this.#binding);
     this.#directory.close();
     return this.#listener.close();
   }
 
   get fault(): string | undefined {
-    return this.#said === "" ? undefined : this.#said;
+    return this.#reportedFault === "" ? undefined : this.#reportedFault;
   }
   get #firstDelayMs(): number {
     return this.#options.firstDelayMs ?? FIRST_DELAY_MS;
   }
-  #look(): void {
-    this.#looking.in(this.#options.lookMs ?? LOOK_MS);
+  #check(): void {
+    this.#checking.in(this.#options.checkMs ?? CHECK_MS);
     this.#directory.renew();
     if (this.#binding !== undefined || this.#listener.stands()) return;
     if (performance.now() - this.#boundAt > LONGEST_DELAY_MS) this.#delayMs = this.#firstDelayMs;
@@ -154,7 +154,7 @@ class RebindingSocketListener {
       return;
     }
     if (next?.ok === false) {
-      this.#say(`the socket was taken away, and cannot be bound again: ${next.error}`);
+      this.#reportFault(`the socket was taken away, and cannot be bound again: ${next.error}`);
       this.#bindLater();
       return;
     }
@@ -165,13 +165,13 @@ class RebindingSocketListener {
       void lost.close();
       this.#options.onFault(`${this.#options.path} was taken away while it was served: it is bound again`, false);
     }
-    this.#said = "";
-    this.#looking.in(0);
+    this.#reportedFault = "";
+    this.#checking.in(0);
   }
 
-  #say(message: string): void {
-    if (message !== this.#said) this.#options.onFault(message, true);
-    this.#said = message;
+  #reportFault(message: string): void {
+    if (message !== this.#reportedFault) this.#options.onFault(message, true);
+    this.#reportedFault = message;
   }
 }
 
@@ -206,10 +206,10 @@ async function listenOn({ path, mostConnections, onConnection }: Listening): Pro
     onConnection(socket);
   });
   server.maxConnections = mostConnections;
-  const vacancy = await vacancyAt(path);
-  if (!vacancy.ok) return vacancy;
+  const found = await staleSocketAt(path);
+  if (!found.ok) return found;
   try {
-    await bind(server, path, vacancy.value.stale);
+    await bind(server, path, found.value.stale);
   } catch (error) {
     server.close();
     return err(`${path}: ${(error as Error).message}`);
@@ -246,7 +246,7 @@ async function bind(server: Server, path: string, stale: string | undefined): Pr
  * Checks that a socket can be created at a path, and creates its directory; `stale`: the identity of a socket there
  * without a listener. The error is a sentence, and nothing was removed.
  */
-export async function vacancyAt(path: string): Promise<Result<{ readonly stale: string | undefined }, string>> {
+export async function staleSocketAt(path: string): Promise<Result<{ readonly stale: string | undefined }, string>> {
   const fault = socketPathFault(path);
   if (fault !== undefined) return err(fault);
   try {

@@ -56,7 +56,7 @@ export interface StatusOptions {
   /** The health of its devices; absent: not known. */
   readonly health?: ContainerHealth | undefined;
   /** The probe results; absent: nothing is probed. */
-  readonly says?: PodProbeResults;
+  readonly probeResults?: PodProbeResults;
   /** The part of a container's id before `://`. */
   readonly runtimeName?: string;
 }
@@ -77,16 +77,16 @@ export function podStatus(
 ): PodStatus {
   const now = runtimePod ?? emptyRuntimePod(pod);
   const { previous, nowMs } = options;
-  const told = statusesOf(pod, now, options, resizeRestarts(record, runtimePod));
-  const made = verdictOf(pod, record, now, [...told.own, ...told.init], previous);
-  const statuses = record.state === "terminated" ? endedStatuses(pod, told.init, told.own) : told;
+  const computed = statusesOf(pod, now, options, resizeRestarts(record, runtimePod));
+  const made = verdictOf(pod, record, now, [...computed.own, ...computed.init], previous);
+  const statuses = record.state === "terminated" ? endedStatuses(pod, computed.init, computed.own) : computed;
   const last = lastVerdict(pod, record, now, statuses.own, made, previous);
   const conditions = [
     ...conditionsOf(
       pod,
       isTerminal(record, now) ? null : record.resize,
       now,
-      [...told.init, ...told.own],
+      [...computed.init, ...computed.own],
       made.conditionsPhase,
     ).map((c) => closed(c, last.phase)),
     ...(isOverPhase(last.phase) ? [disruption(record.end)].filter((c) => c !== null) : []),
@@ -135,7 +135,10 @@ export function naturalPhase(
   return isOverPhase(phase) ? phase : null;
 }
 
-type StatusesInput = Pick<StatusOptions, "previous" | "errors" | "heldBack" | "starting" | "says" | "runtimeName">;
+type StatusesInput = Pick<
+  StatusOptions,
+  "previous" | "errors" | "heldBack" | "starting" | "probeResults" | "runtimeName"
+>;
 
 function statusesOf(
   pod: RunnablePod,
@@ -153,7 +156,7 @@ function statusesOf(
     runtimeName: options.runtimeName ?? "containerd",
     starting: options.starting ?? new Set<string>(),
     restarting,
-    says: options.says ?? NO_POD_RESULTS,
+    probeResults: options.probeResults ?? NO_POD_RESULTS,
   };
   return {
     init: containerStatuses(input, true, options.previous?.initContainerStatuses ?? []),

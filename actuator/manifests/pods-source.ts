@@ -34,9 +34,9 @@ export function whyPartial(list: unknown, pods: readonly unknown[], isStandalone
   if (pods.length === 0)
     return `the list of pods is empty: a kubelet that has just started answers so as well, ${NONE_GONE}`;
   if (isStandalone === true || !pods.every(isOnlyOfKubelet)) return null;
-  const told = `the list of pods holds only a kubelet's own, none of an API server's: it may not have been heard yet, ${NONE_GONE}`;
+  const message = `the list of pods holds only a kubelet's own, none of an API server's: it may not have been heard yet, ${NONE_GONE}`;
   const hint = "; of a kubelet that has no API server set standaloneKubelet (--standalone-kubelet)";
-  return `${told}${isStandalone === false ? hint : ""}`;
+  return `${message}${isStandalone === false ? hint : ""}`;
 }
 
 /** `0` requests any version, and is not a version itself. */
@@ -109,7 +109,8 @@ function fromManifests(
   path: string,
   as: (pod: PodObject) => PodObject,
 ): PodsRead {
-  const told = (list: readonly ReadProblem[]) => list.map((p) => ({ from: "pods" as const, message: problemText(p) }));
+  const problemsOf = (list: readonly ReadProblem[]) =>
+    list.map((p) => ({ from: "pods" as const, message: problemText(p) }));
   // an unreadable directory does not mean that there are no pods
   const unread = found.length === 0 && problems.some((p) => p.file === path);
   const faults = problems.filter((p) => !isNotice(p));
@@ -127,8 +128,8 @@ function fromManifests(
     origins,
     claims,
     undecoded: problems.flatMap(({ item }) => item ?? []),
-    problems: told(faults),
-    notices: [...told(problems.filter(isNotice)), ...inForce],
+    problems: problemsOf(faults),
+    notices: [...problemsOf(problems.filter(isNotice)), ...inForce],
   };
 }
 

@@ -72,7 +72,7 @@ export async function readManifests(
     claims.push(...(good ?? read).claims);
     problems.push(...read.problems);
   }
-  forgetGone(lastGood, files, problems);
+  forgetRemovedFiles(lastGood, files, problems);
   const distinct = distinctPods(found, inForce);
   const pods = distinct.found.map(({ pod }) => pod);
   const joined = joinClaims(claims);
@@ -81,7 +81,7 @@ export async function readManifests(
 }
 
 /** Forgets the pods of removed files; an unreadable file counts as present. */
-function forgetGone(lastGood: LastGood, files: readonly string[], problems: readonly ReadProblem[]): void {
+function forgetRemovedFiles(lastGood: LastGood, files: readonly string[], problems: readonly ReadProblem[]): void {
   const there = new Set([...files, ...problems.map(({ file }) => file)]);
   for (const file of lastGood.keys()) {
     if (!there.has(file) && !there.has(dirname(file))) lastGood.delete(file);

@@ -19,7 +19,7 @@ import type { ActivePods, DecisionAnswer, DecisionClient, PodsRead, Problem } fr
 import type { MachineFacts } from "../machine/facts.ts";
 import type { StateFiles } from "../machine/files.ts";
 import { type Difference, type Drift, differencesOf, findDrift, leftToRuntime } from "../plan/drift.ts";
-import { holdBack, planWrites } from "../plan/plan.ts";
+import { planWrites, withholdValues } from "../plan/plan.ts";
 import { type CgroupState, type LastPassCgroups, lastPassCgroupsOf } from "../plan/state.ts";
 import type { Skip } from "../plan/step.ts";
 import type { CpuRules } from "../plan/values.ts";
@@ -116,7 +116,7 @@ export async function runPass(deps: LoopDeps, settings: Settings, sequence: numb
   }
   const decided = { ...partial, ...seen(answer.value) };
   if (deps.hierarchy === null || deps.journal === null) return decided;
-  const { told, ...carriedOut } = await carryOut(
+  const { notices, ...outcome } = await applyDecision(
     answer.value,
     deps.hierarchy,
     deps.journal,
@@ -124,8 +124,8 @@ export async function runPass(deps: LoopDeps, settings: Settings, sequence: numb
     { ...settings, whole: read.whole, lastPassCgroups: deps.lastPassCgroups ?? { current: null } },
     problems,
   );
-  await reportBack(deps, answer.value, machine.observedAt, carriedOut.applied);
-  return { ...decided, ...carriedOut, notices: [...decided.notices, ...told] };
+  await reportBack(deps, answer.value, machine.observedAt, outcome.applied);
+  return { ...decided, ...outcome, notices: [...decided.notices, ...notices] };
 }
 
 const seen = (answer: DecisionAnswer) => ({
@@ -135,28 +135,28 @@ const seen = (answer: DecisionAnswer) => ({
   needs: answer.needs,
 });
 
-interface CarriedOut extends Pick<PassReport, "drift" | "differs" | "skipped" | "applied"> {
-  readonly told: readonly Problem[];
+interface AppliedDecision extends Pick<PassReport, "drift" | "differs" | "skipped" | "applied"> {
+  readonly notices: readonly Problem[];
 }
 const postponedNotice = (held: readonly string[]): readonly Problem[] =>
   held.length === 0
     ? []
     : [{ from: "pods", message: `not all pods could be read, left as they are: ${held.join(", ")}` }];
 
-async function carryOut(
+async function applyDecision(
   answer: DecisionAnswer,
   hierarchy: Hierarchy,
   journal: Journal,
   machine: MachineFacts,
   settings: Settings & { readonly whole: boolean } & Required<Pick<LoopDeps, "lastPassCgroups">>,
   problems: Problem[],
-): Promise<CarriedOut> {
+): Promise<AppliedDecision> {
   const decided = answer.decision as CgroupsDecision;
   const bootId = machine.system.bootID ?? "";
   const stays = new Set(decided.cgroups.map(({ path }) => path));
   const state = observeCgroups(hierarchy, { bootId, pageSize: machine.memory.pageSizeBytes ?? 4096, stays });
   // INVARIANT: an unreadable pod list takes nothing from a living pod
-  const { decision, held } = settings.whole ? { decision: decided, held: [] } : holdBack(decided, state);
+  const { decision, held } = settings.whole ? { decision: decided, held: [] } : withholdValues(decided, state);
   const removeOrphans = settings.removeOrphans && settings.whole;
   const written = (path: string, file: string): string | null => journal.written(path, file)?.value ?? null;
   const { lastPassCgroups } = settings;
@@ -170,7 +170,7 @@ async function carryOut(
   const plan = planWrites(decision, state, { ...settings, removeOrphans, leave: leftToRuntime(decision, drift) });
   if (!plan.ok) {
     problems.push({ from: "cgroupfs", message: plan.error.message });
-    return { drift, differs: leave(state), told: postponedNotice(held), skipped: [], applied: null };
+    return { drift, differs: leave(state), notices: postponedNotice(held), skipped: [], applied: null };
   }
   const applied = await applyPlan({
     plan: plan.value,
@@ -184,8 +184,8 @@ async function carryOut(
   if (removeOrphans && !applied.dryRun) await hierarchy.sweep();
   const touched = applied.dryRun ? [] : applied.results.map(({ step }) => step.path);
   const differs = leave(observeAgain(hierarchy, state, new Set(touched)));
-  const told = [...postponedNotice(held), ...stepNotices(applied.results, hierarchy)];
-  return { drift, differs, told, skipped: plan.value.skipped, applied };
+  const notices = [...postponedNotice(held), ...stepNotices(applied.results, hierarchy)];
+  return { drift, differs, notices, skipped: plan.value.skipped, applied };
 }
 
 /** Reports the results; a pass that did nothing reports nothing. */

@@ -79,7 +79,7 @@ export function classifyDrift(drift: DriftCase, context: DriftContext): Drift | 
   const { path, file, wanted, actual, written } = drift;
   if (wanted.trim() === actual.trim()) return null;
   const isLinear = drift.shares !== undefined && wanted.trim() === String(context.cpu.linear(drift.shares));
-  const told = (text: string): string => {
+  const quoted = (text: string): string => {
     const milliCpu = milliCpuText({ file, text, period: drift.period, isLinear }, context.cpu);
     return milliCpu === undefined ? `\`${text}\`` : `\`${text}\` (${milliCpu})`;
   };
@@ -97,7 +97,7 @@ export function classifyDrift(drift: DriftCase, context: DriftContext): Drift | 
     return found("page_rounding", `the kernel rounds \`${wanted}\` down to \`${actual}\``);
   }
   if (isSystemdRounding(drift, context)) {
-    return found("systemd_rounding", `systemd rounds ${told(wanted)} up to whole 10 ms a second: ${told(actual)}`);
+    return found("systemd_rounding", `systemd rounds ${quoted(wanted)} up to whole 10 ms a second: ${quoted(actual)}`);
   }
   const rule = weightRule(drift, context);
   if (rule !== null) {
@@ -107,17 +107,17 @@ export function classifyDrift(drift: DriftCase, context: DriftContext): Drift | 
     );
   }
   if (written === null && drift.isNew === true)
-    return found("new_cgroup", `${told(actual)} is what the cgroup was made with, wanted is ${told(wanted)}`);
+    return found("new_cgroup", `${quoted(actual)} is what the cgroup was made with, wanted is ${quoted(wanted)}`);
   if (written === null && drift.lastDecided !== undefined && isSame(drift, drift.lastDecided, actual, context))
-    return found("outdated", `${told(actual)} is what an earlier decision wanted, now it is ${told(wanted)}`);
+    return found("outdated", `${quoted(actual)} is what an earlier decision wanted, now it is ${quoted(wanted)}`);
   if (written === null)
-    return found("never_written", `${told(actual)} is not from us, we never wrote here, wanted is ${told(wanted)}`);
+    return found("never_written", `${quoted(actual)} is not from us, we never wrote here, wanted is ${quoted(wanted)}`);
   if (isSame(drift, written, actual, context)) {
-    return found("ours", `${told(actual)} is what an earlier decision wanted, now it is ${told(wanted)}`);
+    return found("ours", `${quoted(actual)} is what an earlier decision wanted, now it is ${quoted(wanted)}`);
   }
   return found(
     "other_writer",
-    `we wrote ${told(written)}, another writer made it ${told(actual)}, wanted is ${told(wanted)}`,
+    `we wrote ${quoted(written)}, another writer made it ${quoted(actual)}, wanted is ${quoted(wanted)}`,
   );
 }
 

@@ -134,7 +134,7 @@ interface Postponed {
  * Limits what is written while some pods could not be read: a value that depends on all pods changes only in the direction in
  * which the missing pods would change it; otherwise it stays. A new cgroup gets the decided values.
  */
-export function holdBack(decision: CgroupsDecision, state: CgroupState): Postponed {
+export function withholdValues(decision: CgroupsDecision, state: CgroupState): Postponed {
   const held: string[] = [];
   const cgroups = decision.cgroups.map((cgroup) => {
     const follows = FOLLOWS[cgroup.level] ?? {};

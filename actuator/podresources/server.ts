@@ -72,11 +72,11 @@ export const allocatableResources = ({ allocatable }: PodResourcesSource): Alloc
 /** The resources of a pod's containers, sidecars first; other init containers are left out. */
 function resourcesOf(source: PodResourcesSource, pod: Pod): PodResources {
   const { initContainers = [], containers } = pod.spec;
-  const told = [...initContainers.filter(isSidecar), ...containers];
+  const reportedContainers = [...initContainers.filter(isSidecar), ...containers];
   return {
     name: pod.metadata.name,
     namespace: podNamespace(pod),
-    containers: told.map((container) => containerOf(source, pod, container)),
+    containers: reportedContainers.map((container) => containerOf(source, pod, container)),
   };
 }
 

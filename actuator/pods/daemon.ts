@@ -205,7 +205,7 @@ export class PodsDaemon {
     const { manager, version, readiness, notices: standing } = this.#pods;
     const { notices, metrics } = this.#hooks;
     const { value: synced, ...times } = await measured(() => manager.sync());
-    await Promise.all([version.refresh(synced.hears), readiness.refresh(synced.hears)]);
+    await Promise.all([version.refresh(synced.isAnswering), readiness.refresh(synced.isAnswering)]);
     // problems with the daemon's facts are covered by those of the state directory, which contains them
     const isKept = this.#state.faults().length === 0;
     const problems = synced.problems.filter(({ from }) => isKept || from !== "memory");

@@ -62,7 +62,7 @@ export interface RuntimeDeps {
   readonly runtime: Pick<PodRuntime, "pods" | "updateContainer">;
   readonly worker: Pick<
     PodWorker,
-    "sync" | "link" | "pruneLinks" | "end" | "forget" | "forgetLost" | "forgetVolumes" | "clear"
+    "sync" | "link" | "pruneLinks" | "end" | "forget" | "forgetOrphan" | "forgetVolumes" | "clear"
   >;
   readonly complete: CompleteContainer;
   readonly hashOf: (pod: RunnablePod, container: PodContainer) => string;
@@ -140,7 +140,7 @@ export interface SyncView {
   readonly problems: readonly Problem[];
   readonly notices: readonly Problem[];
   /** True: the runtime answered. */
-  readonly hears: boolean;
+  readonly isAnswering: boolean;
 }
 
 /** The parts of the manager; each depends on those above it. */
@@ -238,22 +238,22 @@ export class PodManager {
     problems.push(...foreign.observe());
     const sequence = ++this.#sequence;
     // admission needs the node's allocatable
-    if (this.allocatable === null) await this.#look("passes", sequence);
+    if (this.allocatable === null) await this.#observeIfDue("passes", sequence);
     problems.push(...(await startRefusals.run(sequence)));
     problems.push(...(await resizer.askWaiting(sequence)));
     problems.push(...(await admitter.admitWaiting(sequence)));
     problems.push(...hostPorts.observe());
     resizes.observe();
-    await this.#look("passes", sequence);
+    await this.#observeIfDue("passes", sequence);
     problems.push(...resizes.report());
     if (listed.ok) dispatcher.putToWork(untouched, this.view);
-    await this.#look("evictor", sequence);
+    await this.#observeIfDue("evictor", sequence);
     problems.push(...this.#standing.passes, ...this.#standing.evictor, ...(decisions.devices?.problems() ?? []));
     problems.push(...(decisions.claims?.problems() ?? []));
     problems.push(...(eviction.stats?.unseen ?? []));
     for (const message of pods.records.writeLate()) problems.push({ from: "pods", message });
     const { refused = [], notices = [] } = this.#desired ?? {};
-    return { sequence, refused, problems, notices, hears: listed.ok };
+    return { sequence, refused, problems, notices, isAnswering: listed.ok };
   }
 
   /** Runs before any decision: handles pods that came, changed or ended, and tells probes and devices which pods are on the node. */
@@ -305,7 +305,7 @@ export class PodManager {
   }
 
   /** Problems of an observation remain until the next one. */
-  async #look(by: "passes" | "evictor", sequence: number): Promise<void> {
+  async #observeIfDue(by: "passes" | "evictor", sequence: number): Promise<void> {
     const { passes, evictor, resizes } = this.#parts;
     const problems =
       by === "passes"

@@ -15,7 +15,7 @@ import { openPluginWatcher, type PluginHandler } from "../deviceplugin/watcher.t
 import { ClaimManager, type FindClaims } from "../dra/claim-manager.ts";
 import { DeviceHealth } from "../dra/device-health.ts";
 import { DraRegistry } from "../dra/driver-registry.ts";
-import { vacancyAt } from "../grpc/listener.ts";
+import { staleSocketAt } from "../grpc/listener.ts";
 import type { RunnablePod } from "../lifecycle/pod.ts";
 import { machineFiles } from "../machine/files.ts";
 import { claimsSource } from "../manifests/claims-source.ts";
@@ -90,8 +90,8 @@ function leftPrepared(config: ActuatorConfig, files: ManagerFiles): readonly Pro
  */
 async function registryFault(directory: string): Promise<string | undefined> {
   const socket = join(dirname(directory), "device-plugins", SOCKET_NAME);
-  const vacancy = existsSync(socket) ? await vacancyAt(socket) : ok(null);
-  return vacancy.ok ? undefined : `${vacancy.error} (pluginsRegistryDirectory)`;
+  const found = existsSync(socket) ? await staleSocketAt(socket) : ok(null);
+  return found.ok ? undefined : `${found.error} (pluginsRegistryDirectory)`;
 }
 
 interface DevicesOptions {
@@ -202,8 +202,8 @@ function openClaims(options: ClaimsOptions): OpenClaims | undefined {
   });
   const { manager, extended } = managerOf(options, effective, registry);
   const messages = gateOn(effective, "ResourceHealthStatusMessage");
-  const told = health && { health: { info: () => health.info(), messages } };
-  const port = new PodClaims({ manager, clock, changes, extended, drivers: () => drivers, ...told });
+  const healthDeps = health && { health: { info: () => health.info(), messages } };
+  const port = new PodClaims({ manager, clock, changes, extended, drivers: () => drivers, ...healthDeps });
   const faults = new PluginFaults(clock, { states: () => [], standing: () => [] }, () => {});
   const handlers = { DRAPlugin: registry.handler };
   let watcher: { readonly close: () => void } | undefined;

@@ -48,7 +48,7 @@ export class PodLifecycle {
     if (next.kind === "ignored") return null;
     const persisted = this.#persist(uid, known, next);
     if (!persisted.ok) return persisted.error;
-    for (const action of next.actions) this.#carryOut(uid, known, action);
+    for (const action of next.actions) this.#execute(uid, known, action);
     return null;
   }
 
@@ -63,7 +63,7 @@ export class PodLifecycle {
     return records.persist(uid, { ...record, status }, durability);
   }
 
-  #carryOut(uid: string, known: KnownPod | null, action: PodAction): void {
+  #execute(uid: string, known: KnownPod | null, action: PodAction): void {
     const { set, queue, cleanup, capacity, backOff } = this.#parts;
     switch (action.kind) {
       case "interruptSync":

@@ -171,7 +171,7 @@ export class DiskFill {
    * Checks whether so much was written since the last true result that a count made then is out of date. True at first.
    */
   hasFilled(): boolean {
-    const now = this.#look();
+    const now = this.#statfs();
     if (now === null) return false;
     const { availableBytes, inodesFree } = this.#before ?? now;
     const [bytes, inodes] = [availableBytes - now.availableBytes, inodesFree - now.inodesFree];
@@ -181,7 +181,7 @@ export class DiskFill {
     return isFilled;
   }
 
-  #look(): FileSystem | null {
+  #statfs(): FileSystem | null {
     try {
       return fileSystemOf(statfsSync(this.#path, { bigint: true }));
     } catch {
@@ -205,7 +205,7 @@ export interface DiskUsageOptions {
   /** Time between two counts of the files in one directory (logs), which the kubelet counts each time. */
   readonly filesPeriodMs?: number;
   /** Files and directories read per call. */
-  readonly entriesPerLook?: number;
+  readonly entriesPerCount?: number;
   /** A monotonic clock. */
   readonly monotonicMs?: () => number;
   readonly now?: () => Date;
@@ -233,7 +233,7 @@ const SLICE = 512;
 const SLICE_MS = 4;
 const TREE_PERIOD_MS = millisIn(NEWEST.defaults.volumeStatsAggPeriod);
 const FILES_PERIOD_MS = 10_000;
-const ENTRIES_PER_LOOK = 10_000;
+const ENTRIES_PER_COUNT = 10_000;
 
 /** Keeps the disk usage of places and recounts what is due, a limited number of entries per call. */
 export class DiskUsage {
@@ -248,7 +248,7 @@ export class DiskUsage {
     this.#options = {
       treePeriodMs: TREE_PERIOD_MS,
       filesPeriodMs: FILES_PERIOD_MS,
-      entriesPerLook: ENTRIES_PER_LOOK,
+      entriesPerCount: ENTRIES_PER_COUNT,
       monotonicMs: () => performance.now(),
       now: () => new Date(),
       ...options,
@@ -262,37 +262,37 @@ export class DiskUsage {
 
   /** Counts the given places that are due and forgets all others. Calls during a running one share its result. */
   count(places: readonly DiskPath[]): Promise<DiskUsageProgress> {
-    this.#running ??= this.#look(places).finally(() => {
+    this.#running ??= this.#countDue(places).finally(() => {
       this.#running = null;
     });
     return this.#running;
   }
 
   /** As `count`, after the running call. Counts that began before now are repeated, by later calls of `count` if there are many. */
-  async lookAgain(places: readonly DiskPath[]): Promise<DiskUsageProgress> {
+  async countAgain(places: readonly DiskPath[]): Promise<DiskUsageProgress> {
     this.#againMs = this.#options.monotonicMs();
     while (this.#running !== null) await this.#running;
     return this.count(places);
   }
 
-  async #look(places: readonly DiskPath[]): Promise<DiskUsageProgress> {
+  async #countDue(places: readonly DiskPath[]): Promise<DiskUsageProgress> {
     this.#keepOnly(places);
     const mounted = mountPoints();
     const { monotonicMs } = this.#options;
     const nowMs = monotonicMs();
     const queue = [...this.#counted.values()].filter((one) => this.#isDue(one, nowMs)).sort((a, b) => a.turn - b.turn);
-    let left = this.#options.entriesPerLook;
+    let left = this.#options.entriesPerCount;
     let sliceEndMs = nowMs + SLICE_MS;
     for (let one = queue.shift(); one !== undefined; one = left > 0 ? queue.shift() : undefined) {
       if (monotonicMs() >= sliceEndMs) {
         await nextTurn();
         sliceEndMs = monotonicMs() + SLICE_MS;
       }
-      left -= this.#walkOn(one, Math.min(SLICE, left), mounted, sliceEndMs);
+      left -= this.#continueWalk(one, Math.min(SLICE, left), mounted, sliceEndMs);
       if (one.walk !== null) queue.push(one);
     }
     const unfinished = [...this.#counted.values()].filter((one) => this.#isDue(one, nowMs)).length;
-    return { entries: this.#options.entriesPerLook - left, unfinished };
+    return { entries: this.#options.entriesPerCount - left, unfinished };
   }
 
   #isDue({ walk, dueMs, walkedMs }: Counted, nowMs: number): boolean {
@@ -313,7 +313,7 @@ export class DiskUsage {
     }
   }
 
-  #walkOn(one: Counted, entries: number, mounted: ReadonlySet<string>, endMs: number): number {
+  #continueWalk(one: Counted, entries: number, mounted: ReadonlySet<string>, endMs: number): number {
     const { monotonicMs, now } = this.#options;
     one.walk ??= { walk: new DiskWalk(one.place, mounted), at: now().toISOString(), beganMs: monotonicMs() };
     one.turn = ++this.#turn;

@@ -13,7 +13,7 @@ export interface Refused {
   readonly message: string;
 }
 /** Null: the daemon has started. A failed write is ignored, since the log has the message too. */
-export async function keepRefusal(stateDir: string, message: string | null): Promise<void> {
+export async function persistRefusal(stateDir: string, message: string | null): Promise<void> {
   const refused: Refused = { at: new Date().toISOString(), message: message ?? "" };
   const file = refusalFile(stateDir);
   const kept = message === null ? rm(file, { force: true }) : replace(file, `${JSON.stringify(refused)}\n`, true);

@@ -28,9 +28,9 @@ export async function readClaims(
   ]);
   const all = slices.ok && claims.ok ? await withOtherPools(api, slices.value, claims.value, signal) : slices;
   return {
-    resourceClaims: told(claims, "ResourceClaimList"),
-    resourceSlices: told(all, "ResourceSliceList"),
-    deviceClasses: told(
+    resourceClaims: listOf(claims, "ResourceClaimList"),
+    resourceSlices: listOf(all, "ResourceSliceList"),
+    deviceClasses: listOf(
       map(classes, ({ items }) => items),
       "DeviceClassList",
     ),
@@ -38,7 +38,7 @@ export async function readClaims(
 }
 type Objects = Result<readonly Fields[], ClusterFault>;
 
-const told = (read: Objects, kind: string): Result<Fields, ClusterFault> =>
+const listOf = (read: Objects, kind: string): Result<Fields, ClusterFault> =>
   map(read, (items) => ({ apiVersion: "resource.k8s.io/v1", kind, metadata: { resourceVersion: "" }, items }));
 
 const objectsIn = (list: unknown): readonly Fields[] => (Array.isArray(list) ? list.filter(isObject) : []);

@@ -56,7 +56,7 @@ const RETRY_MS = [500, 30_000] as const;
  */
 export async function followCluster(cluster: Cluster, options: FollowOptions, follower: Follower): Promise<void> {
   const visits = new Visits(cluster, options, follower);
-  const told: Follower = {
+  const observer: Follower = {
     ...boundTo(follower),
     onListed: (resource) => {
       if (resource === "pods") visits.start(true);
@@ -69,7 +69,7 @@ export async function followCluster(cluster: Cluster, options: FollowOptions, fo
     },
   };
   const watched = (resource: FollowedResource, keep: Keep): Promise<void> =>
-    new Watched(cluster, resource, options, told, keep).run();
+    new Watched(cluster, resource, options, observer, keep).run();
   const [nodes, pods, events] = [visits.nodes, visits.pods, visits.events];
   const followed = { nodes, pods, events, resourceclaims: NOTHING } satisfies Record<FollowedResource, Keep>;
   await Promise.all(Object.entries(followed).map(([of, keep]) => watched(of as FollowedResource, keep)));

@@ -57,9 +57,9 @@ export async function askLines(
 ): Promise<Result<HttpAnswer | null, ClusterFault>> {
   const limit = deadline(asked);
   let mistake: { readonly error: unknown } | undefined;
-  const told = (tell: () => void): void => {
+  const notify = (callback: () => void): void => {
     try {
-      tell();
+      callback();
     } catch (error) {
       mistake = { error };
       throw error;
@@ -75,7 +75,7 @@ export async function askLines(
         retryAfterSeconds: secondsOf(response.headers["retry-after"]),
       });
     }
-    told(onBegin);
+    notify(onBegin);
     let rest = "";
     response.setEncoding("utf8");
     for await (const chunk of response as AsyncIterable<string>) {
@@ -83,7 +83,7 @@ export async function askLines(
       const lines = (rest + chunk).split("\n");
       rest = lines.pop() ?? "";
       if (rest.length > asked.maxBytes) return tooLarge(asked);
-      for (const line of lines) if (line !== "") told(() => onLine(line));
+      for (const line of lines) if (line !== "") notify(() => onLine(line));
     }
     return ok(null);
   } catch (error) {

@@ -161,14 +161,14 @@ export async function readPod(
     api.list({ resource: "events", namespace }, { fieldSelector: about("Pod", name) }, signal),
   ]);
   if (!pod.ok && pod.error.code !== "not-found") return pod;
-  const told = events.ok ? events.value.items : [];
-  if (!pod.ok && told.length === 0) return noSuchPod(cluster, namespace, name, pod.error);
+  const listedEvents = events.ok ? events.value.items : [];
+  if (!pod.ok && listedEvents.length === 0) return noSuchPod(cluster, namespace, name, pod.error);
   const missing = events.ok ? [] : [missingPart("events", events.error)];
   const found = pod.ok ? pod.value : null;
-  const node = await nodeOf(cluster, nodeNameOf(found, told), found ?? undefined, signal);
+  const node = await nodeOf(cluster, nodeNameOf(found, listedEvents), found ?? undefined, signal);
   return ok({
     pod: found,
-    ...(events.ok ? { events: list(told) } : {}),
+    ...(events.ok ? { events: list(listedEvents) } : {}),
     node: node.ok ? node.value : null,
     missing: node.ok ? missing : [...missing, missingPart("node", node.error)],
   });

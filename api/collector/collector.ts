@@ -65,7 +65,7 @@ export class Collector {
   /** Deleted nodes that were not reported to the API yet. */
   readonly #deleted = new Set<string>();
   /** Resources whose missing permission was reported. */
-  readonly #lacked = new Set<string>();
+  readonly #missingRights = new Set<string>();
   #counts = { snapshots: 0, decisions: 0, outcomes: 0, lostOutcomes: 0 };
 
   constructor(api: ApiClient, log: CollectorLog) {
@@ -95,15 +95,15 @@ export class Collector {
     const { resource, object } = change;
     if (resource === "nodes") this.#node(change);
     for (const found of this.#found.in(change)) this.#wait({ ...found, seenMs: Date.now() });
-    if (resource === "nodes" && change.change === "deleted") this.#tell({ node: nameOf(object) }, null);
+    if (resource === "nodes" && change.change === "deleted") this.#report({ node: nameOf(object) }, null);
   }
   onListed(resource: FollowedResource): void {
     this.#found.listed(resource);
   }
   onFault(resource: FollowedResource, fault: ClusterFault | null): void {
     this.#found.follows(resource, fault === null);
-    this.#tell(resource, fault === null ? null : clusterFaultText(fault));
-    if (fault !== null) this.#lack([fault]);
+    this.#report(resource, fault === null ? null : clusterFaultText(fault));
+    if (fault !== null) this.#reportMissingRights([fault]);
   }
 
   async onSnapshot(documents: NodeDocuments): Promise<void> {
@@ -114,7 +114,7 @@ export class Collector {
     const faults = missing.map(
       ({ part, code, why, how }): NodeFault => ({ part, code, text: clusterFaultText({ message: why, next: how }) }),
     );
-    this.#lack(missing);
+    this.#reportMissingRights(missing);
     if (taken.ok) {
       const { decisions, refused } = taken.value;
       this.#counts.snapshots++;
@@ -122,7 +122,7 @@ export class Collector {
       this.#unlessThere(name);
       if (refused !== undefined) faults.push({ part: "decisions", code: "refused", text: refused.message });
     } else faults.push({ part: "snapshot", code: "refused", text: taken.error.message });
-    this.#tellNode(name, ["pods", "configz", "stats", ...CLAIM_PARTS, "snapshot", "decisions"], faults);
+    this.#reportNode(name, ["pods", "configz", "stats", ...CLAIM_PARTS, "snapshot", "decisions"], faults);
     // the node may have been deleted meanwhile
     if (!this.#nodes.has(name)) this.#sender.forget(name);
   }
@@ -130,7 +130,7 @@ export class Collector {
   /** Sends, and reports whether the API is reachable. */
   readonly #send: ApiClient["send"] = async (...request) => {
     const sent = await this.#api.send(...request);
-    this.#tell("api", !sent.ok && sent.error.code === "away" ? sent.error.message : null);
+    this.#report("api", !sent.ok && sent.error.code === "away" ? sent.error.message : null);
     return sent;
   };
 
@@ -190,7 +190,7 @@ export class Collector {
       if (this.#nodes.has(node)) this.#deleted.delete(node);
       else away ??= await this.#postDeletion(node);
     }
-    if (isAny) this.#tell("api", away?.message ?? null);
+    if (isAny) this.#report("api", away?.message ?? null);
   }
 
   async #postDeletion(node: string): Promise<ApiFault | null> {
@@ -208,25 +208,25 @@ export class Collector {
     if (!sent.ok && sent.error.code === "away") return sent.error;
     this.#counts[sent.ok ? "outcomes" : "lostOutcomes"] += outcomes.length;
     const faults: NodeFault[] = sent.ok ? [] : [{ part: "outcomes", code: "refused", text: sent.error.message }];
-    this.#tellNode(node, ["outcomes"], faults);
+    this.#reportNode(node, ["outcomes"], faults);
     if (sent.ok) this.#unlessThere(node);
     return null;
   }
 
-  #tellNode(node: string, parts: readonly NodeFault["part"][], faults: readonly NodeFault[]): void {
+  #reportNode(node: string, parts: readonly NodeFault["part"][], faults: readonly NodeFault[]): void {
     // the node may have been deleted meanwhile
     if (!this.#nodes.has(node)) return;
     const line = this.#nodeFaults.looked(node, parts, faults);
-    if (line !== undefined) this.#tell({ node }, line);
+    if (line !== undefined) this.#report({ node }, line);
   }
 
-  #lack(all: readonly LackedRight[]): void {
-    const fresh = all.filter(({ rule }) => rule !== undefined && !this.#lacked.has(rule.resource));
-    for (const { rule } of fresh) if (rule !== undefined) this.#lacked.add(rule.resource);
+  #reportMissingRights(all: readonly LackedRight[]): void {
+    const fresh = all.filter(({ rule }) => rule !== undefined && !this.#missingRights.has(rule.resource));
+    for (const { rule } of fresh) if (rule !== undefined) this.#missingRights.add(rule.resource);
     if (fresh.length > 0) this.#log.onMissingRights?.(fresh);
   }
 
-  #tell(place: FaultPlace, fault: string | null): void {
+  #report(place: FaultPlace, fault: string | null): void {
     const key = placeKey(place);
     if ((this.#faults.get(key) ?? null) === fault) return;
     if (fault === null) this.#faults.delete(key);

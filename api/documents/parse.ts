@@ -223,7 +223,7 @@ function faultOfTree(document: Document): TreeFault | undefined {
       return visit.BREAK;
     },
     Map: (_, map) => {
-      fault = twinKey(map);
+      fault = duplicateKey(map);
       return fault === undefined ? undefined : visit.BREAK;
     },
   });
@@ -236,9 +236,9 @@ function notInJson({ value, source, range }: Scalar): TreeFault | undefined {
   return { code: "malformed", offset: range?.[0] ?? 0, message };
 }
 
-const twinText = (key: string): string => `has the key \`${key.slice(0, 60)}\` twice: keep one`;
+const duplicateKeyText = (key: string): string => `has the key \`${key.slice(0, 60)}\` twice: keep one`;
 
-function twinKey(map: YAMLMap): TreeFault | undefined {
+function duplicateKey(map: YAMLMap): TreeFault | undefined {
   const seen = new Set<unknown>();
   for (const { key } of map.items) {
     if (!isScalar(key) || key.value === "<<") continue;
@@ -246,7 +246,7 @@ function twinKey(map: YAMLMap): TreeFault | undefined {
       return {
         code: "malformed",
         offset: key.range?.[0] ?? 0,
-        message: twinText(String(key.value)),
+        message: duplicateKeyText(String(key.value)),
       };
     }
     seen.add(key.value);
@@ -383,7 +383,7 @@ function readJson({ value, text, from }: Json, file: string, document: number): 
   const twin = jsonTwinOf(text);
   if (twin !== null) {
     const place = moved(twin.place, from);
-    return { code: "malformed", file, document, place, message: twinText(twin.key) };
+    return { code: "malformed", file, document, place, message: duplicateKeyText(twin.key) };
   }
   let parsed: SourceDocument | ReadProblem | undefined;
   return {

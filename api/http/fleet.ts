@@ -131,9 +131,9 @@ const listedNode = (node: FleetNode) => ({
   refused: node.refused,
   refusals: node.refusals,
   evicted: node.evicted,
-  kubeletRefused: node.kubeletTold ? node.kubeletRefused : null,
+  kubeletRefused: node.kubeletReported ? node.kubeletRefused : null,
   kubeletRefusals: node.kubeletRefusals,
-  kubeletEvicted: node.kubeletTold ? node.kubeletEvicted : null,
+  kubeletEvicted: node.kubeletReported ? node.kubeletEvicted : null,
   drift: node.drift,
   lastDecisionAt: node.lastDecisionMs === null ? null : rfc3339(node.lastDecisionMs),
   latest: Object.fromEntries(

@@ -134,7 +134,7 @@ const atOnce: WhenSent = (_env, onSent) => onSent();
 async function handle(route: Route, exchange: Exchange): Promise<Result<Reply, Problem>> {
   // a reader of a node, or of its outcomes, should see what is still to be written
   const isLook = route.scope === "read" || route.path === "/v1/nodes/:node/outcomes";
-  if (isLook) await exchange.deps.turns?.settleForReader(exchange.c.req.param("node"));
+  if (isLook) await exchange.deps.turns?.flushForReader(exchange.c.req.param("node"));
   return route.offThread === true && exchange.deps.offThread !== undefined
     ? handOver(route, exchange)
     : route.handle(exchange);

@@ -33,7 +33,7 @@ export function nodeTurns(deps: TurnDeps): NodeTurns {
     holdMs: nodeStates?.holdMs ?? 0,
     maxBytes: nodeStates?.maxBytes ?? FEW_BYTES,
   });
-  nodeStates?.atEnd(() => turns.settle());
+  nodeStates?.atEnd(() => turns.flush());
   return turns;
 }
 
@@ -41,7 +41,7 @@ export function nodeTurns(deps: TurnDeps): NodeTurns {
 export function withWaiting(store: Store, turns: NodeTurns): Store {
   const again = async <T>(id: string, read: () => Promise<Result<T | null, StoreFailure>>) => {
     const found = await read();
-    return found.ok && found.value === null && (await turns.settleSnapshot(id)) ? read() : found;
+    return found.ok && found.value === null && (await turns.flushSnapshot(id)) ? read() : found;
   };
   return {
     ...store,

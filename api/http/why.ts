@@ -57,7 +57,7 @@ export async function getWhyAnswer(exchange: Exchange): Promise<Result<WhyAnswer
   const node = await findNode(exchange);
   if (!node.ok) return node;
   const pod = `${param(exchange, "namespace")}/${param(exchange, "name")}`;
-  return told(await whyOfHistory(exchange.deps.store, { pod, namespace: null, node: node.value.name }));
+  return withProblem(await whyOfHistory(exchange.deps.store, { pod, namespace: null, node: node.value.name }));
 }
 
 /** A document as it is, or one with its origin: `{"origin": "c/cpu.stat", "value": "nr_periods 10..."}`. */
@@ -70,11 +70,11 @@ function documentOf(posted: unknown, i: number): WhyDocument {
 }
 
 function answered(answer: Result<WhyAnswer, WhyFailure>): Result<Reply, Problem> {
-  const known = told(answer);
+  const known = withProblem(answer);
   return known.ok ? json(known.value) : known;
 }
 
-function told(answer: Result<WhyAnswer, WhyFailure>): Result<WhyAnswer, Problem> {
+function withProblem(answer: Result<WhyAnswer, WhyFailure>): Result<WhyAnswer, Problem> {
   if (answer.ok) return answer;
   if (answer.error.code === "history") return historyProblem(answer.error.failure);
   const { code, message, near = [] } = answer.error.why;

@@ -102,14 +102,14 @@ export function recordedNote(
   const { version } = profileOfPolicy(policyVersion);
   const other = (why: string): ProfileNote => ({ version, exact: false, why });
   if (own === null) return other(`no snapshot of it is stored: whether the node told kubelet ${version} is not known`);
-  const isTold = minorOf(own) !== null;
-  if (!isTold && asked === undefined) {
+  const isReported = minorOf(own) !== null;
+  if (!isReported && asked === undefined) {
     return other(`no kubelet version was given: ${version}, the newest that was known then, answered`);
   }
   const { note } = choose(own, asked);
   if (note.version === version) return note;
   return other(
-    `${isTold ? `the node tells kubelet ${own}` : `the request named kubelet ${asked}`}, and ${version} answered then`,
+    `${isReported ? `the node tells kubelet ${own}` : `the request named kubelet ${asked}`}, and ${version} answered then`,
   );
 }
 /** Whether decisions are currently made by this policy. */

@@ -58,8 +58,8 @@ export function othersConfiguration(
 ): { readonly path: Path; readonly message: string; readonly note: string } | undefined {
   const { version, fieldNames } = profile;
   const [wrapper, own] = [configurationPath(configuration), unwrapped(configuration)];
-  const isTold = wrapper.length > 0 || namesEveryField(fieldsOf(own), profile);
-  if (!isTold || !note.exact) return undefined;
+  const isConfigz = wrapper.length > 0 || namesEveryField(fieldsOf(own), profile);
+  if (!isConfigz || !note.exact) return undefined;
   // only as much of a long document is checked as the message needs
   const unknown = below(own, [], "", fieldNames).next().value;
   if (unknown === undefined) return undefined;

@@ -12,14 +12,14 @@ import { type Delivery, type HistoryThreadData, type Order, WRITES, type Write }
 const EVERY_MS = 10 * 60 * 1000;
 
 /** Prunes now and every ten minutes. After `stop`, a sweep under way may find the history closed, which is not logged. */
-export function keepPruned(store: Store, now: () => EpochMs, server: Log, sweep: Sweep): { stop(): void } {
+export function startPruning(store: Store, now: () => EpochMs, server: Log, sweep: Sweep): { stop(): void } {
   let running = false;
   let stopped = false;
-  const told =
+  const unlessStopped =
     (level: keyof Log): Log[typeof level] =>
     (...line) =>
       stopped ? undefined : server[level](...line);
-  const log: Log = { info: told("info"), warn: told("warn"), error: told("error") };
+  const log: Log = { info: unlessStopped("info"), warn: unlessStopped("warn"), error: unlessStopped("error") };
   const prune = async (): Promise<void> => {
     if (running) return;
     running = true;

@@ -69,7 +69,7 @@ export function listen(
       : createTlsServer({ ...settings, cert: tls.cert, key: tls.key, minVersion: "TLSv1.2" }, onRequest);
   const server: Server = tlsServer ?? createServer(settings, onRequest);
   server.timeout = unreadMs;
-  server.on(tlsServer === null ? "connection" : "secureConnection", tellPipelined);
+  server.on(tlsServer === null ? "connection" : "secureConnection", closePipelined);
   server.on("request", (request, response) => {
     openOn.get(request.socket)?.add(response);
     response.once("close", () => openOn.get(request.socket)?.delete(response));
@@ -107,7 +107,7 @@ export const whenSent: WhenSent = (env, onSent) => {
 
 const openOn = new WeakMap<Socket, Set<ServerResponse>>();
 /** Node tells only the current response that its connection is closed; this tells the pipelined ones behind it. */
-function tellPipelined(socket: Socket): void {
+function closePipelined(socket: Socket): void {
   const open = new Set<ServerResponse>();
   openOn.set(socket, open);
   socket.once("close", () => {

@@ -158,13 +158,13 @@ class Pool {
   ): Promise<T> {
     const number = this.#number++;
     // a batch has one signal for all of its lines
-    const onGone = (): void => this.#abandon(number);
+    const onGone = (): void => this.#cancel(number);
     const answer = new Promise<T>((resolve, reject) => {
       const refuse = (problem: Problem): void => resolve(problemIn(problem));
       if (signal?.aborted === true) return refuse(GONE);
       this.#waiting.push({ number, task, resolve: resolve as Waiting["resolve"], reject, refuse, onDecided });
       signal?.addEventListener("abort", onGone, { once: true });
-      this.#hand();
+      this.#assign();
     });
     // threads do not keep the process alive, but a pending task does
     if (this.#unanswered++ === 0) this.#looking.ref();
@@ -200,14 +200,16 @@ class Pool {
       idleSinceMs: performance.now(),
     };
     thread.worker.on("message", (delivery: Delivery) => this.#take(thread, delivery));
-    thread.worker.on("error", (error) => this.#lose(thread, error instanceof Error ? error : new Error(String(error))));
-    thread.worker.on("exit", () => this.#lose(thread, new Error("a deciding thread ended")));
+    thread.worker.on("error", (error) =>
+      this.#remove(thread, error instanceof Error ? error : new Error(String(error))),
+    );
+    thread.worker.on("exit", () => this.#remove(thread, new Error("a deciding thread ended")));
     thread.worker.unref();
     this.#threads.push(thread);
   }
 
   /** Hands out pending tasks, each to the least busy thread that has room for it. */
-  #hand(): void {
+  #assign(): void {
     for (const next of [...this.#waiting]) {
       const ready = this.#threads.filter(({ isReady }) => isReady);
       const isStarting = ready.length < this.#threads.length;
@@ -237,7 +239,7 @@ class Pool {
       if ("done" in delivery) void this.#options.turns(async () => order?.resolve(delivery.done as never), false);
       else order?.reject(new Error(`a deciding thread failed: ${delivery.fault}`));
     }
-    this.#hand();
+    this.#assign();
   }
 
   #count(name: keyof Counts, args: readonly (string | number)[]): void {
@@ -246,7 +248,7 @@ class Pool {
   }
 
   /** Cancels a task that nobody waits for: if it has started, its thread is told. */
-  #abandon(number: number): void {
+  #cancel(number: number): void {
     const at = this.#waiting.findIndex((waiting) => waiting.number === number);
     if (at >= 0) this.#waiting.splice(at, 1)[0]?.refuse(GONE);
     for (const { worker, orders } of this.#threads) {
@@ -255,7 +257,7 @@ class Pool {
   }
 
   /** Removes a thread, whose tasks fail; another one starts when needed, unless threads are not available at all. */
-  #lose(thread: Thread, error: Error): void {
+  #remove(thread: Thread, error: Error): void {
     const at = this.#threads.indexOf(thread);
     if (at < 0) return;
     this.#threads.splice(at, 1);
@@ -266,7 +268,7 @@ class Pool {
       if (isFull) order.refuse(FULL);
       else order.reject(error);
     }
-    this.#hand();
+    this.#assign();
   }
 
   /** Ends idle threads to free memory: the heap of a running thread never shrinks to its initial size. */

@@ -63,7 +63,7 @@ function read(file: string): Result<Buffer, string> {
  * Uses a renewed certificate for new connections within a minute after its files changed; an invalid pair is logged, and the old
  * one stays. Returns a function that stops this.
  */
-export function keepRenewed(server: Server, files: TlsFiles, log: Log, everyMs: number = RENEWAL_MS): () => void {
+export function reloadRenewed(server: Server, files: TlsFiles, log: Log, everyMs: number = RENEWAL_MS): () => void {
   const stamp = (): string => [files.certFile, files.keyFile].map(changedAt).join(" ");
   let last = stamp();
   let lastWarnedMs = 0;

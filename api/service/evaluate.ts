@@ -81,7 +81,7 @@ export interface Answered {
 
       readonly chosen: PodRef | null;
       readonly notes: ReturnType<typeof notesOf>;
-      readonly told: PassRemovals | null;
+      readonly removals: PassRemovals | null;
       readonly looksAtImages: boolean;
     },
     Refusal
@@ -106,7 +106,7 @@ export function answerTo(
       parts: { decision, reasons, needs, next },
       chosen: chosenPod(decision),
       notes: notesOf(kind, decision, passTimeOf(snapshot)?.atMs ?? null),
-      told: removalsIn(kind, decision),
+      removals: removalsIn(kind, decision),
       looksAtImages: "reclaim" in decision && (decision.reclaim?.takes?.images ?? null) !== null,
     }),
     seconds,
@@ -147,7 +147,7 @@ export async function evaluation(
     const { code, message, needs } = outcome.error;
     return { state: "refused", kind, node, problem: { code, detail: message, needs } };
   }
-  const { verdict, parts, chosen, notes, told, looksAtImages } = outcome.value;
+  const { verdict, parts, chosen, notes, removals, looksAtImages } = outcome.value;
   let text: string | undefined;
   const { policyVersion } = profile;
   const ask = looksAtImages ? askText : askWithoutImages;
@@ -172,7 +172,7 @@ export async function evaluation(
     leftOut,
     pass,
     remember: remembers === true ? { next: parts.next, before: facts?.[kind] ?? null } : null,
-    told: node === NO_NODE ? null : told,
+    removals: node === NO_NODE ? null : removals,
     get body() {
       text ??= withVersion(JSON.stringify(parts), kubeletVersion);
       return text;
@@ -189,12 +189,12 @@ const nodeOf = (snapshot: Snapshot): string => snapshot.node?.metadata.name ?? N
 
 /** The pressure conditions as JSON. A condition with status Unknown, as on a node whose kubelet does not respond, does not count. */
 function pressureOf({ node }: Snapshot): string | null {
-  const told = (node?.status?.conditions ?? []).filter(
+  const conditions = (node?.status?.conditions ?? []).filter(
     ({ type, status }) => PRESSURE_CONDITIONS.some((one) => one === type) && status !== "Unknown",
   );
-  return told.length === 0
+  return conditions.length === 0
     ? null
-    : JSON.stringify(told.filter(({ status }) => status === "True").map(({ type }) => type));
+    : JSON.stringify(conditions.filter(({ status }) => status === "True").map(({ type }) => type));
 }
 
 /** A snapshot in the form that is stored and recorded. */

@@ -23,10 +23,16 @@ export function removalsIn(kind: Kind, decision: DecisionOf[Kind]): PassRemovals
   if (!isRemoving(kind) || !("operation" in decision)) return null;
   const { operation } = decision;
   return "pulledAgain" in decision
-    ? told({ kind, operation, removals: ended(decision.remove, ofImage), returns: decision.pulledAgain.map(returnOf) })
-    : told({ kind, operation, removals: ended(decision.remove, ofContainer), returns: [] });
+    ? nullIfEmpty({
+        kind,
+        operation,
+        removals: ended(decision.remove, ofImage),
+        returns: decision.pulledAgain.map(returnOf),
+      })
+    : nullIfEmpty({ kind, operation, removals: ended(decision.remove, ofContainer), returns: [] });
 }
-const told = (all: PassRemovals): PassRemovals | null => (all.removals.length + all.returns.length === 0 ? null : all);
+const nullIfEmpty = (all: PassRemovals): PassRemovals | null =>
+  all.removals.length + all.returns.length === 0 ? null : all;
 
 function ended<R extends ImageRemoval | ContainerRemoval>(
   remove: readonly R[],
@@ -123,7 +129,7 @@ export interface Decision {
   readonly pass: Pass;
   readonly remember: { readonly next: unknown; readonly before: unknown } | null;
   /** The removals of a pass on a known node; null if there are none. */
-  readonly told: PassRemovals | null;
+  readonly removals: PassRemovals | null;
   /**
    * JSON text of {decision, reasons, needs, next}, with the requested kubeletVersion: serialised once, for the response and the
    * history.

@@ -173,8 +173,8 @@ function severityOf(row: FleetRow, { pressureFrom, pressure }: NodePressure, isP
 export const refusedOf = ({ refused, kubeletRefused }: FleetRow | FleetNode): number =>
   Math.max(refused, kubeletRefused);
 /** Whether a refusal count of 0 is reliable: the kubelet's outcomes are reported, or admission is decided here. */
-export const knowsRefusals = ({ kubeletTold, latest }: Pick<FleetRow, "kubeletTold" | "latest">): boolean =>
-  kubeletTold || latest.admission !== undefined;
+export const knowsRefusals = ({ kubeletReported, latest }: Pick<FleetRow, "kubeletReported" | "latest">): boolean =>
+  kubeletReported || latest.admission !== undefined;
 export const evictedOf = ({ evicted, kubeletEvicted }: FleetRow | FleetNode): number =>
   Math.max(evicted, kubeletEvicted);
 
@@ -276,8 +276,8 @@ const VERSION_NOT_KNOWN = "not-known";
 
 const isOfVersion = (wanted: string, { kubelet, kubeletVersion }: FleetNode): boolean => {
   const version = wanted.replace(/^v/, "");
-  const isTold = kubeletVersion !== null && kubeletVersion !== "";
-  if (!isTold) return version === VERSION_NOT_KNOWN || kubelet === version;
+  const isReported = kubeletVersion !== null && kubeletVersion !== "";
+  if (!isReported) return version === VERSION_NOT_KNOWN || kubelet === version;
   const own = kubeletVersion.replace(/^v/, "");
   return own === version || (own.startsWith(version) && /^[.+-]/.test(own.slice(version.length)));
 };

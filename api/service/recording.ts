@@ -31,8 +31,8 @@ export function factsOf({ kind, remember, pass }: Decision): Pick<Recording, "fa
   return { facts: { [kind]: remembered, [beforeKey(kind)]: before } };
 }
 
-const removalsOf = ({ told, pass }: Decision, now: EpochMs): Pick<Recording, "removals"> =>
-  told === null ? {} : { removals: { ...told, atMs: pass.time?.atMs ?? now } };
+const removalsOf = ({ removals, pass }: Decision, now: EpochMs): Pick<Recording, "removals"> =>
+  removals === null ? {} : { removals: { ...removals, atMs: pass.time?.atMs ?? now } };
 
 const rowOf = (
   { id, kind, node, snapshotId, policyVersion, verdict, reason, explain, ask, pod, body }: Decision,

@@ -36,13 +36,13 @@ export function differenceTexts(
   isExact = false,
   longest = LONG,
 ): readonly [recorded: string, replayed: string] {
-  const told = (a: string, b: string) =>
+  const changeText = (a: string, b: string) =>
     [omitted.includes("recorded") ? LEFT_OUT : a, omitted.includes("replayed") ? LEFT_OUT : b] as const;
-  const [a, b] = told(
+  const [a, b] = changeText(
     readText(path, recorded, resources.recorded, longest),
     readText(path, replayed, resources.replayed, longest),
   );
-  return isExact || a === b ? told(exactText(recorded, longest), exactText(replayed, longest)) : [a, b];
+  return isExact || a === b ? changeText(exactText(recorded, longest), exactText(replayed, longest)) : [a, b];
 }
 const LEFT_OUT = "(long)";
 

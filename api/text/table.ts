@@ -109,10 +109,10 @@ function fitting(
     const next = kept.reduce<Fitted | undefined>((a, b) => (order(b) < order(a) ? b : a), undefined);
     const { giveUp, giveUpTo } = next?.column ?? {};
     if (next === undefined || giveUp === undefined || next.isShort === true) break;
-    const isTold = (giveUpTo ?? (next.title === "" ? "nothing" : "below")) === "below";
+    const goesBelow = (giveUpTo ?? (next.title === "" ? "nothing" : "below")) === "below";
     // one more line per row takes more space than a cell that continues below
-    if (isTold && totalWidth(kept) - available <= slack(kept)) break;
-    if (isTold) below.push(next);
+    if (goesBelow && totalWidth(kept) - available <= slack(kept)) break;
+    if (goesBelow) below.push(next);
     if (typeof giveUpTo === "function") {
       const { title, textOf: whole } = next;
       const short = measured({ ...next, title: giveUpTo(title), textOf: (row) => giveUpTo(whole(row)), isShort: true });

@@ -71,7 +71,7 @@ export class NodeObject extends DurableObject<WorkerEnv> implements HistoryObjec
     if (!BEGINNING.has(method) && this.#isEmpty()) return undefined;
     const { store, turns } = this.#open();
     // pending counts are written before anything is read
-    await turns.settle();
+    await turns.flush();
     // the node's next turn is written to the history, so that the node exists again
     if (method === "nodeDeleted") await turns.forget(String(args[0]));
     const answer = await (store[method] as (...args: readonly unknown[]) => Promise<unknown>)(...args);
@@ -101,7 +101,7 @@ export class NodeObject extends DurableObject<WorkerEnv> implements HistoryObjec
     let room = STREAMED_CHARACTERS;
     if (this.#isEmpty()) return { steps, isLast: true };
     const { store, turns } = this.#open();
-    await turns.settle();
+    await turns.flush();
     for await (const one of read(store)) {
       steps.push(one);
       room -= charactersOf(one);
@@ -117,7 +117,7 @@ export class NodeObject extends DurableObject<WorkerEnv> implements HistoryObjec
     let nextMs = nowMs + NEWS_MS;
     this.#triedMs = nowMs;
     try {
-      await this.#opened?.turns.settle();
+      await this.#opened?.turns.flush();
       const isDone = await rollUp(storage, this.env.DB, nowMs);
       const sweptMs = await this.#sweep(nowMs);
       nextMs = isDone ? sweptMs + SWEEP_MS : nowMs;

@@ -186,16 +186,16 @@ function decisionsPart(driver: Driver, needed: Needed): Part {
       if (!body.ok) return body;
       const ask = await readAsk(`ask of ${what}`, row, found, packing);
       if (!ask.ok) return ask;
-      const told = [];
+      const results = [];
       for (const report of reports) {
         const one = await decodeResult(report, packing);
         if (!one.ok) return one;
-        told.push(one.value);
+        results.push(one.value);
       }
       const { series: times, ...head } = headOf(row, repeated);
       const again = times === undefined ? {} : { series: { ...times, lastId: repeated?.lastId ?? null } };
       const texts = { bytes: row.bytes, ask: ask.value, body: body.value, parts };
-      const decision = { type: "decision", ...head, ...texts, ...again, results: told } as const;
+      const decision = { type: "decision", ...head, ...texts, ...again, results } as const;
       return ok({ rows: [...snapshots.value, ...moved, decision], at, atMs: row.decidedAtMs });
     });
   return async function* ({ tokens: _, ...filter }, first) {

@@ -17,7 +17,7 @@ const COUNTED = { decisions: total(hours.decisions), refused: total(hours.refuse
 const TALLY = { ...COUNTED, pressured: total(hours.pressured), removed: total(hours.removed) };
 const NOTHING: Counted = { decisions: 0, refused: 0, evicted: 0 };
 const NOTHING_DONE: KubeletCounts = {
-  ...{ kubeletTold: false, kubeletRefused: 0, kubeletRefusals: [], kubeletEvicted: 0 },
+  ...{ kubeletReported: false, kubeletRefused: 0, kubeletRefusals: [], kubeletEvicted: 0 },
 };
 const NONE: Tally = { ...NOTHING, pressured: 0, removed: 0 };
 
@@ -51,11 +51,11 @@ async function ofKubelets(
   const rows = await all<RefusalCount & { readonly node: string; readonly kind: OutcomeKind }>(sql`SELECT node, kind,
     reason, sum(count) AS count FROM outcome_hours WHERE hour_ms >= ${hourOf(sinceMs)} ${only(node)}
     AND kind IN ${COUNTED_OUTCOMES} GROUP BY node, kind, reason ORDER BY count DESC, reason`);
-  const told = await all<{ readonly node: string }>(
+  const reporting = await all<{ readonly node: string }>(
     sql`SELECT node FROM row_counts WHERE what = 'outcomes' AND rows > 0 ${only(node)}`,
   );
   const byNode = new Map(
-    told.map((one): [string, KubeletCounts] => [one.node, { ...NOTHING_DONE, kubeletTold: true }]),
+    reporting.map((one): [string, KubeletCounts] => [one.node, { ...NOTHING_DONE, kubeletReported: true }]),
   );
   for (const { node: name, kind, reason, count } of rows) {
     const known = byNode.get(name) ?? NOTHING_DONE;

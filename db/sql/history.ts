@@ -186,12 +186,12 @@ const ALONE = ["decision log"];
 function logOf({ all, atomic, attempt, settledSeq }: Driver): Omit<LogStore, "streamLog"> {
   const rowsOf = async (statement: Statement) => (await atomic([statement], ALONE))[0]?.rows ?? [];
   return {
-    holdLog: (holder, leaseMs, told) =>
+    holdLog: (holder, leaseMs, reported) =>
       attempt(async () => {
         const begun = await all<{ id: number }>(sql`SELECT id FROM decision_log WHERE id = 1`);
         // without other writers, so that everything recorded later has a higher number
         if (begun.length === 0) await atomic([{ sql: BEGIN, params: [] }], "everything");
-        const [row] = await rowsOf({ sql: HOLD, params: [holder, leaseMs, told, holder] });
+        const [row] = await rowsOf({ sql: HOLD, params: [holder, leaseMs, reported, holder] });
         if (row === undefined) return ok(null);
         return ok<LogCursor>({ deliveredSeq: Number(row["delivered_seq"]), lost: Number(row["lost"]) });
       }),

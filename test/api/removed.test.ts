@@ -80,9 +80,9 @@ describe("what an answer tells of removals", () => {
       plannedImage("c", { end: "stopped", names: Array.from({ length: 40 }, (_, i) => `c:${i}`) }),
       plannedImage("d"),
     ];
-    const told = removalsIn("image-gc", imageGc({ remove, pulledAgain: [again("z")] }));
+    const removals = removalsIn("image-gc", imageGc({ remove, pulledAgain: [again("z")] }));
     const none = { pod: null, container: null, target: "image", sizeBytes: 10 };
-    expect(told).toMatchObject({
+    expect(removals).toMatchObject({
       kind: "image-gc",
       operation: "garbage-collect",
       removals: [
@@ -92,7 +92,7 @@ describe("what an answer tells of removals", () => {
       ],
       returns: [{ id: "z", runtimeHandler: "", againAtMs: T0 }],
     });
-    expect(told?.removals[2]?.names).toHaveLength(32);
+    expect(removals?.removals[2]?.names).toHaveLength(32);
   });
 
   test("of containers: each with its pod; of a plan, and of other kinds, nothing", () => {
@@ -168,7 +168,7 @@ function answering(decisions: readonly ImageGcDecision[], observedAtMs: number |
       leftOut: [],
       pass,
       remember: null,
-      told: removalsIn(kind, decision),
+      removals: removalsIn(kind, decision),
       body: JSON.stringify({ decision, reasons: [], needs: [], next: null }),
       seconds: 0,
     };

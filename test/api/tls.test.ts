@@ -7,7 +7,7 @@ import { expect, onTestFinished, test, vi } from "vitest";
 import { apiClient } from "../../api/collector/api-client.ts";
 import { ok } from "../../api/model/result.ts";
 import { listen } from "../../api/server/listen.ts";
-import { keepRenewed, readKeyPair } from "../../api/server/tls.ts";
+import { readKeyPair, reloadRenewed } from "../../api/server/tls.ts";
 import { startApi } from "../../api/server.ts";
 import { run } from "../cli/run.ts";
 import { selfSigned } from "../kit/certificates.ts";
@@ -78,7 +78,7 @@ test.skipIf(skip)(
     const listening = await listen(appOver().app, { host: "127.0.0.1", port: 0, tls: pair.value });
     if (!listening.ok || listening.value.tlsServer === null) throw new Error("does not listen");
     const { port, tlsServer, close } = listening.value;
-    const end = keepRenewed(tlsServer, files, log, 20);
+    const end = reloadRenewed(tlsServer, files, log, 20);
     onTestFinished(async () => {
       end();
       await close(0);

@@ -64,7 +64,7 @@ export class PodsNode {
             end: async () => ({ isEnded: true, error: null }),
             forget: async () => ({ isGone: true, leftOvers: [] }),
             forgetVolumes: async () => ({ isGone: true, leftOvers: [] }),
-            forgetLost: async () => ({ isGone: true, leftOvers: [] }),
+            forgetOrphan: async () => ({ isGone: true, leftOvers: [] }),
             clear: async () => ({ removed: [], stays: [], foreign: [] }),
           },
           complete: (_, container) => container,

@@ -1,7 +1,7 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, expect, test } from "vitest";
-import { decisionLine, eventLine, type ReportCallbacks, tellingOf } from "../../api/cli/actuator/actuator.ts";
+import { callbacksOf, decisionLine, eventLine, type ReportCallbacks } from "../../api/cli/actuator/actuator.ts";
 import type { LogFlags } from "../../api/cli/cli.ts";
 import { plainPaint } from "../../api/text/style.ts";
 import { seenEvent, WEB } from "../kit/node-status.ts";
@@ -68,12 +68,12 @@ test("text for people is told by its level", () => {
   const text = Object.fromEntries(names.map((name) => [name, teller(name)])) as unknown as ReportCallbacks;
   const tell = (logLevel: LogFlags["logLevel"], isAnswer = false): readonly string[] => {
     told.length = 0;
-    const { telling } = tellingOf({ logFormat: "text", logLevel }, text, isAnswer);
-    telling.onPass({} as never);
-    telling.onProblem({ from: "pods", message: "m" });
-    telling.onEvent(seenEvent("Started", WEB));
-    telling.onEvent(seenEvent("BackOff", WEB, { type: "Warning" }));
-    telling.onDecision("eviction", { id: null, decidedBy: "here", verdict: "calm" } as never);
+    const { callbacks } = callbacksOf({ logFormat: "text", logLevel }, text, isAnswer);
+    callbacks.onPass({} as never);
+    callbacks.onProblem({ from: "pods", message: "m" });
+    callbacks.onEvent(seenEvent("Started", WEB));
+    callbacks.onEvent(seenEvent("BackOff", WEB, { type: "Warning" }));
+    callbacks.onDecision("eviction", { id: null, decidedBy: "here", verdict: "calm" } as never);
     return [...told];
   };
   expect(tell("silent")).toEqual([]);

@@ -11,7 +11,7 @@ import {
   prepareResources,
 } from "../../api/decide/dra/prepare.ts";
 import { chooseService, endpointTaken } from "../../api/decide/dra/registration.ts";
-import { gonePods, unprepareClaims, unprepareResources } from "../../api/decide/dra/unprepare.ts";
+import { removedPods, unprepareClaims, unprepareResources } from "../../api/decide/dra/unprepare.ts";
 import { withoutNulls } from "../../api/model/nulls.ts";
 import { containersOf, type Pod, podUid } from "../../api/model/pod.ts";
 import { dra, type ResourceClaim } from "../../api/model/resource-claim.ts";
@@ -167,7 +167,7 @@ const podOps: Readonly<Record<string, (node: Node, op: OpInput, pod: Pod, cache:
 
 /** One after the other; what goes wrong is logged by the kubelet, and tried again in a minute. kubelet 1.37: reconcileLoop. */
 function* reconciled(cache: ClaimInfoCache, active: ReadonlySet<string>, sources: ClaimSources): ClaimSteps {
-  for (const { uid, namespace, names } of gonePods(cache, active))
+  for (const { uid, namespace, names } of removedPods(cache, active))
     yield* unprepareClaims(cache, uid, namespace, names, sources);
   return undefined;
 }

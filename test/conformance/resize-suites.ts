@@ -151,8 +151,8 @@ const actuation = suite({
     const written = writes.map(({ container, values, volume }) => {
       if (volume !== undefined) return { volume: volume.name, bytes: volume.sizeBytes };
       const { cpuWeight: _weight, memorySwap, memoryOomGroup, hugePageLimit, ...told } = values;
-      const isTold = unified && swaps && memorySwap !== undefined;
-      const more = { ...(isTold && { memorySwap }), ...(memoryOomGroup && { memoryOomGroup: 1 }) };
+      const isReported = unified && swaps && memorySwap !== undefined;
+      const more = { ...(isReported && { memorySwap }), ...(memoryOomGroup && { memoryOomGroup: 1 }) };
       const sizes = Object.entries(hugePageLimit ?? {}).map(([size, limit]) => [pageSizeUnit(Number(size)), limit]);
       const pages = sizes.length > 0 && { hugePages: Object.fromEntries(sizes) };
       return { of: container ?? "", values: { ...told, ...more }, ...pages };
@@ -177,7 +177,7 @@ function inOrder({ steps, error }: { readonly steps: readonly Step[]; readonly e
   return { stops: names("stop"), writes, starts: names("start"), error };
 }
 
-const isTold = ({ status }: PodJson): boolean =>
+const isReported = ({ status }: PodJson): boolean =>
   status?.containerStatuses?.every(({ state, resources }) => state?.running === undefined || resources !== undefined) ??
   true;
 
@@ -194,7 +194,7 @@ interface ValidationInput {
 const validation = suite({
   read: ({ kubeletConfiguration, pod, patch, node }: ValidationInput) => ({
     snapshot: readSnapshot({
-      kubeletConfiguration: isTold(pod)
+      kubeletConfiguration: isReported(pod)
         ? kubeletConfiguration
         : {
             ...kubeletConfiguration,

@@ -193,7 +193,7 @@ export function fleetOutcomes(of: () => Store): void {
       { reason: "OutOfcpu", count: 2 },
       { reason: "OutOfmemory", count: 1 },
     ];
-    const all = { kubeletTold: true, kubeletRefused: 3, kubeletRefusals: both, kubeletEvicted: 1 };
+    const all = { kubeletReported: true, kubeletRefused: 3, kubeletRefusals: both, kubeletEvicted: 1 };
     expect(await only(node)).toMatchObject({ ...all, refused: 1, evicted: 0 });
     expect(value(await of().listFleet(FROM)).find((row) => row.name === node)).toMatchObject(all);
     const later = { kubeletRefused: 1, kubeletRefusals: [{ reason: "OutOfcpu", count: 1 }], kubeletEvicted: 0 };
@@ -202,7 +202,7 @@ export function fleetOutcomes(of: () => Store): void {
     value(await of().putOutcomes([{ ...twice, atMs: at(0), verdict: "differs" }]));
     value(await of().putOutcomes([{ ...twice, atMs: at(0), verdict: "agrees" }]));
     expect(await only(node)).toMatchObject(all);
-    const nothing = { kubeletTold: true, kubeletRefused: 0, kubeletRefusals: [], kubeletEvicted: 0 };
+    const nothing = { kubeletReported: true, kubeletRefused: 0, kubeletRefusals: [], kubeletEvicted: 0 };
     expect(await only(node, at(1))).toMatchObject(nothing);
   });
 

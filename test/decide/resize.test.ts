@@ -4,6 +4,7 @@ import { decodeAsk } from "../../api/model/asks.ts";
 import { decodeSnapshot } from "../../api/model/decode.ts";
 import type { PodResize, ResizeDecision } from "../../api/model/resize.ts";
 import { container, running } from "../kit/containers.ts";
+import { node } from "../kit/nodes.ts";
 import { podOf } from "../kit/pods.ts";
 import type { Json } from "../kit/snapshots.ts";
 
@@ -14,10 +15,7 @@ const pod = (name: string, requests: Json, limits: Json = {}, more: Json = {}, o
   status: { phase: "Running", containerStatuses: [running("app", `id-${name}`)] },
 });
 const on = (pods: readonly Json[], kubelet = "v1.36.3", more: Json = {}): Json => ({
-  node: {
-    metadata: { name: "n" },
-    status: { capacity: SIZE, allocatable: SIZE, nodeInfo: { kubeletVersion: kubelet } },
-  },
+  node: node({ capacity: SIZE, allocatable: SIZE, nodeInfo: { kubeletVersion: kubelet } }),
   cgroup: { version: 2, driver: "cgroupfs" },
   pods,
   ...more,

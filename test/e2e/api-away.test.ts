@@ -6,6 +6,8 @@ import { Memory } from "../../actuator/core/facts-file.ts";
 import type { DecisionAnswer, Problem } from "../../actuator/core/interfaces.ts";
 import type { Kind } from "../../api/model/decision.ts";
 import { ended, printed, start } from "../cli/run.ts";
+import { container } from "../kit/containers.ts";
+import { podManifest } from "../kit/manifests.ts";
 import { captured } from "../kit/real-node.ts";
 import { scratchFolder } from "../kit/scratch.ts";
 import { freePort } from "./pods/port.ts";
@@ -39,12 +41,11 @@ const after = (seconds: number) => ({
   observedAt: new Date(START + seconds * 1000).toISOString(),
   stats: { ...recorded.stats, node: { ...recorded.stats?.node } },
 });
-const pod = (name: string) => ({
-  apiVersion: "v1",
-  kind: "Pod",
-  metadata: { name, namespace: "shop", uid: `u-${name}` },
-  spec: { containers: [{ name: "c", image: "i", resources: { requests: { cpu: "10m" } } }] },
-});
+const pod = (name: string) =>
+  podManifest(name, {
+    metadata: { namespace: "shop", uid: `u-${name}` },
+    spec: { containers: [container("c", { cpu: "10m" }, undefined, { image: "i" })] },
+  });
 const report = (seconds: number, name: string) => ({
   at: new Date(START + seconds * 1000).toISOString(),
   dryRun: false,

@@ -10,7 +10,7 @@ import { until } from "./pods/until.ts";
 
 const LONG_MS = 300_000;
 const LATER = "localhost/later:1";
-const isTold = ({ message }: PodRow): boolean => message !== "";
+const isReported = ({ message }: PodRow): boolean => message !== "";
 const why = noPods("pods that lack something");
 
 describe.skipIf(why !== undefined)("pods that lack something", { timeout: LONG_MS }, () => {
@@ -38,7 +38,7 @@ describe.skipIf(why !== undefined)("pods that lack something", { timeout: LONG_M
 
   test("say what it is", async () => {
     const { daemon } = node;
-    const never = await daemon.pod("never", "without its image", isTold);
+    const never = await daemon.pod("never", "without its image", isReported);
     expect([never.phase, never.reason, never.message]).toEqual([
       "Pending",
       "ErrImageNeverPull",
@@ -54,7 +54,7 @@ describe.skipIf(why !== undefined)("pods that lack something", { timeout: LONG_M
       "FailedMount",
       `MountVolume.SetUp failed for volume "data" : hostPath type check failed: ${node.dir}/data is not a directory`,
     );
-    const unmounted = await daemon.pod("unmounted", "told", isTold);
+    const unmounted = await daemon.pod("unmounted", "told", isReported);
     expect(unmounted).toMatchObject({ phase: "Pending", reason: "ContainerCreating" });
     expect(unmounted.message).toContain("is not a directory");
 

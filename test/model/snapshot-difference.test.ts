@@ -2,6 +2,8 @@ import { createHash } from "node:crypto";
 import { describe, expect, test } from "vitest";
 import { changesBetween, digestingDifference } from "../../api/model/snapshot-difference.ts";
 import { CHANGED_BY_ENTRY, type ListChanges, type SnapshotChanges, snapshotChanges } from "../../api/model/turn.ts";
+import { container } from "../kit/containers.ts";
+import { pod } from "../kit/pods.ts";
 import { captured } from "../kit/real-node.ts";
 import { type Draws, draws, Met, shuffled } from "../properties/draws.ts";
 
@@ -53,14 +55,12 @@ function applied(before: Json, { set = {}, merge = {}, pods, containers, images 
   return parts;
 }
 
-const pod = (d: Draws, uid: string): Json => ({
-  metadata: {
-    name: uid,
-    ...(uid.endsWith("0") ? { uid: `m-${uid}`, annotations: { "kubernetes.io/config.mirror": uid } } : { uid }),
-  },
-  spec: { containers: [{ name: "c", image: `i${d.below(3)}` }] },
-  status: { phase: d.pick(["Pending", "Running", null]) },
-});
+const drawnPod = (d: Draws, uid: string): Json =>
+  pod(uid, {
+    metadata: uid.endsWith("0") ? { uid: `m-${uid}`, annotations: { "kubernetes.io/config.mirror": uid } } : { uid },
+    spec: { containers: [container("c", undefined, undefined, { image: `i${d.below(3)}` })] },
+    status: { phase: d.pick(["Pending", "Running", null]) },
+  });
 const entry = (d: Draws, id: string): Json => ({ id, size: `${d.below(4)}` });
 const stats = (d: Draws): Json => ({
   node: { memory: { usageBytes: d.below(9) }, fs: { capacityBytes: 4 }, ...(d.chance(4) && { cpu: { time: "t" } }) },
@@ -94,7 +94,7 @@ const PARTS: readonly [string, (d: Draws) => unknown][] = [
       inForm(
         d,
         "items",
-        keys(d, "u").map((uid) => pod(d, uid)),
+        keys(d, "u").map((uid) => drawnPod(d, uid)),
       ),
   ],
   [
@@ -134,7 +134,7 @@ function next(d: Draws, before: Json): Json {
   for (const [name, make] of PARTS) {
     if (d.chance(12)) delete now[name];
     else if (d.chance(5) || !(name in now)) now[name] = make(d);
-    else if (name === "pods" && d.chance(2)) now[name] = changedList(d, now[name], "items", pod);
+    else if (name === "pods" && d.chance(2)) now[name] = changedList(d, now[name], "items", drawnPod);
     else if (name === "runtime" && d.chance(2)) {
       const runtime = now[name] as Json;
       const lists = (["images", "containers"] as const).filter((of) => of in runtime && d.chance(2));

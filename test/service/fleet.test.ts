@@ -53,7 +53,7 @@ const row = (name: string, over: Partial<FleetRow> = {}): FleetRow => ({
     evicted: 0,
     latest: {},
     refusals: [],
-    kubeletTold: false,
+    kubeletReported: false,
     kubeletRefused: 0,
     kubeletRefusals: [],
     kubeletEvicted: 0,

@@ -42,7 +42,7 @@ export interface Performed {
   readonly what: "image" | "container" | "sandbox";
   readonly id: string;
   /** The caller was told otherwise. */
-  untold: boolean;
+  unreported: boolean;
 }
 
 const nanos = (ms: number): string => `${BigInt(ms) * 1_000_000n}`;
@@ -193,11 +193,11 @@ export class FakeRuntime implements Runtime {
   async #change(call: string, what: Performed["what"] | null, id: string, change: () => boolean): Answered<null> {
     const before = this.on({ call, id, phase: "before" });
     if (before !== undefined) return { ok: false, error: before };
-    const performed = change() && what !== null ? { what, id, untold: false } : null;
+    const performed = change() && what !== null ? { what, id, unreported: false } : null;
     if (performed !== null) this.performed.push(performed);
     const after = this.on({ call, id, phase: "after" });
     if (after === undefined) return { ok: true, value: null };
-    if (performed !== null) performed.untold = true;
+    if (performed !== null) performed.unreported = true;
     return { ok: false, error: after };
   }
 }

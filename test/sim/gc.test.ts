@@ -110,11 +110,11 @@ test("whatever happens: nothing in use goes, nothing goes unplanned, no end is l
       const facts = cut.node.facts as ImageGcFacts;
       const times = new Map(facts.removed.map((one) => [one.id, one.times]));
       const [told, performed] = [new Map<string, number>(), new Map<string, number>()];
-      for (const { what, id, untold } of cut.node.runtime.performed) {
+      for (const { what, id, unreported } of cut.node.runtime.performed) {
         if (what !== "image") continue;
         count(performed, id, 1);
         // a removal whose answer was lost may still have been found out
-        if (!untold) count(told, id, 1);
+        if (!unreported) count(told, id, 1);
       }
       for (const [id, number] of told) {
         expect(times.get(id), `seed ${seed}: every removal of ${id} is remembered`).toBeGreaterThanOrEqual(number);

@@ -120,7 +120,7 @@ export class Checks {
         const own = this.#cpusOf(one, how);
         if (own?.size !== wanted) found.push(`${nameOf(one)} has ${own?.size} CPUs (${how}), not ${wanted}`);
         for (const other of running) {
-          if (other === one || (how === "told" && runtime.untold.has(other.id))) continue;
+          if (other === one || (how === "told" && runtime.unreported.has(other.id))) continue;
           const theirs = this.#cpusOf(other, how);
           if (theirs === null || [...theirs].some((cpu) => own?.has(cpu)))
             found.push(

@@ -28,6 +28,6 @@ export async function misrecorded({ asked, unheard }: PodsNode, store: Store): P
   const most = here.length + unheard.filter((kind) => kind === "admission").length;
   if (made < ofApi + certain || made > ofApi + most)
     found.push(`${made} admissions are kept of ${ofApi} by the API and ${certain} to ${most} here`);
-  const untold = asked.filter(({ reports, life }) => reports !== 1 && !life.isOver);
-  return [...found, ...untold.map(({ uid, reports }) => `an admission of ${uid} has ${reports} reports`)];
+  const unreported = asked.filter(({ reports, life }) => reports !== 1 && !life.isOver);
+  return [...found, ...unreported.map(({ uid, reports }) => `an admission of ${uid} has ${reports} reports`)];
 }

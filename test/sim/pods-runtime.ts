@@ -20,7 +20,7 @@ export class PodsRuntime extends FakePodRuntime {
   /** Container's id -> CPUs that the runtime was told. */
   readonly told = new Map<string, string | undefined>();
   /** Containers of which it was told in vain. */
-  readonly untold = new Set<string>();
+  readonly unreported = new Set<string>();
   /** Calls that change something. */
   writes = 0;
   onSandbox: (sandbox: FakePodSandbox) => void = () => {};
@@ -118,8 +118,8 @@ export class PodsRuntime extends FakePodRuntime {
   }
 
   #noteTold(id: string, done: Answered<unknown>): void {
-    this.untold.add(id);
-    void done.then(({ ok }) => ok && this.untold.delete(id));
+    this.unreported.add(id);
+    void done.then(({ ok }) => ok && this.unreported.delete(id));
   }
 
   #checkOwn(call: string, id: string): void {

@@ -342,8 +342,8 @@ describe("a configuration", () => {
     ["1.35", "1.36", { featureGates: QOS }, "memory.min", true],
     ["1.35", "1.36", { featureGates: QOS, memoryReservationPolicy: "TieredReservation" }, "memory.min", false],
     ["1.35", "1.37", {}, "memory.min", false],
-  ])("%s -> %s with %j tells of %s: %j", (from, to, configuration, name, isTold) => {
-    expect(namesOf(report(from, to, configuration).notes).includes(name)).toBe(isTold);
+  ])("%s -> %s with %j tells of %s: %j", (from, to, configuration, name, isReported) => {
+    expect(namesOf(report(from, to, configuration).notes).includes(name)).toBe(isReported);
   });
 
   test.each<[string, string, number, number]>([

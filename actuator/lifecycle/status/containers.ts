@@ -113,7 +113,7 @@ interface ContainersInput {
   readonly starting: ReadonlySet<string>;
   /** Containers that a resize stops for a restart: these stops are not ends. */
   readonly restarting: ReadonlySet<string>;
-  readonly says: PodProbeResults;
+  readonly probeResults: PodProbeResults;
 }
 
 /**
@@ -221,7 +221,7 @@ const FORGOTTEN: ContainerState = {
  * succeeded, and ready when its readiness probe succeeds. kubelet 1.36: UpdatePodStatus, isContainerStarted.
  */
 function withReadiness(
-  { starting, restarting, runtimePod, says }: ContainersInput,
+  { starting, restarting, runtimePod, probeResults }: ContainersInput,
   { name, isSidecar, probes }: PodContainer,
   isInit: boolean,
   status: ContainerStatus,
@@ -230,8 +230,8 @@ function withReadiness(
   const isBetween = restarting.has(name) && latest?.state !== "running";
   const runs = status.state.running !== undefined && !starting.has(name) && !isBetween;
   const id = latest?.id ?? "";
-  const started = runs && (probes.startup === null || says.isStarted(name, id));
-  const isReady = started && (probes.readiness === null || says.isReady(name, id));
+  const started = runs && (probes.startup === null || probeResults.isStarted(name, id));
+  const isReady = started && (probes.readiness === null || probeResults.isReady(name, id));
   const ready = isInit && !isSidecar ? status.state.terminated?.exitCode === 0 : isReady;
   return { ...status, started, ready };
 }

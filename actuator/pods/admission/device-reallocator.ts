@@ -26,7 +26,9 @@ export const persistNext = (
 /** If no plugins are served, the held devices come from an earlier daemon's plugins. */
 function withStoredResponses(files: ManagerFiles, next: unknown): unknown {
   const now = readDeviceCheckpoint(files);
-  return withCheckpoint(next, (told) => withResponsesOf(told, (now.ok ? now.value : undefined) ?? EMPTY_CHECKPOINT));
+  return withCheckpoint(next, (decided) =>
+    withResponsesOf(decided, (now.ok ? now.value : undefined) ?? EMPTY_CHECKPOINT),
+  );
 }
 
 interface Deps {

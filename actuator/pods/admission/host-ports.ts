@@ -63,7 +63,7 @@ export class HostPorts {
   readonly #deps: Deps;
   readonly #set: PodSet;
   /** The last check by pod uid. */
-  readonly #looks = new Map<string, { readonly occasion: string; readonly taken: readonly string[] }>();
+  readonly #checks = new Map<string, { readonly occasion: string; readonly taken: readonly string[] }>();
 
   constructor(deps: Deps, set: PodSet) {
     this.#deps = deps;
@@ -75,8 +75,8 @@ export class HostPorts {
     const { listening } = this.#deps;
     if (listening === undefined) return [];
     let listeners: readonly Listener[] | undefined;
-    const before = new Map(this.#looks);
-    this.#looks.clear();
+    const before = new Map(this.#checks);
+    this.#checks.clear();
     const problems: Problem[] = [];
     for (const known of this.#set.living()) {
       const wanted = known.record.state === "active" ? hostPortsOf(known.pod) : [];
@@ -86,7 +86,7 @@ export class HostPorts {
       const isDue = last?.occasion !== occasion || last.taken.length > 0;
       if (isDue) listeners ??= listening.list();
       const taken = isDue ? takenOf(known, wanted, listeners ?? [], listening) : [];
-      this.#looks.set(known.uid, { occasion, taken });
+      this.#checks.set(known.uid, { occasion, taken });
       const { namespace, name } = known.pod;
       for (const message of taken) {
         if (!last?.taken.includes(message)) this.#deps.eventsOf(known.pod).warning(TAKEN, message);

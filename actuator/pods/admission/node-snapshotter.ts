@@ -119,7 +119,7 @@ export class NodeSnapshotter {
   #snapshot(
     pods: readonly KnownPod[],
     { machine, configuration, sequence }: Observation,
-    told: Pick<NodeParts, "devices" | "amounts">,
+    parts: Pick<NodeParts, "devices" | "amounts">,
   ): Result<Readonly<Record<string, unknown>>, Problem> {
     if (!configuration.ok) return err(configuration.error);
     const { nodeName, cgroupMount, profile } = this.#settings;
@@ -135,7 +135,7 @@ export class NodeSnapshotter {
         allocatable: this.allocatable(),
         conditions: this.conditions,
         sequence,
-        ...told,
+        ...parts,
       }),
     );
   }

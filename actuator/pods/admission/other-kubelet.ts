@@ -228,13 +228,13 @@ export class OtherKubelet {
     const { clock, runtimeEndpoint } = this.#deps;
     const since = this.#view?.since ?? new Date(clock.nowMs()).toISOString();
     const isKubelet = signs.some(({ kind }) => kind !== "stops");
-    const told = signs.map(({ text }) => text).join("; ");
+    const evidence = signs.map(({ text }) => text).join("; ");
     const brief = isKubelet ? "another kubelet uses this runtime" : "somebody else stops pods in this runtime";
     const long =
       this.#long === null || this.#long.untilMs <= nowMs
         ? ""
         : ` for ${this.#long.forMs / 60_000} minutes, since pods were stopped again right after they had been let in (a restart of the daemon lets them in at once)`;
-    const message = `${brief} (${runtimeEndpoint}), so no pod is let in or started anew${long}: ${told}: ${WHAT_TO_DO}`;
+    const message = `${brief} (${runtimeEndpoint}), so no pod is let in or started anew${long}: ${evidence}: ${WHAT_TO_DO}`;
     return { since, signs: [...new Set(signs.map(({ kind }) => kind))], message, brief };
   }
 }

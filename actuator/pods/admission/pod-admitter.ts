@@ -276,10 +276,10 @@ export class PodAdmitter {
     }
     const asked = await admit(this.#deps.client, snapshot.value, known.pod);
     if (!asked.ok) return asked.error;
-    return this.#carryOut(known, asked.value);
+    return this.#admitDecided(known, asked.value);
   }
 
-  async #carryOut(known: KnownPod, asked: Admitted): Promise<Problem | null> {
+  async #admitDecided(known: KnownPod, asked: Admitted): Promise<Problem | null> {
     const { lifecycle, backOff, hostPorts } = this.#parts;
     if (asked.kind === "refused") {
       const message = this.#deps.files.explained(asked.message);

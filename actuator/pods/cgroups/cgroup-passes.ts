@@ -124,7 +124,7 @@ export class CgroupPasses {
     const orphans = await this.#orphans.reap(report.skipped);
     // the processes' cgroups are empty now
     if (orphans.killed) this.#isEmptied = true;
-    const unreported = await this.#tellRuntime(view, living);
+    const unreported = await this.#updateRuntime(view, living);
     return [...report.problems, ...report.notices, ...orphans.problems, ...unreported];
   }
 
@@ -167,7 +167,7 @@ export class CgroupPasses {
    * Sends containers' values to the runtime, so that its record agrees with the cgroups: all of a pod's containers
    * while it is resized, and once those with a CPU set.
    */
-  async #tellRuntime(view: CgroupView | null, living: readonly KnownPod[]): Promise<readonly Problem[]> {
+  async #updateRuntime(view: CgroupView | null, living: readonly KnownPod[]): Promise<readonly Problem[]> {
     if (view === null) return [];
     const values = new Map(view.rewritten.map((one) => [one.containerId, one.values] as const));
     for (const { uid, record } of living) {
@@ -180,14 +180,14 @@ export class CgroupPasses {
     }
     this.#isFirst = false;
     this.#unreported.clear();
-    const told = [...values].map(async ([containerId, own]) => {
+    const updates = [...values].map(async ([containerId, own]) => {
       const updated = await this.#deps.runtime.updateContainer(containerId, containerResources(own, view.version));
       if (updated.ok) return [];
       const message = `${updated.error.call}: ${updated.error.message}`;
       this.#unreported.set(containerId, message);
       return [{ from: "runtime" as const, message }];
     });
-    return (await Promise.all(told)).flat();
+    return (await Promise.all(updates)).flat();
   }
 }
 

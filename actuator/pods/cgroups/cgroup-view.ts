@@ -95,8 +95,8 @@ const isFault = ({ status, code }: StepResult): boolean =>
 function podsOf({ cgroups }: CgroupsDecision, faults: readonly StepResult[]): ReadonlyMap<string, PodCgroups> {
   const pods = new Map<string, Filling>();
   // a failed step says more than those skipped because of it
-  const told = [...faults].sort((a, b) => Number(a.status === "failed") - Number(b.status === "failed"));
-  const faultAt = new Map(told.map(({ step, message }) => [step.path, message]));
+  const sorted = [...faults].sort((a, b) => Number(a.status === "failed") - Number(b.status === "failed"));
+  const faultAt = new Map(sorted.map(({ step, message }) => [step.path, message]));
   const failedAt = new Set(faults.filter(({ status }) => status === "failed").map(({ step }) => step.path));
   for (const { pod, level, path, container, containerId, values } of cgroups) {
     if (pod === null) continue;

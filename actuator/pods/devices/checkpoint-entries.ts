@@ -195,8 +195,8 @@ export function withResponsesOf(next: DeviceCheckpoint, current: DeviceCheckpoin
   let isSame = true;
   const entries = (next.entries ?? []).map((entry) => {
     const now = byKey.get(keyOf(entry));
-    const told = entry.allocResp === "" ? null : entry.allocResp;
-    const allocResp = now !== undefined && isSameDevices(now, entry) ? now.allocResp : told;
+    const response = entry.allocResp === "" ? null : entry.allocResp;
+    const allocResp = now !== undefined && isSameDevices(now, entry) ? now.allocResp : response;
     if (allocResp === entry.allocResp) return entry;
     isSame = false;
     return { ...entry, allocResp };
@@ -225,8 +225,8 @@ export function without(next: DeviceCheckpoint, gone: ReadonlySet<PodDevicesEntr
 }
 
 /** Leaves out pods that still wait for a plugin's response, unless their devices were already published. */
-export function withoutPending(now: DeviceCheckpoint, told: DeviceCheckpoint): DeviceCheckpoint {
-  const known = new Map((told.entries ?? []).map((entry) => [keyOf(entry), entry]));
+export function withoutPending(now: DeviceCheckpoint, decided: DeviceCheckpoint): DeviceCheckpoint {
+  const known = new Map((decided.entries ?? []).map((entry) => [keyOf(entry), entry]));
   const isReported = (entry: PodDevicesEntry): boolean => {
     const before = known.get(keyOf(entry));
     return before !== undefined && isSameDevices(before, entry);

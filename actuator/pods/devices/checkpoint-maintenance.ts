@@ -17,26 +17,26 @@ const KEPT_MS = 7 * 24 * 60 * 60_000;
  * Saves an unreadable checkpoint before it is overwritten: `.broken`, `.broken.1` and `.broken.2`, dropping the
  * oldest. Returns a sentence for people; null: there was nothing to save.
  */
-function keepBroken(assignments: DeviceAssignments): string | null {
+function backUpUnreadable(assignments: DeviceAssignments): string | null {
   const fault = assignments.fault();
   if (fault === null) return null;
   const { file } = assignments;
   const copies = copiesOf(assignments);
   const inode = statOf(file)?.ino;
   const before = copies.find((copy) => inode !== undefined && copy.inode === inode);
-  if (before !== undefined) return told(fault.message, before.name);
+  if (before !== undefined) return keptText(fault.message, before.name);
   const free = copies.find((copy) => copy.inode === undefined) ?? copies.toSorted((a, b) => a.keptMs - b.keptMs)[0];
   const name = free?.name ?? `${file}.broken`;
   try {
     rmSync(name, { force: true });
     // a hard link is enough: checkpoints are replaced, not overwritten
     linkSync(file, name);
-    return told(fault.message, name);
+    return keptText(fault.message, name);
   } catch (error) {
     return `${file}: ${fault.message}; it could not be kept as ${name}: ${(error as Error).message}`;
   }
 }
-const told = (message: string, copy: string): string =>
+const keptText = (message: string, copy: string): string =>
   `who held which devices could not be read (${message}): the file is kept as ${copy} for 7 days`;
 
 /** Removes copies that are older than a week; one that cannot be removed stays. `nowMs`: since the epoch. */
@@ -120,7 +120,7 @@ export class CheckpointMaintenance {
   constructor(deps: CheckpointMaintenanceDeps) {
     this.#deps = deps;
     this.#startedMs = deps.clock.monotonicMs();
-    this.broken = keepBroken(deps.assignments);
+    this.broken = backUpUnreadable(deps.assignments);
   }
 
   /** Why plugins' answers may not be used; null: they may be used. */

@@ -120,12 +120,12 @@ export class DeviceAssignments {
   }
   /** The current checkpoint; an unreadable one counts as empty. */
   now(): DeviceCheckpoint {
-    const read = this.#look();
+    const read = this.#readCheckpoint();
     return (read.ok ? read.value : undefined) ?? EMPTY_CHECKPOINT;
   }
   /** Why nothing counts as held; null: the file is readable, or there is none. */
   fault(): DeviceCheckpointFault | null {
-    const read = this.#look();
+    const read = this.#readCheckpoint();
     return read.ok ? null : read.error;
   }
 
@@ -137,7 +137,7 @@ export class DeviceAssignments {
   }
 
   /** Releases all devices of a pod. True: it had some. */
-  giveBack(podUid: string): Result<boolean, string> {
+  release(podUid: string): Result<boolean, string> {
     this.#returned.add(podUid);
     if (this.#returned.size > MAX_RETURNED) this.#returned.delete([...this.#returned][0] as string);
     return this.edit((now) => withoutPods(now, new Set([podUid])));
@@ -153,8 +153,8 @@ export class DeviceAssignments {
    */
   withResponses(next: unknown): unknown {
     const now = this.now();
-    return withCheckpoint(next, (told) => {
-      const merged = withResponsesOf(withoutPods(told, this.#returned), now);
+    return withCheckpoint(next, (decided) => {
+      const merged = withResponsesOf(withoutPods(decided, this.#returned), now);
       const fresh = newEntries(merged, now);
       if (fresh.length > 0) return withinShare(this.#booked(merged, fresh));
       const isSame = (merged.entries?.length ?? 0) === (now.entries?.length ?? 0);
@@ -192,7 +192,7 @@ export class DeviceAssignments {
     return refused.size === 0 ? next : without(next, refused);
   }
 
-  #look(): Result<DeviceCheckpoint | undefined, DeviceCheckpointFault> {
+  #readCheckpoint(): Result<DeviceCheckpoint | undefined, DeviceCheckpointFault> {
     const text = this.#files.read().assignments?.[DEVICE_CHECKPOINT];
     if (text !== this.#text) {
       this.#text = text;

@@ -117,7 +117,7 @@ class Allocator {
         const named = { podUid: pod.uid, containerName, resourceName };
         const settled = await this.#allocate(pod, named, signal);
         if (settled.ok) continue;
-        if (settled.error.keeps !== true) this.#giveBack(pod, resourceName, settled.error);
+        if (settled.error.keeps !== true) this.#release(pod, resourceName, settled.error);
         return settled;
       }
     }
@@ -166,9 +166,9 @@ class Allocator {
     return err(allocateFailed(nothingAllocated(podUid, containerName, resourceName)));
   }
 
-  #giveBack(pod: RunnablePod, resource: string, fault: DeviceFault): void {
+  #release(pod: RunnablePod, resource: string, fault: DeviceFault): void {
     // if it cannot be written, that is reported as a problem, and the next decision releases them
-    this.#deps.assignments.giveBack(pod.uid);
+    this.#deps.assignments.release(pod.uid);
     this.#deps.onRefused(pod, resource, fault);
   }
 }
@@ -318,21 +318,21 @@ export class ChangeNotifier {
   changed(): void {
     if (this.#isDue || this.#life.signal.aborted) return;
     const restMs = this.#notifiedMs + MIN_INTERVAL_MS - this.#clock.monotonicMs();
-    if (restMs <= 0) this.#tell();
-    else void this.#tellIn(restMs);
+    if (restMs <= 0) this.#notify();
+    else void this.#notifyIn(restMs);
   }
   close(): void {
     this.#life.abort();
     this.#listeners.clear();
   }
 
-  async #tellIn(ms: number): Promise<void> {
+  async #notifyIn(ms: number): Promise<void> {
     this.#isDue = true;
     await this.#clock.sleep(ms, this.#life.signal);
     this.#isDue = false;
-    if (!this.#life.signal.aborted) this.#tell();
+    if (!this.#life.signal.aborted) this.#notify();
   }
-  #tell(): void {
+  #notify(): void {
     this.#notifiedMs = this.#clock.monotonicMs();
     this.#version++;
     for (const listener of this.#listeners) listener();

@@ -89,9 +89,9 @@ export class DeviceManager implements NodeDevices, ContainerDevices {
    */
   needsSync(): boolean {
     const held = new Set(this.#parts.assignments.now().entries?.map(({ resourceName }) => resourceName));
-    const told = (s: PluginState): string => (held.has(s.resource) ? ` ${s.flips}` : "");
+    const flipsText = (s: PluginState): string => (held.has(s.resource) ? ` ${s.flips}` : "");
     const states = this.host.states();
-    const plugins = states.map((s) => `${s.resource} ${s.generation} ${s.state} ${s.listed}${told(s)}`).join();
+    const plugins = states.map((s) => `${s.resource} ${s.generation} ${s.state} ${s.listed}${flipsText(s)}`).join();
     const isOther = plugins !== this.#pluginsSeen;
     this.#pluginsSeen = plugins;
     return isOther || this.#isAwaited || this.#parts.missing.toReallocate().size > 0;

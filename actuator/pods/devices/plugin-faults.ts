@@ -154,7 +154,7 @@ export function pluginHealth(
   states: readonly Pick<PluginState, "resource" | "devices" | "gaveWay">[],
 ): ContainerHealth | undefined {
   if (entries.length === 0) return undefined;
-  const told: Record<string, ClaimHealth[]> = {};
+  const byContainer: Record<string, ClaimHealth[]> = {};
   for (const entry of entries.toSorted((a, b) => byText(a.resourceName, b.resourceName))) {
     const state = states.find(({ resource }) => resource === entry.resourceName);
     // a stopped plugin whose list was dropped counts as one whose devices are all unhealthy
@@ -162,14 +162,17 @@ export function pluginHealth(
       state === undefined || (state.gaveWay === undefined && !unhealthyIn(state.devices).has(id));
     const ids = idsOf(entry).toSorted(naturalOrder);
     const resources = ids.map((id) => ({ resourceID: id, health: isHealthy(id) ? "Healthy" : "Unhealthy" }) as const);
-    told[entry.containerName] = [...(told[entry.containerName] ?? []), { name: entry.resourceName, resources }];
+    byContainer[entry.containerName] = [
+      ...(byContainer[entry.containerName] ?? []),
+      { name: entry.resourceName, resources },
+    ];
   }
-  return told;
+  return byContainer;
 }
 
 /** Joins the device health that several parts report for a pod, in their order. */
-export function joinHealth(...told: readonly (ContainerHealth | undefined)[]): ContainerHealth | undefined {
-  const known = told.filter((one) => one !== undefined);
+export function joinHealth(...parts: readonly (ContainerHealth | undefined)[]): ContainerHealth | undefined {
+  const known = parts.filter((one) => one !== undefined);
   if (known.length < 2) return known[0];
   const names = new Set(known.flatMap((one) => Object.keys(one)));
   return Object.fromEntries([...names].map((name) => [name, known.flatMap((one) => one[name] ?? [])]));

@@ -192,10 +192,10 @@ export class PodClaims implements ContainerClaims, NodeClaimsPort {
     const model = this.#using(pod);
     if (model === null) return undefined;
     const info = health.info();
-    const told = model.spec.containers
+    const entries = model.spec.containers
       .map((one) => [one.name, manager.value.health(model, one, info, health.messages)] as const)
       .filter(([, claims]) => claims.length > 0);
-    return told.length === 0 ? undefined : Object.fromEntries(told);
+    return entries.length === 0 ? undefined : Object.fromEntries(entries);
   }
 
   problems(): readonly Problem[] {

@@ -72,9 +72,9 @@ export function unrecordedAllocations(living: readonly LivingPod[], now: DeviceC
         const entry = entryOf(now, named);
         const deviceIds = mark.get(resourceName);
         // without a response: the plugin is asked again before the container's next start
-        const told = deviceIds === undefined ? undefined : { ...named, deviceIds, allocResp: null };
-        if (told !== undefined && (entry === undefined || !isSameDevices(entry, told))) {
-          found.push(told);
+        const recorded = deviceIds === undefined ? undefined : { ...named, deviceIds, allocResp: null };
+        if (recorded !== undefined && (entry === undefined || !isSameDevices(entry, recorded))) {
+          found.push(recorded);
           if (entry !== undefined) wrong.push(entry);
         } else if (entry === undefined && runs.state !== "created") {
           const name = `${pod.namespace}/${pod.name}`;

@@ -86,17 +86,17 @@ export class Evictor {
     const look = await snapshotter.passSnapshot(set.living().filter(isActive), sequence);
     if (!look.ok) return [look.error];
     const { snapshot, moment } = look.value;
-    const answer = await this.#decide({ ...snapshot, stats: await this.#look(stats) }, stats);
+    const answer = await this.#decide({ ...snapshot, stats: await this.#observe(stats) }, stats);
     if (!answer.ok) return [answer.error];
     const kept = this.#deps.evictionClock.persist(moment);
     const problems: Problem[] = kept.ok ? [] : [{ from: "memory", message: kept.error.message }];
-    return [...problems, ...this.#carryOut(answer.value)];
+    return [...problems, ...this.#applyDecision(answer.value)];
   }
 
   /** Whether a pass is due: each period, and after an eviction as soon as its space is free, within a limit. */
   #isDue(nowMs: number): boolean {
     if (this.#victims !== null) {
-      for (const victim of this.#victims) this.#tellLate(victim, nowMs);
+      for (const victim of this.#victims) this.#reportLateKill(victim, nowMs);
       const waited = nowMs - (this.#lastMs ?? nowMs);
       const isFree = this.#victims.every(({ uid }) => this.#isFinished(uid));
       if (!isFree && waited < CLEAN_UP_MS) return false;
@@ -117,14 +117,14 @@ export class Evictor {
     return record?.state !== "terminated" || this.#parts.cleanup.isCleared(uid);
   }
 
-  #tellLate(victim: Victim, nowMs: number): void {
+  #reportLateKill(victim: Victim, nowMs: number): void {
     const known = this.#parts.set.get(victim.uid);
     if (victim.isReported || known?.record.state !== "terminating" || nowMs - victim.sinceMs < victim.killMs) return;
     victim.isReported = true;
     this.#deps.eventsOf(known.pod).warning(EXCEEDED.reason, EXCEEDED.message);
   }
 
-  #look(stats: StatsSource): ReturnType<StatsSource["observe"]> {
+  #observe(stats: StatsSource): ReturnType<StatsSource["observe"]> {
     const { set, passes } = this.#parts;
     return stats.observe(set.living(), passes.current);
   }
@@ -138,7 +138,7 @@ export class Evictor {
     let last = first;
     if (runs.length > 0 && reclaim !== undefined) {
       await reclaim(runs);
-      const again = await client.decide("eviction", snapshot, { statsAfterReclaim: await this.#look(stats) });
+      const again = await client.decide("eviction", snapshot, { statsAfterReclaim: await this.#observe(stats) });
       if (again.ok) last = again;
     }
     const { reclaim: taken, conditions } = last.value.decision as EvictionDecision;
@@ -146,7 +146,7 @@ export class Evictor {
     return last;
   }
 
-  #carryOut(answer: DecisionAnswer): readonly Problem[] {
+  #applyDecision(answer: DecisionAnswer): readonly Problem[] {
     const { conditions, evicted, reclaim } = answer.decision as EvictionDecision;
     const { snapshotter, capacity } = this.#parts;
     const before = snapshotter.conditions;

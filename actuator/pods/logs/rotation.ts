@@ -138,7 +138,7 @@ export async function rotateLog(
     if (reopened.ok) return ok({ notes });
     const why = `failed to reopen container log: ${reopened.error.code}: ${reopened.error.message}`;
     // the runtime may have opened a new log, and only its answer was lost
-    return (await giveBack(at(rotated), at(name), files)) ? err(why) : ok({ notes: [...notes, why] });
+    return (await restoreRotated(at(rotated), at(name), files)) ? err(why) : ok({ notes: [...notes, why] });
   } catch (error) {
     return err(goErrorText(error));
   }
@@ -156,7 +156,7 @@ async function withoutExcess(
   const log = await lstat(join(directory, name));
   const kept: RotatedLog[] = [];
   for (const one of inUse) {
-    // this is another name of the log itself, from an interrupted `giveBack`
+    // this is another name of the log itself, from an interrupted `restoreRotated`
     if ((await lstat(join(directory, one.name))).ino === log.ino) await files.unlink(join(directory, one.name));
     else kept.push(one);
   }
@@ -186,7 +186,7 @@ const isOfZlib = (error: unknown): error is Error =>
   error instanceof Error && "code" in error && !("syscall" in error && error.syscall !== undefined);
 
 /** Renames a rotated log back; false: a log of that name exists already, and both stay. */
-async function giveBack(rotated: string, log: string, files: LogFiles): Promise<boolean> {
+async function restoreRotated(rotated: string, log: string, files: LogFiles): Promise<boolean> {
   try {
     await files.link(rotated, log);
   } catch (error) {
@@ -205,7 +205,7 @@ export async function restoreLog(directory: string, name: string, files = system
   const { inUse } = await rotatedLogs(directory, name);
   const last = inUse.at(-1);
   if (last === undefined || last.isCompressed) return false;
-  return giveBack(join(directory, last.name), join(directory, name), files);
+  return restoreRotated(join(directory, last.name), join(directory, name), files);
 }
 
 export interface RotationDeps {
@@ -303,7 +303,7 @@ export class LogRotation {
     for (const [id, one] of this.#queue) {
       if (this.#busy.size >= this.#policy.maxWorkers || this.#stop.signal.aborted) return;
       this.#queue.delete(id);
-      const work = this.#lookAt(one)
+      const work = this.#checkLog(one)
         // a mistake in the code ends one check, not the daemon that runs the pods
         .catch((error: unknown) => `unexpected: ${(error as Error).message}`)
         .then((fault) => {
@@ -316,7 +316,7 @@ export class LogRotation {
   }
 
   /** The fault of a container's log; null: none. kubelet 1.36: processContainer. */
-  async #lookAt({ container }: Logged): Promise<string | null> {
+  async #checkLog({ container }: Logged): Promise<string | null> {
     const { state, logPath } = container;
     try {
       const found = await sizeOf(logPath);

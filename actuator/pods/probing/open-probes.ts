@@ -77,7 +77,7 @@ class LiveProbes implements PodProbes {
   resultOf = (containerId: string, type: ProbeType) => this.#options.manager.resultOf(containerId, type);
   versionOf = (podUid: string): number => this.#versions.get(podUid) ?? 0;
 
-  saysOf(podUid: string): PodProbeResults {
+  resultsOf(podUid: string): PodProbeResults {
     const { manager } = this.#options;
     const isIt = (container: string, id: string): boolean => this.#ids.get(podUid)?.get(container) === id;
     return {
@@ -162,7 +162,8 @@ export function openProbes(options: ProbesOptions): OpenProbes {
       },
       onEvent: ({ podUid: uid, namespace, pod: name, container, reason, message }) =>
         new PodEvents({ namespace, name, uid }, systemClock, onEvent).warning(reason, message, container),
-      onGuard: (guarded) => void tellGuard(guarded, { nodeName: config.nodeName, client: options.client, onProblem }),
+      onGuard: (guarded) =>
+        void reportGuardDecision(guarded, { nodeName: config.nodeName, client: options.client, onProblem }),
     },
     settings,
   );
@@ -192,7 +193,7 @@ interface GuardListeners {
 }
 
 /** Handles a decision of the probe guard like any other: it is reported, counted, and sent to the API now or later. */
-export async function tellGuard(
+export async function reportGuardDecision(
   { ask, decision, killedBefore }: Guarded,
   { nodeName, client, onProblem }: GuardListeners,
 ): Promise<void> {
@@ -230,7 +231,7 @@ function probedPod({ known, status, hostIPs, last }: ProbedParts): ProbedPod {
   const { uid, pod, record, runtimePod } = known;
   const before = last.get(uid) ?? [];
   const podIPs = runtimePod?.sandboxes[0]?.ips ?? [];
-  const told = status.conditions.find(({ type }) => type === "Ready")?.status === "True";
+  const isReady = status.conditions.find(({ type }) => type === "Ready")?.status === "True";
   return {
     uid,
     namespace: pod.namespace,
@@ -239,7 +240,7 @@ function probedPod({ known, status, hostIPs, last }: ProbedParts): ProbedPod {
     podIP: podAddresses(pod, { hostIPs, podIPs })[0] ?? "",
     deletionAtMs: record.state === "terminating" ? (record.end?.sinceMs ?? null) : (pod.deletion?.atMs ?? null),
     phase: status.phase,
-    wasReady: told || (before.length > 0 && before.every(({ ready }) => ready)),
+    wasReady: isReady || (before.length > 0 && before.every(({ ready }) => ready)),
     containers: probedIn(known).map((container) => probedContainer(known, container, before)),
   };
 }

@@ -23,7 +23,7 @@ import type { ReadonlyPodRecords } from "./records.ts";
 /** The probes' results, as the pod manager sees them. */
 export interface PodProbes {
   readonly resultOf: ProbeResults;
-  saysOf(podUid: string): PodProbeResults;
+  resultsOf(podUid: string): PodProbeResults;
   /** Increases with each change of a result of the pod's containers. */
   versionOf(podUid: string): number;
   /** Called once per sync with the pods on the node. `statusOf` is called for pods that have probes. */
@@ -31,7 +31,7 @@ export interface PodProbes {
 }
 export const NOT_PROBED: PodProbes = {
   resultOf: NO_RESULTS,
-  saysOf: () => NO_POD_RESULTS,
+  resultsOf: () => NO_POD_RESULTS,
   versionOf: () => 0,
   sync() {},
 };
@@ -179,26 +179,26 @@ export class PodSet {
   /** Returns a pod's status: the same object while its inputs do not change. */
   statusOf(known: KnownPod, nowMs: number): PodStatus {
     const { uid, pod, record, runtimePod } = known;
-    const told = this.#statuses.get(uid);
+    const cached = this.#statuses.get(uid);
     const worked = this.worked(uid);
     const probed = this.#probes.versionOf(uid);
     const its = this.#health?.health(pod);
     const health = its && JSON.stringify(its);
     const isOfThese =
-      told?.record === record &&
-      told.runtimePod === runtimePod &&
-      told.worked === worked &&
-      told.probed === probed &&
-      told.health === health;
-    if (told?.isSettled && isOfThese) return told.status;
-    const previous = told?.status ?? (record.status as PodStatus | undefined) ?? null;
+      cached?.record === record &&
+      cached.runtimePod === runtimePod &&
+      cached.worked === worked &&
+      cached.probed === probed &&
+      cached.health === health;
+    if (cached?.isSettled && isOfThese) return cached.status;
+    const previous = cached?.status ?? (record.status as PodStatus | undefined) ?? null;
     const made = podStatus(pod, record, runtimePod, {
       inForce: record.resize?.actuation?.former ?? {},
       nowMs,
       hostIPs: this.#node.hostIPs,
       qosClass: classOf(pod),
       previous,
-      says: this.#probes.saysOf(uid),
+      probeResults: this.#probes.resultsOf(uid),
       health: its,
       ...worked,
     });
@@ -221,8 +221,8 @@ export class PodSet {
     return pods.map((known) => {
       const status = this.statusOf(known, nowMs);
       const form = forms.get(known.uid) ?? known.record.pod;
-      const told = form === known.record.pod ? status : withoutResources(status);
-      return { ...form, spec: this.#specHere(form), status: told };
+      const ownStatus = form === known.record.pod ? status : withoutResources(status);
+      return { ...form, spec: this.#specHere(form), status: ownStatus };
     });
   }
 

@@ -149,13 +149,13 @@ export class Resizer {
     const { status: _status, ...object } = pod.object;
     const asked = await admit(this.#deps.client, snapshot.value, { ...pod, object });
     if (!asked.ok) return asked.error;
-    const [fault, message] = this.#carryOut(wanted, asked.value);
+    const [fault, message] = this.#allocate(wanted, asked.value);
     await admitter.report(asked.value.answer, known, "resize", message === "" ? "applied" : "skipped", message);
     return fault;
   }
 
   /** Returns the problem, and why the resize was not admitted; empty: it was. */
-  #carryOut(wanted: RequestedResize, asked: Admitted): readonly [Problem | null, string] {
+  #allocate(wanted: RequestedResize, asked: Admitted): readonly [Problem | null, string] {
     if (asked.kind === "refused") {
       const { reason, message } = asked;
       return [this.#refuse(wanted, "Deferred", reason, message), message || reason];

@@ -64,25 +64,25 @@ export class NodeStats {
   /** `stats` of a snapshot, read now. Unreadable values are absent. */
   async observe(pods: readonly KnownPod[], view: CgroupView | null): Promise<Readonly<Record<string, unknown>>> {
     const { connection, hierarchy, observeMachine, nodeName, sparesHugePages } = this.#deps;
-    const looks = pods.flatMap((known) => this.#lookOf(known, view));
+    const targets = pods.flatMap((known) => this.#targetsOf(known, view));
     const [layers, fileSystems] = await Promise.all([containerLayers(connection), this.#fileSystems()]);
     const machine = observeMachine();
     const at = new Date();
-    const usages = readUsages(hierarchy, cgroupStatsTargets(PODS_CGROUP, looks));
+    const usages = readUsages(hierarchy, cgroupStatsTargets(PODS_CGROUP, targets));
     const rates = this.#history.rates(usages, performance.now());
     // read after the disk, so that any difference belongs to some pod
-    await this.#measure(diskStatsTargets(looks));
+    await this.#measure(diskStatsTargets(targets));
     const diskOf = (path: string) => this.#disk.of(path);
     const seen: StatsObservation = { at, usages, rates, diskOf, layers: layers.ok ? layers.value : new Map() };
     this.#usages = new Map(
-      looks.flatMap((look) => {
+      targets.flatMap((look) => {
         const usage = podUsageOf(look, seen);
         return usage === null ? [] : [[look.uid, usage] as const];
       }),
     );
     const { node } = summaryOf(machine, nodeName, { images: fileSystems, sparesHugePages: sparesHugePages() });
     const systemContainers = [podsCgroupStats(PODS_CGROUP, seen)];
-    const podStats = looks.map((look) => podStatsOf(look, seen)).filter((stats) => stats !== null);
+    const podStats = targets.map((look) => podStatsOf(look, seen)).filter((stats) => stats !== null);
     return plain({ node: { ...node, systemContainers }, pods: podStats });
   }
 
@@ -100,7 +100,7 @@ export class NodeStats {
   }
 
   async #countAgain(places: readonly DiskPath[], enough: AbortSignal): Promise<void> {
-    let { unfinished } = await this.#disk.lookAgain(places);
+    let { unfinished } = await this.#disk.countAgain(places);
     while (unfinished > 0 && !enough.aborted) ({ unfinished } = await this.#disk.count(places));
   }
 
@@ -121,7 +121,7 @@ export class NodeStats {
     return disks;
   }
 
-  #lookOf({ pod, runtimePod }: KnownPod, view: CgroupView | null): readonly PodStatsTarget[] {
+  #targetsOf({ pod, runtimePod }: KnownPod, view: CgroupView | null): readonly PodStatsTarget[] {
     const { path: cgroup, containers } = view?.pods.get(pod.uid) ?? {};
     const places = placesOf(this.#deps.roots, pod);
     const sandbox = runtimePod?.sandboxes[0];

@@ -49,9 +49,9 @@ function observedRow(
 ): PodRow {
   const { metadata, spec, status } = pod;
   const { namespace, name, creationTimestamp, annotations } = fieldsOf(metadata);
-  const told = isObserved(status) ? fieldsOf(status) : {};
+  const observed = isObserved(status) ? fieldsOf(status) : {};
   const { priority } = fieldsOf(spec);
-  const phase = PHASES.includes(textOf(told["phase"])) ? (told["phase"] as PodRow["phase"]) : "Unknown";
+  const phase = PHASES.includes(textOf(observed["phase"])) ? (observed["phase"] as PodRow["phase"]) : "Unknown";
   const decoded = decodedPod(pod);
   const source = textOf(fieldsOf(annotations)["kubernetes.io/config.source"]);
   return {
@@ -60,15 +60,15 @@ function observedRow(
     uid,
     state: phase === "Succeeded" || phase === "Failed" ? "terminated" : "active",
     phase,
-    reason: textOf(told["reason"]),
-    message: textOf(told["message"]),
-    qos: decoded === null ? "BestEffort" : (CLASSES.find((name) => name === told["qosClass"]) ?? qosClass(decoded)),
+    reason: textOf(observed["reason"]),
+    message: textOf(observed["message"]),
+    qos: decoded === null ? "BestEffort" : (CLASSES.find((name) => name === observed["qosClass"]) ?? qosClass(decoded)),
     priority: typeof priority === "number" ? priority : null,
     isStatic: source !== "" && source !== "api",
-    ip: textOf(told["podIP"]),
+    ip: textOf(observed["podIP"]),
     seenAt: timeOf(creationTimestamp),
-    startedAt: timeOf(told["startTime"]),
-    containers: containerRows(spec, isObserved(status) ? told : null, cpusets),
+    startedAt: timeOf(observed["startTime"]),
+    containers: containerRows(spec, isObserved(status) ? observed : null, cpusets),
     cgroups,
     resources: resourcesIn(pod),
     usage: null,
@@ -239,13 +239,13 @@ function resourcesIn(object: Readonly<Record<string, unknown>>): PodResources {
   if (decoded === null) return none;
   const [requests, limits] = [podRequests(decoded), podLimits(decoded)];
   return {
-    cpuRequestMilli: told(requests.get("cpu"), milliValue),
-    cpuLimitMilli: told(limits.get("cpu"), milliValue),
-    memoryRequestBytes: told(requests.get("memory"), value),
-    memoryLimitBytes: told(limits.get("memory"), value),
+    cpuRequestMilli: numberOrNull(requests.get("cpu"), milliValue),
+    cpuLimitMilli: numberOrNull(limits.get("cpu"), milliValue),
+    memoryRequestBytes: numberOrNull(requests.get("memory"), value),
+    memoryLimitBytes: numberOrNull(limits.get("memory"), value),
   };
 }
-const told = (amount: Amount | undefined, as: (amount: Amount) => number): number | null =>
+const numberOrNull = (amount: Amount | undefined, as: (amount: Amount) => number): number | null =>
   amount === undefined ? null : as(amount);
 
 /**
@@ -276,16 +276,16 @@ function containerRow(
 ): ContainerRow {
   const status = seen ?? {};
   const { terminated, waiting } = fieldsOf(status["state"]);
-  const told = fieldsOf(terminated ?? waiting);
+  const state = fieldsOf(terminated ?? waiting);
   const { restartCount, containerID, allocatedResourcesStatus } = status;
   return {
     name: textOf(name),
     kind,
     id: textOf(containerID).replace(/^[a-z-]+:\/\//, "") || null,
     state: seen === null ? "unknown" : stateOf(fieldsOf(status["state"])),
-    reason: textOf(told["reason"]),
-    message: textOf(told["message"]),
-    exitCode: typeof told["exitCode"] === "number" ? told["exitCode"] : null,
+    reason: textOf(state["reason"]),
+    message: textOf(state["message"]),
+    exitCode: typeof state["exitCode"] === "number" ? state["exitCode"] : null,
     lastState: endOf(fieldsOf(status["lastState"])["terminated"]),
     restarts: typeof restartCount === "number" ? restartCount : 0,
     ready: status["ready"] === true,

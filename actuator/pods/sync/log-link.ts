@@ -30,18 +30,18 @@ export interface LogLinks {
 export function logLinksIn(directory: string, onProblem: (message: string) => void): LogLinks {
   /** The failure last reported, by container id; for `prune`, by directory. */
   const standing = new Map<string, string>();
-  const told = (of: string, done: Result<unknown, string>): void => {
+  const report = (of: string, done: Result<unknown, string>): void => {
     if (!done.ok && standing.get(of) !== done.error) onProblem(done.error);
     if (done.ok) standing.delete(of);
     else standing.set(of, done.error);
   };
   return {
-    link: (linked) => told(linked.id, linkLog(directory, linked)),
+    link: (linked) => report(linked.id, linkLog(directory, linked)),
     unlink: (linked) => {
-      told(linked.id, unlinkLog(directory, linked));
+      report(linked.id, unlinkLog(directory, linked));
       standing.delete(linked.id);
     },
-    prune: (staying) => told(directory, pruneLinks(directory, staying)),
+    prune: (staying) => report(directory, pruneLinks(directory, staying)),
   };
 }
 

@@ -9,7 +9,7 @@ import type { CleanUpPodResult, PodWorker } from "./pod-worker.ts";
 const ORPHAN_GRACE_SECONDS = 30;
 
 interface Deps {
-  readonly worker: Pick<PodWorker, "end" | "forget" | "forgetLost" | "forgetVolumes">;
+  readonly worker: Pick<PodWorker, "end" | "forget" | "forgetOrphan" | "forgetVolumes">;
   readonly onProblem: (problem: Problem) => void;
 }
 
@@ -29,7 +29,7 @@ export class PodCleanup {
 
   /** Removes everything that is left of a pod of which nothing runs. `then` is called once it is gone. */
   remove(known: KnownPod, then: () => void): void {
-    this.#takeAway(known, this.#all(known), then);
+    this.#cleanUp(known, this.#all(known), then);
   }
 
   /** Ends and removes sandboxes and containers of this daemon whose pod has no record. */
@@ -38,7 +38,7 @@ export class PodCleanup {
     if (runtimePod === undefined) return;
     this.#queue.begin(uid, async (signal) => {
       const { worker } = this.#deps;
-      if (isStopped(runtimePod)) return (await worker.forgetLost(runtimePod, signal)).isGone;
+      if (isStopped(runtimePod)) return (await worker.forgetOrphan(runtimePod, signal)).isGone;
       return (await worker.end({ pod: null, runtimePod, graceSeconds: ORPHAN_GRACE_SECONDS, signal })).isEnded;
     });
   }
@@ -53,9 +53,9 @@ export class PodCleanup {
       const { uid, pod, record, runtimePod } = known;
       if (record.state !== "terminated" || this.#cleared.has(uid) || !untouched(uid)) continue;
       const then = (): void => void this.#cleared.add(uid);
-      if (record.end?.cause === "evicted") this.#takeAway(known, this.#all(known), then);
+      if (record.end?.cause === "evicted") this.#cleanUp(known, this.#all(known), then);
       else if (pod.spec.volumes.length > 0 && isOver(record, runtimePod) && this.#queue.size < maxAtOnce)
-        this.#takeAway(known, () => this.#deps.worker.forgetVolumes(pod), then);
+        this.#cleanUp(known, () => this.#deps.worker.forgetVolumes(pod), then);
     }
   }
   /** The pod is started anew, so there will be something to remove again. */
@@ -72,16 +72,16 @@ export class PodCleanup {
   }
 
   /** Calls `then` once the pod's files are gone. */
-  #takeAway({ uid, pod }: KnownPod, work: (signal: AbortSignal) => Promise<CleanUpPodResult>, then: () => void): void {
+  #cleanUp({ uid, pod }: KnownPod, work: (signal: AbortSignal) => Promise<CleanUpPodResult>, then: () => void): void {
     this.#queue.begin(uid, async (signal) => {
       const { isGone, leftOvers } = await work(signal);
       if (isGone) then();
-      this.#tell(pod, leftOvers);
+      this.#report(pod, leftOvers);
       return isGone;
     });
   }
 
-  #tell({ namespace, name }: PodIdentity, leftOvers: readonly LeftOver[]): void {
+  #report({ namespace, name }: PodIdentity, leftOvers: readonly LeftOver[]): void {
     for (const { path, why } of leftOvers)
       this.#deps.onProblem({ from: "pods", message: `${namespace}/${name} leaves ${path}: ${why}` });
   }

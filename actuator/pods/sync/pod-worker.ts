@@ -95,7 +95,7 @@ export class PodWorker {
   }
 
   /** As `forget`, for a pod without a record: its directory stays if a volume holds something. */
-  async forgetLost(runtimePod: RuntimePod, signal: AbortSignal): Promise<CleanUpPodResult> {
+  async forgetOrphan(runtimePod: RuntimePod, signal: AbortSignal): Promise<CleanUpPodResult> {
     const { runtime } = this.#of(runtimePod, runtimePod);
     return forgotten(
       runtimePod,

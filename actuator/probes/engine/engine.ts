@@ -130,25 +130,25 @@ interface Cause {
 /** Drives workers: sends events to the reducer, and carries out its effects. */
 export class ProbeEngine {
   readonly #parts: EngineParts;
-  readonly #wakes: TimerHeap<ProbeWorker>;
+  readonly #timers: TimerHeap<ProbeWorker>;
   readonly #attempts: Attempts;
   readonly #phases = new ProbeSlots();
   readonly #startMs: number;
   #isClosed = false;
 
   constructor(parts: EngineParts) {
-    const { deps, settings, time, execLimit, chronicle, onOverdue } = parts;
+    const { deps, settings, time, execLimit, events, onOverdue } = parts;
     const { attempt, runtime, counters, clock } = deps;
     this.#parts = parts;
     this.#startMs = time.fromWall(settings.startedAtMs);
-    this.#wakes = new TimerHeap(time, clock.after, (worker) => this.#woken(worker));
+    this.#timers = new TimerHeap(time, clock.after, (worker) => this.#onDue(worker));
     this.#attempts = new Attempts({
       ...{ attempt, runtime, time, counters, execLimit },
       onOutcome: (worker, outcome, seconds) => this.#attempted(worker, outcome, seconds),
       onOverdue: (worker, seconds) => {
         const nowMs = time.now();
         const lastsMs = Math.max(REPORT_MS, 3 * worker.periodMs);
-        if (nowMs - worker.overdueAtMs > lastsMs) chronicle.overdue(worker.name, seconds);
+        if (nowMs - worker.overdueAtMs > lastsMs) events.overdue(worker.name, seconds);
         worker.overdueAtMs = nowMs;
         onOverdue();
       },
@@ -173,7 +173,7 @@ export class ProbeEngine {
       return;
     }
     worker.phase = this.#phases.take(worker.periodMs);
-    this.#wakes.set(worker, ProbeSlots.nextMs(worker.phase, worker.periodMs, this.#startMs, nowMs));
+    this.#timers.set(worker, ProbeSlots.nextMs(worker.phase, worker.periodMs, this.#startMs, nowMs));
   }
 
   /** Probes out of turn. While the daemon is young, its probes keep their spread, as the kubelet's wait for their jitter. */
@@ -203,11 +203,11 @@ export class ProbeEngine {
 
   close(workers: Iterable<ProbeWorker>): void {
     this.#isClosed = true;
-    this.#wakes.close();
+    this.#timers.close();
     for (const worker of workers) this.#attempts.drop(worker);
   }
 
-  #woken(worker: ProbeWorker): void {
+  #onDue(worker: ProbeWorker): void {
     const { time, deps } = this.#parts;
     deps.counters.probeLate((time.now() - worker.dueMs) / 1000);
     if (worker.state === null) this.#first(worker);
@@ -230,14 +230,14 @@ export class ProbeEngine {
   #attempted(worker: ProbeWorker, outcome: AttemptOutcome, seconds: number): void {
     if (this.#isClosed) return;
     const atMs = this.#parts.time.now();
-    const { chronicle, deps } = this.#parts;
+    const { events, deps } = this.#parts;
     const noted = worker.note(outcome, deps.clock.nowMs(), seconds);
-    chronicle.ran(worker.name, noted);
+    events.ran(worker.name, noted);
     const { containerId = null, stored } = worker.state ?? {};
     this.#step(worker, { on: "attempted", atMs, outcome });
     const isChange = worker.state?.stored !== stored;
     if (noted.isFirst && noted.kind !== "success" && !isChange && containerId !== null)
-      chronicle.first(worker, containerId, noted.kind);
+      events.first(worker, containerId, noted.kind);
   }
 
   #step(worker: ProbeWorker, event: WorkerEvent): void {
@@ -264,11 +264,11 @@ export class ProbeEngine {
     const { time, results, deps, storm } = this.#parts;
     switch (effect.kind) {
       case "attempt":
-        this.#wakes.remove(worker);
+        this.#timers.remove(worker);
         this.#attempts.begin(worker, effect.containerId);
         break;
       case "wake":
-        if (!this.#isClosed) this.#wakes.set(worker, Math.max(effect.atMs, time.now()));
+        if (!this.#isClosed) this.#timers.set(worker, Math.max(effect.atMs, time.now()));
         break;
       case "set":
         this.#set(worker, effect.containerId, effect.result, cause);
@@ -277,13 +277,13 @@ export class ProbeEngine {
         results.forget(effect.containerId, worker.spec.type);
         worker.resultSince(null);
         if (worker.spec.type === "liveness") storm?.gone(effect.containerId);
-        worker.told = null;
+        worker.reported = null;
         break;
       case "event":
         deps.onEvent({ ...worker.name, reason: effect.reason, message: effect.message });
         break;
       case "stop":
-        this.#wakes.remove(worker);
+        this.#timers.remove(worker);
         if (worker.phase !== null) this.#phases.give(worker.periodMs, worker.phase);
         worker.phase = null;
         break;
@@ -292,7 +292,7 @@ export class ProbeEngine {
 
   #set(worker: ProbeWorker, containerId: string, result: StoredResult, cause: Cause): void {
     const { byAttempt } = cause;
-    const { results, deps, chronicle, onStarted } = this.#parts;
+    const { results, deps, events, onStarted } = this.#parts;
     const { type, probe } = worker.spec;
     const was = results.get(containerId, type) ?? null;
     results.set(containerId, type, result);
@@ -301,7 +301,7 @@ export class ProbeEngine {
     const output = byAttempt && result === "Failure" ? worker.lastOutput : "";
     const change = { ...worker.name, containerId, result, was, output, probe };
     // the initial result of a container is not recorded
-    if (byAttempt || was !== null) chronicle.changed(change, cause);
+    if (byAttempt || was !== null) events.changed(change, cause);
     deps.onResult(change);
     if (type === "startup" && result === "Success") onStarted(worker);
   }
@@ -313,7 +313,7 @@ interface EngineParts {
   readonly time: ProbeTime;
   readonly results: ProbeResults;
   readonly execLimit: ExecLimit;
-  readonly chronicle: ProbeEventRecorder;
+  readonly events: ProbeEventRecorder;
   readonly storm: LivenessStormGuard | null;
   readonly isStarted: (worker: ProbeWorker) => boolean;
   /** Called when the worker's container has just become started. */
@@ -329,18 +329,18 @@ function guarded(storm: LivenessStormGuard | null, worker: ProbeWorker, before: 
   const { spec } = worker;
   const { containerId } = before;
   if (storm === null || spec.type !== "liveness" || before.stopping || containerId === null) return taken;
-  worker.told ??= storm.inherited(containerId, worker);
+  worker.reported ??= storm.inherited(containerId, worker);
   if (taken.effects.some((effect) => effect.kind === "set" && effect.result === "Failure")) {
-    worker.told = "failed";
+    worker.reported = "failed";
     storm.failed(failureOf(worker, containerId), worker);
     return killHeld(before, taken);
   }
   if (!isCounted(before, taken.next)) return taken;
   if (taken.next.lastResult === "Failure") {
-    worker.told ??= "failing";
+    worker.reported ??= "failing";
     storm.failing(failureOf(worker, containerId));
-  } else if (worker.told !== null) {
-    worker.told = null;
+  } else if (worker.reported !== null) {
+    worker.reported = null;
     storm.recovered(containerId);
   }
   return taken;

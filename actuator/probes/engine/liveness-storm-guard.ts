@@ -156,7 +156,7 @@ export class LivenessStormGuard {
   }
 
   /** Takes over what the previous daemon knew about a container that is probed for the first time; null: nothing. */
-  inherited(containerId: string, worker: ProbeWorker): ProbeWorker["told"] {
+  inherited(containerId: string, worker: ProbeWorker): ProbeWorker["reported"] {
     const failure = this.#inherited.get(containerId);
     if (failure === undefined) return null;
     this.#inherited.delete(containerId);

@@ -54,9 +54,9 @@ class ProbeTargets {
   }
 
   sync(pods: readonly ProbedPod[]): void {
-    const told = new Set(pods.map(({ uid }) => uid));
+    const living = new Set(pods.map(({ uid }) => uid));
     for (const [uid, { workers }] of this.#pods) {
-      if (told.has(uid)) continue;
+      if (living.has(uid)) continue;
       this.#pods.delete(uid);
       for (const worker of workers.values()) this.#deps.stop(worker);
     }
@@ -109,10 +109,10 @@ export class ProbeManager {
   readonly #time: ProbeTime;
   readonly #results = new ProbeResults();
   readonly #execLimit: ExecLimit;
-  readonly #chronicle: ProbeEventRecorder;
+  readonly #events: ProbeEventRecorder;
   readonly #storm: LivenessStormGuard | null;
   readonly #engine: ProbeEngine;
-  readonly #roster: ProbeTargets;
+  readonly #targets: ProbeTargets;
   #overdueMs = Number.NEGATIVE_INFINITY;
 
   constructor(deps: ManagerDeps, settings: ManagerSettings) {
@@ -121,22 +121,22 @@ export class ProbeManager {
     this.#settings = settings;
     this.#time = new ProbeTime(clock);
     this.#execLimit = new ExecLimit(settings.execLimit);
-    this.#chronicle = new ProbeEventRecorder(history, clock);
+    this.#events = new ProbeEventRecorder(history, clock);
     this.#storm = settings.guard === null ? null : this.#stormOf(settings.guard);
-    const { execLimit, chronicle, storm } = {
+    const { execLimit, events, storm } = {
       execLimit: this.#execLimit,
-      chronicle: this.#chronicle,
+      events: this.#events,
       storm: this.#storm,
     };
     this.#engine = new ProbeEngine({
-      ...{ deps, settings, time: this.#time, results: this.#results, execLimit, chronicle, storm },
+      ...{ deps, settings, time: this.#time, results: this.#results, execLimit, events, storm },
       isStarted: ({ container, name }) => isStarted(container, this.#seen(name.podUid, container)),
       onStarted: ({ pod, container }) => this.#triggerOne(pod, container),
       onOverdue: () => {
         this.#overdueMs = clock.monotonicMs();
       },
     });
-    this.#roster = new ProbeTargets({
+    this.#targets = new ProbeTargets({
       make: (pod, container, type, probe) => this.#make(pod, container, type, probe),
       added: (worker) => this.#engine.begin(worker),
       stop: (worker) => this.#engine.stop(worker),
@@ -149,7 +149,7 @@ export class ProbeManager {
    * probes of a pod that is to end stop. The readiness of a container that has begun to run is probed at once.
    */
   sync(pods: readonly ProbedPod[]): void {
-    this.#roster.sync(pods);
+    this.#targets.sync(pods);
   }
 
   /** The stored result; undefined: none, for example before the first attempt and after the worker has ended. */
@@ -159,14 +159,14 @@ export class ProbeManager {
 
   /** `started` of the container's status as last observed; false if not known. */
   started(podUid: string, container: string): boolean {
-    const known = this.#roster.container(podUid, container);
+    const known = this.#targets.container(podUid, container);
     return known !== undefined && isStarted(known, this.#seen(podUid, known));
   }
 
   /** `ready` of the container's status as last observed; false if not known. */
   ready(podUid: string, container: string): boolean {
-    const pod = this.#roster.pod(podUid);
-    const known = this.#roster.container(podUid, container);
+    const pod = this.#targets.pod(podUid);
+    const known = this.#targets.container(podUid, container);
     if (pod === undefined || known === undefined) return false;
     return isReady(pod, known, this.#seen(podUid, known), this.#settings.startedAtMs);
   }
@@ -176,20 +176,20 @@ export class ProbeManager {
    * The kubelet does so whenever it computes the pod's status; calling it more often breaks the probe's period.
    */
   trigger(podUid: string): void {
-    const pod = this.#roster.pod(podUid);
+    const pod = this.#targets.pod(podUid);
     for (const container of pod?.containers ?? []) if (pod !== undefined) this.#triggerOne(pod, container);
   }
 
   /** The probes' facts for people, unordered. */
   facts(): readonly ProbeFacts[] {
-    return [...this.#roster.workers()].map((worker) => worker.facts(this.#time));
+    return [...this.#targets.workers()].map((worker) => worker.facts(this.#time));
   }
 
   /**
    * Computes the load of the node's probes. The duration of an exec is that of its probe's earlier execs, at first its timeout.
    */
   plan(): ProbePlan {
-    const planned = [...this.#roster.workers()].map(({ handler, spec, seconds }) => {
+    const planned = [...this.#targets.workers()].map(({ handler, spec, seconds }) => {
       const { periodSeconds, timeoutSeconds } = spec.probe;
       return { handler, periodSeconds, timeoutSeconds, seconds: seconds ?? timeoutSeconds };
     });
@@ -199,7 +199,7 @@ export class ProbeManager {
   /** Attempts per second of all probes. */
   get perSecond(): number {
     let sum = 0;
-    for (const { spec } of this.#roster.workers()) sum += 1 / spec.probe.periodSeconds;
+    for (const { spec } of this.#targets.workers()) sum += 1 / spec.probe.periodSeconds;
     return sum;
   }
 
@@ -218,7 +218,7 @@ export class ProbeManager {
 
   /** Stops: nothing is probed or reported any more; running attempts end by their timeouts. */
   close(): void {
-    this.#engine.close(this.#roster.workers());
+    this.#engine.close(this.#targets.workers());
     this.#storm?.close();
     this.#deps.history.flush();
   }
@@ -232,14 +232,14 @@ export class ProbeManager {
   #seen(podUid: string, { name, probes }: ProbedContainer): ProbesSeen {
     return {
       results: this.#results,
-      hasWorker: (type) => probes[type] !== null && this.#roster.worker(podUid, name, type) !== undefined,
+      hasWorker: (type) => probes[type] !== null && this.#targets.worker(podUid, name, type) !== undefined,
     };
   }
 
   #triggerOne({ uid }: ProbedPod, container: ProbedContainer): void {
     const { id, name } = container;
     if (id === null || this.#results.get(id, "readiness") === "Success") return;
-    const worker = this.#roster.worker(uid, name, "readiness");
+    const worker = this.#targets.worker(uid, name, "readiness");
     if (worker !== undefined && isStarted(container, this.#seen(uid, container))) this.#engine.trigger(worker);
   }
 
@@ -257,14 +257,14 @@ export class ProbeManager {
   }
   #guarded(guarded: Guarded): void {
     this.#deps.counters.probeKillsHeld(newlyHeld(guarded.decision).length);
-    this.#chronicle.guarded(guarded);
+    this.#events.guarded(guarded);
     this.#deps.onGuard(guarded);
   }
   #livenessGroups(): ReadonlySet<string> {
     return new Set([...this.#liveness()].map(({ pod }) => pod.owner ?? pod.uid));
   }
   *#liveness(): Generator<ProbeWorker> {
-    for (const worker of this.#roster.workers()) if (worker.spec.type === "liveness") yield worker;
+    for (const worker of this.#targets.workers()) if (worker.spec.type === "liveness") yield worker;
   }
 }
 

@@ -66,7 +66,7 @@ export class TimerHeap<T extends Wake> {
   readonly #heap: T[] = [];
   #armed: { readonly dueMs: number; readonly disarm: () => void } | null = null;
   #lastMs = Number.NEGATIVE_INFINITY;
-  #isGoing = false;
+  #isFiring = false;
 
   constructor(time: Pick<ProbeTime, "now">, after: ProbeClock["after"], run: (item: T) => void) {
     this.#time = time;
@@ -107,9 +107,9 @@ export class TimerHeap<T extends Wake> {
     this.#disarm();
   }
 
-  #go(): void {
+  #fire(): void {
     this.#armed = null;
-    this.#isGoing = true;
+    this.#isFiring = true;
     const nowMs = this.#time.now();
     this.#lastMs = nowMs;
     for (let i = 0; i < MAX_AT_ONCE; i++) {
@@ -118,18 +118,18 @@ export class TimerHeap<T extends Wake> {
       this.remove(first);
       this.#run(first);
     }
-    this.#isGoing = false;
+    this.#isFiring = false;
     this.#arm();
   }
 
   #arm(): void {
     const first = this.#heap[0];
-    if (first === undefined || this.#isGoing) return;
+    if (first === undefined || this.#isFiring) return;
     const dueMs = Math.max(first.dueMs, this.#lastMs + GRAIN_MS);
     if (this.#armed !== null && this.#armed.dueMs <= dueMs) return;
     this.#disarm();
     const waitMs = Math.max(0, dueMs - this.#time.now());
-    this.#armed = { dueMs, disarm: this.#after(Math.ceil(waitMs), () => this.#go()) };
+    this.#armed = { dueMs, disarm: this.#after(Math.ceil(waitMs), () => this.#fire()) };
   }
   #disarm(): void {
     this.#armed?.disarm();

@@ -41,7 +41,7 @@ export class ProbeWorker implements Wake {
   /** Cancels the attempt while it is queued. */
   unqueue: (() => void) | null = null;
   /** The last report to the guard: attempts fail, or the failure threshold is reached. */
-  told: "failing" | "failed" | null = null;
+  reported: "failing" | "failed" | null = null;
   /** When an exec last waited in the queue longer than its period, on the probes' clock. */
   overdueAtMs = Number.NEGATIVE_INFINITY;
   /** The last container whose first attempt has ended. */
@@ -155,7 +155,7 @@ export class ProbeWorker implements Wake {
     if (this.unqueue !== null) return "queued";
     if (state === null || state.at === "sleeping") return "spread";
     if (state.at === "probing") return "probing";
-    if (this.told === "failed" && !state.onHold) return "held";
+    if (this.reported === "failed" && !state.onHold) return "held";
     return state.onHold ? "done" : "waiting";
   }
 }

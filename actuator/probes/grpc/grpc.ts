@@ -180,7 +180,7 @@ interface GrpcCall {
 function unaryCall(session: ClientHttp2Session, call: GrpcCall): Promise<Result<Buffer, GrpcStatus>> {
   return new Promise((resolve) => {
     const message = new GrpcMessage();
-    let told: GrpcStatus | undefined;
+    let grpcStatus: GrpcStatus | undefined;
     let goaway: number | undefined;
     const failed = (status: GrpcStatus): void => resolve(err(status));
     const lost = (): void => failed(connectionLost(goaway));
@@ -190,11 +190,11 @@ function unaryCall(session: ClientHttp2Session, call: GrpcCall): Promise<Result<
     const stream = ask(session, call);
     stream.on("response", (headers) => {
       const type = headers["content-type"];
-      if (isGrpc(type)) told = statusIn(headers);
+      if (isGrpc(type)) grpcStatus = statusIn(headers);
       else failed(httpStatusFault(headers[":status"] ?? 0, type));
     });
     stream.on("trailers", (trailers: IncomingHttpHeaders) => {
-      told = statusIn(trailers);
+      grpcStatus = statusIn(trailers);
     });
     stream.on("data", (part: Buffer) => {
       const wrong = message.push(part);
@@ -205,9 +205,9 @@ function unaryCall(session: ClientHttp2Session, call: GrpcCall): Promise<Result<
     stream.on("close", () => {
       const reset = stream.rstCode ?? 0;
       if (session.destroyed) lost();
-      else if (told === undefined && reset !== 0) failed(resetFault(ERRORS[reset] ?? String(reset)));
-      else if (told === undefined) failed(internal("server closed the stream without sending trailers"));
-      else resolve(told.code === 0 ? message.whole() : err(told));
+      else if (grpcStatus === undefined && reset !== 0) failed(resetFault(ERRORS[reset] ?? String(reset)));
+      else if (grpcStatus === undefined) failed(internal("server closed the stream without sending trailers"));
+      else resolve(grpcStatus.code === 0 ? message.whole() : err(grpcStatus));
     });
     session.on("close", lost);
     stream.end(framed(call.message));

@@ -21,7 +21,7 @@ import {
   removalEntry,
   settledEntry,
 } from "../../../actuator/status/log-entries.ts";
-import { keepRefusal } from "../../../actuator/status/status-file.ts";
+import { persistRefusal } from "../../../actuator/status/status-file.ts";
 import type { Kind } from "../../model/decision.ts";
 import { ok } from "../../model/result.ts";
 import { printable } from "../../text/style.ts";
@@ -89,17 +89,17 @@ export async function actuator(given: ActuatorFlags, { terminal, env }: Cli): Pr
   if (given.failOnDrift === true && !isOnce)
     return fault(EXIT.badInput, "--fail-on-drift: only one pass has an exit code: add --once or --dry-run");
   const text = textReports(given.output, isOnce, terminal);
-  const { telling, flush } = tellingOf(given, text, isOnce || given.output === "json");
+  const { callbacks, flush } = callbacksOf(given, text, isOnce || given.output === "json");
   // before the settings are first read, so that a change from then on is noticed
-  const reloads = isOnce || !isReadAgain(given) ? null : new Reloads(given, env, telling);
+  const reloads = isOnce || !isReadAgain(given) ? null : new Reloads(given, env, callbacks);
   if (reloads !== null) process.on("SIGHUP", () => reloads.wanted());
   try {
     const config = await configOf(given, env);
     if (!config.ok) return fault(EXIT.badInput, ...config.error);
     // with --dry-run, pods are off
     if (isOnce && config.value.pods === "enforce") return fault(EXIT.badInput, NO_PODS_ONCE);
-    for (const warning of settingWarnings(config.value)) telling.onProblem(warning);
-    const options = { config: config.value, ...telling };
+    for (const warning of settingWarnings(config.value)) callbacks.onProblem(warning);
+    const options = { config: config.value, ...callbacks };
     return isOnce ? await once(options, given.failOnDrift === true) : await untilSignal(options, reloads);
   } finally {
     await flush();
@@ -123,7 +123,7 @@ async function once(options: ActuatorOptions, failOnDrift: boolean): Promise<Out
 async function untilSignal(options: ActuatorOptions, reloads: Reloads | null): Promise<Outcome> {
   const stop = stopSignal(reloads === null ? undefined : ["SIGINT", "SIGTERM"]);
   const running = await startActuator(options);
-  await keepRefusal(options.config.stateDir, running.ok ? null : redacted(running.error));
+  await persistRefusal(options.config.stateDir, running.ok ? null : redacted(running.error));
   if (!running.ok) return fault(EXIT.cannotRun, running.error);
   reloads?.begin(running.value);
   await Promise.race([stop, running.value.done]);
@@ -232,29 +232,29 @@ export interface ReportCallbacks
  * The daemon's callbacks, which write the log in the requested form. If passes are the output (`--once`, `-o json`), their text
  * also goes to standard output, at every level. `flush` is for the end.
  */
-export function tellingOf(
+export function callbacksOf(
   { logFormat, logLevel }: LogFlags,
   text: ReportCallbacks,
   isAnswer: boolean,
-): { readonly telling: ReportCallbacks; readonly flush: () => Promise<void> } {
+): { readonly callbacks: ReportCallbacks; readonly flush: () => Promise<void> } {
   const { onPass, onGcReport, onRemoval } = text;
   const answers = isAnswer ? { onPass, onGcReport, onRemoval } : {};
-  if (logFormat === "text") return { telling: { ...leveled(text, logLevel), ...answers }, flush: async () => {} };
+  if (logFormat === "text") return { callbacks: { ...leveled(text, logLevel), ...answers }, flush: async () => {} };
   const log = jsonLog(logLevel);
   const lines = jsonReports(log);
-  if (!isAnswer) return { telling: lines, flush: log.flush };
+  if (!isAnswer) return { callbacks: lines, flush: log.flush };
   const both =
-    <T>(...tell: readonly ((told: T) => void)[]) =>
-    (told: T): void => {
-      for (const one of tell) one(told);
+    <T>(...reports: readonly ((report: T) => void)[]) =>
+    (report: T): void => {
+      for (const one of reports) one(report);
     };
-  const telling: ReportCallbacks = {
+  const callbacks: ReportCallbacks = {
     ...lines,
     onPass: both(lines.onPass, onPass),
     onGcReport: both(lines.onGcReport, onGcReport),
     onRemoval: both(lines.onRemoval, onRemoval),
   };
-  return { telling, flush: log.flush };
+  return { callbacks, flush: log.flush };
 }
 
 /** One line of JSON each, in the log only. */
@@ -271,30 +271,30 @@ const jsonReports = (log: DaemonLog): ReportCallbacks => ({
 });
 
 /** For people, filtered by level. A pass and a collection are logged at `info` whatever they did, so that decisions need not be. */
-function leveled(telling: ReportCallbacks, wanted: LogLevel): ReportCallbacks {
+function leveled(callbacks: ReportCallbacks, wanted: LogLevel): ReportCallbacks {
   const at =
-    <A extends readonly unknown[]>(tell: (...args: A) => void, level: (...args: A) => LogEntry["level"]) =>
+    <A extends readonly unknown[]>(report: (...args: A) => void, level: (...args: A) => LogEntry["level"]) =>
     (...args: A): void => {
-      if (isWanted(level(...args), wanted)) tell(...args);
+      if (isWanted(level(...args), wanted)) report(...args);
     };
   return {
-    onPass: at(telling.onPass, () => "info"),
-    onGcReport: at(telling.onGcReport, () => "info"),
-    onProblem: at(telling.onProblem, (problem) => problemEntry(problem).level),
-    onRecovery: at(telling.onRecovery, (recovery) => recoveryEntry(recovery).level),
-    onRemoval: at(telling.onRemoval, (removal) => removalEntry(removal).level),
-    onSettled: at(telling.onSettled, (settled) => settledEntry(settled).level),
-    onEvent: at(telling.onEvent, (event) => eventEntry(event).level),
-    onReload: at(telling.onReload, (reloaded) => reloadEntry(reloaded).level),
-    onDecision: at(telling.onDecision, () => "debug"),
+    onPass: at(callbacks.onPass, () => "info"),
+    onGcReport: at(callbacks.onGcReport, () => "info"),
+    onProblem: at(callbacks.onProblem, (problem) => problemEntry(problem).level),
+    onRecovery: at(callbacks.onRecovery, (recovery) => recoveryEntry(recovery).level),
+    onRemoval: at(callbacks.onRemoval, (removal) => removalEntry(removal).level),
+    onSettled: at(callbacks.onSettled, (settled) => settledEntry(settled).level),
+    onEvent: at(callbacks.onEvent, (event) => eventEntry(event).level),
+    onReload: at(callbacks.onReload, (reloaded) => reloadEntry(reloaded).level),
+    onDecision: at(callbacks.onDecision, () => "debug"),
   };
 }
 
 /** `2026-… Warning BackOff shop/web-0 app: Back-off restarting failed container`, and a newline. */
 export function eventLine({ at, type, reason, message, pod, container }: PodEvent, { paint }: Terminal): string {
   const where = `${pod.namespace}/${pod.name}${container === null ? "" : ` ${container}`}`;
-  const told = type === "Warning" ? paint("yellow", type) : type;
-  return `${at} ${told} ${printable(`${reason} ${where}: ${redacted(message)}`)}\n`;
+  const typeText = type === "Warning" ? paint("yellow", type) : type;
+  return `${at} ${typeText} ${printable(`${reason} ${where}: ${redacted(message)}`)}\n`;
 }
 
 /** `admission: refuses (by the API: d-1)`, and a newline. */

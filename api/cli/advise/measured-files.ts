@@ -67,7 +67,7 @@ export async function readMeasured(
   const nodes = new Set(told.flatMap(nodeOf));
   if (nodes.size > 1)
     return fault(EXIT.badInput, `the files are of the nodes ${listed([...nodes].sort())}: give those of one`);
-  const twin = twinIn(told);
+  const twin = duplicateFault(told);
   if (twin !== undefined) return fault(EXIT.badInput, twin);
   return assembled(told, kubelet);
 }
@@ -91,7 +91,7 @@ function nodeOf({ form, source: { value } }: MeasuredFile): readonly string[] {
 }
 
 /** The message about two files of a document that a node has only once. */
-function twinIn(told: readonly MeasuredFile[]): string | undefined {
+function duplicateFault(told: readonly MeasuredFile[]): string | undefined {
   const seen = new Map<string, string>();
   for (const { form, source } of told) {
     if (form === "/stats/summary" || form === "snapshot") continue;

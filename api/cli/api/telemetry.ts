@@ -121,7 +121,7 @@ function otlpOf({ otlp }: TelemetryFlags, { env }: Cli): Result<Pick<ServeOption
   ])
     if ((set(name) ?? PROTOCOL) !== PROTOCOL)
       return fault(EXIT.badInput, `${name}: only ${PROTOCOL} is spoken here, which collectors take on port 4318`);
-  const isTold = (signal: "TRACES" | "METRICS", own: string | undefined): boolean =>
+  const isExported = (signal: "TRACES" | "METRICS", own: string | undefined): boolean =>
     set(`OTEL_${signal}_EXPORTER`) !== "none" && [otlp, endpoints[0], own].some((one) => one !== undefined);
   const named = set("OTEL_TRACES_SAMPLER") ?? "parentbased_always_on";
   const sampler = SAMPLERS.find((one) => one === named);
@@ -134,8 +134,8 @@ function otlpOf({ otlp }: TelemetryFlags, { env }: Cli): Result<Pick<ServeOption
   return ok({
     otlp: {
       url: otlp?.replace(/\/+$/, "") ?? null,
-      traces: isTold("TRACES", endpoints[1]),
-      metrics: isTold("METRICS", endpoints[2]),
+      traces: isExported("TRACES", endpoints[1]),
+      metrics: isExported("METRICS", endpoints[2]),
       sampler,
       ratio,
       intervalMs,

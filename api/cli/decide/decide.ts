@@ -1,4 +1,4 @@
-import { isExtended, tellsDevices } from "../../decide/allocatable/capacity.ts";
+import { isExtended, reportsDevices } from "../../decide/allocatable/capacity.ts";
 import { decideKind } from "../../decide/kinds/index.ts";
 import { podOfAsk } from "../../decide/managers/node.ts";
 import { looksAtPods, podsLeftOut, podsOfAnother } from "../../decide/pods/pods-of-other-nodes.ts";
@@ -58,7 +58,7 @@ function otherMachine(file: string, { node, machine }: Snapshot): readonly strin
 /** A warning if a pod requests devices and no devices are given. */
 function missingDevices(kind: Kind, snapshot: Snapshot, ask: AskOf[Kind]): readonly string[] {
   const { assumesNoDevices } = traitsOf(kind);
-  if (assumesNoDevices === "never" || tellsDevices(snapshot)) return [];
+  if (assumesNoDevices === "never" || reportsDevices(snapshot)) return [];
   const pod = podOfAsk(snapshot, ask as AskOf["topology"]);
   if (!pod.ok || pod.value === null) return [];
   const { initContainers = [], containers } = pod.value.spec;

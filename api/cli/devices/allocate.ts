@@ -188,14 +188,14 @@ async function openHost(
     clock: systemClock,
     bootId,
     waitMs: waitSeconds * 1000,
-    onProblem: tellTo(terminal),
+    onProblem: reportTo(terminal),
   });
   if (opened.ok) return opened;
   const advice =
     "--device-plugins-directory names another; where a kubelet or a daemon runs the pods, it gives the devices";
   return fault(EXIT.cannotRun, opened.error, advice);
 }
-const tellTo =
+const reportTo =
   (terminal: Terminal) =>
   ({ from, message }: Problem): void =>
     terminal.warn(`nodewise: ${printable(`${from}: ${message}`)}`);
@@ -211,7 +211,7 @@ async function allocateWith(
   const { config, files, pods } = place;
   const configuration = await readConfiguration(config.kubeletConfiguration, profileOf(config.kubeletVersion));
   if (!configuration.ok) return fault(EXIT.badInput, configuration.error.message);
-  const client = clientOf({ config, onProblem: tellTo(terminal) }, "outbox-devices.jsonl");
+  const client = clientOf({ config, onProblem: reportTo(terminal) }, "outbox-devices.jsonl");
   if (!client.ok) return fault(EXIT.badInput, client.error);
   const waiting = new Waiting(manager, stop);
   const machine = () => observeMachine({ kubeletDirectory: config.kubeletDir });
@@ -223,7 +223,7 @@ async function allocateWith(
   warnOfKubelets(asked, config.devicePluginsDirectory, terminal);
   const done = await give(work, answer.value);
   manager.update(pods.uids);
-  for (const problem of manager.problems()) tellTo(terminal)(problem);
+  for (const problem of manager.problems()) reportTo(terminal)(problem);
   if (!done.ok) return done;
   const read = readDeviceCheckpoint(files);
   if (!read.ok) return fault(EXIT.failed, read.error.message);
@@ -405,8 +405,9 @@ async function decideDevices(
     if (!asks.ok) return fault(EXIT.failed, asks.error.message);
     const answer = asks.value as DevicesAnswer;
     const { unanswered } = answer.decision;
-    const goesOn = unanswered.length > 0 && manager.isChosenByPlugin(pod) && manager.askPreferred(pod.uid, unanswered);
-    if (!goesOn) {
+    const asksPreferred =
+      unanswered.length > 0 && manager.isChosenByPlugin(pod) && manager.askPreferred(pod.uid, unanswered);
+    if (!asksPreferred) {
       manager.forget(pod.uid);
       await client.commit(answer);
       return ok(answer);

@@ -3,7 +3,7 @@ import { factsOf, Memory } from "../../../actuator/core/facts-file.ts";
 import type { DecisionAnswer } from "../../../actuator/core/interfaces.ts";
 import type { GcKind } from "../../../actuator/gc/journal.ts";
 import { type NodeObservation, observeNode } from "../../../actuator/gc/observe-node.ts";
-import { gcDeps, lookSettings } from "../../../actuator/gc/open.ts";
+import { gcDeps, observeSettings } from "../../../actuator/gc/open.ts";
 import type { DecisionOf, Explain } from "../../model/decision.ts";
 import { parseDuration } from "../../model/duration.ts";
 import type { ImageGcFacts } from "../../model/image-gc.ts";
@@ -18,7 +18,7 @@ import type { GcFlags, GcJob } from "./options.ts";
 export async function preview({ kind, lacksPods, given, config, world, terminal }: GcJob): Promise<Outcome> {
   const deps = gcDeps(world, config);
   if (!deps.ok) return fault(EXIT.badInput, deps.error);
-  const seen = await observeNode(deps.value, lookSettings(config), 0);
+  const seen = await observeNode(deps.value, observeSettings(config), 0);
   deps.value.runtime.close();
   if (!seen.ok) return fault(seen.error.from === "configuration" ? EXIT.badInput : EXIT.failed, seen.error.message);
   for (const { from, message } of seen.value.notices) terminal.warn(`nodewise: ${from}: ${message}`);

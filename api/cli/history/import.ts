@@ -201,7 +201,9 @@ class Import {
           `line ${number}: the export wrote ${read.value.rows} rows, and ${number - 2} came`,
           EXPORT_ANEW,
         );
-      line.show((columns) => barLine(size === null ? 0 : passed() / Math.max(1, size), [this.#told()], columns));
+      line.show((columns) =>
+        barLine(size === null ? 0 : passed() / Math.max(1, size), [this.#progressText()], columns),
+      );
       if (!isStopped()) continue;
       line.clear();
       return fault(EXIT.interrupted, "the import was ended: run it again, and it passes over what is there");
@@ -211,7 +213,7 @@ class Import {
     const flushed = await this.#flush();
     line.clear();
     if (!flushed.ok) return flushed;
-    this.#tell(size);
+    this.#printCounts(size);
     return ok(EXIT.ok);
   }
 
@@ -268,12 +270,12 @@ class Import {
     );
   }
 
-  #told(): string {
+  #progressText(): string {
     const decisions = (this.#counts.added["decision"] ?? 0) + (this.#counts.known["decision"] ?? 0);
     return `${decisions.toLocaleString("en")} decisions`;
   }
 
-  #tell(size: number | null): void {
+  #printCounts(size: number | null): void {
     const told = (["decision", "snapshot", "outcome", "removal", "token"] as const).flatMap((type) => {
       const [added, known] = [countOf(this.#counts.added, type), countOf(this.#counts.known, type)];
       const there = known === 0 ? "" : ` (${known.toLocaleString("en")} were there)`;

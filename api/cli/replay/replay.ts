@@ -13,7 +13,7 @@ import {
   passedOf,
   podsText,
   ReplayTally,
-  standForText,
+  representedText,
   type Tally,
   type UnreadableDecision,
   type VerdictChange,
@@ -71,11 +71,11 @@ class ReplayReport {
     this.#last = page;
     this.#list("changed", page.changed, changedText);
     this.#list("unreadable", page.unreadable, unreadableText);
-    if (this.#given.json === true && page.nextPageToken !== null) this.#going(page);
+    if (this.#given.json === true && page.nextPageToken !== null) this.#printProgress(page);
   }
 
   /** Prints where the replay can continue if it is killed: everything before that line has been printed. */
-  #going({ progress, reachedAt, nextPageToken }: ReplayAnswer): void {
+  #printProgress({ progress, reachedAt, nextPageToken }: ReplayAnswer): void {
     const going = { counts: this.counts, progress, reachedAt, nextPageToken };
     this.#terminal.write(`${JSON.stringify({ going })}\n`);
   }
@@ -102,7 +102,7 @@ class ReplayReport {
 
   interrupted(token: string): Outcome {
     this.#total(token);
-    return fault(EXIT.interrupted, `interrupted: ${this.#goesOn(token)}`);
+    return fault(EXIT.interrupted, `interrupted: ${this.#resumeText(token)}`);
   }
 
   /** `token`: of the page that could not be read. */
@@ -110,10 +110,10 @@ class ReplayReport {
     // a replay that never started cannot continue
     if (token === undefined || token === this.#given.pageToken) return err(error);
     this.#total(token);
-    return err({ exit: error.exit, lines: [...error.lines, this.#goesOn(token)] });
+    return err({ exit: error.exit, lines: [...error.lines, this.#resumeText(token)] });
   }
 
-  #goesOn(token: string): string {
+  #resumeText(token: string): string {
     return `${passedOf(this.counts)} decisions are counted, up to ${this.#last.reachedAt}; go on with the same command and --page-token ${token}`;
   }
 
@@ -307,7 +307,7 @@ function tallyText(tally: Tally, terminal: Terminal): string {
   );
   const parts = [
     byKind,
-    standForText(tally.counts).replace(/.$/, "$&\n"),
+    representedText(tally.counts).replace(/.$/, "$&\n"),
     nodesText(tally, terminal),
     versionsTable(tally, terminal),
     verdictChanges(tally.verdicts, terminal),

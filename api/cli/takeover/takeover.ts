@@ -202,7 +202,7 @@ export async function takeover(names: readonly string[], given: TakeoverFlags, c
       print(shown, given, cli);
       return ok(plan.value.stops.length === 0 ? EXIT.ok : EXIT.negative);
     }
-    return await carryOut({ ...shown, runtime: runtime.value, read }, given, cli);
+    return await executePlan({ ...shown, runtime: runtime.value, read }, given, cli);
   } finally {
     runtime.value.close();
   }
@@ -309,7 +309,7 @@ function print({ config, plan, kubelets, isDryRun }: Shown, { output }: Takeover
   else printData(terminal, planData(config, plan, { kubelets, isDryRun, ends: [], cameBack: null }), output);
 }
 
-async function carryOut({ runtime, read, ...shown }: Carried, given: TakeoverFlags, cli: Cli): Promise<Outcome> {
+async function executePlan({ runtime, read, ...shown }: Carried, given: TakeoverFlags, cli: Cli): Promise<Outcome> {
   const { terminal } = cli;
   const isTable = given.output === "table";
   const { config, plan } = shown;

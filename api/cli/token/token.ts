@@ -37,7 +37,7 @@ export async function create(name: string, given: TokenFlags, cli: Cli): Promise
   return withHistory(storeSetting(given, cli), true, async (store) => {
     const created = await createToken(store, request);
     if (!created.ok) return storeFault(created);
-    tell(created.value, {}, given, cli);
+    printToken(created.value, {}, given, cli);
     return ok(EXIT.ok);
   });
 }
@@ -45,13 +45,13 @@ export async function create(name: string, given: TokenFlags, cli: Cli): Promise
 /** For a history that this machine cannot open, such as a Worker's: prints the SQL that stores the token there. */
 function print(created: CreatedToken, given: TokenFlags, cli: Cli): Outcome {
   const sql = tokenSql(created.row);
-  tell(created, { sql }, given, cli);
+  printToken(created, { sql }, given, cli);
   if (given.output === "table")
     cli.terminal.warn(`nothing knows it yet: npx wrangler d1 execute DB --remote --command ${shellWord(sql)}`, true);
   return ok(EXIT.ok);
 }
 
-function tell({ token, row }: CreatedToken, more: object, given: TokenFlags, { terminal }: Cli): void {
+function printToken({ token, row }: CreatedToken, more: object, given: TokenFlags, { terminal }: Cli): void {
   if (given.output !== "table") {
     printData(terminal, { token, ...shown(row), ...more }, given.output);
     return;

@@ -236,7 +236,7 @@ async function compareHistory(
       const page = await source.page(node, token);
       progress.clear();
       if (!page.ok) {
-        const lines = token === undefined ? [] : [goesOn(nodes.slice(i), token)];
+        const lines = token === undefined ? [] : [resumeText(nodes.slice(i), token)];
         return {
           counter,
           last,
@@ -248,7 +248,7 @@ async function compareHistory(
       last = page.value;
       const next = page.value.nextPageToken;
       if (isStopped() && next !== null) {
-        const lines = [`interrupted: ${goesOn(nodes.slice(i), next)}`];
+        const lines = [`interrupted: ${resumeText(nodes.slice(i), next)}`];
         return { counter, last, token: next, fault: { exit: EXIT.interrupted, lines } };
       }
       if (next === null) break;
@@ -260,7 +260,7 @@ async function compareHistory(
 }
 
 /** `left`: the nodes that are not done. */
-function goesOn(left: readonly (string | undefined)[], token: string): string {
+function resumeText(left: readonly (string | undefined)[], token: string): string {
   const names = left.filter((name) => name !== undefined);
   const nodes = names.length < 2 ? "" : `--node ${names.join(" ")} `;
   return `go on with the same command and ${nodes}--page-token ${token}`;

@@ -49,7 +49,7 @@ export async function why(
   const isOfHistory = isHistoryAsked || node !== null;
   const files = filename === undefined ? undefined : await documentsIn(filename);
   if (files?.ok === false) return files;
-  const hasFiles = isOfHistory || files?.value.some(({ value }) => tellsOfPods(value)) === true;
+  const hasFiles = isOfHistory || files?.value.some(({ value }) => namesPods(value)) === true;
   const isLive = asksCluster(given, cli, { namesObject: false, hasFiles });
   if (isLive && isOfHistory)
     return fault(
@@ -128,7 +128,7 @@ async function whyInCluster(
 }
 
 /** Whether a document names its pods; with one, the cluster is not read. */
-const tellsOfPods = (value: unknown): boolean =>
+const namesPods = (value: unknown): boolean =>
   ["v1.Pod", "snapshot", "decision"].includes(formOf(value) ?? "") || (podItems(value)?.length ?? 0) > 0;
 
 /** Every document of every file, with the file's name. */

@@ -79,7 +79,7 @@ function countedByPod(pod: Pod, podLevel: boolean, claims: NodeClaims): Amounts 
   const { status, spec } = pod;
   const byName = statusesByName(pod);
   const infeasible = isInfeasible(pod);
-  const told = (of: (status: ContainerStatus | undefined) => Maybe<ResourceList>): Pod => {
+  const withStatus = (of: (status: ContainerStatus | undefined) => Maybe<ResourceList>): Pod => {
     const each = (c: Container): Container => {
       const requests = of(byName.get(c.name)) ?? (infeasible ? {} : (c.resources?.requests ?? {}));
       return { ...c, resources: { requests } };
@@ -97,7 +97,10 @@ function countedByPod(pod: Pod, podLevel: boolean, claims: NodeClaims): Amounts 
   const sums = ofPod
     ? [amountsIn(status.allocatedResources), amountsIn(status.resources?.requests)]
     : // what is in force has it in already
-      [claiming(told((s) => s?.allocatedResources)), sum(told((s) => s?.resources?.requests ?? s?.allocatedResources))];
+      [
+        claiming(withStatus((s) => s?.allocatedResources)),
+        sum(withStatus((s) => s?.resources?.requests ?? s?.allocatedResources)),
+      ];
   const counted: Amounts = new Map();
   for (const one of [...(infeasible ? [] : [claiming(pod)]), ...sums])
     for (const [name, amount] of one) counted.set(name, max(counted.get(name) ?? amount, amount));

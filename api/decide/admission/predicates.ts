@@ -9,7 +9,7 @@ import { type EffectiveConfiguration, gateOn } from "../../profiles/effective.ts
 import { parseWhole } from "../go/strconv.ts";
 import { isHugePage } from "../hugepages.ts";
 import { preemptFor } from "../preemption/handler.ts";
-import { nodeClaimsOf, tellClaimed } from "../resources/node-claims.ts";
+import { nodeClaimsOf, reportClaimed } from "../resources/node-claims.ts";
 import { claimedParts, podRequests, unitsOf } from "../resources/pod-resources.ts";
 import { isCriticalPod, isStaticPod } from "../resources/qos.ts";
 import { countedRequests } from "./counted.ts";
@@ -303,7 +303,7 @@ function testedResources(
   for (const { resource, requested, used, capacity, insufficient } of tested) {
     const code = insufficient > 0 ? "resource_short" : "resource_fits";
     reasons.add(code, resource, "requested", { requested, used, capacity });
-    tellClaimed(reasons, resource, "requested", resource, parts?.get(resource));
+    reportClaimed(reasons, resource, "requested", resource, parts?.get(resource));
   }
   return tested;
 }

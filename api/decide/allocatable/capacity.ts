@@ -16,7 +16,7 @@ type Quantities = Map<string, Quantity>;
 export const isExtended = (name: string): boolean => name.includes("/");
 
 /** Whether the snapshot lists the device plugins' devices, so that the node's status is not needed for them. */
-export const tellsDevices = ({ devices, devicePlugins }: Snapshot): boolean =>
+export const reportsDevices = ({ devices, devicePlugins }: Snapshot): boolean =>
   devices !== undefined || devicePlugins !== undefined;
 
 /**
@@ -30,7 +30,7 @@ export function listedResources({ node }: Snapshot): ReadonlySet<string> {
 }
 /** The resources of the node's device plugins: those that the snapshot lists, else those in the node's status. */
 export const pluginResources = (snapshot: Snapshot): ReadonlySet<string> =>
-  tellsDevices(snapshot)
+  reportsDevices(snapshot)
     ? new Set([...(snapshot.devices ?? []), ...(snapshot.devicePlugins ?? [])].map(({ resource }) => resource))
     : listedResources(snapshot);
 
@@ -50,7 +50,7 @@ export function nodeCapacity(
   const status = snapshot.node?.status?.capacity;
   for (const name in status) {
     const quantity = status[name] as Quantity;
-    if (!isExtended(name) || !tellsDevices(snapshot)) capacity.set(name, quantity);
+    if (!isExtended(name) || !reportsDevices(snapshot)) capacity.set(name, quantity);
   }
   fillFromMachine(capacity, snapshot);
   // without isolation the kubelet neither reports nor reserves local storage

@@ -9,7 +9,7 @@ import { isHugePage, limitEach, pageSizeOf } from "../hugepages.ts";
 import { podLevelByGate } from "../pods/node-pods.ts";
 import type { ReasonRecorder } from "../reasons.ts";
 import { CUSTOM_PERIOD, milliCpuToQuota, milliCpuToShares, NO_QUOTA, quotaPeriod } from "../resources/cpu-convert.ts";
-import { cgroupClaimsOf, NOTHING_CLAIMED, tellClaimed } from "../resources/node-claims.ts";
+import { cgroupClaimsOf, NOTHING_CLAIMED, reportClaimed } from "../resources/node-claims.ts";
 import { isPodLevelResourcesSet, podLimits, podRequests } from "../resources/pod-resources.ts";
 import type { Writable } from "./pod-config.ts";
 
@@ -64,17 +64,17 @@ export function containerValues(
     milliCpu: milliValue(cpuRequest ?? unclaimed),
     cpuShares: values.cpuShares,
   });
-  tellQuota(values, cpuLimit, options, at, reasons);
+  reportQuotaClaims(values, cpuLimit, options, at, reasons);
   if (values.memory === undefined) reasons.add("memory_unset", at, "memory", { because: "no memory limit" });
   else {
     reasons.add("memory_from_limit", at, "memory", { bytes: values.memory, fromPod: memory.fromPod });
-    tellClaimed(reasons, at, "memory", "memory", memory.claimed);
+    reportClaimed(reasons, at, "memory", "memory", memory.claimed);
   }
   const hugePages = hugePageLimitOf(pod, c, options.pageSizes, claimed);
   if (hugePages !== undefined) {
     values.hugePageLimit = hugePages;
     reasons.add("hugepages_from_limits", at, "hugePageLimit", { unnamed: "0" });
-    for (const [name, part] of claimedPages(pod, c, claimed)) tellClaimed(reasons, at, "hugePageLimit", name, part);
+    for (const [name, part] of claimedPages(pod, c, claimed)) reportClaimed(reasons, at, "hugePageLimit", name, part);
   }
   return values;
 }
@@ -99,7 +99,7 @@ function linuxResources(
   return values;
 }
 
-function tellQuota(
+function reportQuotaClaims(
   { cpuPeriod: periodMicros, cpuQuota }: CgroupValues,
   limit: ReturnType<typeof limitOf>,
   { exclusiveCpus }: ContainerOptions,
@@ -116,7 +116,7 @@ function tellQuota(
   else {
     const { amount, fromPod, claimed } = limit;
     reasons.add("quota_from_limit", at, "cpuQuota", { milliCpu: milliValue(amount), periodMicros, cpuQuota, fromPod });
-    tellClaimed(reasons, at, "cpuQuota", "cpu", claimed);
+    reportClaimed(reasons, at, "cpuQuota", "cpu", claimed);
   }
 }
 

@@ -5,7 +5,7 @@ import type { Container, Pod } from "../../model/pod.ts";
 import { type Bytes, bytes } from "../../model/units.ts";
 import type { Behaviour } from "../../profiles/profile.ts";
 import type { ReasonRecorder } from "../reasons.ts";
-import { type NodeClaims, nodeClaimsOfContainer, tellClaimed } from "../resources/node-claims.ts";
+import { type NodeClaims, nodeClaimsOfContainer, reportClaimed } from "../resources/node-claims.ts";
 import { claimedParts, isPodLevelResourcesSet, podLimits, podRequests } from "../resources/pod-resources.ts";
 import type { QosClass } from "../resources/qos.ts";
 import { podMemoryLimit, type Writable } from "./pod-config.ts";
@@ -100,7 +100,7 @@ export function podMemoryQos(
   if (qos.policy === "Off") return;
   if (reserveRequest(values, podQos, request, qos, at, reasons)) {
     const field = values.memoryMin === undefined ? "memoryLow" : "memoryMin";
-    tellClaimed(reasons, at, field, "memory", claimedParts(pod, qos.claims)?.requests.get("memory"));
+    reportClaimed(reasons, at, field, "memory", claimedParts(pod, qos.claims)?.requests.get("memory"));
   }
   if (!qos.behaviour.memoryQosOfPods || !isPodLevelResourcesSet(pod)) return;
   if (podMemoryLimit(pod, qos) === null) return;
@@ -139,7 +139,7 @@ export function containerMemoryQos(
   if (memoryQosOfPods && limit === 0 && isLimitedAsAWhole(pod)) return;
   const claimed = nodeClaimsOfContainer(pod, c.name, qos.claims).get("memory") ?? ZERO;
   throttle(values, request, limit === 0 ? qos.allocatableMemory : limit + value(claimed), qos, at, reasons);
-  if (limit !== 0 && values.memoryHigh !== undefined) tellClaimed(reasons, at, "memoryHigh", "memory", claimed);
+  if (limit !== 0 && values.memoryHigh !== undefined) reportClaimed(reasons, at, "memoryHigh", "memory", claimed);
 }
 const isLimitedAsAWhole = (pod: Pod): boolean => value(pod.spec.resources?.limits?.["memory"]?.amount ?? ZERO) !== 0;
 

@@ -8,7 +8,7 @@ import type { Behaviour, Profile } from "../../profiles/profile.ts";
 import { hugePageLimits, isHugePage } from "../hugepages.ts";
 import type { ReasonRecorder } from "../reasons.ts";
 import { BEST_EFFORT_SHARES, milliCpuToQuota, milliCpuToShares, NO_QUOTA } from "../resources/cpu-convert.ts";
-import { type NodeClaims, tellClaimed } from "../resources/node-claims.ts";
+import { type NodeClaims, reportClaimed } from "../resources/node-claims.ts";
 import { claimedParts, isPodLevelResourcesSet, podLimits } from "../resources/pod-resources.ts";
 import { computeQosClass, isCriticalPod, type QosClass } from "../resources/qos.ts";
 
@@ -80,11 +80,11 @@ export function podCgroupValues(
     values.hugePageLimit = hugePages;
     reasons.add("hugepages_from_requests", at, "hugePageLimit");
   }
-  tellParts(values, pod, options, at, reasons);
+  reportClaims(values, pod, options, at, reasons);
   return values;
 }
 
-function tellParts(
+function reportClaims(
   values: CgroupValues,
   pod: Pod,
   { claims = null, qos }: PodCgroupOptions,
@@ -94,10 +94,10 @@ function tellParts(
   const parts = claimedParts(pod, claims);
   if (parts === null) return;
   const { requests, limits } = parts;
-  if (qos !== "BestEffort") tellClaimed(reasons, at, "cpuShares", "cpu", requests.get("cpu"));
-  if ((values.cpuQuota ?? NO_QUOTA) !== NO_QUOTA) tellClaimed(reasons, at, "cpuQuota", "cpu", limits.get("cpu"));
-  if (values.memory !== undefined) tellClaimed(reasons, at, "memory", "memory", limits.get("memory"));
-  for (const [name, part] of requests) if (isHugePage(name)) tellClaimed(reasons, at, "hugePageLimit", name, part);
+  if (qos !== "BestEffort") reportClaimed(reasons, at, "cpuShares", "cpu", requests.get("cpu"));
+  if ((values.cpuQuota ?? NO_QUOTA) !== NO_QUOTA) reportClaimed(reasons, at, "cpuQuota", "cpu", limits.get("cpu"));
+  if (values.memory !== undefined) reportClaimed(reasons, at, "memory", "memory", limits.get("memory"));
+  for (const [name, part] of requests) if (isHugePage(name)) reportClaimed(reasons, at, "hugePageLimit", name, part);
 }
 
 /** The memory limit of a pod's cgroup in bytes; null: it has none. kubelet 1.36: ResourceConfigForPod. */

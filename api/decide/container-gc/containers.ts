@@ -1,7 +1,7 @@
 import { byText } from "../../model/order.ts";
 import type { RuntimeContainer } from "../../model/runtime.ts";
 import type { GcPlan, RemoveReason } from "./gc-plan.ts";
-import { goneBecause, type PodState, uidOf } from "./pod-states.ts";
+import { type PodState, podRemovalReason, uidOf } from "./pod-states.ts";
 import { type ContainerTarget, containerTarget } from "./targets.ts";
 import { byAge, isAfter, isTied, oldEnoughAt, sortedByAge } from "./unix-nanos.ts";
 
@@ -60,7 +60,7 @@ export function evictContainers(pass: ContainerPass, ledger: GcPlan): readonly R
 }
 
 function removePod(unit: Unit, underPressure: boolean, take: Take): boolean {
-  const because = goneBecause(unit.pod, underPressure);
+  const because = podRemovalReason(unit.pod, underPressure);
   if (because !== null) cut(unit, 0, because, take);
   return because !== null;
 }

@@ -32,14 +32,14 @@ export class GcPlan implements Pick<ContainerGcDecision, "remove" | "keep"> {
   /** Adds the next removal. Returns true if the target is removed, or will be unless its removal fails. */
   take(target: Target, { why, code, numbers }: RemoveReason, stopFirst: boolean, tie: boolean): boolean {
     const { id } = target;
-    const told = this.#done.size === 0 ? undefined : this.#done.get(id);
-    if (told === undefined && this.#stoppedAt !== undefined) {
+    const finished = this.#done.size === 0 ? undefined : this.#done.get(id);
+    if (finished === undefined && this.#stoppedAt !== undefined) {
       this.leave(target, { why: "not-reached", code: "not_reached", numbers: { stoppedAt: this.#stoppedAt } });
       return false;
     }
-    if (told !== undefined) this.#done.delete(id);
+    if (finished !== undefined) this.#done.delete(id);
     this.#reasons.addFirst(code, id, target.target, numbers);
-    const end = told?.end ?? "planned";
+    const end = finished?.end ?? "planned";
     const { pod, name, attempt, state, createdAtMs } = target;
     const place = this.remove.length + 1;
     const removal: ContainerRemoval = {
@@ -56,11 +56,11 @@ export class GcPlan implements Pick<ContainerGcDecision, "remove" | "keep"> {
       tie,
       end,
     };
-    if (told === undefined || end === "removed") {
+    if (finished === undefined || end === "removed") {
       this.remove.push(removal);
       return true;
     }
-    const { message = "" } = told;
+    const { message = "" } = finished;
     this.remove.push({ ...removal, message });
     this.#reasons.add(end === "failed" ? "removal_failed" : "pass_stopped", id, target.target, { message });
     if (end === "stopped") this.#stoppedAt ??= id;

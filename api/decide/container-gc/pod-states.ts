@@ -100,7 +100,7 @@ function partsOf(
 }
 
 /** Why all containers of a pod may be removed, or null. `underPressure`: evictNonDeletedPods of kubelet 1.36. */
-export function goneBecause({ presence, because: code }: PodState, underPressure: boolean) {
+export function podRemovalReason({ presence, because: code }: PodState, underPressure: boolean) {
   if (presence === "removed") return { why: "pod-removed", code } as const;
   return underPressure && presence === "terminated" ? ({ why: "pod-terminated", code } as const) : null;
 }

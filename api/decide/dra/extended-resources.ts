@@ -5,7 +5,7 @@ import { containersOf, namespacedPodName, type Pod, podRef } from "../../model/p
 import type { Dra } from "../../model/resource-claim.ts";
 import { CLASS_PREFIX } from "../../model/resource-name.ts";
 import type { EffectiveSnapshot } from "../../profiles/effective.ts";
-import { listedResources, pluginResources, tellsDevices } from "../allocatable/capacity.ts";
+import { listedResources, pluginResources, reportsDevices } from "../allocatable/capacity.ts";
 import type { ReasonRecorder } from "../reasons.ts";
 import { isClaimable } from "./container-devices.ts";
 
@@ -48,11 +48,11 @@ type Source = readonly [ExtendedResource["by"], ReasonCode<"claims">];
 const BY_CLAIM: Source = ["claim", "resource_by_claim"];
 
 function sourceOf(snapshot: EffectiveSnapshot, plugin: boolean, listed: boolean): Source {
-  const isTold = tellsDevices(snapshot);
-  if (plugin) return ["device-plugin", isTold ? "resource_by_plugin" : "resource_listed"];
+  const isReported = reportsDevices(snapshot);
+  if (plugin) return ["device-plugin", isReported ? "resource_by_plugin" : "resource_listed"];
   if (listed) return ["node", "resource_counted"];
   const { capacity, allocatable } = snapshot.node?.status ?? {};
-  return isTold || (capacity ?? allocatable) !== undefined
+  return isReported || (capacity ?? allocatable) !== undefined
     ? ["nothing", "resource_by_nothing"]
     : [null, "resource_not_known"];
 }

@@ -56,13 +56,13 @@ export class HealthCache {
     const known = this.#drivers.get(driver) ?? new Map<string, DeviceState>();
     this.#drivers.set(driver, known);
     const changed: DeviceState[] = [];
-    const told = new Set<string>();
+    const seen = new Set<string>();
     let [room, leftOut] = [this.#roomFor(driver), 0];
     for (const one of reported) {
       const device = this.#kept(one, now);
       const key = `${one.poolName}/${one.deviceName}`;
       const before = known.get(key);
-      told.add(key);
+      seen.add(key);
       const growth = sizeOf(device) - (before === undefined ? 0 : sizeOf(before));
       // an entry that does not grow is stored however full the file is
       if ((growth > 0 && growth > room) || (before === undefined && known.size >= MAX_DEVICES)) {
@@ -73,7 +73,7 @@ export class HealthCache {
       if (before === undefined || !isSame(before, device)) changed.push(device);
       known.set(key, device);
     }
-    const gone = [...known].filter(([key, device]) => !told.has(key) && isStale(device, now));
+    const gone = [...known].filter(([key, device]) => !seen.has(key) && isStale(device, now));
     const ended = gone.filter(([, { health }]) => health !== "Unknown");
     for (const [key, device] of this.#behaviour.forgetsDevices ? gone : ended) {
       const unknown: DeviceState = { ...device, health: "Unknown", message: "", updatedAt: now };

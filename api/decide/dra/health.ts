@@ -84,7 +84,7 @@ export function claimHealth(
   health: HealthInfo,
   messages: boolean,
 ): readonly ClaimHealth[] {
-  const told = new Map<string, ClaimHealth>();
+  const byResource = new Map<string, ClaimHealth>();
   if (
     cache.behaviour.healthOf === "claim-names" &&
     !(pod.spec.resourceClaims ?? []).every((one) => claimName(pod, one).ok)
@@ -96,10 +96,10 @@ export function claimHealth(
     if (info === undefined) continue;
     const resource = request === "" ? `claim:${name}` : `claim:${name}/${request}`;
     const resources = resourcesOf(info, request, health, messages, cache.behaviour);
-    if (resources.length > 0) told.set(resource, { name: resource, resources });
-    else told.delete(resource);
+    if (resources.length > 0) byResource.set(resource, { name: resource, resources });
+    else byResource.delete(resource);
   }
-  return [...told.values()].sort((a, b) => byText(a.name, b.name));
+  return [...byResource.values()].sort((a, b) => byText(a.name, b.name));
 }
 
 /**

@@ -103,12 +103,12 @@ export function* unprepareClaims(
 }
 
 /** Removed pods that still hold claims, with the claims' names. kubelet 1.37: reconcileLoop. */
-interface GonePod {
+interface RemovedPod {
   readonly uid: string;
   readonly namespace: string;
   readonly names: readonly string[];
 }
-export function gonePods(cache: ClaimInfoCache, active: ReadonlySet<string>): readonly GonePod[] {
+export function removedPods(cache: ClaimInfoCache, active: ReadonlySet<string>): readonly RemovedPod[] {
   const gone = new Map<string, { namespace: string; names: string[] }>();
   for (const { namespace, name, podUids } of cache.list()) {
     for (const uid of podUids) {

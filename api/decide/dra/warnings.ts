@@ -93,11 +93,11 @@ export function requestsWithoutDevice(
     const info = cache.get(podNamespace(pod), claim);
     // the scheduler writes the claim of an extended resource, not a person
     if (info === undefined || request === "" || resource !== undefined) return [];
-    const told = [...info.drivers.values()].flatMap(({ devices }) => devices ?? []);
-    if (told.some((device) => isForRequest(device, request))) return [];
+    const allocated = [...info.drivers.values()].flatMap(({ devices }) => devices ?? []);
+    if (allocated.some((device) => isForRequest(device, request))) return [];
     const has = find(podNamespace(pod), claim)?.spec?.devices?.requests?.map(({ name }) => name) ?? [];
     if (isOpen(info) && (has.length === 0 || has.includes(request))) return [];
-    const named = [...new Set(told.flatMap(({ requestNames }) => requestNames ?? []))];
+    const named = [...new Set(allocated.flatMap(({ requestNames }) => requestNames ?? []))];
     const why =
       has.length > 0 && !has.includes(request)
         ? `the claim has no such request, only ${has.join(", ")}`

@@ -51,9 +51,9 @@ export function explainImages(
   reasons: Reasons<ReasonCode<"image-gc">>,
 ): void {
   // most images have no reason yet
-  const told = new Set(reasons.list.map((r) => r.at));
+  const explained = new Set(reasons.list.map((r) => r.at));
   const first: Say = (code, at, field, numbers) => {
-    if (told.has(at)) reasons.add(code, at, field, numbers);
+    if (explained.has(at)) reasons.add(code, at, field, numbers);
     else reasons.addFirst(code, at, field, numbers);
   };
   for (const r of remove) {

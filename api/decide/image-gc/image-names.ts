@@ -35,13 +35,13 @@ export class ImageNames {
     const found = this.byId(reference);
     if (found.length > 0) return found;
     const name = indexed(reference);
-    if (this.#asked++ < FEW) return lookThrough(this.#inventory, name);
+    if (this.#asked++ < FEW) return searchImages(this.#inventory, name);
     this.#index ??= indexOf(this.#inventory);
     return this.#index.get(name) ?? NONE;
   }
 }
 
-const lookThrough = ({ images }: Inventory, wanted: string): readonly ListedImage[] => {
+const searchImages = ({ images }: Inventory, wanted: string): readonly ListedImage[] => {
   const last = wanted.slice(wanted.lastIndexOf("/") + 1).replace(/:latest$/, "");
   const tagged = `${last}:latest`;
   const isIt = (name: string): boolean => (name.endsWith(last) || name.endsWith(tagged)) && indexed(name) === wanted;

@@ -106,14 +106,14 @@ export function imageGcInput({ snapshot, facts, ask }: EffectiveArguments<ImageG
   const readsDisk = isListed && ask.operation === "garbage-collect" && policy.value.timer;
   const disk = readsDisk ? (ask.fileSystem ?? snapshot.stats?.node?.runtime?.imageFs) : null;
   const { images, containers } = isListed ? (runtime ?? {}) : NOTHING_LISTED;
-  const untold = containers?.findIndex((c) => !isImageReported(c)) ?? -1;
+  const unreported = containers?.findIndex((c) => !isImageReported(c)) ?? -1;
   const missing: string[] = [];
   if (time === null) missing.push("observedAt");
   if (images === undefined) missing.push("runtime.images");
   if (containers === undefined) missing.push("runtime.containers");
-  if (untold >= 0) missing.push(`runtime.containers[${untold}].imageId`);
+  if (unreported >= 0) missing.push(`runtime.containers[${unreported}].imageId`);
   if (disk === undefined) missing.push("stats.node.runtime.imageFs");
-  if (time === null || images === undefined || containers === undefined || disk === undefined || untold >= 0) {
+  if (time === null || images === undefined || containers === undefined || disk === undefined || unreported >= 0) {
     return err({ code: "needs_input", message: `an image collection needs ${missing.join(", ")}`, needs: missing });
   }
   const { facts: known, shiftedMs } = onThisClock(before.value, time, moveImages);

@@ -5,7 +5,7 @@ import type { DecidedOf, ReasonCode, Refusal } from "../../model/decision.ts";
 import { canonicalText, type Quantity, quantityOf } from "../../model/quantity.ts";
 import { err, ok, type Result } from "../../model/result.ts";
 import type { EffectiveArguments, EffectiveSnapshot } from "../../profiles/effective.ts";
-import { isExtended, tellsDevices } from "../allocatable/capacity.ts";
+import { isExtended, reportsDevices } from "../allocatable/capacity.ts";
 import {
   allocatableOf,
   type NodeLevel,
@@ -111,7 +111,7 @@ function addDevices(
   reasons: Reasons<ReasonCode<"allocatable">>,
   needs: string[],
 ): void {
-  if (!tellsDevices(snapshot)) {
+  if (!reportsDevices(snapshot)) {
     addObserved(snapshot, status, reasons);
     return;
   }

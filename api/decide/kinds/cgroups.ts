@@ -26,7 +26,7 @@ import { limitEach, pageSizeUnit } from "../hugepages.ts";
 import { type NodePod, statusesByName } from "../pods/node-pods.ts";
 import { type ReasonRecorder, Reasons } from "../reasons.ts";
 import { curveWeight, linearWeight } from "../resources/cpu-convert.ts";
-import { claimedMemoryShare, nodeClaimsOfContainer, tellClaimed } from "../resources/node-claims.ts";
+import { claimedMemoryShare, nodeClaimsOfContainer, reportClaimed } from "../resources/node-claims.ts";
 import { claimedParts, isPodLevelResourcesSet, oomScoreAdjuster } from "../resources/pod-resources.ts";
 import { isNodeCriticalPod, type QosClass } from "../resources/qos.ts";
 
@@ -186,7 +186,7 @@ function valuesOf(context: TreeContext, own: PodContext, c: Container, path: str
   reasons.add("oom_score_adj", path, "oomScoreAdj", { qosClass: own.qos, memoryCapacity: context.memoryCapacity });
   if (own.qos === "Burstable" && !isNodeCriticalPod(own.pod)) {
     const share = claimedMemoryShare(own.pod, c.name, context.claims);
-    tellClaimed(reasons, path, "oomScoreAdj", "memory", fromUnits(share));
+    reportClaimed(reasons, path, "oomScoreAdj", "memory", fromUnits(share));
   }
   return values;
 }
@@ -353,14 +353,14 @@ function tierPlans(context: TreeContext, kubepods: Values): CgroupPlan[] {
   if (context.memoryQos !== undefined) {
     tierMemoryQos(kubepods, tiers.burstable, requests, context.memoryQos, [paths.kubepods, paths.burstable], reasons);
   }
-  tellTierParts(context, kubepods, tiers.burstable);
+  reportTierClaims(context, kubepods, tiers.burstable);
   return (["burstable", "besteffort"] as const).map((tier) =>
     planOf(context, paths[tier], "qos", finishOwn(tiers[tier], context, paths[tier], NO_PAGE_LIMIT)),
   );
 }
 
 /** Adds the claims' share in the sums of the pods' requests to the reasons. */
-function tellTierParts({ pods, claims, paths, reasons }: TreeContext, kubepods: Values, burstable: Values): void {
+function reportTierClaims({ pods, claims, paths, reasons }: TreeContext, kubepods: Values, burstable: Values): void {
   if (claims === null) return;
   const sum = (name: string, tiers: readonly QosClass[]): Amount =>
     pods
@@ -368,13 +368,13 @@ function tellTierParts({ pods, claims, paths, reasons }: TreeContext, kubepods: 
       .map(({ pod }) => claimedParts(pod, claims)?.requests.get(name) ?? ZERO)
       .reduce<Amount>(add, ZERO);
   const [memory, all] = [sum("memory", ["Burstable"]), sum("memory", ["Burstable", "Guaranteed"])];
-  tellClaimed(reasons, paths.burstable, "cpuShares", "cpu", sum("cpu", ["Burstable"]));
-  const tell = (at: string, { memoryMin, memoryLow }: Values, least: Amount): void => {
-    if ((memoryMin ?? 0) > 0) tellClaimed(reasons, at, "memoryMin", "memory", least);
-    if ((memoryLow ?? 0) > 0) tellClaimed(reasons, at, "memoryLow", "memory", memory);
+  reportClaimed(reasons, paths.burstable, "cpuShares", "cpu", sum("cpu", ["Burstable"]));
+  const report = (at: string, { memoryMin, memoryLow }: Values, least: Amount): void => {
+    if ((memoryMin ?? 0) > 0) reportClaimed(reasons, at, "memoryMin", "memory", least);
+    if ((memoryLow ?? 0) > 0) reportClaimed(reasons, at, "memoryLow", "memory", memory);
   };
-  tell(paths.kubepods, kubepods, all);
-  tell(paths.burstable, burstable, memory);
+  report(paths.kubepods, kubepods, all);
+  report(paths.burstable, burstable, memory);
 }
 
 /** A cgroup of the kubelet's own limits every page size of the node; those without a limit get `unnamed` (bytes). */

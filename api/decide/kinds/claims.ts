@@ -45,7 +45,7 @@ import {
   prepareResources,
 } from "../dra/prepare.ts";
 import { registeredService } from "../dra/registration.ts";
-import { claimNames, detachClaims, gonePods } from "../dra/unprepare.ts";
+import { claimNames, detachClaims, removedPods } from "../dra/unprepare.ts";
 import { claimsElsewhere, driverWarnings, isLeaving, nothingPrepared, requestsWithoutDevice } from "../dra/warnings.ts";
 import { podNames, podOfAsk } from "../managers/node.ts";
 import { podsHere, podsOfNode } from "../pods/node-pods.ts";
@@ -125,9 +125,9 @@ function claimCache({ assignments, dra, kubeletConfiguration }: EffectiveSnapsho
   const read = readClaims(assignments?.dra_manager_state, kubeletConfiguration.profile.behaviour.claims);
   if (!read.ok) return read;
   for (const info of read.value.list()) {
-    const told = dra?.preparedClaims?.includes(info.uid);
+    const isPrepared = dra?.preparedClaims?.includes(info.uid);
     info.prepared =
-      told ?? [...info.drivers.values()].every(({ devices, skips }) => devices !== null || skips.length > 0);
+      isPrepared ?? [...info.drivers.values()].every(({ devices, skips }) => devices !== null || skips.length > 0);
   }
   return read;
 }
@@ -334,7 +334,7 @@ function callOf(dra: Dra, { driver, operation, claims }: DriverCall): DraCall {
 }
 /** A driver's posted answer; a claim without one counts as prepared, with unknown devices. */
 function answerOf(dra: Dra, { driver, claims }: DriverCall, unanswered: Set<string>): DriverAnswer {
-  const told = claims.map(({ uid }) => {
+  const entries = claims.map(({ uid }) => {
     const answer = driverOf(dra, driver)?.answers?.find(({ claim }) => claim === uid);
     if (answer === undefined) unanswered.add(`${uid} ${driver}`);
     const devices = (answer?.devices ?? []).map(
@@ -348,7 +348,7 @@ function answerOf(dra: Dra, { driver, claims }: DriverCall, unanswered: Set<stri
     );
     return [uid, { devices, ...(answer?.error === undefined ? {} : { error: answer.error }) }] as const;
   });
-  return { claims: new Map(told) };
+  return { claims: new Map(entries) };
 }
 
 function containerOf(
@@ -390,7 +390,7 @@ function givenBackOf(node: Node, names: ReturnType<typeof podNames>, asked: Pod 
     const back = backOf(node, podUid(pod) ?? "", podNamespace(pod), names);
     return { pod: podRef(pod), when: "containers-stopped" as const, ...back, error: of.ok ? back.error : of.error };
   });
-  const reconciled = (snapshot.pods === undefined ? [] : gonePods(cache, known)).map(
+  const reconciled = (snapshot.pods === undefined ? [] : removedPods(cache, known)).map(
     ({ uid, namespace, names: of }) => ({
       pod: names(uid),
       when: "reconcile" as const,
@@ -419,9 +419,9 @@ function healthOf({ snapshot, cache }: Node, pods: readonly Pod[]): ClaimsDecisi
   const { kubeletConfiguration: config, assignments, observedAt } = snapshot;
   if (!gateOn(config, "ResourceHealthStatus")) return [];
   // without a time, no reported health is known to be current, and the answer needs it
-  const told = observedAt === undefined ? undefined : assignments?.dra_health_state;
+  const healthState = observedAt === undefined ? undefined : assignments?.dra_health_state;
   const now = epochMs(observedAt === undefined ? 0 : Date.parse(observedAt));
-  const health = healthAt(readHealth(told, cache.behaviour), now);
+  const health = healthAt(readHealth(healthState, cache.behaviour), now);
   const messages = gateOn(config, "ResourceHealthStatusMessage");
   return pods.flatMap((pod) =>
     pod.spec.containers.flatMap((container) => {

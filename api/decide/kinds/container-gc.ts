@@ -8,7 +8,7 @@ import type { Snapshot } from "../../model/snapshot.ts";
 import type { EffectiveArguments, EffectiveSnapshot } from "../../profiles/effective.ts";
 import { evictContainers } from "../container-gc/containers.ts";
 import { GcPlan, type KeepReason } from "../container-gc/gc-plan.ts";
-import { goneBecause, type PodState, podStates } from "../container-gc/pod-states.ts";
+import { type PodState, podRemovalReason, podStates } from "../container-gc/pod-states.ts";
 import {
   isPodLogsName,
   logLinkTarget,
@@ -310,7 +310,7 @@ function evictSandboxes(pass: SandboxPass, ledger: GcPlan): void {
   const kept: (readonly [SandboxTarget, KeepReason])[] = [];
   for (const [uid, list] of byPod(pass.sandboxes)) {
     const pod = pass.stateOf(uid);
-    const gone = goneBecause(pod, pass.underPressure);
+    const gone = podRemovalReason(pod, pass.underPressure);
     for (let i = 0; i < list.length; i++) {
       const entry = list[i] as SandboxTarget;
       const newer = list.length - 1 - i;

@@ -4,7 +4,7 @@ import type { PodRef } from "../../model/forms.ts";
 import type { AssignedDevices, DeviceIds, DeviceResourceState, DevicesDecision } from "../../model/managers.ts";
 import { ok, type Result } from "../../model/result.ts";
 import type { EffectiveArguments } from "../../profiles/effective.ts";
-import { tellsDevices } from "../allocatable/capacity.ts";
+import { reportsDevices } from "../allocatable/capacity.ts";
 import type { GivenDevices } from "../devices/allocate.ts";
 import type { Source } from "../devices/assign.ts";
 import { deviceCapacity, sanitizeNodeAllocatable, sharedDevices } from "../devices/inventory.ts";
@@ -17,7 +17,7 @@ import type { Reasons } from "../reasons.ts";
 export function decideDevices(asked: EffectiveArguments<PodAsk>): Result<DecidedOf<"devices">, Refusal> {
   return decideWith<"devices">(asked, {
     decided: (answered, reasons, needs) => {
-      if (!tellsDevices(asked.snapshot)) needs.push("devices");
+      if (!reportsDevices(asked.snapshot)) needs.push("devices");
       return ok(decided(answered, reasons));
     },
     notStarted: (startErrors, warnings) => ({ ...NOTHING, startErrors, warnings }),

@@ -189,7 +189,7 @@ function nextLedger(
     record(ledger, image, ledger.get(image.key) ?? ledger.get(namesakes.get(name ?? "") ?? ""), now);
   }
   const all = [...ledger.values()];
-  const pulledAgain = all.filter((e) => e.againAtMs === now).map((e) => toldOf(e, now));
+  const pulledAgain = all.filter((e) => e.againAtMs === now).map((e) => pulledAgainOf(e, now));
   return { removed: all.slice(-MAX_REMOVED), pulledAgain };
 }
 const keyOf = (e: Entry): string => imageKey(e.id, e.runtimeHandler);
@@ -223,7 +223,7 @@ function record(ledger: Map<string, Entry>, image: DetectedImage, known: Entry |
     ...(image.lastUsedAtMs !== null && { lastUsedAtMs: image.lastUsedAtMs }),
   });
 }
-const toldOf = (e: Entry, now: EpochMs): PulledAgain => ({
+const pulledAgainOf = (e: Entry, now: EpochMs): PulledAgain => ({
   id: e.id,
   runtimeHandler: e.runtimeHandler ?? "",
   names: e.names,
@@ -285,10 +285,10 @@ export function decideImageGc(asked: EffectiveArguments<ImageGcAsk>): Result<Dec
   const { words } = snapshot.kubeletConfiguration.profile;
   const pass = collect({ operation, policy, order: order.order, ends, disk: input.disk, now, beganAtMs, words });
   const ledger = nextLedger(before?.removed ?? [], images, removedImages(images, ends), now);
-  const { maxAgeNanos: _, ...told } = policy;
+  const { maxAgeNanos: _, ...settings } = policy;
   const decision: ImageGcDecision = {
     operation,
-    policy: told,
+    policy: settings,
     fileSystem: pass.disk,
     ...imageLists(pass, order, uses, policy),
     freedBytes: Number(pass.freed),
@@ -338,8 +338,9 @@ function doubts(snapshot: Snapshot, input: ImageGcInput, ask: ImageGcAsk, { take
   if (input.policy.maxAgeMs > 0 && input.beganAtMs === null) needs.push("kubelet.startedAt");
   // after old images were removed, the file system's usage differs
   if (ask.fileSystem === null && taken.some((t) => t.why === "too-old")) needs.push("ask.fileSystem");
-  const mountsUntold = input.containers.findIndex((c) => c.mounts === undefined);
-  if (mountsUntold >= 0 && snapshot.pods === undefined) needs.push(`runtime.containers[${mountsUntold}].mounts`);
+  const unreportedMounts = input.containers.findIndex((c) => c.mounts === undefined);
+  if (unreportedMounts >= 0 && snapshot.pods === undefined)
+    needs.push(`runtime.containers[${unreportedMounts}].mounts`);
   return needs;
 }
 
@@ -391,14 +392,14 @@ function unlisted(
   { policy, before, beganAtMs, now }: ImageGcInput,
   error: string,
 ): DecidedOf<"image-gc"> {
-  const { maxAgeNanos: _, ...told } = policy;
+  const { maxAgeNanos: _, ...settings } = policy;
   const isTimed = operation === "garbage-collect" && policy.timer;
   const isRepeated = isTimed && before?.failed === true;
   const reasons = new Reasons<ReasonCode<"image-gc">>(explain);
   reasons.add("runtime_list_failed", "image-gc", "error", { message: error });
   const decision: ImageGcDecision = {
     operation,
-    policy: told,
+    policy: settings,
     fileSystem: null,
     remove: [],
     keep: [],

@@ -64,6 +64,6 @@ export function decideKind(
   const left = explain === "off" ? undefined : podsLeftOut(kind, snapshot);
   const unknown = unknownOverheads(kind, snapshot, ask);
   if (left === undefined && unknown.length === 0) return answer;
-  const told = left === undefined ? reasons : [{ at: "snapshot.pods", because: [left] }, ...reasons];
-  return ok({ ...answer.value, reasons: told, needs: [...needs, ...unknown] });
+  const allReasons = left === undefined ? reasons : [{ at: "snapshot.pods", because: [left] }, ...reasons];
+  return ok({ ...answer.value, reasons: allReasons, needs: [...needs, ...unknown] });
 }

@@ -118,7 +118,7 @@ class ContainerLint {
     const { startup, liveness, readiness } = this.#by;
     if (liveness !== undefined) this.#liveness(liveness, startup, readiness);
     if (startup === undefined) return;
-    const budgetMs = this.#reach(startup).soonestFailureMs;
+    const budgetMs = this.#reachOf(startup).soonestFailureMs;
     const readyDelaySeconds = readiness?.timing.initialDelaySeconds ?? 0;
     const liveDelaySeconds = liveness?.timing.initialDelaySeconds ?? 0;
     if (budgetMs < Math.max(TINY_START_MS, readyDelaySeconds * 1000, liveDelaySeconds * 1000)) {
@@ -133,7 +133,7 @@ class ContainerLint {
   }
 
   #liveness(liveness: ProbeSetting, startup: ProbeSetting | undefined, readiness: ProbeSetting | undefined): void {
-    const { soonestFailureMs, slowestFailureMs } = this.#reach(liveness);
+    const { soonestFailureMs, slowestFailureMs } = this.#reachOf(liveness);
     const { initialDelaySeconds } = liveness.timing;
     const readyDelayMs = (readiness?.timing.initialDelaySeconds ?? 0) * 1000;
     if (startup === undefined && soonestFailureMs < Math.max(DEFAULT_START_MS, readyDelayMs)) {
@@ -144,7 +144,7 @@ class ContainerLint {
       this.#note("long-delay", "hint", liveness, "initialDelaySeconds", { delaySeconds: initialDelaySeconds });
     }
     if (readiness === undefined) return;
-    const unreadyMs = this.#reach(readiness).slowestFailureMs;
+    const unreadyMs = this.#reachOf(readiness).slowestFailureMs;
     const numbers = { restartSeconds: slowestFailureMs / 1000, unreadySeconds: unreadyMs / 1000 };
     if (liveness.target === readiness.target) this.#note("same-as-readiness", "warning", liveness, "", numbers);
     else if (slowestFailureMs <= unreadyMs) {
@@ -152,7 +152,7 @@ class ContainerLint {
     }
   }
 
-  #reach({ type, timing }: ProbeSetting) {
+  #reachOf({ type, timing }: ProbeSetting) {
     return reachOf(type, timing, this.#graceSeconds);
   }
   #note(
@@ -295,17 +295,17 @@ function decisionOf(
   graceSeconds: number,
   { containers, ready, events, endMs, truncated, quirks }: Timeline,
 ): ProbesDecision {
-  const told = containers.map((trace, i) => containerOf(trace, settings[i] as ContainerSetting, graceSeconds));
-  const firsts = told.flatMap(({ firstRestartAtMs }) => firstRestartAtMs ?? []);
+  const outcomes = containers.map((trace, i) => containerOf(trace, settings[i] as ContainerSetting, graceSeconds));
+  const firsts = outcomes.flatMap(({ firstRestartAtMs }) => firstRestartAtMs ?? []);
   return {
     pod: podRef(pod),
     strict: ask.strict,
     endMs,
     truncated,
-    restarts: told.reduce((sum, { restarts }) => sum + restarts, 0),
+    restarts: outcomes.reduce((sum, { restarts }) => sum + restarts, 0),
     firstRestartAtMs: firsts.length === 0 ? null : Math.min(...firsts),
     ready,
-    containers: told,
+    containers: outcomes,
     events,
     quirks: quirks.map((met): QuirkHit => {
       const { what, issues } = QUIRKS.find(({ code }) => code === met.code) as (typeof QUIRKS)[number];

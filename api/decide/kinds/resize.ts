@@ -230,10 +230,10 @@ function tryResize(
 /** The admission reasons about room; everything else is in the resize itself. */
 function fitReasons(reasons: DecidedOf<"admission">["reasons"]): ResizeAttempt["reasons"] {
   return reasons.flatMap(({ at, because }) => {
-    const told = because.flatMap(({ code, ...rest }) =>
+    const shown = because.flatMap(({ code, ...rest }) =>
       code === "resource_fits" || code === "resource_short" ? [{ code, ...rest }] : [],
     );
-    return told.length === 0 ? [] : [{ at, because: told }];
+    return shown.length === 0 ? [] : [{ at, because: shown }];
   });
 }
 
@@ -403,7 +403,7 @@ function withFiles({ restarts, writes, error }: Actuation, snapshot: EffectiveSn
     const isWeighed = version === 2 && set.cpuShares !== undefined;
     const values = { ...set, ...(isWeighed && { cpuWeight: weight(set.cpuShares as CpuShares) }) };
     // runc does not change huge page limits in an update
-    const { hugePageLimit: _told, ...files } = values;
+    const { hugePageLimit: _hugePageLimit, ...files } = values;
     return { container, path, values, files: path === null || version === undefined ? [] : filesOf(files, version) };
   };
   return { restarts, writes: writes.map(written), error };

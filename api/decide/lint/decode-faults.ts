@@ -269,7 +269,7 @@ export function typeFindings(
   const meant = unread.map((fault) => suggestedValue(fault, document, profile));
   const lost = unread.filter((_, i) => meant[i] === null);
   const known = meant.filter((one) => one !== null);
-  const beside = findingsOf(readable(mended(document, known), lost));
+  const beside = findingsOf(readable(patched(document, known), lost));
   // the worst of several findings for a field
   const next = new Map([...inOrder(beside)].reverse().map((finding) => [finding.field, finding]));
   const refused = unread.map((fault, i) => {
@@ -280,8 +280,8 @@ export function typeFindings(
     if (then === undefined || then.severity === "note") return refusal("wrong-type", fault, advice, patchOf(one));
     return refusal("wrong-type", fault, `${advice}; and then: ${then.message} (${then.advice})`);
   });
-  const told = new Set(unread.map(({ field }) => field));
-  return [...refused, ...beside.filter(({ field }) => !told.has(field))];
+  const fields = new Set(unread.map(({ field }) => field));
+  return [...refused, ...beside.filter(({ field }) => !fields.has(field))];
 }
 
 /**
@@ -338,7 +338,7 @@ const patchOf = ({ name, key, value }: SuggestedValue): unknown => ({
   [name]: key === undefined ? value : { [key]: value },
 });
 
-function mended(document: Fields, meant: readonly SuggestedValue[]): Fields {
+function patched(document: Fields, meant: readonly SuggestedValue[]): Fields {
   const whole = new Map(Object.entries(document));
   const maps = new Map<string, Map<string, unknown>>();
   for (const { name, key, value } of meant) {

@@ -1,6 +1,6 @@
 import { fieldsOf } from "../../model/own.ts";
 import type { DeviceClass, ResourceSlice, SliceDevice } from "../../model/resource-claim.ts";
-import { pluginResources, tellsDevices } from "../allocatable/capacity.ts";
+import { pluginResources, reportsDevices } from "../allocatable/capacity.ts";
 import { slicesHere } from "../dra/allocation.ts";
 import { error, type LintFinding, warning } from "./finding.ts";
 import type { LintInput } from "./input.ts";
@@ -58,7 +58,7 @@ function resourceOwners({ snapshot, isOn }: LintInput): readonly LintFinding[] {
 }
 /** The explanation of how it is known that a plugin has the resource. */
 const ofPlugin = (snapshot: NodeSnapshot, resource: string): string =>
-  tellsDevices(snapshot)
+  reportsDevices(snapshot)
     ? `${resource} is given by a device plugin of this node`
     : `this node's status lists ${resource}, as of a device plugin`;
 type NodeSnapshot = NonNullable<LintInput["snapshot"]>;
@@ -89,10 +89,10 @@ function sharedDevices(
   );
   return [...byDriver].flatMap(([driver, slices]) => {
     const devices = slices.flatMap(({ spec }) => spec.devices ?? []);
-    const told = devices.flatMap(identitiesOf);
-    const both = told.find((id) => ids.has(id));
-    const areTold = told.length > 0 && [...ids].some((id) => /[:-]/.test(id));
-    const isNamesake = driver === `${label}.${domain}` && devices.length > 0 && !areTold;
+    const identities = devices.flatMap(identitiesOf);
+    const both = identities.find((id) => ids.has(id));
+    const areReported = identities.length > 0 && [...ids].some((id) => /[:-]/.test(id));
+    const isNamesake = driver === `${label}.${domain}` && devices.length > 0 && !areReported;
     if (both === undefined && !isNamesake) return [];
     const which = both === undefined ? `devices of ${domain} here` : `device ${both}`;
     return [

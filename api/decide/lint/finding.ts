@@ -99,12 +99,12 @@ const rank = ({ severity }: LintFinding): number => LINT_SEVERITIES.indexOf(seve
 
 /** Sorts findings by severity, field and code, and removes duplicates. */
 export function inOrder(findings: readonly LintFinding[]): readonly LintFinding[] {
-  const told = new Map<string, LintFinding>();
+  const byKey = new Map<string, LintFinding>();
   for (const finding of findings) {
     const key = `${finding.field}\n${finding.message}`;
-    if (!told.has(key)) told.set(key, finding);
+    if (!byKey.has(key)) byKey.set(key, finding);
   }
-  return [...told.values()].sort(
+  return [...byKey.values()].sort(
     (a, b) => rank(a) - rank(b) || byText(a.field, b.field) || byText(a.code, b.code) || byText(a.message, b.message),
   );
 }

@@ -50,8 +50,8 @@ const HOUR = 3600 * SECOND;
 /** Whether the stats show images on the node's own disk, where two signals watch the same space. */
 function isOneDisk({ snapshot }: LintInput): boolean {
   const node = snapshot?.stats?.node;
-  const isTold = node?.fileSystems !== undefined || (node?.fs !== undefined && node.runtime?.imageFs !== undefined);
-  return isTold && fileSystemsOf(node) === "one";
+  const isReported = node?.fileSystems !== undefined || (node?.fs !== undefined && node.runtime?.imageFs !== undefined);
+  return isReported && fileSystemsOf(node) === "one";
 }
 
 /** Reports the threshold on the disk that is met first; what mends it mends the others. */

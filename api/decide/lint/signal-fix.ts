@@ -119,7 +119,7 @@ function isOf(field: string, signal: EvictionSignal, text: string): boolean {
 export function standingRenames(
   found: readonly LintFinding[],
   configuration: Fields,
-  findingsOf: (mended: Fields) => readonly LintFinding[],
+  findingsOf: (patched: Fields) => readonly LintFinding[],
 ): readonly LintFinding[] {
   if (!found.some(isRename)) return found;
   const before = new Set([...found, ...findingsOf(withoutWrongNames(configuration)).filter(isRefusal)].map(keyOf));

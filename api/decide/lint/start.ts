@@ -119,17 +119,17 @@ function flagFindings(
   if (deprecated === null) return [];
   const later = PROFILES.slice(PROFILES.indexOf(profile)).find(({ commandLine }) => !commandLine.has(name));
   const message = `Flag ${field} has been deprecated, ${deprecated}`;
-  const told = (advice: string, patch: unknown = null): readonly LintFinding[] => [
+  const flagFinding = (advice: string, patch: unknown = null): readonly LintFinding[] => [
     { ...note({ code: "deprecated-flag", field, message, advice, fix: patch }), kubelet: true },
   ];
-  if (later !== undefined) return told(`take it out: kubelet ${later.version} no longer starts with it`);
-  if (path === null) return told("take it out");
-  if (inFile !== undefined) return told(`take it out: ${path} of the file says the same`);
+  if (later !== undefined) return flagFinding(`take it out: kubelet ${later.version} no longer starts with it`);
+  if (path === null) return flagFinding("take it out");
+  if (inFile !== undefined) return flagFinding(`take it out: ${path} of the file says the same`);
   return value !== undefined && isUnsayable
-    ? told(
+    ? flagFinding(
         `take it out if the default of ${path} will do: the file cannot say so, as this value counts as left out there`,
       )
-    : told(`set ${path} in the file in its place`, fix);
+    : flagFinding(`set ${path} in the file in its place`, fix);
 }
 
 const pick = (members: unknown, names: readonly string[]): Fields | undefined => {
@@ -144,12 +144,12 @@ function differing(
   inFile: unknown,
 ): { readonly flag: string; readonly file: string } | null {
   if (inFile === undefined || sorted(inFile) === sorted(value)) return null;
-  const told = (at: string, one: unknown): string => `${at}: ${cut(JSON.stringify(one))}`;
-  if (path !== GATES || !isObject(inFile)) return { flag: told(path, value), file: told(path, inFile) };
+  const entryText = (at: string, one: unknown): string => `${at}: ${cut(JSON.stringify(one))}`;
+  if (path !== GATES || !isObject(inFile)) return { flag: entryText(path, value), file: entryText(path, inFile) };
   const gate = Object.keys(inFile).find((name) => inFile[name] !== (value as Fields)[name]);
   if (gate === undefined) return null;
   const at = entryField(GATES, gate);
-  return { flag: told(at, (value as Fields)[gate]), file: told(at, inFile[gate]) };
+  return { flag: entryText(at, (value as Fields)[gate]), file: entryText(at, inFile[gate]) };
 }
 const sorted = (value: unknown): string => JSON.stringify(isObject(value) ? Object.entries(value).sort() : value);
 const MAX_SHOWN = 120;

@@ -236,7 +236,7 @@ export function take(machine: OpenMachine, ids: readonly number[], type: string,
 }
 
 /** Gives blocks back, from the first of their nodes on as much as is reserved there. kubelet 1.36: releaseMemory. */
-export function giveBack(machine: OpenMachine, blocks: readonly Block[]): void {
+export function releaseBlocks(machine: OpenMachine, blocks: readonly Block[]): void {
   for (const { numaAffinity, type, size } of blocks) {
     let left = size;
     for (const id of numaAffinity) {

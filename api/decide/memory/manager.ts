@@ -29,13 +29,13 @@ import {
   type Block,
   containerRequests,
   copyMachine,
-  giveBack,
   type MemoryState,
   NIL_POINTER,
   NOT_INT64,
   type OpenMachine,
   podRequests,
   type Requests,
+  releaseBlocks,
   sharedPoolFault,
   take,
 } from "./machine-memory.ts";
@@ -157,10 +157,10 @@ function remove({ state, podLevel }: StaticPolicy, uid: string, container: strin
   const whole = podLevel ? state.podEntries.get(uid) : undefined;
   const blocks = takeBlocks(state, uid, container);
   if (whole === undefined) {
-    giveBack(state.machineState, blocks ?? []);
+    releaseBlocks(state.machineState, blocks ?? []);
   } else if (!state.entries.has(uid)) {
     // the last container of a pod that was given its memory as a whole
-    giveBack(state.machineState, whole);
+    releaseBlocks(state.machineState, whole);
     state.podEntries.delete(uid);
   }
 }

@@ -84,8 +84,8 @@ function fromStatus(
   waits: boolean,
 ): ResourceRequirements | undefined {
   // an empty list is left out, and then the requests in force are none either
-  const isTold = allocatedResources !== undefined || (resources !== undefined && resources.requests === undefined);
-  if (!isTold) return undefined;
+  const isReported = allocatedResources !== undefined || (resources !== undefined && resources.requests === undefined);
+  if (!isReported) return undefined;
   const isAllocated = RESIZABLE.every((name) => sameQuantity(allocatedResources?.[name], spec?.requests?.[name]));
   if (isAllocated && !waits) return undefined;
   const requests = isAllocated ? spec?.requests : replaced(spec?.requests, allocatedResources);
@@ -96,21 +96,21 @@ function fromStatus(
 /** The list with the reported CPU and memory, except amounts that are equal. */
 function replaced(
   list: Maybe<ResourceList>,
-  told: Maybe<ResourceList>,
-  same: (told: Quantity, listed: Quantity) => boolean = sameQuantity,
+  actual: Maybe<ResourceList>,
+  same: (actual: Quantity, listed: Quantity) => boolean = sameQuantity,
 ): ResourceList {
   const all: Record<string, Quantity> = { ...list };
   for (const name of RESIZABLE) {
-    const [amount, listed] = [told?.[name], list?.[name]];
+    const [amount, listed] = [actual?.[name], list?.[name]];
     if (amount === undefined) delete all[name];
     else if (listed === undefined || !same(amount, listed)) all[name] = amount;
   }
   return all;
 }
 /** systemd keeps a CPU quota in steps of 10m, rounded up. */
-const isRounded = (told: Quantity, listed: Quantity): boolean =>
-  sameQuantity(told, listed) ||
-  (told.format === "DecimalSI" && milliValue(told.amount) === 10 * Math.ceil(milliValue(listed.amount) / 10));
+const isRounded = (actual: Quantity, listed: Quantity): boolean =>
+  sameQuantity(actual, listed) ||
+  (actual.format === "DecimalSI" && milliValue(actual.amount) === 10 * Math.ceil(milliValue(listed.amount) / 10));
 
 /**
  * The pod-level resources that the status reports; they cover the whole pod, overhead included, whatever the spec
@@ -119,9 +119,9 @@ const isRounded = (told: Quantity, listed: Quantity): boolean =>
 function wholeFromStatus({ spec, status }: Pod): ReportedResources | undefined {
   const { resources, overhead } = spec;
   if (resources === undefined || status?.allocatedResources === undefined) return undefined;
-  const own = (told: Maybe<ResourceList>, named: Maybe<ResourceList>): ResourceList => {
+  const own = (actual: Maybe<ResourceList>, named: Maybe<ResourceList>): ResourceList => {
     const list: Record<string, Quantity> = {};
-    for (const [name, { amount, format }] of Object.entries(told ?? {}))
+    for (const [name, { amount, format }] of Object.entries(actual ?? {}))
       if (named?.[name] !== undefined)
         list[name] = quantityOf(subToZero(amount, overhead?.[name]?.amount ?? ZERO), format);
     return list;
@@ -142,11 +142,11 @@ export function inForcePod(allocated: Pod): Pod {
   const statuses = statusesByName(allocated);
   const each = (c: Container): Container => {
     const { requests, limits } = c.resources ?? {};
-    const told = statuses.get(c.name)?.resources;
-    if (told === undefined) return c;
+    const actual = statuses.get(c.name)?.resources;
+    if (actual === undefined) return c;
     return {
       ...c,
-      resources: { requests: replaced(requests, told.requests), limits: replaced(limits, told.limits, isRounded) },
+      resources: { requests: replaced(requests, actual.requests), limits: replaced(limits, actual.limits, isRounded) },
     };
   };
   const { containers, initContainers, resources } = allocated.spec;

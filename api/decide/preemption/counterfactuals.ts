@@ -65,7 +65,7 @@ function lowerRequest(
 /** The better sets, each beside what the kubelet takes. */
 function betterSetsOf({ preempt, better, need }: Preemption): readonly Counterfactual[] {
   if (better === null) return [];
-  const told = (code: Counterfactual["code"], { pods }: VictimSet, exact: boolean): Counterfactual => {
+  const counterfactualOf = (code: Counterfactual["code"], { pods }: VictimSet, exact: boolean): Counterfactual => {
     const numbers: Record<string, string | number | boolean> = {
       pods: namesOf(pods),
       count: pods.length,
@@ -86,10 +86,10 @@ function betterSetsOf({ preempt, better, need }: Preemption): readonly Counterfa
     fewestPods !== null && leastRequests !== null && namesOf(fewestPods.pods) === namesOf(leastRequests.pods);
   const first = isFewer ? "fewer_pods_would_do" : "smaller_pods_would_do";
   return [
-    ...(fewestPods === null ? [] : [told(first, fewestPods, exact.fewestPods)]),
+    ...(fewestPods === null ? [] : [counterfactualOf(first, fewestPods, exact.fewestPods)]),
     ...(leastRequests === null || (isSame && !isFewer)
       ? []
-      : [told("smaller_pods_would_do", leastRequests, exact.leastRequests)]),
+      : [counterfactualOf("smaller_pods_would_do", leastRequests, exact.leastRequests)]),
   ];
 }
 const namesOf = (pods: readonly Victim[]): string => pods.map(namespacedName).join(" ");

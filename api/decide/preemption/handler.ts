@@ -94,15 +94,15 @@ export function preemptFor(preemptor: Pod, pods: readonly Pod[], shortages: read
   const need = requirementsOf(shortages);
   const candidates = critical ? candidatesFor(preemptor, pods, need) : [];
   const unmet = critical ? subtract(need, candidates) : need;
-  const told = { critical, need: amountsOf(need), unmet: amountsOf(unmet), candidates: candidates.length };
+  const summary = { critical, need: amountsOf(need), unmet: amountsOf(unmet), candidates: candidates.length };
   const possible = critical && unmet.length === 0;
   if (!possible) {
     const error = critical ? errorText(unmet) : null;
-    return { ...told, preempt: [], error, rounds: [], better: null };
+    return { ...summary, preempt: [], error, rounds: [], better: null };
   }
   const { victims, rounds } = chooseVictims(need, candidates);
   return {
-    ...told,
+    ...summary,
     preempt: victims.map((victim) => victimOf(victim, need)),
     error: null,
     rounds,
@@ -206,13 +206,13 @@ function chooseVictims(
   const third = round(bestEffort, subtract(need, [...second.victims, ...first.victims]), [], space);
   return {
     victims: [...third.victims, ...second.victims, ...first.victims],
-    rounds: [first.told, second.told, third.told],
+    rounds: [first.round, second.round, third.round],
   };
 }
 
 interface Round {
   readonly victims: readonly Candidate[];
-  readonly told: PreemptionRound;
+  readonly round: PreemptionRound;
 }
 /** kubelet 1.36: getPodsToPreemptByDistance. */
 function round(tier: Tier, need: readonly Requirement[], assumedGone: readonly PodQos[], space: Space): Round {
@@ -224,7 +224,7 @@ function round(tier: Tier, need: readonly Requirement[], assumedGone: readonly P
     const best = nearest(open, tier.candidates, left, distances);
     const place = left[best];
     if (place === undefined) throw new Error("the tiers together free less than the candidates");
-    picks.push(told(open, tier.candidates, place, distances, space));
+    picks.push(pickOf(open, tier.candidates, place, distances, space));
     const victim = tier.candidates[place] as Candidate;
     victims.push(victim);
     open = subtract(open, [victim]);
@@ -233,7 +233,7 @@ function round(tier: Tier, need: readonly Requirement[], assumedGone: readonly P
     left.pop();
   }
   const candidates = need.length === 0 ? [] : tier.candidates.map((c) => ({ ...c.ref, memory: c.memory, cpu: c.cpu }));
-  return { victims, told: { qos: tier.qos, assumedGone, need: amountsOf(need), candidates, picks } };
+  return { victims, round: { qos: tier.qos, assumedGone, need: amountsOf(need), candidates, picks } };
 }
 
 /**
@@ -262,7 +262,7 @@ function nearest(
 /** kubelet 1.36: smallerResourceRequest. */
 const bySize = (a: Candidate, b: Candidate): number => a.memory - b.memory || a.cpu - b.cpu;
 
-function told(
+function pickOf(
   open: readonly Requirement[],
   candidates: readonly Candidate[],
   place: number,

@@ -237,7 +237,7 @@ class HeadReader {
   #end(first: string): void {
     this.error = this.#fields.end();
     if (this.error !== undefined) return;
-    const head = headOf(first, this.#status, this.#fields.told);
+    const head = headOf(first, this.#status, this.#fields.bodyHeaders);
     if (head.ok) this.head = head.value;
     else this.error = head.error;
   }

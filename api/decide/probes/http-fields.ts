@@ -18,7 +18,7 @@ export interface BodyHeaders {
 
 /** Headers line by line, all of them checked, in a time that grows with their bytes. Go 1.26: textproto.Reader.ReadMIMEHeader. */
 export class HttpFields {
-  readonly told: BodyHeaders = { locations: [], lengths: [], encodings: [] };
+  readonly bodyHeaders: BodyHeaders = { locations: [], lengths: [], encodings: [] };
   /** The header that the next line may continue; undefined: none yet. */
   #field: string | undefined;
   /** True: the header has an invalid byte, perhaps in a part that is not stored. */
@@ -56,7 +56,7 @@ export class HttpFields {
     if (values !== undefined) {
       const value = field.slice(colon + 1);
       // a text that was cut must not look whole
-      this.#tell(this.told[values], this.#isCut ? value : trimmed(value));
+      this.#add(this.bodyHeaders[values], this.#isCut ? value : trimmed(value));
     }
     return undefined;
   }
@@ -64,7 +64,7 @@ export class HttpFields {
     this.#isCut = field.length > MAX_FIELD_BYTES;
     this.#field = this.#isCut ? field.slice(0, MAX_FIELD_BYTES) : field;
   }
-  #tell(values: string[], value: string): void {
+  #add(values: string[], value: string): void {
     // a second, different value is stored too, since it is an error by itself
     if (values.length < MAX_VALUES || (values.length === MAX_VALUES && value !== values[0])) values.push(value);
   }

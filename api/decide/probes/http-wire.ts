@@ -70,8 +70,8 @@ const isValue = (value: string): boolean => !/[\x00-\x08\x0a-\x1f\x7f]/.test(val
 /** The first lines of HTTP/1.1, and the empty one behind them. The connection is for this one request. */
 export function requestText({ target, host, headers }: WireRequest): string {
   const lines = headers.map(([name, value]) => `${name}: ${value}\r\n`).join("");
-  const isTold = wantsClose(headers) || switchesProtocol(headers);
-  return `GET ${target} HTTP/1.1\r\nHost: ${host}\r\n${lines}${isTold ? "" : "Connection: close\r\n"}\r\n`;
+  const hasConnectionHeader = wantsClose(headers) || switchesProtocol(headers);
+  return `GET ${target} HTTP/1.1\r\nHost: ${host}\r\n${lines}${hasConnectionHeader ? "" : "Connection: close\r\n"}\r\n`;
 }
 /** Go 1.26: Request.wantsClose, which looks at the first value alone. */
 const wantsClose = (headers: WireRequest["headers"]): boolean =>

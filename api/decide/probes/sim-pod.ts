@@ -76,7 +76,7 @@ class SimContainer implements ContainerTrace {
     const here: SimulatedPod = {
       clock: pod.clock,
       seen: () => this.#seen,
-      told: (lane, effect) => pod.told(lane, effect),
+      onEffect: (lane, effect) => pod.onEffect(lane, effect),
       attempted: () => pod.attempted(),
     };
     this.lanes = spec.probes.map((probe) => new SimProbeWorker(here, probe, spec.sidecar, strict));
@@ -156,7 +156,7 @@ export class SimPod {
         spec,
         {
           clock: this.clock,
-          told: (lane, effect) => this.#told(container, lane, effect),
+          onEffect: (lane, effect) => this.#handleEffect(container, lane, effect),
           attempted: () => void this.#attempts++,
         },
         input,
@@ -269,7 +269,7 @@ export class SimPod {
     });
   }
 
-  #told(
+  #handleEffect(
     container: SimContainer,
     lane: SimProbeWorker,
     effect: Extract<WorkerEffect, { kind: "set" | "event" | "quirk" }>,

@@ -77,7 +77,7 @@ export interface SimulatedPod {
   readonly clock: SimClock;
   /** Returns what this worker sees of the pod now. */
   seen(): PodForProbe;
-  told(lane: SimProbeWorker, effect: Extract<WorkerEffect, { kind: "set" | "event" | "quirk" }>): void;
+  onEffect(lane: SimProbeWorker, effect: Extract<WorkerEffect, { kind: "set" | "event" | "quirk" }>): void;
   attempted(): void;
 }
 
@@ -124,9 +124,9 @@ export class SimProbeWorker implements ProbeTrace {
   #take({ next, effects }: WorkerStep): void {
     if (next.onHold !== (this.#worker?.onHold ?? false)) this.#noteHold(next.onHold);
     this.#worker = next;
-    for (const effect of effects) this.#heed(effect);
+    for (const effect of effects) this.#applyEffect(effect);
   }
-  #heed(effect: WorkerEffect): void {
+  #applyEffect(effect: WorkerEffect): void {
     const { clock } = this.#pod;
     switch (effect.kind) {
       case "wake": {
@@ -141,11 +141,11 @@ export class SimProbeWorker implements ProbeTrace {
         return;
       case "set":
         this.results.push({ atMs: clock.nowMs, containerId: effect.containerId, result: effect.result });
-        this.#pod.told(this, effect);
+        this.#pod.onEffect(this, effect);
         return;
       case "event":
       case "quirk":
-        this.#pod.told(this, effect);
+        this.#pod.onEffect(this, effect);
     }
   }
   #attempt(containerId: string): void {

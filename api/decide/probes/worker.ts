@@ -69,18 +69,18 @@ function counted(
   effects: WorkerEffect[],
 ): Worker {
   const { type, probe } = spec;
-  const goesOn = worker.lastResult === result;
-  const resultRun = goesOn ? worker.resultRun + 1 : 1;
-  const carried = goesOn ? worker.carried : 0;
+  const isSameResult = worker.lastResult === result;
+  const resultRun = isSameResult ? worker.resultRun + 1 : 1;
+  const carried = isSameResult ? worker.carried : 0;
   const next: Worker = { ...worker, lastResult: result, resultRun, carried };
   const threshold = result === "Failure" ? probe.failureThreshold : probe.successThreshold;
   if (resultRun < threshold) return next;
   if (resultRun - carried < threshold && worker.stored !== result) {
     effects.push({ kind: "quirk", code: "counters-carry-over" });
   }
-  const told = stored(next, result, effects);
+  const updated = stored(next, result, effects);
   const holds = type === "startup" || (type === "liveness" && result === "Failure");
-  return holds ? { ...told, onHold: true, resultRun: 0, carried: 0 } : told;
+  return holds ? { ...updated, onHold: true, resultRun: 0, carried: 0 } : updated;
 }
 
 /** The results that count before the first one. kubelet 1.36: worker.initialValue. */

@@ -71,9 +71,9 @@ function lackingFeatures(desired: Pod, before: Pod, { config, node }: ResizeNode
     const exclusive = gateOn(config, "InPlacePodVerticalScalingExclusiveCPUs");
     return cpuManagerPolicy === "none" || (cpuManagerPolicy === "static" && exclusive);
   };
-  const told = node.status?.declaredFeatures;
+  const declared = node.status?.declaredFeatures;
   return profile.behaviour.resizeFeatures.filter(
-    (name) => NEEDS[name]?.(before, desired) === true && !(told?.includes(name) ?? isDeclared(name)),
+    (name) => NEEDS[name]?.(before, desired) === true && !(declared?.includes(name) ?? isDeclared(name)),
   );
 }
 

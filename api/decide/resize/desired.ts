@@ -45,10 +45,10 @@ export function desiredPod(
     const policies = ask.resourcePolicy?.containerPolicies ?? [];
     if (names.some((name) => targets.has(name)))
       return stored(withTargets(pod, targets, (name) => policyOf(name, policies)));
-    const told = [...targets.keys()].join(", ");
+    const targetNames = [...targets.keys()].join(", ");
     return err({
       at: "recommendation",
-      message: `it is for none of the pod's containers ${names.join(", ")}: ${told}`,
+      message: `it is for none of the pod's containers ${names.join(", ")}: ${targetNames}`,
     });
   }
   if (ask.spec === undefined) return ok(pod);

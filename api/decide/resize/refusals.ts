@@ -119,8 +119,8 @@ function beyondNode(desired: Pod, absolute: NodeResources): Infeasible | null {
     const [request, has] = [requests(name), Number(unitsIn(name, absolute.get(name)?.amount))];
     return request > has ? `${name}, requested: ${request}, capacity: ${has}` : null;
   };
-  const told = figures("memory") ?? figures("cpu");
-  return told === null ? null : because("capacity", `Node didn't have enough capacity: ${told}`);
+  const shortage = figures("memory") ?? figures("cpu");
+  return shortage === null ? null : because("capacity", `Node didn't have enough capacity: ${shortage}`);
 }
 export const unitsIn = (name: Resource, amount: Amount | undefined): bigint =>
   name === "cpu" ? exactMilliValue(amount ?? ZERO) : exactValue(amount ?? ZERO);

@@ -43,8 +43,8 @@ export function addNodeClaims(sum: Amounts, pod: Pod, claims: NodeClaims): void 
 /** Whether claims give a pod any node resources that count. */
 export const hasNodeClaims = (pod: Pod, claims: NodeClaims): boolean => statusesOf(pod, claims).length > 0;
 
-/** Tells which part of the value of a field claims give: none, where it is absent or zero. `resource`: of the part. */
-export function tellClaimed(
+/** Reports which part of the value of a field claims give: none, where it is absent or zero. `resource`: of the part. */
+export function reportClaimed(
   reasons: ReasonRecorder<"part_of_claims">,
   at: string,
   field: string,

@@ -173,7 +173,7 @@ function admissionError({ reason, message }: AllocateError): RefusalText {
 /** The maximum number of listed hints per resource: all sets of eight nodes. */
 const MAX_LISTED = 255;
 /** Shortens a longer list, the preferred hints first. */
-const told = (list: readonly TopologyHint[]): readonly TopologyHint[] =>
+const hintsShown = (list: readonly TopologyHint[]): readonly TopologyHint[] =>
   list.length <= MAX_LISTED
     ? list
     : [...list.filter((h) => h.preferred), ...list.filter((h) => !h.preferred)].slice(0, MAX_LISTED);
@@ -188,7 +188,9 @@ export function placementOf(numa: NumaNodes, { container, hints, merged, admitte
   const long = lists.flatMap(([resource, list]) => (list !== null && list.length > MAX_LISTED ? [resource] : []));
   return {
     container,
-    hints: Object.fromEntries(lists.map(([resource, list]) => [resource, list === null ? null : told(list).map(show)])),
+    hints: Object.fromEntries(
+      lists.map(([resource, list]) => [resource, list === null ? null : hintsShown(list).map(show)]),
+    ),
     cutShort: long,
     merged: show(merged),
     admitted,

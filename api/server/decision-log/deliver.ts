@@ -69,7 +69,7 @@ export class Delivery {
   /** The position after the last `#hold`; null if another process delivers. */
   #place: { readonly seq: number; readonly atMs: number } | null = null;
   /** Lost decisions that were reported, which the next `#hold` subtracts. */
-  #told = 0;
+  #reported = 0;
   #failures = 0;
   #snapshot: { readonly id: string; readonly text: string | null } | null = null;
 
@@ -162,14 +162,14 @@ export class Delivery {
   /** Takes or renews the right to deliver. Null: this process delivers. */
   async #hold(): Promise<Cut | null> {
     const { store, holder } = this.#deps;
-    if (this.#place !== null && performance.now() - this.#place.atMs < RENEW_MS && this.#told === 0) return null;
-    const told = this.#told;
-    const held = await store.holdLog(holder, LEASE_MS, told);
+    if (this.#place !== null && performance.now() - this.#place.atMs < RENEW_MS && this.#reported === 0) return null;
+    const reported = this.#reported;
+    const held = await store.holdLog(holder, LEASE_MS, reported);
     if (!held.ok) {
       this.#unread(held.error.message);
       return "history";
     }
-    this.#told -= told;
+    this.#reported -= reported;
     const before = this.#place?.seq;
     this.#take(held.value);
     // another process may have moved the position, or the removal of the newest decisions may have moved it back
@@ -180,9 +180,9 @@ export class Delivery {
   #take(held: { readonly deliveredSeq: number; readonly lost: number } | null): void {
     const { log, metrics } = this.#deps;
     this.#place = held === null ? null : { seq: held.deliveredSeq, atMs: performance.now() };
-    const lost = (held?.lost ?? 0) - this.#told;
+    const lost = (held?.lost ?? 0) - this.#reported;
     if (lost <= 0) return;
-    this.#told += lost;
+    this.#reported += lost;
     metrics.lost("removed", lost);
     log.error(
       { lost, advice: "keep the history for longer (--keep-days, --keep-decisions), or have the receiver answer" },

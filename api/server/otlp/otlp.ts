@@ -43,7 +43,7 @@ export interface Otlp {
   /** Empty if no traces are exported. */
   readonly ports: { readonly tracing?: Tracing };
   /** Starts exporting the metrics that `read` returns: the text of `/metrics`. */
-  tellMetrics(read: () => Promise<string>): void;
+  exportMetrics(read: () => Promise<string>): void;
   /** Sends what is pending, for at most `CLOSE_MS`, and logs what could not be sent. */
   close(): Promise<void>;
 }
@@ -86,7 +86,7 @@ export function startOtlp(setting: OtlpSetting, log: Log, counts: OtlpMetrics): 
     tracing = tracingWith(provider.getTracer("nodewise", version));
     closing.push(() => provider.shutdown());
   }
-  const tellMetrics = (read: () => Promise<string>): void => {
+  const exportMetrics = (read: () => Promise<string>): void => {
     if (!setting.metrics) return;
     const exporter = new OTLPMetricExporter(at("metrics"));
     watch(exporter, (result) => {
@@ -114,7 +114,7 @@ export function startOtlp(setting: OtlpSetting, log: Log, counts: OtlpMetrics): 
         "the API ends before its last telemetry is delivered: it is dropped",
       );
   };
-  return { ports: tracing === null ? {} : { tracing }, tellMetrics, close };
+  return { ports: tracing === null ? {} : { tracing }, exportMetrics, close };
 }
 
 /** Calls `onEnd` with the result of each export. */

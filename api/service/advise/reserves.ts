@@ -328,11 +328,11 @@ function onContainers({ hasKubelet, hasRuntime }: Basis): readonly AdviceNote[] 
 function onResources({ unmeasured, measured, imageBytes, hasKubelet, hasRuntime }: Basis): readonly AdviceNote[] {
   const notes: AdviceNote[] = [];
   // the containers already account for all of kubeReserved
-  const untold = unmeasured.filter((name) => hasKubelet || hasRuntime || !name.startsWith("kubeReserved."));
-  if (untold.length > 0) {
+  const notMeasured = unmeasured.filter((name) => hasKubelet || hasRuntime || !name.startsWith("kubeReserved."));
+  if (notMeasured.length > 0) {
     const words =
-      untold.length === 1 ? "is not measured, and stays as it is" : "are not measured, and stay as they are";
-    notes.push(note("not-measured", `${listed(untold)} ${words}`));
+      notMeasured.length === 1 ? "is not measured, and stays as it is" : "are not measured, and stay as they are";
+    notes.push(note("not-measured", `${listed(notMeasured)} ${words}`));
   }
   if (measured.includes("systemReserved.ephemeral-storage") && imageBytes > 0) {
     const message = `images take up to ${humanBytes(imageBytes)} of the same file system, which no reservation holds`;

@@ -73,7 +73,7 @@ export type TurnAnswer =
 /** A turn that is decided but not recorded yet. */
 interface Decided extends Pick<NodeState, "kept"> {
   readonly current: KnownSnapshot;
-  readonly told: SegmentedSnapshot;
+  readonly posted: SegmentedSnapshot;
   readonly taken: readonly (TurnDecision | Refused)[];
 }
 
@@ -92,7 +92,7 @@ export class NodeTurns {
   /** Nodes with unwritten data, and the id of their unwritten snapshot. */
   readonly #waiting = new Map<string, string>();
   readonly #ids: Ids;
-  #settledMs = 0;
+  #flushedMs = 0;
 
   constructor(deps: NodeTurnsDeps) {
     this.#deps = deps;
@@ -119,7 +119,7 @@ export class NodeTurns {
   }
 
   /** Writes the pending data of some nodes, by default of all. */
-  async settle(nodes: Iterable<string> = this.#waiting.keys()): Promise<void> {
+  async flush(nodes: Iterable<string> = this.#waiting.keys()): Promise<void> {
     const settled = Array.from(nodes, (node) =>
       this.#inOrder(node, async () => {
         const state = this.#states.get(node);
@@ -130,22 +130,21 @@ export class NodeTurns {
   }
 
   /** Writes pending turns before a node or all nodes are read; what is read is at most a minute old, or two with many nodes. */
-  async settleForReader(node: string | undefined): Promise<void> {
-    if (node !== undefined)
-      return this.#waiting.has(node) || this.#underWay.has(node) ? this.settle([node]) : undefined;
+  async flushForReader(node: string | undefined): Promise<void> {
+    if (node !== undefined) return this.#waiting.has(node) || this.#underWay.has(node) ? this.flush([node]) : undefined;
     const now = this.#deps.now();
-    if (this.#waiting.size === 0 || now - this.#settledMs < STALE_MS) return;
-    this.#settledMs = now;
+    if (this.#waiting.size === 0 || now - this.#flushedMs < STALE_MS) return;
+    this.#flushedMs = now;
     const isQuick = this.#waiting.size <= QUICKLY_SETTLED;
-    const settled = this.settle();
+    const settled = this.flush();
     if (isQuick) await settled;
   }
 
   /** Writes the pending snapshot with this id, if any; returns whether there was one. */
-  async settleSnapshot(id: string): Promise<boolean> {
+  async flushSnapshot(id: string): Promise<boolean> {
     for (const [node, waiting] of this.#waiting) {
       if (waiting !== id) continue;
-      await this.settle([node]);
+      await this.flush([node]);
       return true;
     }
     return false;
@@ -190,10 +189,10 @@ export class NodeTurns {
     const ids = this.#ids;
     const begun = "snapshot" in from ? whole(from.snapshot) : await this.#changed(node, state, from);
     if (!begun.ok) return begun;
-    const told = await segmentedSnapshot(begun.value.snapshot, ids);
-    if (told.node !== node) {
+    const posted = await segmentedSnapshot(begun.value.snapshot, ids);
+    if (posted.node !== node) {
       const at = "snapshot" in from ? "snapshot.node.metadata.name" : "changes.set.node.metadata.name";
-      const [asPath, found] = [node, told.node].map((name) => `\`${name.slice(0, 253)}\``);
+      const [asPath, found] = [node, posted.node].map((name) => `\`${name.slice(0, 253)}\``);
       return invalid(at, `must be ${asPath} as in the path, found ${found}`);
     }
     const facts = overlaid(store);
@@ -201,12 +200,12 @@ export class NodeTurns {
     const taken: (TurnDecision | Refused)[] = [];
     for (const ask of asks) {
       const last = state?.answers.get(askKey(ask));
-      const one = await decideAsk(ask, { ...begun.value, kept }, told, last, { store: facts.store, ids, metrics });
+      const one = await decideAsk(ask, { ...begun.value, kept }, posted, last, { store: facts.store, ids, metrics });
       if (!one.ok) return one;
       taken.push(one.value);
       if ("next" in one.value && ask.record) facts.add(factsOf(one.value.decision).facts);
     }
-    return ok({ current: { ...begun.value, id: told.id, characters: told.text.length }, kept, told, taken });
+    return ok({ current: { ...begun.value, id: posted.id, characters: posted.text.length }, kept, posted, taken });
   }
 
   /** The node's snapshot after changes to a base that is in memory or in the history. */
@@ -237,7 +236,7 @@ export class NodeTurns {
   async #recorded(
     node: string,
     state: NodeState | undefined,
-    { current, kept, told, taken }: Decided,
+    { current, kept, posted, taken }: Decided,
   ): Promise<TurnOutcome> {
     const now = this.#deps.now();
     const isNew = current.id !== state?.current.id;
@@ -281,7 +280,7 @@ export class NodeTurns {
     const written =
       mayWait || !isKept
         ? { state: next, failed: [] }
-        : await this.#written(next, { waited: state?.unstored ?? null, told, ended, fresh, recorded });
+        : await this.#written(next, { waited: state?.unstored ?? null, posted, ended, fresh, recorded });
     this.#keep(written.state);
     return {
       snapshotId: current.id,
@@ -355,13 +354,13 @@ export class NodeTurns {
   }
 
   /** The rows of the pending snapshots, as ranges of texts of the node that the history already has. */
-  async #rows({ unstored, keyframe: last }: NodeState, { waited, told }: Brought, atMs: EpochMs) {
+  async #rows({ unstored, keyframe: last }: NodeState, { waited, posted }: Brought, atMs: EpochMs) {
     const { sha256 } = this.#deps;
     const rows: SnapshotRow[] = [];
     let keyframe = last;
     const waiting = new Map([waited, unstored].flatMap((one) => (one === null ? [] : [[one.id, one]])));
     for (const { id, snapshot } of waiting.values()) {
-      const own = told?.id === id ? told : await segmentedSnapshot(snapshot, this.#ids);
+      const own = posted?.id === id ? posted : await segmentedSnapshot(snapshot, this.#ids);
       let pieces = keyframe === null ? null : piecesOf(own, keyframe);
       if (pieces === null) ({ pieces, keyframe } = await asKeyframe(own, sha256));
       // the text of a snapshot in pieces is not stored in its body
@@ -374,7 +373,7 @@ export class NodeTurns {
 /** What a turn adds to the history in addition to its state. */
 interface Brought {
   /** The state's snapshot, if this turn brought it. */
-  readonly told: SegmentedSnapshot | null;
+  readonly posted: SegmentedSnapshot | null;
   /** The pending snapshot before the state's. */
   readonly waited: KnownSnapshot | null;
   /** Answers that are no longer the node's last and have an unwritten count. */
@@ -384,7 +383,7 @@ interface Brought {
   /** The recorded decisions among them. */
   readonly recorded: readonly TurnDecision[];
 }
-const NOTHING: Brought = { told: null, waited: null, ended: [], fresh: [], recorded: [] };
+const NOTHING: Brought = { posted: null, waited: null, ended: [], fresh: [], recorded: [] };
 
 const countOf = ({ kind, id, ownId, snapshotId, decidedAtMs, uncounted }: LastAnswer, atMs: EpochMs): CountedAgain => ({
   kind,

@@ -36,7 +36,7 @@ export const askKey = ({ kind, explain, askText, kubeletVersion, record }: TurnA
 export async function decideAsk(
   ask: TurnAsk,
   { snapshot, configuration, kept }: Pick<KnownSnapshot, "snapshot" | "configuration"> & Pick<NodeState, "kept">,
-  told: DecodedSnapshot,
+  posted: DecodedSnapshot,
   last: LastAnswer | undefined,
   {
     store,
@@ -50,7 +50,7 @@ export async function decideAsk(
 ): Promise<Result<TurnDecision | Refused, Problem>> {
   const { kind } = ask;
   const chosen = chooseProfileFor(snapshot, ask.kubeletVersion);
-  const pass = passOf(kind, told.node, snapshot);
+  const pass = passOf(kind, posted.node, snapshot);
   let asked = recollected(ask, {});
   if (asked === null) {
     const recollection = await readFactsBefore(store, pass);
@@ -63,7 +63,7 @@ export async function decideAsk(
   const isAsked = last !== undefined && isSameQuestion(last.question, question);
   const answered = isAsked ? { ...last.answered, seconds: 0 } : answerTo(asked, input ?? snapshot, chosen, kept);
   const leftOut = leftOutOfSnapshot({ kubeletConfiguration: configuration }, chosen.profile);
-  const of = { stored: told, chosen, pass, posted: told, pods: snapshot.pods ?? [], leftOut };
+  const of = { stored: posted, chosen, pass, posted, pods: snapshot.pods ?? [], leftOut };
   const decision = await evaluation(asked, answered, of, ids);
   if (decision.state === "refused") {
     metrics.refused(kind, decision.problem.code);
@@ -77,9 +77,9 @@ export async function decideAsk(
     id: decision.id,
     ownId: decision.id,
     isRow: false,
-    snapshotId: told.id,
-    decidedAtMs: isSame && last?.snapshotId === told.id ? last.decidedAtMs : null,
-    made: { times: 1, firstAtMs: 0, firstSnapshotId: told.id },
+    snapshotId: posted.id,
+    decidedAtMs: isSame && last?.snapshotId === posted.id ? last.decidedAtMs : null,
+    made: { times: 1, firstAtMs: 0, firstSnapshotId: posted.id },
     question,
     // if nothing changed, the result has the same objects, which makes the next comparison fast
     answered,
@@ -101,7 +101,7 @@ function isSameAnswer(
 
 /** Whether the answer only increases a row's count and changes nothing else in the history. */
 export const isCount = ({ isSame, last, decision }: TurnDecision): boolean =>
-  isSame && last?.isRow === true && decision.remember === null && decision.told === null;
+  isSame && last?.isRow === true && decision.remember === null && decision.removals === null;
 
 /** The patch from the caller's last answer to this one. Null if the caller has another answer, or the whole answer is shorter. */
 export function patchOf({ ask, last, next, decision, isSame }: TurnDecision): JsonPatch | null {

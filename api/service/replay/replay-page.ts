@@ -112,8 +112,8 @@ async function onBothSnapshots(
   const { lastSnapshotId } = seriesOf(row);
   if (lastSnapshotId === row.snapshotId || isChanged(first)) return first;
   const last = await replay({ ...row, snapshotId: lastSnapshotId });
-  const isTold = first.ok && first.value.state === "same";
-  return isChanged(last) || (!isTold && last.ok && last.value.state === "same") ? last : first;
+  const isSame = first.ok && first.value.state === "same";
+  return isChanged(last) || (!isSame && last.ok && last.value.state === "same") ? last : first;
 }
 
 /** The time span of a replay, in epoch ms. */

@@ -140,7 +140,7 @@ export const lostOf = ({ gone, unreadable }: Counts): number => gone + unreadabl
 export const passedOf = (counts: Counts): number => counts.replayed + lostOf(counts);
 
 /** How many decisions the records represent; empty if one each. */
-export function standForText(counts: Counts): string {
+export function representedText(counts: Counts): string {
   const records = passedOf(counts);
   return counts.decisions > records
     ? `${many(records, "record")} ${records === 1 ? "stands" : "stand"} for ${many(counts.decisions, "decision")}: one that is the same again is counted on its record`

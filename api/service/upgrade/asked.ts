@@ -23,7 +23,7 @@ export interface Subject {
   /** The configuration from a file or /configz: parsed JSON, not validated; undefined for the kubelet's defaults. */
   readonly configuration: unknown;
   /** True: a running kubelet reported it, with all defaults; false: it is the file. */
-  readonly isTold: boolean;
+  readonly isReported: boolean;
   /** The snapshot without its configuration, which may be invalid; undefined if no node is known. */
   readonly snapshot: Snapshot | undefined;
 }
@@ -50,7 +50,7 @@ export function subjectOf(
 const CONFIGURATION = "kubeletConfiguration";
 
 /** The effective configuration: the given one, or else the snapshot's, which a kubelet reported. */
-export const configured = (given: unknown, own: unknown): Pick<Subject, "configuration" | "isTold"> => ({
+export const configured = (given: unknown, own: unknown): Pick<Subject, "configuration" | "isReported"> => ({
   configuration: given ?? own,
-  isTold: given === undefined || isWrapped(given),
+  isReported: given === undefined || isWrapped(given),
 });

@@ -1,6 +1,6 @@
 import { byText } from "../../model/order.ts";
 import { many } from "../../text/sentences/words.ts";
-import { type Counts, changedOf, podsText, ReplayTally, standForText, type Tally } from "../replay/tally.ts";
+import { type Counts, changedOf, podsText, ReplayTally, representedText, type Tally } from "../replay/tally.ts";
 import { answerNotes, KERNEL_DEFAULTS, type Section } from "./sections.ts";
 import { type ChangedPod, type Example, PodCounter, type UpgradePage } from "./upgrade-page.ts";
 
@@ -56,7 +56,7 @@ export function historyLine({ counts, byVersion, kernelDefaults }: HistorySum, t
     ...(kernelDefaults > 0 ? [`${number(kernelDefaults)} more ${KERNEL_DEFAULTS}`] : []),
     ...(own > 0 ? [`${number(own)} were decided as ${to} already`] : []),
     ...(lost > 0 ? [`${number(lost)} more could not be decided again`] : []),
-    ...[standForText(counts)].filter((text) => text !== ""),
+    ...[representedText(counts)].filter((text) => text !== ""),
   ];
   return parts.join("; ");
 }

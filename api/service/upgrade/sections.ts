@@ -100,11 +100,11 @@ const startsNow = ({ startsNow: all, from }: UpgradeReport): Section => ({
   rows: all.map((finding) => findingRow(finding)),
 });
 
-/** A row for a finding. `told`: the cells before the last. */
-function findingRow(finding: NowFinding, ...told: readonly string[]): SectionRow {
+/** A row for a finding. `middle`: the cells before the last. */
+function findingRow(finding: NowFinding, ...middle: readonly string[]): SectionRow {
   const { severity, field, where = "", code, kubelet, message, advice, fix } = finding;
   const notes = [note(kubelet ? "kubelet" : "text", message), note("do", advice), ...patchNote(fix)];
-  return { cells: [severity, field, where, ...told, code], tone: toneOf(finding), notes };
+  return { cells: [severity, field, where, ...middle, code], tone: toneOf(finding), notes };
 }
 
 function gates({ gates: all }: UpgradeReport): Section {

@@ -106,13 +106,13 @@ const asRecorded = ({ verdict }: DecisionRow, version: string): Compared => ({
   problem: null,
 });
 
-/** A replayer that treats answers that differ without an effect as equal; `tell` is called for each. */
-function withEffect(replay: Replayer<Compared>, tell: () => void): Replayer<Compared> {
+/** A replayer that treats answers that differ without an effect as equal; `onEffect` is called for each. */
+function withEffect(replay: Replayer<Compared>, onEffect: () => void): Replayer<Compared> {
   return async (row) => {
     const again = await replay(row);
     if (!again.ok || again.value.state !== "differs" || !isKind(row.kind)) return again;
     if (isOther(again.value.differences, specOf(row.kind).hasNoEffect)) return again;
-    tell();
+    onEffect();
     return ok({ ...again.value, state: "same", differences: [], truncated: false, pods: [] });
   };
 }

@@ -27,10 +27,10 @@ export interface UpgradeInput extends Subject, BesideFile {
 
 /** Reports what another kubelet version changes on a node: what keeps it from starting, what it does differently, and what to do first. */
 export function upgradeReport({ from: was, to: is, args, dropIns, ...subject }: UpgradeInput): UpgradeReport {
-  const { configuration: given, snapshot, isTold } = subject;
+  const { configuration: given, snapshot, isReported } = subject;
   const [from, to] = [was.profile, is.profile];
   const members = membersOf(given);
-  const { configuration: ofFile, assumed } = isTold
+  const { configuration: ofFile, assumed } = isReported
     ? ownConfiguration(members, from, to)
     : { configuration: members, assumed: [] };
   const flags = args === null ? null : readFlags(args, to);

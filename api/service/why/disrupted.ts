@@ -33,15 +33,15 @@ export function preempted(of: WhyContext): Finding | null {
   const { status } = of.subject.pod ?? {};
   const event = eventsOf(of, PREEMPTING).at(-1);
   const condition = disruptionOf(of);
-  const isTold = condition?.reason === BY_KUBELET && condition.message === PREEMPTED;
+  const isReported = condition?.reason === BY_KUBELET && condition.message === PREEMPTED;
   const isReason = status?.reason === PREEMPTING;
-  if (event === undefined && !isTold && !isReason) return recordedPreemption(of);
-  const since = event?.last ?? (isTold ? (condition?.lastTransitionTime ?? null) : null);
-  if (!isTold && !isReason && hasRunSince(of, since)) return null;
+  if (event === undefined && !isReported && !isReason) return recordedPreemption(of);
+  const since = event?.last ?? (isReported ? (condition?.lastTransitionTime ?? null) : null);
+  if (!isReported && !isReason && hasRunSince(of, since)) return null;
   const words = [
     ...(isReason ? [wordOf("status", status?.reason, status?.message)] : []),
     ...(event === undefined ? [] : [wordOfEvent(event)]),
-    ...(isTold && condition !== undefined ? [wordOfCondition(condition)] : []),
+    ...(isReported && condition !== undefined ? [wordOfCondition(condition)] : []),
   ];
   const asked = of.decides ? askForWhom(of, timeOf(since)) : { by: null, decisions: [], missing: [] };
   const { by, decisions, missing: lacks } = asked;
@@ -143,8 +143,8 @@ function askAbout(of: WhyContext, held: ObservedPodAt, node: string, atMs: numbe
   return [{ by: held.ref, takes, decision }];
 }
 
-/** Findings about what ended the pod or is about to. `isTold`: a finding about the node's resources already explains the end. */
-export function ended(of: WhyContext, isTold: boolean): readonly Finding[] {
+/** Findings about what ended the pod or is about to. `isExplained`: a finding about the node's resources already explains the end. */
+export function ended(of: WhyContext, isExplained: boolean): readonly Finding[] {
   const { pod } = of.subject;
   const { reason = "", message = "", phase } = pod?.status ?? {};
   const said = wordOf("status", reason, message);
@@ -155,7 +155,7 @@ export function ended(of: WhyContext, isTold: boolean): readonly Finding[] {
     found.push(finding("node-shutdown", { since: condition?.lastTransitionTime ?? null, words, numbers: {} }));
   } else if (
     condition !== undefined &&
-    (condition.reason !== BY_KUBELET || (!isTold && (condition.message ?? "") === ""))
+    (condition.reason !== BY_KUBELET || (!isExplained && (condition.message ?? "") === ""))
   ) {
     const by = condition.reason ?? "";
     const words = [wordOfCondition(condition), ...eventsOf(of, "Preempted", "TaintManagerEviction").map(wordOfEvent)];

@@ -82,18 +82,19 @@ function evictionOf(of: WhyContext): Eviction | null {
     (condition.message ?? "") !== "" &&
     !OTHER_ENDS.includes(condition.message ?? "");
   const message = status?.message ?? "";
-  const isTold = status?.reason === "Evicted" && !/^(?:Pod was rejected: )?The node had condition: /.test(message);
+  const isReported = status?.reason === "Evicted" && !/^(?:Pod was rejected: )?The node had condition: /.test(message);
   const recorded = recordedEviction(of);
-  if (event === undefined && !byKubelet && !isTold && recorded === null) return null;
-  if (!isTold && !byKubelet && hasRunSince(of, event?.last ?? recorded?.since ?? null)) return null;
+  if (event === undefined && !byKubelet && !isReported && recorded === null) return null;
+  if (!isReported && !byKubelet && hasRunSince(of, event?.last ?? recorded?.since ?? null)) return null;
   const words = [
-    ...(isTold ? [wordOf("status", "Evicted", message)] : []),
+    ...(isReported ? [wordOf("status", "Evicted", message)] : []),
     ...(event === undefined ? [] : [wordOfEvent(event)]),
     ...(byKubelet && condition !== undefined ? [wordOfCondition(condition)] : []),
     ...(recorded === null ? [] : recorded.words),
   ];
   return {
-    message: event?.message ?? (isTold ? message : byKubelet ? (condition?.message ?? "") : (recorded?.message ?? "")),
+    message:
+      event?.message ?? (isReported ? message : byKubelet ? (condition?.message ?? "") : (recorded?.message ?? "")),
     since: event?.last ?? (byKubelet ? condition?.lastTransitionTime : undefined) ?? recorded?.since ?? endOf(of),
     words,
     stored: recorded?.stored ?? null,
@@ -194,7 +195,7 @@ export interface Ranking {
   /** The stats were taken before the pod ended, so the ranking has the pod. */
   readonly isOfThen: boolean;
   /** The kubelet reports what it found on the node within this time, ms. */
-  readonly toldWithinMs: number;
+  readonly reportedWithinMs: number;
   readonly next: readonly Next[];
   readonly changes: readonly Change[];
 }
@@ -226,7 +227,7 @@ function rankingAt(
   const stored = nodeAt(evidence, { node, atMs, with: subject.ref, stored: snapshot });
   const isStored = stored.ok && stored.value.basis === "snapshot";
   if (stats === null && !isStored) return { missing: [missing(of, "stats", "who takes up how much, and who is next")] };
-  const isOfThen = isStored || stats?.tellsOfSubject === true;
+  const isOfThen = isStored || stats?.hasSubject === true;
   const statsMs = stats?.atMs ?? null;
   const then = isStored
     ? stored
@@ -257,18 +258,18 @@ function rankingAt(
   return {
     decision: { kind: "eviction", ...head, agrees, differs, excerpt },
     isOfThen,
-    toldWithinMs: statusWithinMs(effectiveSnapshot(then.value.snapshot)),
+    reportedWithinMs: statusWithinMs(effectiveSnapshot(then.value.snapshot)),
     next: nextOf(of, excerpt.ranking),
     changes: rankChanges(excerpt.ranking),
   };
 }
 
 /** When the node's stats were taken, and whether they include the pod. */
-function statsAt(of: WhyContext): { readonly atMs: number; readonly tellsOfSubject: boolean } | null {
+function statsAt(of: WhyContext): { readonly atMs: number; readonly hasSubject: boolean } | null {
   const summary = summaryOf(of);
   if (summary === null) return null;
   const atMs = timeOf(summary.node?.memory?.time) || timeOf(summary.node?.cpu?.time);
-  return { atMs, tellsOfSubject: statsOf(of) !== null };
+  return { atMs, hasSubject: statsOf(of) !== null };
 }
 
 /** The resource that each node condition is about. */

@@ -56,15 +56,15 @@ function refusalOf(of: WhyContext): Refusal | null {
   const { phase, reason = "", message = "", startTime } = pod?.status ?? {};
   const event = of.subject.events.findLast((one) => one.type !== "Normal" && isReason(one.reason, one.message));
   const told = message.startsWith(REJECTED) ? message.slice(REJECTED.length) : message;
-  const isTold = phase === "Failed" && (message.startsWith(REJECTED) || isReason(reason, told));
+  const isReported = phase === "Failed" && (message.startsWith(REJECTED) || isReason(reason, told));
   // a pod that was admitted after all has another story; one that ran and whose containers exited with 0 is Succeeded
   const isIn = phase === "Running" || (phase === "Pending" && of.subject.held?.snapshot === null);
-  if (!isTold && (event === undefined || isIn)) return isIn ? null : recordedRefusal(of);
+  if (!isReported && (event === undefined || isIn)) return isIn ? null : recordedRefusal(of);
   const again = containersNow(of).some(({ status }) => status?.state?.terminated?.startedAt !== undefined);
   const since = event?.last ?? (again ? conditionOf(of, "Ready")?.lastTransitionTime : startTime) ?? null;
   const said = event === undefined ? [] : [wordOfEvent(event)];
   const common = { since, again, recorded: null };
-  if (!isTold) return { reason: event?.reason ?? "", message: event?.message ?? "", words: said, ...common };
+  if (!isReported) return { reason: event?.reason ?? "", message: event?.message ?? "", words: said, ...common };
   return { reason, message: told, words: [wordOf("status", reason, message, since), ...said], ...common };
 }
 

@@ -194,7 +194,7 @@ function findingsOf(of: WhyContext): readonly Finding[] {
   );
   const isSettled = sorted.some(({ code }) => code !== "restarted");
   // a pod that runs again is not unknown
-  const calm = isSettled ? [] : calmOf(of).filter(({ code }) => code !== "unknown" || sorted.length === 0);
+  const calm = isSettled ? [] : healthyFindings(of).filter(({ code }) => code !== "unknown" || sorted.length === 0);
   const told = [...sorted, ...calm].toSorted((a, b) => rank(a.code) - rank(b.code));
   return told.map((one) => withComparison(of, of.evidence.hasAllEvents ? withoutEvents(one) : one));
 }
@@ -248,15 +248,15 @@ const rankingParts = ({ decision, next, changes }: Ranking) => ({
 /** The conditions that the kubelet's next pass finds and has not reported yet; none if it finds no pressure. */
 const conditionsSoon = (
   { asOfMs }: WhyContext,
-  { decision: { verdict, at, excerpt }, toldWithinMs }: Ranking,
+  { decision: { verdict, at, excerpt }, reportedWithinMs }: Ranking,
 ): readonly string[] =>
   // with older stats, the kubelet would have reported it by now
-  verdict === "calm" || asOfMs - timeOf(at) > LONGEST_PASS_MS + toldWithinMs
+  verdict === "calm" || asOfMs - timeOf(at) > LONGEST_PASS_MS + reportedWithinMs
     ? []
     : [...new Set(excerpt.thresholds.map(({ signal }) => SIGNALS[signal].condition))];
 
 /** Findings about a pod without problems. */
-function calmOf(of: WhyContext): readonly Finding[] {
+function healthyFindings(of: WhyContext): readonly Finding[] {
   const { pod, events } = of.subject;
   const phase = pod?.status?.phase;
   const warned = events

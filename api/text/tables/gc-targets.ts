@@ -32,14 +32,11 @@ export function removalMarks({ tie, end }: Removal, ...others: readonly string[]
 export const removalNotes = ({ message }: Removal): readonly string[] =>
   message === undefined ? [] : [`  ${printable(message)}`];
 
-/**
- * Lists the events that the kubelet would record for its node, a line each; `told`: a message that is already shown
- * above.
- */
-export const eventLines = (events: readonly NodeEvent[], paint: Paint, told: string | null): string =>
+/** Lists the events that the kubelet would record for its node, a line each; `above`: a message that is already shown. */
+export const eventLines = (events: readonly NodeEvent[], paint: Paint, above: string | null): string =>
   events
     .map(({ type, reason, message }) => {
-      const text = message === told ? `${reason} in these words` : `${reason}: ${message}`;
+      const text = message === above ? `${reason} in these words` : `${reason}: ${message}`;
       return paint(type === "Warning" ? "yellow" : "dim", `event ${printable(text)}\n`);
     })
     .join("");

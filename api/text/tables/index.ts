@@ -75,8 +75,8 @@ export function reasonText({ code, field, numbers = {} }: Reason, full: boolean,
   const exact = [code, numbersText(numbers)].join(" ").trimEnd();
   if (sentence === undefined) return `${field}: ${exact}`;
   // a threshold is named by its amount, `500Mi`, which its sentence tells as well
-  const isTold = magnitude(field) !== 0 && magnitude(field) === numbers["quantity"];
-  const name = isTold ? "" : `${field}: `;
+  const isNamed = magnitude(field) !== 0 && magnitude(field) === numbers["quantity"];
+  const name = isNamed ? "" : `${field}: `;
   return `${name}${sentence}${full ? ` [${exact}]` : ""}`;
 }
 

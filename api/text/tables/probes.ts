@@ -216,7 +216,7 @@ function changesOf({ container, runs, ready, started, probes }: ProbedContainer)
   });
   const startup = probes.some(({ type }) => type === "startup");
   const told = probes.flatMap((probe) =>
-    resultsTold(probe).map(({ atMs, containerId, result, isInitial }) => ({
+    reportedResults(probe).map(({ atMs, containerId, result, isInitial }) => ({
       ...made(
         atMs,
         probe.type,
@@ -249,7 +249,7 @@ const INITIAL = { startup: "Unknown", liveness: "Success", readiness: "Failure" 
  * The results of a probe, with initial results marked: a container counts as live before its first attempt. The first
  * success is not a change of the result, but is listed too.
  */
-function resultsTold({
+function reportedResults({
   type,
   results,
   attempts,

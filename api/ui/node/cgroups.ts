@@ -103,7 +103,7 @@ export function cgroupsSection({ decided }: DecidedSnapshot, reports: Reports | 
 <div class="card tree">${roots.map((branch) => branchOf(branch, { reports, lists }, true))}</div>
 ${otherSteps(reports, known, lists)}`,
     lists.asked !== null,
-    reports === null ? "" : driftTag(reports.open, reports.mended),
+    reports === null ? "" : driftTag(reports.open, reports.corrected),
   );
 }
 
@@ -116,21 +116,21 @@ function reportText(reports: Reports | null): Html {
   if (reports === null) {
     return html`What the files hold is not known: no results were reported of the node’s newest <code>cgroups</code> decision. <code>nodewise actuator</code> reports them (<code>--mode observe</code> only looks), and so does <code>POST /v1/results</code>; one that finds all as wanted has nothing to report.`;
   }
-  const { atMs, dryRun, open, mended } = reports;
+  const { atMs, dryRun, open, corrected } = reports;
   if (reports.isOfEarlierPass)
     return html`Last reported at ${moment(atMs)}. The passes since had nothing to report: every file is as wanted.`;
   const found =
     open === 0
-      ? html`nothing differs${mended === 0 ? "" : " any more"}`
+      ? html`nothing differs${corrected === 0 ? "" : " any more"}`
       : html`<strong>${open} ${open === 1 ? "file or cgroup" : "files or cgroups"}</strong> not as decided`;
-  return html`As reported at ${moment(atMs)}${dryRun ? ", by an actuator that only looks" : ""}: ${found}${mended === 0 ? "" : `, ${mended} put right`}. What was not reported was as wanted.`;
+  return html`As reported at ${moment(atMs)}${dryRun ? ", by an actuator that only looks" : ""}: ${found}${corrected === 0 ? "" : `, ${corrected} put right`}. What was not reported was as wanted.`;
 }
 
-const driftTag = (open: number, mended: number): Html =>
+const driftTag = (open: number, corrected: number): Html =>
   open > 0
     ? html`<span class="tag bad">${open} differ${open === 1 ? "s" : ""}</span>`
-    : mended > 0
-      ? html`<span class="tag warn">${mended} put right</span>`
+    : corrected > 0
+      ? html`<span class="tag warn">${corrected} put right</span>`
       : html`<span class="tag good">no drift</span>`;
 
 /** The branch of this path, wherever it is. */
@@ -142,25 +142,25 @@ interface ReportContext {
   readonly lists: ListView;
 }
 /** A summary counts what differs below it, so that a closed one hides nothing. */
-function branchOf(branch: Branch, told: ReportContext, isRoot = false): Html {
-  const { reports } = told;
-  const { plan, children, open, mended } = branch;
+function branchOf(branch: Branch, context: ReportContext, isRoot = false): Html {
+  const { reports } = context;
+  const { plan, children, open, corrected } = branch;
   const isPod = plan.level === "pod";
-  const tag = open > 0 || mended > 0 ? driftTag(open, mended) : "";
+  const tag = open > 0 || corrected > 0 ? driftTag(open, corrected) : "";
   const pods = isPod ? "" : html`<span class="soft small">${many(branch.pods, "pod")}</span>`;
   const inner = isPod
     ? fileTable([plan, ...children.map((child) => child.plan)], reports)
-    : html`${fileTable([plan], reports)}${below(branch, told)}`;
+    : html`${fileTable([plan], reports)}${below(branch, context)}`;
   const id = `cgroup-${plan.path.replaceAll(/\s/g, "_")}`;
   return html`<details id="${id}"${isRoot || (open > 0 && !isPod) ? html` open` : ""}><summary><span class="name">${labelOf(plan)}</span> ${pods} ${tag}<span class="soft small">${isPod ? brief(plan) : ""}</span></summary>${inner}</details>`;
 }
 
 /** The children; if some are left out, those that differ come first. */
-function below({ plan, children }: Branch, told: ReportContext): Html {
+function below({ plan, children }: Branch, context: ReportContext): Html {
   const isLong = children.length > LISTS.cgroups.few;
   const inOrder = isLong ? children.toSorted((a, b) => b.open - a.open) : children;
-  const { shown, note } = told.lists.cut("cgroups", inOrder, plan.path);
-  return html`${shown.map((child) => branchOf(child, told))}${note}`;
+  const { shown, note } = context.lists.cut("cgroups", inOrder, plan.path);
+  return html`${shown.map((child) => branchOf(child, context))}${note}`;
 }
 
 function labelOf({ pod, level, path }: CgroupPlan): string {
@@ -182,7 +182,7 @@ interface Branch {
   readonly plan: CgroupPlan;
   readonly children: readonly Branch[];
   readonly open: number;
-  readonly mended: number;
+  readonly corrected: number;
   readonly pods: number;
 }
 
@@ -202,7 +202,7 @@ function cgroupTree(plans: readonly CgroupPlan[], reports: Reports | null): read
       plan,
       children,
       open: own.filter(isOpen).length + sum(({ open }) => open),
-      mended: own.filter(({ status }) => status === "applied").length + sum(({ mended }) => mended),
+      corrected: own.filter(({ status }) => status === "applied").length + sum(({ corrected }) => corrected),
       pods: (plan.level === "pod" ? 1 : 0) + sum(({ pods }) => pods),
     };
   };

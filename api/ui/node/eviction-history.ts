@@ -36,16 +36,18 @@ function contentsOfPass(row: DecisionRow | null): PassContents {
   const body = row === null ? null : bodyOf(row.body);
   if (row === null || body === null) return NOTHING;
   const pass = isEviction(body.decision) ? body.decision : null;
-  return { points: pointsIn(body), acts: pass === null ? [] : told(() => eventsOfPass(pass, row)), pass };
+  return { points: pointsIn(body), acts: pass === null ? [] : eventsOrNone(() => eventsOfPass(pass, row)), pass };
 }
 
 /** The pods that an admission, or a separate preemption, ends. */
 function preemptionActs(head: DecisionHead, row: DecisionRow | null): readonly NodeEvent[] {
   const decision = row === null ? undefined : (bodyOf(row.body)?.decision as Partial<AdmissionDecision> | undefined);
   const { pod, preempt } = decision ?? {};
-  return pod === undefined || !Array.isArray(preempt) ? [] : told(() => eventsOfAdmission({ pod, preempt }, head));
+  return pod === undefined || !Array.isArray(preempt)
+    ? []
+    : eventsOrNone(() => eventsOfAdmission({ pod, preempt }, head));
 }
-function told(read: () => NodeEvent[]): readonly NodeEvent[] {
+function eventsOrNone(read: () => NodeEvent[]): readonly NodeEvent[] {
   try {
     return read();
   } catch {
@@ -162,10 +164,10 @@ type AllPoints = Map<EvictionSignal, Map<number, number>>;
 async function pointsOf(
   store: History,
   heads: readonly DecisionHead[],
-  told: CachedContents,
+  newest: CachedContents,
 ): Promise<Result<AllPoints, StoreFailure>> {
   const all: AllPoints = new Map();
-  let skip = Math.max(1, addTo(all, told.points));
+  let skip = Math.max(1, addTo(all, newest.points));
   for (let i = skip, read = 1; i < heads.length && read < MAX_BODIES; i += skip, read++) {
     const earlier = await cachedOrRead(store, heads[i] as DecisionHead);
     if (!earlier.ok) return earlier;

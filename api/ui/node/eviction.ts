@@ -107,9 +107,9 @@ function line(threshold: ThresholdState, forecast: Forecast | undefined, before:
       : "";
   const made = derivedFrom === undefined ? "" : `, made from ${derivedFrom}`;
   const own = forecast === undefined ? [] : forecastText(forecast);
-  const isTold = before !== undefined && forecastText(before).join() === own.join();
+  const isRepeated = before !== undefined && forecastText(before).join() === own.join();
   const [text = "", pod = "", rest = ""] = own;
-  return html`<li><span class="${graceMs === 0 ? "hard" : "soft-limit"}">&lt; ${quantityShown(resourceOfSignal(signal), value)}</span> ${graceWords(graceMs)} <span class="tag ${TONE[state] ?? ""}">${state}</span>${left}${made}${text === "" || isTold ? "" : html`<br><span class="small soft">${text}${cutInside(pod)}${rest}</span>`}</li>`;
+  return html`<li><span class="${graceMs === 0 ? "hard" : "soft-limit"}">&lt; ${quantityShown(resourceOfSignal(signal), value)}</span> ${graceWords(graceMs)} <span class="tag ${TONE[state] ?? ""}">${state}</span>${left}${made}${text === "" || isRepeated ? "" : html`<br><span class="small soft">${text}${cutInside(pod)}${rest}</span>`}</li>`;
 }
 
 /** When a threshold is met by the forecast; then the pod that would be evicted first, and how long that delays it. */

@@ -94,10 +94,10 @@ function refusedTile({ fleet, day, row, seen }: NodeView): Html {
 function driftTile({ reports }: NodeView): Html {
   if (reports === null)
     return tile("Drift", html`<span class="soft">–</span>`, "no daemon has told of its files", "#cgroups");
-  const { open, mended, byPath, atMs } = reports;
+  const { open, corrected, byPath, atMs } = reports;
   if (reports.isOfEarlierPass) return tile("Drift", "0", html`none since ${moment(atMs)}`, "#cgroups");
   const files = [...byPath.values()].flatMap((of) => [...of.values()]);
   const first = files.find(isOpen);
-  const words = first === undefined ? `${many(mended, "file")} put right` : `${first.path} ${first.file}`;
+  const words = first === undefined ? `${many(corrected, "file")} put right` : `${first.path} ${first.file}`;
   return tile("Drift", String(open), words, "#cgroups", open === 0 ? "" : "warn-text");
 }

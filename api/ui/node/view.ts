@@ -46,7 +46,7 @@ export interface Reports {
   readonly dryRun: boolean;
   /** Steps that are not as decided now. */
   readonly open: number;
-  readonly mended: number;
+  readonly corrected: number;
 }
 
 const AS_DECIDED: ReadonlySet<string> = new Set(["applied", "unchanged"]);
@@ -59,7 +59,7 @@ function reportsOf(rows: readonly ResultRow[], latest: LatestRow | undefined): R
   const last = rows.at(-1);
   if (last === undefined) return null;
   if (isOfEarlierPass(last, latest))
-    return { byPath: new Map(), atMs: last.atMs, isOfEarlierPass: true, dryRun: false, open: 0, mended: 0 };
+    return { byPath: new Map(), atMs: last.atMs, isOfEarlierPass: true, dryRun: false, open: 0, corrected: 0 };
   const byPath = new Map<string, Map<string, Reported>>();
   const body = bodyOf(last.body);
   const dryRun = body.dryRun === true;
@@ -71,8 +71,8 @@ function reportsOf(rows: readonly ResultRow[], latest: LatestRow | undefined): R
   }
   const all = [...byPath.values()].flatMap((files) => [...files.values()]);
   const open = all.filter(isOpen).length;
-  const mended = all.filter(({ status }) => status === "applied").length;
-  return { byPath, atMs: last.atMs, isOfEarlierPass: false, dryRun, open, mended };
+  const corrected = all.filter(({ status }) => status === "applied").length;
+  return { byPath, atMs: last.atMs, isOfEarlierPass: false, dryRun, open, corrected };
 }
 
 function bodyOf(text: string): { readonly dryRun?: unknown; readonly steps?: unknown } {
@@ -277,10 +277,10 @@ export const scrolling = (label: string, table: Html): Html =>
 export const podName = ({ namespace, name, uid }: PodRef): string =>
   name === "" ? `(gone) ${uid}` : `${namespace}/${name}`;
 
-/** Why a kubelet would not start with this, and what it accepts silently, without what `told` already contains. */
-export function managedNotes({ startErrors, warnings }: Notes, told?: Notes): Html {
-  const errors = startErrors.filter((line) => told?.startErrors.includes(line) !== true);
-  const others = warnings.filter((line) => told?.warnings.includes(line) !== true);
+/** Why a kubelet would not start with this, and what it accepts silently, without what `shown` already contains. */
+export function managedNotes({ startErrors, warnings }: Notes, shown?: Notes): Html {
+  const errors = startErrors.filter((line) => shown?.startErrors.includes(line) !== true);
+  const others = warnings.filter((line) => shown?.warnings.includes(line) !== true);
   return html`${errors.map((error) => html`<p class="note bad">The kubelet does not start: ${error}</p>`)}${others.map((line) => html`<p class="note warn">${line}</p>`)}`;
 }
 type Notes = Pick<Managed, "startErrors" | "warnings">;

@@ -10,7 +10,7 @@ import {
   changedOf,
   passedOf,
   ReplayTally,
-  standForText,
+  representedText,
   type Tally,
   type UnreadableDecision,
 } from "../../service/replay/tally.ts";
@@ -35,13 +35,13 @@ export const number = (count: number): string => count.toLocaleString("en");
 
 /** The counts as tiles over one bar. */
 export function countTiles(counts: Counts): Html {
-  const standFor = standForText(counts);
+  const represented = representedText(counts);
   const tiles = statesOf(counts).map(
     ([state, words, tone]) =>
       html`<div class="card tile"><span class="figure ${counts[state] > 0 && tone !== "rest" ? `${tone}-text` : ""}">${number(counts[state])}</span><span class="soft">${words}</span></div>`,
   );
   return html`<div class="cards counts" data-passed="${passedOf(counts)}"><div class="card tile"><span class="figure">${number(counts.replayed)}</span><span class="soft">decisions replayed</span></div>${tiles}</div>
-${stateBar(counts)}${standFor === "" ? "" : html`<p class="soft small">${standFor}.</p>`}`;
+${stateBar(counts)}${represented === "" ? "" : html`<p class="soft small">${represented}.</p>`}`;
 }
 
 const stateBar = (counts: Counts): Html | "" =>

@@ -180,12 +180,12 @@ export function assemble(base: Fields, parts: readonly Part[]): Assembled {
   const pods = parts.filter(({ part }) => part === "pods");
   const origins: Origin[] = whole.slice(0, 1).map(({ source }) => ({ at: [], source, base: [] }));
   const input: Record<string, unknown> = { ...(whole[0] === undefined ? base : fieldsOf(whole[0].posted)) };
-  const faults = twins("a NodeSnapshot", whole);
+  const faults = duplicates("a NodeSnapshot", whole);
   for (const { option, path, what } of PARTS) {
     const given = parts.filter(({ part }) => part === option);
     const [first] = given;
     if (first === undefined || option === "pods") continue;
-    faults.push(...twins(what, given));
+    faults.push(...duplicates(what, given));
     const [field, inner] = path;
     input[field] = inner === undefined ? first.posted : { ...fieldsOf(input[field]), [inner]: first.posted };
     origins.push({ at: path, source: first.source, base: first.base });
@@ -205,11 +205,11 @@ export function assemble(base: Fields, parts: readonly Part[]): Assembled {
 /** The parts that count, and the empty lists to report whose kind is unknown. */
 interface Settled {
   readonly parts: readonly Part[];
-  readonly told: readonly { readonly source: Part["source"]; readonly text: string }[];
+  readonly warnings: readonly { readonly source: Part["source"]; readonly text: string }[];
 }
 
 /** An empty list of unknown kind counts as one of pods, unless another input contains the node's pods. */
-export function settleEmpty(base: Fields, parts: readonly Part[]): Settled {
+export function resolveEmptyList(base: Fields, parts: readonly Part[]): Settled {
   const whole = parts.find(({ part }) => part === "snapshot");
   const isKnown =
     (whole === undefined ? base : fieldsOf(whole.posted))["pods"] !== undefined ||
@@ -218,13 +218,13 @@ export function settleEmpty(base: Fields, parts: readonly Part[]): Settled {
   const what = `${taken} a \`List\` without items, which does not say of what (a \`PodList\` does)`;
   return {
     parts: isKnown ? parts.filter(({ posted }) => posted !== NOTHING) : parts,
-    told: parts
+    warnings: parts
       .filter(({ posted }) => posted === NOTHING)
       .map(({ source }) => ({ source, text: `${source.file}: ${what}` })),
   };
 }
 
-function twins(what: string, [first, second]: readonly Part[]): string[] {
+function duplicates(what: string, [first, second]: readonly Part[]): string[] {
   if (first === undefined || second === undefined) return [];
   return [`${second.source.file}: is ${article(what)}, and so is ${first.source.file}: leave one out`];
 }

@@ -192,24 +192,24 @@ const joined = (first: Fields, second: Fields): Fields => ({
 
 type ReportFaults = (field: TextField, found: readonly string[]) => void;
 
-function readWritten({ change }: FormValues["texts"], tell: ReportFaults): InputDocument | null {
+function readWritten({ change }: FormValues["texts"], report: ReportFaults): InputDocument | null {
   if (change.trim() === "") return null;
   const read = documentOf({ name: "the change", text: change });
-  if (!read.ok) tell("change", read.error);
+  if (!read.ok) report("change", read.error);
   else if (typeof read.value.value !== "object" || Array.isArray(read.value.value))
-    tell("change", ['the change: expected fields of a KubeletConfiguration, such as {"maxPods": 110}']);
+    report("change", ['the change: expected fields of a KubeletConfiguration, such as {"maxPods": 110}']);
   else return read.value;
   return null;
 }
 
-function kubeletOf({ kubelet }: FormValues["texts"], tell: ReportFaults): string | null {
+function kubeletOf({ kubelet }: FormValues["texts"], report: ReportFaults): string | null {
   const text = kubelet.trim();
   if (text === "") return null;
-  if (!isVersion(text)) tell("kubelet", [VERSION_FORM]);
+  if (!isVersion(text)) report("kubelet", [VERSION_FORM]);
   return text;
 }
 
-function podOf({ pod }: FormValues["texts"], tell: ReportFaults): Change["pod"] {
+function podOf({ pod }: FormValues["texts"], report: ReportFaults): Change["pod"] {
   const text = pod.trim();
   if (text === "") return null;
   if (/^[a-z0-9][a-z0-9-]*\/[a-z0-9][a-z0-9.-]*$/.test(text)) return { posted: text, source: null };
@@ -217,16 +217,16 @@ function podOf({ pod }: FormValues["texts"], tell: ReportFaults): Change["pod"] 
   if (read.ok) {
     const { kind = "Pod" } = fieldsOf(read.value.value);
     if (kind === "Pod" && typeof read.value.value === "object") return { posted: read.value.value, source: read.value };
-    tell("pod", [
+    report("pod", [
       `the pod: expected a v1.Pod, or NAMESPACE/NAME of one that is there, found \`${String(kind).slice(0, 60)}\``,
     ]);
-  } else tell("pod", read.error);
+  } else report("pod", read.error);
   return null;
 }
 
 export const RESIZE_EXAMPLE = "default/web cpu=2,memory=1Gi";
 /** `NAMESPACE/NAME [CONTAINER] cpu=2,memory=1Gi`. */
-function resizeOf({ resize }: FormValues["texts"], tell: ReportFaults): Change["resize"] {
+function resizeOf({ resize }: FormValues["texts"], report: ReportFaults): Change["resize"] {
   const text = resize.trim();
   if (text === "") return null;
   const words = text.split(/[\s,]+/).filter((word) => word !== "");
@@ -235,13 +235,15 @@ function resizeOf({ resize }: FormValues["texts"], tell: ReportFaults): Change["
   const [pod = "", container] = names;
   if (names.length > 2 || !pod.includes("/") || amounts.length === 0) {
     const found = `found \`${text.slice(0, 60)}\``;
-    tell("resize", [`expected a pod, its container if it has several, and amounts, as in ${RESIZE_EXAMPLE}; ${found}`]);
+    report("resize", [
+      `expected a pod, its container if it has several, and amounts, as in ${RESIZE_EXAMPLE}; ${found}`,
+    ]);
     return null;
   }
   const posted = { pod, ...(container === undefined ? {} : { container }), to: Object.fromEntries(amounts) };
   const ask = decodeResizeAsk(posted);
   if (ask.ok) return ask.value;
-  tell(
+  report(
     "resize",
     ask.error.map((issue) => issueText(issue, [])),
   );
@@ -254,7 +256,7 @@ const POLICIES = ["cpuManagerPolicy", "topologyManagerPolicy"] as const;
 type HandyField = (typeof MAPS)[number] | (typeof COUNTS)[number] | (typeof POLICIES)[number];
 
 /** The contents of the single fields as a merge patch. */
-function handyPatch(texts: FormValues["texts"], tell: ReportFaults): Fields {
+function handyPatch(texts: FormValues["texts"], report: ReportFaults): Fields {
   const patch: Record<string, unknown> = {};
   for (const field of MAPS) {
     const pairs = texts[field]
@@ -266,7 +268,7 @@ function handyPatch(texts: FormValues["texts"], tell: ReportFaults): Fields {
     for (const pair of pairs) {
       const [, name, value] = /^([\w.-]+)\s*[=:<]\s*(\S*)$/.exec(pair) ?? [];
       if (name === undefined || value === undefined)
-        tell(field, [`${field}: expected pairs such as ${EXAMPLES[field]}, found \`${pair.slice(0, 60)}\``]);
+        report(field, [`${field}: expected pairs such as ${EXAMPLES[field]}, found \`${pair.slice(0, 60)}\``]);
       else entries.push([name, value === "" ? null : value]);
     }
     patch[field] = Object.fromEntries(entries);
@@ -275,7 +277,7 @@ function handyPatch(texts: FormValues["texts"], tell: ReportFaults): Fields {
     const text = texts[field].trim();
     if (text === "") continue;
     if (/^-?\d{1,9}$/.test(text)) patch[field] = Number(text);
-    else tell(field, [`${field}: expected a whole number, found \`${text.slice(0, 60)}\``]);
+    else report(field, [`${field}: expected a whole number, found \`${text.slice(0, 60)}\``]);
   }
   for (const field of POLICIES) if (texts[field] !== "") patch[field] = texts[field];
   return patch;

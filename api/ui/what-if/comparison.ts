@@ -31,8 +31,8 @@ import {
   type PodAsk,
   plansOf,
   rememberedOf,
+  resolveEmptyList,
   type StoredBase,
-  settleEmpty,
   withTime,
 } from "./assemble.ts";
 import { type Change, configurationFault, type ReadChange } from "./change.ts";
@@ -72,14 +72,14 @@ export function beforeOf(
   nowMs: number,
 ): NodeBefore {
   const faults: FormFault[] = [...unread];
-  const tell = (field: FormFault["field"], found: readonly string[]): void => {
+  const report = (field: FormFault["field"], found: readonly string[]): void => {
     faults.push(...found.map((text) => ({ field, text })));
   };
   const known = recordedIn(texts.kept);
-  if (known === null) tell("files", ["what the form kept of the files cannot be read: choose them again"]);
+  if (known === null) report("files", ["what the form kept of the files cannot be read: choose them again"]);
   const ofFiles = files.map(recognise);
   const pasted = texts.paste.trim() === "" ? null : recognise({ name: "the text", text: texts.paste });
-  tell("paste", pasted?.faults ?? []);
+  report("paste", pasted?.faults ?? []);
   const put = (ofOthers: readonly Part[]) => putTogether(stored, known, [...ofOthers, ...(pasted?.parts ?? [])], texts);
   const ofAll = ofFiles.flatMap((each) => each.parts);
   const whole = put(ofAll);
@@ -91,7 +91,7 @@ export function beforeOf(
     ...ofFiles.flatMap((each) => each.faults),
     ...(rest.isNothing ? [] : whole.checked.faults.filter((text) => !found.faults.includes(text))),
   ];
-  if (rest.isNothing) tell("files", wrong);
+  if (rest.isNothing) report("files", wrong);
   const warnings = [
     ...unreadable,
     ...passedOver(
@@ -100,13 +100,13 @@ export function beforeOf(
     ),
     ...passedOver("files", rest.isNothing ? [] : wrong.map((text) => `${text}; passed over`)),
     ...passedOver("paste", pasted?.passed ?? []),
-    ...rest.settled.told.map(({ source, text }): FormFault => {
+    ...rest.settled.warnings.map(({ source, text }): FormFault => {
       return { field: pasted?.parts.some((part) => part.source === source) ? "paste" : "files", text };
     }),
   ];
-  tell(pasted === null ? "files" : "paste", assembled.faults);
-  tell("machine", chosen.faults);
-  tell(ofAll.length === 0 && pasted !== null ? "paste" : "files", found.faults);
+  report(pasted === null ? "files" : "paste", assembled.faults);
+  report("machine", chosen.faults);
+  report(ofAll.length === 0 && pasted !== null ? "paste" : "files", found.faults);
   const { kept, lost } = keptOf(
     known ?? {},
     rest.settled.parts.filter((part) => fileParts.includes(part)),
@@ -129,7 +129,7 @@ const passedOver = (field: FormFault["field"], all: readonly string[]): readonly
 function putTogether(stored: Fields | null, known: Fields | null, parts: readonly Part[], texts: FormValues["texts"]) {
   const isWhole = parts.some(({ part }) => part === "snapshot");
   const base = merged(isWhole ? {} : stored, known);
-  const settled = settleEmpty(base, parts);
+  const settled = resolveEmptyList(base, parts);
   const assembled = assemble(base, settled.parts);
   const chosen = withChoices(assembled.input, texts);
   const isNothing = Object.keys(chosen.input).length === 0;

@@ -65,7 +65,7 @@ function answerOf({ text, narrowText }: Side): Html | Promise<Html> {
 }
 
 function refusals(before: Side, after: Side): Piece {
-  const told = (when: string, { refusal, decided }: Side): Piece =>
+  const sideNotes = (when: string, { refusal, decided }: Side): Piece =>
     refusal === null
       ? all(
           startErrors(decided?.decision).map(
@@ -73,7 +73,7 @@ function refusals(before: Side, after: Side): Piece {
           ),
         )
       : html`<div class="note bad"><strong>${when}</strong>: ${refusal.message}${needsList(refusal.needs)}</div>`;
-  return html`${told("Before", before)}${told("After", after)}`;
+  return html`${sideNotes("Before", before)}${sideNotes("After", after)}`;
 }
 
 /** Why a kubelet would not start, in the kubelet's words. */

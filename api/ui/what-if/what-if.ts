@@ -41,7 +41,7 @@ const DEFAULTS = {
 /** The choice of a known kubelet version, or the node's own. */
 function kubeletChoice(view: FormView): Html | Promise<Html> {
   const own = view.known === null ? "" : ` ${profileIn(view.known).version}`;
-  return html`<label class="wi-label">kubelet${told("kubelet", view)}<select class="wi-input" name="kubelet"${described("kubelet", view)}>${kubeletOptions(view.given.kubelet, `now${own}`)}</select></label>`;
+  return html`<label class="wi-label">kubelet${faultsText("kubelet", view)}<select class="wi-input" name="kubelet"${described("kubelet", view)}>${kubeletOptions(view.given.kubelet, `now${own}`)}</select></label>`;
 }
 
 function configurationFields(view: FormView): Html | Promise<Html> {
@@ -58,7 +58,7 @@ function configurationFields(view: FormView): Html | Promise<Html> {
   return html`<div class="wi-fields">${map("kubeReserved")}${map("systemReserved")}${map("evictionHard")}
 ${kubeletChoice(view)}${count("maxPods")}${policy("cpuManagerPolicy", view)}${policy("topologyManagerPolicy", view)}
 ${count("imageGCHighThresholdPercent")}${count("imageGCLowThresholdPercent")}</div>
-<label class="wi-label">KubeletConfiguration, YAML or JSON${told("change", view)}<textarea class="wi-input wi-text" name="change" spellcheck="false" rows="7" placeholder="maxPods: 60
+<label class="wi-label">KubeletConfiguration, YAML or JSON${faultsText("change", view)}<textarea class="wi-input wi-text" name="change" spellcheck="false" rows="7" placeholder="maxPods: 60
 evictionHard: {memory.available: 1Gi}"${described("change", view)}>
 ${asTyped(given.change)}</textarea></label>
 <div class="wi-row" role="radiogroup" aria-label="How the configuration counts">
@@ -78,14 +78,14 @@ const mapText = (value: unknown): string =>
     .join(", ");
 
 const input = (name: TextField, view: FormView, placeholder: string, kind: string): Html | Promise<Html> =>
-  html`<label class="wi-label ${kind}">${name}${told(name, view)}<input class="wi-input" name="${name}" value="${view.given[name]}" placeholder="${placeholder}" autocomplete="off"${described(name, view)}></label>`;
+  html`<label class="wi-label ${kind}">${name}${faultsText(name, view)}<input class="wi-input" name="${name}" value="${view.given[name]}" placeholder="${placeholder}" autocomplete="off"${described(name, view)}></label>`;
 
 function policy(name: keyof typeof POLICIES, view: FormView): Html | Promise<Html> {
   const known = String(now(view, name) ?? DEFAULTS[name]);
   const options = POLICIES[name].map(
     (value) => html`<option value="${value}"${selected(value === view.given[name])}>${value}</option>`,
   );
-  return html`<label class="wi-label">${name}${told(name, view)}<select class="wi-input" name="${name}"${described(name, view)}><option value="">now ${known}</option>${all(options)}</select></label>`;
+  return html`<label class="wi-label">${name}${faultsText(name, view)}<select class="wi-input" name="${name}"${described(name, view)}><option value="">now ${known}</option>${all(options)}</select></label>`;
 }
 
 /** The contents of the form beside its input. */
@@ -124,14 +124,14 @@ function source(view: FormView): Html | Promise<Html> {
   const isGiven = known !== null;
   return html`${isGiven ? knownOf(known, view.files) : html`<p class="wi-tight">A node of the history, or what <code>kubectl</code>, <code>crictl</code> and the kubelet print of one. JSON, or YAML of up to ${MAX_YAML_CHARACTERS / 1024 ** 2} MiB; each file is told by its content.</p>`}
 ${lostNote(view)}
-<label class="wi-label">Node of the history${told("node", view)}<input class="wi-input" name="node" value="${given.node}" list="nodes" autocomplete="off"${described("node", view)}></label>
+<label class="wi-label">Node of the history${faultsText("node", view)}<input class="wi-input" name="node" value="${given.node}" list="nodes" autocomplete="off"${described("node", view)}></label>
 <datalist id="nodes">${all(nodes.map((name) => html`<option value="${name}"></option>`))}</datalist>
-${given.snapshot === "" ? "" : html`<label class="wi-label">Its snapshot, by id${told("snapshot", view)}<input class="wi-input" name="snapshot" value="${given.snapshot}"${described("snapshot", view)}></label>`}
+${given.snapshot === "" ? "" : html`<label class="wi-label">Its snapshot, by id${faultsText("snapshot", view)}<input class="wi-input" name="snapshot" value="${given.snapshot}"${described("snapshot", view)}></label>`}
 <div class="drop wi-drop" data-drop="files"><label for="files">Files: choose several, or drop them here</label>
-${told("files", view)}<input type="file" class="wi-file" id="files" name="files" multiple${described("files", view)}>
+${faultsText("files", view)}<input type="file" class="wi-file" id="files" name="files" multiple${described("files", view)}>
 <p class="soft small wi-tight" id="chosen" aria-live="polite"></p></div>
 <details${given.paste === "" && isGiven ? "" : raw(" open")}><summary>Paste</summary>
-<label class="wi-label"><span>What was printed, several documents with <code>---</code> between them</span>${told("paste", view)}<textarea class="wi-input wi-text" name="paste" spellcheck="false" rows="5"${described("paste", view)}>
+<label class="wi-label"><span>What was printed, several documents with <code>---</code> between them</span>${faultsText("paste", view)}<textarea class="wi-input wi-text" name="paste" spellcheck="false" rows="5"${described("paste", view)}>
 ${asTyped(given.paste)}</textarea></label></details>
 <details><summary>What each is printed by</summary>${commands()}</details>
 <div class="wi-fields">${machineChoice(view)}${cgroupChoice(given.cgroup)}</div>
@@ -162,7 +162,7 @@ const machineChoice = (
   view: FormView,
 ):
   | Html
-  | Promise<Html> => html`<label class="wi-label">Machine${told("machine", view)}<select class="wi-input" name="machine"${described("machine", view)}>
+  | Promise<Html> => html`<label class="wi-label">Machine${faultsText("machine", view)}<select class="wi-input" name="machine"${described("machine", view)}>
 <option value="">as given</option>${all(MACHINES.map(({ name, description }) => html`<option value="${name}"${selected(name === view.given.machine)}>${name}: ${description}</option>`))}</select></label>`;
 
 const cgroupChoice = (
@@ -173,7 +173,7 @@ ${all([["", "as given, or 2"] as const, ["1", "1"] as const, ["2", "2"] as const
 const selected = (is: boolean): Piece => (is ? (raw(" selected") as Html) : "");
 
 /** Shows the faults and warnings of a field beside it. */
-function told(field: FieldName, { faults, warnings }: Pick<FormView, "faults" | "warnings">): Piece {
+function faultsText(field: FieldName, { faults, warnings }: Pick<FormView, "faults" | "warnings">): Piece {
   const wrong = faults.filter((fault) => fault.field === field);
   const odd = warnings.filter((warning) => warning.field === field);
   if (wrong.length + odd.length === 0) return "";
@@ -189,7 +189,7 @@ function podFields(view: FormView): Html | Promise<Html> {
   const { given, known } = view;
   const names = (known?.pods ?? []).map(({ metadata }) => `${metadata.namespace ?? "default"}/${metadata.name}`);
   return html`<details${given.pod === "" ? "" : raw(" open")}><summary>A pod comes in</summary>
-<label class="wi-label">Manifest, or NAMESPACE/NAME of one that is there${told("pod", view)}<textarea class="wi-input" name="pod" spellcheck="false" rows="10" placeholder="apiVersion: v1
+<label class="wi-label">Manifest, or NAMESPACE/NAME of one that is there${faultsText("pod", view)}<textarea class="wi-input" name="pod" spellcheck="false" rows="10" placeholder="apiVersion: v1
 kind: Pod
 metadata: {name: web, namespace: default}
 spec:
@@ -198,8 +198,8 @@ spec:
     image: nginx
     resources: {requests: {cpu: 500m, memory: 1Gi}}"${described("pod", view)}>
 ${asTyped(given.pod)}</textarea></label></details>
-<label class="wi-label">A pod has other requests${told("resize", view)}<input class="wi-input" name="resize" value="${given.resize}" placeholder="${RESIZE_EXAMPLE}" autocomplete="off"${described("resize", view)}></label>
-<label class="wi-label">Pods that go${told("remove", view)}<input class="wi-input" name="remove" value="${given.remove}" list="pods" placeholder="default/web" autocomplete="off"${described("remove", view)}></label>
+<label class="wi-label">A pod has other requests${faultsText("resize", view)}<input class="wi-input" name="resize" value="${given.resize}" placeholder="${RESIZE_EXAMPLE}" autocomplete="off"${described("resize", view)}></label>
+<label class="wi-label">Pods that go${faultsText("remove", view)}<input class="wi-input" name="remove" value="${given.remove}" list="pods" placeholder="default/web" autocomplete="off"${described("remove", view)}></label>
 <datalist id="pods">${all(names.map((name) => html`<option value="${name}"></option>`))}</datalist>`;
 }
 

@@ -99,8 +99,8 @@ const partsOf = (seq: number, sinceMs: number): readonly Part[] => [
  * time. `isDone`: nothing is left. Throws D1's errors, after which nothing counts as sent.
  */
 export async function rollUp(storage: DurableObjectStorage, fleet: D1Database, nowMs: number): Promise<boolean> {
-  const told = rolledUp(storage);
-  const found = partsOf(told.seq, told.atMs - MARGIN_MS).map(({ read, from, write }) => ({
+  const last = rolledUp(storage);
+  const found = partsOf(last.seq, last.atMs - MARGIN_MS).map(({ read, from, write }) => ({
     rows: storage.sql.exec(read, ...from).toArray(),
     write,
   }));
@@ -109,8 +109,8 @@ export async function rollUp(storage: DurableObjectStorage, fleet: D1Database, n
   if (statements.length > 0)
     await fleet.batch(statements.map(({ rows, write }) => fleet.prepare(write).bind(JSON.stringify(rows))));
   const isDone = decisions === undefined || decisions.rows.length < ROWS;
-  const seq = Number(decisions?.rows.at(-1)?.["seq"] ?? told.seq);
+  const seq = Number(decisions?.rows.at(-1)?.["seq"] ?? last.seq);
   // counts of unsent decisions are sent together with them
-  storage.kv.put<RolledUp>(KEY, { seq, atMs: isDone ? nowMs : told.atMs });
+  storage.kv.put<RolledUp>(KEY, { seq, atMs: isDone ? nowMs : last.atMs });
   return isDone;
 }

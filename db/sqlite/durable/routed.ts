@@ -156,9 +156,9 @@ async function importInto(
   nowMs: number,
 ): Promise<Result<ImportedRows, StoreFailure>> {
   const shared = rows.filter(({ type }) => type === "text" || type === "token" || type === "outcome");
-  const told = await fleet.importRows(shared, nowMs);
-  if (!told.ok) return told;
-  const counts = { added: { ...told.value.added }, known: { ...told.value.known } };
+  const ofShared = await fleet.importRows(shared, nowMs);
+  if (!ofShared.ok) return ofShared;
+  const counts = { added: { ...ofShared.value.added }, known: { ...ofShared.value.known } };
   const owned = rows.filter((row) => row.type !== "text" && row.type !== "token");
   for (const [node, own] of Map.groupBy(owned, (row) => (row.type === "node" ? row.name : row.node))) {
     const needed = await attempt(() => neededTexts(d1, own));
@@ -276,8 +276,8 @@ function ofObjects(fleet: Store, d1: D1Database, objects: Objects) {
     nodeDeleted: async (name, atMs) => {
       const deleted = await ofNode(name, "nodeDeleted", [name, atMs], { known: false });
       if (!deleted.ok || !deleted.value.known) return deleted;
-      const told = await fleet.nodeDeleted(name, atMs);
-      return told.ok ? deleted : told;
+      const recorded = await fleet.nodeDeleted(name, atMs);
+      return recorded.ok ? deleted : recorded;
     },
   } satisfies Partial<Store>;
 }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { givingWay, roomFor, yielding } from "../../../actuator/deviceplugin/known-plugins.ts";
+import { droppedFor, roomFor, stoppedFor } from "../../../actuator/deviceplugin/known-plugins.ts";
 import { afterEvent, NO_PLUGINS, type Plugins } from "../../../actuator/deviceplugin/plugins.ts";
 import { LIMITS } from "../../../api/model/limits.ts";
 import { epochMs } from "../../../api/model/units.ts";
@@ -24,7 +24,7 @@ function plugins(counts: Readonly<Record<string, number>>, stopped: readonly str
 const NEW = -1;
 const nobody = () => false;
 const stops = (resource: string, count: number, known: Plugins, isInUse = nobody as (resource: string) => boolean) =>
-  yielding(resource, count, known, isInUse).map((plugin) => plugin.resource);
+  stoppedFor(resource, count, known, isInUse).map((plugin) => plugin.resource);
 const ids = (n: number, prefix = "d") => healthy(...Array.from({ length: n }, (_, i) => `${prefix}${i}`));
 const many = (n: number, each: number) => Object.fromEntries(Array.from({ length: n }, (_, i) => [`m/${i}`, each]));
 
@@ -99,9 +99,9 @@ describe("room for a list", () => {
   test("is not taken by plugins that have stopped: their lists give way, the longest first", () => {
     const known = plugins({ "a/dead": 19_000, "a/old": 900, "a/few": 50, "a/new": NEW }, ["a/dead", "a/old"]);
     expect(roomFor("a/new", known, nobody)).toBe(19_950);
-    expect(givingWay("a/new", 50, known)).toEqual([]);
-    expect(givingWay("a/new", 51, known).map(({ resource }) => resource)).toEqual(["a/dead"]);
-    expect(givingWay("a/new", 19_950, known).map(({ resource }) => resource)).toEqual(["a/dead", "a/old"]);
+    expect(droppedFor("a/new", 50, known)).toEqual([]);
+    expect(droppedFor("a/new", 51, known).map(({ resource }) => resource)).toEqual(["a/dead"]);
+    expect(droppedFor("a/new", 19_950, known).map(({ resource }) => resource)).toEqual(["a/dead", "a/old"]);
   });
 });
 

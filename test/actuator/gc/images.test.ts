@@ -12,7 +12,7 @@ test("images go in the decision's order until enough came free, and the disk is 
   await fullOfImages(world);
   const turn = await world.node.turn(["image-gc"]);
   const [report] = turn.collections;
-  expect(world.node.runtime.performed).toEqual([{ what: "image", id: "sha256:0", untold: false }]);
+  expect(world.node.runtime.performed).toEqual([{ what: "image", id: "sha256:0", unreported: false }]);
   expect(world.node.removals).toEqual([
     {
       kind: "image-gc",

@@ -52,7 +52,7 @@ describe("a socket that is taken away while it is served", () => {
     expect(socketIdentity(path)).not.toBe(identity);
   });
   test("together with its directory, likewise", async () => {
-    const { directory, path, faults } = await lasting({ lookMs: 600_000 });
+    const { directory, path, faults } = await lasting({ checkMs: 600_000 });
     for (const times of [1, 2]) {
       rmSync(directory, { recursive: true });
       await expect.poll(() => faults.length, PATIENT).toBe(times);
@@ -114,7 +114,7 @@ describe("a socket that is taken away while it is served", () => {
 });
 
 test("where nothing can be watched the slow look finds out", async () => {
-  const { path, faults, directory } = await lasting({ lookMs: 200 });
+  const { path, faults, directory } = await lasting({ checkMs: 200 });
   // watched is the directory that was there
   renameSync(directory, `${directory}.away`);
   onTestFinished(() => rmSync(`${directory}.away`, { recursive: true, force: true }));

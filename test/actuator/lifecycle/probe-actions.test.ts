@@ -101,7 +101,7 @@ describe("the status", () => {
       hostIPs: ["10.0.0.2"],
       qosClass: "BestEffort",
       previous: null,
-      says: { isStarted: () => isStarted, isReady: () => isReady },
+      probeResults: { isStarted: () => isStarted, isReady: () => isReady },
     });
   test.each([
     [["startup"], false, false, [false, false]],

@@ -1,5 +1,7 @@
 import type { PodContainer, RunnablePod } from "../../../actuator/lifecycle/pod.ts";
 import type { PodRecord } from "../../../actuator/lifecycle/record.ts";
+import { container, sidecar } from "../../kit/containers.ts";
+import { podOf } from "../../kit/pods.ts";
 import { runnable, runnableContainer } from "../../kit/runnable-pods.ts";
 
 /** The few fields of a v1.Pod that the rules look at. */
@@ -68,20 +70,17 @@ export function smallPod(
   init: readonly string[] = [],
   spec: Partial<SmallPod["spec"]> = {},
 ): SmallPod {
-  return {
-    metadata: { name: "p", namespace: "ns", uid: "u" },
-    spec: {
-      containers: own.map((name) => ({ name, image: "i" })),
-      initContainers: init.map((name) => ({
-        name: name.replace("*", ""),
-        image: "i",
-        ...(name.endsWith("*") && { restartPolicy: "Always" as const }),
-      })),
-      restartPolicy: "Always",
-      terminationGracePeriodSeconds: 30,
-      ...spec,
-    },
-  };
+  const image = { image: "i" };
+  const initContainers = init.map((name) =>
+    name.endsWith("*")
+      ? sidecar(name.slice(0, -1), undefined, undefined, image)
+      : container(name, undefined, undefined, image),
+  );
+  return podOf(
+    own.map((name) => container(name, undefined, undefined, image)),
+    { initContainers, restartPolicy: "Always", terminationGracePeriodSeconds: 30, ...spec },
+    { metadata: { name: "p", namespace: "ns", uid: "u" } },
+  ) as unknown as SmallPod;
 }
 
 export const recordOf = (object: SmallPod, more: Partial<PodRecord> = {}): PodRecord => ({

@@ -186,7 +186,7 @@ describe("what the runtime holds of a pod without a record", () => {
     await world.end(null);
     const seen = await world.seenOf();
     if (seen === null) throw new Error("it is not there");
-    const left = await world.time.drive(world.worker.forgetLost(seen, new AbortController().signal));
+    const left = await world.time.drive(world.worker.forgetOrphan(seen, new AbortController().signal));
     expect([left.isGone, existsSync(at), existsSync(file)]).toEqual([isEmpty, !isEmpty, !isEmpty]);
     expect([world.runtime.sandboxes.size, world.runtime.containers.size]).toEqual([0, 0]);
   });

@@ -36,7 +36,7 @@ function executor() {
       done("removes all of it");
       return gone;
     },
-    forgetLost: async () => gone,
+    forgetOrphan: async () => gone,
     forgetVolumes: async () => gone,
     end: async () => ({ isEnded: true, error: null }),
     sync: () => Promise.reject(new Error("nobody starts")),

@@ -208,7 +208,7 @@ describe("a tree too large for one look", () => {
   test("is a lower bound that rises until all of it was counted", async () => {
     const dir = scratch();
     plantFiles(dir, 300);
-    const { usage } = counting({ entriesPerLook: 100 });
+    const { usage } = counting({ entriesPerCount: 100 });
     const seen: { entries: number; inodes: number; isWhole: boolean }[] = [];
     for (let look = 0; look < 6; look++) {
       const { entries, unfinished } = await usage.count([tree(dir)]);
@@ -226,7 +226,7 @@ describe("a tree too large for one look", () => {
   test("keeps its last figure while it is counted again, until more was counted", async () => {
     const dir = scratch();
     plantFiles(dir, 100);
-    const { usage, clock } = counting({ entriesPerLook: 60 });
+    const { usage, clock } = counting({ entriesPerCount: 60 });
     while ((await usage.count([tree(dir)])).unfinished > 0);
     const whole = usage.of(dir);
     expect(whole?.isWhole).toBe(true);
@@ -244,7 +244,7 @@ describe("a tree too large for one look", () => {
     const [large, small] = [scratch(), scratch()];
     plantFiles(large, 1500);
     plantFiles(small, 10);
-    const { usage } = counting({ entriesPerLook: 600 });
+    const { usage } = counting({ entriesPerCount: 600 });
     const places = [tree(large), tree(small)];
     await usage.count(places);
     expect(usage.of(small)).toMatchObject({ ...du(small), isWhole: true });
@@ -254,7 +254,7 @@ describe("a tree too large for one look", () => {
   test("who waited longest goes first, however little a look may do", async () => {
     const dirs = Array.from({ length: 4 }, () => scratch());
     for (const dir of dirs) plantFiles(dir, 60);
-    const { usage } = counting({ entriesPerLook: 40 });
+    const { usage } = counting({ entriesPerCount: 40 });
     for (let look = 0; look < 4; look++) await usage.count(dirs.map(tree));
     for (const dir of dirs) expect(usage.of(dir)?.inodesUsed).toBeGreaterThan(0);
   });
@@ -262,7 +262,7 @@ describe("a tree too large for one look", () => {
   test("that is forgotten in the middle leaves no directory open", async () => {
     const dir = scratch();
     plantFiles(dir, 300);
-    const { usage } = counting({ entriesPerLook: 20 });
+    const { usage } = counting({ entriesPerCount: 20 });
     await usage.count([tree(dir)]);
     expect(openBelow(dir)).toHaveLength(1);
     await usage.count([]);
@@ -312,7 +312,7 @@ test("all that was begun before it was asked for again is counted again, after t
   clock.ms = 1;
   // one that is asked for meanwhile is the one that runs; this one comes after it
   const running = usage.count(places);
-  await usage.lookAgain(places);
+  await usage.countAgain(places);
   await running;
   const after = bytes();
   expect(after.map((now, i) => now - (before[i] ?? 0) >= 64 * KiB)).toEqual([true, true]);
@@ -325,14 +325,14 @@ test("all that was begun before it was asked for again is counted again, after t
 test("what one call cannot count again the next ones do, and first of all what was being counted", async () => {
   const [large, small] = [scratch(), scratch()];
   plantFiles(large, 300);
-  const { usage, clock } = counting({ entriesPerLook: 100 });
+  const { usage, clock } = counting({ entriesPerCount: 100 });
   const places = [tree(large), tree(small)];
   await usage.count(places);
   expect(usage.of(large)?.isWhole).toBe(false);
   for (const dir of [large, small]) writeFileSync(join(dir, "late"), "x".repeat(64 * KiB));
   clock.ms = 1;
   let looks = 1;
-  for (let { unfinished } = await usage.lookAgain(places); unfinished > 0; looks++) {
+  for (let { unfinished } = await usage.countAgain(places); unfinished > 0; looks++) {
     ({ unfinished } = await usage.count(places));
   }
   expect(looks).toBeGreaterThan(4);

@@ -3,19 +3,18 @@ import { decideKind } from "../../../api/decide/kinds/index.ts";
 import { decodeAsk } from "../../../api/model/asks.ts";
 import type { CpusDecision, MemoryDecision } from "../../../api/model/managers.ts";
 import { container, sidecar } from "../../kit/containers.ts";
+import { podOf } from "../../kit/pods.ts";
 import { decoded, type Json, many } from "../../kit/snapshots.ts";
 
 /** A container of 2 CPUs and 1 GiB holds 3 CPUs and 2 GiB. */
 const asked = { cpu: "2", memory: "1Gi" };
 const given = { cpu: "3", memory: "2Gi" };
-const podOf = (status: Json): Json => ({
-  metadata: { name: "p", namespace: "shop", uid: "u" },
-  spec: {
-    initContainers: [container("init", asked, asked), sidecar("side", asked, asked)],
-    containers: [container("c", asked, asked)],
-  },
-  status,
-});
+const podWith = (status: Json): Json =>
+  podOf(
+    [container("c", asked, asked)],
+    { initContainers: [container("init", asked, asked), sidecar("side", asked, asked)] },
+    { metadata: { name: "p", namespace: "shop", uid: "u" }, status },
+  );
 
 function decided<D>(
   kind: "cpus" | "memory",
@@ -40,7 +39,7 @@ function decided<D>(
       ...settings,
     },
   });
-  const ask = decodeAsk(kind, { pod: podOf(status) });
+  const ask = decodeAsk(kind, { pod: podWith(status) });
   if (!ask.ok) throw new Error(JSON.stringify(ask.error));
   const answer = decideKind(kind, { snapshot, facts: {}, ask: ask.value, explain: "off" });
   if (!answer.ok) throw new Error(answer.error.message);

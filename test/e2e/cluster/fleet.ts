@@ -1,6 +1,10 @@
 import { randomUUID } from "node:crypto";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { container } from "../../kit/containers.ts";
+import { node } from "../../kit/nodes.ts";
+import { podOf } from "../../kit/pods.ts";
+import type { Json } from "../../kit/snapshots.ts";
 import { KWOK, pathOf } from "../go-programs.ts";
 import { LoggedProcess } from "../logged-process.ts";
 import { holds, until } from "../pods/until.ts";
@@ -106,37 +110,38 @@ const upTo = (count: number): readonly number[] => Array.from({ length: count },
 const podName = (i: number): string => `app-${String(i).padStart(5, "0")}`;
 export const nodeName = (i: number): string => `node-${String(i).padStart(4, "0")}`;
 const RESOURCES = { cpu: "16", memory: "64Gi", "ephemeral-storage": "200Gi", pods: "110" };
-const nodeObject = (name: string, address: string, port: number): object => ({
-  metadata: { name, labels: { "kubernetes.io/os": "linux", "topology.kubernetes.io/zone": "zone-1" } },
-  status: {
-    capacity: RESOURCES,
-    allocatable: RESOURCES,
-    conditions: [
-      { type: "Ready", status: "True", reason: "KubeletReady", lastTransitionTime: new Date().toISOString() },
-    ],
-    addresses: [{ type: "InternalIP", address }],
-    daemonEndpoints: { kubeletEndpoint: { Port: port } },
-    nodeInfo: { kubeletVersion: "v1.36.3", operatingSystem: "linux", architecture: "amd64" },
-  },
-});
+const nodeObject = (name: string, address: string, port: number): Json =>
+  node(
+    {
+      capacity: RESOURCES,
+      allocatable: RESOURCES,
+      conditions: [
+        { type: "Ready", status: "True", reason: "KubeletReady", lastTransitionTime: new Date().toISOString() },
+      ],
+      addresses: [{ type: "InternalIP", address }],
+      daemonEndpoints: { kubeletEndpoint: { Port: port } },
+      nodeInfo: { kubeletVersion: "v1.36.3", operatingSystem: "linux", architecture: "amd64" },
+    },
+    { metadata: { name, labels: { "kubernetes.io/os": "linux", "topology.kubernetes.io/zone": "zone-1" } } },
+  );
 
 /** As large as those of a deployment usually are. */
-const podObject = (name: string, nodeName: string): object => ({
-  metadata: {
-    name,
-    labels: { app: "shop", "app.kubernetes.io/part-of": "shop", "pod-template-hash": "7c9f8d6b5" },
-    annotations: { "prometheus.io/scrape": "true", "checksum/config": "0".repeat(64) },
-  },
-  spec: {
-    nodeName,
-    containers: ["app", "proxy"].map((container) => ({
-      name: container,
-      image: `registry.example/${container}:1.0`,
-      env: Array.from({ length: 12 }, (_, n) => ({ name: `SETTING_${n}`, value: `${n} of ${name}` })),
-      resources: { requests: { cpu: "100m", memory: "128Mi" }, limits: { memory: "256Mi" } },
-    })),
-  },
-});
+const podObject = (name: string, nodeName: string): Json => {
+  const containers = ["app", "proxy"].map((one) =>
+    container(
+      one,
+      { cpu: "100m", memory: "128Mi" },
+      { memory: "256Mi" },
+      {
+        image: `registry.example/${one}:1.0`,
+        env: Array.from({ length: 12 }, (_, n) => ({ name: `SETTING_${n}`, value: `${n} of ${name}` })),
+      },
+    ),
+  );
+  const labels = { app: "shop", "app.kubernetes.io/part-of": "shop", "pod-template-hash": "7c9f8d6b5" };
+  const annotations = { "prometheus.io/scrape": "true", "checksum/config": "0".repeat(64) };
+  return podOf(containers, { nodeName }, { metadata: { name, labels, annotations } });
+};
 
 /** It lists the pods of each node once: of the API server's memory, and not each time of all that etcd has. */
 const OPTIONS = {

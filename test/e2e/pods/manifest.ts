@@ -1,3 +1,5 @@
+import { podManifest } from "../../kit/manifests.ts";
+
 /** Where a test says what it needs of a container; the rest is as in most. */
 export interface TestContainer {
   readonly name?: string;
@@ -23,10 +25,8 @@ export const STUBBORN = "trap '' TERM; while :; do sleep 0.2; done";
 
 /** A pod on the host's network with one container, `app`, of little grace. */
 export function podOf(name: string, { metadata, uid, containers = [{}], ...spec }: TestPod = {}): object {
-  return {
-    apiVersion: "v1",
-    kind: "Pod",
-    metadata: { name, namespace: "default", ...(uid === undefined ? {} : { uid }), ...metadata },
+  return podManifest(name, {
+    metadata: { namespace: "default", ...(uid === undefined ? {} : { uid }), ...metadata },
     spec: {
       hostNetwork: true,
       terminationGracePeriodSeconds: 2,
@@ -36,7 +36,7 @@ export function podOf(name: string, { metadata, uid, containers = [{}], ...spec 
         ? { initContainers: (spec["initContainers"] as readonly TestContainer[]).map(containerOf) }
         : {}),
     },
-  };
+  });
 }
 
 function containerOf({ name = "app", script = SERVES, requests, limits, ...more }: TestContainer): object {

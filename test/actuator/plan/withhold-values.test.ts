@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { holdBack } from "../../../actuator/plan/plan.ts";
+import { withholdValues } from "../../../actuator/plan/plan.ts";
 import type { CgroupState } from "../../../actuator/plan/state.ts";
 import { cgroup, decide } from "../cgroups/decisions.ts";
 import { BOOT, ROOT } from "../cgroups/grounds.ts";
@@ -32,12 +32,12 @@ test.each([
   ["a pod's own", 1, POD, "cpu.shares", "922", "2", false],
 ] as const)("%s is held back or not", (_, version, path, file, now, to, isHeld) => {
   const decision = decide(version, [cgroup(path, { [file]: to, "pids.max": "7" })]);
-  const { decision: left, held } = holdBack(decision, stateOf(version, path, { [file]: now, "pids.max": "9" }));
+  const { decision: left, held } = withholdValues(decision, stateOf(version, path, { [file]: now, "pids.max": "9" }));
   expect(held).toEqual(isHeld ? [`${path} ${file}`] : []);
   expect(left.cgroups[0]?.files.map((f) => f.path)).toEqual(isHeld ? ["pids.max"] : [file, "pids.max"]);
 });
 
 test("a tier that is still to be made gets what was decided", () => {
   const decision = decide(1, [cgroup(TIER, { "cpu.shares": "2" })]);
-  expect(holdBack(decision, stateOf(1, "/kubepods", {}))).toEqual({ decision, held: [] });
+  expect(withholdValues(decision, stateOf(1, "/kubepods", {}))).toEqual({ decision, held: [] });
 });

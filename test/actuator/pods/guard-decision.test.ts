@@ -5,7 +5,7 @@ import { localClient } from "../../../actuator/client/local-client.ts";
 import { Outbox } from "../../../actuator/client/outbox.ts";
 import { Memory } from "../../../actuator/core/facts-file.ts";
 import type { DecisionClient, Problem } from "../../../actuator/core/interfaces.ts";
-import { tellGuard } from "../../../actuator/pods/probing/open-probes.ts";
+import { reportGuardDecision } from "../../../actuator/pods/probing/open-probes.ts";
 import type { Guarded } from "../../../actuator/probes/engine/liveness-storm-guard.ts";
 import { decideProbeGuard } from "../../../api/decide/kinds/probe-guard.ts";
 import type { ProbeGuardAsk } from "../../../api/model/probe-guard.ts";
@@ -39,7 +39,7 @@ const HERE = ["probe-guard", "here", "keeps", ["node", "shop/a/app", "shop/b/app
 
 test("without an API it is told and counted, with its reasons", async () => {
   const { decisions, problems, listeners } = listening(localClient(memoryIn(scratch())));
-  await tellGuard(guarded(), listeners);
+  await reportGuardDecision(guarded(), listeners);
   expect(decisions).toEqual([HERE]);
   expect(problems).toEqual([
     {
@@ -54,7 +54,7 @@ test("for an API that is away it is kept, whole, with the node and the moment", 
   const outbox = Outbox.open(join(dir, "outbox.jsonl"));
   const access = { url: "http://127.0.0.1:1", token: undefined, timeoutMs: 5000, fetch };
   const { decisions, listeners } = listening(new ApiClient(access, outbox, memoryIn(dir), () => {}));
-  await tellGuard(guarded(), listeners);
+  await reportGuardDecision(guarded(), listeners);
   expect(decisions).toEqual([HERE]);
   expect(outbox.size).toBe(1);
   const pending = outbox.first();
