@@ -48,8 +48,8 @@ const packagedOf = (name: keyof typeof PROJECTS, more: object) => ({
 export default defineConfig({
   test: {
     reporters: ["default", "./test/closing-line.ts"],
-    // some wait for other processes: with three files more than there are processors none of these is idle
-    maxWorkers: availableParallelism() + 3,
+    // some wait for other processes: with two files more than there are processors none of these is idle
+    maxWorkers: availableParallelism() + 2,
     sequence: { sequencer: LongFirst },
     onConsoleLog: (text) => !text.startsWith('{"level":'),
     projects: [
