@@ -287,7 +287,7 @@ describe.each(VERSIONS)("a node of a real cluster of $version", { timeout: LONG_
       await delay(15_000);
       return seen(tries - 1);
     };
-    const [scene, { evicted, conditions }] = await seen(3);
+    const [scene, { evicted, conditions }] = await seen(5);
     const [first] = evicted;
     expect(evicted.map(({ pod }) => pod.uid)).toEqual([scene.pod.metadata.uid]);
     expect(conditions).toMatchObject([{ type: "MemoryPressure" }]);
