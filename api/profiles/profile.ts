@@ -318,10 +318,9 @@ export function profileAfter(
   before: ProfileData,
   own: Pick<ProfileData, Own> & Partial<Omit<ProfileData, Own | Derived>>,
 ): Profile {
-  const isDone = ([name, { stage, isOn, locked }]: readonly [string, GateSpec]): boolean =>
-    !own.gates.has(name) && isOn && (locked || stage === "stable");
-  const done = [...before.gates].filter(isDone).map(([name]) => name);
-  const graduated = new Set([...before.graduated, ...done]);
+  const graduated = new Set(before.graduated);
+  for (const [name, { stage, isOn, locked }] of before.gates)
+    if (!own.gates.has(name) && isOn && (locked || stage === "stable")) graduated.add(name);
   return profileOfData({ ...before, ...own, previousVersion: before.version, graduated });
 }
 

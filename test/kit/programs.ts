@@ -20,9 +20,9 @@ function hasProgram(program: string): boolean {
   }
 }
 
-const BROWSERS = ["/usr/bin/chromium-headless-shell", "/usr/bin/chromium"];
+const BROWSERS = ["/usr/bin/chromium-headless-shell", "/usr/bin/chromium"] as const;
 /** Where the browser is: `CHROMIUM=/path`, or Debian's. The one without a window to draw takes half the processor time. */
-export const CHROMIUM = process.env["CHROMIUM"] ?? BROWSERS.find(existsSync) ?? "/usr/bin/chromium";
+export const CHROMIUM = process.env["CHROMIUM"] ?? BROWSERS.find(existsSync) ?? BROWSERS[0];
 
 /** A test that cannot run here is skipped with its reason printed; in CI it fails, so that nothing is skipped unseen. */
 export function skip(context: TestContext, reason: string): never {
