@@ -90,6 +90,8 @@ export class ClusterNode {
         `--node-ip=${this.#plane.address}`,
         // how old the numbers of /stats/summary are; the kubelet's own are as of the moment
         "--housekeeping-interval=1s",
+        // each look for pressure is in its log
+        "--vmodule=eviction_manager=3",
       ],
     });
     const isReady = (): Promise<true | undefined> => this.#isReady().catch(() => undefined);
@@ -116,6 +118,12 @@ export class ClusterNode {
 
   log(): string {
     return this.#kubelet?.log() ?? "";
+  }
+  /** Resolves when the kubelet has just looked for pressure and found none: it looks again 10 s later. */
+  async lookedForPressure(): Promise<void> {
+    const looks = (): number => this.log().split("Eviction manager: no resources are starved").length;
+    const before = looks();
+    await until("the kubelet to look for pressure", () => holds(looks() > before));
   }
   /** The node's object. */
   read(): Promise<NodeObject> {

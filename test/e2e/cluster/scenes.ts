@@ -1,3 +1,6 @@
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { scratchFolder } from "../../kit/scratch.ts";
 import { podOf, SERVES, type TestContainer, type TestPod } from "../pods/manifest.ts";
 import { holds, until } from "../pods/until.ts";
 import type { ApiClient } from "./api-client.ts";
@@ -136,16 +139,25 @@ export async function preemption(stage: Stage): Promise<Scene> {
   return { pod, events: await stage.events(pod, "Preempting"), before, pods: [large, small, critical] };
 }
 
-/** Holds so much for a pipe that nobody reads, and ends only when it is killed. */
-const holding = (bytes: number): string => `trap '' TERM; dd if=/dev/zero bs=${bytes} count=1 | sleep 1000`;
+/** Once the file /told/now is there, holds so much for a pipe that nobody reads. Ends only when it is killed. */
+const holding = (bytes: number): string =>
+  `trap '' TERM; until [ -e /told/now ]; do sleep 0.1; done; dd if=/dev/zero bs=${bytes} count=1 | sleep 1000`;
 
-/** What the pod "hog" of `memoryEviction` holds as soon as it has all that it takes. */
-export const HOG_BYTES = FOR_PODS.memoryBytes - FOR_PODS.evictionBytes + 30 * MIB;
-/** Of two pods one takes what the kubelet wants to keep free of all that pods may have. */
+const HOG_BYTES = FOR_PODS.memoryBytes - FOR_PODS.evictionBytes + 30 * MIB;
+/**
+ * Of two pods one takes what the kubelet wants to keep free of all that pods may have: right after the kubelet looked, so that
+ * the pressure is to be seen for seconds before the kubelet looks again.
+ */
 export async function memoryEviction(stage: Stage): Promise<Scene> {
+  const folder = scratchFolder();
   const modest = await stage.create("modest", { containers: [{ requests: { memory: "32Mi" } }] });
-  await stage.running(modest);
-  const hog = await stage.create("hog", { containers: [{ script: holding(HOG_BYTES) }] });
+  const hog = await stage.create("hog", {
+    volumes: [{ name: "told", hostPath: { path: folder } }],
+    containers: [{ script: holding(HOG_BYTES), volumeMounts: [{ name: "told", mountPath: "/told" }] }],
+  });
+  await stage.running(modest, hog);
+  await stage.node.lookedForPressure();
+  writeFileSync(join(folder, "now"), "");
   const before = await lastBefore(stage, async () => (await stage.eventsOf(hog)).some(isEvicted));
   const pod = await stage.once("evicted", hog, ({ status }) => status.phase === "Failed");
   return { pod, events: await stage.events(pod, "Evicted"), before, pods: [modest, hog] };
