@@ -18,31 +18,21 @@ const MORE_PATIENCE = {
   expect: { poll: { timeout: 90_000, interval: 100 } },
 };
 
+/** Node itself loads the files, as it does when the sources are started: nothing is transformed for the tests. */
+const NATIVE = { experimental: { viteModuleRunner: false, nodeLoader: false } };
 /** Files share the modules that one of them has loaded: most of the time would go into loading them for each anew. */
-const SHARED = { isolate: false };
+const SHARED = { isolate: false, ...NATIVE };
 
 const projectOf = (name: keyof typeof PROJECTS, more: object) => ({
   test: { name, include: PROJECTS[name], ...more },
 });
 
-/** `new URL("./history-thread.ts", import.meta.url)` */
-const THREAD = /new URL\("\.\/([\w-]+-thread)\.ts", import\.meta\.url\)/;
-const FOLDER = 'process.env["BUILT_PACKAGE"]';
-const builtThreads = {
-  name: "built-threads",
-  // the folder stays a name here: what is transformed is kept for the next run
-  transform: (code: string, id: string) =>
-    /\/api\/server\/\w+\.ts$/.test(id)
-      ? code.replace(THREAD, `new URL(${FOLDER} ? "file://" + ${FOLDER} + "/dist/$1.js" : "./$1.ts", import.meta.url)`)
-      : undefined,
-};
 /**
  * The processes that its tests start, and the threads of their APIs, are those of the package, which is built before: from
  * sources each takes two to four times the processor time, most of it for packages of a hundred modules.
  */
 const packagedOf = (name: keyof typeof PROJECTS, more: object) => ({
-  plugins: [builtThreads],
-  ...projectOf(name, { ...more, globalSetup: "./test/cli/build-once.ts" }),
+  ...projectOf(name, { ...more, globalSetup: "./test/cli/build-once.ts", setupFiles: "./test/cli/built-threads.ts" }),
 });
 
 export default defineConfig({

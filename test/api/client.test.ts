@@ -1,18 +1,9 @@
-import { createRequire } from "node:module";
-import { join } from "node:path";
-import { pathToFileURL } from "node:url";
 import { expect, test } from "vitest";
 import { ROUTES } from "../../api/http/index.ts";
 import { openApi } from "../../api/http/openapi/contract.ts";
-
-/** Has a TypeScript of its own: the generator does not work with the project's. */
-const { resolve } = createRequire(join(import.meta.dirname, "client", "package.json"));
-
-type Generator = typeof import("./client/node_modules/openapi-typescript/dist/index.d.mts");
-type Compiler = typeof import("./client/node_modules/typescript/lib/typescript.d.ts");
-const load = async (name: string): Promise<unknown> => import(pathToFileURL(resolve(name)).href);
-const { default: generate, astToString } = (await load("openapi-typescript")) as Generator;
-const { default: ts } = (await load("typescript")) as { default: Compiler };
+// a workspace with a TypeScript of its own: the generator does not work with the project's
+import generate, { astToString } from "./client/node_modules/openapi-typescript/dist/index.mjs";
+import ts from "./client/node_modules/typescript/lib/typescript.js";
 
 /** The faults that the compiler finds in each of the files, which may import each other. */
 function faultsIn(files: Readonly<Record<string, string>>): Readonly<Record<string, readonly string[]>> {

@@ -1,8 +1,4 @@
-/** Modules that vite and the Workers pool give to tests, as far as these use them. */
-declare module "*?raw" {
-  const text: string;
-  export default text;
-}
+/** The module that the Workers pool gives to tests, as far as these use it. */
 declare module "cloudflare:test" {
   type WorkerEnv = import("../../api/worker/settings.ts").WorkerEnv;
   export const env: WorkerEnv & {

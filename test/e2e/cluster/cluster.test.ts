@@ -6,7 +6,7 @@ import type { EvictionDecision } from "../../../api/model/eviction.ts";
 import type { AdmissionDecision, PreemptionDecision } from "../../../api/model/preemption.ts";
 import type { ProbesDecision } from "../../../api/model/probes-decision.ts";
 import type { PodResize, ResizeDecision } from "../../../api/model/resize.ts";
-import type { FindingOf, Story } from "../../../api/model/why.ts";
+import type { FindingOf } from "../../../api/model/why.ts";
 import { profileOf } from "../../../api/profiles/index.ts";
 import { deployed, deployedWith, KUBECTL, named } from "../../api/deployed.ts";
 import { KUBERNETES, kubernetes, NEWEST_KUBERNETES } from "../go-programs.ts";
