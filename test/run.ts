@@ -1,16 +1,19 @@
 // `npm test`: the type check, the linter and every test; with arguments, only the tests that they name (`npm test -- --project unit PATH`).
-import { spawnSync } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
+
+const start = (command: string, ...args: readonly string[]): ChildProcess =>
+  spawn(command, args, { stdio: "inherit" }).once("error", ({ message }) =>
+    console.error(`${command}: ${message}; run \`npm ci\` first`),
+  );
 
 const args = process.argv.slice(2);
-const checks =
-  args.length > 0
-    ? []
-    : [
-        ["tsc", "--noEmit"],
-        ["biome", "check", "--error-on-warnings", "."],
-      ];
-for (const [command = "", ...rest] of [...checks, ["vitest", "run", ...args]]) {
-  const { status, error } = spawnSync(command, rest, { stdio: "inherit" });
-  if (error !== undefined) console.error(`${command}: ${error.message}; run \`npm ci\` first`);
-  if (status !== 0) process.exit(status ?? 1);
+const tests = start("vitest", "run", ...args);
+const checks = args.length > 0 ? [] : [start("tsc", "--noEmit"), start("biome", "check", "--error-on-warnings", ".")];
+for (const one of [...checks, tests]) {
+  one.once("close", (code) => {
+    if (code === 0) return;
+    process.exitCode = 1;
+    // nobody wants to wait for the tests of what does not compile
+    tests.kill("SIGINT");
+  });
 }
