@@ -54,11 +54,9 @@ export default defineConfig({
         },
       },
       packagedOf("contract", { ...SHARED, ...PATIENCE }),
-      projectOf("properties", { ...SHARED, ...PATIENCE }),
       projectOf("sim", { ...SHARED, ...PATIENCE }),
       packagedOf("cli", { ...SHARED, ...MORE_PATIENCE }),
       packagedOf("e2e", { ...SHARED, ...MORE_PATIENCE }),
-      packagedOf("process", { ...SHARED, ...MORE_PATIENCE }),
       packagedOf("alone", MORE_PATIENCE),
       packagedOf("ui", { ...SHARED, ...MORE_PATIENCE }),
       {

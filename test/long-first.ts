@@ -7,7 +7,7 @@ import { BaseSequencer, type TestSpecification } from "vitest/node";
  */
 const TURNS: readonly ((path: string, project: string) => boolean)[] = [
   (path) => /\/test\/e2e\/(?:systemd|pods-v2|cgroup-v2|cluster\/)/.test(path),
-  (_, project) => ["e2e", "process", "alone"].includes(project),
+  (_, project) => ["e2e", "alone"].includes(project),
   (path) => /\/test\/(?:fuzz\/|workers\/|ui\/(?:worker|every-page)|sim\/pods)/.test(path),
 ];
 function turnOf({ moduleId, project }: TestSpecification): number {

@@ -15,10 +15,13 @@ export const PROJECTS = {
     "test/replay/**/*.test.ts",
     "test/actuator/{deviceplugin,dra}/**/!(*.process|*.alone).test.ts",
   ],
-  /** Rules that hold for every input: seeded random ones, or all of a small domain. */
-  properties: ["test/properties/**/*.test.ts", "test/actuator/plan/properties.test.ts"],
-  /** The node, its clock, its disk or its name is simulated; the loop is the real one. */
+  /**
+   * The node, its clock, its disk or its name is simulated; the loop is the real one. And rules that hold for every input: seeded
+   * random ones, or all of a small domain.
+   */
   sim: [
+    "test/properties/**/*.test.ts",
+    "test/actuator/plan/properties.test.ts",
     "test/sim/**/*.test.ts",
     "test/actuator/pods/node/**/*.test.ts",
     "test/actuator/pods/{worker,worker-*,start,owner,images,ending,clean-up,pod-lifecycle}.test.ts",
@@ -28,9 +31,8 @@ export const PROJECTS = {
   ],
   /** The command line, most of it within the tests' own process, and the package. */
   cli: ["test/cli/**/*.test.ts"],
-  /** Commands of the documents, containerd, cgroups, virtual machines, a kubelet. */
-  e2e: ["test/e2e/**/*.test.ts", "test/docs/**/*.test.ts"],
-  process: [PROCESS],
+  /** Commands of the documents, containerd, cgroups, virtual machines, a kubelet, servers that are killed. */
+  e2e: ["test/e2e/**/*.test.ts", "test/docs/**/*.test.ts", PROCESS],
   alone: [ALONE],
   /** Pages: their text, and in a browser. */
   ui: ["test/ui/**/*.test.ts"],
