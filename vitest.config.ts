@@ -4,6 +4,7 @@ import { cloudflareTest, readD1Migrations } from "@cloudflare/vitest-plugin";
 import { defineConfig } from "vitest/config";
 import LongFirst from "./test/long-first.ts";
 import { PROJECTS } from "./test/projects.ts";
+import { BUNDLED, bundle } from "./test/workers/bundle.ts";
 
 // what tests start need not compile the same files again, hundreds of times
 process.env["NODE_COMPILE_CACHE"] ??= join(import.meta.dirname, "node_modules/.cache/compiled");
@@ -61,9 +62,11 @@ export default defineConfig({
       packagedOf("ui", { ...SHARED, ...MORE_PATIENCE }),
       {
         plugins: [
+          bundle(),
           cloudflareTest(async () => ({
             wrangler: { configPath: "./wrangler.toml" },
             miniflare: {
+              modulesRules: [BUNDLED],
               bindings: { MIGRATIONS: await readD1Migrations("migrations") },
               // beside wrangler.toml's own: for tests that need an empty history of their own
               d1Databases: { MOVED: "moved", SWEPT: "swept", UNMIGRATED: "unmigrated" },

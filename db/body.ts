@@ -1,3 +1,4 @@
+import { hex } from "../api/model/hex.ts";
 import { ok, type Result } from "../api/model/result.ts";
 import { corruptRow, failure, type StoreFailure } from "./failure.ts";
 
@@ -51,8 +52,7 @@ export const WEB_PACKING: Packing = {
 };
 /** sha256 of the text's UTF-8, lower case hex, likewise. */
 export async function webDigest(text: string): Promise<string> {
-  const bytes = new Uint8Array(await crypto.subtle.digest("SHA-256", encoder.encode(text)));
-  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+  return hex(new Uint8Array(await crypto.subtle.digest("SHA-256", encoder.encode(text))));
 }
 
 /** The part of a body that fits into its row, and the slices that follow, which are stored separately. */

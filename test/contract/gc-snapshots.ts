@@ -1,3 +1,4 @@
+import { hex } from "../../api/model/hex.ts";
 import { container } from "../kit/containers.ts";
 import { pod } from "../kit/pods.ts";
 
@@ -72,5 +73,6 @@ const digestOf = (n: number): string => Array.from({ length: 8 }, (_, k) => hash
 function hash32(n: number): string {
   let h = Math.imul(n ^ 0x9e3779b9, 0x85ebca6b);
   h = Math.imul(h ^ (h >>> 13), 0xc2b2ae35);
-  return ((h ^ (h >>> 16)) >>> 0).toString(16).padStart(8, "0");
+  h ^= h >>> 16;
+  return hex([h >>> 24, (h >>> 16) & 0xff, (h >>> 8) & 0xff, h & 0xff]);
 }

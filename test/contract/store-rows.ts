@@ -1,3 +1,4 @@
+import { hex } from "../../api/model/hex.ts";
 import type { Result } from "../../api/model/result.ts";
 import type { StoreFailure } from "../../db/failure.ts";
 import type { DecisionRow, SnapshotRow } from "../../db/rows.ts";
@@ -99,7 +100,7 @@ export function noise(bytes: number): string {
     state ^= state << 13;
     state ^= state >>> 17;
     state ^= state << 5;
-    words.push((state >>> 0).toString(16).padStart(8, "0"));
+    words.push(hex([state >>> 24, (state >>> 16) & 0xff, (state >>> 8) & 0xff, state & 0xff]));
   }
   return JSON.stringify(words.join(""));
 }

@@ -12,9 +12,12 @@ import type { ExportedRows } from "../../db/store.ts";
 import { type ApiSubject, exampleSnapshot, problemOf } from "../contract/api-subject.ts";
 import { decisionRow, snapshotRow, value } from "../contract/store-rows.ts";
 
-beforeAll(() => applyD1Migrations(env.DB, env.MIGRATIONS));
+let token: string;
+beforeAll(async () => {
+  await applyD1Migrations(env.DB, env.MIGRATIONS);
+  token = newToken().text;
+});
 
-const { text: token } = newToken();
 const bound = { DB: env.DB, NODES: env.OBJECTS };
 const store = openStore(bound);
 const fleet = openD1(env.DB);

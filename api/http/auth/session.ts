@@ -1,6 +1,7 @@
 import type { Context } from "hono";
 import { serialize } from "hono/utils/cookie";
 import type { AuthSettings } from "../../dependencies.ts";
+import { hex } from "../../model/hex.ts";
 import type { EpochMs } from "../../model/units.ts";
 
 /**
@@ -69,8 +70,7 @@ export async function sessionOf(
 ): Promise<SessionCookie> {
   const untilS = Math.min(secondsOf(now) + LASTS, sinceS + LONGEST);
   const mac = new Uint8Array(await crypto.subtle.sign("HMAC", await keyOf(hash), utf8(signed({ id, sinceS, untilS }))));
-  const hex = Array.from(mac, (byte) => byte.toString(16).padStart(2, "0")).join("");
-  return { value: `${signed({ id, sinceS, untilS })}.${hex}`, seconds: untilS - secondsOf(now) };
+  return { value: `${signed({ id, sinceS, untilS })}.${hex(mac)}`, seconds: untilS - secondsOf(now) };
 }
 /** The renewed session; null: it lasts long enough, or has reached its maximum age. */
 export async function renewed(

@@ -2,6 +2,7 @@ import type { StoreFailure } from "../../../db/failure.ts";
 import type { TokenRow } from "../../../db/rows.ts";
 import type { Store } from "../../../db/store.ts";
 import { SCOPES, type Scope } from "../../dependencies.ts";
+import { hex } from "../../model/hex.ts";
 import { ok, type Result } from "../../model/result.ts";
 
 export const isScope = (s: string): s is Scope => (SCOPES as readonly string[]).includes(s);
@@ -33,7 +34,6 @@ export function sameDigest(a: string, b: string): boolean {
 }
 
 const randomHex = (bytes: number): string => hex(crypto.getRandomValues(new Uint8Array(bytes)));
-const hex = (bytes: Uint8Array): string => Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
 
 /** sha256 of the UTF-8 of a text, lower case hex; on every platform. */
 export async function webSha256(text: string): Promise<string> {
