@@ -20,7 +20,10 @@ const MORE_PATIENCE = {
 };
 
 /** Node itself loads the files, as it does when the sources are started: nothing is transformed for the tests. */
-const NATIVE = { experimental: { viteModuleRunner: false, nodeLoader: false } };
+const NATIVE = {
+  experimental: { viteModuleRunner: false, nodeLoader: false },
+  execArgv: ["--import", join(import.meta.dirname, "test/drizzle-modules.ts")],
+};
 /** Files share the modules that one of them has loaded: most of the time would go into loading them for each anew. */
 const SHARED = { isolate: false, ...NATIVE };
 

@@ -1,6 +1,6 @@
 import { LIMITS } from "../../api/model/limits.ts";
 import type { PluginFault } from "./fault.ts";
-import { afterEvent, isListing, NO_PLUGINS, type PluginEvent, type PluginState, type Plugins } from "./plugins.ts";
+import { isListing, type PluginEvent, type PluginState, type Plugins, stateAfter } from "./plugins.ts";
 
 /** A snapshot's node has room for these beside its own resources. */
 export const MAX_RESOURCES = LIMITS.deviceResources;
@@ -15,7 +15,7 @@ export function displacedFault({ resource, endpoint }: PluginState, other: strin
 export class KnownPlugins {
   readonly #onChange: () => void;
   readonly #isInUse: IsInUse;
-  #now = NO_PLUGINS;
+  readonly #now = new Map<string, PluginState>();
 
   constructor(onChange: () => void, isInUse: IsInUse) {
     this.#onChange = onChange;
@@ -26,9 +26,12 @@ export class KnownPlugins {
     return this.#now;
   }
   apply(event: PluginEvent): void {
-    const before = this.#now;
-    this.#now = afterEvent(before, event);
-    if (this.#now !== before) this.#onChange();
+    const before = this.#now.get(event.resource);
+    const after = stateAfter(before, event);
+    if (after === before) return;
+    if (after === undefined) this.#now.delete(event.resource);
+    else this.#now.set(event.resource, after);
+    this.#onChange();
   }
   /** Devices that its plugin may list. */
   freeSlots(resource: string): number {
@@ -140,10 +143,11 @@ export function stoppedFault({ resource, endpoint, devices }: PluginState, other
 
 /** Plugins whose lists are dropped, the longest first, so that all lists fit into one snapshot. */
 export function droppedFor(resource: string, count: number, plugins: Plugins): readonly PluginState[] {
-  const others = [...plugins.values()].filter((plugin) => plugin.resource !== resource);
-  let over = others.reduce((sum, plugin) => sum + sizeOf(plugin), count) - LIMITS.devices;
+  let over = count - LIMITS.devices;
+  for (const plugin of plugins.values()) if (plugin.resource !== resource) over += sizeOf(plugin);
   if (over <= 0) return [];
-  const stale = others.filter((plugin) => !isListing(plugin)).sort((a, b) => sizeOf(b) - sizeOf(a));
+  const stale = [...plugins.values()].filter((plugin) => plugin.resource !== resource && !isListing(plugin));
+  stale.sort((a, b) => sizeOf(b) - sizeOf(a));
   return stale.filter((plugin) => {
     if (over <= 0 || sizeOf(plugin) === 0) return false;
     over -= sizeOf(plugin);
@@ -162,9 +166,11 @@ function claimsOf(resource: string, count: number, plugins: Plugins, isInUse: Is
   });
 }
 function inOrder(resource: string, plugins: Plugins, isInUse: IsInUse): readonly PluginState[] {
-  const listing = [...plugins.values()].filter((plugin) => plugin.resource === resource || isListing(plugin));
-  const inUse = new Set(listing.filter((plugin) => isInUse(plugin.resource)));
-  return [...inUse, ...listing.filter((plugin) => !inUse.has(plugin))];
+  const inUse: PluginState[] = [];
+  const others: PluginState[] = [];
+  for (const plugin of plugins.values())
+    if (plugin.resource === resource || isListing(plugin)) (isInUse(plugin.resource) ? inUse : others).push(plugin);
+  return inUse.concat(others);
 }
 /** A list that was dropped counts as 0. */
 const sizeOf = ({ devices, size = 0 }: PluginState): number =>

@@ -37,7 +37,6 @@ export interface PluginState {
 }
 /** Resource -> its plugin, in the order of their first registrations. */
 export type Plugins = ReadonlyMap<string, PluginState>;
-export const NO_PLUGINS: Plugins = new Map();
 
 export type PluginEvent =
   | {
@@ -75,47 +74,36 @@ export type PluginEvent =
 const HISTORY = 64;
 
 /**
- * The plugins after an event; the same object if nothing changes. Events of an outdated generation are ignored: the
- * end of an old stream never affects its replacement, as it may in the kubelet. kubelet 1.36: PluginConnected,
- * genericDeviceUpdateCallback, PluginDisconnected, GetCapacity.
+ * The state of a resource after an event; the same object if nothing changes, undefined if it is forgotten. Events of an
+ * outdated generation are ignored: the end of an old stream never affects its replacement, as it may in the kubelet.
+ * kubelet 1.36: PluginConnected, genericDeviceUpdateCallback, PluginDisconnected, GetCapacity.
  */
-export function afterEvent(plugins: Plugins, event: PluginEvent): Plugins {
-  const before = plugins.get(event.resource);
-  if (event.kind === "registered") {
-    return before !== undefined && before.generation >= event.generation
-      ? plugins
-      : replaced(plugins, registered(before, event));
-  }
-  if (before === undefined || before.generation !== event.generation) return plugins;
+export function stateAfter(before: PluginState | undefined, event: PluginEvent): PluginState | undefined {
+  if (event.kind === "registered")
+    return before !== undefined && before.generation >= event.generation ? before : registered(before, event);
+  if (before === undefined || before.generation !== event.generation) return before;
   switch (event.kind) {
-    case "listed": {
-      if (before.state !== "registered") return plugins;
-      const after = sized(listed(before, event.devices, event.at), event.size);
-      return after === before ? plugins : replaced(plugins, after);
-    }
+    case "listed":
+      return before.state === "registered" ? sized(listed(before, event.devices, event.at), event.size) : before;
     case "ended": {
-      if (before.state !== "registered") return plugins;
+      if (before.state !== "registered") return before;
       const unhealthy = before.devices.map((device) => ({ ...device, health: UNHEALTHY }));
-      return replaced(plugins, {
+      return {
         ...listed(before, unhealthy, event.at),
         ...(before.gaveWay === undefined ? {} : { gaveWay: before.gaveWay }),
         listed: before.listed,
         state: "stopped",
         stoppedAt: event.since ?? event.at,
-      });
+      };
     }
     case "removed":
-      return before.state === "stopped"
-        ? replaced(plugins, { ...withoutGaveWay(before), state: "removed", devices: [] })
-        : plugins;
+      return before.state === "stopped" ? { ...withoutGaveWay(before), state: "removed", devices: [] } : before;
     case "gave-way":
       return isListing(before) || before.devices.length === 0
-        ? plugins
-        : replaced(plugins, { ...before, devices: [], gaveWay: before.devices.length });
+        ? before
+        : { ...before, devices: [], gaveWay: before.devices.length };
     case "forgotten":
-      return before.state === "removed"
-        ? new Map([...plugins].filter(([resource]) => resource !== event.resource))
-        : plugins;
+      return before.state === "removed" ? undefined : before;
     default:
       return unreachable(event);
   }
@@ -130,7 +118,6 @@ function sized(plugin: PluginState, size = 0): PluginState {
   if (now === before) return plugin;
   return now === undefined ? rest : { ...rest, size: now };
 }
-const replaced = (plugins: Plugins, plugin: PluginState): Plugins => new Map(plugins).set(plugin.resource, plugin);
 
 /**
  * The state after a registration: until the new plugin sends a list, the old devices stay, unhealthy if the last

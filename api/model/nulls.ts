@@ -14,17 +14,17 @@ export function withoutNulls(v: unknown, depth = 0, name = ITEMS): unknown {
     const items = v.map((item) => withoutNulls(item, depth + 1));
     return items.every((item, i) => item === v[i]) ? v : items;
   }
-  const copy: Record<string, unknown> = {};
-  let isSame = true;
-  for (const key of Object.keys(v)) {
-    const member = (v as Record<string, unknown>)[key];
-    if (key === "__proto__" || (member === null && key !== ITEMS && key !== name)) {
-      isSame = false;
-      continue;
-    }
-    const without = withoutNulls(member, depth + 1, key);
-    isSame &&= without === member;
-    copy[key] = without;
+  const fields = v as Record<string, unknown>;
+  const names = Object.keys(fields);
+  let copy: Record<string, unknown> | undefined;
+  for (const key of names) {
+    const member = fields[key];
+    const isLeft = key === "__proto__" || (member === null && key !== ITEMS && key !== name);
+    const without = isLeft ? undefined : withoutNulls(member, depth + 1, key);
+    // most hold no null: what came before is copied at the first
+    if (isLeft || without !== member)
+      copy ??= Object.fromEntries(names.slice(0, names.indexOf(key)).map((n) => [n, fields[n]]));
+    if (copy !== undefined && !isLeft) copy[key] = without;
   }
-  return isSame ? v : copy;
+  return copy ?? v;
 }

@@ -1,4 +1,5 @@
 import stringWidth from "string-width";
+import { memo } from "../model/cache.ts";
 
 const COLORS = {
   bold: [1, 22],
@@ -57,7 +58,9 @@ export const assumedLine = (assumed: string | null | undefined, paint: Paint): s
   assumed ? paint("dim", `assumed: ${printable(assumed)}\n`) : "";
 
 /** Columns that a text takes, its colours aside: two for each East Asian letter, none for a mark that joins the letter before. */
-export const widthOf = (text: string): number => (PLAIN.test(text) ? text.length : stringWidth(text));
+export const widthOf = (text: string): number => (PLAIN.test(text) ? text.length : otherWidth(text));
+/** A table measures each of a few texts many times. */
+const otherWidth = memo(1000, (text) => stringWidth(text));
 const PLAIN = /^[ -~]*$/;
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: the escape that starts a colour

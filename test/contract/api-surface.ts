@@ -6,9 +6,7 @@ import { admin, answer, exampleSnapshot, fresh, get, type Of, post, problemOf, s
 import { snapshotRow, value } from "./store-rows.ts";
 
 const gzip = async (text: string): Promise<Uint8Array> =>
-  new Uint8Array(
-    await new Response(new Blob([text]).stream().pipeThrough(new CompressionStream("gzip"))).arrayBuffer(),
-  );
+  new Uint8Array(await new Response(new Response(text).body?.pipeThrough(new CompressionStream("gzip"))).arrayBuffer());
 
 export function surface(of: Of): void {
   test("health and readiness say what they are", async () => {

@@ -3,7 +3,7 @@ import { type Draws, draws } from "../actuator/cgroups/draws.ts";
 import { exceeding } from "../actuator/cgroups/invariants.ts";
 import { container } from "../kit/containers.ts";
 import { pod } from "../kit/pods.ts";
-import { scratchFolder } from "../kit/scratch.ts";
+import { RAM_DISK, scratchFolder } from "../kit/scratch.ts";
 import { SimApi } from "./api.ts";
 import { SimClock } from "./clock.ts";
 import { SimNode, type SimPod } from "./node.ts";
@@ -12,7 +12,7 @@ const START = Date.parse("2026-01-01T00:00:00Z");
 const MINUTE = 60_000;
 
 function newWorld(version: 1 | 2) {
-  const dir = scratchFolder();
+  const dir = scratchFolder(RAM_DISK);
   const clock = new SimClock(START);
   const api = new SimApi(clock);
   onTestFinished(() => api.store.close());

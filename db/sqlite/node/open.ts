@@ -4,7 +4,10 @@ import { dirname, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { gunzipSync, gzipSync } from "node:zlib";
 import Sqlite from "better-sqlite3";
+import type { SQL } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/better-sqlite3";
+import { SQLiteSyncDialect } from "drizzle-orm/sqlite-core";
+import { Lru } from "../../../api/model/cache.ts";
 import { type Disk, makeFolder } from "../../../api/model/make-folder.ts";
 import { ok, type Result } from "../../../api/model/result.ts";
 import type { Packing } from "../../body.ts";
@@ -123,8 +126,11 @@ interface Job {
   readonly reject: (error: unknown) => void;
 }
 
-function runner(client: Sqlite.Database): (statement: Statement) => Outcome {
-  const prepared = new Map<string, Sqlite.Statement<unknown[], Record<string, unknown>>>();
+/** More than the texts of all writes: those of reads differ by their filters as well. */
+const MAX_PREPARED = 256;
+
+function runner(client: Sqlite.Database): (statement: Pick<Statement, "sql" | "params">) => Outcome {
+  const prepared = new Lru<string, Sqlite.Statement<unknown[], Record<string, unknown>>>(MAX_PREPARED);
   return ({ sql, params }) => {
     let statement = prepared.get(sql);
     if (statement === undefined) {
@@ -141,10 +147,12 @@ function runner(client: Sqlite.Database): (statement: Statement) => Outcome {
  * All writes that arrive in one turn of the event loop share a transaction, and so one fsync; a promise resolves after the commit.
  * INVARIANT: writes of one `atomic` are all there or none, and one that fails by itself does not make others fail.
  */
-export function groupCommit(client: Sqlite.Database): {
+export function groupCommit(
+  client: Sqlite.Database,
+  run = runner(client),
+): {
   readonly atomic: (statements: readonly Statement[]) => Promise<readonly Outcome[]>;
 } & Pick<Driver, "close"> {
-  const run = runner(client);
   const commit = client.transaction((jobs: readonly Job[]) => jobs.map((job) => job.statements.map(run))).immediate;
   let waiting: Job[] = [];
 
@@ -248,23 +256,26 @@ function explain(file: string, error: unknown): Result<never, StoreFailure> {
   );
 }
 
+/** A migrated history without rows, of which those in memory are copies: migrating each would take some 20 times as long. */
+let empty: Buffer | undefined;
+
+const dialect = new SQLiteSyncDialect();
+
 /** Opens (and creates and migrates if necessary) the history of a Node process. Several processes may share one file. */
 export function openNode({ file, migrationsDir = MIGRATIONS_DIR }: NodeOptions): Result<Store, StoreFailure> {
+  const isCopied = file === ":memory:" && migrationsDir === MIGRATIONS_DIR;
   const migrations = readMigrations(migrationsDir);
   let client: Sqlite.Database | undefined;
   try {
     createFile(file);
-    client = new Sqlite(file, { timeout: OPEN_TIMEOUT_MS });
+    client = new Sqlite(isCopied && empty !== undefined ? empty : file, { timeout: OPEN_TIMEOUT_MS });
     configure(client);
     const migrated = migrate(client, migrations);
     if (migrated.ok) {
+      if (isCopied) empty ??= client.serialize();
       convertSmall(client);
       client.pragma(`busy_timeout = ${BUSY_TIMEOUT_MS}`);
-      const opened = client;
-      const db = drizzle({ client, schema }) as unknown as Database;
-      return ok(
-        createStore({ ...sqlite(db), packing: PACKING, digest, ...groupCommit(client), vacuum: () => vacuum(opened) }),
-      );
+      return ok(storeOver(client));
     }
     client.close();
     return migrated;
@@ -272,6 +283,17 @@ export function openNode({ file, migrationsDir = MIGRATIONS_DIR }: NodeOptions):
     client?.close();
     return explain(file, error);
   }
+}
+
+function storeOver(client: Sqlite.Database): Store {
+  const run = runner(client);
+  const db = drizzle({ client, schema }) as unknown as Database;
+  const all = async <Row>(query: SQL): Promise<readonly Row[]> => {
+    const { sql, params } = dialect.sqlToQuery(query);
+    return run({ sql, params: params as Statement["params"] }).rows as readonly Row[];
+  };
+  const writes = groupCommit(client, run);
+  return createStore({ ...sqlite(db, all), packing: PACKING, digest, ...writes, vacuum: () => vacuum(client) });
 }
 
 /** The sizes of a file before and after `compactFile`, in bytes. */

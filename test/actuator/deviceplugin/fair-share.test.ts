@@ -1,8 +1,9 @@
 import { describe, expect, test } from "vitest";
 import { droppedFor, roomFor, stoppedFor } from "../../../actuator/deviceplugin/known-plugins.ts";
-import { afterEvent, NO_PLUGINS, type Plugins } from "../../../actuator/deviceplugin/plugins.ts";
+import type { Plugins } from "../../../actuator/deviceplugin/plugins.ts";
 import { LIMITS } from "../../../api/model/limits.ts";
 import { epochMs } from "../../../api/model/units.ts";
+import { afterEvent, NO_PLUGINS } from "./after-event.ts";
 import { ground } from "./ground.ts";
 import { healthy, until } from "./node-plugin.ts";
 

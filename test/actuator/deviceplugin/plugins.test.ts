@@ -1,15 +1,14 @@
 import { describe, expect, test } from "vitest";
 import {
-  afterEvent,
   amountsOf,
   devicePluginsOf,
   devicesOf,
-  NO_PLUGINS,
   type PluginEvent,
   type Plugins,
 } from "../../../actuator/deviceplugin/plugins.ts";
 import { inventoriesOf, STOP_GRACE_MS } from "../../../api/decide/devices/inventory.ts";
 import { epochMs } from "../../../api/model/units.ts";
+import { afterEvent, NO_PLUGINS } from "./after-event.ts";
 
 const GPU = "example.com/gpu";
 const OPTIONS = { preStartRequired: false, getPreferredAllocationAvailable: false };

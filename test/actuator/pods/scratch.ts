@@ -9,8 +9,8 @@ export const isRoot = process.getuid?.() === 0;
 if (!isRoot) console.warn("skipped what pods' directories need of mounts: only root can mount");
 
 /** A directory that goes with the test, and before it whatever is mounted below. */
-export function scratch(): string {
-  const directory = scratchFolder();
+export function scratch(parent?: string): string {
+  const directory = scratchFolder(parent);
   onTestFinished(() => {
     for (const point of mountsBelow(directory).toReversed()) execFileSync("/bin/umount", [point]);
   });

@@ -1,7 +1,8 @@
 import { expect, test } from "vitest";
-import { afterEvent, NO_PLUGINS, type PluginEvent, type Plugins } from "../../../../actuator/deviceplugin/plugins.ts";
+import type { PluginEvent, Plugins } from "../../../../actuator/deviceplugin/plugins.ts";
 import { pluginEvents } from "../../../../actuator/pods/devices/device-event-recorder.ts";
 import { epochMs } from "../../../../api/model/units.ts";
+import { afterEvent, NO_PLUGINS } from "../../deviceplugin/after-event.ts";
 import { GPU } from "./manager-kit.ts";
 
 const at = epochMs(1_790_000_000_000);
