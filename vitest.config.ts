@@ -21,22 +21,19 @@ const MORE_PATIENCE = {
 
 /** Node itself loads the files, as it does when the sources are started: nothing is transformed for the tests. */
 const NATIVE = {
-  experimental: { viteModuleRunner: false, nodeLoader: false },
-  execArgv: ["--import", join(import.meta.dirname, "test/drizzle-modules.ts")],
+  experimental: { viteModuleRunner: false },
+  execArgv: ["--import", join(import.meta.dirname, "test/module-hooks.ts")],
 };
 /** Files share the modules that one of them has loaded: most of the time would go into loading them for each anew. */
-const SHARED = { isolate: false, ...NATIVE };
+const SHARED = { isolate: false };
 
 const projectOf = (name: keyof typeof PROJECTS, more: object) => ({
-  test: { name, include: PROJECTS[name], ...more },
+  test: { name, include: PROJECTS[name], ...NATIVE, ...more },
 });
 
-/**
- * The processes that its tests start, and the threads of their APIs, are those of the package, which is built before: from
- * sources each takes two to four times the processor time, most of it for packages of a hundred modules.
- */
+/** The processes that its tests start, and the threads of their APIs, are those of the package, which is built before. */
 const packagedOf = (name: keyof typeof PROJECTS, more: object) => ({
-  ...projectOf(name, { ...more, globalSetup: "./test/cli/build-once.ts", setupFiles: "./test/cli/built-threads.ts" }),
+  ...projectOf(name, { ...more, globalSetup: "./test/cli/build-once.ts" }),
 });
 
 export default defineConfig({
@@ -53,6 +50,7 @@ export default defineConfig({
           name: "unit",
           include: ["test/**/*.test.ts"],
           exclude: Object.values(PROJECTS).flat(),
+          ...NATIVE,
           ...SHARED,
           ...PATIENCE,
         },
@@ -78,7 +76,7 @@ export default defineConfig({
             },
           })),
         ],
-        ...projectOf("workers", PATIENCE),
+        test: { name: "workers", include: PROJECTS.workers, ...PATIENCE },
       },
     ],
   },

@@ -2,7 +2,7 @@ import type { Locator, Page } from "playwright-core";
 import { expect, test } from "vitest";
 import { expectToFit } from "./browser.ts";
 import { everyPage, FULL, type OnePage } from "./every-page.ts";
-import { expectReadable, inBrowser, LOOKS } from "./in-browser.ts";
+import { expectReadable, inBrowser, PHONE } from "./in-browser.ts";
 
 /** Some twenty pages, one after another. */
 const ALL_PAGES_MS = 900_000;
@@ -13,7 +13,6 @@ const fill = async (url: string): Promise<void> => {
 const unfold = (page: Page): Promise<void> =>
   page.evaluate("for (const part of document.querySelectorAll('details')) part.open = true");
 
-const isPhone = ({ viewport }: (typeof LOOKS)[number][1]): boolean => (viewport?.width ?? 1200) < 400;
 /** Boxes of text that would have to be scrolled sideways to be read. */
 const CUT_TEXT = `[...document.querySelectorAll("pre.terminal")].filter((box) => box.scrollWidth > box.clientWidth + 1)
   .map((box) => box.textContent.slice(0, 99))`;
@@ -36,23 +35,31 @@ const brokenWords = (within: string): string => `(() => {
 })()`;
 
 inBrowser("every page in a browser", fill, (ground) => {
-  test.each(LOOKS)(
-    "%s: it fits, with all that is folded as well, and axe finds nothing",
-    {
-      timeout: ALL_PAGES_MS,
-    },
-    async (_name, options) => {
-      for (const { path, act } of pages) {
-        const { page, close } = await ground.open(path, options);
-        await act?.(page);
-        await expectToFit(page);
-        await unfold(page);
-        if (isPhone(options)) expect(await page.evaluate(CUT_TEXT), path).toEqual([]);
-        await expectReadable(page);
-        await close();
-      }
-    },
-  );
+  const told = "it fits, with all that is folded as well, and axe finds nothing";
+  test(`in the dark, then in the light: ${told}`, { timeout: ALL_PAGES_MS }, async () => {
+    for (const { path, act } of pages) {
+      const { page, close } = await ground.open(path, { colorScheme: "dark" });
+      await act?.(page);
+      await expectToFit(page);
+      await unfold(page);
+      await expectReadable(page);
+      await page.emulateMedia({ colorScheme: "light" });
+      await expectReadable(page);
+      await page.emulateMedia({ colorScheme: null });
+      await close();
+    }
+  });
+  test(`on a phone: ${told}`, { timeout: ALL_PAGES_MS }, async () => {
+    for (const { path, act } of pages) {
+      const { page, close } = await ground.open(path, PHONE);
+      await act?.(page);
+      await expectToFit(page);
+      await unfold(page);
+      expect(await page.evaluate(CUT_TEXT), path).toEqual([]);
+      await expectReadable(page);
+      await close();
+    }
+  });
 
   test("on a phone both columns of a comparison, the first node with its headroom, and what counts of pods are in view, links are large enough, and the API's contents lead to its parts", async () => {
     const viewport = { width: 390, height: 844 };

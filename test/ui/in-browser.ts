@@ -4,11 +4,12 @@ import { aBrowser, expectAccessible, expectToFit, hasBrowser, type Watched } fro
 import { type Served, served } from "./served.ts";
 
 type Look = readonly [name: string, options: BrowserContextOptions];
+export const PHONE: BrowserContextOptions = { viewport: { width: 360, height: 700 } };
 /** How every page has to look well. */
 export const LOOKS: readonly Look[] = [
   ["light", {}],
   ["dark", { colorScheme: "dark" }],
-  ["on a phone", { viewport: { width: 360, height: 700 } }],
+  ["on a phone", PHONE],
 ];
 export const LOOKS_AND_WITHOUT_SCRIPTS: readonly Look[] = [...LOOKS, ["without scripts", { javaScriptEnabled: false }]];
 export const hasScripts = ({ javaScriptEnabled = true }: BrowserContextOptions): boolean => javaScriptEnabled;
