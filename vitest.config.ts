@@ -34,9 +34,8 @@ const projectOf = (name: keyof typeof PROJECTS, more: object) => ({
 });
 
 /** The processes that its tests start, and the threads of their APIs, are those of the package, which is built before. */
-const packagedOf = (name: keyof typeof PROJECTS, more: object) => ({
-  ...projectOf(name, { ...more, globalSetup: "./test/cli/build-once.ts" }),
-});
+const packagedOf = (name: keyof typeof PROJECTS, more: object) =>
+  projectOf(name, { ...more, globalSetup: "./test/cli/build-once.ts" });
 
 export default defineConfig({
   test: {

@@ -1,4 +1,5 @@
 // What a worker of vitest does before it loads tests, which Node itself loads.
+import { readFileSync } from "node:fs";
 import { registerHooks } from "node:module";
 
 const BUILT = process.env["BUILT_PACKAGE"];
@@ -17,10 +18,14 @@ registerHooks({
     return { url: new URL(specifier, parentURL).href, format: "module", shortCircuit: true };
   },
   /**
-   * The threads of APIs within the tests' own process are those of the package, which is built before: from sources each takes two to
+   * A file's text is the default of FILE?raw. And the threads of APIs within the tests' own process are those of the package, which is built before: from sources each takes two to
    * four times the processor time, most of it for packages of a hundred modules.
    */
   load(url, context, nextLoad) {
+    if (url.endsWith("?raw")) {
+      const text = readFileSync(new URL(url), "utf8");
+      return { format: "module", shortCircuit: true, source: `export default ${JSON.stringify(text)};` };
+    }
     const loaded = nextLoad(url, context);
     if (BUILT === undefined || !/\/api\/server\/\w+\.ts$/.test(url)) return loaded;
     const source = String(loaded.source).replace(THREAD, `new URL("file://${BUILT}/dist/$1.js")`);

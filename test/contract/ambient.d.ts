@@ -1,4 +1,8 @@
-/** The module that the Workers pool gives to tests, as far as these use it. */
+/** Modules that test/module-hooks.ts, the bundle of the Worker's tests and the Workers pool give to tests, as far as these use them. */
+declare module "*?raw" {
+  const text: string;
+  export default text;
+}
 declare module "cloudflare:test" {
   type WorkerEnv = import("../../api/worker/settings.ts").WorkerEnv;
   export const env: WorkerEnv & {

@@ -1,6 +1,6 @@
-import { hex } from "../../api/model/hex.ts";
 import { container } from "../kit/containers.ts";
 import { pod } from "../kit/pods.ts";
+import { hex32 } from "./store-rows.ts";
 
 export const START = Date.parse("2026-11-21T10:00:00Z");
 export const timeAt = (seconds: number): string => new Date(START + seconds * 1000).toISOString();
@@ -73,6 +73,5 @@ const digestOf = (n: number): string => Array.from({ length: 8 }, (_, k) => hash
 function hash32(n: number): string {
   let h = Math.imul(n ^ 0x9e3779b9, 0x85ebca6b);
   h = Math.imul(h ^ (h >>> 13), 0xc2b2ae35);
-  h ^= h >>> 16;
-  return hex([h >>> 24, (h >>> 16) & 0xff, (h >>> 8) & 0xff, h & 0xff]);
+  return hex32(h ^ (h >>> 16));
 }

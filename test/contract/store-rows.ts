@@ -92,6 +92,9 @@ export const resultRow = (over: Partial<ResultRow> = {}): ResultRow => ({
   ...over,
 });
 
+/** The eight hexadecimal digits of a 32-bit word. */
+export const hex32 = (word: number): string => hex([24, 16, 8, 0].map((bits) => (word >>> bits) & 0xff));
+
 /** JSON that gzip can do nothing with: hexadecimal digits of a fixed generator, half of whose entropy stays. */
 export function noise(bytes: number): string {
   let state = 0x9e3779b9;
@@ -100,7 +103,7 @@ export function noise(bytes: number): string {
     state ^= state << 13;
     state ^= state >>> 17;
     state ^= state << 5;
-    words.push(hex([state >>> 24, (state >>> 16) & 0xff, (state >>> 8) & 0xff, state & 0xff]));
+    words.push(hex32(state));
   }
   return JSON.stringify(words.join(""));
 }

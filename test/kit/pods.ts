@@ -1,4 +1,3 @@
-import * as z from "zod";
 import { withoutNulls } from "../../api/model/nulls.ts";
 import { type Pod, pod as podSchema } from "../../api/model/pod.ts";
 import { container } from "./containers.ts";
@@ -34,13 +33,5 @@ export const burstable = (uid: string, cpu: string, memory: string): Json =>
   namedPod(uid, [container("c", { cpu, memory })]);
 export const bestEffort = (uid: string): Json => namedPod(uid, [container("c")]);
 
-let compiled: typeof podSchema | undefined;
-let decodings = 0;
-/** Compiling it pays for a file with many. */
-const podForm = (): typeof podSchema => {
-  if (decodings++ < 100) return podSchema;
-  compiled ??= z.compile(podSchema);
-  return compiled;
-};
 /** The decoded form of a posted pod; one that is refused fails the test. */
-export const decodedPod = (posted: unknown): Pod => podForm().parse(withoutNulls(posted));
+export const decodedPod = (posted: unknown): Pod => podSchema.parse(withoutNulls(posted));

@@ -46,6 +46,7 @@ export function aBrowser(): {
       closed.set(JSON.stringify(how), alike);
       const page = alike.pop() ?? (await newPage(browser, how));
       if (how.viewport !== null) await page.setViewportSize(how.viewport);
+      await page.emulateMedia({ colorScheme: how.colorScheme ?? "light" });
       if (typeof how.storageState === "object") await page.context().addCookies(how.storageState.cookies);
       const faults = faultsOf(page, url);
       await page.goto(url);

@@ -1,4 +1,4 @@
-import type { Locator, Page } from "playwright-core";
+import type { BrowserContextOptions, Locator, Page } from "playwright-core";
 import { expect, test } from "vitest";
 import { expectToFit } from "./browser.ts";
 import { everyPage, FULL, type OnePage } from "./every-page.ts";
@@ -35,31 +35,28 @@ const brokenWords = (within: string): string => `(() => {
 })()`;
 
 inBrowser("every page in a browser", fill, (ground) => {
-  const told = "it fits, with all that is folded as well, and axe finds nothing";
-  test(`in the dark, then in the light: ${told}`, { timeout: ALL_PAGES_MS }, async () => {
+  /** Opens each page, does what is done on it, and unfolds it. */
+  const eachPage = async (options: BrowserContextOptions, look: (page: Page, path: string) => Promise<void>) => {
     for (const { path, act } of pages) {
-      const { page, close } = await ground.open(path, { colorScheme: "dark" });
+      const { page, close } = await ground.open(path, options);
       await act?.(page);
       await expectToFit(page);
       await unfold(page);
       await expectReadable(page);
+      await look(page, path);
+      await close();
+    }
+  };
+  const FITS = "it fits, with all that is folded as well, and axe finds nothing";
+  test(`in the dark, then in the light: ${FITS}`, { timeout: ALL_PAGES_MS }, () =>
+    eachPage({ colorScheme: "dark" }, async (page) => {
       await page.emulateMedia({ colorScheme: "light" });
       await expectReadable(page);
-      await page.emulateMedia({ colorScheme: null });
-      await close();
-    }
-  });
-  test(`on a phone: ${told}`, { timeout: ALL_PAGES_MS }, async () => {
-    for (const { path, act } of pages) {
-      const { page, close } = await ground.open(path, PHONE);
-      await act?.(page);
-      await expectToFit(page);
-      await unfold(page);
-      expect(await page.evaluate(CUT_TEXT), path).toEqual([]);
-      await expectReadable(page);
-      await close();
-    }
-  });
+    }),
+  );
+  test(`on a phone: ${FITS}`, { timeout: ALL_PAGES_MS }, () =>
+    eachPage(PHONE, async (page, path) => expect(await page.evaluate(CUT_TEXT), path).toEqual([])),
+  );
 
   test("on a phone both columns of a comparison, the first node with its headroom, and what counts of pods are in view, links are large enough, and the API's contents lead to its parts", async () => {
     const viewport = { width: 390, height: 844 };

@@ -1,10 +1,11 @@
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { newToken, webSha256 } from "../../api/http/auth/tokens.ts";
+import { readMigrations } from "../../db/migrations.ts";
 import { CREATE_TABLE } from "../../db/sqlite/dialect.ts";
 
 const ROOT = resolve(import.meta.dirname, "../..");
@@ -51,11 +52,8 @@ export async function workerDev({ environment, folder: kept }: DevOptions = {}):
 
 /** All migrations at once: `wrangler d1 migrations apply`, which starts workerd for each, takes five times the processor time. */
 function migrate(folder: string, place: readonly string[]): void {
-  const migrations = join(ROOT, "migrations");
-  const names = readdirSync(migrations).filter((name) => name.endsWith(".sql"));
-  const applied = names.toSorted().map(
-    (name) => `${readFileSync(join(migrations, name), "utf8")};
-    INSERT INTO d1_migrations (name) VALUES ('${name}');`,
+  const applied = readMigrations(join(ROOT, "migrations")).map(
+    ({ name, sql }) => `${sql};\nINSERT INTO d1_migrations (name) VALUES ('${name}');`,
   );
   const file = join(folder, "migrations.sql");
   writeFileSync(file, [`${CREATE_TABLE};`, ...applied].join("\n"));

@@ -32,6 +32,14 @@ async function make(folder: string, tests: readonly string[], texts: readonly st
         setup({ onLoad, onResolve }) {
           onResolve({ filter: /^worker$/ }, ({ path }) => ({ path, namespace: "worker" }));
           onLoad({ filter: /./, namespace: "worker" }, () => ({ contents: exported(WORKER), resolveDir: ROOT }));
+          onResolve({ filter: /\?raw$/ }, ({ path, resolveDir }) => ({
+            path: join(resolveDir, path.slice(0, -"?raw".length)),
+            namespace: "raw",
+          }));
+          onLoad({ filter: /./, namespace: "raw" }, ({ path }) => ({
+            contents: readFileSync(path, "utf8"),
+            loader: "text",
+          }));
           onLoad({ filter: /\.(?:sql|js|css)$/ }, ({ path }) =>
             texts.some((glob) => matchesGlob(path, glob))
               ? { contents: readFileSync(path, "utf8"), loader: "text" }

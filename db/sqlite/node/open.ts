@@ -256,23 +256,18 @@ function explain(file: string, error: unknown): Result<never, StoreFailure> {
   );
 }
 
-/** A migrated history without rows, of which those in memory are copies: migrating each would take some 20 times as long. */
-let empty: Buffer | undefined;
-
 const dialect = new SQLiteSyncDialect();
 
 /** Opens (and creates and migrates if necessary) the history of a Node process. Several processes may share one file. */
 export function openNode({ file, migrationsDir = MIGRATIONS_DIR }: NodeOptions): Result<Store, StoreFailure> {
-  const isCopied = file === ":memory:" && migrationsDir === MIGRATIONS_DIR;
   const migrations = readMigrations(migrationsDir);
   let client: Sqlite.Database | undefined;
   try {
     createFile(file);
-    client = new Sqlite(isCopied && empty !== undefined ? empty : file, { timeout: OPEN_TIMEOUT_MS });
+    client = new Sqlite(file, { timeout: OPEN_TIMEOUT_MS });
     configure(client);
     const migrated = migrate(client, migrations);
     if (migrated.ok) {
-      if (isCopied) empty ??= client.serialize();
       convertSmall(client);
       client.pragma(`busy_timeout = ${BUSY_TIMEOUT_MS}`);
       return ok(storeOver(client));
