@@ -127,7 +127,9 @@ async function ready(child: ChildProcess, files: DaemonFiles, connection: Connec
     if (status?.ok) return;
     if (child.exitCode === null && Date.now() < deadline) continue;
     const tail = readFileSync(files.log, "utf8").split("\n").slice(-12).join("\n");
-    throw new Error(`containerd does not answer (${status?.error.message ?? "it has no socket"}), its log ends:\n${tail}`);
+    throw new Error(
+      `containerd does not answer (${status?.error.message ?? "it has no socket"}), its log ends:\n${tail}`,
+    );
   }
 }
 

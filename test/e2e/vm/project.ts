@@ -1,7 +1,6 @@
-import { cp, mkdir, readdir, readFile, rm, symlink } from "node:fs/promises";
+import { cp, mkdir, readdir, readFile, symlink } from "node:fs/promises";
 import { dirname, join, relative } from "node:path";
-import { pack } from "../../cli/packed.ts";
-import { runFile } from "./host.ts";
+import { BUILT } from "../../cli/run.ts";
 
 const PROJECT = join(import.meta.dirname, "../../..");
 /** Where the systemd unit says that the package is installed, as `npm install --global --prefix` lays it. */
@@ -29,18 +28,12 @@ export async function addPackages(tree: string): Promise<void> {
   await symlink("/bin/busybox", join(tree, "usr/bin/env"));
 }
 
-/** The packed files by their paths in the guest. */
+/** The built package's files by their paths in the guest. */
 export async function projectFiles(): Promise<Record<string, Uint8Array>> {
-  const packed = pack();
-  const folder = dirname(packed);
-  try {
-    await runFile("tar", ["-xzf", packed, "-C", folder]);
-    const root = join(folder, "package");
-    const found = (await readdir(root, { recursive: true, withFileTypes: true })).filter((one) => one.isFile());
-    const paths = found.map((file) => join(file.parentPath, file.name)).filter((path) => !path.endsWith(".map"));
-    const files = paths.map(async (path) => [join(INSTALLED, relative(root, path)), await readFile(path)] as const);
-    return Object.fromEntries(await Promise.all(files));
-  } finally {
-    await rm(folder, { recursive: true });
-  }
+  const root = BUILT;
+  if (root === undefined) throw new Error("test/cli/build-once.ts has not built the package");
+  const found = (await readdir(root, { recursive: true, withFileTypes: true })).filter((one) => one.isFile());
+  const paths = found.map((file) => join(file.parentPath, file.name)).filter((path) => !path.endsWith(".map"));
+  const files = paths.map(async (path) => [join(INSTALLED, relative(root, path)), await readFile(path)] as const);
+  return Object.fromEntries(await Promise.all(files));
 }
