@@ -14,7 +14,7 @@ import { openNode } from "../../db/sqlite/node/open.ts";
 import type { Store } from "../../db/store.ts";
 import { value } from "../contract/store-rows.ts";
 import { startedApi } from "../kit/api.ts";
-import { scratchFolder } from "../kit/scratch.ts";
+import { RAM_DISK, scratchFolder } from "../kit/scratch.ts";
 
 export interface LogLine {
   readonly level: "info" | "warn" | "error";
@@ -31,7 +31,7 @@ export function keptLog(): Log & { readonly lines: LogLine[] } {
 
 /** A data directory of the running test. */
 export function dataDirectory(): string {
-  return scratchFolder();
+  return scratchFolder(RAM_DISK);
 }
 
 export interface Serving {

@@ -11,7 +11,7 @@ import { openNode } from "../../db/sqlite/node/open.ts";
 import { exampleSnapshot } from "../contract/api-subject.ts";
 import { decisionRow, resultRow, snapshotRow, value } from "../contract/store-rows.ts";
 import { startedApi } from "../kit/api.ts";
-import { scratchFolder } from "../kit/scratch.ts";
+import { RAM_DISK, scratchFolder } from "../kit/scratch.ts";
 import { run, start } from "./run.ts";
 
 /** Rows of a history that takes a while to move. */
@@ -19,11 +19,13 @@ const MANY = 3000;
 const DAY_MS = 24 * 3600 * 1000;
 
 describe("history export and import", () => {
-  const folder = scratchFolder();
+  const folder = scratchFolder(RAM_DISK);
   /** A data directory in which an API has decided, and what was exported of it. */
   let lived: string;
   let file: string;
   let ids: readonly string[];
+  /** What people see of `lived`, which nothing changes. */
+  let before: Awaited<ReturnType<typeof seen>>;
   const at = (name: string): string => join(folder, name);
   const into = (dataDir: string): readonly string[] => ["--data-dir", dataDir];
 
@@ -46,6 +48,7 @@ describe("history export and import", () => {
     file = at("history.ndjson.gz");
     const ran = await run(["history", "export", file, ...into(lived)]);
     expect([ran.code, ran.stderr]).toEqual([0, expect.stringMatching(/history\.ndjson\.gz: [\d.]+ KiB, \d+ rows\n$/)]);
+    before = await seen(into(lived));
   });
 
   /** What people see of a history. */
@@ -65,8 +68,8 @@ describe("history export and import", () => {
     ]);
     const again = await run(["history", "import", file, ...into(to)]);
     expect(again.stdout).toMatch(/^imported: decisions 0 \(4 were there\), snapshots 0 \(4 were there\), nodes 2;/);
-    expect(await seen(into(to))).toEqual(await seen(into(lived)));
-    expect((await seen(into(to))).replayed).toMatch(/SAME/);
+    expect(await seen(into(to))).toEqual(before);
+    expect(before.replayed).toMatch(/SAME/);
   });
 
   test("through a pipe, of one node", async () => {
@@ -90,17 +93,14 @@ describe("history export and import", () => {
     const env = { NODEWISE_TOKEN: token };
     const ran = await run(["history", "import", file, ...to], { env });
     expect([ran.code, ran.stdout]).toEqual([0, expect.stringMatching(/^imported: decisions 4, /)]);
-    for (const id of ids) {
-      const shown = async (args: readonly string[]) =>
-        (await run(["history", "show", id, "-o", "json", ...args], { env })).stdout;
-      expect(await shown(to)).toBe(await shown(into(lived)));
-    }
+    for (const [i, id] of ids.entries())
+      expect((await run(["history", "show", id, "-o", "json", ...to], { env })).stdout).toBe(before.shown[i]);
     const back = await run(["history", "export", at("back.ndjson.gz"), ...to], { env });
     expect([back.code, back.stderr]).toEqual([0, expect.stringMatching(/back\.ndjson\.gz: [\d.]+ KiB, \d+ rows\n$/)]);
     expect((await run(["history", "import", at("back.ndjson.gz"), ...into(at("back"))])).stdout).toMatch(
       /^imported: decisions 4, snapshots 4, nodes 2/,
     );
-    expect(await seen(into(at("back")))).toEqual(await seen(into(lived)));
+    expect(await seen(into(at("back")))).toEqual(before);
     const unknown = await run(["history", "export", "--node", "n3", ...to], { env });
     expect([unknown.code, unknown.stdout, unknown.stderr]).toEqual([
       EXIT.badInput,

@@ -310,10 +310,10 @@ function decisionLists(of: Of): void {
   });
 
   test("decisions come as CSV in more rows than a page has, without formulas", async () => {
-    const node = `=${fresh("node")}`;
-    const now = Date.now();
+    const [node, now] = [`=${fresh("node")}`, Date.now()];
     const rows = Array.from({ length: 620 }, (_, i) => decisionRow({ node, decidedAtMs: now - i }));
-    for (const decision of rows) value(await of().store.record({ decision }));
+    const turn = { node, atMs: now, snapshots: [], decisions: rows.map((decision) => ({ decision })), again: [] };
+    value(await of().store.recordTurn(turn));
     const response = await get(of(), `/v1/decisions?node=${encodeURIComponent(node)}`, { accept: "text/csv" });
     expect(response.headers.get("content-disposition")).toBe('attachment; filename="decisions.csv"');
     const [head, ...lines] = (await response.text()).trimEnd().split("\r\n");

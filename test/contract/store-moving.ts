@@ -200,6 +200,38 @@ export function moving(of: () => Store, another: () => Store): void {
   });
 }
 
+/** Of all nodes, so while the other store has few rows. */
+export function movedTokens(of: () => Store, another: () => Store): void {
+  test("tokens move when they are asked for", async () => {
+    const from = another();
+    const token = {
+      id: fresh("token"),
+      name: "ci",
+      hash: "ab".repeat(32),
+      scopes: ["read"],
+      node: "n",
+      createdAtMs: T0,
+      revokedAtMs: null,
+    };
+    value(await from.createToken(token));
+    value(await from.record({ decision: decisionRow({ node: fresh("moved") }) }));
+    const withTokens = (rows: readonly (readonly MovedRow[])[]) => rows.flat().some(({ type }) => type === "token");
+    expect(withTokens(await exported(from, {}))).toBe(false);
+    await importAll(of(), await exported(from, { tokens: true }));
+    expect(value(await of().findToken(token.id))).toEqual(token);
+    value(await of().revokeToken(token.id, T0 + 1));
+    await importAll(of(), await exported(from, { tokens: true }));
+    expect(value(await of().findToken(token.id))).toBeNull();
+    // revoked there after it moved
+    const later = { ...token, id: fresh("token"), hash: "cd".repeat(32) };
+    value(await from.createToken(later));
+    await importAll(of(), await exported(from, { tokens: true }));
+    value(await from.revokeToken(later.id, T0 + 1));
+    await importAll(of(), await exported(from, { tokens: true }));
+    expect(value(await of().findToken(later.id))).toBeNull();
+  });
+}
+
 export function movedFaults(of: () => Store, another: () => Store): void {
   test("a text that is not its id's, and a row whose text is nowhere, are refused, and nothing of them is written", async () => {
     const node = fresh("moved");
@@ -218,33 +250,5 @@ export function movedFaults(of: () => Store, another: () => Store): void {
     const nowhere = { ...needs, id, parts: [[0, "0".repeat(32)] as [number, string]] };
     expect(await of().importRows([nowhere], LATER)).toMatchObject(refused(/neither in front of it nor in the history/));
     expect(value(await of().getSnapshot(id))).toBeNull();
-  });
-
-  test("tokens move when they are asked for", async () => {
-    const from = another();
-    const token = {
-      id: fresh("token"),
-      name: "ci",
-      hash: "ab".repeat(32),
-      scopes: ["read"],
-      node: "n",
-      createdAtMs: T0,
-      revokedAtMs: null,
-    };
-    value(await from.createToken(token));
-    const withTokens = (rows: readonly (readonly MovedRow[])[]) => rows.flat().some(({ type }) => type === "token");
-    expect(withTokens(await exported(from, {}))).toBe(false);
-    await importAll(of(), await exported(from, { tokens: true }));
-    expect(value(await of().findToken(token.id))).toEqual(token);
-    value(await of().revokeToken(token.id, T0 + 1));
-    await importAll(of(), await exported(from, { tokens: true }));
-    expect(value(await of().findToken(token.id))).toBeNull();
-    // revoked there after it moved
-    const later = { ...token, id: fresh("token"), hash: "cd".repeat(32) };
-    value(await from.createToken(later));
-    await importAll(of(), await exported(from, { tokens: true }));
-    value(await from.revokeToken(later.id, T0 + 1));
-    await importAll(of(), await exported(from, { tokens: true }));
-    expect(value(await of().findToken(later.id))).toBeNull();
   });
 }

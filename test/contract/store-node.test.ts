@@ -1,15 +1,15 @@
 import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import Sqlite from "better-sqlite3";
 import { expect, test } from "vitest";
 import { openNode } from "../../db/sqlite/node/open.ts";
+import { RAM_DISK } from "../kit/scratch.ts";
 import { sqliteBackDoor } from "./sqlite-back-door.ts";
 import { storeContract } from "./store.ts";
 import { decisionRow, T0, value } from "./store-rows.ts";
 
 storeContract("the store over better-sqlite3, in a file", async () => {
-  const folder = mkdtempSync(join(tmpdir(), "nodewise-store-"));
+  const folder = mkdtempSync(join(RAM_DISK, "nodewise-store-"));
   const file = join(folder, "history.db");
   const store = value(openNode({ file }));
   const backDoor = new Sqlite(file);

@@ -5,7 +5,7 @@ import { fleet, fleetNotes, fleetOutcomes } from "./store-fleet.ts";
 import { largeBodies, resultsFactsTokens } from "./store-keeping.ts";
 import { lists } from "./store-lists.ts";
 import { decisionLog } from "./store-log.ts";
-import { movedFaults, moving } from "./store-moving.ts";
+import { movedFaults, movedTokens, moving } from "./store-moving.ts";
 import { outcomeFilters, outcomeRetention, outcomes, snapshotsBefore } from "./store-outcomes.ts";
 import { dearestRemovals, removalRetention, removalSummaries } from "./store-removal-costs.ts";
 import { manyRemovals, removalLists } from "./store-removal-lists.ts";
@@ -73,6 +73,7 @@ export function storeContract(name: string, open: () => Promise<StoreSubject>): 
     });
     describe("moving to another store", () => {
       const another = (): Store => subject.another;
+      movedTokens(of, another);
       moving(of, another);
       movedFaults(of, another);
     });
