@@ -13,9 +13,10 @@ import { type BuildOptions, build, type Plugin } from "esbuild";
 const ROOT = import.meta.dirname;
 const [asked] = process.argv.slice(2);
 const DIST = asked ?? join(ROOT, "dist");
-/** Each is one module: a module takes some 20 KB beside its code, which a daemon cannot afford. */
+const DAEMON = "api/cli/daemon.ts";
+/** Each, as the daemon, is one module: a module takes some 20 KB beside its code, which a daemon cannot afford. */
 const ENTRIES = [
-  ...["api/cli/start.ts", "api/cli/main.ts", "api/cli/serving.ts", "api/cli/daemon.ts", "api/cluster/kube-client.ts"],
+  ...["api/cli/start.ts", "api/cli/main.ts", "api/cli/serving.ts", "api/cluster/kube-client.ts"],
   ...["api/server/evaluate-thread.ts", "api/server/history-thread.ts", "api/server/otlp/otlp.ts"],
 ];
 
@@ -37,19 +38,29 @@ function placed(path: string, text: string): string {
     .replaceAll("import.meta_url", "import.meta.url");
 }
 
-const sources: Plugin = {
+/**
+ * A module that is loaded by `import()` becomes a function of the bundle, as does all that it imports, and V8 reads what is within a
+ * function twice before it runs. The daemon comes to load everything: imported at once, its start takes a tenth less.
+ */
+function loadedAtOnce(text: string): string {
+  const imported: string[] = [];
+  const rest = text.replace(/(?:await )?\bimport\(("\.[^"]+")\)/g, (_, from) => `loaded${imported.push(from) - 1}`);
+  return imported.map((from, i) => `import * as loaded${i} from ${from};`).join("") + rest;
+}
+
+const sourcesOf = (isDaemon: boolean): Plugin => ({
   name: "sources",
   setup({ onLoad, onResolve }) {
-    onLoad({ filter: /\.ts$/ }, ({ path }) => ({
-      contents: escaped(placed(path, readFileSync(path, "utf8"))),
-      loader: "ts",
-    }));
+    onLoad({ filter: /\.ts$/ }, ({ path }) => {
+      const text = placed(path, readFileSync(path, "utf8"));
+      return { contents: escaped(isDaemon ? loadedAtOnce(text) : text), loader: "ts" };
+    });
     onLoad({ filter: /\.[cm]?js$/ }, ({ path }) => ({ contents: escaped(readFileSync(path, "utf8")), loader: "js" }));
     onResolve({ filter: /\/(?:main|serving|daemon|kube-client|otlp)\.ts$/ }, ({ kind, path }) =>
       kind === "dynamic-import" ? { path: `./${basename(path, ".ts")}.js`, external: true } : undefined,
     );
   },
-};
+});
 
 /**
  * The Kubernetes client is here for kubeconfigs and credentials. Requests are our own, so its generated API and the HTTP client
@@ -148,8 +159,9 @@ const common = {
   banner: {
     js: 'import { createRequire as requireOf } from "node:module"; const require = requireOf(import.meta.url);',
   },
-  plugins: [unused, undescribed, lazy, builtInModules, sources],
 } satisfies BuildOptions;
+const bundled = (entryPoints: string[], isDaemon = false) =>
+  build({ ...common, entryPoints, plugins: [unused, undescribed, lazy, builtInModules, sourcesOf(isDaemon)] });
 
 /** The licences of all packages that are within, as those ask for it. */
 function licences(inputs: readonly string[]): string {
@@ -180,7 +192,10 @@ function writeManPages(): void {
 }
 
 rmSync(DIST, { recursive: true, force: true });
-const { metafile } = await build({ ...common, entryPoints: ENTRIES });
-writeFileSync(join(DIST, "third-party-licenses.txt"), licences(Object.keys(metafile.inputs)));
+const made = await Promise.all([bundled(ENTRIES), bundled([DAEMON], true)]);
+writeFileSync(
+  join(DIST, "third-party-licenses.txt"),
+  licences(made.flatMap((one) => Object.keys(one.metafile.inputs))),
+);
 writeManPages();
 if (asked === undefined) buildWorker();

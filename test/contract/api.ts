@@ -59,7 +59,7 @@ export function apiContract(name: string, open: () => Promise<ApiSubject>): void
       await subject?.dispose();
     }, 60_000);
     const of = (): ApiSubject => subject;
-    // without a node all decisions of the history are decided again: here they are few, and many behind it for "kubelet versions"
+    // a lint of no node decides again what is recorded: first while that is little, then, in "kubelet versions", of all
     describe("lint of a configuration", () => [lints, badLints].forEach((part) => void part(of)));
     describe("decisions", () => decisions(of));
     describe("what is told of the input", () => told(of));
