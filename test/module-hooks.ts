@@ -18,8 +18,8 @@ registerHooks({
     return { url: new URL(specifier, parentURL).href, format: "module", shortCircuit: true };
   },
   /**
-   * A file's text is the default of FILE?raw. And the threads of APIs within the tests' own process are those of the package, which is built before: from sources each takes two to
-   * four times the processor time, most of it for packages of a hundred modules.
+   * A file's text is the default export of FILE?raw. The threads of APIs within the tests' own process are those of the package,
+   * which is built before: from sources each takes two to four times the processor time, most of it for packages of a hundred modules.
    */
   load(url, context, nextLoad) {
     if (url.endsWith("?raw")) {

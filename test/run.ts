@@ -8,9 +8,14 @@ const start = (command: string, ...args: readonly string[]): ChildProcess =>
 
 const args = process.argv.slice(2);
 const tests = start("vitest", "run", ...args);
-// a second checker would check half of what the first has checked once more, beside tests that use all processors
-const typeCheck = ["tsc", "--noEmit", "--checkers", "1"] as const;
-const checks = args.length > 0 ? [] : [start(...typeCheck), start("biome", "check", "--error-on-warnings", ".")];
+const checks =
+  args.length > 0
+    ? []
+    : [
+        // more checkers do some of the work twice, beside tests that use all processors
+        start("tsc", "--noEmit", "--checkers", "1"),
+        start("biome", "check", "--error-on-warnings", "."),
+      ];
 for (const one of [...checks, tests]) {
   one.once("close", (code) => {
     if (code === 0) return;

@@ -27,7 +27,7 @@ test("pods run on cgroup v2, in a virtual machine with containerd", {
   for (const name of ["runtime.proto", "content.proto"]) files[`/job/${name}`] = readFileSync(join(PROTO, name));
   const { exitCode, stdout } = await runInGuest({
     files,
-    // Programs in Go look for work on each processor, all of which one thread emulates: on one they cost a quarter less. Emulating
+    // Programs in Go look for work on each processor, all of which one thread emulates: on one they cost less. Emulating
     // what a compiler writes costs more than interpreting: without it this halves.
     command: ["env", "GOMAXPROCS=1", "node", "--jitless", "/job/main.mjs"],
     timeoutMs: GUEST_TIMEOUT_MS,

@@ -10,7 +10,7 @@ export type GuestAbsent = {
   readonly message: string;
 };
 
-export const runFile = promisify(execFile);
+const runFile = promisify(execFile);
 
 /** The programs that build and run the guest, each with the Debian package that brings it. */
 const TOOLS = {
