@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { type Browser, type BrowserContextOptions, chromium, type Page } from "playwright-core";
-import { afterAll, beforeAll, expect } from "vitest";
+import { expect } from "vitest";
 import { CHROMIUM } from "../kit/programs.ts";
 
 export const hasBrowser = existsSync(CHROMIUM);
@@ -19,74 +19,89 @@ const ARGS = [
   "--disable-dev-shm-usage",
   // a page that goes to another address, and back, would start a process each time
   "--renderer-process-limit=1",
+  // most of them are gone before a script that was made fast is fast
+  "--js-flags=--no-opt",
 ];
 /** A machine that is slow and loaded takes long. */
 const LONGEST_MS = 90_000;
+const DESKTOP = { width: 1200, height: 800 };
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
+/** One for all files of a worker. */
+let browser: Promise<Browser> | undefined;
+function start(): Promise<Browser> {
+  // it goes, with its folders, when the worker exits; vitest ends that with a signal, and waits only half a second
+  process.once("SIGTERM", () => process.exit());
+  return chromium.launch({ executablePath: CHROMIUM, args: ARGS, handleSIGTERM: false });
+}
+/** By the options of their context. */
+const closed = new Map<string, Page[]>();
+
 /**
- * One browser for the tests of a file. A page that is closed is opened again for the next with the same options, without its cookies:
- * a new context takes a process of its own, which compiles all scripts anew. Each page tells its errors, those of the policy among
- * them, when it is closed.
+ * A page that is closed is opened again for the next with the same options, without its cookies: a new context takes a process of its
+ * own, which compiles all scripts anew. Each page tells its errors, those of the policy among them, when it is closed.
  */
-export function aBrowser(): {
-  readonly open: (url: string, options?: BrowserContextOptions) => Promise<Watched>;
-} {
-  let browser: Browser | undefined;
-  const closed = new Map<string, Page[]>();
-  beforeAll(async () => {
-    if (hasBrowser) browser = await chromium.launch({ executablePath: CHROMIUM, args: ARGS });
-  });
-  afterAll(() => browser?.close());
-  return {
-    open: async (url, options = {}) => {
-      if (browser === undefined) throw new Error(whyNoBrowser);
-      const how = { viewport: { width: 1200, height: 800 }, ...options };
-      const alike = closed.get(JSON.stringify(how)) ?? [];
-      closed.set(JSON.stringify(how), alike);
-      const page = alike.pop() ?? (await newPage(browser, how));
-      if (how.viewport !== null) await page.setViewportSize(how.viewport);
-      await page.emulateMedia({ colorScheme: how.colorScheme ?? "light" });
-      if (typeof how.storageState === "object") await page.context().addCookies(how.storageState.cookies);
-      const faults = faultsOf(page, url);
-      await page.goto(url);
-      const close = async (): Promise<void> => {
-        await empty(page);
-        alike.push(page);
-      };
-      return { page, faults, close };
-    },
+export async function openPage(url: string, options: BrowserContextOptions = {}): Promise<Watched> {
+  if (!hasBrowser) throw new Error(whyNoBrowser);
+  const { viewport = DESKTOP, colorScheme = "light", storageState, ...kept } = options;
+  const alike = closed.get(JSON.stringify(kept)) ?? [];
+  closed.set(JSON.stringify(kept), alike);
+  browser ??= start();
+  const page = alike.pop() ?? (await newPage(await browser, kept));
+  if (viewport !== null) await page.setViewportSize(viewport);
+  await page.emulateMedia({ colorScheme });
+  if (typeof storageState === "object") await page.context().addCookies(storageState.cookies);
+  const faults = faultsOf(page, url);
+  await page.goto(url);
+  const close = async (): Promise<void> => {
+    await empty(page);
+    alike.push(page);
   };
+  return { page, faults, close };
 }
 
 async function newPage(browser: Browser, options: BrowserContextOptions): Promise<Page> {
   const context = await browser.newContext(options);
   context.setDefaultTimeout(LONGEST_MS);
+  // a process compiles it once, and is sent it once; pages that need it run it
+  await context.addInitScript({ content: `globalThis.loadAxe = function () { ${axe} }` });
   return context.newPage();
 }
 
-/** What the browser complains of, from now on. */
+/** What the browser complains of, of the page that it goes to next. */
 function faultsOf(page: Page, url: string): readonly string[] {
   const faults: string[] = [];
-  page.on("console", (message) => {
-    if (message.type() === "error") faults.push(message.text());
+  let isThere = false;
+  page.once("framenavigated", () => {
+    isThere = true;
   });
-  page.on("pageerror", (error) => faults.push(error.message));
+  const add = (fault: string): void => {
+    // the page before may live until then
+    if (isThere) faults.push(fault);
+  };
+  page.on("console", (message) => {
+    if (message.type() === "error") add(message.text());
+  });
+  page.on("pageerror", (error) => add(error.message));
   page.on("request", (request) => {
-    if (new URL(request.url()).origin !== new URL(url).origin && !request.url().startsWith("data:"))
-      faults.push(`it asked ${request.url()}`);
+    if (new URL(request.url()).origin === new URL(url).origin || request.url().startsWith("data:")) return;
+    if (request.isNavigationRequest()) isThere = true;
+    add(`it asked ${request.url()}`);
   });
   return faults;
 }
 
-/** Leaves nothing of what was looked at, nor of who looked. */
+/** Leaves nothing of who looked, and what was looked at for the next to replace: an empty page between them is half as much work. */
 async function empty(page: Page): Promise<void> {
-  for (const event of ["console", "pageerror", "request"]) await page.removeAllListeners(event, { behavior: "wait" });
+  for (const event of ["console", "pageerror", "request", "framenavigated"])
+    await page.removeAllListeners(event, { behavior: "wait" });
   await page.unrouteAll({ behavior: "wait" });
   const context = page.context();
   for (const other of context.pages()) if (other !== page) await other.close();
-  await context.clearCookies();
+  if ((await context.cookies()).length === 0) return;
+  // it would ask to sign in again
   await page.goto("about:blank");
+  await context.clearCookies();
 }
 
 export interface Watched {
@@ -95,11 +110,9 @@ export interface Watched {
   readonly close: () => Promise<void>;
 }
 
-interface AxeResult {
-  readonly violations: readonly {
-    id: string;
-    nodes: readonly { html: string; failureSummary: string }[];
-  }[];
+interface Violation {
+  readonly id: string;
+  readonly nodes: readonly { readonly html: string; readonly failureSummary: string }[];
 }
 
 /** What axe looks at: everything, or only what a ground or a width that differs from the usual one changes. */
@@ -112,10 +125,8 @@ const LOOKED_AT = {
 /** Nothing that axe finds, nor anything too small for a finger. */
 export async function expectAccessible(page: Page, at: keyof typeof LOOKED_AT = "everything"): Promise<void> {
   // a page that is looked at again has it, compiled and warm
-  if (await page.evaluate("typeof axe === 'undefined'")) await page.evaluate(axe);
-  const { violations } = (await page.evaluate(
-    `axe.run(document, { resultTypes: ['violations'], ${LOOKED_AT[at]} })`,
-  )) as AxeResult;
+  const run = `(globalThis.axe ?? (loadAxe(), axe)).run(document, { resultTypes: ['violations'], ${LOOKED_AT[at]} })`;
+  const violations = (await page.evaluate(`${run}.then(({ violations }) => violations)`)) as readonly Violation[];
   const told = violations.map(({ id, nodes }) => `${id}: ${nodes[0]?.html} (${nodes[0]?.failureSummary})`);
   expect(told).toEqual([]);
 }

@@ -1,6 +1,6 @@
 import type { BrowserContextOptions, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect } from "vitest";
-import { aBrowser, expectAccessible, expectToFit, hasBrowser, type Watched } from "./browser.ts";
+import { expectAccessible, expectToFit, hasBrowser, openPage, type Watched } from "./browser.ts";
 import { type Served, served } from "./served.ts";
 
 type Look = readonly [name: string, options: BrowserContextOptions];
@@ -30,14 +30,13 @@ export function inBrowser(
   tests: (ground: Ground) => void,
 ): void {
   describe.skipIf(!hasBrowser)(name, () => {
-    const browser = aBrowser();
     let api: Served | undefined;
     beforeAll(async () => {
       api = await served();
       await fill(api.url, api.dataDir);
     });
     afterAll(() => api?.close());
-    const open: Ground["open"] = (path, how) => browser.open(new URL(path, api?.url).href, how);
+    const open: Ground["open"] = (path, how) => openPage(new URL(path, api?.url).href, how);
     tests({
       get url() {
         return api?.url ?? "";

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { nodeAssets } from "../../api/server/assets.ts";
 import { capturedNode } from "../kit/real-node.ts";
 import { scratchFolder } from "../kit/scratch.ts";
-import { aBrowser, expectAccessible, expectToFit, hasBrowser } from "./browser.ts";
+import { expectAccessible, expectToFit, hasBrowser, openPage } from "./browser.ts";
 import { type Dev, workerDev, wrangler } from "./worker-dev.ts";
 
 /** Time for wrangler to build and to start, several times in a row. */
@@ -26,7 +26,6 @@ test("the bundle that is deployed holds what pages load as it is in the source",
 });
 
 describe("wrangler dev", () => {
-  const browser = aBrowser();
   let dev: Dev;
   let session = "";
   beforeAll(async () => {
@@ -94,7 +93,7 @@ describe("wrangler dev", () => {
       "/replay",
       "/lint?node=n1",
     ]) {
-      const { page, faults, close } = await browser.open(dev.url + path, credentials());
+      const { page, faults, close } = await openPage(dev.url + path, credentials());
       await expectToFit(page);
       await expectAccessible(page);
       expect(faults, path).toEqual([]);
@@ -111,7 +110,7 @@ describe("wrangler dev", () => {
   });
 
   test.skipIf(!hasBrowser)("news come by asking, as no response stays open there", async () => {
-    const { page, close } = await browser.open(dev.url, credentials());
+    const { page, close } = await openPage(dev.url, credentials());
     await page.locator("#live-state", { hasText: "asks every 5 s" }).waitFor();
     await decide("cgroups", "node-new");
     await page.locator("#nodes", { hasText: "node-new" }).waitFor();
