@@ -51,6 +51,8 @@ export async function openPage(url: string, options: BrowserContextOptions = {})
   if (viewport !== null) await page.setViewportSize(viewport);
   await page.emulateMedia({ colorScheme });
   if (typeof storageState === "object") await page.context().addCookies(storageState.cookies);
+  // to a part of the page that is there it would go without loading it
+  if (url.includes("#")) await page.goto("about:blank");
   const faults = faultsOf(page, url);
   await page.goto(url);
   const close = async (): Promise<void> => {
