@@ -79,30 +79,36 @@ const unused: Plugin = {
   },
 };
 
-/**
- * For reflection, which nobody asks for, the loader of .proto files describes each message anew, and again for each method that uses
- * it. Without that a start takes 20 ms less, and a command 2 MB less.
- */
-const DESCRIPTIONS = [
-  /require\("protobufjs\/ext\/descriptor"\)/,
-  /root\.toDescriptor\('proto3'\)\.file/,
-  /message\.toDescriptor\('proto3'\)/,
-  /messageDescriptor\.\$type\.toObject\(.*?\)/,
-  /enumType\.toDescriptor\('proto3'\)/,
-  /enumDescriptor\.\$type\.toObject\(.*?\)/,
-];
-const undescribed: Plugin = {
-  name: "undescribed",
+/** Code of packages that is done without, by file, with what stands in its place. */
+const NEEDLESS: Readonly<Record<string, readonly (readonly [RegExp, string])[]>> = {
+  // for reflection, which nobody asks for, each message is described anew, and again for each method that uses it: 20 ms and 2 MB
+  "@grpc/proto-loader/build/src/index.js": [
+    [/require\("protobufjs\/ext\/descriptor"\)/, "[]"],
+    [/root\.toDescriptor\('proto3'\)\.file/, "[]"],
+    [/message\.toDescriptor\('proto3'\)/, "[]"],
+    [/messageDescriptor\.\$type\.toObject\(.*?\)/, "[]"],
+    [/enumType\.toDescriptor\('proto3'\)/, "[]"],
+    [/enumDescriptor\.\$type\.toObject\(.*?\)/, "[]"],
+  ],
+  // of two functions that a form is compiled to one is called, and their text need not be indented: 80 ms of the API's start
+  "zod/v4/core/compile.js": [[/clone\._zod\.bag\.validator = compileValidator\(schema, parser\);/, ""]],
+  "zod/v4/core/doc.js": [
+    [/const lines = content\.split[\s\S]*?this\.content\.push\(line\);\s*\}/, "this.content.push(content);"],
+  ],
+};
+const needless: Plugin = {
+  name: "needless",
   setup({ onLoad }) {
-    onLoad({ filter: /\/@grpc\/proto-loader\/build\/src\/index\.js$/ }, ({ path }) => {
-      const contents = DESCRIPTIONS.reduce(
-        (text, description) => {
-          if (!description.test(text)) throw new Error(`${path} has no ${description}`);
-          return text.replace(description, "[]");
+    onLoad({ filter: /\/(?:proto-loader\/build\/src\/index|zod\/v4\/core\/(?:compile|doc))\.js$/ }, ({ path }) => {
+      const [, file = ""] = path.split(/\/node_modules\/(?!.*\/node_modules\/)/);
+      const contents = (NEEDLESS[file] ?? []).reduce(
+        (text, [code, instead]) => {
+          if (!code.test(text)) throw new Error(`${path} has no ${code}`);
+          return text.replace(code, instead);
         },
         readFileSync(path, "utf8"),
       );
-      return { contents, loader: "js" };
+      return { contents: escaped(contents), loader: "js" };
     });
   },
 };
@@ -161,7 +167,7 @@ const common = {
   },
 } satisfies BuildOptions;
 const bundled = (entryPoints: string[], isDaemon = false) =>
-  build({ ...common, entryPoints, plugins: [unused, undescribed, lazy, builtInModules, sourcesOf(isDaemon)] });
+  build({ ...common, entryPoints, plugins: [unused, needless, lazy, builtInModules, sourcesOf(isDaemon)] });
 
 /** The licences of all packages that are within, as those ask for it. */
 function licences(inputs: readonly string[]): string {

@@ -14,6 +14,7 @@ import { openNode } from "../../db/sqlite/node/open.ts";
 import type { Store } from "../../db/store.ts";
 import { value } from "../contract/store-rows.ts";
 import { startedApi } from "../kit/api.ts";
+import { emptyHistory } from "../kit/empty-history.ts";
 import { RAM_DISK, scratchFolder } from "../kit/scratch.ts";
 
 export interface LogLine {
@@ -57,7 +58,7 @@ export async function serving(options: Partial<ServeOptions> & { readonly dataDi
 
 /** The app over ports of the test's own; those not given are real, the history in memory. */
 export function appOver(ports: Partial<ApiDeps> = {}) {
-  const store = ports.store ?? value(openNode({ file: ":memory:" }));
+  const store = ports.store ?? emptyHistory();
   const log = keptLog();
   const app = createApp({
     store,

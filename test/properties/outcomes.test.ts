@@ -3,10 +3,9 @@ import { describe, expect, test } from "vitest";
 import { decodeOutcomes, type Outcome } from "../../api/model/outcome.ts";
 import { recordOutcomes } from "../../api/service/agreement/record.ts";
 import type { OutcomeRow } from "../../db/rows.ts";
-import { openNode } from "../../db/sqlite/node/open.ts";
-import type { Store } from "../../db/store.ts";
 import { mergedOutcomes } from "../agreement/merged.ts";
 import { snapshotRow, value } from "../contract/store-rows.ts";
+import { emptyHistory } from "../kit/empty-history.ts";
 import { node } from "../kit/nodes.ts";
 import { requesting } from "../kit/pods.ts";
 import { type Json, many, stored } from "../kit/snapshots.ts";
@@ -82,7 +81,7 @@ async function recorded(
   snapshots: readonly Json[],
   batches: readonly (readonly Outcome[])[],
 ): Promise<readonly OutcomeRow[]> {
-  const store: Store = value(openNode({ file: ":memory:" }));
+  const store = emptyHistory();
   for (const snapshot of snapshots) {
     const body = stored(snapshot);
     const observedAtMs = Date.parse(String(snapshot["observedAt"]));

@@ -212,7 +212,7 @@ const PACKING: Packing = { above: 2048, gzip: (plain) => gzipSync(plain, { level
 
 const digest = (text: string): string => hash("sha256", text, "hex");
 
-function configure(client: Sqlite.Database): void {
+export function configure(client: Sqlite.Database): void {
   // only possible while the file is empty
   if (client.pragma("page_count", { simple: true }) === 0) client.pragma("auto_vacuum = INCREMENTAL");
   client.pragma("journal_mode = WAL");
@@ -280,7 +280,7 @@ export function openNode({ file, migrationsDir = MIGRATIONS_DIR }: NodeOptions):
   }
 }
 
-function storeOver(client: Sqlite.Database): Store {
+export function storeOver(client: Sqlite.Database): Store {
   const run = runner(client);
   const db = drizzle({ client, schema }) as unknown as Database;
   const all = async <Row>(query: SQL): Promise<readonly Row[]> => {
