@@ -33,6 +33,8 @@ export interface RunOptions {
   readonly input?: string | Buffer;
   readonly env?: Readonly<Record<string, string>>;
   readonly node?: string;
+  /** Of Node's own. */
+  readonly flags?: readonly string[];
   readonly launcher?: string;
   readonly cwd?: string;
 }
@@ -47,9 +49,16 @@ export interface Ran {
  * Starts the command line as a person does: through the launcher, with nothing of the test's own environment but PATH, HOME
  * and where Node keeps what it compiled.
  */
-export function start(args: readonly string[], { env = {}, node = NODE, launcher = LAUNCHER, cwd }: RunOptions = {}) {
+export function start(
+  args: readonly string[],
+  { env = {}, node = NODE, flags = [], launcher = LAUNCHER, cwd }: RunOptions = {},
+) {
   const { PATH = "", HOME = "", NODE_COMPILE_CACHE = "" } = process.env;
-  return spawn(node, [launcher, ...args], { env: { PATH, HOME, NODE_COMPILE_CACHE, ...env }, cwd, stdio: "pipe" });
+  return spawn(node, [...flags, launcher, ...args], {
+    env: { PATH, HOME, NODE_COMPILE_CACHE, ...env },
+    cwd,
+    stdio: "pipe",
+  });
 }
 
 /**

@@ -1,13 +1,13 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdirSync, readdirSync, rmdirSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { buffer } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type Connection, openConnection } from "../../../actuator/containerd/connection.ts";
 import type { Runtime } from "../../../actuator/containerd/cri.ts";
 import { runtimeOver } from "../../../actuator/containerd/runtime.ts";
+import { RAM_DISK } from "../../kit/ram-disk.ts";
 import { cdiOf, cniOf, type Daemon, type DaemonFiles, PAUSE_IMAGE, startDaemon } from "./daemon.ts";
 import { type ImageArchive, type ImageArchiveSpec, imageArchive } from "./image-archive.ts";
 import { killShims, ownDirectory, removeCgroups, unmountBelow } from "./leftovers.ts";
@@ -113,7 +113,7 @@ export async function startContainerd(options: StartOptions = {}): Promise<Conta
     removeCgroups(cgroupParent);
     for (const path of [files.root, dir]) rmSync(path, { recursive: true, force: true, maxRetries: 5 });
     // another one may be about to put a socket there: the last removes them
-    if (!readdirSync(tmpdir()).some((name) => name.startsWith(`nodewise-${OWN}-`))) SHARED_STATE.forEach(removeIfEmpty);
+    if (!readdirSync(RAM_DISK).some((name) => name.startsWith(`nodewise-${OWN}-`))) SHARED_STATE.forEach(removeIfEmpty);
   };
   const addContainer: Containerd["addContainer"] = async (pod, spec) => {
     const id = await runContainer(ground, pod, spec.exits ? { command: ["/bin/busybox", "true"], ...spec } : spec);
