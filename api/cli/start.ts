@@ -21,7 +21,7 @@ export const DAEMON_FLAGS = [
   "--no-opt",
   "--no-maglev",
 ];
-const DAEMON: ProcessNeeds = {
+export const DAEMON: ProcessNeeds = {
   flags: [...DAEMON_FLAGS, ...(hasFeedbackCounts ? ["--invocation-count-for-feedback-allocation=64"] : [])],
   env: { MALLOC_ARENA_MAX: "1", MALLOC_MMAP_THRESHOLD_: "16384" },
 };

@@ -12,7 +12,8 @@ import { appOver } from "../api/serving.ts";
 import { timeAt } from "../contract/gc-snapshots.ts";
 import { value } from "../contract/store-rows.ts";
 import { requesting } from "../kit/pods.ts";
-import { RAM_DISK, scratchFolder } from "../kit/scratch.ts";
+import { RAM_DISK } from "../kit/ram-disk.ts";
+import { scratchFolder } from "../kit/scratch.ts";
 import { type Draws, draws, Met } from "../properties/draws.ts";
 import { snapshot as captured } from "./answered.ts";
 

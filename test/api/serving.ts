@@ -15,7 +15,8 @@ import type { Store } from "../../db/store.ts";
 import { value } from "../contract/store-rows.ts";
 import { startedApi } from "../kit/api.ts";
 import { emptyHistory } from "../kit/empty-history.ts";
-import { RAM_DISK, scratchFolder } from "../kit/scratch.ts";
+import { RAM_DISK } from "../kit/ram-disk.ts";
+import { scratchFolder } from "../kit/scratch.ts";
 
 export interface LogLine {
   readonly level: "info" | "warn" | "error";

@@ -11,7 +11,8 @@ import { openNode } from "../../db/sqlite/node/open.ts";
 import { exampleSnapshot } from "../contract/api-subject.ts";
 import { decisionRow, resultRow, snapshotRow, value } from "../contract/store-rows.ts";
 import { startedApi } from "../kit/api.ts";
-import { RAM_DISK, scratchFolder } from "../kit/scratch.ts";
+import { RAM_DISK } from "../kit/ram-disk.ts";
+import { scratchFolder } from "../kit/scratch.ts";
 import { run, start } from "./run.ts";
 
 /** Rows of a history that takes a while to move. */

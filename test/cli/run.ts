@@ -2,7 +2,7 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import { type ChildProcess, spawn } from "node:child_process";
 import { existsSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
-import { Readable } from "node:stream";
+import { Readable, Writable } from "node:stream";
 import { fileURLToPath } from "node:url";
 import { NEWEST } from "../../api/profiles/index.ts";
 
@@ -33,6 +33,8 @@ export interface RunOptions {
   readonly input?: string | Buffer;
   readonly env?: Readonly<Record<string, string>>;
   readonly node?: string;
+  /** Of Node's own. */
+  readonly flags?: readonly string[];
   readonly launcher?: string;
   readonly cwd?: string;
 }
@@ -47,9 +49,16 @@ export interface Ran {
  * Starts the command line as a person does: through the launcher, with nothing of the test's own environment but PATH, HOME
  * and where Node keeps what it compiled.
  */
-export function start(args: readonly string[], { env = {}, node = NODE, launcher = LAUNCHER, cwd }: RunOptions = {}) {
+export function start(
+  args: readonly string[],
+  { env = {}, node = NODE, flags = [], launcher = LAUNCHER, cwd }: RunOptions = {},
+) {
   const { PATH = "", HOME = "", NODE_COMPILE_CACHE = "" } = process.env;
-  return spawn(node, [launcher, ...args], { env: { PATH, HOME, NODE_COMPILE_CACHE, ...env }, cwd, stdio: "pipe" });
+  return spawn(node, [...flags, launcher, ...args], {
+    env: { PATH, HOME, NODE_COMPILE_CACHE, ...env },
+    cwd,
+    stdio: "pipe",
+  });
 }
 
 /**
@@ -57,29 +66,50 @@ export function start(args: readonly string[], { env = {}, node = NODE, launcher
  */
 export function run(args: readonly string[], options: RunOptions = {}): Promise<Ran> {
   const { env = {}, input, ...ofProcess } = options;
-  const isHere = Object.keys(ofProcess).length === 0 && !NEEDS_PROCESS.has(args[0] ?? "");
+  const isHere = Object.keys(ofProcess).length === 0 && !needsProcess(args);
   if (!isHere) return runProcess(args, options);
-  return piped.run(Readable.from([Buffer.from(input ?? "")]), () => runHere(args, env, input !== undefined));
+  const streams = {
+    stdin: Readable.from([Buffer.from(input ?? "")]),
+    stdout: new Collected(),
+    stderr: new Collected(),
+  };
+  return piped.run(streams, () => runHere(args, env, input !== undefined, streams));
 }
-/** They write to the process's own streams, or go on until a signal. */
-const NEEDS_PROCESS = new Set(["exec", "logs", "up", "api", "collect", "actuator", "takeover"]);
+/** They go on until a signal. */
+const NEEDS_PROCESS = new Set(["up", "api", "collect", "actuator", "takeover"]);
+/** Of `exec` and `logs`: they are at the terminal, or follow. */
+const needsProcess = ([command = "", ...args]: readonly string[]): boolean =>
+  NEEDS_PROCESS.has(command) || (["exec", "logs"].includes(command) && args.some((arg) => /^-[itf]+$/.test(arg)));
 
-/** What a run of this process finds as its standard input. */
-const piped = new AsyncLocalStorage<Readable>();
-const { stdin } = process;
-Object.defineProperty(process, "stdin", { configurable: true, get: () => piped.getStore() ?? stdin });
+class Collected extends Writable {
+  readonly #chunks: Buffer[] = [];
+  override _write(chunk: Buffer, _: BufferEncoding, done: () => void): void {
+    this.#chunks.push(chunk);
+    done();
+  }
+  text = (): string => Buffer.concat(this.#chunks).toString();
+}
+interface Streams {
+  readonly stdin: Readable;
+  readonly stdout: Collected;
+  readonly stderr: Collected;
+}
+/** What a run of this process finds as its standard streams. */
+const piped = new AsyncLocalStorage<Streams>();
+for (const name of ["stdin", "stdout", "stderr"] as const) {
+  const own = process[name];
+  Object.defineProperty(process, name, { configurable: true, get: () => piped.getStore()?.[name] ?? own });
+}
 
-async function runHere(args: readonly string[], env: Readonly<Record<string, string>>, isPiped: boolean): Promise<Ran> {
+async function runHere(
+  args: readonly string[],
+  env: Readonly<Record<string, string>>,
+  isPiped: boolean,
+  { stdout, stderr }: Streams,
+): Promise<Ran> {
   const { main } = await import("../../api/cli/main.ts");
   const { terminalOn } = await import("../../api/cli/terminal.ts");
   const { PATH = "", HOME = "" } = process.env;
-  const printed = { stdout: "", stderr: "" };
-  const sink = (name: keyof typeof printed) => ({
-    write: (text: string | Uint8Array) => {
-      printed[name] += text;
-      return true;
-    },
-  });
   const whole = { PATH, HOME, ...env };
   let code = 0;
   const listening = SIGNALS.map((signal) => process.listeners(signal));
@@ -87,7 +117,7 @@ async function runHere(args: readonly string[], env: Readonly<Record<string, str
   // commander looks there for options that are not given, before it begins with the command
   process.env = whole;
   const ended = main(args, {
-    terminal: terminalOn(sink("stdout"), sink("stderr"), whole),
+    terminal: terminalOn(stdout, stderr, whole),
     isPlugin: false,
     env: whole,
     isPiped: () => isPiped,
@@ -101,7 +131,7 @@ async function runHere(args: readonly string[], env: Readonly<Record<string, str
   for (const [i, signal] of SIGNALS.entries())
     for (const listener of process.listeners(signal))
       if (!listening[i]?.includes(listener)) process.off(signal, listener);
-  return { code, signal: null, ...printed };
+  return { code, signal: null, stdout: stdout.text(), stderr: stderr.text() };
 }
 const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
 

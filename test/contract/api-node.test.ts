@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { startApi } from "../../api/server.ts";
 import { historyFile } from "../../db/open/node.ts";
 import { openNode } from "../../db/sqlite/node/open.ts";
-import { RAM_DISK } from "../kit/scratch.ts";
+import { RAM_DISK } from "../kit/ram-disk.ts";
 import { apiContract } from "./api.ts";
 import { value } from "./store-rows.ts";
 

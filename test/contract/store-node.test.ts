@@ -3,7 +3,7 @@ import { join } from "node:path";
 import Sqlite from "better-sqlite3";
 import { expect, test } from "vitest";
 import { openNode } from "../../db/sqlite/node/open.ts";
-import { RAM_DISK } from "../kit/scratch.ts";
+import { RAM_DISK } from "../kit/ram-disk.ts";
 import { sqliteBackDoor } from "./sqlite-back-door.ts";
 import { storeContract } from "./store.ts";
 import { decisionRow, T0, value } from "./store-rows.ts";

@@ -1,3 +1,4 @@
+import { DAEMON } from "../../api/cli/start.ts";
 import { ended, type Ran, type RunOptions, start } from "../cli/run.ts";
 
 /** `nodewise actuator` as a process of its own, which tells by lines of one of its streams. */
@@ -10,7 +11,8 @@ export abstract class DaemonChild {
   readonly ended: Promise<Ran>;
 
   constructor(args: readonly string[], stream: "stdout" | "stderr", options: RunOptions = {}) {
-    this.child = start(["actuator", ...args], options);
+    // with what it would start itself anew for: that takes longer, and is for tests of the package
+    this.child = start(["actuator", ...args], { ...DAEMON, ...options });
     this.ended = ended(this.child);
     this.child[stream].on("data", (chunk: Buffer) => {
       const lines = (this.rest + chunk).split("\n");

@@ -42,8 +42,7 @@ describe.skipIf(why !== undefined)(WHAT, { timeout: LONG_MS }, () => {
   };
 
   test("one with a containerd of its own is no hindrance", async () => {
-    other = await startContainerd();
-    await other.importImage({ name: IMAGE, sizeBytes: 4096, base: "tools" });
+    other = await startContainerd({ images: [{ name: IMAGE, sizeBytes: 4096, base: "tools" }] });
     const kubelet = await beside(other.endpoint);
     kubelet.put("web", podOf("web", { uid: "0a0b0c0d-1111-4222-8333-000000000002" }));
     const daemon = node.startDaemon();

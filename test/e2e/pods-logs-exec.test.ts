@@ -2,7 +2,7 @@ import { spawn } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
-import { ended, LAUNCHER, NODE, type RunOptions, run, start } from "../cli/run.ts";
+import { ended, LAUNCHER, NODE, type RunOptions, run, runProcess, start } from "../cli/run.ts";
 import { isUp } from "./pods/daemon.ts";
 import { podOf } from "./pods/manifest.ts";
 import { PodNode } from "./pods/node.ts";
@@ -70,8 +70,12 @@ describe.skipIf(why !== undefined)("nodewise logs and exec over a real container
     });
     test("the daemon's status tells the runtime, whichever it is", async () => {
       const told = ["--status-url", node.statusUrl, TALKS_POD];
-      expect(await run(["logs", ...told])).toMatchObject({ code: 0, stdout: "one\n", stderr: "to the other\n" });
-      expect(await run(["exec", ...told, "--", "echo", "it"])).toMatchObject({ code: 0, stdout: "it\n", stderr: "" });
+      expect(await runProcess(["logs", ...told])).toMatchObject({ code: 0, stdout: "one\n", stderr: "to the other\n" });
+      expect(await runProcess(["exec", ...told, "--", "echo", "it"])).toMatchObject({
+        code: 0,
+        stdout: "it\n",
+        stderr: "",
+      });
     });
     test("what is not clear is told, with the names to choose from", async () => {
       const told = async (...args: string[]) => {

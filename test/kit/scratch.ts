@@ -1,11 +1,8 @@
 import { randomUUID } from "node:crypto";
-import { existsSync, mkdirSync, rmSync } from "node:fs";
+import { mkdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, onTestFinished, TestRunner } from "vitest";
-
-/** For tests that write much: below it nothing reaches a disk, where the machine has such a place. */
-export const RAM_DISK = existsSync("/dev/shm") ? "/dev/shm" : tmpdir();
 
 /**
  * The path of an empty folder, which is removed with all in it. Called in a test or a beforeEach: at the end of that test. Called

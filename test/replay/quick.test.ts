@@ -17,8 +17,9 @@ import { appOver, dataDirectory, decisionRequest } from "../api/serving.ts";
 import { postHistory } from "../bench/replay-history.ts";
 import { decisionRow, value } from "../contract/store-rows.ts";
 import { claim, claiming, result } from "../kit/claims.ts";
+import { RAM_DISK } from "../kit/ram-disk.ts";
 import { captured, realSnapshot } from "../kit/real-node.ts";
-import { RAM_DISK, scratchFolder } from "../kit/scratch.ts";
+import { scratchFolder } from "../kit/scratch.ts";
 
 const NEVER = Date.parse("2999-01-01T00:00:00Z");
 const AFTER = Date.parse("2026-11-02T00:00:00Z");

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import type { ImageGcFacts } from "../../api/model/image-gc.ts";
 import { draws } from "../actuator/cgroups/draws.ts";
-import { RAM_DISK } from "../kit/scratch.ts";
+import { RAM_DISK } from "../kit/ram-disk.ts";
 import { SimApi } from "./api.ts";
 import { SimClock } from "./clock.ts";
 import { GcNode } from "./gc-node.ts";

@@ -1,6 +1,7 @@
 import { expect, onTestFinished, test } from "vitest";
 import { draws } from "../actuator/cgroups/draws.ts";
-import { RAM_DISK, scratchFolder } from "../kit/scratch.ts";
+import { RAM_DISK } from "../kit/ram-disk.ts";
+import { scratchFolder } from "../kit/scratch.ts";
 import { SimApi } from "./api.ts";
 import { SimClock } from "./clock.ts";
 import { WatchedDisk } from "./pods-disk.ts";

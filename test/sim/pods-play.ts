@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { draws } from "../actuator/cgroups/draws.ts";
-import { RAM_DISK } from "../kit/scratch.ts";
+import { RAM_DISK } from "../kit/ram-disk.ts";
 import { SimApi } from "./api.ts";
 import { SimClock } from "./clock.ts";
 import { Checks } from "./pods-checks.ts";

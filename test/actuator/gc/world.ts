@@ -1,5 +1,6 @@
 import { onTestFinished } from "vitest";
-import { RAM_DISK, scratchFolder } from "../../kit/scratch.ts";
+import { RAM_DISK } from "../../kit/ram-disk.ts";
+import { scratchFolder } from "../../kit/scratch.ts";
 import { SimApi } from "../../sim/api.ts";
 import { SimClock } from "../../sim/clock.ts";
 import type { Call, FakeContainer, FakeImage, FakeSandbox } from "../../sim/fake-runtime.ts";

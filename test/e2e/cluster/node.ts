@@ -57,9 +57,8 @@ export class ClusterNode {
   }
 
   async #open(version: string): Promise<void> {
-    const containerd = await startContainerd();
+    const containerd = await startContainerd({ images: [{ name: IMAGE, sizeBytes: 4096, base: "tools" }] });
     this.#undo.push(() => this.#end(containerd));
-    await containerd.importImage({ name: IMAGE, sizeBytes: 4096, base: "tools" });
     // a node without a network is not Ready
     await giveAddresses(containerd, "10.88.7.1", "fd00::7");
     const subject = `/O=system:nodes/CN=system:node:${NODE_NAME}`;

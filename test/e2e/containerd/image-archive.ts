@@ -22,7 +22,6 @@ export interface ImageArchiveSpec {
   readonly user?: string;
 }
 export interface ImageArchive {
-  readonly bytes: Buffer;
   /** The image's id: the digest of its configuration. */
   readonly id: string;
   /** Lowest first, as they lie in the content store. */
@@ -31,14 +30,38 @@ export interface ImageArchive {
 
 const sha256 = (bytes: Uint8Array | string): string => createHash("sha256").update(bytes).digest("hex");
 
-/** An image as `docker save` writes it. Pure but for busybox: the same spec gives the same image. */
-export function imageArchive(spec: ImageArchiveSpec): ImageArchive {
-  const own = spec.sizeBytes > 0 ? [{ seed: `own layer of ${spec.name}`, sizeBytes: spec.sizeBytes }] : [];
-  const base = spec.base === undefined ? [] : [tar([BUSYBOX(), ...(spec.base === "tools" ? tools() : [])])];
-  const layers = [...base, ...[...(spec.layers ?? []), ...own].map(layerOf)].map((bytes) => ({
-    bytes,
-    hash: sha256(bytes),
+/** Images as `docker save` writes them. Pure but for busybox: the same specs give the same images. */
+export function imageArchive(...specs: readonly ImageArchiveSpec[]) {
+  const images = specs.map(imageOf);
+  const manifest = images.map(({ hash, layers }, i) => ({
+    Config: `${hash}.json`,
+    RepoTags: [specs[i]?.name],
+    Layers: layers.map((layer) => `${layer.hash}/layer.tar`),
   }));
+  const distinct = new Map(images.flatMap(({ layers }) => layers).map((layer) => [layer.hash, layer.bytes]));
+  const bytes = tar([
+    { path: "manifest.json", bytes: Buffer.from(JSON.stringify(manifest)) },
+    ...images.map(({ config, hash }) => ({ path: `${hash}.json`, bytes: Buffer.from(config) })),
+    ...[...distinct].map(([hash, layer]) => ({ path: `${hash}/layer.tar`, bytes: layer })),
+  ]);
+  const told = images.map(
+    ({ hash, layers }): ImageArchive => ({
+      id: `sha256:${hash}`,
+      layers: layers.map((layer) => ({ digest: `sha256:${layer.hash}`, sizeBytes: layer.bytes.length })),
+    }),
+  );
+  return { bytes, images: told };
+}
+
+interface Layer {
+  readonly bytes: Buffer;
+  readonly hash: string;
+}
+/** The image's configuration with its hash, and its layers. */
+function imageOf(spec: ImageArchiveSpec) {
+  const own = spec.sizeBytes > 0 ? [{ seed: `own layer of ${spec.name}`, sizeBytes: spec.sizeBytes }] : [];
+  const base = spec.base === undefined ? [] : [baseLayer(spec.base)];
+  const layers = [...base, ...[...(spec.layers ?? []), ...own].map(layerOf)];
   const config = JSON.stringify({
     architecture: process.arch === "arm64" ? "arm64" : "amd64",
     os: "linux",
@@ -46,38 +69,26 @@ export function imageArchive(spec: ImageArchiveSpec): ImageArchive {
     config: { Cmd: spec.command ?? [], Labels: { name: spec.name }, User: spec.user ?? "" },
     rootfs: { type: "layers", diff_ids: layers.map(({ hash }) => `sha256:${hash}`) },
   });
-  const id = sha256(config);
-  const manifest = [
-    { Config: `${id}.json`, RepoTags: [spec.name], Layers: layers.map(({ hash }) => `${hash}/layer.tar`) },
-  ];
-  const distinct = new Map(layers.map((layer) => [layer.hash, layer.bytes]));
-  const bytes = tar([
-    { path: "manifest.json", bytes: Buffer.from(JSON.stringify(manifest)) },
-    { path: `${id}.json`, bytes: Buffer.from(config) },
-    ...[...distinct].map(([hash, layer]) => ({ path: `${hash}/layer.tar`, bytes: layer })),
-  ]);
-  return {
-    bytes,
-    id: `sha256:${id}`,
-    layers: layers.map((layer) => ({ digest: `sha256:${layer.hash}`, sizeBytes: layer.bytes.length })),
-  };
+  return { config, hash: sha256(config), layers };
 }
 
-function layerOf({ seed, sizeBytes }: LayerSpec): Buffer {
+const layer = (bytes: Buffer): Layer => ({ bytes, hash: sha256(bytes) });
+function layerOf({ seed, sizeBytes }: LayerSpec): Layer {
   const key = createHash("sha256").update(seed).digest();
   const noise = createCipheriv("aes-128-ctr", key.subarray(0, 16), key.subarray(16)).update(Buffer.alloc(sizeBytes));
-  return tar([{ path: `data/${key.toString("hex").slice(0, 16)}`, bytes: noise }]);
+  return layer(tar([{ path: `data/${key.toString("hex").slice(0, 16)}`, bytes: noise }]));
 }
 
-const BUSYBOX = (): TarEntry => ({ path: "bin/busybox", bytes: busybox(), mode: 0o755 });
+const baseLayers = new Map<string, Layer>();
+/** Nearly each image has one of the two. */
+function baseLayer(base: "busybox" | "tools"): Layer {
+  const made = baseLayers.get(base) ?? layer(tar([busybox(), ...(base === "tools" ? tools() : [])]));
+  baseLayers.set(base, made);
+  return made;
+}
+const busybox = (): TarEntry => ({ path: "bin/busybox", bytes: readFileSync("/bin/busybox"), mode: 0o755 });
 const tools = (): readonly TarEntry[] =>
   execFileSync("/bin/busybox", ["--list"], { encoding: "utf8" })
     .split("\n")
     .filter((name) => name !== "" && name !== "busybox")
     .map((name) => ({ path: `bin/${name}`, bytes: Buffer.alloc(0), mode: 0o777, link: "busybox" }));
-
-let busyboxBytes: Buffer | undefined;
-function busybox(): Buffer {
-  busyboxBytes ??= readFileSync("/bin/busybox");
-  return busyboxBytes;
-}

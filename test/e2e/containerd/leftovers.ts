@@ -1,7 +1,7 @@
 import { spawnSync } from "node:child_process";
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmdirSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
+import { RAM_DISK } from "../../kit/ram-disk.ts";
 
 const CGROUPS = "/sys/fs/cgroup";
 
@@ -11,11 +11,11 @@ const CGROUPS = "/sys/fs/cgroup";
  */
 export function ownDirectory(kind: string): string {
   const prefix = `nodewise-${kind}-`;
-  for (const name of readdirSync(tmpdir())) {
+  for (const name of readdirSync(RAM_DISK)) {
     const owner = name.startsWith(prefix) ? /^(\d+)-\w+$/.exec(name.slice(prefix.length))?.[1] : undefined;
-    if (owner !== undefined && !existsSync(`/proc/${owner}`)) removeLeftover(join(tmpdir(), name));
+    if (owner !== undefined && !existsSync(`/proc/${owner}`)) removeLeftover(join(RAM_DISK, name));
   }
-  return mkdtempSync(join(tmpdir(), `${prefix}${process.pid}-`));
+  return mkdtempSync(join(RAM_DISK, `${prefix}${process.pid}-`));
 }
 function removeLeftover(dir: string): void {
   const isInside = (argument: string): boolean => argument.includes(`${dir}/`);

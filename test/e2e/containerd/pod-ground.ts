@@ -41,8 +41,7 @@ export class PodRuntimeGround {
   }
 
   static async start(hierarchy: Hierarchy): Promise<PodRuntimeGround> {
-    const containerd = await startContainerd();
-    await containerd.importImage({ name: APP, sizeBytes: 4096, base: "busybox" });
+    const containerd = await startContainerd({ images: [{ name: APP, sizeBytes: 4096, base: "busybox" }] });
     const runtime = openPodRuntime({ endpoint: containerd.endpoint, timeoutMs: CALL_MS });
     if (!runtime.ok) throw new Error(runtime.error);
     return new PodRuntimeGround(containerd, runtime.value, hierarchy);

@@ -1,13 +1,13 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdirSync, readdirSync, rmdirSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { buffer } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type Connection, openConnection } from "../../../actuator/containerd/connection.ts";
 import type { Runtime } from "../../../actuator/containerd/cri.ts";
 import { runtimeOver } from "../../../actuator/containerd/runtime.ts";
+import { RAM_DISK } from "../../kit/ram-disk.ts";
 import { cdiOf, cniOf, type Daemon, type DaemonFiles, PAUSE_IMAGE, startDaemon } from "./daemon.ts";
 import { type ImageArchive, type ImageArchiveSpec, imageArchive } from "./image-archive.ts";
 import { killShims, ownDirectory, removeCgroups, unmountBelow } from "./leftovers.ts";
@@ -38,6 +38,8 @@ export interface StartOptions {
   readonly configuration?: string | undefined;
   /** The path of another one than the machine's. */
   readonly binary?: string | undefined;
+  /** That it holds from the start, beside the sandboxes' own. */
+  readonly images?: readonly ImageSpec[];
 }
 export interface ImageSpec extends ImageArchiveSpec {
   readonly pinned?: boolean;
@@ -60,7 +62,7 @@ export interface Containerd {
   /** Where its CDI specifications lie. */
   readonly cdi: string;
   /** Makes an image and imports it; resolves when CRI lists it. */
-  importImage(spec: ImageSpec): Promise<Omit<ImageArchive, "bytes">>;
+  importImage(spec: ImageSpec): Promise<ImageArchive>;
   /** A sandbox without containers. */
   runSandbox(spec: PodSpec): Promise<Pod>;
   /** A sandbox with one running container, `app`. */
@@ -75,6 +77,13 @@ export interface Containerd {
   /** Ends everything and removes every trace. */
   stop(): Promise<void>;
 }
+
+const PAUSE: ImageSpec = {
+  name: PAUSE_IMAGE,
+  sizeBytes: 0,
+  base: "busybox",
+  command: ["/bin/busybox", "sleep", "1000000"],
+};
 
 /** The reason why there can be no containerd here, or undefined. */
 export const whyNoContainerd = (): string | undefined => {
@@ -101,7 +110,7 @@ export async function startContainerd(options: StartOptions = {}): Promise<Conta
     await daemon?.stop(signal);
     daemon = undefined;
   };
-  const importImage = (spec: ImageSpec) => importInto(programs, files.socket, connection, spec);
+  const importImages = (...specs: readonly ImageSpec[]) => importInto(programs, files.socket, connection, specs);
   const stop = async (): Promise<void> => {
     // Only the daemon removes everything of its sandboxes; without it the rest of this takes most of it away.
     if (daemon === undefined) await resume().catch(() => undefined);
@@ -113,7 +122,7 @@ export async function startContainerd(options: StartOptions = {}): Promise<Conta
     removeCgroups(cgroupParent);
     for (const path of [files.root, dir]) rmSync(path, { recursive: true, force: true, maxRetries: 5 });
     // another one may be about to put a socket there: the last removes them
-    if (!readdirSync(tmpdir()).some((name) => name.startsWith(`nodewise-${OWN}-`))) SHARED_STATE.forEach(removeIfEmpty);
+    if (!readdirSync(RAM_DISK).some((name) => name.startsWith(`nodewise-${OWN}-`))) SHARED_STATE.forEach(removeIfEmpty);
   };
   const addContainer: Containerd["addContainer"] = async (pod, spec) => {
     const id = await runContainer(ground, pod, spec.exits ? { command: ["/bin/busybox", "true"], ...spec } : spec);
@@ -127,12 +136,7 @@ export async function startContainerd(options: StartOptions = {}): Promise<Conta
   };
   try {
     await resume();
-    await importImage({
-      name: PAUSE_IMAGE,
-      sizeBytes: 0,
-      base: "busybox",
-      command: ["/bin/busybox", "sleep", "1000000"],
-    });
+    await importImages(PAUSE, ...(options.images ?? []));
   } catch (error) {
     await stop();
     throw error;
@@ -145,7 +149,7 @@ export async function startContainerd(options: StartOptions = {}): Promise<Conta
     containerLogs: ground.containerLogs,
     cni: cniOf(files.state),
     cdi: cdiOf(files.state),
-    importImage,
+    importImage: async (spec) => (await importImages(spec))[0] as ImageArchive,
     runSandbox: (spec) => runSandbox(ground, spec),
     runPod: (spec) => run(spec, false),
     exitPod: (spec) => run(spec, true),
@@ -170,18 +174,26 @@ function open(socket: string): Connection {
   return connection.value;
 }
 
-async function importInto(programs: Programs, socket: string, connection: Connection, spec: ImageSpec) {
-  const { bytes, ...image } = imageArchive(spec);
+async function importInto(
+  programs: Programs,
+  socket: string,
+  connection: Connection,
+  specs: readonly ImageSpec[],
+): Promise<readonly ImageArchive[]> {
+  const { bytes, images } = imageArchive(...specs);
   const ctr = (args: readonly string[], input?: Buffer): Promise<void> =>
     runProgram(programs.ctr, ["--namespace", "k8s.io", "--address", socket, "images", ...args], input);
   await ctr(["import", "-"], bytes);
-  if (spec.pinned) await ctr(["label", spec.name, "io.cri-containerd.pinned=pinned"]);
-  for (const deadline = Date.now() + CALL_MS; ; await sleep(20)) {
-    const { image: listed } = await must(connection.call("ImageStatus", { image: { image: spec.name } }));
-    if (listed?.id === image.id && (listed.pinned || !spec.pinned)) return image;
-    if (Date.now() > deadline)
-      throw new Error(`${spec.name} was imported, and CRI does not tell it: ${JSON.stringify(listed)}`);
+  for (const [i, { name, pinned }] of specs.entries()) {
+    if (pinned) await ctr(["label", name, "io.cri-containerd.pinned=pinned"]);
+    for (const deadline = Date.now() + CALL_MS; ; await sleep(20)) {
+      const { image: listed } = await must(connection.call("ImageStatus", { image: { image: name } }));
+      if (listed?.id === images[i]?.id && (listed?.pinned || !pinned)) break;
+      if (Date.now() > deadline)
+        throw new Error(`${name} was imported, and CRI does not tell it: ${JSON.stringify(listed)}`);
+    }
   }
+  return images;
 }
 
 async function runProgram(program: string, args: readonly string[], input?: Buffer): Promise<void> {

@@ -1,7 +1,7 @@
 import { mkdirSync, mkdtempSync, renameSync, rmSync, statfsSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Space } from "../../../actuator/gc/journal.ts";
+import { RAM_DISK } from "../../kit/ram-disk.ts";
 import { type Meddler, type Meddling, startMeddler } from "../containerd/meddler.ts";
 import { must } from "../containerd/pods.ts";
 import { type SmallFileSystem, smallFileSystem } from "../containerd/small-file-system.ts";
@@ -42,7 +42,7 @@ export class GcNode {
     try {
       const disk = smallFileSystem(diskBytes);
       undo.push(disk.release);
-      const dir = mkdtempSync(join(tmpdir(), "nodewise-gc-"));
+      const dir = mkdtempSync(join(RAM_DISK, "nodewise-gc-"));
       undo.push(() => rmSync(dir, { recursive: true }));
       const containerd = await startContainerd({ root: join(disk.path, "root") });
       undo.push(containerd.stop);

@@ -1,13 +1,13 @@
 import { mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { RAM_DISK } from "../../kit/ram-disk.ts";
 import { NODE_NAME } from "./manifest.ts";
 
 let made = 0;
 
 /** Files that a test writes for its daemon: settings, the kubelet's configuration, manifests. */
 export class NodeFiles {
-  readonly dir = mkdtempSync(join(tmpdir(), "nodewise-pods-"));
+  readonly dir = mkdtempSync(join(RAM_DISK, "nodewise-pods-"));
   readonly manifests = join(this.dir, "manifests");
   readonly cgroupRoot = `/nodewise-pods-${process.pid}-${++made}`;
 

@@ -76,10 +76,10 @@ export class PodNode extends NodeFiles {
     this.#port = await freePort();
     this.configure({ ...configuration });
     const { containerd: deployed, runtime: binary } = this.#options;
-    const containerd = await startContainerd({ configuration: deployed, binary });
+    const images = [{ name: IMAGE, sizeBytes: 4096, base: "tools" }] as const;
+    const containerd = await startContainerd({ configuration: deployed, binary, images });
     this.#containerd = containerd;
     this.#undo.push(containerd.stop);
-    await containerd.importImage({ name: IMAGE, sizeBytes: 4096, base: "tools" });
     if (hasNetwork) await giveAddresses(containerd, "10.88.7.1", "fd00::7");
     this.#runtime = podRuntimeOver(containerd.connection);
     if (hasServer) {

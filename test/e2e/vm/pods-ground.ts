@@ -39,8 +39,7 @@ export class GuestNode extends GuestStatus {
   }
 
   static async start(): Promise<GuestNode> {
-    const containerd = await startContainerd();
-    await containerd.importImage({ name: IMAGE, sizeBytes: 0, base: "tools" });
+    const containerd = await startContainerd({ images: [{ name: IMAGE, sizeBytes: 0, base: "tools" }] });
     return new GuestNode(containerd);
   }
 

@@ -33,7 +33,7 @@ import { PodWorker } from "../../../../actuator/pods/sync/pod-worker.ts";
 import { ok } from "../../../../api/model/result.ts";
 import { v1_36 } from "../../../../api/profiles/v1_36.ts";
 import { podManifest, podsRead } from "../../../kit/manifests.ts";
-import { RAM_DISK } from "../../../kit/scratch.ts";
+import { RAM_DISK } from "../../../kit/ram-disk.ts";
 import { SimClock } from "../../../sim/clock.ts";
 import { machineAt } from "../../../sim/machine.ts";
 import { PodTime } from "../../../sim/pod-time.ts";
