@@ -95,7 +95,7 @@ const MAX_NAMED = 20;
 export function leftOutOfSnapshot(snapshot: unknown, { fieldNames }: Profile): readonly InputIssue[] {
   const { kubeletConfiguration } = (snapshot ?? {}) as { readonly kubeletConfiguration?: unknown };
   // a configuration printed by a kubelet has exactly its version's fields
-  if (isPrinted(kubeletConfiguration)) return [];
+  if (kubeletConfiguration === undefined || isPrinted(kubeletConfiguration)) return [];
   const wrapper = configurationPath(kubeletConfiguration);
   const found: InputIssue[] = [];
   for (const { path, fault, near } of below(unwrapped(kubeletConfiguration), [], "", fieldNames)) {

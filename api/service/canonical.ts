@@ -48,18 +48,16 @@ const NEW: ReadonlySet<string> = new Set(ALWAYS_NEW);
 
 /** The canonical text, equal to `JSON.stringify(snapshot)`. */
 export function canonical(snapshot: Snapshot): Canonical {
-  const { text, repeats } = written(snapshot, (part) => {
-    const value = JSON.stringify(part);
-    return value === undefined ? null : [between(value)];
-  });
+  const { text, repeats } = written(snapshot, inOne);
   return { text, repeats };
 }
 
 /** The canonical text for a node that is posted repeatedly: unchanged objects are not serialised again. */
-export const canonicalInSegments = (snapshot: Snapshot): Segmented => written(snapshot, segmentsOf);
+export const canonicalInSegments = (snapshot: Snapshot): Segmented =>
+  written(snapshot, (part, isNew) => (isNew ? inOne(part) : segmentsOf(part)));
 
-/** `of`: the pieces of a part; null if it has no text. */
-function written(snapshot: Snapshot, of: (part: unknown) => readonly Segment[] | null): Segmented {
+/** `of`: the pieces of a part; null if it has no text. `isNew`: the part differs in every snapshot. */
+function written(snapshot: Snapshot, of: (part: unknown, isNew: boolean) => readonly Segment[] | null): Segmented {
   const repeats: [number, number][] = [];
   const segments: Segment[] = [];
   let length = 0;
@@ -70,9 +68,9 @@ function written(snapshot: Snapshot, of: (part: unknown) => readonly Segment[] |
   add(between("{"));
   let isOpen = false;
   for (const [name, part] of Object.entries(snapshot)) {
-    const own = of(part);
-    if (own === null) continue;
     const isNew = NEW.has(name);
+    const own = of(part, isNew);
+    if (own === null) continue;
     const from = length;
     add(between(`${from === 1 ? "" : ","}${JSON.stringify(name)}:`));
     own.forEach(add);
@@ -87,12 +85,16 @@ function written(snapshot: Snapshot, of: (part: unknown) => readonly Segment[] |
 
 const between = (text: string): Segment => ({ text, of: null });
 
+/** The value as one piece; null if JSON cannot represent it. */
+function inOne(value: unknown): readonly Segment[] | null {
+  const text = JSON.stringify(value);
+  return text === undefined ? null : [{ text, of: isObject(value) ? value : null }];
+}
+
 /** Null if JSON cannot represent the value. */
 function segmentsOf(value: unknown): readonly Segment[] | null {
   if (Array.isArray(value) && isObject(value[0])) return listed(value);
-  if (isObject(value)) return ofObject(value);
-  const text = JSON.stringify(value);
-  return text === undefined ? null : [between(text)];
+  return isObject(value) ? ofObject(value) : inOne(value);
 }
 /** Caches texts by object: in a node's next snapshot most parts, and most entries of changed lists, are the same objects. */
 const ofObject = perObject((part: Fields): readonly Segment[] => {

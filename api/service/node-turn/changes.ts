@@ -5,8 +5,9 @@ import { mergePatch } from "../../model/merge-patch.ts";
 import { type Fields, fieldsOf } from "../../model/own.ts";
 import { podUid } from "../../model/pod.ts";
 import { err, ok, type Result } from "../../model/result.ts";
-import { PARTS, type Snapshot } from "../../model/snapshot.ts";
+import type { Snapshot } from "../../model/snapshot.ts";
 import { CHANGED_BY_ENTRY, type ChangedByEntry, type ListChanges, type SnapshotChanges } from "../../model/turn.ts";
+import { inOrder, isAsItWas } from "./node-state.ts";
 
 type Issues = readonly InputIssue[];
 type Part = keyof Snapshot;
@@ -55,17 +56,10 @@ export function changedSnapshot(
     else parts.runtime = { ...(parts.runtime as Snapshot["runtime"]), [name]: list.value };
   }
   const snapshot = inOrder(parts);
-  const issues = togetherIssues(snapshot, "changes", "changes.pods");
+  const issues = isAsItWas(before, snapshot) ? [] : togetherIssues(snapshot, "changes", "changes.pods");
   if (issues.length > 0) return err(issues);
   const posted = "kubeletConfiguration" in set ? set.kubeletConfiguration : merged["kubeletConfiguration"];
   return ok({ snapshot, ...(posted === undefined ? {} : { configuration: posted }) });
-}
-
-/** The existing members in the canonical order. */
-function inOrder(parts: { readonly [P in Part]?: unknown }): Snapshot {
-  const snapshot: Partial<Record<Part, unknown>> = {};
-  for (const part of PARTS) if (parts[part] !== undefined) snapshot[part] = parts[part];
-  return snapshot as Snapshot;
 }
 
 function contradictions({ set = {}, merge = {}, pods, containers, images }: SnapshotChanges): Issues {

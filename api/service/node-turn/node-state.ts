@@ -8,18 +8,30 @@ import { PARTS, type Snapshot } from "../../model/snapshot.ts";
 import type { EpochMs } from "../../model/units.ts";
 import { PROFILES } from "../../profiles/index.ts";
 import { leftOutOfSnapshot } from "../../profiles/unknown-fields.ts";
+import { canonicalInSegments, type Segmented } from "../canonical.ts";
 import type { Answered } from "../evaluate.ts";
 import type { StoredSnapshot } from "../evaluation.ts";
 import { inputProblem, type Problem, storeProblem } from "../problem.ts";
 import { postedSnapshot } from "../replay/parsed.ts";
 import type { Keyframe } from "./keyframe.ts";
 
-/** A snapshot that a turn may start from. */
-export interface KnownSnapshot {
-  readonly id: string;
+/** What a turn's decisions are about. */
+export interface TurnInput {
   readonly snapshot: Snapshot;
   /** The configuration as it was posted, if decisions leave out part of it; else undefined. */
   readonly configuration: unknown;
+}
+
+/** A snapshot that a turn may start from. */
+export interface KnownSnapshot extends TurnInput {
+  readonly id: string;
+  /** Its parts without the stats. */
+  readonly snapshot: Snapshot;
+  /**
+   * The JSON text of its stats, if any. Nearly every turn replaces them, often unread; as objects they would take more memory and more of
+   * the collector's time.
+   */
+  readonly statsText: string | undefined;
   /** The length of its text. */
   readonly characters: number;
 }
@@ -80,13 +92,41 @@ export function fromHistory({ id, text }: StoredSnapshot): Result<KnownSnapshot,
   const decoded = decodeStored(posted.value);
   if (!decoded.ok) return { ok: false, error: inputProblem(decoded.error) };
   const snapshot = withSharedConfiguration(decoded.value);
-  return ok({ id, snapshot, configuration: undefined, characters: text.length });
+  return ok(knownSnapshot({ snapshot, configuration: undefined }, { id, ...canonicalInSegments(snapshot) }));
+}
+
+/** What is kept of a turn's snapshot. */
+export function knownSnapshot(
+  { snapshot, configuration }: TurnInput,
+  { id, text, segments }: Pick<Segmented, "text" | "segments"> & { readonly id: string },
+): KnownSnapshot {
+  const { stats, ...rest } = snapshot;
+  const statsText = stats && segments.find(({ of }) => of === stats)?.text;
+  return { id, snapshot: rest, statsText, configuration, characters: text.length };
+}
+
+/** The snapshot with its stats. */
+export function wholeSnapshot({ snapshot, statsText }: Pick<KnownSnapshot, "snapshot" | "statsText">): Snapshot {
+  if (statsText === undefined) return snapshot;
+  const decoded = decodeStored({ stats: JSON.parse(statsText) });
+  if (!decoded.ok) throw new Error("stats that were decoded before cannot be decoded again");
+  return inOrder({ ...snapshot, stats: decoded.value.stats });
+}
+
+/** The existing members in the canonical order. */
+export function inOrder(parts: { readonly [P in keyof Snapshot]?: unknown }): Snapshot {
+  const snapshot: Partial<Record<keyof Snapshot, unknown>> = {};
+  for (const part of PARTS) if (parts[part] !== undefined) snapshot[part] = parts[part];
+  return snapshot as Snapshot;
 }
 
 /** Bytes of memory per character of a JSON text that is cached as objects: an estimate, somewhat above what was measured. */
 const BYTES_PER_CHARACTER = 6;
-export const bytesOf = ({ current, answers }: NodeState): number =>
-  [current, ...answers.values()].reduce((sum, { characters }) => sum + characters * BYTES_PER_CHARACTER, 0);
+export function bytesOf({ current, answers }: NodeState): number {
+  const asText = current.statsText?.length ?? 0;
+  const asObjects = [current, ...answers.values()].reduce((sum, { characters }) => sum + characters, -asText);
+  return asObjects * BYTES_PER_CHARACTER + asText;
+}
 
 /** The maximum number of different configurations that are shared. */
 const CONFIGURATIONS = 256;

@@ -22,8 +22,11 @@ import {
   frozenConfiguration,
   isAsItWas,
   type KnownSnapshot,
+  knownSnapshot,
   type LastAnswer,
   type NodeState,
+  type TurnInput,
+  wholeSnapshot,
   withSharedConfiguration,
 } from "./node-state.ts";
 import type { TurnRequest } from "./request.ts";
@@ -205,7 +208,7 @@ export class NodeTurns {
       taken.push(one.value);
       if ("next" in one.value && ask.record) facts.add(factsOf(one.value.decision).facts);
     }
-    return ok({ current: { ...begun.value, id: posted.id, characters: posted.text.length }, kept, posted, taken });
+    return ok({ current: knownSnapshot(begun.value, posted), kept, posted, taken });
   }
 
   /** The node's snapshot after changes to a base that is in memory or in the history. */
@@ -213,10 +216,11 @@ export class NodeTurns {
     node: string,
     state: NodeState | undefined,
     { base, changes }: Extract<TurnRequest["from"], { readonly base: string }>,
-  ): Promise<Result<Begun, Problem>> {
+  ): Promise<Result<TurnInput, Problem>> {
     const begun = state?.current.id === base ? ok(state.current) : await this.#stored(node, base);
     if (!begun.ok) return begun;
-    const changed = changedSnapshot(begun.value.snapshot, changes, { node, configuration: begun.value.configuration });
+    const before = "stats" in (changes.set ?? {}) ? begun.value.snapshot : wholeSnapshot(begun.value);
+    const changed = changedSnapshot(before, changes, { node, configuration: begun.value.configuration });
     if (!changed.ok) return err(inputProblem(changed.error));
     const { snapshot } = changed.value;
     const isSet = "configuration" in changed.value;
@@ -359,8 +363,8 @@ export class NodeTurns {
     const rows: SnapshotRow[] = [];
     let keyframe = last;
     const waiting = new Map([waited, unstored].flatMap((one) => (one === null ? [] : [[one.id, one]])));
-    for (const { id, snapshot } of waiting.values()) {
-      const own = posted?.id === id ? posted : await segmentedSnapshot(snapshot, this.#ids);
+    for (const one of waiting.values()) {
+      const own = posted?.id === one.id ? posted : await segmentedSnapshot(wholeSnapshot(one), this.#ids);
       let pieces = keyframe === null ? null : piecesOf(own, keyframe);
       if (pieces === null) ({ pieces, keyframe } = await asKeyframe(own, sha256));
       // the text of a snapshot in pieces is not stored in its body
@@ -410,14 +414,12 @@ function counted({ last, next }: TurnDecision): LastAnswer {
   return { ...next, id: last.id, isRow: true, made, uncounted: last.uncounted + times };
 }
 
-type Begun = Pick<KnownSnapshot, "snapshot" | "configuration">;
-
 type SegmentedSnapshot = DecodedSnapshot & Segmented;
 const segmentedSnapshot = (snapshot: Snapshot, ids: Ids): Promise<SegmentedSnapshot> =>
   decodedSnapshot(snapshot, ids, canonicalInSegments(snapshot));
 
 /** A whole snapshot as the start of a turn. */
-function whole(posted: unknown): Result<Begun, Problem> {
+function whole(posted: unknown): Result<TurnInput, Problem> {
   const decoded = decodeSnapshot(posted, "snapshot");
   if (!decoded.ok) return err(inputProblem(decoded.error));
   const configuration = frozenConfiguration(fieldsOf(posted)["kubeletConfiguration"]);

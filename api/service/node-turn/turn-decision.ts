@@ -11,7 +11,7 @@ import { type Answered, answerTo, evaluation } from "../evaluate.ts";
 import type { Decision, DecodedSnapshot } from "../evaluation.ts";
 import { passOf, readFactsBefore, recollected } from "../node-facts.ts";
 import type { Problem } from "../problem.ts";
-import { isSameQuestion, type KnownSnapshot, type LastAnswer, type NodeState, type Question } from "./node-state.ts";
+import { isSameQuestion, type LastAnswer, type NodeState, type Question, type TurnInput } from "./node-state.ts";
 import type { TurnAsk } from "./request.ts";
 
 /** A requested decision while its turn is processed. */
@@ -35,7 +35,7 @@ export const askKey = ({ kind, explain, askText, kubeletVersion, record }: TurnA
 /** Makes one requested decision of a turn. If the input is the same as for the last answer, that answer is used. */
 export async function decideAsk(
   ask: TurnAsk,
-  { snapshot, configuration, kept }: Pick<KnownSnapshot, "snapshot" | "configuration"> & Pick<NodeState, "kept">,
+  { snapshot, configuration, kept }: TurnInput & Pick<NodeState, "kept">,
   posted: DecodedSnapshot,
   last: LastAnswer | undefined,
   {
