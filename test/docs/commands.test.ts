@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
+import { run } from "../cli/run.ts";
 import { type Command, DOCUMENTS, masked, ROOT, sessionsOf, typeAll } from "./sessions.ts";
 
 /** A line `...` of a document stands for any number of lines. */
@@ -26,6 +27,27 @@ const wordsOf = (command: string): readonly string[] => {
 };
 const camelCase = (flag: string): string =>
   flag.replace(/^--/, "").replace(/-(\w)/g, (_, letter: string) => letter.toUpperCase());
+/** The commands of the program within sentences, such as `nodewise lint --fail-on error`, without its name. */
+const inlineIn = (document: string): ReadonlySet<string> =>
+  new Set(
+    [...readFileSync(join(ROOT, document), "utf8").matchAll(/`(?:npx |kubectl )?nodewise\s([^`]+)`/g)].map(
+      ([, words = ""]) => words.replace(/\s+/g, " ").replace(/ (?:--|[>|]) .*/, ""),
+    ),
+  );
+/** What a command line has that its own help does not know; empty if all is known. */
+async function unknownIn(words: string): Promise<readonly string[]> {
+  // options of the cluster may stand before the command
+  const own = words.replace(/^(?:-\S+ \S+ )+/, "");
+  const [names = ""] = /^(?:[a-z][-a-z]*(?: |$))*/.exec(own) ?? [];
+  const { stdout } = await run([...names.trim().split(" "), "--help"]);
+  const [, command = "", rest = ""] = /^Usage: nodewise((?: [a-z][-a-z]*)*)(.*)/.exec(stdout) ?? [];
+  const further = names.trim().slice(command.trim().length).trim();
+  const flags = words.match(/(?<=^| )--?[a-zA-Z][-a-z]*/g) ?? [];
+  return [
+    ...(further !== "" && (command === "" || rest.endsWith("[command]")) ? [further] : []),
+    ...flags.filter((flag) => !new RegExp(`(?<![-\\w])${flag}(?![-\\w])`).test(stdout)),
+  ];
+}
 const all = DOCUMENTS.map((document) => ({ document, sessions: sessionsOf(document) }));
 
 describe("commands in the documents", () => {
@@ -69,6 +91,14 @@ describe("commands in the documents", () => {
     expect(
       lines.filter((line) => /^\s*(?:nodewise|npx|npm|install|systemctl|ctr|crictl|curl|kubectl) /.test(line)),
     ).toEqual([]);
+  });
+  test.each(DOCUMENTS)("%s names no command or flag of the program that there is not", async (document) => {
+    for (const words of inlineIn(document)) expect([words, await unknownIn(words)]).toEqual([words, []]);
+  });
+  test("a command or flag that there is not is found", async () => {
+    expect(await unknownIn("lint --fail-at error")).toEqual(["--fail-at"]);
+    expect(await unknownIn("history shows")).toEqual(["shows"]);
+    expect(await unknownIn("decides cgroups")).toEqual(["decides cgroups"]);
   });
   test("there are some", () => {
     expect(all.flatMap(({ sessions }) => sessions.flatMap(({ commands }) => commands)).length).toBeGreaterThan(30);
