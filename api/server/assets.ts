@@ -47,7 +47,8 @@ function incomingBytes(
         incoming.pause();
         gathered.clear();
       }
-      resolve(result);
+      // each body is then worked on by itself: of bodies that came together, all that is made of them would be alive at the same time
+      setImmediate(resolve, result);
     };
     const rate = rateOf(bytesPerSecond, () => settle(err("too_slow")));
     const onData = (chunk: Buffer): void => {

@@ -91,7 +91,7 @@ const MAX_ANSWERS = 64;
 export class NodeTurns {
   readonly #deps: NodeTurnsDeps;
   readonly #states: Lru<string, NodeState>;
-  readonly #underWay = new Map<string, Promise<unknown>>();
+  readonly #underWay = new Map<string, Promise<void>>();
   /** Nodes with unwritten data, and the id of their unwritten snapshot. */
   readonly #waiting = new Map<string, string>();
   readonly #ids: Ids;
@@ -164,12 +164,16 @@ export class NodeTurns {
 
   #inOrder<T>(node: string, work: () => Promise<T>): Promise<T> {
     const before = this.#underWay.get(node);
-    const own = before === undefined ? work() : before.then(work, work);
-    this.#underWay.set(node, own);
-    const forget = (): void => {
-      if (this.#underWay.get(node) === own) this.#underWay.delete(node);
-    };
-    own.then(forget, forget);
+    const own = before === undefined ? work() : before.then(work);
+    // without the result: what an outgrown table of a map refers to, V8 keeps until the next full collection
+    const ended = own.then(
+      () => {},
+      () => {},
+    );
+    this.#underWay.set(node, ended);
+    void ended.then(() => {
+      if (this.#underWay.get(node) === ended) this.#underWay.delete(node);
+    });
     return own;
   }
 
