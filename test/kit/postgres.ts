@@ -83,7 +83,14 @@ export class PostgresServer {
 
   /** Starts it, or starts it again, and waits until it takes connections. */
   async run(): Promise<void> {
-    const settings = ["listen_addresses=127.0.0.1", `unix_socket_directories=${this.folder}`, ...this.#settings];
+    // shared memory in the folder, since a server that is killed leaves it where it is
+    const memory = "dynamic_shared_memory_type=mmap";
+    const settings = [
+      "listen_addresses=127.0.0.1",
+      `unix_socket_directories=${this.folder}`,
+      memory,
+      ...this.#settings,
+    ];
     const args = ["-D", join(this.folder, "data"), "-p", String(this.port), ...settings.flatMap((one) => ["-c", one])];
     for (let i = 0; ; i++) {
       // after a SIGKILL the memory of the one before may be in use for a moment, and then the server ends at once
