@@ -99,9 +99,10 @@ const NEEDLESS: Readonly<Record<string, readonly (readonly [RegExp, string])[]>>
 const needless: Plugin = {
   name: "needless",
   setup({ onLoad }) {
-    onLoad({ filter: /\/(?:proto-loader\/build\/src\/index|zod\/v4\/core\/(?:compile|doc))\.js$/ }, ({ path }) => {
-      const [, file = ""] = path.split(/\/node_modules\/(?!.*\/node_modules\/)/);
-      const contents = (NEEDLESS[file] ?? []).reduce(
+    const filter = new RegExp(`/(?:${Object.keys(NEEDLESS).join("|").replaceAll(".", "\\.")})$`);
+    onLoad({ filter }, ({ path }) => {
+      const [, replaced = []] = Object.entries(NEEDLESS).find(([file]) => path.endsWith(`/${file}`)) ?? [];
+      const contents = replaced.reduce(
         (text, [code, instead]) => {
           if (!code.test(text)) throw new Error(`${path} has no ${code}`);
           return text.replace(code, instead);

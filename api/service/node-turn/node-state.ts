@@ -23,10 +23,9 @@ export interface TurnInput {
 }
 
 /** A snapshot that a turn may start from. */
-export interface KnownSnapshot extends TurnInput {
+export interface KnownSnapshot extends Pick<TurnInput, "configuration"> {
   readonly id: string;
-  /** Its parts without the stats. */
-  readonly snapshot: Snapshot;
+  readonly withoutStats: Omit<Snapshot, "stats">;
   /**
    * The JSON text of its stats, if any. Nearly every turn replaces them, often unread; as objects they would take more memory and more of
    * the collector's time.
@@ -100,17 +99,17 @@ export function knownSnapshot(
   { snapshot, configuration }: TurnInput,
   { id, text, segments }: Pick<Segmented, "text" | "segments"> & { readonly id: string },
 ): KnownSnapshot {
-  const { stats, ...rest } = snapshot;
+  const { stats, ...withoutStats } = snapshot;
   const statsText = stats && segments.find(({ of }) => of === stats)?.text;
-  return { id, snapshot: rest, statsText, configuration, characters: text.length };
+  return { id, withoutStats, statsText, configuration, characters: text.length };
 }
 
 /** The snapshot with its stats. */
-export function wholeSnapshot({ snapshot, statsText }: Pick<KnownSnapshot, "snapshot" | "statsText">): Snapshot {
-  if (statsText === undefined) return snapshot;
+export function wholeSnapshot({ withoutStats, statsText }: KnownSnapshot): Snapshot {
+  if (statsText === undefined) return withoutStats;
   const decoded = decodeStored({ stats: JSON.parse(statsText) });
   if (!decoded.ok) throw new Error("stats that were decoded before cannot be decoded again");
-  return inOrder({ ...snapshot, stats: decoded.value.stats });
+  return inOrder({ ...withoutStats, stats: decoded.value.stats });
 }
 
 /** The existing members in the canonical order. */

@@ -223,7 +223,7 @@ export class NodeTurns {
   ): Promise<Result<TurnInput, Problem>> {
     const begun = state?.current.id === base ? ok(state.current) : await this.#stored(node, base);
     if (!begun.ok) return begun;
-    const before = "stats" in (changes.set ?? {}) ? begun.value.snapshot : wholeSnapshot(begun.value);
+    const before = "stats" in (changes.set ?? {}) ? begun.value.withoutStats : wholeSnapshot(begun.value);
     const changed = changedSnapshot(before, changes, { node, configuration: begun.value.configuration });
     if (!changed.ok) return err(inputProblem(changed.error));
     const { snapshot } = changed.value;
@@ -308,7 +308,7 @@ export class NodeTurns {
   /** Whether writing may wait. INVARIANT: the pending snapshot is the last one of each pending count. */
   #mayWait(state: NodeState, next: NodeState, now: number): boolean {
     if (now - state.writtenMs >= this.#deps.holdMs) return false;
-    if (!isAsItWas(state.current.snapshot, next.current.snapshot)) return false;
+    if (!isAsItWas(state.current.withoutStats, next.current.withoutStats)) return false;
     return Array.from(next.answers.values()).every(
       ({ uncounted, snapshotId }) => uncounted === 0 || snapshotId === next.current.id,
     );

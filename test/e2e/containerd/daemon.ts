@@ -33,10 +33,14 @@ export const TIMEOUTS = `[timeouts]
   "io.containerd.timeout.task.state" = "60s"
 `;
 
-/** Of it, its shims and runc: their garbage is collected only when there is much of it. */
+/** The environment of containerd, its shims and runc: Go collects their garbage only when there is much of it. */
 const NO_COLLECTIONS = { GOGC: "off", GOMEMLIMIT: "128MiB" };
 
-/** The configuration is 1.6's, which passes over what it does not know, and 2.x's, which takes the older form. Without the right to lower oom_score_adj, no sandbox starts unrestricted. In memory a collection takes so little that, by default, it would look 60 times a second whether one is due: it looks seldom, and is told of each deletion. */
+/**
+ * The configuration is 1.6's, which passes over what it does not know, and 2.x's, which takes the older form. Without the right to lower
+ * oom_score_adj, no sandbox starts unrestricted. containerd waits as many times longer as a collection took before it looks whether the next is
+ * due. On a file system in memory that is 60 times a second, so it is told to look seldom, and at each deletion.
+ */
 const configOf = ({ root, state, socket }: DaemonFiles): string => `
 version = 2
 root = "${root}"
