@@ -1,5 +1,6 @@
 import { isIPv6 } from "node:net";
 import { availableParallelism } from "node:os";
+import { getHeapStatistics } from "node:v8";
 import type { StoreFailure } from "../db/failure.ts";
 import { type StoreLocation, type StoreSetting, storeAt } from "../db/open/node.ts";
 import type { Store } from "../db/store.ts";
@@ -80,8 +81,10 @@ const GRACE_MS = 10_000;
  * far below the one after which a node counts as silent.
  */
 const HOLD_MS = 10 * 60_000;
-/** Enough for some 10,000 nodes of ten pods. */
-const NODE_STATE_BYTES = 1024 * 1024 * 1024;
+/** Enough for some 11,000 nodes of ten pods. */
+const NODE_STATE_BYTES = 1280 * 1024 * 1024;
+/** On a small machine V8 ends the process before its heap is that large; requests and garbage take the other half. */
+const maxNodeStateBytes = (): number => Math.min(NODE_STATE_BYTES, getHeapStatistics().heap_size_limit / 2);
 const MAX_THREADS = 8;
 /** One CPU is left for the event loop, the thread that writes the history, and garbage collection. */
 const maxThreads = (): number => Math.min(Math.max(1, availableParallelism() - 1), MAX_THREADS);
@@ -182,7 +185,7 @@ async function serve(
     ...portsOf(store, log, metrics, deciding, open, closing.signal, options),
     ...otlp?.ports,
     nodeStates: {
-      maxBytes: NODE_STATE_BYTES,
+      maxBytes: maxNodeStateBytes(),
       holdMs: location.isShared ? 0 : HOLD_MS,
       atEnd: (work) => void atEnd.push(work),
     },

@@ -1,7 +1,8 @@
 import { hash } from "node:crypto";
 import * as z from "zod";
 import type { Kind } from "../model/decision.ts";
-import type { Fields } from "../model/own.ts";
+import { decodeSnapshot } from "../model/decode.ts";
+import { type Fields, fieldsOf } from "../model/own.ts";
 import { ok, type Result } from "../model/result.ts";
 import { digestingDifference, type SnapshotDigests } from "../model/snapshot-difference.ts";
 import { LOOK_FOR_TURNS_MS, turnRefusal } from "../model/turn.ts";
@@ -26,6 +27,19 @@ const turnAnswer = z.looseObject({ snapshotId: z.string(), decisions: z.array(z.
 // 22 characters of base64url are 132 bits
 const { digestsOf, changesSince } = digestingDifference((text) => hash("sha256", text, "base64url").slice(0, 22));
 
+/**
+ * The stats without what decisions do not read, which is two thirds of what a kubelet prints, and differs each time. Stats that are
+ * not valid stay whole: the API answers what is wrong.
+ */
+function neededStats(printed: unknown): unknown {
+  const decoded = decodeSnapshot({ stats: printed });
+  const stats = decoded.ok ? decoded.value.stats : undefined;
+  if (stats?.node === undefined) return printed;
+  // not stored, but compared with the node that they are posted for
+  const { nodeName } = fieldsOf(fieldsOf(printed)["node"]);
+  return { ...stats, node: { nodeName, ...stats.node } };
+}
+
 /** Sends snapshots of nodes to an API for decisions: by turns, or as whole snapshots if the API has no turns or does not know the base. */
 export class SnapshotSender {
   readonly #send: ApiClient["send"];
@@ -37,7 +51,8 @@ export class SnapshotSender {
   }
 
   /** A node's snapshots are sent one after the other. Errors: the API is unreachable, or refuses the snapshot. */
-  async send(node: string, snapshot: Fields, kinds: readonly Kind[]): Promise<Result<SnapshotAccepted, ApiFault>> {
+  async send(node: string, read: Fields, kinds: readonly Kind[]): Promise<Result<SnapshotAccepted, ApiFault>> {
+    const snapshot = "stats" in read ? { ...read, stats: neededStats(read["stats"]) } : read;
     if (performance.now() >= this.#noTurnsUntilMs) {
       const first = await this.#turn(node, snapshot, kinds);
       if (typeof first === "object") return first;

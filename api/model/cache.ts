@@ -1,15 +1,23 @@
 /**
- * A least-recently-used cache: at most `max` values, whose lengths (as `set` receives them) sum to at most a maximum.
+ * A least-recently-used cache: at most `max` values, whose lengths (as `set` receives them) sum to at most a maximum. `isInUse`: whether
+ * an old value is to keep its place, so that the newest one finds none. Of values that are used in turns, and are too many, every one
+ * would else be dropped just before its next use.
  */
 export class Lru<K, V> {
   readonly #max: number;
   readonly #maxLength: number;
+  readonly #isInUse: (old: V, newest: V) => boolean;
   readonly #entries = new Map<K, { readonly value: V; readonly length: number }>();
   #length = 0;
 
-  constructor(max: number, maxLength = Number.POSITIVE_INFINITY) {
+  constructor(
+    max: number,
+    maxLength = Number.POSITIVE_INFINITY,
+    isInUse: (old: V, newest: V) => boolean = () => false,
+  ) {
     this.#max = max;
     this.#maxLength = maxLength;
+    this.#isInUse = isInUse;
   }
 
   get(key: K): V | undefined {
@@ -21,7 +29,8 @@ export class Lru<K, V> {
   }
 
   /**
-   * Sets or replaces a value and returns the values that were dropped to make room. The newest value is never dropped.
+   * Sets or replaces a value and returns the values that were dropped to make room. The newest value is dropped only if all others are in
+   * use.
    */
   set(key: K, value: V, length = 0): readonly V[] {
     this.delete(key);
@@ -31,8 +40,9 @@ export class Lru<K, V> {
     for (const [oldest, entry] of this.#entries) {
       if (this.#entries.size === 1) break;
       if (this.#entries.size <= this.#max && this.#length <= this.#maxLength) break;
-      this.delete(oldest);
-      gone.push(entry.value);
+      const isStaying = this.#isInUse(entry.value, value);
+      this.delete(isStaying ? key : oldest);
+      gone.push(isStaying ? value : entry.value);
     }
     return gone;
   }

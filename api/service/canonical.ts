@@ -85,8 +85,17 @@ function written(snapshot: Snapshot, of: (part: unknown, isNew: boolean) => read
 
 const between = (text: string): Segment => ({ text, of: null });
 
+/** The JSON text of a part, in the part's place. */
+export class JsonText {
+  readonly text: string;
+  constructor(text: string) {
+    this.text = text;
+  }
+}
+
 /** The value as one piece; null if JSON cannot represent it. */
 function inOne(value: unknown): readonly Segment[] | null {
+  if (value instanceof JsonText) return [between(value.text)];
   const text = JSON.stringify(value);
   return text === undefined ? null : [{ text, of: isObject(value) ? value : null }];
 }

@@ -1,7 +1,9 @@
 import { expect, test } from "vitest";
+import { epochMs } from "../../api/model/units.ts";
 import { exampleSnapshot } from "../contract/api-subject.ts";
 import { value } from "../contract/store-rows.ts";
-import { dataDirectory, serving } from "./serving.ts";
+import { emptyHistory } from "../kit/empty-history.ts";
+import { appOver, dataDirectory, serving } from "./serving.ts";
 
 interface Answer {
   readonly snapshotId: string;
@@ -66,4 +68,54 @@ test("a server that ends writes what waits, and the next one goes on from there"
     decisions: [{ kind: "cgroups" }],
   });
   expect(next.decisions[0]).toMatchObject({ id: decisions[0]?.id, again: { times: 4 } });
+});
+
+/** A fleet on an API that has memory for two of its nodes; `take` posts the next turn of one, and tells whether the history was read for it. */
+function fleetOf(names: readonly string[], clock: { ms: number }) {
+  const history = emptyHistory();
+  const read: string[] = [];
+  const store: typeof history = {
+    ...history,
+    getSnapshot: (id) => {
+      read.push(id);
+      return history.getSnapshot(id);
+    },
+  };
+  const ofOne = 3 * JSON.stringify(exampleSnapshot("n1")).length;
+  const nodeStates = { maxBytes: 2.5 * ofOne, holdMs: 600_000, atEnd: () => {} };
+  const { app } = appOver({ now: () => epochMs(clock.ms), nodeStates, store });
+  const bases = new Map<string, string>();
+  let sequence = 1;
+  const take = async (node: string): Promise<boolean> => {
+    read.length = 0;
+    const base = bases.get(node);
+    const from =
+      base === undefined ? { snapshot: exampleSnapshot(node) } : { base, changes: { set: { sequence: ++sequence } } };
+    const init = { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(from) };
+    const response = await app.fetch(new Request(`http://localhost/v1/nodes/${node}/turns`, init));
+    const answer = (await response.json()) as Answer;
+    expect(response.status, JSON.stringify(answer)).toBe(200);
+    bases.set(node, answer.snapshotId);
+    return read.length > 0;
+  };
+  const round = async (): Promise<readonly string[]> => {
+    const found: string[] = [];
+    for (const name of names) if (await take(name)) found.push(name);
+    return found;
+  };
+  return { take, round };
+}
+
+test("nodes that come by turns and are too many for memory do not take each other's place, until one is silent", async () => {
+  const clock = { ms: Date.parse("2026-11-21T07:00:00Z") };
+  const { take, round } = fleetOf(["n1", "n2", "n3", "n4"], clock);
+  await round();
+  for (let n = 0; n < 3; n++) {
+    clock.ms += 10_000;
+    expect(await round()).toEqual(["n3", "n4"]);
+  }
+  clock.ms += 400_000;
+  expect([await take("n2"), await take("n3"), await take("n4")]).toEqual([false, true, true]);
+  clock.ms += 10_000;
+  expect([await take("n3"), await take("n2"), await take("n4")]).toEqual([false, false, true]);
 });

@@ -2,6 +2,7 @@ import { beforeEach, expect, onTestFinished, test, vi } from "vitest";
 import { apiClient } from "../../api/collector/api-client.ts";
 import { SnapshotSender } from "../../api/collector/snapshot-sender.ts";
 import type { Kind } from "../../api/model/decision.ts";
+import { decodeSnapshot } from "../../api/model/decode.ts";
 import { LOOK_FOR_TURNS_MS } from "../../api/model/turn.ts";
 import { epochMs } from "../../api/model/units.ts";
 import { seriesOf } from "../../db/rows.ts";
@@ -11,6 +12,7 @@ import { appOver } from "../api/serving.ts";
 import { timeAt } from "../contract/gc-snapshots.ts";
 import { value } from "../contract/store-rows.ts";
 import { pod } from "../kit/pods.ts";
+import { realSnapshot } from "../kit/real-node.ts";
 import { draws, Met } from "../properties/draws.ts";
 
 type Json = Readonly<Record<string, unknown>>;
@@ -23,6 +25,8 @@ class World {
   hasTurns = true;
   isAway = false;
   isAnswerLost = false;
+  /** The last body. */
+  text = "";
   seconds = 0;
   store = value(openNode({ file: ":memory:" }));
   turns!: SnapshotSender;
@@ -53,6 +57,7 @@ class World {
     if (this.isAway) throw new TypeError("fetch failed");
     const { pathname } = new URL(request.url);
     const text = await request.clone().text();
+    this.text = text;
     const isTurn = pathname.endsWith("/turns");
     const response =
       isTurn && !this.hasTurns ? Response.json({ code: "not_found" }, { status: 404 }) : await this.#app.fetch(request);
@@ -80,6 +85,11 @@ const nodeNamed = (name: string, seconds: number, over: Json = {}): Json => ({
   stats: { ...captured.stats, node: { ...captured.stats.node, nodeName: name } },
   ...over,
 });
+
+const statsIn = (text: string): unknown => {
+  const { snapshot, changes } = JSON.parse(text);
+  return (snapshot ?? changes.set).stats;
+};
 
 let world: World;
 beforeEach(() => {
@@ -123,6 +133,28 @@ test("one node's trouble is not another's, and each recovers by itself", async (
     "nodes/n2/turns changes holding 409",
     "nodes/n2/turns whole 200",
   ]);
+});
+
+test("of a kubelet's stats it sends what decisions read, and wrong ones as they are", async () => {
+  const { stats } = realSnapshot() as { readonly stats: Json & { readonly node: Json } };
+  for (const seconds of [0, 60]) {
+    const memory = { time: timeAt(seconds), workingSetBytes: seconds };
+    const printed = { ...stats, node: { ...stats.node, memory } };
+    const snapshot = nodeNamed("n1", seconds, { stats: printed });
+    await world.send("n1", snapshot);
+    expect(JSON.stringify(printed).length / JSON.stringify(statsIn(world.text)).length).toBeGreaterThan(3);
+    const id = value(await world.store.getNode("n1"))?.lastSnapshotId ?? "";
+    const whole = decodeSnapshot(snapshot);
+    expect(whole.ok && JSON.stringify(whole.value)).toBe(value(await world.store.getSnapshot(id))?.body);
+  }
+  for (const [wrong, at] of [
+    [{ node: { nodeName: "other" } }, "stats.node.nodeName"],
+    [{ ...stats, pods: 5 }, "stats.pods"],
+    [{ node: null, pods: [{}] }, "stats.pods"],
+  ] as const) {
+    const told = await world.send("n1", nodeNamed("n1", 120, { stats: wrong }));
+    expect(told).toContain(at);
+  }
 });
 
 test("after restarts and lost answers it goes on from what the history has", async () => {

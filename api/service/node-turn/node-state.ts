@@ -1,5 +1,5 @@
 import type { Again } from "../../../db/store.ts";
-import { ALWAYS_NEW } from "../../decide/input.ts";
+import { LASTING } from "../../decide/input.ts";
 import { memo, type PerOwnerCache } from "../../model/cache.ts";
 import type { Kind } from "../../model/decision.ts";
 import { decodeStored } from "../../model/decode.ts";
@@ -8,9 +8,9 @@ import { PARTS, type Snapshot } from "../../model/snapshot.ts";
 import type { EpochMs } from "../../model/units.ts";
 import { PROFILES } from "../../profiles/index.ts";
 import { leftOutOfSnapshot } from "../../profiles/unknown-fields.ts";
-import { canonicalInSegments, type Segmented } from "../canonical.ts";
-import type { Answered } from "../evaluate.ts";
-import type { StoredSnapshot } from "../evaluation.ts";
+import { canonicalInSegments, JsonText, type Segmented } from "../canonical.ts";
+import { type Answered, decodedSnapshot } from "../evaluate.ts";
+import type { DecodedSnapshot, StoredSnapshot } from "../evaluation.ts";
 import { inputProblem, type Problem, storeProblem } from "../problem.ts";
 import { postedSnapshot } from "../replay/parsed.ts";
 import type { Keyframe } from "./keyframe.ts";
@@ -72,7 +72,7 @@ export interface NodeState {
   readonly current: KnownSnapshot;
   /** Cached results of decisions about its pods. */
   readonly kept: PerOwnerCache;
-  /** The last answers by `askKey`. */
+  /** The last answers by the key of their asks. */
   readonly answers: ReadonlyMap<string, LastAnswer>;
   /** The row of the node's newest decision of each kind; only on these are repetitions counted. */
   readonly newest: ReadonlyMap<Kind, string>;
@@ -82,7 +82,13 @@ export interface NodeState {
   readonly keyframe: Keyframe | null;
   /** When something about the node was last written to the history. */
   readonly writtenMs: number;
+  /** When its last turn was taken. */
+  readonly takenMs: number;
 }
+
+/** Whether something about the node is not written to the history yet. */
+export const waits = ({ unstored, answers }: NodeState): boolean =>
+  unstored !== null || Array.from(answers.values()).some(({ uncounted }) => uncounted > 0);
 
 /** A stored snapshot as the start of a turn. */
 export function fromHistory({ id, text }: StoredSnapshot): Result<KnownSnapshot, Problem> {
@@ -112,6 +118,13 @@ export function wholeSnapshot({ withoutStats, statsText }: KnownSnapshot): Snaps
   return inOrder({ ...withoutStats, stats: decoded.value.stats });
 }
 
+/** The stored form of a known snapshot; its stats are not read for it. */
+export function storedForm({ id, withoutStats, statsText }: KnownSnapshot): Promise<DecodedSnapshot & Segmented> {
+  const stats = statsText === undefined ? undefined : new JsonText(statsText);
+  const form = canonicalInSegments(inOrder({ ...withoutStats, stats }));
+  return decodedSnapshot(withoutStats, async () => id, form);
+}
+
 /** The existing members in the canonical order. */
 export function inOrder(parts: { readonly [P in keyof Snapshot]?: unknown }): Snapshot {
   const snapshot: Partial<Record<keyof Snapshot, unknown>> = {};
@@ -120,12 +133,16 @@ export function inOrder(parts: { readonly [P in keyof Snapshot]?: unknown }): Sn
 }
 
 /** Bytes of memory per character of a JSON text that is cached as objects: an estimate, somewhat above what was measured. */
-const BYTES_PER_CHARACTER = 6;
+const BYTES_PER_CHARACTER = 3;
 export function bytesOf({ current, answers }: NodeState): number {
   const asText = current.statsText?.length ?? 0;
   const asObjects = [current, ...answers.values()].reduce((sum, { characters }) => sum + characters, -asText);
   return asObjects * BYTES_PER_CHARACTER + asText;
 }
+
+/** The time after a node's last turn in which its state keeps its place in memory, ms. */
+const IN_USE_MS = 5 * 60_000;
+export const isInUse = (old: NodeState, newest: NodeState): boolean => newest.takenMs - old.takenMs < IN_USE_MS;
 
 /** The maximum number of different configurations that are shared. */
 const CONFIGURATIONS = 256;
@@ -147,8 +164,6 @@ export const frozenConfiguration = (posted: unknown): unknown =>
     ? posted
     : undefined;
 
-const NEW: ReadonlySet<string> = new Set(ALWAYS_NEW);
-const LASTING = PARTS.filter((part) => !NEW.has(part));
 /** Whether only stats, times and counters differ, which are new in every snapshot. */
 export const isAsItWas = (before: Snapshot, now: Snapshot): boolean =>
   LASTING.every((part) => before[part] === now[part]);

@@ -21,16 +21,19 @@ import {
   fromHistory,
   frozenConfiguration,
   isAsItWas,
+  isInUse,
   type KnownSnapshot,
   knownSnapshot,
   type LastAnswer,
   type NodeState,
+  storedForm,
   type TurnInput,
+  waits,
   wholeSnapshot,
   withSharedConfiguration,
 } from "./node-state.ts";
 import type { TurnRequest } from "./request.ts";
-import { askKey, decideAsk, isCount, patchOf, type Refused, type TurnDecision } from "./turn-decision.ts";
+import { decideAsk, isCount, patchOf, type Refused, type TurnDecision } from "./turn-decision.ts";
 
 interface NodeTurnsDeps {
   readonly store: Pick<Store, "getSnapshot" | "readFacts" | "recordTurn">;
@@ -100,7 +103,7 @@ export class NodeTurns {
   constructor(deps: NodeTurnsDeps) {
     this.#deps = deps;
     this.#ids = deps.ids ?? idsOf(deps.sha256);
-    this.#states = new Lru(Number.POSITIVE_INFINITY, deps.maxBytes);
+    this.#states = new Lru(Number.POSITIVE_INFINITY, deps.maxBytes, isInUse);
   }
 
   /**
@@ -177,7 +180,7 @@ export class NodeTurns {
     return own;
   }
 
-  /** Stores a node's state. States that exceed the memory limit are written first. */
+  /** Stores a node's state. States that find no place in memory are written. */
   #keep(state: NodeState): void {
     if (waits(state)) this.#waiting.set(state.node, (state.unstored ?? state.current).id);
     else this.#waiting.delete(state.node);
@@ -206,7 +209,7 @@ export class NodeTurns {
     const kept = state?.kept ?? new PerOwnerCache();
     const taken: (TurnDecision | Refused)[] = [];
     for (const ask of asks) {
-      const last = state?.answers.get(askKey(ask));
+      const last = state?.answers.get(ask.key);
       const one = await decideAsk(ask, { ...begun.value, kept }, posted, last, { store: facts.store, ids, metrics });
       if (!one.ok) return one;
       taken.push(one.value);
@@ -266,8 +269,8 @@ export class NodeTurns {
       }
       if (!isCounted && last !== undefined && last.uncounted > 0) ended.push(last);
       const answer = isCounted ? counted(one) : one.next;
-      answers.delete(askKey(ask));
-      answers.set(askKey(ask), { ...answer, decidedAtMs: answer.decidedAtMs ?? now });
+      answers.delete(ask.key);
+      answers.set(ask.key, { ...answer, decidedAtMs: answer.decidedAtMs ?? now });
     }
     for (const [key, answer] of [...answers].slice(0, Math.max(0, answers.size - MAX_ANSWERS))) {
       answers.delete(key);
@@ -283,6 +286,7 @@ export class NodeTurns {
       unstored: !isKept ? (state?.unstored ?? null) : isNew || state.unstored !== null ? current : null,
       keyframe: state?.keyframe ?? null,
       writtenMs: state?.writtenMs ?? 0,
+      takenMs: now,
     };
     const mayWait = state !== undefined && fresh.length + ended.length === 0 && this.#mayWait(state, next, now);
     const written =
@@ -297,7 +301,7 @@ export class NodeTurns {
         const { ask, decision } = one;
         const isFailed = written.failed.includes(one) ? "history-failed" : null;
         const notRecorded: NotRecorded | null = !ask.record ? "not-wanted" : this.#deps.record ? isFailed : "off";
-        const { id = decision.id, decidedAtMs, made } = written.state.answers.get(askKey(ask)) ?? {};
+        const { id = decision.id, decidedAtMs, made } = written.state.answers.get(ask.key) ?? {};
         const again = made !== undefined && made.times > 1 && notRecorded === null ? made : null;
         const of = { decision, id, decidedAtMs: again === null ? (decidedAtMs ?? now) : now, notRecorded, again };
         return { ...of, patch: patchOf(one), holds: ask.holds };
@@ -350,13 +354,13 @@ export class NodeTurns {
       const recorded = written.value.decisions[i];
       if (recorded?.fresh === true) metrics.recorded("decisions", 1);
       if (recorded === undefined) continue;
-      answers.set(askKey(ask), rowOf(answers.get(askKey(ask)) ?? next, recorded));
+      answers.set(ask.key, rowOf(answers.get(ask.key) ?? next, recorded));
       // otherwise the decision was recorded before and may no longer be the newest
       if (recorded.fresh || recorded.again !== undefined) newest.set(ask.kind, recorded.decisionId);
     }
     const after = { ...state, answers, newest, unstored: null, keyframe, writtenMs: atMs };
     // another process recorded a decision of the kind meanwhile, so this one is not a repetition
-    const lost = ofTurn.filter(({ ask }) => answers.get(askKey(ask))?.isRow === false);
+    const lost = ofTurn.filter(({ ask }) => answers.get(ask.key)?.isRow === false);
     if (lost.length === 0) return { state: after, failed: [] };
     return this.#written(after, { ...NOTHING, fresh: lost, recorded: lost });
   }
@@ -368,7 +372,7 @@ export class NodeTurns {
     let keyframe = last;
     const waiting = new Map([waited, unstored].flatMap((one) => (one === null ? [] : [[one.id, one]])));
     for (const one of waiting.values()) {
-      const own = posted?.id === one.id ? posted : await segmentedSnapshot(wholeSnapshot(one), this.#ids);
+      const own = posted?.id === one.id ? posted : await storedForm(one);
       let pieces = keyframe === null ? null : piecesOf(own, keyframe);
       if (pieces === null) ({ pieces, keyframe } = await asKeyframe(own, sha256));
       // the text of a snapshot in pieces is not stored in its body
@@ -442,6 +446,3 @@ function overlaid(store: Pick<Store, "readFacts">) {
     add: (facts: Readonly<Record<string, unknown>> = {}) => Object.assign(brought, facts),
   };
 }
-
-const waits = ({ unstored, answers }: NodeState): boolean =>
-  unstored !== null || Array.from(answers.values()).some(({ uncounted }) => uncounted > 0);

@@ -1,17 +1,21 @@
 import * as z from "zod";
+import { memo } from "../../model/cache.ts";
 import { issuesOf } from "../../model/decode.ts";
 import { optional } from "../../model/fields.ts";
 import { ref } from "../../model/json-schema.ts";
-import { isObject } from "../../model/own.ts";
+import { type Fields, isObject } from "../../model/own.ts";
 import { err, ok, type Result } from "../../model/result.ts";
 import { type SnapshotChanges, snapshotChanges } from "../../model/turn.ts";
 import { idText, readBody } from "../body-form.ts";
 import { type DecisionRequest, decisionRequest, lineForm } from "../decision-request.ts";
 import { inputProblem, invalid, type Problem } from "../problem.ts";
 
-/** A decision that a turn requests, and the id of the caller's last answer; null if it has none. */
+/** A decision that a turn requests. */
 export interface TurnAsk extends DecisionRequest {
+  /** The id of the caller's last answer; null if it has none. */
   readonly holds: string | null;
+  /** Equal for questions that differ only in the snapshot. */
+  readonly key: string;
 }
 /** The body of `POST /v1/nodes/{node}/turns`, with a whole snapshot not decoded yet. */
 export interface TurnRequest {
@@ -55,6 +59,18 @@ export function turnRequest(input: unknown): Result<TurnRequest, Problem> {
   return invalid("snapshot", `exactly one of snapshot and base is needed, found ${found}`);
 }
 
+type AskRead = Result<Omit<TurnAsk, "holds">, Problem>;
+function readAsk(posted: Fields): AskRead {
+  const read = decisionRequest({ ...posted, snapshot: {} }, null);
+  if (!read.ok) return read;
+  const { kind, explain, askText, kubeletVersion, record } = read.value;
+  return ok({ ...read.value, key: JSON.stringify([kind, explain, askText, kubeletVersion, record]) });
+}
+/** The most asks that are remembered, and the longest: turn after turn, all nodes of a fleet ask the same. */
+const MAX_KNOWN = 256;
+const MAX_KNOWN_LENGTH = 512;
+const knownAsk = memo(MAX_KNOWN, (text): AskRead => readAsk(JSON.parse(text)));
+
 function asksIn(decisions: readonly unknown[]): Result<readonly TurnAsk[], Problem> {
   const asks: TurnAsk[] = [];
   for (const [i, posted] of decisions.entries()) {
@@ -65,7 +81,8 @@ function asksIn(decisions: readonly unknown[]): Result<readonly TurnAsk[], Probl
       if (name in rest) return invalid(`${at}.${name}`, "the turn has one snapshot for all of its decisions");
     const id = holds.safeParse(held ?? undefined);
     if (!id.success) return err(inputProblem(issuesOf(id.error, held, `${at}.holds`)));
-    const read = decisionRequest({ ...rest, snapshot: {} }, null);
+    const text = JSON.stringify(rest);
+    const read = text.length > MAX_KNOWN_LENGTH ? readAsk(rest) : knownAsk(text);
     if (!read.ok) return err(placed(read.error, at));
     asks.push({ ...read.value, holds: id.data ?? null });
   }

@@ -28,10 +28,6 @@ export interface Refused {
   readonly problem: Problem;
 }
 
-/** A key that is equal for questions that differ only in the snapshot. */
-export const askKey = ({ kind, explain, askText, kubeletVersion, record }: TurnAsk): string =>
-  JSON.stringify([kind, explain, askText, kubeletVersion, record]);
-
 /** Makes one requested decision of a turn. If the input is the same as for the last answer, that answer is used. */
 export async function decideAsk(
   ask: TurnAsk,
