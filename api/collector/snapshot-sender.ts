@@ -31,7 +31,7 @@ const { digestsOf, changesSince } = digestingDifference((text) => hash("sha256",
  * The stats without what decisions do not read, which is two thirds of what a kubelet prints, and differs each time. Stats that are
  * not valid stay whole: the API answers what is wrong.
  */
-function neededStats(printed: unknown): unknown {
+export function neededStats(printed: unknown): unknown {
   const decoded = decodeSnapshot({ stats: printed });
   const stats = decoded.ok ? decoded.value.stats : undefined;
   if (stats?.node === undefined) return printed;

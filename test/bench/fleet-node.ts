@@ -1,3 +1,4 @@
+import { neededStats } from "../../api/collector/snapshot-sender.ts";
 import { realSnapshot } from "../kit/real-node.ts";
 
 /** Turns between two changes of a pod: one a minute, where a node has a turn each ten seconds. */
@@ -12,11 +13,13 @@ interface Template {
   readonly pods: readonly string[];
 }
 
-/** The captured node, whose names, uids and container ids can be told apart from those of another by six digits. */
+/**
+ * The captured node as a collector sends it, whose names, uids and container ids can be told apart from those of another by six digits.
+ */
 function template(): Template {
-  const { pods, assignments: _, ...rest } = realSnapshot() as Json & { pods: { items: Json[] } };
-  const list = pods.items;
-  let text = JSON.stringify({ observedAt: "2026-11-21T06:24:51Z", sequence: 100_000_000, ...rest, pods: list });
+  const { pods, assignments: _, stats, ...rest } = realSnapshot() as Json & { pods: { items: Json[] } };
+  const sent = { ...rest, stats: neededStats(stats), pods: pods.items };
+  let text = JSON.stringify({ observedAt: "2026-11-21T06:24:51Z", sequence: 100_000_000, ...sent });
   for (const uid of new Set(text.match(/[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g)))
     text = text.replaceAll(uid, `${uid.slice(0, -6)}@@@@@@`);
   text = text.replace(/containerd:\/\/[0-9a-f]{6}/g, "containerd://@@@@@@").replaceAll('"n1"', '"node-@@@@@@"');
