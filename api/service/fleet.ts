@@ -155,8 +155,8 @@ function pressureOf(
     const degree = 1 + (DEGREES as readonly string[]).indexOf(eviction.verdict);
     return { pressureFrom: "eviction-pass", conditions: summary?.conditions ?? [], pressure: degree };
   }
-  const own = pressureConditions.safeParse(json(conditions));
-  if (!own.success) return { pressureFrom: null, conditions: [], pressure: 0 };
+  const own = conditions === null ? null : pressureConditions.safeParse(json(conditions));
+  if (own?.success !== true) return { pressureFrom: null, conditions: [], pressure: 0 };
   return { pressureFrom: "node-status", conditions: own.data, pressure: own.data.length === 0 ? 0 : 1 };
 }
 
@@ -193,7 +193,8 @@ function labelsOf(text: string | null): Labels | null {
 }
 /** The summary of a pass; null if there is no pass, or it is from another version, which may have other conditions. */
 function summaryOf(pass: LatestRow | undefined): EvictionSummary | null {
-  const parsed = evictionSummary.safeParse(json(pass?.summary ?? null));
+  if (pass === undefined || pass.summary === null) return null;
+  const parsed = evictionSummary.safeParse(json(pass.summary));
   return parsed.success ? parsed.data : null;
 }
 
