@@ -1,4 +1,4 @@
-import { ALWAYS_NEW } from "../decide/input.ts";
+import { isAlwaysNew } from "../decide/input.ts";
 import { perObject } from "../model/cache.ts";
 import { type Fields, isObject } from "../model/own.ts";
 import type { Snapshot } from "../model/snapshot.ts";
@@ -44,8 +44,6 @@ export interface Segmented extends Canonical {
   readonly segments: readonly Segment[];
 }
 
-const NEW: ReadonlySet<string> = new Set(ALWAYS_NEW);
-
 /** The canonical text, equal to `JSON.stringify(snapshot)`. */
 export function canonical(snapshot: Snapshot): Canonical {
   const { text, repeats } = written(snapshot, inOne);
@@ -68,7 +66,7 @@ function written(snapshot: Snapshot, of: (part: unknown, isNew: boolean) => read
   add(between("{"));
   let isOpen = false;
   for (const [name, part] of Object.entries(snapshot)) {
-    const isNew = NEW.has(name);
+    const isNew = isAlwaysNew(name);
     const own = of(part, isNew);
     if (own === null) continue;
     const from = length;

@@ -1,3 +1,4 @@
+import type * as z from "zod";
 import type { StoreFailure } from "../../db/failure.ts";
 import type { FleetRow, LatestRow } from "../../db/rows.ts";
 import type { Store } from "../../db/store.ts";
@@ -155,9 +156,9 @@ function pressureOf(
     const degree = 1 + (DEGREES as readonly string[]).indexOf(eviction.verdict);
     return { pressureFrom: "eviction-pass", conditions: summary?.conditions ?? [], pressure: degree };
   }
-  const own = conditions === null ? null : pressureConditions.safeParse(json(conditions));
-  if (own?.success !== true) return { pressureFrom: null, conditions: [], pressure: 0 };
-  return { pressureFrom: "node-status", conditions: own.data, pressure: own.data.length === 0 ? 0 : 1 };
+  const own = storedAs(pressureConditions, conditions);
+  if (own === null) return { pressureFrom: null, conditions: [], pressure: 0 };
+  return { pressureFrom: "node-status", conditions: own, pressure: own.length === 0 ? 0 : 1 };
 }
 
 /** The severity of a node that is not silent. */
@@ -187,16 +188,19 @@ function json(text: string | null): unknown {
     return null;
   }
 }
+/** The value of a stored text; null if there is none, or not of this form. */
+function storedAs<F extends z.ZodType>(form: F, text: string | null): z.output<F> | null {
+  // to refuse a null takes the form longer than to read a value
+  const read = text === null ? null : form.safeParse(json(text));
+  return read?.success === true ? read.data : null;
+}
 function labelsOf(text: string | null): Labels | null {
   const labels = json(text);
   return isObject(labels) ? (labels as Labels) : null;
 }
 /** The summary of a pass; null if there is no pass, or it is from another version, which may have other conditions. */
-function summaryOf(pass: LatestRow | undefined): EvictionSummary | null {
-  if (pass === undefined || pass.summary === null) return null;
-  const parsed = evictionSummary.safeParse(json(pass.summary));
-  return parsed.success ? parsed.data : null;
-}
+const summaryOf = (pass: LatestRow | undefined): EvictionSummary | null =>
+  storedAs(evictionSummary, pass?.summary ?? null);
 
 /** Whether a threshold is met within the hour, or already. */
 export const isSoon = (metMs: number | null, nowMs: number): boolean => metMs !== null && metMs - nowMs <= SOON_MS;

@@ -2,7 +2,7 @@ import type { StoreFailure } from "../../db/failure.ts";
 import type { DecisionRow } from "../../db/rows.ts";
 import type { DecisionFilter, Store } from "../../db/store.ts";
 import { fileSystemsOf } from "../decide/eviction/usage.ts";
-import { ALWAYS_NEW } from "../decide/input.ts";
+import { lastingParts } from "../decide/input.ts";
 import { isOfCommandLine, type LintFinding } from "../decide/lint/finding.ts";
 import { lintConfiguration } from "../decide/lint/lint.ts";
 import { type Path, stepsOf } from "../documents/inputs/origin.ts";
@@ -56,8 +56,7 @@ export function recordedFindings(store: Snapshots): RecordedFindings {
 
 /** Reduces a snapshot to what stays the same while the node does; of its stats only the sizes. The rest cannot affect a finding. */
 function lasting(decoded: Snapshot): { readonly snapshot: Snapshot; readonly sizes: Snapshot["stats"] } {
-  const snapshot: { -readonly [K in keyof Snapshot]: Snapshot[K] } = { ...decoded };
-  for (const part of ALWAYS_NEW) delete snapshot[part];
+  const snapshot = lastingParts(decoded);
   const node = decoded.stats?.node;
   if (node === undefined) return { snapshot, sizes: undefined };
   const sizeOf = (fs: typeof node.fs) => fs && { capacityBytes: fs.capacityBytes, inodes: fs.inodes };

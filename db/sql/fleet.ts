@@ -1,4 +1,4 @@
-import { and, asc, eq, getTableColumns, gte, type SQL, sql } from "drizzle-orm";
+import { and, asc, eq, getTableColumns, gte, type SQL, type SQLWrapper, sql } from "drizzle-orm";
 import { isKind, type Kind } from "../../api/model/decision.ts";
 import { HOUR_MS } from "../../api/model/duration.ts";
 import { byText } from "../../api/model/order.ts";
@@ -70,13 +70,12 @@ async function ofKubelets(
   return byNode;
 }
 
-/** The columns of nodes under the names of their fields. */
-const NODE = sql.join(
-  Object.entries(getTableColumns(nodes)).map(
-    ([field, { name }]) => sql`${sql.identifier(name)} AS ${sql.identifier(field)}`,
-  ),
-  sql`, `,
-);
+/** Columns or sums under the names of their fields, for raw rows. */
+const named = (fields: Readonly<Record<string, SQLWrapper>>): SQL =>
+  sql.join(
+    Object.entries(fields).map(([field, of]) => sql`${of} AS ${sql.identifier(field)}`),
+    sql`, `,
+  );
 
 /**
  * Walks over small tables, none over decisions: rows are joined here, by the node's name. What has rows of every node is read as raw
@@ -87,10 +86,9 @@ export function fleetOf(driver: Driver): Pick<Store, "listFleet" | "listHours" |
   const counted = (sinceMs: number, node: string | undefined) =>
     and(gte(hours.hourMs, hourOf(sinceMs)), node === undefined ? undefined : eq(hours.node, node));
   const newest = (node: string | undefined) =>
-    driver.all<
-      LatestRow & { readonly node: string; readonly kind: string }
-    >(sql`SELECT node, kind, verdict, reason, summary,
-      decision_id AS "decisionId", decided_at_ms AS "decidedAtMs", policy_version AS "policyVersion" FROM latest WHERE true ${only(node)}`);
+    driver.all<LatestRow & { readonly node: string; readonly kind: string }>(
+      sql`SELECT ${named(getTableColumns(latest))} FROM ${latest} WHERE true ${only(node)}`,
+    );
   const reports = (node: string | undefined) =>
     db
       .select({ node: latest.node, okCount: results.okCount, failedCount: results.failedCount, atMs: results.atMs })
@@ -101,11 +99,11 @@ export function fleetOf(driver: Driver): Pick<Store, "listFleet" | "listHours" |
 
   const fleet = async (sinceMs: number, node: string | undefined): Promise<readonly FleetRow[]> => {
     const rows = await driver.all<NodeRow>(
-      sql`SELECT ${NODE} FROM nodes WHERE true ${node === undefined ? sql`` : sql`AND name = ${node}`} ORDER BY name`,
+      sql`SELECT ${named(getTableColumns(nodes))} FROM ${nodes}
+        WHERE ${node === undefined ? sql`true` : eq(nodes.name, node)} ORDER BY ${nodes.name}`,
     );
     const tallies = await driver.all<Counted & { readonly node: string }>(
-      sql`SELECT node, sum(decisions) AS decisions, sum(refused) AS refused, sum(evicted) AS evicted
-        FROM hours WHERE hour_ms >= ${hourOf(sinceMs)} ${only(node)} GROUP BY node`,
+      sql`SELECT ${named({ node: hours.node, ...COUNTED })} FROM ${hours} WHERE ${counted(sinceMs, node)} GROUP BY ${hours.node}`,
     );
     const countedOf = new Map(tallies.map(({ node: name, ...tally }) => [name, tally]));
     const latestOf = new Map<string, Partial<Record<Kind, LatestRow>>>();

@@ -60,7 +60,7 @@ export function turnRequest(input: unknown): Result<TurnRequest, Problem> {
 }
 
 type AskRead = Result<Omit<TurnAsk, "holds">, Problem>;
-function readAsk(posted: Fields): AskRead {
+function turnAsk(posted: Fields): AskRead {
   const read = decisionRequest({ ...posted, snapshot: {} }, null);
   if (!read.ok) return read;
   const { kind, explain, askText, kubeletVersion, record } = read.value;
@@ -69,7 +69,7 @@ function readAsk(posted: Fields): AskRead {
 /** The most asks that are remembered, and the longest: turn after turn, all nodes of a fleet ask the same. */
 const MAX_KNOWN = 256;
 const MAX_KNOWN_LENGTH = 512;
-const knownAsk = memo(MAX_KNOWN, (text): AskRead => readAsk(JSON.parse(text)));
+const knownAsk = memo(MAX_KNOWN, (text): AskRead => turnAsk(JSON.parse(text)));
 
 function asksIn(decisions: readonly unknown[]): Result<readonly TurnAsk[], Problem> {
   const asks: TurnAsk[] = [];
@@ -82,7 +82,7 @@ function asksIn(decisions: readonly unknown[]): Result<readonly TurnAsk[], Probl
     const id = holds.safeParse(held ?? undefined);
     if (!id.success) return err(inputProblem(issuesOf(id.error, held, `${at}.holds`)));
     const text = JSON.stringify(rest);
-    const read = text.length > MAX_KNOWN_LENGTH ? readAsk(rest) : knownAsk(text);
+    const read = text.length > MAX_KNOWN_LENGTH ? turnAsk(rest) : knownAsk(text);
     if (!read.ok) return err(placed(read.error, at));
     asks.push({ ...read.value, holds: id.data ?? null });
   }

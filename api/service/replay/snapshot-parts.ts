@@ -1,6 +1,6 @@
 import type { StoreFailure } from "../../../db/failure.ts";
 import type { Pieces } from "../../../db/rows.ts";
-import { ALWAYS_NEW } from "../../decide/input.ts";
+import { isAlwaysNew } from "../../decide/input.ts";
 import { Lru } from "../../model/cache.ts";
 import { decodeStored } from "../../model/decode.ts";
 import { isObject } from "../../model/own.ts";
@@ -19,8 +19,6 @@ export interface Parts extends Part {
 }
 /** Reads the parts; null if they cannot be read one by one, so that the whole must be. */
 type PartsReader = (pieces: Pieces) => Promise<Result<Parts | null, StoreFailure>>;
-
-const NEW: ReadonlySet<string> = new Set(ALWAYS_NEW);
 
 /**
  * Decodes snapshots one by one. Parts that rows share are decoded once; the latest are cached, up to `length` characters of text.
@@ -48,7 +46,7 @@ export function partsReader(length: number): PartsReader {
       decoded = { ...decoded, ...part.decoded };
       kubeletConfiguration ??= part.kubeletConfiguration;
     }
-    const cacheKey = Object.entries(members).filter(([name]) => !NEW.has(name));
+    const cacheKey = Object.entries(members).filter(([name]) => !isAlwaysNew(name));
     return ok({ decoded, kubeletConfiguration, cacheKey: JSON.stringify([shared.map(({ id }) => id), cacheKey]) });
   };
 }
