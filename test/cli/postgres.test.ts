@@ -1,3 +1,4 @@
+import { execFileSync } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { type AddressInfo, createServer, connect as tcp } from "node:net";
@@ -10,7 +11,7 @@ import { decisionRow, snapshotRow, value } from "../contract/store-rows.ts";
 import { authority } from "../kit/certificates.ts";
 import { FAST, noPostgres, PASSWORD, PostgresServer } from "../kit/postgres.ts";
 import { scratchFolder } from "../kit/scratch.ts";
-import { run, start } from "./run.ts";
+import { run, runProcess, start } from "./run.ts";
 
 test.each([
   [["--database", "postgres://u:secret@127.0.0.1/db"], /can see a password among the arguments: leave it out/],
@@ -41,6 +42,7 @@ else
     afterAll(async () => {
       await server?.dispose();
     });
+    const { PATH = "" } = process.env;
     const place = (url: string) => ["--database", url, "--database-password-file", passwordFile];
     /** One clear line, the exit code of a history that cannot be used, and no password. */
     const failure = async (url: string, message: RegExp, args = ["token", "create", "t"]) => {
@@ -56,6 +58,18 @@ else
           "SELECT nspname || '.' || relname AS name FROM pg_class JOIN pg_namespace n ON n.oid = relnamespace WHERE relkind IN ('r', 'p') AND nspname NOT LIKE 'pg\\_%' AND nspname <> 'information_schema'",
         )
       ).map(({ name }) => name);
+
+    test("a role that may only create in its database, as the guide makes it with psql, can serve as the API's", async () => {
+      const env = { PATH, PGHOST: "127.0.0.1", PGPORT: `${server.port}`, PGUSER: "postgres", PGPASSWORD: PASSWORD };
+      const role = `CREATE ROLE nodewise LOGIN PASSWORD '${PASSWORD}'`;
+      execFileSync("psql", ["-c", role, "-c", "CREATE DATABASE nodewise OWNER nodewise"], { env, stdio: "pipe" });
+      const url = `postgres://nodewise@127.0.0.1:${server.port}/nodewise`;
+      const made = await runProcess(["token", "create", "cluster", "--database", url], {
+        env: { PGPASSWORD: PASSWORD },
+      });
+      expect(made).toMatchObject({ code: 0, stdout: expect.stringMatching(/^nw_/) });
+      expect((await tablesOf("nodewise")).every((name) => `${name}`.startsWith("nodewise."))).toBe(true);
+    });
 
     test("a token, decisions and a replay are found there by the flag, and by the environment with its password", async () => {
       const url = await server.database("usual");

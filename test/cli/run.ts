@@ -158,7 +158,7 @@ export async function ended(child: ChildProcess): Promise<Ran> {
 
 /** The child's output once it matches; fails when the child ends before. */
 export function printed(
-  child: ReturnType<typeof start>,
+  child: Pick<ReturnType<typeof start>, "stdout" | "stderr" | "on">,
   pattern: RegExp,
   stream: "stdout" | "stderr" = "stdout",
 ): Promise<string> {

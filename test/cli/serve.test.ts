@@ -1,13 +1,14 @@
-import { execFileSync } from "node:child_process";
+import { execFileSync, spawn } from "node:child_process";
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { describe, expect, test, vi } from "vitest";
 import { scratchFolder } from "../kit/scratch.ts";
 import { PATIENT } from "../patient.ts";
-import { CHECKOUT, ended, LAUNCHER, manifest, printed, run, start } from "./run.ts";
+import { ended, LAUNCHER, manifest, printed, run, start } from "./run.ts";
 
 const scratch = scratchFolder();
+const ROOT = join(import.meta.dirname, "../..");
 
 describe("nodewise api", () => {
   test("prints its address when it listens, serves, logs to standard error, and ends with 0 on a signal", async () => {
@@ -141,42 +142,35 @@ describe("nodewise up", () => {
   });
 
   test("npm start keeps the demo in a folder of the checkout that git ignores, or in the one that is named", () => {
-    const root = join(import.meta.dirname, "..", "..");
-    const { scripts } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
+    const { scripts } = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8"));
     const command = scripts.start.replace(/^node /, "printf '%s\\n' ");
     const said = (env: Record<string, string>) =>
-      execFileSync("/bin/sh", ["-c", command], { cwd: root, env }).toString();
+      execFileSync("/bin/sh", ["-c", command], { cwd: ROOT, env }).toString();
     expect(said({})).toContain("--data-dir\ndata\n");
     expect(said({ NODEWISE_DATA_DIR: "/tmp/a b" })).toContain("--data-dir\n/tmp/a b\n");
-    expect(readFileSync(join(root, ".gitignore"), "utf8").split("\n")).toContain("/data/");
+    expect(readFileSync(join(ROOT, ".gitignore"), "utf8").split("\n")).toContain("/data/");
   });
 
-  test("shows this machine's allocatable and cgroups, says where to look, and ends with 0 on Ctrl-C", async () => {
+  test("npm start shows a captured node and this machine, says where to look, and ends on Ctrl-C", async () => {
     const dataDir = join(scratch, "up");
-    const args = [
-      "up",
-      "--port",
-      "0",
-      "--data-dir",
-      dataDir,
-      "--node-name",
-      "here",
-      "--manifests",
-      manifest("two-pods.yaml"),
-    ];
-    // from sources, as `npm start` does
-    const child = start(args, { launcher: CHECKOUT });
+    const args = ["--port", "0", "--node-name", "here", "--manifests", manifest("two-pods.yaml")];
+    const { PATH = "", HOME = "", NODE_COMPILE_CACHE = "" } = process.env;
+    const env = { PATH, HOME, NODE_COMPILE_CACHE, NODEWISE_DATA_DIR: dataDir };
+    // a terminal's Ctrl-C goes to the whole group of processes
+    const child = spawn("npm", ["start", "--", ...args], { cwd: ROOT, env, stdio: "pipe", detached: true });
     const end = ended(child);
     const text = await printed(child, /Ctrl-C/);
-    expect(text).toMatch(/^This machine\n\nhere · allocatable · kubelet-/);
+    expect(text).toMatch(/^Node n1, as test\/data\/real-node\/snapshot\.json has it\n\nn1 · allocatable · kubelet-/m);
+    expect(text).toMatch(/^This machine\n\nhere · allocatable · kubelet-/m);
     expect(text).toMatch(/^memory +[\d.]+ GiB .*%$/m);
     expect(text).toMatch(/─ default\/web-here +\d+ /);
     const url = /^Dashboard +(http:\/\/127\.0\.0\.1:\d+)\/$/m.exec(text)?.[1];
     const nodes = (await (await fetch(`${url}/v1/nodes`)).json()) as { nodes: { name: string }[] };
-    expect(nodes.nodes.map(({ name }) => name)).toEqual(["here"]);
-    child.kill("SIGINT");
-    expect(await end).toMatchObject({ code: 0, signal: null, stderr: "" });
-    const recorded = await run(["history", "--data-dir", dataDir, "-o", "json"]);
+    expect(nodes.nodes.map(({ name }) => name).toSorted()).toEqual(["here", "n1"]);
+    process.kill(-(child.pid as number), "SIGINT");
+    // npm's own end; that of the command was 0 above
+    expect(await end).toMatchObject({ signal: "SIGINT", stderr: "" });
+    const recorded = await run(["history", "--data-dir", dataDir, "--node", "here", "-o", "json"]);
     expect(
       JSON.parse(recorded.stdout)
         .map((d: { kind: string }) => d.kind)

@@ -16,15 +16,23 @@ const linesOf = (lines: readonly string[]): readonly string[] => {
   while (all.at(-1) === "") all.pop();
   return all;
 };
-/** The program, subcommands and flags that a test of its own has to give; a flag may be a setting of that name. */
+/** The programs, subcommands and flags that a test of its own has to give; a flag may be a setting of that name. */
 const wordsOf = (command: string): readonly string[] => {
   const [own = ""] = command.replace(/ #.*/, "").split(" -- ");
   return [
-    ...(own.match(/^(?:install|ctr|crictl)(?= )/) ?? []),
+    ...programsOf(own),
     ...(/\b(?:nodewise|wrangler)((?: [a-z]+(?![-\w/.]))+)/.exec(own)?.[1]?.trim().split(" ") ?? []),
     ...(own.match(/(?<= )--[a-z][-a-z]+/g) ?? []),
   ];
 };
+/** Tests start the program by its launcher, to which `npx` and `kubectl` lead; what the shell itself does is in no test. */
+const NOT_NAMED = new Set(["nodewise", "npx", "kubectl", "run", "export", "cd", "echo"]);
+const programsOf = (command: string): readonly string[] =>
+  command
+    .replaceAll(/'[^']*'|"[^"]*"|\$\([^)]*\)/g, "''")
+    .split(/&&|\||;|\n(?!\s)/)
+    .flatMap((one) => /^\s*(?:\w+=\S* )*(npm (?:run )?\w+|[\w.-]+)/.exec(one)?.[1]?.split(" ") ?? [])
+    .filter((word) => !NOT_NAMED.has(word));
 const camelCase = (flag: string): string =>
   flag.replace(/^--/, "").replace(/-(\w)/g, (_, letter: string) => letter.toUpperCase());
 /** The commands of the program within sentences, such as `nodewise lint --fail-on error`, without its name. */
