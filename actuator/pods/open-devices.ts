@@ -41,16 +41,11 @@ interface NodeDevicesOptions extends Omit<DevicesOptions, "clock" | "handlers"> 
  */
 export async function openNodeDevices({ configuration, readPods, ...options }: NodeDevicesOptions) {
   const { config, files, onChange } = options;
-  let stood: NodeClaims | undefined;
-  const reading: LoopDeps["readPods"] = async (inForce?: ActivePods) => {
-    const read = await readPods(inForce);
-    stood = read.claims ?? stood;
-    return read;
-  };
+  const reader = claimsReader(readPods);
   const clock = systemClock;
-  const find = claimsSource(config, () => stood);
+  const find = claimsSource(config, () => reader.last);
   const effective = configurationOf(configuration, profileOf(config.kubeletVersion));
-  const claims = openClaims({ config, effective, files, clock, claims: find, stood: () => stood, onChange });
+  const claims = openClaims({ config, effective, files, clock, claims: find, reader, onChange });
   const devices = await openDevices({ ...options, clock, ...(claims && { handlers: claims.handlers }) });
   if (!devices.ok) return err(`device plugins: ${devices.error}`);
   if (devices.value === undefined && claims !== undefined) {
@@ -67,7 +62,20 @@ export async function openNodeDevices({ configuration, readPods, ...options }: N
   };
   const left = claims === undefined ? leftPrepared(config, files) : [];
   const problems = (): readonly Problem[] => claims?.problems() ?? left;
-  return ok({ devices: devices.value, claims, nodeDevices, readPods: reading, problems });
+  return ok({ devices: devices.value, claims, nodeDevices, readPods: reader.read, problems });
+}
+
+/** Reads the pods; `last`: the claims that were last found beside them. Undefined: their source has no claims. */
+function claimsReader(readPods: LoopDeps["readPods"]) {
+  const kept = {
+    last: undefined as NodeClaims | undefined,
+    read: async (inForce?: ActivePods) => {
+      const read = await readPods(inForce);
+      kept.last = read.claims ?? kept.last;
+      return read;
+    },
+  };
+  return kept;
 }
 
 /**
@@ -166,8 +174,7 @@ interface ClaimsOptions {
   readonly files: ManagerFiles;
   readonly clock: PodClock;
   readonly claims: FindClaims;
-  /** The claims last read beside pods; undefined: the pods' source has no claims. */
-  readonly stood: () => NodeClaims | undefined;
+  readonly reader: Pick<ReturnType<typeof claimsReader>, "last">;
   /** Called when drivers come or go, or have answered what pods wait for. */
   readonly onChange: () => void;
 }
@@ -185,7 +192,7 @@ interface OpenClaims {
 
 /** ResourceClaims, if the settings enable DRA drivers; undefined: they do not. */
 function openClaims(options: ClaimsOptions): OpenClaims | undefined {
-  const { config, effective, clock, stood, onChange } = options;
+  const { config, effective, clock, reader, onChange } = options;
   if (config.draDrivers === "off") return undefined;
   const changes = new ChangeNotifier(clock);
   changes.onChange(onChange);
@@ -215,8 +222,7 @@ function openClaims(options: ClaimsOptions): OpenClaims | undefined {
       watcher = openPluginWatcher({ dir: config.pluginsRegistryDirectory, handlers, onFault });
     },
     problems: () => {
-      const claimed = stood();
-      const wrong = claimed === undefined ? [] : allocationProblems(claimed, config.nodeName);
+      const wrong = reader.last === undefined ? [] : allocationProblems(reader.last, config.nodeName);
       return [...faults.standing(), ...wrong, ...(health?.problems() ?? [])].map((message) => ({
         from: "devices",
         message,

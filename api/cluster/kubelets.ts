@@ -6,6 +6,7 @@ import { LIMITS } from "../model/limits.ts";
 import { type Fields, fieldsOf, isObject } from "../model/own.ts";
 import { withoutPodSecrets, withoutSecretSettings } from "../model/redact.ts";
 import { ok, type Result } from "../model/result.ts";
+import { NEWEST } from "../profiles/index.ts";
 import type { ClusterConnection, Credentials } from "./access.ts";
 import { type ApiServer, answerFault, jsonIn } from "./api-server.ts";
 import { type AccessRule, type ClusterFault, clusterFault } from "./fault.ts";
@@ -164,12 +165,11 @@ function ruleOf(part: KubeletPart, { text }: HttpAnswer): AccessRule {
 
 /** The types of address to use, by preference: kubelet serving certificates contain the addresses of the node's status. */
 const ADDRESS_TYPES = ["InternalIP", "InternalDNS", "ExternalIP", "Hostname"];
-const KUBELET_PORT = 10250;
 function addressOf(node: Fields): string | undefined {
   const { addresses, daemonEndpoints } = fieldsOf(node["status"]);
   const list = (Array.isArray(addresses) ? (addresses as readonly unknown[]) : []).filter(isObject);
   const { Port } = fieldsOf(fieldsOf(daemonEndpoints)["kubeletEndpoint"]);
-  const port = typeof Port === "number" && Port > 0 ? Port : KUBELET_PORT;
+  const port = typeof Port === "number" && Port > 0 ? Port : NEWEST.defaults.port;
   const found = ADDRESS_TYPES.map((type) => list.find((one) => one["type"] === type)?.["address"]).find(
     (address) => typeof address === "string" && /^[\w.:-]+$/.test(address),
   ) as string | undefined;

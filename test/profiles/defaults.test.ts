@@ -101,11 +101,6 @@ const NONE: readonly (readonly [file: string, part: string, what: string])[] = [
   ["api/cli/cli.ts", "const DEFAULT_STATUS_URL", "the daemon's own server"],
   ["api/cli/token/command.ts", "const DEFAULT_SCOPES", "a token's of the API"],
   ["api/http/body.ts", "const DEFAULT_BYTES_PER_SECOND", "of the API's callers"],
-  [
-    "api/cluster/kubelets.ts",
-    "const KUBELET_PORT",
-    "of a node whose object tells none; a kubelet with another port tells it there",
-  ],
   ["api/http/decision-list.ts", "const DEFAULT_PAGE", "of the API's callers"],
   ["api/http/fleet.ts", "const DEFAULT_HOURS", "of the API's callers"],
   ["api/service/fleet-metrics.ts", "const DEFAULT_METRICS_NODES", "of the API's own metrics"],
