@@ -5,7 +5,7 @@ import { readDeviceHistory } from "../../actuator/pods/devices/history.ts";
 import { writeCheckpoint } from "../../api/decide/devices/checkpoint.ts";
 import { readCheckpoint } from "../../api/decide/devices/checkpoint-read.ts";
 import type { NodePlugin } from "../actuator/deviceplugin/node-plugin.ts";
-import { buildGoPlugin, GO_BUILDS, type GoPlugin, startGoPlugin } from "./deviceplugin/go-plugin.ts";
+import { GO_BUILDS, type GoPlugin, goPlugin, startGoPlugin } from "./deviceplugin/go-plugin.ts";
 import { bringing, deviceOf, pluginOn } from "./pods/devices.ts";
 import { PodNode } from "./pods/node.ts";
 import { noPods } from "./pods/skip.ts";
@@ -187,16 +187,17 @@ describe.skipIf(why !== undefined)("devices over restarts", { timeout: LONG_MS }
   });
 
   test.each(GO_BUILDS)("a vendor's plugin: $name", async (build) => {
-    const built = buildGoPlugin(join(node.dir, `go-${build.grpc}`), build);
+    const built = goPlugin(build);
     if (!("program" in built)) {
       console.warn(`skipped a plugin in Go: ${built.missing}`);
       return;
     }
-    const resource = `go.example.com/v${build.grpc.replaceAll(".", "-")}`;
+    const version = build.grpc.replaceAll(".", "-");
+    const resource = `go.example.com/v${version}`;
     const start = (): GoPlugin => startGoPlugin(built.program, join(node.dir, "dp"), resource, ["g0", "g1"]);
     let vendor = start();
     try {
-      const name = `go-${build.leastGo}`;
+      const name = `go-${version}`;
       node.put(name, deviceOf(name, 1, resource, { uid: `uid-${name}` }));
       await node.daemon.running(name);
       const id = await runningId(name);

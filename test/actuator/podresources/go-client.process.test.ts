@@ -1,4 +1,4 @@
-import { execFile, spawnSync } from "node:child_process";
+import { execFile } from "node:child_process";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { describe, expect, test } from "vitest";
@@ -8,39 +8,18 @@ import {
   podResources,
   podResourcesOf,
 } from "../../../actuator/podresources/server.ts";
-import { scratchFolder } from "../../kit/scratch.ts";
+import { goBuilt } from "../../kit/go-built.ts";
 import { FULL, listIn, serving } from "./served.ts";
 
-const CLIENT = "go-client";
-const OLD_CLIENT = "old-go-client";
-const out = scratchFolder();
-const go = (client: string, ...args: readonly string[]) =>
-  spawnSync("go", args, {
-    cwd: join(import.meta.dirname, client),
-    encoding: "utf8",
-    timeout: 120_000,
-    env: { ...process.env, GOTOOLCHAIN: "local" },
-  });
-
-/** Why the client cannot be built here, said once; undefined: it can. A client that has its modules must build. */
-function whyNo(client: string): string | undefined {
-  const version = go(client, "version");
-  if (version.error !== undefined) return "there is no Go toolchain";
-  const modules = go(client, "mod", "download");
-  return modules.status === 0 ? undefined : `its modules cannot be had: ${modules.stderr.trim().split("\n").at(-1)}`;
+/** Built, or why it cannot be here, said once. A client that has its modules must build. */
+function clientIn(folder: string): { readonly program: string } | { readonly missing: string } {
+  const built = goBuilt(join(import.meta.dirname, folder));
+  if ("missing" in built) console.warn(`skipped the ${folder} of the podresources API: ${built.missing}`);
+  return built;
 }
-const why = whyNo(CLIENT);
-const whyNoOld = why ?? whyNo(OLD_CLIENT);
-for (const [client, reason] of Object.entries({ [CLIENT]: why, [OLD_CLIENT]: whyNoOld })) {
-  if (reason !== undefined) console.warn(`skipped the ${client} of the podresources API: ${reason}`);
-}
-/** Builds a client, without a word of the compiler. */
-function built(client: string): string {
-  const binary = join(out, client);
-  const { stderr } = go(client, "build", "-o", binary, ".");
-  expect(stderr.replace(/^go: downloading .*$/gm, "").trim()).toBe("");
-  return binary;
-}
+const client = clientIn("go-client");
+const oldClient = clientIn("old-go-client");
+const programOf = (built: ReturnType<typeof clientIn>): string => ("program" in built ? built.program : "");
 
 /** As protojson writes it: no empty lists, numbers of 64 bits as text. */
 const asJson = (value: unknown): unknown => {
@@ -50,13 +29,12 @@ const asJson = (value: unknown): unknown => {
   return Object.fromEntries(kept.map(([key, v]) => [key, asJson(v)]));
 };
 
-describe.skipIf(why !== undefined)("a Go program with the kubelet's own types", () => {
+describe.skipIf("missing" in client)("a Go program with the kubelet's own types", () => {
   test.each(["url", "dialer"])(
     "reads every field, and the errors (%s)",
     async (way) => {
-      const binary = built(CLIENT);
       const { path } = await serving();
-      const { stdout } = await promisify(execFile)(binary, [way, path, "default", "a"]);
+      const { stdout } = await promisify(execFile)(programOf(client), [way, path, "default", "a"]);
       const found = podResourcesOf(FULL, { podNamespace: "default", podName: "a" });
       expect(JSON.parse(stdout)).toEqual({
         list: asJson(podResources(FULL)),
@@ -70,11 +48,10 @@ describe.skipIf(why !== undefined)("a Go program with the kubelet's own types", 
   );
 });
 
-describe.skipIf(whyNoOld !== undefined)("a Go program with grpc-go 1.38, which sends a path as :authority", () => {
+describe.skipIf("missing" in oldClient)("a Go program with grpc-go 1.38, which sends a path as :authority", () => {
   test("is answered, the second time too", async () => {
-    const binary = built(OLD_CLIENT);
     const { path } = await serving();
-    const { stdout } = await promisify(execFile)(binary, [path]);
+    const { stdout } = await promisify(execFile)(programOf(oldClient), [path]);
     const told = stdout.trim().split("\n");
     expect(told.map((bytes) => listIn(Buffer.from(bytes, "base64")))).toEqual([podResources(FULL), podResources(FULL)]);
   }, 300_000);

@@ -1,44 +1,20 @@
-import { type ChildProcessWithoutNullStreams, execFileSync, spawn, spawnSync } from "node:child_process";
+import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
 import { once } from "node:events";
-import { cpSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
+import { goBuilt } from "../../kit/go-built.ts";
 
-const SOURCE = join(import.meta.dirname, "go-plugin");
-/** A cold machine fetches the modules, and compiles all of them. */
-const BUILD_MS = 240_000;
-
-/** The plugin with one version of grpc-go, and the oldest Go that builds it (1.x). */
+/** The plugin with one version of grpc-go. */
 export interface GoBuild {
   readonly name: string;
   readonly grpc: string;
   readonly modfile: "go.mod" | "old-grpc.mod";
-  readonly leastGo: number;
 }
 export const GO_BUILDS: readonly GoBuild[] = [
-  { name: "grpc-go of today", grpc: "1.75.0", modfile: "go.mod", leastGo: 23 },
-  { name: "grpc-go 1.38, which sends a path as :authority", grpc: "1.38.0", modfile: "old-grpc.mod", leastGo: 18 },
+  { name: "grpc-go of today", grpc: "1.75.0", modfile: "go.mod" },
+  { name: "grpc-go 1.38, which sends a path as :authority", grpc: "1.38.0", modfile: "old-grpc.mod" },
 ];
-
-/** Builds the plugin into `dir`. What is missing for it is told; an error of the compiler is thrown. */
-export function buildGoPlugin(
-  dir: string,
-  { grpc, modfile, leastGo }: GoBuild,
-): { program: string } | { missing: string } {
-  const version = /go1\.(\d+)/.exec(spawnSync("go", ["version"], { encoding: "utf8" }).stdout ?? "");
-  if (version === null) return { missing: "there is no Go toolchain" };
-  if (Number(version[1]) < leastGo)
-    return { missing: `grpc-go ${grpc} needs Go 1.${leastGo}, here is 1.${version[1]}` };
-  const source = join(dir, "source");
-  cpSync(SOURCE, source, { recursive: true });
-  const env = { ...process.env, GOFLAGS: "-mod=mod", GOTOOLCHAIN: "local" };
-  const inSource = { cwd: source, env, timeout: BUILD_MS };
-  const fetched = spawnSync("go", ["mod", "download", `-modfile=${modfile}`], inSource);
-  if (fetched.status !== 0) return { missing: `the modules of grpc-go ${grpc} cannot be had` };
-  const program = join(dir, "plugin");
-  execFileSync("go", ["build", `-modfile=${modfile}`, "-o", program, "."], inSource);
-  return { program };
-}
+export const goPlugin = ({ modfile }: GoBuild) => goBuilt(join(import.meta.dirname, "go-plugin"), modfile);
 
 /** A running plugin of the other language: what it tells, a line each. */
 export interface GoPlugin {

@@ -1,19 +1,17 @@
 import { beforeAll, describe, expect, onTestFinished, type TestContext, test } from "vitest";
 import { ground } from "../../actuator/deviceplugin/ground.ts";
 import { until } from "../../actuator/deviceplugin/node-plugin.ts";
-import { scratchFolder } from "../../kit/scratch.ts";
-import { buildGoPlugin, GO_BUILDS, startGoPlugin } from "./go-plugin.ts";
+import { GO_BUILDS, goPlugin, startGoPlugin } from "./go-plugin.ts";
 
 const GPU = "example.com/gpu";
 /** The plugin is another process, on a machine that may be loaded. */
 const PATIENTLY = { timeouts: { dialMs: 60_000 } };
 
 describe.each(GO_BUILDS)("a plugin in Go, with $name", (build) => {
-  const dir = scratchFolder();
   const registered = `registered ${build.grpc}`;
-  let built: ReturnType<typeof buildGoPlugin>;
+  let built: ReturnType<typeof goPlugin>;
   beforeAll(() => {
-    built = buildGoPlugin(dir, build);
+    built = goPlugin(build);
   }, 300_000);
   const programOr = (context: TestContext): string => {
     if ("program" in built) return built.program;
