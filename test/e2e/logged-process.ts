@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn } from "node:child_process";
+import { type ChildProcess, type SpawnOptions, spawn } from "node:child_process";
 import { once } from "node:events";
 import { closeSync, openSync, readFileSync } from "node:fs";
 import { until } from "./pods/until.ts";
@@ -15,7 +15,9 @@ export class LoggedProcess {
 
   constructor(program: string, args: readonly string[], logFile: string) {
     const log = openSync(logFile, "a");
-    this.#child = spawn(program, args, { stdio: ["ignore", log, log], env: { ...process.env, ...QUICK_GO } });
+    const options = { stdio: ["ignore", log, log], env: { ...process.env, ...QUICK_GO } } satisfies SpawnOptions;
+    // killed with this process: tests of the next run would find a kubelet that stays
+    this.#child = spawn("setpriv", ["--pdeathsig", "KILL", program, ...args], options);
     closeSync(log);
     this.#child.on("error", () => undefined);
     this.#logFile = logFile;
