@@ -194,7 +194,7 @@ function countersIn(registers: Registry[]): Counters {
     "how",
   );
   for (const how of ["sandbox", "removed", "signal"]) stopped.inc({ how }, 0);
-  const refused = counter("nodewise_pod_refusals_total", "Pods not let in, by reason", "reason");
+  const refused = counter("nodewise_pod_refusals_total", "Pods that were not admitted, by reason", "reason");
   const evicted = counter("nodewise_evictions_total", "Pods evicted, by signal", "signal");
   const preempted = counter("nodewise_preemptions_total", "Pods ended to make room for a critical one");
   const rotated = counter("nodewise_container_log_rotations_total", "Logs of containers that were rotated");
