@@ -92,7 +92,7 @@ const cpusDecision = z.lazy(() =>
     options,
     ...managed(),
     reserved: cpuSet,
-    sharedPool: cpuSet.describe("of all containers without exclusive CPUs, after the asked pod came in"),
+    sharedPool: cpuSet.describe("of all containers without exclusive CPUs, after the asked pod was admitted"),
     assigned: z
       .array(z.strictObject({ container: z.string(), cpus: cpuSet, exclusive: z.boolean() }))
       .describe("what the asked pod's containers get; exclusive false: the shared pool"),
