@@ -217,7 +217,7 @@ test("no refusals are 0 where the kubelet is watched or asked, and not known els
   const todo = /title="what kubelets refuse is not reported: start nodewise collect [^"]*">–</;
   value(await store.record({ decision: decisionRow({ node: "dark", decidedAtMs }) }));
   for (const text of [await figure(), await cell("dark"), await tile("dark")]) expect(text).toMatch(todo);
-  expect(await tile("dark")).toContain("nothing tells what its kubelet refuses");
+  expect(await tile("dark")).toContain("what its kubelet refuses is not reported");
   value(await store.record({ decision: decisionRow({ id: "a", node: "asked", kind: "admission", decidedAtMs }) }));
   const old = { atMs: decidedAtMs - 3 * 86_400_000, recordedAtMs: decidedAtMs, reason: null };
   value(await store.putOutcomes([outcomeRow({ ...old, node: "watched" })]));
