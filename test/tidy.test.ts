@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join, matchesGlob, relative, resolve } from "node:path";
 import { describe, expect, test } from "vitest";
+import { KIND_SPECS } from "../api/model/kinds.ts";
 import { scratchFolder } from "./kit/scratch.ts";
 import { PROJECTS } from "./projects.ts";
 
@@ -458,5 +459,45 @@ describe("every test file", () => {
   test("of unit replaces no module: the next file would get it too", () => {
     expect(unit.length).toBeGreaterThan(100);
     expect(unit.filter((file) => /\bvi\.(?:do)?[mM]ock\(/.test(read(file)))).toEqual([]);
+  });
+});
+
+describe("what users read", () => {
+  /** Words of this project's own, by the usual ones for them. */
+  const ODD: Readonly<Record<string, RegExp>> = {
+    "reported, listed, shown": /\btold\b/i,
+    admitted:
+      /\b(?:pods?|it|they|nobody) (?:comes?|came) in\b|\blet in\b|\blets? (?:(?:a|no) )?(?:pods?|it|them|none|nobody) in\b/i,
+    deferred: /\bput(?:s|ting)? (?:\w+ )?off\b/i,
+    "for lack of": /\bfor want of\b/i,
+  };
+  const oddIn = (text: string): readonly string[] =>
+    Object.values(ODD).flatMap((pattern) => pattern.exec(text.replace(/\s+/g, " "))?.[0] ?? []);
+  const guide = filesBelow("docs/guide", ".md");
+
+  test.each(["README.md", ...guide])("%s uses the usual words", (file) => {
+    expect(oddIn(read(file))).toEqual([]);
+  });
+  test("so do the kinds, and what their forms say of their members", () => {
+    const described = filesBelow("api/model").flatMap((file) =>
+      [...read(file).matchAll(/\.describe\(\s*(["`])(.*?)\1,?\s*\)/gs)].map(([, , words = ""]) => words),
+    );
+    expect(described.length).toBeGreaterThan(300);
+    const all = [...Object.values(KIND_SPECS).map(({ decides }) => decides), ...described];
+    expect(all.filter((words) => oddIn(words).length > 0)).toEqual([]);
+  });
+  test("the others are found", () => {
+    for (const words of [
+      "is told as",
+      "whether a pod\ncomes in",
+      "it came in",
+      "lets a pod in",
+      "let in",
+      "put off",
+      "puts one off",
+      "for want of CPU",
+    ])
+      expect(oddIn(words), words).toHaveLength(1);
+    expect(oddIn("outcomes may come in any order, let it read them, put it offline")).toEqual([]);
   });
 });

@@ -52,7 +52,7 @@ function unsafeAdmission(
   if (preempt.length === 0) {
     if (own.admit && own.preempt.length === 0) return null;
     const why = own.startErrors[0] ?? (own.admit ? "others have to end first" : `${own.reason}: ${own.message}`);
-    return `decision.admit: lets in ${namespacedName(own.pod)}, which is refused here: ${why}`;
+    return `decision.admit: admits ${namespacedName(own.pod)}, which is refused here: ${why}`;
   }
   if (own.resources.every(({ insufficient }) => insufficient === 0))
     return `decision.preempt: ends pods for ${namespacedName(own.pod)}, which lacks nothing here`;

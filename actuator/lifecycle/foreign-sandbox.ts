@@ -100,7 +100,7 @@ export function otherNodeOf(pod: RunnablePod, foreign: ForeignSandbox): string |
 export function whyNameIsTaken(pod: RunnablePod, foreign: readonly ForeignSandbox[]): string | null {
   const same = foreign.find(({ namespace, name }) => namespace === pod.namespace && name === pod.name);
   if (same !== undefined)
-    return `its name runs in ${sandboxText(same)}: ${whatToDo(same)}; it comes in by itself once that is gone`;
+    return `its name runs in ${sandboxText(same)}: ${whatToDo(same)}; it is admitted once that is gone`;
   for (const one of foreign) {
     const nodeName = otherNodeOf(pod, one);
     if (nodeName !== null)

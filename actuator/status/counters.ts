@@ -66,7 +66,7 @@ export function probeCountersIn(registers: Registry[]): ProbeCounters {
   });
   const late = new Histogram({
     name: "nodewise_probe_late_seconds",
-    help: "How long after it was due a probe had its turn",
+    help: "Delay between the time when a probe was due and its attempt",
     buckets: LATE_SECONDS,
     registers,
   });

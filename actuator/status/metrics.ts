@@ -67,7 +67,7 @@ function nodeGauges(registry: Registry): (status: NodeStatus) => void {
     "cause",
   );
   const unwritable = gauge("nodewise_unwritable_files", "Own files and directories that cannot be written now");
-  const problems = gauge("nodewise_problems", "Faults and notices that hold now");
+  const problems = gauge("nodewise_problems", "Current problems and notices");
   const otherKubelet = gauge("nodewise_other_kubelet", "1: another kubelet uses this runtime, by that sign", "sign");
   const refused = gauge("nodewise_refused_manifests", "Manifests that are not run");
   const pods = gauge("nodewise_pods", "Pods by phase, and by what the daemon does with them", "phase", "state");
@@ -108,7 +108,10 @@ function podGauges(registry: Registry): (pods: readonly PodRow[]) => void {
   const help = "Restarts of a pod's containers";
   const restarts = new Counter({ name: "nodewise_pod_restarts_total", help, labelNames, registers });
   const cpu = gauge("nodewise_pod_cpu_usage_cores", "CPU that a pod uses");
-  const memory = gauge("nodewise_pod_memory_working_set_bytes", "Memory of a pod that cannot be taken back easily");
+  const memory = gauge(
+    "nodewise_pod_memory_working_set_bytes",
+    "Working set of a pod: memory that cannot be reclaimed easily",
+  );
   const pids = gauge("nodewise_pod_processes", "Processes and threads of a pod");
   const throttled = gauge("nodewise_pod_cpu_throttled_ratio", "Periods in which its quota held a pod back");
   const pressure = new Gauge({
@@ -194,7 +197,7 @@ function countersIn(registers: Registry[]): Counters {
     "how",
   );
   for (const how of ["sandbox", "removed", "signal"]) stopped.inc({ how }, 0);
-  const refused = counter("nodewise_pod_refusals_total", "Pods not let in, by reason", "reason");
+  const refused = counter("nodewise_pod_refusals_total", "Pods that were not admitted, by reason", "reason");
   const evicted = counter("nodewise_evictions_total", "Pods evicted, by signal", "signal");
   const preempted = counter("nodewise_preemptions_total", "Pods ended to make room for a critical one");
   const rotated = counter("nodewise_container_log_rotations_total", "Logs of containers that were rotated");

@@ -121,4 +121,4 @@ export const logFormatOption = (): Option =>
     .choices(["text", "json"])
     .default("text");
 export const logLevelOption = (): Option =>
-  new Option("--log-level <level>", "the least that is told").choices(LOG_LEVELS).default("info");
+  new Option("--log-level <level>", "the lowest level that is logged").choices(LOG_LEVELS).default("info");

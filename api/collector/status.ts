@@ -5,10 +5,10 @@ import type { Collector, CollectorCounts } from "./collector.ts";
 
 const FIGURES: Readonly<Record<keyof CollectorCounts, readonly [name: string, help: string]>> = {
   nodes: ["nodewise_collector_nodes", "Nodes of the cluster."],
-  faultyNodes: ["nodewise_collector_faulty_nodes", "Nodes that cannot be read, or not whole, or that the API refuses."],
-  snapshots: ["nodewise_collector_snapshots_total", "Snapshots that the API took."],
-  decisions: ["nodewise_collector_decisions_total", "Decisions that the API made of them."],
-  outcomes: ["nodewise_collector_outcomes_total", "Outcomes that the API took: what kubelets really did."],
+  faultyNodes: ["nodewise_collector_faulty_nodes", "Nodes that cannot be read completely, or that the API refuses."],
+  snapshots: ["nodewise_collector_snapshots_total", "Snapshots that the API accepted."],
+  decisions: ["nodewise_collector_decisions_total", "Decisions that the API made about these snapshots."],
+  outcomes: ["nodewise_collector_outcomes_total", "Outcomes (what kubelets really did) that the API accepted."],
   waitingOutcomes: ["nodewise_collector_waiting_outcomes", "Outcomes that wait for the API."],
   lostOutcomes: [
     "nodewise_collector_lost_outcomes_total",

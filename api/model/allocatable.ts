@@ -35,7 +35,7 @@ export const allocatableDecision = z.lazy(() =>
 export type AllocatableDecision = Form<typeof allocatableDecision>;
 
 export const allocatable = {
-  decides: "capacity, what is reserved of it and why, allocatable, and the limits of kubepods",
+  decides: "the node's capacity, what is reserved and why, its allocatable, and the limits of the kubepods cgroup",
   ask: nothingAsked,
   decision: allocatableDecision,
   reasons: ALLOCATABLE_REASONS,

@@ -46,7 +46,7 @@ const podClaim = () =>
 const containerOfPod = () =>
   z.strictObject({
     container: z.string(),
-    cdiDevices: strings.describe("what the runtime is told to add, as far as drivers have answered"),
+    cdiDevices: strings.describe("CDI devices that the runtime is asked to add, as far as drivers have answered"),
     pending: strings.describe("drivers whose answer is not known; it is posted in dra.drivers[].answers"),
     error: z.string().nullable().describe("why the container does not start, in the kubelet's words"),
   });
@@ -250,7 +250,7 @@ const CLAIMS_REASONS = [
 
 export const claims = {
   decides:
-    "which ResourceClaims of a pod are prepared by whom, which CDI devices its containers get, or why it does not start",
+    "which DRA driver prepares which ResourceClaims of a pod, which CDI devices its containers get, or why it does not start",
   ask: podAsk,
   decision: claimsDecision,
   reasons: CLAIMS_REASONS,

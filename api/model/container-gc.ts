@@ -191,7 +191,7 @@ export const containerGcDecision = z.lazy(() => {
 export type ContainerGcDecision = Form<typeof containerGcDecision>;
 
 export const containerGc = {
-  decides: "which dead containers, sandboxes and log directories go, and why the others stay",
+  decides: "which dead containers, sandboxes and log directories are removed, and why the others stay",
   ask: { decode: decodeContainerGcAsk, schema: { name: "ContainerGcAsk", form: ask }, pod: "none" },
   decision: containerGcDecision,
   reasons: CONTAINER_GC_REASONS,

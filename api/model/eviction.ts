@@ -364,7 +364,7 @@ function podPartsOf({ evicted, spared, rankings, reclaim }: EvictionDecision): r
 }
 
 export const eviction = {
-  decides: "what one pass of the eviction manager does, who is next, and when",
+  decides: "what one pass of the eviction manager does, which pod is next, and when",
   ask: {
     decode: decodeEvictionAsk,
     schema: { name: "EvictionAsk", form: ask },

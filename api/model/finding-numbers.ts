@@ -113,7 +113,7 @@ export const NUMBERS = {
   preempted: () => ({ by: podRef.nullable().describe("the critical pod that it had to make room for") }),
   disrupted: () => ({ by: answerText.describe("the reason of the condition DisruptionTarget, or of the event") }),
   refused: () => ({
-    again: z.boolean().describe("it had run before: a restarted kubelet did not let it in again"),
+    again: z.boolean().describe("it had run before: a restarted kubelet did not admit it again"),
     resource: textOrNull,
     requested: numberOrNull,
     used: numberOrNull,

@@ -289,7 +289,7 @@ function knowsLess(next: ImageHistory, here: ImageHistory): boolean {
 const keyOf = (id: string, handler: string | undefined): string => `${id},${handler ?? ""}`;
 
 export const imageGc = {
-  decides: "which images go, in order, what stays and why, and whether that is enough",
+  decides: "which images are removed, in order, which stay and why, and whether that frees enough",
   ask: {
     decode: decodeImageGcAsk,
     schema: { name: "ImageGcAsk", form: ask },

@@ -23,7 +23,7 @@ const placement = () =>
       hints: z
         .record(z.string(), z.array(hint()).nullable())
         .describe("resource to the ways to place it; null: no preference; []: it cannot be placed"),
-      cutShort: strings.describe("resources with more hints than are told, the preferred ones first"),
+      cutShort: strings.describe("resources with more hints than are listed, the preferred ones first"),
       merged: hint(),
       admitted: z.boolean(),
     })
@@ -92,7 +92,7 @@ const cpusDecision = z.lazy(() =>
     options,
     ...managed(),
     reserved: cpuSet,
-    sharedPool: cpuSet.describe("of all containers without exclusive CPUs, after the asked pod came in"),
+    sharedPool: cpuSet.describe("of all containers without exclusive CPUs, after the asked pod was admitted"),
     assigned: z
       .array(z.strictObject({ container: z.string(), cpus: cpuSet, exclusive: z.boolean() }))
       .describe("what the asked pod's containers get; exclusive false: the shared pool"),
@@ -187,7 +187,7 @@ export const managersAssigned = () =>
 const topologyDecision = z.lazy(() => {
   const largestPod = podSize()
     .nullable()
-    .describe("the largest Guaranteed pod that would still come in wholly on it; null: none");
+    .describe("the largest Guaranteed pod that would still be admitted wholly here; null: none");
   return z.strictObject({
     policy: z.enum(["none", "best-effort", "restricted", "single-numa-node"]),
     scope: z.enum(["container", "pod"]),
@@ -311,7 +311,7 @@ const MANAGER = {
 const HOLDERS = { ...MANAGER, nodePage: "snapshot", up: "recorded" } as const;
 
 export const cpus = {
-  decides: "who has which CPUs, which a pod would get or why not, and which cpusets must change now",
+  decides: "which container has which CPUs, which a pod would get or why none, and which cpusets must change now",
   ask: podAsk,
   decision: cpusDecision,
   reasons: CPUS_REASONS,
@@ -322,7 +322,7 @@ export const cpus = {
 } as const satisfies KindSpec;
 
 export const memory = {
-  decides: "who has memory and huge pages of which NUMA nodes, and which a pod would get or why not",
+  decides: "which container has memory of which NUMA nodes, huge pages too, and which a pod would get or why none",
   ask: podAsk,
   decision: memoryDecision,
   reasons: MEMORY_REASONS,
@@ -333,7 +333,8 @@ export const memory = {
 } as const satisfies KindSpec;
 
 export const topology = {
-  decides: "whether a pod comes in and where, how fragmented the node is, and the largest pod that still fits",
+  decides:
+    "whether the topology manager admits a pod and with which NUMA alignment, how fragmented the node is, and the largest pod that still fits",
   ask: podAsk,
   decision: topologyDecision,
   reasons: TOPOLOGY_REASONS,
@@ -349,7 +350,7 @@ export const topology = {
 } as const satisfies KindSpec;
 
 export const devices = {
-  decides: "plugins' devices, who holds which, and which a pod would get or why not",
+  decides: "the devices of device plugins, which container has which, and which a pod would get or why none",
   ask: podAsk,
   decision: devicesDecision,
   reasons: DEVICES_REASONS,

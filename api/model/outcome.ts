@@ -102,13 +102,13 @@ export const NOT_COMPARABLE = {
     "the last snapshot before the outcome is too old: post snapshots more often, and one when pods change",
   snapshot_not_readable: "the snapshot cannot be read any more",
   already_in_snapshot: "the last snapshot shows the outcome already: its time and that of the outcome do not fit",
-  version_not_known: "which kubelet the node runs is not told, or that version is not known here",
+  version_not_known: "the node reports no kubelet version, or one that is not known here",
   configuration_not_known: "the snapshot has no kubeletConfiguration: add the kubelet's /configz",
   input_not_known: "an input that the kubelet had is not in the snapshot",
   pod_not_known: "neither the outcome nor the snapshot has the pod: post the v1.Pod as the outcome's `object`",
   claims_not_known:
     "what the kubelet read of the pod's ResourceClaims is not known, or changed about then: post them as the outcome's `claims`",
-  state_files: "the resource managers have a say, and their state files or the machine are not in the snapshot",
+  state_files: "the resource managers decide too, and their state files or the machine are not in the snapshot",
   observation_times:
     "what the kubelet remembered of its earlier eviction passes is not known: ask for an eviction decision on each snapshot",
   image_ages: "since when the kubelet knew the images is not known: ask for an image-gc decision on each snapshot",
@@ -118,11 +118,11 @@ export const NOT_COMPARABLE = {
     "a pod of the node ended or was removed after the last snapshot, so the kubelet did not have the pods of the snapshot",
   order_not_known: "other pods came or went in the same second, and the answer depends on which was first",
   pressure_not_told:
-    "the kubelet tells of pressure with its node's status, seconds after it knows of it, and the answer depends on that",
+    "the kubelet reports pressure with its node's status, seconds after it detects it, and the answer depends on that",
   order_is_chance: "the kubelet's own order is chance here: those that it could have chosen are equal",
-  preemptor_not_known: "for which pod room was made is not known: post the admission of the critical pod too",
-  probe_results:
-    "so many failures of the probe as it takes were not seen: kubelets tell of few of them when they are many",
+  preemptor_not_known:
+    "it is not known for which pod others were preempted: post the admission of the critical pod too",
+  probe_results: "not enough failures of the probe were seen: kubelets drop events when there are many",
   cause_not_known: "nothing in the snapshot makes a kubelet do this: somebody else may have done it",
   not_decided_here: "no decision covers this",
 } as const;
@@ -338,7 +338,7 @@ export const comparison = z.lazy(() =>
     measured: z
       .array(z.strictObject({ field: z.string(), kubelet: sideValue, nodewise: sideValue }))
       .describe(
-        "amounts that either side measured at its own time, and what only a driver said; they are told and not compared",
+        "amounts that either side measured at its own time, and what only a driver said; they are listed and not compared",
       ),
     difference: z
       .strictObject({ field: z.string(), kubelet: sideValue, nodewise: sideValue })

@@ -120,7 +120,7 @@ const pick = () =>
         .array(z.number().nullable())
         .nullable()
         .describe(
-          `of each candidate of the round, null once it is chosen; null: more than ${MAX_DISTANCES} were told before`,
+          `of each candidate of the round, null once it is chosen; null: more than ${MAX_DISTANCES} are listed before`,
         ),
     })
     .describe("the choice of one victim");
@@ -299,7 +299,7 @@ const PREEMPTING = "Preempting";
 const roomMade = (preempt: readonly unknown[]): string | null => (preempt.length > 0 ? PREEMPTING : null);
 
 export const admission = {
-  decides: "whether the kubelet lets a pod in, with every reason that would refuse it",
+  decides: "whether the kubelet admits a pod, with every reason to refuse it",
   ask: podAsk,
   decision: admissionDecision,
   reasons: ADMISSION_REASONS,

@@ -31,7 +31,7 @@ const probeGuardDecision = z.lazy(() =>
     groups: count,
     failingGroups: count,
     leastGroups: count.describe("from so many on it is a storm"),
-    message: z.string().describe("what a person is told of it"),
+    message: z.string().describe("a sentence about it, for people"),
     kill: z.array(z.strictObject(named())).describe("of those that failed: whose kill goes ahead"),
     hold: z
       .array(z.strictObject({ ...named(), heldForMs: ms.describe("0: from now on") }))
@@ -49,7 +49,7 @@ const probeGuardDecision = z.lazy(() =>
           heldForMs: ms.nullable(),
         }),
       )
-      .describe("what the next question is to be told"),
+      .describe("what has to be posted with the next question"),
   }),
 );
 export type ProbeGuardDecision = Form<typeof probeGuardDecision>;
@@ -108,7 +108,8 @@ export const decodeProbeGuardAsk = (input: unknown, at = "ask"): Result<ProbeGua
   decodeForm(ask, input ?? {}, at);
 
 export const probeGuard = {
-  decides: "which liveness kills wait because many unrelated pods fail together, which go ahead, and why",
+  decides:
+    "which kills by liveness probes are held back because many unrelated pods fail together, which go ahead, and why",
   ask: { decode: decodeProbeGuardAsk, schema: { name: "ProbeGuardAsk", form: ask }, pod: "none" },
   decision: probeGuardDecision,
   reasons: PROBE_GUARD_REASONS,

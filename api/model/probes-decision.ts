@@ -109,7 +109,7 @@ const probeRun = () =>
     terminationGracePeriodSeconds: integer.nullable().describe("null: the pod's"),
     reach: reach(),
     attempts: z.array(attempt()),
-    results: z.array(resultChange()).describe("told on change only, the initial value first"),
+    results: z.array(resultChange()).describe("listed on change only, the initial value first"),
     onHold: z.array(span()).describe("when it waited for another container"),
   });
 export type ProbeRun = Form<typeof probeRun>;

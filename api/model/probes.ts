@@ -151,7 +151,7 @@ function issuesOfPod(pod: Pod | string | null, container: string | null, at: str
 
 export const probes = {
   decides:
-    "what a pod's probes do on given answers: attempts, results, restarts; and what of their settings goes wrong",
+    "what a pod's probes do with given results: attempts, states, restarts; and which of their settings cause problems",
   ask: { decode: decodeProbesAsk, schema: { name: "ProbesAsk", form: ask }, pod: "object" },
   decision: probesDecision,
   reasons: PROBES_REASONS,

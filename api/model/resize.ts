@@ -273,7 +273,8 @@ const podPartsOf = ({ resizes }: ResizeDecision): readonly PodPart[] =>
   ]);
 
 export const resize = {
-  decides: "what the kubelet makes of pods' new resources: taken, put off or never, with its words and what it writes",
+  decides:
+    "whether a resize is accepted, Deferred or Infeasible, with the kubelet's message and the cgroup files that it writes",
   ask: { decode: decodeResizeAsk, schema: { name: "ResizeAsk", form: ask }, pod: "name" },
   decision: resizeDecision,
   reasons: RESIZE_REASONS,

@@ -271,10 +271,8 @@ const storyList = () =>
   z.strictObject({
     stories: z.array(listed()).describe("the pods that have one, the worst first"),
     pods: integer.describe("that were looked at"),
-    calm: integer.describe("of them, those of which nothing is to be told"),
-    unknown: integer.describe(
-      "of them, those of which nothing bad is told, and of which not all that may be was looked at",
-    ),
+    calm: integer.describe("of them, those without a problem"),
+    unknown: integer.describe("of them, those without a problem in what was looked at, which was not all"),
     missing: z.array(missing()).describe("what was not looked at"),
     asOf: when,
     unused: z.array(unused()),

@@ -34,7 +34,7 @@ export const METRICS = {
   },
   historyFailed: {
     name: "nodewise_history_failures_total",
-    help: "Uses of the history that failed, by code",
+    help: "Failed accesses to the history, by code",
     labels: ["code"],
   },
   removed: {
@@ -44,7 +44,7 @@ export const METRICS = {
   },
   logDelivered: {
     name: "nodewise_decision_log_delivered_total",
-    help: "Decisions that the receiver of the decision log has taken",
+    help: "Decisions that the receiver of the decision log has accepted",
     labels: [],
     known: [{}],
   },
@@ -72,13 +72,13 @@ export const METRICS = {
   },
   otlpFailed: {
     name: "nodewise_otlp_failed_exports_total",
-    help: "Exports that the OpenTelemetry collector did not take, by signal",
+    help: "Exports that the OpenTelemetry collector did not accept, by signal",
     labels: ["signal"],
     known: ["traces", "metrics"].map((signal) => ({ signal })),
   },
   otlpDropped: {
     name: "nodewise_otlp_dropped_spans_total",
-    help: "Spans that the OpenTelemetry collector did not take, or that had no room to wait for it",
+    help: "Spans that the OpenTelemetry collector did not accept, or for which the queue was full",
     labels: [],
     known: [{}],
   },

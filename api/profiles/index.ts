@@ -101,7 +101,8 @@ export function recordedNote(
 ): ProfileNote {
   const { version } = profileOfPolicy(policyVersion);
   const other = (why: string): ProfileNote => ({ version, exact: false, why });
-  if (own === null) return other(`no snapshot of it is stored: whether the node told kubelet ${version} is not known`);
+  if (own === null)
+    return other(`no snapshot of it is stored: whether the node reported kubelet ${version} is not known`);
   const isReported = minorOf(own) !== null;
   if (!isReported && asked === undefined) {
     return other(`no kubelet version was given: ${version}, the newest that was known then, answered`);

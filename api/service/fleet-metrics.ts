@@ -48,7 +48,7 @@ const secondsUntil = (room: Headroom, nowMs: number): number | null =>
 const NODE_GAUGES: readonly NodeGauge[] = [
   {
     name: "nodewise_node_last_seen_timestamp_seconds",
-    help: "When something was last heard of a node",
+    help: "When data of a node was last received",
     samplesOf: ({ name, lastSeenMs }) => [[lastSeenMs / 1000, { node: name }]],
   },
   {
@@ -103,7 +103,7 @@ export function fleetMetrics(
     (severity): Sample => [nodes.filter((node) => node.severity === severity).length, { severity }],
   );
   return [
-    gauge("nodewise_nodes", "Nodes of the history by how they stand", standing),
+    gauge("nodewise_nodes", "Nodes of the history by severity", standing),
     gauge("nodewise_nodes_without_series", "Nodes beyond the most that have metrics of their own", [
       [here.length - shown.length, {}],
     ]),

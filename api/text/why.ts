@@ -181,7 +181,7 @@ function excerptText(decision: StoryDecision, screen: Screen): string {
   switch (decision.kind) {
     case "admission": {
       const { admit, reason, message, resources, preempt, wouldRefuse } = decision.excerpt;
-      const said = admit ? "  it would come in\n" : `  ${printable(reason)}: ${printable(message)}\n`;
+      const said = admit ? "  it would be admitted\n" : `  ${printable(reason)}: ${printable(message)}\n`;
       const others = wouldRefuse
         .filter((one) => !one.shown)
         .map((one) => `  also ${printable(`${one.reason}: ${one.message}`)}\n`);

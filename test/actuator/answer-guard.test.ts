@@ -52,7 +52,7 @@ describe("admission", () => {
     expect(order("10m", { admit: false, reason: "NotToday", message: "" })).toBe("");
   });
   test("nobody is let in for whom there is no room", () => {
-    expect(order("10", admits([]))).toMatch(/^decision\.admit: lets in a\/in, which is refused here: OutOfcpu: /);
+    expect(order("10", admits([]))).toMatch(/^decision\.admit: admits a\/in, which is refused here: OutOfcpu: /);
     expect(order("700m", admits([]), CRITICAL)).toMatch(/refused here: others have to end first/);
   });
   test("nobody is ended whom the pod may not preempt", () => {

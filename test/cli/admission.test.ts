@@ -56,7 +56,7 @@ memory        9 GiB  492 MiB  22.1 GiB  21.6 GiB            █▓▓▓▓▓�
 █ used   ▓ asked for, and there   × asked for, and short   · left then
 
 WHAT WOULD CHANGE IT
-- with no cpu (6500m less) requested it would come in
+- with no cpu (6500m less) requested it would be admitted
 `);
   });
 
@@ -82,7 +82,7 @@ ADMITTED  default/guar-int (on the node already)
     );
     expect(ran.stdout).toContain("▶ what the kubelet shows: the first of them; each alone would refuse\n");
     expect(ran.stdout).toContain(
-      "- with at most 50m cpu (4950m less) and at most 21.5 GiB memory (78.4 GiB less) requested it would come in\n",
+      "- with at most 50m cpu (4950m less) and at most 21.5 GiB memory (78.4 GiB less) requested it would be admitted\n",
     );
   });
 
@@ -119,7 +119,7 @@ ADMITTED  default/guar-int (on the node already)
     ]);
     expect(ran.code).toBe(1);
     expect(ran.stdout).toMatch(
-      /^REFUSED {2}default\/guar-int \(on the node already\): the kubelet does not start\n {2}admit: no pod comes in, .*unexpected end of JSON input/m,
+      /^REFUSED {2}default\/guar-int \(on the node already\): the kubelet does not start\n {2}admit: no pod is admitted, .*unexpected end of JSON input/m,
     );
     expect(ran.stdout).not.toContain("ADMITTED");
   });

@@ -55,7 +55,7 @@ logs       0,4-32,36-63     58  0     shared pool
     const lines = linesOf(stdout);
     expect(lines.slice(0, 13)).toEqual([
       `n1 · cpus · ${v1_36.policyVersion}`,
-      "no pod asks to come in (--pod): this is what is there",
+      "no pod is given (--pod): this is the current state",
       "cpuManagerPolicy static: reserved 0, shared pool 0 (1 CPU)",
       "",
       "SOCKET  NUMA  CPUS",

@@ -64,7 +64,7 @@ describe("what would change an admission", () => {
       { code: "lower_request_admits", numbers: memory },
     ] as const;
     expect(counterfactualSentences(lower)).toEqual([
-      "with at most 100m cpu (200m less) and no memory (1 GiB less) requested, its overhead included, it would come in",
+      "with at most 100m cpu (200m less) and no memory (1 GiB less) requested, its overhead included, it would be admitted",
     ]);
     expect(
       counterfactualSentences([{ code: "no_request_helps", numbers: { ...short, atMost: 5, overhead: 250 } }]),

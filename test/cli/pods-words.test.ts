@@ -20,7 +20,7 @@ const waiting = (reason: string, message: string, tries: number, told = message)
   });
 
 test.each([
-  ["WaitingForVictims", "comes in once shop/low ended"],
+  ["WaitingForVictims", "waits until shop/low ended"],
   ["FormerVersionEnding", "waits for the end of its former version, uid-1"],
 ])("%s is no refusal", (reason, message) => {
   const text = listed(waiting(reason, message, 0));

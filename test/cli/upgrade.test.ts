@@ -157,7 +157,7 @@ describe("nodewise upgrade of files", () => {
     const config = written("newer.yaml", "maxPods: 100\nmemoryReservationPolicy: None\n");
     const args = ["--from", "v1.33.2", "--to", "1.37", "--config", config];
     const why = "kubelet 1.33 is not known here: 1.34 is the nearest that is";
-    const caveat = `${why}; what changed between the two is not told\n`;
+    const caveat = `${why}; what changed between the two is not listed\n`;
     const { code, stdout, stderr } = await upgrade(...args);
     expect([code, stderr]).toEqual([1, ""]);
     expect(stdout).toMatch(

@@ -46,7 +46,7 @@ describe("why on a live cluster", () => {
     const { code, stdout, stderr } = await why(cluster, "web", "-n", "shop");
     expect([code, stderr]).toEqual([1, ""]);
     expect(stdout).toContain(
-      "REFUSED  the kubelet did not let it in: 500m cpu did not fit beside 1800m used of 1800m\n",
+      "REFUSED  the kubelet did not admit it: 500m cpu did not fit beside 1800m used of 1800m\n",
     );
     expect(stdout).toContain("as of 2026-11-21T06:30:00Z · kubelet-1.36+11 · agrees with the kubelet\n");
     expect(stdout).not.toContain("NOT KNOWN");

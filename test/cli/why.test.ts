@@ -29,10 +29,10 @@ describe("a story in a terminal", () => {
     expect([code, stderr]).toEqual([1, ""]);
     for (const line of [
       "default/x-cpu · n1 · Burstable · Failed · as of 2026-11-21T06:26:26Z",
-      "REFUSED  the kubelet did not let it in: 500m cpu did not fit beside 1800m used of 1800m",
+      "REFUSED  the kubelet did not admit it: 500m cpu did not fit beside 1800m used of 1800m",
       "  status 2026-11-21T06:26:26Z  OutOfcpu: Pod was rejected: Node didn't have enough resource: cpu, requested: 500, used: 1800, capacity: 1800",
       `DECISION admission: refused, on these documents as of 2026-11-21T06:26:26Z · ${NEWEST.policyVersion} · agrees with the kubelet`,
-      "- with no cpu (500m less) requested it would come in",
+      "- with no cpu (500m less) requested it would be admitted",
     ]) {
       expect(stdout).toContain(`${line}\n`);
     }

@@ -166,7 +166,7 @@ function recordedProfiles(of: Of): void {
     expect((await recorded(bare.id)).profile).toEqual({
       version: "1.35",
       exact: false,
-      why: "no snapshot of it is stored: whether the node told kubelet 1.35 is not known",
+      why: "no snapshot of it is stored: whether the node reported kubelet 1.35 is not known",
     });
   });
 }

@@ -5,8 +5,8 @@ export const ERRORS_PAGE = "docs/reference/errors.md";
 
 const HEAD = `# Error codes
 
-The API answers what went wrong as a problem document (RFC 9457, \`application/problem+json\`) with one of these codes in \`code\`; the list is closed. \`detail\` says what
-it is in this case, \`issues\` names each place in the input, \`needs\` what is missing, \`advice\` what to do. A line of a batch and a decision of a turn have the same codes.
+The API reports errors as problem documents (RFC 9457, \`application/problem+json\`) with one of these codes in \`code\`; the list is complete. \`detail\` describes
+the case, \`issues\` lists each place in the input, \`needs\` what is missing, \`advice\` what to do. Lines of a batch and decisions of a turn have the same codes.
 \`nodewise decide -o json\` prints the codes marked * in \`refusal.code\`. Exit codes of commands are in \`nodewise --help\`.
 
 | code | status | what it means | what to do |

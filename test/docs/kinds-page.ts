@@ -7,8 +7,8 @@ export const KINDS_PAGE = "docs/reference/kinds.md";
 
 const HEAD = `# Kinds of decisions
 
-\`node test/docs/update.ts\` writes this page from the specs of the kinds (\`api/model/kinds.ts\`). The forms of asks and decisions are in the API's
-OpenAPI document (\`/openapi.json\`, \`/docs\`). \`explain: "reasons"\` (\`--explain reasons\`) adds the codes of the reasons with the numbers used;
+\`node test/docs/update.ts\` writes this page from the specs of the kinds (\`api/model/kinds.ts\`). The schemas of asks and decisions are in the API's
+OpenAPI document (\`/openapi.json\`, \`/docs\`). *ask* is the input in addition to the snapshot. \`explain: "reasons"\` (\`--explain reasons\`) adds the codes of the reasons with the numbers used;
 \`full\` lists more of them: each image that stays, for instance.
 `;
 const code = (words: readonly string[]): string => words.map((word) => `\`${word}\``).join(", ");
@@ -25,7 +25,7 @@ function askOf({ ask }: KindSpec): string {
 }
 function remembers({ facts }: KindSpec): string {
   if (facts === null) return "nothing";
-  return facts.forgottenAtBoot ? "its `next`, until the node boots" : "its `next`, over boots too";
+  return facts.forgottenAtBoot ? "its `next`, until the node reboots" : "its `next`, across reboots too";
 }
 
 const section = ([kind, spec]: readonly [string, KindSpec]): string => `

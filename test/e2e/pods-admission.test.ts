@@ -63,7 +63,7 @@ describe.skipIf(why !== undefined)("admission on the node", { timeout: LONG_MS }
     node.server.set([low, beside, big, critical]);
     const waits = await daemon.pod("crit", "waiting", ({ reason }) => reason === "WaitingForVictims");
     seen.resolve();
-    expect(waits.message).toBe("comes in once default/low ended");
+    expect(waits.message).toBe("waits until default/low ended");
     const preempting = await daemon.event("low", "Preempting", "Preempted in order to admit critical pod");
     await daemon.running("crit");
     const ended = (await node.containersOf("low")).find(({ id }) => id === victim?.id);

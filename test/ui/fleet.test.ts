@@ -140,7 +140,7 @@ test("a threshold that is met in hours is told with its time, by the page, the l
   const text = await (await app.request("/")).text();
   expect(text).toMatch(/data-name="Memory"><span class="" title="[^"]*">60\u00a0% <span class="small">in 3\.1 h</);
   expect(text).toMatch(/data-name="PIDs"><span class="" title="[^"]*">80\u00a0%<\/span>/);
-  expect(text).toContain("Times beyond 6 hours are not told");
+  expect(text).toContain("Times beyond 6 hours are not shown");
   const metAt = new Date(now + memory.belowInMs).toISOString();
   const list = (await (await app.request("/v1/nodes")).json()) as { nodes: { headroom: object; severity: string }[] };
   expect(list.nodes).toMatchObject([{ severity: "ok", headroom: { signal: "memory.available", metAt } }]);
@@ -214,10 +214,10 @@ test("no refusals are 0 where the kubelet is watched or asked, and not known els
     shown("/", /<span class="figure [^"]*">((?:(?!<a ).)*?)<\/span><span class="soft">with refusals/);
   const cell = (node: string) => shown(`/?q=${node}`, /data-name="Refused">(.*?)<\/td>/);
   const tile = (node: string) => shown(`/nodes/${node}`, /Refused<\/span>(.*?)<\/a>/);
-  const todo = /title="nothing tells what kubelets refuse: start nodewise collect [^"]*">–</;
+  const todo = /title="what kubelets refuse is not reported: start nodewise collect [^"]*">–</;
   value(await store.record({ decision: decisionRow({ node: "dark", decidedAtMs }) }));
   for (const text of [await figure(), await cell("dark"), await tile("dark")]) expect(text).toMatch(todo);
-  expect(await tile("dark")).toContain("nothing tells what its kubelet refuses");
+  expect(await tile("dark")).toContain("what its kubelet refuses is not reported");
   value(await store.record({ decision: decisionRow({ id: "a", node: "asked", kind: "admission", decidedAtMs }) }));
   const old = { atMs: decidedAtMs - 3 * 86_400_000, recordedAtMs: decidedAtMs, reason: null };
   value(await store.putOutcomes([outcomeRow({ ...old, node: "watched" })]));

@@ -70,7 +70,7 @@ test("claims of pods with why one does not start, and drivers with the health of
   expect(words).toMatch(
     /refused nic default\/q .*not allowed to use ResourceClaim nic .*to prepare gpu default\/p gpu/,
   );
-  expect(words).toContain("away.example.com not registered not told");
+  expect(words).toContain("away.example.com not registered not reported");
   expect(words).toContain(`${DRIVER} v1.DRAPlugin 1 Unhealthy (n1/1), 1 Healthy`);
 });
 

@@ -145,7 +145,7 @@ const SECTIONS: Readonly<Record<string, string>> = {
   cgroups: "To post in the snapshot: cgroup.version , pods",
   cpus: "which CPUs the machine has. To post in the snapshot: machine.cpus",
   memory: "how much memory each NUMA node has. To post in the snapshot: machine.numaNodes",
-  devices: "No device plugin has told of any device. To post in the snapshot: devices",
+  devices: "No device plugin has reported a device. To post in the snapshot: devices",
   images: "an image collection needs observedAt, runtime.images, runtime.containers",
   probes: "No dry run of a pod’s probes is recorded",
   decisions: "None yet.",
@@ -311,7 +311,7 @@ test("the table of pods has what each asks for, uses, and how it fares, those fi
   expect(html).not.toContain("nic-");
   expect(rowOf(first?.metadata.name)).toMatch(/ 240m – – 13 % 12 % 3 BestEffort 0 – *$/);
   expect(readable(partOf(html, "pods"))).toMatch(
-    /\d+ pods: first those that go for want of memory, in that order, then the others by use\..*Throttled: the share of .*CPU wait: the share of /s,
+    /\d+ pods: first those that would be evicted for memory, in that order, then the others by use\..*Throttled: the share of .*CPU wait: the share of /s,
   );
   expect(rowOf(second?.metadata.name)).toMatch(/ 0 Burstable 0 resize *$/);
   expect(html).toContain('href="/what-if?node=n1&amp;resize=default%2Fburst-lim+c+cpu%3D100m%2Cmemory%3D64Mi#result"');

@@ -98,7 +98,7 @@ describe("the upgrade page", () => {
     const page = await postForm(app, "/upgrade", { to: "1.37", from: "1.33", change });
     expect(page.words).toContain("kubelet 1.34 (the nearest known) -> 1.37: it would start");
     expect(page.words).toContain(
-      "kubelet 1.33 is not known here: 1.34 is the nearest that is; what changed between the two is not told.",
+      "kubelet 1.33 is not known here: 1.34 is the nearest that is; what changed between the two is not listed.",
     );
     expect(page.words).toContain("What kubelet 1.34 alone does not take");
     expect(page.words).toContain("memoryReservationPolicy line 2 unknown-field");

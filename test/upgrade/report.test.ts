@@ -248,7 +248,7 @@ describe("a kubelet of now that is not known here", () => {
     // it is another version, though nothing is known of what it changed
     expect(told.outcome).not.toBe("same");
     expect(headline(told)).toContain(`kubelet ${version} (the nearest known) -> ${to}`);
-    expect(caveats(told)).toContain(`${why}; what changed between the two is not told`);
+    expect(caveats(told)).toContain(`${why}; what changed between the two is not listed`);
     const near = report(version, to, undefined, nodeOf(own));
     expect({ ...told, from: near.from, direction: near.direction, outcome: near.outcome }).toEqual(near);
   });

@@ -641,7 +641,7 @@ describe("a resize", () => {
     expect(shown(told)).toContain(`
 WHAT WOULD CHANGE IT
 - with cpuManagerPolicy: none in the kubelet's configuration, or the feature gate InPlacePodVerticalScalingExclusiveCPUs, the kubelet would look at it
-- a pod that is made anew of this size would come in
+- a new pod of this size would be admitted
 `);
   });
   it("whose allocated resources no document tells is asked about in vain", () => {

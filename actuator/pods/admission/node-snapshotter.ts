@@ -230,14 +230,14 @@ function faultsOf(snapshot: unknown, explained: (error: string) => string): read
   return [
     ...[...shut].map(
       (error) =>
-        `a kubelet would not start with it, so no pod is let in: ${explained(error)}; or set the configuration back to what it was`,
+        `a kubelet would not start with it, so no pod is admitted: ${explained(error)}; or set the configuration back to what it was`,
     ),
     ...[...others]
       .filter((error) => !shut.has(error))
       .map((error) =>
         V1_REFUSED.test(error)
-          ? `a kubelet would not start on this machine, since it has cgroup v1 and failCgroupV1 is true (the kubelet's default): ${error}; this daemon works with cgroup v1, so pods are let in and run: boot the machine with cgroup v2, or set failCgroupV1: false in the kubelet configuration`
-          : `a kubelet would not start with it, and this daemon lets in pods that fit all the same: ${error}; correct the kubelet configuration`,
+          ? `a kubelet would not start on this machine, since it has cgroup v1 and failCgroupV1 is true (the kubelet's default): ${error}; this daemon works with cgroup v1, so pods are admitted and run: boot the machine with cgroup v2, or set failCgroupV1: false in the kubelet configuration`
+          : `a kubelet would not start with it, and this daemon admits pods that fit all the same: ${error}; correct the kubelet configuration`,
       ),
   ];
 }

@@ -199,7 +199,7 @@ export class OtherKubelet {
       events.warning(STOPPED, "The container was removed by somebody else while it ran", only?.name);
     else {
       const signal = `exit code ${only?.exitCode} (${signalOf(only?.exitCode ?? null)})`;
-      const message = `Ended with ${signal}, which this daemon did not ask for, and not for want of memory: somebody else stopped it, or it ended itself so`;
+      const message = `Ended with ${signal}, which this daemon did not ask for, and not because memory was short: somebody else stopped it, or it ended itself so`;
       events.warning(STOPPED, message, only?.name);
     }
     // a signal may have been the kernel's, or the container's own
@@ -233,8 +233,8 @@ export class OtherKubelet {
     const long =
       this.#long === null || this.#long.untilMs <= nowMs
         ? ""
-        : ` for ${this.#long.forMs / 60_000} minutes, since pods were stopped again right after they had been let in (a restart of the daemon lets them in at once)`;
-    const message = `${brief} (${runtimeEndpoint}), so no pod is let in or started anew${long}: ${evidence}: ${WHAT_TO_DO}`;
+        : ` for ${this.#long.forMs / 60_000} minutes, since pods were stopped again right after they had been admitted (a restart of the daemon admits them at once)`;
+    const message = `${brief} (${runtimeEndpoint}), so no pod is admitted or started anew${long}: ${evidence}: ${WHAT_TO_DO}`;
     return { since, signs: [...new Set(signs.map(({ kind }) => kind))], message, brief };
   }
 }

@@ -224,7 +224,7 @@ export class PodAdmitter {
     const other = this.#deps.otherKubelet?.view;
     if (other) return { from: "pods", message: other.message };
     const strangers = this.#parts.set.podsWithoutRecord();
-    const message = `nobody is let in while pods run whose records are lost: ${strangers.join(", ")}`;
+    const message = `no pod is admitted while pods run whose records are lost: ${strangers.join(", ")}`;
     return strangers.length === 0 ? null : { from: "pods", message };
   }
 
@@ -290,7 +290,7 @@ export class PodAdmitter {
     }
     if (asked.kind === "after") {
       const names = preemptAll(lifecycle, asked.victims, asked.answer.id, this.#deps.clock.nowMs());
-      const message = `comes in once ${names} ended`;
+      const message = `waits until ${names} ended`;
       this.#postpone(known.uid, { reason: WAITS_FOR_VICTIMS, message });
       await this.report(asked.answer, known, "admit", "skipped", message);
       return null;

@@ -163,7 +163,7 @@ export class Resizer {
     if (asked.kind === "after") {
       const { victims, answer } = asked;
       const names = preemptAll(this.#parts.lifecycle, victims, answer.id, this.#deps.clock.nowMs());
-      const message = `comes in once ${names} ended`;
+      const message = `waits until ${names} ended`;
       return [this.#refuse(wanted, "Deferred", WAITS_FOR_VICTIMS, message), message];
     }
     const kept = persistNext(this.#deps, asked.answer.next);

@@ -23,7 +23,7 @@ export function addAdvise(program: Command, cli: Cli): void {
       )
       .argument(
         "[files...]",
-        "what the kubelet's /stats/summary answered, at several times; NodeSnapshots; a v1.Node, and a KubeletConfiguration or /configz, for what the node has now. Each is told by its content",
+        "what the kubelet's /stats/summary answered, at several times; NodeSnapshots; a v1.Node, and a KubeletConfiguration or /configz, for what the node has now. Each is recognised by its content",
       )
       .option("--node <name>", "a node of the history, or of a live cluster")
       .option("--since <time>", "measured since then: RFC 3339, or a duration back from now such as 24h (default: 7d)")

@@ -60,7 +60,7 @@ const withTelemetryOptions = (command: Command): Command =>
     .addOption(
       new Option(
         "--otlp <url>",
-        "tell traces and metrics to an OpenTelemetry collector, over HTTP, such as http://127.0.0.1:4318 (or set OTEL_EXPORTER_OTLP_ENDPOINT; other OTEL_* variables hold too)",
+        "send traces and metrics to an OpenTelemetry collector, over HTTP, such as http://127.0.0.1:4318 (or set OTEL_EXPORTER_OTLP_ENDPOINT; other OTEL_* variables hold too)",
       ),
     );
 

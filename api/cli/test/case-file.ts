@@ -44,7 +44,7 @@ const expectForm = z
       .strictObject({ code: z.enum(REFUSAL_CODES), message: text, needs: z.array(text) })
       .partial()
       .describe("there is no decision, and this is why"),
-    error: text.describe("the input is bad, and a line of what is told about it holds this text"),
+    error: text.describe("the input is bad, and a line of the message about it contains this text"),
   })
   .partial()
   .refine((expected) => Object.keys(expected).length > 0, "must expect something")
@@ -56,7 +56,7 @@ const common = {
   kubelet: z
     .union([version, z.array(version).min(1)])
     .transform((one) => [one].flat())
-    .describe("the kubelet to answer as where the node tells no version; of several, the case is tried as each"),
+    .describe("the kubelet version if the node reports none; with several, the case runs once for each"),
   now: text.describe("the time of the snapshot, such as 2026-01-31T12:00:00Z"),
   given: givenForm,
 };

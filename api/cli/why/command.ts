@@ -6,8 +6,8 @@ import type { WhyFlags } from "./why.ts";
 
 const EXIT_CODES = `
 Exit codes:
-  0  nothing is wrong, as far as it was looked at
-  1  something is so that somebody may want to change
+  0  no problem was found in what was read
+  1  a problem was found
   2  bad usage or bad input: no such pod, or documents that contradict each other
   4  the API or the history failed`;
 
@@ -15,11 +15,11 @@ export function addWhy(program: Command, cli: Cli): void {
   const command = withHistory(
     program
       .command("why")
-      .summary("why a pod is as it is: evicted, refused, waiting, throttled, restarted ...")
+      .summary("why a pod is in its state: evicted, refused, waiting, throttled, restarted ...")
       .description(
-        "Why a pod is as it is, in one story: what is so and since when, the decision behind it with its numbers, what would change it, and who is next. Documents are told apart by their content, also on standard input: pods, nodes, events and lists of them, /configz, /stats/summary, cpu.stat, what crictl prints, NodeSnapshots and decisions. Without a pod it lists all pods that have a story, the worst first.",
+        "Why a pod is in its state: the findings and since when, the decision behind them with its numbers, what would change it, and which pod is next. Documents are recognised by their content, also on standard input: pods, nodes, events and lists of them, /configz, /stats/summary, cpu.stat, what crictl prints, NodeSnapshots and decisions. Without a pod it lists all pods with a problem, the worst first.",
       )
-      .argument("[pod...]", "NAME, NAMESPACE/NAME or uid; pod/NAME; deploy/NAME: its pod that stands worst")
+      .argument("[pod...]", "NAME, NAMESPACE/NAME or uid; pod/NAME; deploy/NAME: its pod with the worst finding")
       .option("-n, --namespace <namespace>", "the pod's namespace (default: any; with a cluster that of the context)")
       .option("-A, --all-namespaces", "with a cluster: of all namespaces, and not of one")
       .option(

@@ -122,7 +122,7 @@ export const FLEET_OPERATIONS: Readonly<Record<string, Operation>> = {
   "GET /v1/decisions": {
     tag: "history",
     summary: "Decisions about all nodes, newest first",
-    description: `\`/v1/decisions?reason=OutOfcpu&since=12h\` is every pod that was refused for want of CPU last night. Decisions that an earlier version recorded have no reason. ${FILE}`,
+    description: `\`/v1/decisions?reason=OutOfcpu&since=12h\` is every pod that was refused for lack of CPU last night. Decisions that an earlier version recorded have no reason. ${FILE}`,
     parameters: [query("node", "Only about this node"), ...DECISION_FILTERS],
     answers: { 200: "DecisionList" },
     problems: ["unknown_node", "invalid_query"],

@@ -58,7 +58,7 @@ const AGREEMENT_OPERATIONS: Readonly<Record<string, Operation>> = {
   "GET /v1/agreement": {
     tag: "history",
     summary: "How often the decisions here agree with what kubelets did, and the outcomes, newest first",
-    description: `\`/v1/agreement?reason=OutOfcpu&since=12h&format=csv\` is every pod that a kubelet refused for want of CPU last night. ${FILE}`,
+    description: `\`/v1/agreement?reason=OutOfcpu&since=12h&format=csv\` is every pod that a kubelet refused for lack of CPU last night. ${FILE}`,
     parameters: [
       query("since", `Of then or later: ${AGO}`, TIME_OR_AGO),
       query("until", `Of earlier: ${AGO}`, TIME_OR_AGO),
@@ -84,7 +84,7 @@ const REPLAY_OPERATIONS: Readonly<Record<string, Operation>> = {
     summary:
       "Decide the history again, with another configuration if one is given, and count what would have been others",
     description:
-      "Oldest first, a page at a time: go on with `nextPageToken` until it is null, and add the counts up. Decisions that remember are asked with what they were told then. What cannot be decided again, since its snapshot is gone or a record is damaged, is counted apart and passed. Nothing is recorded.",
+      "Oldest first, a page at a time: go on with `nextPageToken` until it is null, and add the counts up. Decisions that remember get the same facts as then. What cannot be decided again, since its snapshot is gone or a record is damaged, is counted apart and passed. Nothing is recorded.",
     body: json(ref("HistoryReplayRequest"), REPLAY_HISTORY),
     answers: { 200: "HistoryReplay" },
     problems: [...BODY, "unknown_node"],
@@ -119,7 +119,7 @@ const WHY_OPERATIONS: Readonly<Record<string, Operation>> = {
     tag: "decide",
     summary: "Why a pod is as it is: what is so, the decision behind it, what would change it, who is next",
     description:
-      "Documents of any kind and order, told apart by their content: pods, nodes, events and lists of them, /configz, /stats/summary, the text of a cpu.stat, what crictl prints, NodeSnapshots, decisions. Without documents (or with `node`) the history is asked. Without `pod` the answer lists the pods that have a story, the worst first. Nothing is recorded.",
+      "Documents of any kind and order, recognised by their content: pods, nodes, events and lists of them, /configz, /stats/summary, the text of a cpu.stat, what crictl prints, NodeSnapshots, decisions. Without documents (or with `node`) the history is asked. Without `pod` the answer lists the pods that have a story, the worst first. Nothing is recorded.",
     body: json(ref("WhyRequest"), WHY),
     answers: { 200: "WhyAnswer" },
     problems: [...BODY, "no_such_pod", "unknown_node"],

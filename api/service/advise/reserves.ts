@@ -304,12 +304,12 @@ function onContainers({ hasKubelet, hasRuntime }: Basis): readonly AdviceNote[] 
   const notes: AdviceNote[] = [];
   if (!hasKubelet) {
     const message =
-      "the kubelet tells nothing of its own cgroup (systemContainers has no `kubelet`): what it uses counts as systemReserved";
+      "the kubelet does not report its own cgroup (systemContainers has no `kubelet`): what it uses counts as systemReserved";
     notes.push(note("no-kubelet-container", message, "set kubeletCgroups in its configuration"));
   }
   if (!hasRuntime) {
     const message =
-      "the kubelet tells nothing of the container runtime (systemContainers has no `runtime`): what it uses counts as systemReserved";
+      "the kubelet does not report the container runtime (systemContainers has no `runtime`): what it uses counts as systemReserved";
     notes.push(
       note(
         "no-runtime-container",

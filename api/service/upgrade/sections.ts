@@ -50,7 +50,7 @@ export function headline({ node, from, to, outcome, direction, configured }: Upg
 
 /** Notes on how the report was made. */
 export function caveats({ from, assumed }: UpgradeReport): readonly string[] {
-  const between = from.exact ? "" : "; what changed between the two is not told";
+  const between = from.exact ? "" : "; what changed between the two is not listed";
   const whys = from.why === null ? [] : [`${from.why}${between}`];
   if (assumed.length === 0) return whys;
   return [...whys, leftOutText(assumed, from.version)];

@@ -47,7 +47,7 @@ function lowerRequests(all: readonly Counterfactual[], isExact: boolean): string
   });
   const [first] = all as readonly [Counterfactual];
   const others = Number(first.numbers["otherReasons"]);
-  const end = first.code === "lower_request_admits" ? "it would come in" : "nobody would have to go";
+  const end = first.code === "lower_request_admits" ? "it would be admitted" : "nobody would have to go";
   // what the resource managers refuse may depend on the same request
   const then =
     others === 0 ? end : `it would fit; ${many(others, "other reason")} would be judged anew: try that request`;

@@ -63,7 +63,7 @@ export const CONTAINER_GC_SENTENCES = {
   attempt_missing: () => "the runtime does not tell which attempt it is",
   container_not_exited: () => "its container has not exited: the log may only be in rotation",
   created_in_future: (n) => `made at ${nanoTimeText(n["createdAt"])}, which is after the snapshot: never old enough`,
-  done_without_plan: (n) => `told as ${n["end"]}, though this pass plans no removal of it`,
+  done_without_plan: (n) => `reported as ${n["end"]}, though this pass plans no removal of it`,
   link_leads_nowhere: () => "the link leads nowhere, and no container needs it",
   newest_sandbox: () => "the newest of a pod that is there: its state is read from it",
   not_pod_logs: () => "its name is not NAMESPACE_NAME_UID, so it is no pod's; the kubelet would remove it",
@@ -88,7 +88,7 @@ export const CONTAINER_GC_SENTENCES = {
   sandbox_has_containers: (n) =>
     `${many(n["containers"], "container")} of it ${n["containers"] === 1 ? "is" : "are"} still listed`,
   sandbox_not_listed: (n) =>
-    `its sandbox ${n["podSandboxId"] ?? "is not told"}${n["podSandboxId"] === undefined ? "" : " is not listed"}`,
+    `its sandbox ${n["podSandboxId"] ?? "is not reported"}${n["podSandboxId"] === undefined ? "" : " is not listed"}`,
   sandbox_ready: () => "it is ready",
   sources_not_ready: () => SOURCES,
   too_young: (n) => `younger than ${durationText(Number(n["minAgeMs"]))}`,

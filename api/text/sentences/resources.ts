@@ -31,7 +31,7 @@ const refusedText: Words = ({ reason, manager, ...numbers }) => {
 
 /** The sentences for the reasons of `allocatable`, `cgroups` and the resource managers, and of every kind that looks at pods. */
 export const RESOURCES_SENTENCES = {
-  allocatable_raised: (n) => `${n["allocated"]} are held, and no less is told`,
+  allocatable_raised: (n) => `${n["allocated"]} are held, and no less is reported`,
   all_cpus: (n) => `every CPU is named: ${because(n)}`,
   best_effort: () => "BestEffort: the least share there is",
   capacity: (n) => `${n["quantity"]} is what the machine has`,

@@ -20,7 +20,7 @@ const exitText = (exitCode: number | null): string => {
 /** The exit codes of processes that a signal ends. */
 const SIGNALS: Readonly<Record<number, string>> = {
   134: "SIGABRT",
-  137: "SIGKILL: the kernel for want of memory, or the kubelet after the grace period",
+  137: "SIGKILL: the kernel because memory was short, or the kubelet after the grace period",
   139: "SIGSEGV",
   143: "SIGTERM",
 };
@@ -69,7 +69,7 @@ const HEADLINES: { readonly [C in FindingCode]: Headline<C> } = {
   disrupted: ({ numbers: { by } }) => DISRUPTED[by] ?? by,
   refused: ({ words, numbers: { again, resource, requested, used, capacity } }) => {
     const kubelet = again ? "a restarted kubelet" : "the kubelet";
-    const then = `${isOnlyDecided(words) ? "a recorded decision" : kubelet} did not let it in${again ? " again" : ""}`;
+    const then = `${isOnlyDecided(words) ? "a recorded decision" : kubelet} did not admit it${again ? " again" : ""}`;
     if (resource === null || requested === null || used === null || capacity === null) return then;
     const amount = (units: number): string => amountText(resource, units);
     return `${then}: ${amount(requested)} ${resource} did not fit beside ${amount(used)} used of ${amount(capacity)}`;
@@ -169,7 +169,7 @@ const DISRUPTED: Readonly<Record<string, string>> = {
   DeletionByTaintManager: "its node has a taint of NoExecute that it does not tolerate",
   DeletionByPodGC: "its node is gone",
   TerminationByKubelet:
-    "the kubelet ended it: to get resources back, for a critical pod, or as the node shut down; which, is not told",
+    "the kubelet ended it: to get resources back, for a critical pod, or as the node shut down; which of these is not known",
   DeletionByDeviceTaintManager: "a device that it uses has a taint that it does not tolerate",
 };
 /** Why a claim is not prepared, for each cause. */
@@ -226,7 +226,7 @@ export function changeSentences(changes: readonly Change[]): readonly string[] {
 type Numbers = Change["numbers"];
 type OtherCode = Exclude<Change["code"], Counterfactual["code"]>;
 const CHANGES: { readonly [C in OtherCode]: (n: Numbers) => string } = {
-  fits_now: (n) => `on what ${n["node"]} has now it would come in: make the pod anew, as its controller does`,
+  fits_now: (n) => `on what ${n["node"]} has now it would be admitted: create the pod again, as its controller does`,
   rank_of_pod: (n) => {
     const resource = String(n["resource"]);
     const how: Readonly<Record<string, string>> = {
@@ -264,7 +264,7 @@ const CHANGES: { readonly [C in OtherCode]: (n: Numbers) => string } = {
       ? "a longer imageMaximumGCAge keeps images that are not used"
       : "more space, or a higher imageGCHighThresholdPercent, keeps images that are not used",
   resize_at_most: (n) =>
-    `at most ${boundText(String(n["resource"]), "most", Number(n["atMost"]))} ${n["resource"]} for the whole pod would be let in now`,
+    `at most ${boundText(String(n["resource"]), "most", Number(n["atMost"]))} ${n["resource"]} for the whole pod would be accepted now`,
   resize_terminating: (n) =>
     `the end of ${n["pods"]}, already on its way, makes room, and the kubelet tries it again then by itself`,
   resize_shrinks: (n) =>
@@ -276,7 +276,7 @@ const CHANGES: { readonly [C in OtherCode]: (n: Numbers) => string } = {
       : `with ${n["setting"]} in the kubelet's configuration, or the feature gate ${n["gate"]}, the kubelet would look at it`,
   resize_restart_policy: () =>
     "a pod that is made with resizePolicy RestartContainer for memory can be resized: its container starts anew then",
-  resize_anew: () => "a pod that is made anew of this size would come in",
+  resize_anew: () => "a new pod of this size would be admitted",
   claim_made: () =>
     "the claim has to be there: of a template the controller manager makes it; one that the pod names somebody has to make",
   claim_allocated: () =>
@@ -296,7 +296,7 @@ const CHANGES: { readonly [C in OtherCode]: (n: Numbers) => string } = {
   pressure_ends: (n) => {
     const best = n["qosClass"] === "BestEffort" && n["conditions"] === "MemoryPressure";
     const other = best ? ", or with a request for memory, as only pods of BestEffort are kept out" : "";
-    return `once the node is without ${n["conditions"]} it would come in${other}`;
+    return `once the node is without ${n["conditions"]} it would be admitted${other}`;
   },
 };
 

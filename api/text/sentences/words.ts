@@ -44,7 +44,7 @@ export const ADMISSION_SENTENCES = {
   extended_resource_not_counted: () =>
     "the node does not list this resource, or a claim gives it: a kubelet leaves it to others and lets the pod pass",
   host_port_taken: (n) => `${n["by"]} has ${n["protocol"]} port ${n["port"]} of ${n["ip"]}`,
-  kubelet_does_not_start: (n) => `no pod comes in, for the kubelet does not start: ${n["message"]}`,
+  kubelet_does_not_start: (n) => `no pod is admitted, since the kubelet does not start: ${n["message"]}`,
   nearest: (n) =>
     `the nearest of ${many(n["among"], `${n["qos"]} pod`)} to what is still to be freed (${amounts(n["open"])}): distance ${distanceText(Number(n["distance"]))}`,
   node_under_pressure: (n) =>

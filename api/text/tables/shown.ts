@@ -79,7 +79,7 @@ function endText({ decision, asked, paint }: Shown<Managed>): string {
   if (startErrors.length > 0) {
     return startErrors.map((error) => paint("red", `the kubelet does not start: ${printable(error)}\n`)).join("");
   }
-  if (asked === undefined) return paint("dim", "no pod asks to come in (--pod): this is what is there\n");
+  if (asked === undefined) return paint("dim", "no pod is given (--pod): this is the current state\n");
   const pod = podName(asked);
   if (refusal === null) return paint("green", `admitted: ${pod}\n`);
   const { reason, message, container } = refusal;

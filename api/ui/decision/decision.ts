@@ -76,7 +76,7 @@ function report({ id, body, okCount, failedCount, atMs }: ResultRow): Html | Pro
   const rest = steps.length - MAX_STEPS;
   return html`<h3>${moment(atMs)}: ${words.join(", ")}</h3>
 <div class="scroll" tabindex="0" role="region" aria-label="Steps reported ${utcText(atMs)}"><table>
-<thead><tr><th>Status</th><th>Where</th><th>Was</th><th>Wanted</th><th>Told</th></tr></thead>
+<thead><tr><th>Status</th><th>Where</th><th>Was</th><th>Wanted</th><th>Reported</th></tr></thead>
 <tbody>${all(steps.slice(0, MAX_STEPS).map(stepRow))}</tbody></table></div>
 ${rest > 0 ? html`<p class="soft small">${rest} more are in the JSON.</p>` : ""}`;
 }

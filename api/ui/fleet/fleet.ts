@@ -52,7 +52,7 @@ const SHOWS_WORD: { readonly [S in Shows]: string } = {
 
 /** Shown in place of a refusal count that is not known. */
 export const REFUSALS_NOT_KNOWN: Html =
-  html`<span class="soft" title="nothing tells what kubelets refuse: start nodewise collect beside the cluster, or ask for admission decisions">–</span>` as Html;
+  html`<span class="soft" title="what kubelets refuse is not reported: start nodewise collect for the cluster, or request admission decisions">–</span>` as Html;
 
 /** The number of nodes with each severity, among those that the other filters match; each links to them. */
 function figures(nodes: readonly FleetNode[], question: FleetQuestion): Promise<Html> {
@@ -163,7 +163,7 @@ function nodesTable(
 <p class="actions"><button>Compare two</button> <a href="${csvLink(question)}" download>CSV</a> <span class="soft small">${rooms.length === 0 ? "" : HEADROOM_NOTE}</span></p></form>`;
 }
 
-const HEADROOM_NOTE = `Memory, disks and PIDs: the share of the capacity that is left until the kubelet evicts, and the time until then if it goes on falling as it did. Times beyond ${FORECAST_MS / HOUR_MS} hours are not told: a straight line through the last passes tells nothing of them.`;
+const HEADROOM_NOTE = `Memory, disks and PIDs: the share of the capacity that is left until the kubelet evicts, and the time until then if it goes on falling as it did. Times beyond ${FORECAST_MS / HOUR_MS} hours are not shown: a straight line through the last passes predicts nothing that far ahead.`;
 
 type Signal = Headroom["signal"];
 const NODE_DISK = ["Node disk", "nodefs.available", "nodefs.inodesFree"] as const;

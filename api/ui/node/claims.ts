@@ -137,7 +137,7 @@ function registeredIn(isOpen: boolean, driver: Driver | undefined): readonly [to
 }
 
 function healthText(driver: string, devices: readonly DeviceState[], at: ReturnType<typeof healthAt>): Html {
-  if (devices.length === 0) return html`<span class="soft">not told</span>`;
+  if (devices.length === 0) return html`<span class="soft">not reported</span>`;
   const by = Map.groupBy(devices, ({ poolName, deviceName }) => at(driver, poolName, deviceName).health);
   const sick = by.get("Unhealthy") ?? [];
   const named = sick.slice(0, FEW).map(({ poolName, deviceName }) => `${poolName}/${deviceName}`);

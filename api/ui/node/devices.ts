@@ -100,7 +100,7 @@ export function devicesSection(known: DecidedSnapshot, lists: ListView): Html {
   const { decision } = answer.value;
   const devices = snapshot.devices ?? [];
   if (decision.resources.length === 0 && devices.length === 0) {
-    const lacks = notKnown("No device plugin has told of any device", ["devices", "devicePlugins", "assignments"]);
+    const lacks = notKnown("No device plugin has reported a device", ["devices", "devicePlugins", "assignments"]);
     const notes = html`${managedNotes(decision, reportedCpus(known))}${lacks}`;
     const isNoted = decision.startErrors.length + decision.warnings.length > 0;
     return folded("devices", "Devices", notes, isNoted, NOT_KNOWN);

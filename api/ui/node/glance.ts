@@ -37,7 +37,7 @@ function pressureTile({ severity, headroom, firstMetMs }: FleetNode, nowMs: numb
     next === undefined ? "" : `, and below ${limitText(next)} (${next.type}) ${whenText(next.soonMs, nowMs)}`;
   const words =
     first === undefined
-      ? "no eviction pass told what is left"
+      ? "no eviction pass shows what is left"
       : html`<span title="${first.type} threshold ${first.threshold}">${leftText(first, firstMetMs, nowMs)}${then}</span>`;
   return html`<a class="card tile" href="#eviction"><span class="soft small">State</span><span class="figure">${severityTag(severity)}</span><span class="small">${words}</span></a>`;
 }
@@ -79,7 +79,7 @@ function refusedTile({ fleet, day, row, seen }: NodeView): Html {
   const ends = seen.state === "known" ? endsIn(seen.known.snapshot).filter(({ isRefusal }) => isRefusal) : [];
   const refused = Math.max(day.refused, fleet?.kubeletRefused ?? 0, ends.length);
   if (refused === 0 && (fleet === null || !knowsRefusals(fleet)))
-    return tile("Refused", REFUSALS_NOT_KNOWN, "nothing tells what its kubelet refuses", "#pods");
+    return tile("Refused", REFUSALS_NOT_KNOWN, "what its kubelet refuses is not reported", "#pods");
   const told = [...(fleet?.refusals ?? []), ...(fleet?.kubeletRefusals ?? []), ...ends];
   const reasons = told.map(({ reason }) => reason);
   const words = refused === 0 ? "no pod in 24 hours" : [...new Set(reasons)].slice(0, 3).join(", ") || "in 24 hours";
@@ -93,7 +93,7 @@ function refusedTile({ fleet, day, row, seen }: NodeView): Html {
 
 function driftTile({ reports }: NodeView): Html {
   if (reports === null)
-    return tile("Drift", html`<span class="soft">–</span>`, "no daemon has told of its files", "#cgroups");
+    return tile("Drift", html`<span class="soft">–</span>`, "no daemon has reported its files", "#cgroups");
   const { open, corrected, byPath, atMs } = reports;
   if (reports.isOfEarlierPass) return tile("Drift", "0", html`none since ${moment(atMs)}`, "#cgroups");
   const files = [...byPath.values()].flatMap((of) => [...of.values()]);

@@ -46,7 +46,7 @@ function probesSection({ probed, row: { name, lastSnapshotId }, undrawn }: NodeV
     "Probe timelines",
     html`<p>No dry run of a pod’s probes is recorded for this node. This makes one, with the answers that you name:</p>
 <pre tabindex="0" data-copy="the command">curl -X POST -H 'content-type: application/json' "$API/v1/decisions/probes" -d '${JSON.stringify(asked)}'</pre>
-<p class="small soft">What became of the node’s own probes is told on the node: <code>nodewise probes</code>, <code>nodewise probes history</code>.</p>`,
+<p class="small soft">The results of the node’s own probes are on the node: <code>nodewise probes</code>, <code>nodewise probes history</code>.</p>`,
     false,
   );
 }

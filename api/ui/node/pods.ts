@@ -102,13 +102,13 @@ ${scrolling("Pods that failed", table)}${note}`;
 function orderText(rows: readonly Row[], ranking: Ranking | undefined, isWhole: boolean): string {
   const placed = rows.filter(({ place }) => place !== null).length;
   if (placed === 0) return "";
-  if (placed === rows.length) return ", in the order in which they go for want of memory";
+  if (placed === rows.length) return ", in the order in which they would be evicted for memory";
   const { pods, total } = ranking ?? { pods: [], total: 0 };
   const told =
     isWhole && pods.length < total
       ? ` (the first ${pods.length} of ${total} are recorded of that pass, and its snapshot is no longer stored)`
       : "";
-  return `: first those that go for want of memory, in that order${told}, then the others by use`;
+  return `: first those that would be evicted for memory, in that order${told}, then the others by use`;
 }
 
 const statusesOf = ({ status }: Pod) => [

@@ -122,7 +122,7 @@ const whatIfForm = (
 function source(view: FormView): Html | Promise<Html> {
   const { given, known, nodes } = view;
   const isGiven = known !== null;
-  return html`${isGiven ? knownOf(known, view.files) : html`<p class="wi-tight">A node of the history, or what <code>kubectl</code>, <code>crictl</code> and the kubelet print of one. JSON, or YAML of up to ${MAX_YAML_CHARACTERS / 1024 ** 2} MiB; each file is told by its content.</p>`}
+  return html`${isGiven ? knownOf(known, view.files) : html`<p class="wi-tight">A node of the history, or what <code>kubectl</code>, <code>crictl</code> and the kubelet print of one. JSON, or YAML of up to ${MAX_YAML_CHARACTERS / 1024 ** 2} MiB; each file is recognised by its content.</p>`}
 ${lostNote(view)}
 <label class="wi-label">Node of the history${faultsText("node", view)}<input class="wi-input" name="node" value="${given.node}" list="nodes" autocomplete="off"${described("node", view)}></label>
 <datalist id="nodes">${all(nodes.map((name) => html`<option value="${name}"></option>`))}</datalist>
@@ -188,7 +188,7 @@ function described(field: FieldName, { faults }: Pick<FormView, "faults">): Piec
 function podFields(view: FormView): Html | Promise<Html> {
   const { given, known } = view;
   const names = (known?.pods ?? []).map(({ metadata }) => `${metadata.namespace ?? "default"}/${metadata.name}`);
-  return html`<details${given.pod === "" ? "" : raw(" open")}><summary>A pod comes in</summary>
+  return html`<details${given.pod === "" ? "" : raw(" open")}><summary>Admit a pod</summary>
 <label class="wi-label">Manifest, or NAMESPACE/NAME of one that is there${faultsText("pod", view)}<textarea class="wi-input" name="pod" spellcheck="false" rows="10" placeholder="apiVersion: v1
 kind: Pod
 metadata: {name: web, namespace: default}
@@ -349,4 +349,4 @@ function shareNote(texts: FormValues["texts"], stored: StoredBase | null): Html 
 }
 
 const faultsNote = (faults: readonly FormFault[]): Html | Promise<Html> =>
-  html`<h2>Not compared</h2><p class="note bad">${faults.length === 1 ? "Something was" : `${faults.length} things were`} not as expected; it is told beside its field, and the rest of the form is as it was. The first: ${prose(faults[0]?.text ?? "")}</p>`;
+  html`<h2>Not compared</h2><p class="note bad">${faults.length === 1 ? "Something was" : `${faults.length} things were`} not as expected; the message is beside its field, and the rest of the form is as it was. The first: ${prose(faults[0]?.text ?? "")}</p>`;

@@ -137,7 +137,7 @@ test("it is told until the signs are gone for a while, and what a kubelet did go
   see({ processes: [process("this")] });
   expect(look(null)).toEqual(["process"]);
   expect(other.view?.message).toMatch(
-    /^another kubelet uses this runtime \(unix:.*\), so no pod is let in .*process 41 \(kubelet\) uses it: .*beside-a-kubelet\.md/,
+    /^another kubelet uses this runtime \(unix:.*\), so no pod is admitted .*process 41 \(kubelet\) uses it: .*beside-a-kubelet\.md/,
   );
   const { since } = other.view ?? {};
   look(RECORDED[0]);
@@ -203,7 +203,7 @@ test("who stops pods again as soon as they are let in keeps the door shut for lo
   stopped();
   look();
   expect(other.view?.message).toContain(
-    "so no pod is let in or started anew for 60 minutes, since pods were stopped again right after they had been let in",
+    "so no pod is admitted or started anew for 60 minutes, since pods were stopped again right after they had been admitted",
   );
   while (look(new Map(), 10) !== undefined);
   // five minutes without a stop, and the next is the first again

@@ -48,7 +48,7 @@ test("a pod whose name runs in a sandbox of somebody else's is held, which is na
   expect(own(world)).toEqual([]);
   const message =
     `its name runs in sandbox ${foreign.sandboxId} (uid foreign-uid, since 2027-01-15T08:00:00.000Z, 1 container running) ` +
-    "that this daemon did not make: see `nodewise takeover`, which stops it when asked to; it comes in by itself once that is gone";
+    "that this daemon did not make: see `nodewise takeover`, which stops it when asked to; it is admitted once that is gone";
   expect(world.pod("uid-db").record).toMatchObject({
     state: "pending",
     refusal: { reason: "ForeignSandbox", message },
@@ -64,7 +64,7 @@ test("a pod whose name runs in a sandbox of somebody else's is held, which is na
   await world.run(4);
   // who made it may be about to make the next one
   expect(own(world)).toEqual([]);
-  expect(whyOf(world)).toContain("it comes in unless it is started there again within 5 s");
+  expect(whyOf(world)).toContain("it is admitted unless it is started there again within 5 s");
   await world.run(4);
   expect(own(world)).toHaveLength(1);
   expect(problems(world)).toEqual([]);

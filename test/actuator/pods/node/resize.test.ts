@@ -382,7 +382,7 @@ test("a critical pod grows at the cost of others, which are ended first", async 
   await world.run(8);
   expect(world.told(/^Resize|Preempting/)).toEqual([
     "Preempting: Preempted in order to admit critical pod",
-    expect.stringMatching(/^ResizeDeferred: .*comes in once default\/v ended/),
+    expect.stringMatching(/^ResizeDeferred: .*waits until default\/v ended/),
     expect.stringMatching(/^ResizeStarted/),
     expect.stringMatching(/^ResizeCompleted/),
   ]);

@@ -16,7 +16,7 @@ test("a configuration that no kubelet would start with is told when it is read, 
   await world.run(8);
   expect(told()).toHaveLength(1);
   const [{ message = "" } = {}] = told();
-  expect(message).toContain("a kubelet would not start with it, so no pod is let in: ");
+  expect(message).toContain("a kubelet would not start with it, so no pod is admitted: ");
   expect(message).toContain(
     `"${world.dir}/state/managers/cpu_manager_state", to be deleted while the daemon does not run`,
   );
@@ -33,8 +33,8 @@ test("on cgroup v1 with the defaults pods run, and what a kubelet would do is to
   expect(world.pod("a").record.state).toBe("active");
   const told = world.last?.problems.filter(({ from }) => from === "configuration").map(({ message }) => message) ?? [];
   expect(told).toHaveLength(1);
-  expect(told[0]).toMatch(/failCgroupV1 is true .*so pods are let in and run: .*set failCgroupV1: false/);
-  expect(told[0]).not.toContain("no pod is let in");
+  expect(told[0]).toMatch(/failCgroupV1 is true .*so pods are admitted and run: .*set failCgroupV1: false/);
+  expect(told[0]).not.toContain("no pod is admitted");
 });
 
 test("another setting that a kubelet would not start with, and pods that come in with it, are told as they are", async () => {
@@ -43,7 +43,7 @@ test("another setting that a kubelet would not start with, and pods that come in
   await world.run(6);
   expect(world.pod("a").record.state).toBe("active");
   expect(world.last?.problems.filter(({ from }) => from === "configuration").map(({ message }) => message)).toEqual([
-    "a kubelet would not start with it, and this daemon lets in pods that fit all the same: invalid configuration: singleProcessOOMKill must not be explicitly set to false when using cgroup v1; correct the kubelet configuration",
+    "a kubelet would not start with it, and this daemon admits pods that fit all the same: invalid configuration: singleProcessOOMKill must not be explicitly set to false when using cgroup v1; correct the kubelet configuration",
   ]);
 });
 
