@@ -62,7 +62,8 @@ func askPreemption(in preemptionIn) (any, error) {
 		if r.Predicate != "" {
 			reasons = append(reasons, &lifecycle.PredicateFailureError{PredicateName: r.Predicate, PredicateDesc: r.Predicate})
 		} else {
-			reasons = append(reasons, &lifecycle.InsufficientResourceError{ResourceName: r.Resource, Requested: r.Requested, Used: r.Used, Capacity: r.Capacity})
+			insufficient := lifecycle.InsufficientResourceError{ResourceName: r.Resource, Requested: r.Requested, Used: r.Used, Capacity: r.Capacity}
+			reasons = append(reasons, &insufficient)
 		}
 	}
 	remaining, err := call(critical.HandleAdmissionFailure, in.Pod, reasons)

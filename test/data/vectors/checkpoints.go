@@ -165,8 +165,13 @@ func (s start) answer(dir string) (any, error) {
 		containers := containermap.NewContainerMap()
 		containers.Add("uid-1", "c0", "id1")
 		containers.Add("uid-1", "c1", "id2")
-		if _, err := cpuStateIn(dir, s.Policy, containers); err != nil {
+		state, err := cpuStateIn(dir, s.Policy, containers)
+		if err != nil {
 			return refused(err)
+		}
+		// a change, even to what is there, writes the file
+		if _, err := call(state.SetDefaultCPUSet, state.GetDefaultCPUSet()); err != nil {
+			return nil, err
 		}
 		file, err := os.ReadFile(path)
 		return object{"file": string(file)}, err
