@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"runtime"
@@ -31,7 +32,8 @@ type thresholdsIn struct {
 }
 
 func askThresholds(in thresholdsIn) (any, error) {
-	thresholds, err := eviction.ParseThresholdConfig(in.EnforceNodeAllocatable, in.EvictionHard, in.EvictionSoft, in.EvictionSoftGracePeriod, in.EvictionMinimumReclaim)
+	thresholds, err := eviction.ParseThresholdConfig(
+		in.EnforceNodeAllocatable, in.EvictionHard, in.EvictionSoft, in.EvictionSoftGracePeriod, in.EvictionMinimumReclaim)
 	if err != nil {
 		// of several faults a map decides which is told
 		return object{"error": true}, nil
@@ -190,6 +192,8 @@ func askEviction(in evictionIn) (any, error) {
 	case evicted := <-n.evicted:
 		out["evicted"] = evicted
 	case <-n.over:
+	case <-time.After(time.Minute):
+		return nil, errors.New("no synchronisation came to its end")
 	}
 	conditions := []string{}
 	for _, c := range []struct {

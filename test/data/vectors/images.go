@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -14,10 +15,17 @@ import (
 	"k8s.io/kubernetes/pkg/kubelet/images"
 )
 
-// The steps of image-gc are taken in real time.
+// The steps of image-gc are taken in real time. Where a busy machine comes too late to one, the case begins anew.
 func init() {
 	suites["image-gc"] = suite{answer: asking(askImageGC), times: 2, atOnce: 16}
 }
+
+const (
+	tooLate = 15 * time.Millisecond
+	tries   = 30
+)
+
+var errTooLate = errors.New("the machine is too busy: a step began too late each time")
 
 type imageGCIn struct {
 	HighThresholdPercent, LowThresholdPercent int
@@ -77,7 +85,16 @@ type imageGCAnswer struct {
 	Events  []string `json:"events"`
 }
 
-func askImageGC(in imageGCIn) (any, error) {
+func askImageGC(in imageGCIn) (out any, err error) {
+	for range tries {
+		if out, err = stepsOf(in); err != errTooLate {
+			break
+		}
+	}
+	return out, err
+}
+
+func stepsOf(in imageGCIn) (any, error) {
 	n := &imageNode{FakeRuntime: &containertest.FakeRuntime{}, gone: map[string]bool{}}
 	events := record.NewFakeRecorder(100)
 	policy := images.ImageGCPolicy{
@@ -93,7 +110,6 @@ func askImageGC(in imageGCIn) (any, error) {
 	for _, step := range in.Steps {
 		time.Sleep(time.Until(start.Add(step.AtMs * time.Millisecond)))
 		n.begin(step)
-		var err error
 		switch step.Op {
 		case "garbage-collect":
 			_, err = call(m.GarbageCollect, start)
@@ -101,6 +117,9 @@ func askImageGC(in imageGCIn) (any, error) {
 			_, err = call(m.DeleteUnusedImages)
 		default:
 			return nil, fmt.Errorf("there is no operation %q", step.Op)
+		}
+		if time.Since(start) > step.AtMs*time.Millisecond+tooLate {
+			return nil, errTooLate
 		}
 		a := imageGCAnswer{Removed: n.removed, Events: []string{}}
 		if err != nil {

@@ -21,7 +21,7 @@ import (
 
 // The probes of a case run for its seconds, so all cases run at once. A machine that is busy makes them late.
 func init() {
-	suites["prober"] = suite{answer: asking(askProber), times: 1, atOnce: 1000}
+	suites["prober"] = suite{answer: asking(askProber), times: 2, atOnce: 1000}
 }
 
 // afterStart is past the time in which a new prober manager delays its workers, newContainer what a container takes to be replaced, and

@@ -17,7 +17,7 @@ import (
 func init() {
 	suites["probe-request"] = suite{answer: asking(askProbeRequest)}
 	// the probes are of real servers, in real time
-	suites["probe-http"] = suite{answer: asking(askProbe), times: 1, atOnce: 16}
+	suites["probe-http"] = suite{answer: asking(askProbe), times: 2, atOnce: 16}
 }
 
 type probeRequestIn struct {

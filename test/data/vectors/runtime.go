@@ -37,7 +37,9 @@ type criRuntime struct {
 	removed []string
 }
 
-func (r *criRuntime) CreateContainer(ctx context.Context, sandbox string, config *runtimeapi.ContainerConfig, of *runtimeapi.PodSandboxConfig) (string, error) {
+func (r *criRuntime) CreateContainer(
+	ctx context.Context, sandbox string, config *runtimeapi.ContainerConfig, of *runtimeapi.PodSandboxConfig,
+) (string, error) {
 	r.mu.Lock()
 	r.configs = append(r.configs, config)
 	r.mu.Unlock()
@@ -71,7 +73,9 @@ func (pulls) RecordImageFinishedPulling(types.UID) {}
 func backOff() *flowcontrol.Backoff { return flowcontrol.NewBackOff(time.Second, time.Minute) }
 
 // manager makes the kubelet's runtime manager over this runtime, with its logs in a folder.
-func (r *criRuntime) manager(dir string, deleted deletedPods, machine *MachineInfo, quota bool, period time.Duration) (kuberuntime.KubeGenericRuntime, error) {
+func (r *criRuntime) manager(
+	dir string, deleted deletedPods, machine *MachineInfo, quota bool, period time.Duration,
+) (kuberuntime.KubeGenericRuntime, error) {
 	images := critest.NewFakeImageService()
 	images.SetFakeImages([]string{"app", "app:latest"})
 	args := []any{
