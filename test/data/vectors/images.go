@@ -25,7 +25,7 @@ const (
 	tries   = 30
 )
 
-var errTooLate = errors.New("the machine is too busy: a step began too late each time")
+var errTooLate = errors.New("the machine is too busy: it came too late each time")
 
 type imageGCIn struct {
 	HighThresholdPercent, LowThresholdPercent int

@@ -19,17 +19,17 @@ import (
 	utilexec "k8s.io/utils/exec"
 )
 
-// The probes of a case run for its seconds, so all cases run at once. A machine that is busy makes them late.
+// The probes of a case run for its seconds, so all cases run at once. Where a busy machine comes too late to one, the case begins anew.
 func init() {
 	suites["prober"] = suite{answer: asking(askProber), times: 2, atOnce: 1000}
 }
 
 // afterStart is past the time in which a new prober manager delays its workers, newContainer what a container takes to be replaced, and
-// late what an attempt may be late.
+// late what an attempt or a new container may be late.
 const (
 	afterStart   = 2500 * time.Millisecond
 	newContainer = 450 * time.Millisecond
-	late         = 300 * time.Millisecond
+	late         = 150 * time.Millisecond
 )
 
 // Script has the answers to the attempts of a probe: ok, fail or error; the last one repeats.
@@ -49,6 +49,7 @@ type probed struct {
 	began    time.Time
 	asked    map[string]int
 	restarts int
+	tooLate  bool
 	attempts map[string][]string
 	results  map[string][]string
 }
@@ -71,7 +72,9 @@ func (p *probed) RunInContainer(_ context.Context, id kubecontainer.ContainerID,
 	script := p.in.Script[name]
 	answer := script[min(p.asked[name], len(script)-1)]
 	p.asked[name]++
-	p.attempts[name] = append(p.attempts[name], fmt.Sprintf("%ds %s %s", (time.Since(p.began)+late)/time.Second, id.ID, answer))
+	since := time.Since(p.began)
+	p.tooLate = p.tooLate || since%time.Second > late || since > p.in.Seconds*time.Second
+	p.attempts[name] = append(p.attempts[name], fmt.Sprintf("%ds %s %s", since/time.Second, id.ID, answer))
 	switch answer {
 	case "ok":
 		return []byte("ok"), nil
@@ -115,9 +118,11 @@ func (p *probed) take(name string, update results.Update) {
 		_, _ = call(p.statuses.SetContainerReadiness, update.PodUID, update.ContainerID, good)
 	}
 	if p.in.RestartOnFailure && name != "readiness" && update.Result == results.Failure {
+		failed := time.Now()
 		time.AfterFunc(newContainer, func() {
 			p.mu.Lock()
 			defer p.mu.Unlock()
+			p.tooLate = p.tooLate || time.Since(failed) > newContainer+late
 			p.restarts++
 			_ = p.run()
 		})
@@ -143,11 +148,21 @@ func newProbed(in proberIn) (*probed, error) {
 	}, nil
 }
 
-func askProber(in proberIn) (any, error) {
-	p, err := newProbed(in)
-	if err != nil {
-		return nil, err
+func askProber(in proberIn) (out any, err error) {
+	for range tries {
+		p, err := newProbed(in)
+		if err != nil {
+			return nil, err
+		}
+		out, err := p.observe()
+		if err != nil || !p.tooLate {
+			return out, err
+		}
 	}
+	return nil, errTooLate
+}
+
+func (p *probed) observe() (out any, err error) {
 	if p.statuses, err = first[status.Manager](call(status.NewManager, p, p)); err != nil {
 		return nil, err
 	}
@@ -170,7 +185,7 @@ func askProber(in proberIn) (any, error) {
 		return nil, err
 	}
 	// a tick at the very end is left out
-	time.Sleep(in.Seconds*time.Second - late)
+	time.Sleep(p.in.Seconds*time.Second - late)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return textOf(object{"attempts": p.attempts, "results": p.results, "restarts": p.restarts})
