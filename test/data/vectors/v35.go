@@ -16,4 +16,5 @@ func (c *cgroups) Update(_ klog.Logger, config *cm.CgroupConfig) error {
 	return nil
 }
 
+// ofVersion: 1.34 alone has something.
 func ofVersion() []any { return nil }

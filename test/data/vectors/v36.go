@@ -1,5 +1,6 @@
 //go:build k134 || k135 || k136
 
+// As it is until 1.36.
 package main
 
 import (

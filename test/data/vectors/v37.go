@@ -1,5 +1,6 @@
 //go:build !k134 && !k135 && !k136
 
+// As it is since 1.37.
 package main
 
 import (
