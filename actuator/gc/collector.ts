@@ -27,7 +27,7 @@ interface PassOrder {
 const MAX_ROUNDS = 64;
 /** The maximum length of a message in an ask. */
 const LONGEST_MESSAGE = 4096;
-const TOLD_TO_STOP = "not tried: the pass was told to stop";
+const STOP_REQUESTED = "not tried: the pass was told to stop";
 const NOT_WRITTEN = "not tried: the journal cannot be written";
 /** Errors of a full disk. */
 const FULL: ReadonlySet<string> = new Set(["ENOSPC", "EDQUOT"]);
@@ -111,7 +111,7 @@ class Pass {
   async #removeBatch(batch: readonly Removal[]): Promise<void> {
     for (const removal of batch) {
       if (this.#isEnded) return;
-      if (this.#order.stop.aborted) this.#stopAt(removal, TOLD_TO_STOP);
+      if (this.#order.stop.aborted) this.#stopAt(removal, STOP_REQUESTED);
       else await this.#removeOne(removal);
     }
   }

@@ -152,8 +152,8 @@ const HEADROOM_COLUMNS = ["threshold", "type", "distance", "ratio", "metAt"] as 
 const headroomCells = ({ headroom }: FleetNode): readonly CsvCell[] =>
   EVICTION_SIGNALS.flatMap((signal) => {
     const first = headroom.find((one) => one.signal === signal);
-    const told = first === undefined ? null : headroomOf(first);
-    return HEADROOM_COLUMNS.map((column) => told?.[column] ?? null);
+    const fields = first === undefined ? null : headroomOf(first);
+    return HEADROOM_COLUMNS.map((column) => fields?.[column] ?? null);
   });
 
 const nodesCsv = (nodes: readonly FleetNode[]): string =>

@@ -337,9 +337,9 @@ async function* newestFirst(
   filter: Pick<DecisionFilter, "node">,
 ): AsyncGenerator<Result<DecisionRow, StoreFailure>> {
   let untilMs: number | undefined;
-  for (let told = 0; told < MAX_TOUCHED; ) {
+  for (let count = 0; count < MAX_TOUCHED; ) {
     const range = untilMs === undefined ? filter : { ...filter, untilMs };
-    const limit = Math.min(Math.max(FIRST_WINDOW, told), WINDOW, MAX_TOUCHED - told);
+    const limit = Math.min(Math.max(FIRST_WINDOW, count), WINDOW, MAX_TOUCHED - count);
     const page = await store.listDecisions({ ...range, limit });
     if (!page.ok) return yield page;
     const oldest = page.value.items.at(-1);
@@ -350,7 +350,7 @@ async function* newestFirst(
       // many decisions may have the same time
       if (rows.length > MAX_TOUCHED) rows.shift();
     }
-    told += rows.length;
+    count += rows.length;
     yield* rows.reverse();
     untilMs = oldest.decidedAtMs;
   }

@@ -140,8 +140,8 @@ const slack = (kept: readonly Fitted[]): number =>
 function belowLines(row: Row, below: readonly Fitted[], available: number): readonly string[] {
   const before = row.tree === undefined ? GAP : `${row.tree.below}${GAP}`;
   const most = Math.max(10, available - widthOf(before));
-  const told = below.filter(({ index }) => textOf(row.cells[index]) !== "");
-  const texts = told.map(({ title, index }) => `${title} ${textOf(row.cells[index])}`.trimStart());
+  const filled = below.filter(({ index }) => textOf(row.cells[index]) !== "");
+  const texts = filled.map(({ title, index }) => `${title} ${textOf(row.cells[index])}`.trimStart());
   const lines: string[] = [];
   for (const text of texts) {
     const longer = [...lines.slice(-1), text].join(GAP);

@@ -55,7 +55,7 @@ export async function decideFleet(flags: FleetFlags, cli: Cli): Promise<Outcome>
     terminal,
     nodes.flatMap(({ leftOut }) => leftOut),
   );
-  const told = nodes.map(
+  const results = nodes.map(
     ({ node, policyVersion, outcome }): NodeResizes => ({
       node,
       policyVersion,
@@ -64,9 +64,9 @@ export async function decideFleet(flags: FleetFlags, cli: Cli): Promise<Outcome>
         : { decision: null, refusal: outcome.error }),
     }),
   );
-  if (flags.output === "table") printText(terminal, fleetResizeText(told, terminal));
-  else printData(terminal, { kind: "resize", nodes: told }, flags.output);
-  return ok(told.every(({ decision }) => decision !== null && isWhole(decision)) ? EXIT.ok : EXIT.negative);
+  if (flags.output === "table") printText(terminal, fleetResizeText(results, terminal));
+  else printData(terminal, { kind: "resize", nodes: results }, flags.output);
+  return ok(results.every(({ decision }) => decision !== null && isWhole(decision)) ? EXIT.ok : EXIT.negative);
 }
 
 /** Whether every pod gets the requested resources. */
@@ -79,11 +79,13 @@ function leftAlone(nodes: readonly Answered[], { ask, container }: FleetFlags): 
   const all = nodes.flatMap(({ outcome }) => (outcome.ok ? outcome.value.decision.resizes : []));
   if (all.length === 0 || !all.every(isLeftAlone)) return null;
   const option = container === undefined ? "--container" : `--container ${container}`;
-  const told = all.slice(0, MAX_TOLD).map(({ pod, message }) => `${ask ?? option}: ${podName(pod)}: ${message}`);
-  const rest = all.length - told.length;
-  return fault(EXIT.badInput, ...told, ...(rest > 0 ? [`and ${many(rest, "pod")} more`] : []));
+  const messages = all
+    .slice(0, MAX_MESSAGES)
+    .map(({ pod, message }) => `${ask ?? option}: ${podName(pod)}: ${message}`);
+  const rest = all.length - messages.length;
+  return fault(EXIT.badInput, ...messages, ...(rest > 0 ? [`and ${many(rest, "pod")} more`] : []));
 }
-const MAX_TOLD = 5;
+const MAX_MESSAGES = 5;
 
 interface FleetAsk {
   /** The wanted resources, as an ask without pods; null for those in each pod's spec. */

@@ -252,7 +252,7 @@ async function pluginsCome(
   socketPath: string,
   terminal: Terminal,
 ): Promise<Result<null, Fault>> {
-  let told = "";
+  let lastMessage = "";
   for (;;) {
     const version = manager.version;
     const why = manager.whyPending(asked.pod);
@@ -261,8 +261,8 @@ async function pluginsCome(
       const advice = `is it running, and does it register at ${socketPath}? --wait gives it longer`;
       return fault(EXIT.negative, `${printable(why.message)}: ${advice}`);
     }
-    if (why.message !== told) terminal.warn(`nodewise: ${printable(why.message)} (at ${socketPath})`);
-    told = why.message;
+    if (why.message !== lastMessage) terminal.warn(`nodewise: ${printable(why.message)} (at ${socketPath})`);
+    lastMessage = why.message;
     await waiting.change(version);
     if (waiting.isStopped) return waiting.stopped();
   }

@@ -245,8 +245,8 @@ async function write(source: ExportSource, sink: Sink, from: Reached, cli: Cli):
     if (text.length < CHUNK && !isStopped()) continue;
     await flush();
     const { reachedAt, progress } = step.value;
-    const told = [`${rows.toLocaleString("en")} rows`, ...(reachedAt === null ? [] : [`at ${reachedAt}`])];
-    line.show((columns) => barLine(progress, told, columns));
+    const figures = [`${rows.toLocaleString("en")} rows`, ...(reachedAt === null ? [] : [`at ${reachedAt}`])];
+    line.show((columns) => barLine(progress, figures, columns));
     if (!isStopped()) continue;
     line.clear();
     return fault(EXIT.interrupted, "the export was ended: the same command goes on with it");

@@ -276,14 +276,14 @@ class Import {
   }
 
   #printCounts(size: number | null): void {
-    const told = (["decision", "snapshot", "outcome", "removal", "token"] as const).flatMap((type) => {
+    const counts = (["decision", "snapshot", "outcome", "removal", "token"] as const).flatMap((type) => {
       const [added, known] = [countOf(this.#counts.added, type), countOf(this.#counts.known, type)];
       const there = known === 0 ? "" : ` (${known.toLocaleString("en")} were there)`;
       return added + known === 0 ? [] : [`${type}s ${added.toLocaleString("en")}${there}`];
     });
     const nodes = countOf(this.#counts.added, "node") + countOf(this.#counts.known, "node");
     const read = size === null ? "" : `; read ${humanBytes(size)}`;
-    this.#cli.terminal.write(`${printable(`imported: ${[...told, `nodes ${nodes}`].join(", ")}${read}`)}\n`);
+    this.#cli.terminal.write(`${printable(`imported: ${[...counts, `nodes ${nodes}`].join(", ")}${read}`)}\n`);
     if (this.#tokens > 0)
       this.#cli.terminal.warn(
         `nodewise: tokens do not go over HTTP: make them anew where the API runs (${this.#tokens} were left out)`,

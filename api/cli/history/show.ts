@@ -121,7 +121,7 @@ function shownText({ record, snapshot }: Found, explain: Explain, { terminal }: 
       terminal,
     );
   const text = drawnOrStored(record, draw, terminal);
-  const told = results.map(
+  const reports = results.map(
     ({ reportedAt, okCount, failedCount, dryRun }) =>
       `reported ${reportedAt}: ${okCount} ${dryRun ? "to be done" : "done"}, ${failedCount} failed\n`,
   );
@@ -130,5 +130,5 @@ function shownText({ record, snapshot }: Found, explain: Explain, { terminal }: 
     "dim",
     `decided ${whenText(record)} as ${printable(policyVersion)}, id ${printable(id)}\n`,
   );
-  return `${text}${told.join("")}${answeredAs === null ? "" : terminal.paint("yellow", `${printable(answeredAs)}\n`)}${stamp}`;
+  return `${text}${reports.join("")}${answeredAs === null ? "" : terminal.paint("yellow", `${printable(answeredAs)}\n`)}${stamp}`;
 }

@@ -181,8 +181,8 @@ function agoText(then: string, now: string): string {
 /** The age of a file's status; after a clock change it may be in the future. */
 function oldText(at: string, pid: number, file: string): string {
   const age = Date.now() - Date.parse(at);
-  const told = age < 0 ? `${durationText(-age)} in the future` : `${durationText(age)} old`;
-  return `as process ${pid} last wrote it, ${told}: ${file}`;
+  const ageText = age < 0 ? `${durationText(-age)} in the future` : `${durationText(age)} old`;
+  return `as process ${pid} last wrote it, ${ageText}: ${file}`;
 }
 
 /** The state directory of a daemon: the named one, or else the actuator's default. */

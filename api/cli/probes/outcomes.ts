@@ -33,10 +33,10 @@ const WORD: Readonly<Record<Run["outcome"], OutcomeWord | "hang@0ms">> = {
  * allows.
  */
 export function recordedOutcomes(entries: readonly ProbeHistoryEntry[]): RecordedOutcomes {
-  const told = entries.filter(isOfAttempts);
+  const attempts = entries.filter(isOfAttempts);
   return Object.fromEntries(
     PROBE_TYPES.flatMap((type) => {
-      const items = itemsOf(told.filter((entry) => entry.type === type));
+      const items = itemsOf(attempts.filter((entry) => entry.type === type));
       return items.length === 0 ? [] : [[type, items]];
     }),
   );

@@ -198,7 +198,8 @@ export async function takeover(names: readonly string[], given: TakeoverFlags, c
       const refused = await refusalOf(traces, shown, given, cli);
       if (refused.length > 0) return fault(EXIT.cannotRun, ...refused);
     } else {
-      for (const told of [...kubelets.map(runsStill), ...suspects(traces)]) cli.terminal.warn(`nodewise: ${told}`);
+      for (const warning of [...kubelets.map(runsStill), ...suspects(traces)])
+        cli.terminal.warn(`nodewise: ${warning}`);
       print(shown, given, cli);
       return ok(plan.value.stops.length === 0 ? EXIT.ok : EXIT.negative);
     }
@@ -279,12 +280,12 @@ interface Carried extends Shown {
 function podsReader(config: ActuatorConfig, { terminal }: Cli): Carried["read"] {
   const source = podsSource(config);
   const decode = desiredPodsReader(config.nodeName, profileOf(config.kubeletVersion));
-  const told = new Set<string>();
+  const warned = new Set<string>();
   return async () => {
     const read = await source();
     for (const { message } of read.problems) {
-      if (!told.has(message)) terminal.warn(`nodewise: pods: ${message}`);
-      told.add(message);
+      if (!warned.has(message)) terminal.warn(`nodewise: pods: ${message}`);
+      warned.add(message);
     }
     return decode(read);
   };

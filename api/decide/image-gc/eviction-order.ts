@@ -40,7 +40,7 @@ export class Removals {
   take(candidate: Ordered, why: ChosenImage["why"]): string | undefined {
     const done = this.#ends.get(candidate.image.key);
     const end = done?.end ?? "planned";
-    const message = done?.message ?? (end === "failed" ? UNTOLD : undefined);
+    const message = done?.message ?? (end === "failed" ? UNKNOWN_ERROR : undefined);
     const { image, place, tie } = candidate;
     this.taken.push(message === undefined ? { image, place, tie, why, end } : { image, place, tie, why, end, message });
     if (end === "stopped") this.stopped = true;
@@ -50,7 +50,7 @@ export class Removals {
     this.left.push({ image, place, tie, why });
   }
 }
-const UNTOLD = "unknown error";
+const UNKNOWN_ERROR = "unknown error";
 
 /** Whether an image is removed, or will be unless its removal fails. */
 export const isGone = ({ end }: { readonly end: RemovalState }): boolean => end === "planned" || end === "removed";

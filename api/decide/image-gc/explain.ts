@@ -28,8 +28,9 @@ export function explainPass(
   }
   if (fileSystem === null) return;
   const { capacityBytes, availableBytes, usagePercent, wantedBytes } = fileSystem;
-  const told = disk?.availableBytes ?? 0;
-  if (told > availableBytes) reasons.add("available_above_capacity", PASS, "fileSystem", { told, capacityBytes });
+  const reportedBytes = disk?.availableBytes ?? 0;
+  if (reportedBytes > availableBytes)
+    reasons.add("available_above_capacity", PASS, "fileSystem", { told: reportedBytes, capacityBytes });
   if (capacityBytes === 0) reasons.add("capacity_zero", PASS, "fileSystem");
   else if (wantedBytes === null) {
     reasons.add("below_high_threshold", PASS, "fileSystem", { usagePercent, highThresholdPercent });

@@ -111,9 +111,9 @@ function admissionsIn(was: WatchedPod | null, { status }: WatchedPod): readonly 
 
 /** The end of a pod; a pod whose containers exit with 0 succeeds without a reason, but still has the condition. */
 function endsIn(was: WatchedPod | null, now: WatchedPod): readonly Found<"eviction" | "preemption">[] {
-  const [before, told] = [was === null ? null : endOf(was), endOf(now)];
-  if (told === null || before?.kind === told.kind || told.at === undefined) return [];
-  return [{ kind: told.kind, at: told.at, message: told.message }];
+  const [before, after] = [was === null ? null : endOf(was), endOf(now)];
+  if (after === null || before?.kind === after.kind || after.at === undefined) return [];
+  return [{ kind: after.kind, at: after.at, message: after.message }];
 }
 interface End {
   readonly kind: "eviction" | "preemption";
@@ -203,11 +203,11 @@ export function eventOutcomes(event: unknown, { pod, failures }: AroundEvent = {
   if (typeof first !== "string" || typeof last !== "string") return [];
   const { namespace, name, uid } = about.data;
   const shared = { pod: { namespace, name, uid }, ...objectOf(pod), seenIn: ["event" as const] };
-  const told =
+  const outcome =
     reasonReportedBy(reason, message, first) ??
     unpreparedBy(reason, message, last) ??
     killOf(reason, message, last, pod, failures ?? null);
-  return told === null ? [] : [{ ...shared, ...told }];
+  return outcome === null ? [] : [{ ...shared, ...outcome }];
 }
 
 function reasonReportedBy(

@@ -122,7 +122,7 @@ function compareVictims(
 ): Compared {
   const { reclaim, thresholds, rankings } = decision;
   const own = decision.evicted.find(({ cause }) => cause === "threshold");
-  const told = own === undefined ? null : evictionWords(own.message);
+  const ownWords = own === undefined ? null : evictionWords(own.message);
   const driving = thresholds.find(
     ({ signal, value }) => signal === reclaim?.threshold.signal && value === reclaim.threshold.value,
   );
@@ -131,7 +131,7 @@ function compareVictims(
     threshold: words.threshold === null ? null : (driving?.quantity ?? null),
     pod: own === undefined ? null : namespacedName(own.pod),
   };
-  const measured = [...available, ...usages(words, told)];
+  const measured = [...available, ...usages(words, ownWords)];
   const others = reclaim?.orElse.map(({ signal }) => SIGNALS[signal].resource) ?? [];
   if (reclaim !== null && reclaim.resource !== words.resource && others.some((one) => one === words.resource))
     return notComparable("order_is_chance", kubelet, { nodewise, measured });
@@ -140,14 +140,14 @@ function compareVictims(
   const [from, to] = [Math.min(...places), Math.max(...places)];
   const areEqual = from >= 0 && from < to && ranked.slice(from, to + 1).every(({ tie }) => tie);
   if (areEqual) return notComparable("order_is_chance", kubelet, { nodewise, measured });
-  const [theirs, ours] = requests(words, told);
+  const [theirs, ours] = requests(words, ownWords);
   return sides({ ...kubelet, ...theirs }, { ...nodewise, ...ours }, measured);
 }
 
 /** The requests of the containers that both messages name; which containers exceed their requests depends on the measurement. */
-function requests(words: EvictionWords, told: EvictionWords | null): readonly [Side, Side] {
+function requests(words: EvictionWords, ownWords: EvictionWords | null): readonly [Side, Side] {
   const ofBoth = words.offenders.flatMap((one) => {
-    const own = told?.offenders.find(({ name }) => name === one.name);
+    const own = ownWords?.offenders.find(({ name }) => name === one.name);
     return own === undefined ? [] : [[`request of ${one.name}`, one.request, own.request] as const];
   });
   return [
@@ -155,11 +155,11 @@ function requests(words: EvictionWords, told: EvictionWords | null): readonly [S
     Object.fromEntries(ofBoth.map(([field, , ours]) => [field, ours])),
   ];
 }
-const usages = (words: EvictionWords, told: EvictionWords | null): Measured =>
+const usages = (words: EvictionWords, ownWords: EvictionWords | null): Measured =>
   words.offenders.map(({ name, usage }) => ({
     field: `usage of ${name}`,
     kubelet: unitsOf(usage),
-    nodewise: unitsOf(told?.offenders.find((one) => one.name === name)?.usage),
+    nodewise: unitsOf(ownWords?.offenders.find((one) => one.name === name)?.usage),
   }));
 
 /** Compares a condition that became True with its signal below the threshold, or False after its transition period. */

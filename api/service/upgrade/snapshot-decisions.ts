@@ -56,12 +56,12 @@ function ofKind(kind: Kind, before: EffectiveSnapshot, after: EffectiveSnapshot)
   if (whole !== WANTS_POD) return { kind, asked: 0, ...SAME, undecided: whole };
   const pods = (before.pods ?? []).slice(0, MAX_PODS).map(({ metadata }) => `${metadata.namespace}/${metadata.name}`);
   const each = pods.map((pod) => compare(kind, pod, before, after));
-  const told = each.filter((one) => typeof one !== "string");
+  const compared = each.filter((one) => typeof one !== "string");
   const undecided =
-    told.length > 0 ? null : (each.find((one) => typeof one === "string") ?? "the snapshot has no pods");
-  const changed = told.flatMap((one) => one.changed);
-  const kernelDefaults = told.reduce((sum, one) => sum + one.kernelDefaults, 0);
-  return { kind, asked: told.length, changed, kernelDefaults, undecided };
+    compared.length > 0 ? null : (each.find((one) => typeof one === "string") ?? "the snapshot has no pods");
+  const changed = compared.flatMap((one) => one.changed);
+  const kernelDefaults = compared.reduce((sum, one) => sum + one.kernelDefaults, 0);
+  return { kind, asked: compared.length, changed, kernelDefaults, undecided };
 }
 
 const WANTS_POD = "ask.pod";

@@ -33,8 +33,8 @@ export function resizeExcerpt(of: WhyContext, { resizes }: DecisionOf["resize"])
   const place = resizes.findIndex(({ pod }) => isSubject(of, pod));
   const found = resizes[place];
   if (found === undefined) return null;
-  const { actuation: _, ...told } = found;
-  return { ...told, place: place + 1, of: resizes.length };
+  const { actuation: _, ...excerpt } = found;
+  return { ...excerpt, place: place + 1, of: resizes.length };
 }
 
 /** The claims of the story's pod, with the faults of their allocation; null if the decision has none. */

@@ -50,10 +50,10 @@ export function whyOf(
   beside?: Beside,
   workload: Workload | null = null,
 ): Result<WhyAnswer, WhyFailure> {
-  const told =
+  const result =
     pod === null ? storiesIn(documents, namespace, beside, workload) : storyOf(documents, { pod, namespace }, beside);
-  if (!told.ok) return err({ code: "no_story", why: told.error });
-  return ok("findings" in told.value ? { story: told.value, list: null } : { story: null, list: told.value });
+  if (!result.ok) return err({ code: "no_story", why: result.error });
+  return ok("findings" in result.value ? { story: result.value, list: null } : { story: null, list: result.value });
 }
 
 /** The answer from documents and from the history of the pod and its node. `documents` take precedence over the history. */
@@ -66,8 +66,8 @@ export async function whyOfHistory(
   const held = pod === null ? await ofAll(store, asked.node) : await ofPod(store, { pod, namespace }, asked.node);
   if (!held.ok) return err({ code: "history", failure: held.error });
   const { outcomes } = held.value;
-  const told = whyOf([...documents, ...held.value.documents], asked, { outcomes });
-  if (told.ok || told.error.code !== "no_story" || told.error.why.code !== "no_pods") return told;
+  const answer = whyOf([...documents, ...held.value.documents], asked, { outcomes });
+  if (answer.ok || answer.error.code !== "no_story" || answer.error.why.code !== "no_pods") return answer;
   const message =
     pod === null ? "the history tells of no pod" : `the history tells of no pod \`${pod.slice(0, LONGEST)}\``;
   return err({ code: "no_story", why: { code: pod === null ? "no_pods" : "no_such_pod", message, near: [] } });

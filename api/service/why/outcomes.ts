@@ -52,7 +52,7 @@ export function withOutcomes(
 ): readonly EventOrOutcome[] {
   const keyOf = ({ about, reason }: ObservedEvent): string =>
     JSON.stringify([about.uid, reason, reason === "Killing" ? about.fieldPath : ""]);
-  const told = new Set(events.map(keyOf));
+  const observed = new Set(events.map(keyOf));
   const others = outcomes.filter(({ outcome }) => isNews(outcome)).map(eventOf);
-  return [...events, ...others.filter((one) => !told.has(keyOf(one)))];
+  return [...events, ...others.filter((one) => !observed.has(keyOf(one)))];
 }

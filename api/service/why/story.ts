@@ -123,13 +123,13 @@ export function storiesIn(
     unreadable.push({ origin: candidate.held?.place ?? "", what: "a v1.Pod", why: subject.error.message });
     return [];
   });
-  const told = cases.map((of) => ({ of, findings: findingsOf(of) }));
-  const quiet = told.filter(({ findings }) => findings.every((one) => one.code === "unknown" || isCalm(one)));
+  const subjects = cases.map((of) => ({ of, findings: findingsOf(of) }));
+  const quiet = subjects.filter(({ findings }) => findings.every((one) => one.code === "unknown" || isCalm(one)));
   const silent = quiet.filter(({ findings }) => findings.some(({ code }) => code === "unknown")).map(({ of }) => of);
   const limited = quiet.filter(({ of }) => notLookedAt(of).length > 0).map(({ of }) => of);
   const unknown = new Set([...silent, ...limited]).size;
   return ok({
-    stories: told.flatMap(({ of, findings }) => listedOf(of, findings)).toSorted(byUrgency),
+    stories: subjects.flatMap(({ of, findings }) => listedOf(of, findings)).toSorted(byUrgency),
     pods: all.length,
     calm: quiet.length - unknown,
     unknown,
@@ -195,8 +195,8 @@ function findingsOf(of: WhyContext): readonly Finding[] {
   const isSettled = sorted.some(({ code }) => code !== "restarted");
   // a pod that runs again is not unknown
   const calm = isSettled ? [] : healthyFindings(of).filter(({ code }) => code !== "unknown" || sorted.length === 0);
-  const told = [...sorted, ...calm].toSorted((a, b) => rank(a.code) - rank(b.code));
-  return told.map((one) => withComparison(of, of.evidence.hasAllEvents ? withoutEvents(one) : one));
+  const findings = [...sorted, ...calm].toSorted((a, b) => rank(a.code) - rank(b.code));
+  return findings.map((one) => withComparison(of, of.evidence.hasAllEvents ? withoutEvents(one) : one));
 }
 
 /** Events that were read and do not exist are not reported as missing. */
@@ -323,11 +323,11 @@ const podMissing = (of: WhyContext): readonly Missing[] =>
 /** Pieces that could not be read are listed with the reason, even if no finding needs them. */
 function withUnread(of: WhyContext, lacks: readonly Missing[]): readonly Missing[] {
   const unread = of.evidence.unread.map(({ piece, why }) => missing(of, piece, `it could not be read: ${why}`));
-  const told = lacks.map((one) => {
+  const explained = lacks.map((one) => {
     const why = unread.find(({ command }) => command === one.command)?.why;
     return why === undefined ? one : { ...one, why: `${one.why}; ${why}` };
   });
-  return unique([...told, ...unread]);
+  return unique([...explained, ...unread]);
 }
 
 const unique = (all: readonly Missing[]): readonly Missing[] =>

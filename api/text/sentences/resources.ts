@@ -25,8 +25,8 @@ const DEVICE_SOURCE: Readonly<Record<string, string>> = {
 
 /** The manager that refused, with the requested and the available amounts. */
 const refusedText: Words = ({ reason, manager, ...numbers }) => {
-  const told = Object.entries(numbers).map(([name, value]) => `${name} ${value}`);
-  return [`nothing is given: ${reason} of ${manager}`, ...told].join("; ");
+  const amounts = Object.entries(numbers).map(([name, value]) => `${name} ${value}`);
+  return [`nothing is given: ${reason} of ${manager}`, ...amounts].join("; ");
 };
 
 /** The sentences for the reasons of `allocatable`, `cgroups` and the resource managers, and of every kind that looks at pods. */

@@ -116,8 +116,8 @@ const numberText = (value: string | number | boolean | undefined): string =>
 
 function reasonItem(reason: Reason, at: string): Html | Promise<Html> {
   const numbers = Object.entries(reason.numbers ?? {}).filter(([, value]) => value !== undefined);
-  const told = numbers.map(([name, value]) => `${name} ${numberText(value)}`).join(", ");
-  return html`<li>${reasonText(reason, false, at)} <span class="numbers small"${told === "" ? "" : html` title="${told}"`}><code>${reason.code}</code></span></li>`;
+  const details = numbers.map(([name, value]) => `${name} ${numberText(value)}`).join(", ");
+  return html`<li>${reasonText(reason, false, at)} <span class="numbers small"${details === "" ? "" : html` title="${details}"`}><code>${reason.code}</code></span></li>`;
 }
 
 type Answer = Omit<Decided<DecisionOf[Kind]>, "verdict">;

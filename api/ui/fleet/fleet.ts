@@ -321,10 +321,10 @@ function stands({ severity, latest, pressureFrom, conditions }: FleetNode): Html
   const { eviction } = latest;
   const tag = severityTag(severity);
   const isByPass = pressureFrom === "eviction-pass" && eviction !== undefined;
-  const told = isByPass ? html`<a href="/decisions/${eviction.decisionId}">${tag}</a>` : tag;
+  const label = isByPass ? html`<a href="/decisions/${eviction.decisionId}">${tag}</a>` : tag;
   const { none, by } = PRESSURE_WORDS[pressureFrom ?? "nothing"];
   const words = `${conditions.join(", ") || none}${by}`;
-  return words === "" ? told : html`${told} <span class="small soft">${words}</span>`;
+  return words === "" ? label : html`${label} <span class="small soft">${words}</span>`;
 }
 
 function drift({ latest, drift: files, report }: FleetNode): Html | Promise<Html> {

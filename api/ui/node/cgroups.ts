@@ -18,8 +18,8 @@ const AS_WANTED = raw('<td class="soft">as wanted<td>');
 const NOT_THERE = raw('<td class="soft">nothing: its cgroup is not there<td>');
 
 function groupOf(plan: CgroupPlan, reports: Reports | null, name: string): Html {
-  const told = reports?.byPath.get(plan.path);
-  const own = told?.get("");
+  const reported = reports?.byPath.get(plan.path);
+  const own = reported?.get("");
   const isMissing = own !== undefined && own.op === "mkdir" && isOpen(own);
   const rest = reports === null ? "" : isMissing ? NOT_THERE : AS_WANTED;
   const title =
@@ -27,13 +27,13 @@ function groupOf(plan: CgroupPlan, reports: Reports | null, name: string): Html 
       ? ""
       : html`<tr><th colspan="4" scope="rowgroup">${name}${plan.containerId === null ? html` <span class="soft">not running</span>` : ""}</th></tr>`;
   const whole = own === undefined || own.status === "unchanged" ? "" : stepRow(own, own.op);
-  const files = together(plan.files, told).map(({ path: file, value }) => {
-    const report = told?.get(file);
+  const files = together(plan.files, reported).map(({ path: file, value }) => {
+    const report = reported?.get(file);
     return report === undefined
       ? html`<tr><td>${file}<td>${value}${human(file, value)}${rest}`
       : stepRow(report, file, value);
   });
-  const unplanned = [...(told?.values() ?? [])].filter(
+  const unplanned = [...(reported?.values() ?? [])].filter(
     ({ file }) => file !== "" && !plan.files.some(({ path }) => path === file),
   );
   return html`<tbody>${title}${whole}${files}${unplanned.map((step) => stepRow(step, step.file))}</tbody>`;
@@ -42,9 +42,9 @@ function groupOf(plan: CgroupPlan, reports: Reports | null, name: string): Html 
 /** Combines equal limits of huge pages without other remarks into one row. */
 function together(
   files: readonly CgroupFile[],
-  told: ReadonlyMap<string, Reported> | undefined,
+  reported: ReadonlyMap<string, Reported> | undefined,
 ): readonly CgroupFile[] {
-  const pages = files.filter(({ path }) => path.startsWith("hugetlb.") && told?.has(path) !== true);
+  const pages = files.filter(({ path }) => path.startsWith("hugetlb.") && reported?.has(path) !== true);
   const [first] = pages;
   if (first === undefined || pages.length < 2 || pages.some(({ value }) => value !== first.value)) return files;
   const others = files.filter((file) => !pages.includes(file));

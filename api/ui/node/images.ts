@@ -122,5 +122,5 @@ function fileSystemBar({ fileSystem, policy, freedBytes }: ImageGcDecision): Htm
   ];
   const words = [...segments, ...marks].map((part) => part.words).join(", ");
   return html`<div class="card bars">${stackBar(segments, words, marks)}
-<ul class="legend">${segments.map(({ tone, words: told }) => html`<li class="${tone}">${told}</li>`)}<li class="marker">thresholds: low ${low} %, high ${high} %</li></ul></div>`;
+<ul class="legend">${segments.map(({ tone, words: label }) => html`<li class="${tone}">${label}</li>`)}<li class="marker">thresholds: low ${low} %, high ${high} %</li></ul></div>`;
 }

@@ -249,11 +249,11 @@ function headOf(view: NodeView, nowMs: number): Html {
     ["Sequence", lastSequence === null ? undefined : `${lastSequence}`],
     ["JSON", html`<a href="/v1/nodes/${encodeURIComponent(name)}">/v1/nodes/${name}</a>`],
   ];
-  const told = pairs.filter(([, value]) => value !== undefined && value !== "");
+  const present = pairs.filter(([, value]) => value !== undefined && value !== "");
   return html`<section id="head" data-live aria-label="The node">
 ${verdicts(view)}
 ${glance(view, nowMs)}
-<details id="facts"><summary>${[...shortly, ""].join(", ")}last seen ${ago(lastSeenMs)}</summary><dl class="facts">${told.map(([what, value]) => html`<div><dt>${what}</dt><dd>${value}</dd></div>`)}</dl>${fleet === null ? "" : dayText(day)}</details>
+<details id="facts"><summary>${[...shortly, ""].join(", ")}last seen ${ago(lastSeenMs)}</summary><dl class="facts">${present.map(([what, value]) => html`<div><dt>${what}</dt><dd>${value}</dd></div>`)}</dl>${fleet === null ? "" : dayText(day)}</details>
 ${fleet === null ? "" : kubeletText(fleet)}</section>`;
 }
 
@@ -296,6 +296,6 @@ function dayText({ decisions, refused, pressured, evicted, removed }: NodeView["
     [evicted, "evicting"],
     [removed, "removing"],
   ] as const;
-  const told = counts.filter(([count]) => count > 0).map(([count, what]) => `${count} ${what}`);
-  return html`<p class="soft small">In the last 24 hours: ${many(decisions, "decision")}${told.length === 0 ? "" : `, of them ${told.join(", ")}`}.</p>`;
+  const parts = counts.filter(([count]) => count > 0).map(([count, what]) => `${count} ${what}`);
+  return html`<p class="soft small">In the last 24 hours: ${many(decisions, "decision")}${parts.length === 0 ? "" : `, of them ${parts.join(", ")}`}.</p>`;
 }

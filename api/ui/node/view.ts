@@ -64,10 +64,10 @@ function reportsOf(rows: readonly ResultRow[], latest: LatestRow | undefined): R
   const body = bodyOf(last.body);
   const dryRun = body.dryRun === true;
   for (const step of Array.isArray(body.steps) ? body.steps : []) {
-    const told = reported(step as Record<string, unknown> | null);
-    if (told === null) continue;
-    const files = byPath.get(told.path) ?? new Map<string, Reported>();
-    byPath.set(told.path, files.set(told.file, told));
+    const report = reported(step as Record<string, unknown> | null);
+    if (report === null) continue;
+    const files = byPath.get(report.path) ?? new Map<string, Reported>();
+    byPath.set(report.path, files.set(report.file, report));
   }
   const all = [...byPath.values()].flatMap((files) => [...files.values()]);
   const open = all.filter(isOpen).length;

@@ -227,14 +227,14 @@ const chip = ({ kind, state }: Plan): Html | Promise<Html> =>
 function changes({ configurations, findings, kubelets, pod, resized, removed, assumed, notes }: Comparison): Piece {
   const fields = differences(...configurations);
   const [from, to] = kubelets;
-  const told = [
+  const items = [
     ...(from === to ? [] : [html`<li>the kubelet becomes <strong>${to}</strong>, from ${from}</li>`]),
     ...(pod === null ? [] : [html`<li>pod <strong>${pod}</strong> is asked about</li>`]),
     ...(resized === null ? [] : [html`<li>pod <strong>${resized}</strong> is to have other resources</li>`]),
     ...removed.map((name) => html`<li>pod <strong>${name}</strong> goes</li>`),
   ];
-  const isNothing = fields.length + told.length === 0;
-  return html`${told.length === 0 ? "" : html`<ul>${all(told)}</ul>`}
+  const isNothing = fields.length + items.length === 0;
+  return html`${items.length === 0 ? "" : html`<ul>${all(items)}</ul>`}
 ${isNothing ? html`<p class="note warn">Nothing was changed: these are the decisions as they are.</p>` : ""}
 ${fields.length === 0 ? "" : fieldTable(fields)}
 ${all(findings.map(finding))}

@@ -86,11 +86,11 @@ const partsOf = (seq: number, sinceMs: number): readonly Part[] => [
   {
     read: `SELECT node, kind, decision_id, summary FROM latest WHERE summary IS NOT NULL AND decided_at_ms >= ? LIMIT ${ROWS}`,
     from: [sinceMs],
-    write: `UPDATE latest SET summary = told.summary FROM (SELECT ${["node", "kind", "decision_id", "summary"]
+    write: `UPDATE latest SET summary = reported.summary FROM (SELECT ${["node", "kind", "decision_id", "summary"]
       .map((name) => `json_extract(value, '$.${name}') AS ${name}`)
-      .join(", ")} FROM json_each(?)) AS told
-      WHERE (latest.node, latest.kind, latest.decision_id) = (told.node, told.kind, told.decision_id)
-      AND latest.summary IS NOT told.summary`,
+      .join(", ")} FROM json_each(?)) AS reported
+      WHERE (latest.node, latest.kind, latest.decision_id) = (reported.node, reported.kind, reported.decision_id)
+      AND latest.summary IS NOT reported.summary`,
   },
 ];
 
