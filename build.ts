@@ -96,7 +96,7 @@ const NEEDLESS: Readonly<Record<string, readonly (readonly [RegExp, string])[]>>
     [/const lines = content\.split[\s\S]*?this\.content\.push\(line\);\s*\}/, "this.content.push(content);"],
   ],
 };
-const needless: Plugin = {
+const omittedPackages: Plugin = {
   name: "needless",
   setup({ onLoad }) {
     const filter = new RegExp(`/(?:${Object.keys(NEEDLESS).join("|").replaceAll(".", "\\.")})$`);
@@ -168,7 +168,7 @@ const common = {
   },
 } satisfies BuildOptions;
 const bundled = (entryPoints: string[], isDaemon = false) =>
-  build({ ...common, entryPoints, plugins: [unused, needless, lazy, builtInModules, sourcesOf(isDaemon)] });
+  build({ ...common, entryPoints, plugins: [unused, omittedPackages, lazy, builtInModules, sourcesOf(isDaemon)] });
 
 /** The licences of all packages that are within, as those ask for it. */
 function licences(inputs: readonly string[]): string {

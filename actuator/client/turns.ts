@@ -6,7 +6,7 @@ import { err, type Result } from "../../api/model/result.ts";
 import { changesBetween, lengthOf } from "../../api/model/snapshot-difference.ts";
 import { LOOK_FOR_TURNS_MS, turnRefusal } from "../../api/model/turn.ts";
 import type { DecisionAnswer } from "../core/interfaces.ts";
-import { type ApiAccess, type ApiFailure, failureOf, nonsense, postJson, type Reply } from "./api-access.ts";
+import { type ApiAccess, type ApiFailure, failureOf, invalidAnswer, postJson, type Reply } from "./api-access.ts";
 
 /** The question to the API, redacted. */
 interface Question {
@@ -81,7 +81,7 @@ export class Turns {
       return reply;
     }
     const answer = check(reply.value);
-    return answer.ok ? answer : err(nonsense(this.#access.url + path, answer.error));
+    return answer.ok ? answer : err(invalidAnswer(this.#access.url + path, answer.error));
   }
 
   /** Takes a turn. Error `send whole`: the API does not know the base, or its answer does not fit. */
@@ -119,7 +119,7 @@ export class Turns {
     const answer = check(reply);
     if (answer.ok) this.#hold(kind, ask, askText, reply);
     else if ("holds" in entry) return "send whole";
-    return answer.ok ? answer : err(nonsense(place, answer.error));
+    return answer.ok ? answer : err(invalidAnswer(place, answer.error));
   }
 
   /** Stores an answer as a base; questions about one pod are too rare to be worth the memory. */

@@ -4,7 +4,7 @@ import { fieldsOf } from "../../api/decide/devices/wire.ts";
 import { err, map, ok, type Result } from "../../api/model/result.ts";
 import type { DeviceList, ListThrottle } from "./device-list.ts";
 import { DeviceListReader } from "./device-list-reader.ts";
-import { type Answered, nonsense, type PluginCall, type PluginFault } from "./fault.ts";
+import { type Answered, invalidAnswer, type PluginCall, type PluginFault } from "./fault.ts";
 import { openMessageStream } from "./message-stream.ts";
 import { type DevicePluginOptions, type PluginCalls, type PluginMethod, quoted } from "./names.ts";
 import { callOnce, dial, LIST_AND_WATCH } from "./plugin-client.ts";
@@ -250,7 +250,7 @@ function endpointOver(
       const answer = await call("/v1beta1.DevicePlugin/Allocate", request, timeouts.allocateMs);
       if (!answer.ok) return answer;
       const read = readAllocations(answer.value, request.containerRequests.length);
-      return read.ok ? ok(read.value[0] as Allocation) : err(nonsense(of("Allocate"), read.error));
+      return read.ok ? ok(read.value[0] as Allocation) : err(invalidAnswer(of("Allocate"), read.error));
     },
     preferred: async ({ available, mustInclude, size }) => {
       if (!options.getPreferredAllocationAvailable) return ok(null);

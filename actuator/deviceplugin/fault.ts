@@ -29,7 +29,11 @@ export function faultText({ resource, endpoint, call, code, message }: PluginFau
 }
 
 /** A fault in a plugin's message that this side found. */
-export const nonsense = (of: PluginCall, message: string): PluginFault => ({ ...of, code: "INVALID_ANSWER", message });
+export const invalidAnswer = (of: PluginCall, message: string): PluginFault => ({
+  ...of,
+  code: "INVALID_ANSWER",
+  message,
+});
 
 /** The fault of a call that gRPC ended. */
 export function faultOf(of: PluginCall, error: Pick<ServiceError, "code" | "details">, timeoutMs: number): PluginFault {

@@ -65,7 +65,7 @@ const CHANNEL = {
 export const clientOf = (socketPath: string): Client =>
   new Client(`unix://${socketPath}`, credentials.createInsecure(), CHANNEL);
 
-interface Calling {
+interface CallOptions {
   readonly of: PluginCall;
   readonly timeoutMs: number;
   /** Ends the call at once. */
@@ -75,7 +75,7 @@ interface Calling {
 /** Makes one call with a deadline; a fault names its plugin. */
 export function callOnce<M extends PluginMethod>(
   client: Client,
-  { of, timeoutMs, signal }: Calling,
+  { of, timeoutMs, signal }: CallOptions,
   method: M,
   request: PluginCalls[M][0],
 ): Answered<PluginCalls[M][1]> {
@@ -91,7 +91,7 @@ interface MethodCodec<Request, Answer> {
 /** Makes one call of a method that other types of plugins serve. */
 export function callWith<Request, Answer>(
   client: Client,
-  { of, timeoutMs, signal }: Calling,
+  { of, timeoutMs, signal }: CallOptions,
   { path, write, read }: MethodCodec<Request, Answer>,
   request: Request,
 ): Answered<Answer> {
@@ -115,7 +115,7 @@ const POLL_MS = 100;
  * awaited. kubelet 1.36: dial (10 s), whose words begin the fault of a connection.
  */
 export async function dial<M extends PluginMethod>(
-  calling: Calling,
+  calling: CallOptions,
   dialMs: number,
   method: M,
   request: PluginCalls[M][0],

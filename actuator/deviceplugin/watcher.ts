@@ -16,7 +16,7 @@ export interface PluginHandler {
   readonly leave: (name: string, generation: number) => void;
 }
 /** A plugin that is registered and was notified of it. */
-interface Introduced {
+interface NotifiedPlugin {
   readonly leave: () => void;
 }
 interface Introduction extends Pick<WatcherOptions, "handlers"> {
@@ -34,7 +34,7 @@ const NOTIFY_MS = 5_000;
  * Asks a plugin for its identity, registers it, and notifies it of the result, including the fault. kubelet 1.36:
  * GenerateRegisterPluginFunc, ValidatePlugin.
  */
-async function introduce({ path, handlers, signal }: Introduction): Answered<Introduced> {
+async function introduce({ path, handlers, signal }: Introduction): Answered<NotifiedPlugin> {
   const of = (call: string, resource = ""): PluginCall => ({ resource, endpoint: path, call });
   const calling = { of: of("GetInfo"), timeoutMs: INFO_MS, signal };
   const dialed = await dial(calling, DIAL_MS, "/pluginregistration.Registration/GetInfo", {});
@@ -48,7 +48,7 @@ async function introduce({ path, handlers, signal }: Introduction): Answered<Int
       { pluginRegistered, error },
     );
   try {
-    const refused = async (message: string, fault: Partial<PluginFault> = {}): Answered<Introduced> => {
+    const refused = async (message: string, fault: Partial<PluginFault> = {}): Answered<NotifiedPlugin> => {
       const error = `RegisterPlugin error -- ${message}`;
       await notify(false, error);
       return err({ ...of("Register", quoted(answer.name).slice(1, -1)), code: "REFUSED", ...fault, message: error });
@@ -114,7 +114,7 @@ interface Found {
   /** The earliest time of the next attempt, by performance.now(). */
   nextAt: number;
   failures: number;
-  introduced?: Introduced;
+  introduced?: NotifiedPlugin;
 }
 
 const RESCAN_MS = 10_000;

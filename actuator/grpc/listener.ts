@@ -93,8 +93,8 @@ const LONGEST_DELAY_MS = 60_000;
 export async function listenRebinding(options: RebindingListener): Promise<Result<RebindingSocket, string>> {
   const listening = await listenOn(options);
   if (!listening.ok) return listening;
-  const lasting = new RebindingSocketListener(options, listening.value);
-  return { ok: true, value: { path: options.path, close: () => lasting.close(), fault: () => lasting.fault } };
+  const listener = new RebindingSocketListener(options, listening.value);
+  return { ok: true, value: { path: options.path, close: () => listener.close(), fault: () => listener.fault } };
 }
 
 class RebindingSocketListener {

@@ -30,7 +30,7 @@ export interface TakeoverDeps {
   readonly owner: string;
   readonly hostIPs: readonly string[];
   /** The desired pods, read again before each stop; null: they cannot be read now. */
-  readonly wanted: () => Promise<PodsWanted | null>;
+  readonly wanted: () => Promise<PodsToRun | null>;
   readonly onEvent: OnPodEvent;
   /** Called for each end. */
   readonly onEnd: (end: StopEnd) => void;
@@ -43,7 +43,7 @@ export interface StopEnd {
   readonly message: string;
   readonly tookMs: number;
 }
-export interface TakenOver {
+export interface TakeoverResult {
   readonly ends: readonly StopEnd[];
   /** The process that restarts stopped sandboxes, because of which the rest was left; null: none. */
   readonly cameBack: string | null;
@@ -57,7 +57,7 @@ export async function takeOver(
   deps: TakeoverDeps,
   stops: readonly TakeoverStop[],
   signal: AbortSignal,
-): Promise<TakenOver> {
+): Promise<TakeoverResult> {
   const [first, ...rest] = stops;
   const groups = [first === undefined ? [] : [first], ...Map.groupBy(rest, priorityOf).values()];
   const ends: StopEnd[] = [];
@@ -67,7 +67,7 @@ export async function takeOver(
     ends.push(...(await Promise.all(group.map((stop) => stopOne(deps, stop, signal)))));
     // if nothing restarts after the first and the last group, nothing restarts in between
     const isWatched = group[0] === first || group === groups.at(-1);
-    cameBack = isWatched ? await whoCameBack(deps, ends, signal) : null;
+    cameBack = isWatched ? await findRestarted(deps, ends, signal) : null;
   }
   const begun = new Set(ends.map(({ stop }) => stop));
   const why = cameBack === null ? "interrupted" : "something else was started again";
@@ -115,7 +115,7 @@ async function stopOne(deps: TakeoverDeps, planned: TakeoverStop, signal: AbortS
 }
 
 /** Finds a running sandbox with the name of a stopped one: the same sandbox, or another. */
-async function whoCameBack(
+async function findRestarted(
   { runtime, clock, owner }: TakeoverDeps,
   ends: readonly StopEnd[],
   signal: AbortSignal,
@@ -206,7 +206,7 @@ export interface TakeoverPlan {
   readonly stops: readonly TakeoverStop[];
   readonly stays: readonly TakeoverStay[];
 }
-export type PodsWanted = Pick<DesiredPods, "pods" | "refused">;
+export type PodsToRun = Pick<DesiredPods, "pods" | "refused">;
 
 /**
  * Plans which foreign sandboxes a take-over would stop. Pure. INVARIANT: only sandboxes whose namespace and name
@@ -215,7 +215,7 @@ export type PodsWanted = Pick<DesiredPods, "pods" | "refused">;
  */
 export function takeoverPlan(
   foreign: readonly ForeignSandbox[],
-  { pods, refused }: PodsWanted,
+  { pods, refused }: PodsToRun,
   asked: ReadonlySet<string> | null,
 ): TakeoverPlan {
   const byName = new Map([...pods.values()].map((pod) => [fullName(pod), pod]));
@@ -247,7 +247,7 @@ const stopOf = (pod: RunnablePod, sandbox: ForeignSandbox): TakeoverStop => ({
   graceSeconds: effectiveGracePeriod(pod, null),
 });
 
-function whyNobodys(sandbox: ForeignSandbox, pods: PodsWanted["pods"]): string {
+function whyNobodys(sandbox: ForeignSandbox, pods: PodsToRun["pods"]): string {
   for (const pod of pods.values()) {
     const nodeName = otherNodeOf(pod, sandbox);
     if (nodeName !== null)

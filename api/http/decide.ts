@@ -1,6 +1,6 @@
 import type { StoreFailure } from "../../db/failure.ts";
 import type { DecisionRow } from "../../db/rows.ts";
-import type { Again, IdempotencyKey, Recorded, Store } from "../../db/store.ts";
+import type { IdempotencyKey, Recorded, Repetition, Store } from "../../db/store.ts";
 import type { ApiDeps, Caller } from "../dependencies.ts";
 import type { Kind } from "../model/decision.ts";
 import { err, ok, type Result } from "../model/result.ts";
@@ -191,7 +191,7 @@ export function answerHead(row: Answered, notRecorded: NotRecorded | null): stri
     snapshotId,
     decidedAt: rfc3339(decidedAtMs),
     recorded: notRecorded === null,
-    ...(again === undefined ? {} : { again: againOf(again) }),
+    ...(again === undefined ? {} : { again: repetitionOf(again) }),
     ...(notRecorded === null ? {} : { notRecorded }),
     verdict,
     ...(assumed.length === 0 ? {} : { assumed }),
@@ -199,7 +199,7 @@ export function answerHead(row: Answered, notRecorded: NotRecorded | null): stri
   });
 }
 
-const againOf = ({ times, firstAtMs, firstSnapshotId }: Again) => ({
+const repetitionOf = ({ times, firstAtMs, firstSnapshotId }: Repetition) => ({
   times,
   firstDecidedAt: rfc3339(firstAtMs),
   firstSnapshotId,

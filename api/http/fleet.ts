@@ -13,6 +13,7 @@ import {
   ASKED_VERSION,
   comparePlaces,
   FLEET_SORTS,
+  FLEET_VIEWS,
   type FleetCursor,
   type FleetFilter,
   type FleetNode,
@@ -24,7 +25,6 @@ import {
   NO_ASKED_VERSION,
   ordered,
   placeOf,
-  SHOWS,
   usualOrder,
 } from "../service/fleet.ts";
 import { parseLabelSelector } from "../service/label-selector.ts";
@@ -235,7 +235,7 @@ function filterIn(given: FleetParameters, issues: InputIssue[]): FleetFilter {
     kind: among(issues, "kind", given.kind, KINDS),
     verdict: among(issues, "verdict", given.verdict, VERDICTS),
     condition: among(issues, "pressure", given.pressure, PRESSURES),
-    show: among(issues, "show", given.show, SHOWS),
+    show: among(issues, "show", given.show, FLEET_VIEWS),
   };
   const texts = { name, namePrefix, zone, kubelet, reason, ...words };
   const known = Object.fromEntries(Object.entries(texts).filter(([, value]) => value !== undefined));

@@ -7,7 +7,7 @@ import { similarName, suggestionText } from "../model/near-name.ts";
 import { ok, type Result } from "../model/result.ts";
 import { decisionNamed, notFoundText } from "../service/decision-named.ts";
 import { historyProblem, type Problem, problem } from "../service/problem.ts";
-import { speaksFor } from "./auth/authorize.ts";
+import { mayAccessNode } from "./auth/authorize.ts";
 import type { BudgetLease } from "./body-budget.ts";
 
 /** One request on its way through a route. */
@@ -105,7 +105,7 @@ export async function decisionSeen(
   { deps, caller }: Asking<"getDecision" | "decisionsBeginning">,
   id: string,
 ): Promise<Result<DecisionRow, Problem>> {
-  const found = await decisionNamed(deps.store, id, (node) => speaksFor(caller, node));
+  const found = await decisionNamed(deps.store, id, (node) => mayAccessNode(caller, node));
   if (!found.ok) return historyProblem(found.error);
   return found.value.row === null ? unknownDecision(id, found.value.ids) : ok(found.value.row);
 }
@@ -117,7 +117,7 @@ export async function snapshotSeen(
 ): Promise<Result<SnapshotRow, Problem>> {
   const found = await deps.store.getSnapshot(id);
   if (!found.ok) return historyProblem(found.error);
-  return found.value !== null && speaksFor(caller, found.value.node) ? ok(found.value) : unknownSnapshot(id);
+  return found.value !== null && mayAccessNode(caller, found.value.node) ? ok(found.value) : unknownSnapshot(id);
 }
 
 export const unknownDecision = (id: string, several: readonly string[] = []): Result<never, Problem> =>

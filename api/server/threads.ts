@@ -25,7 +25,7 @@ const OF_ONE = [
  * Renders each kind of page once, one after the other with time for requests in between, so that the first visitor does not wait
  * for code that has never run. Ends early at `closing`; the responses are discarded.
  */
-export async function warm(app: Pick<Hono, "fetch">, closing: AbortSignal): Promise<void> {
+export async function warmUp(app: Pick<Hono, "fetch">, closing: AbortSignal): Promise<void> {
   const seen = new Set<string>();
   const queue = [...FIRST];
   for (let path = queue.shift(); path !== undefined && !closing.aborted; path = queue.shift()) {

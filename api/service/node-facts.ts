@@ -87,7 +87,7 @@ interface Asking {
   readonly recollection?: FactsBefore;
 }
 /** The request with its facts; null if the history must be read first. */
-export function recollected(request: DecisionRequest, { recollection }: Asking): FullRequest | null {
+export function requestWithFacts(request: DecisionRequest, { recollection }: Asking): FullRequest | null {
   const { kind, facts } = request;
   const spec = specOf(kind).facts;
   if (spec === null || (facts !== null && spec.knowsLess === undefined)) return request;

@@ -77,7 +77,7 @@ export const insertSnapshot = insertInto(
 );
 
 /** A row's texts, and the statement that stores the row unless it exists, in this order. */
-interface Placed {
+interface PlacedRow {
   readonly cut: Cut;
   /** `texts`: see `textsGuard`. */
   readonly insert: (texts: Value) => Statement;
@@ -88,7 +88,7 @@ export async function placeSnapshot(
   row: SnapshotRow,
   { packing }: Driver,
   shared: Texts,
-): Promise<Result<Placed, StoreFailure>> {
+): Promise<Result<PlacedRow, StoreFailure>> {
   const what = `snapshot \`${row.id}\``;
   const cut = await shared.cut(`snapshot of ${row.node}`, what, row, row.storedAtMs);
   if (!cut.ok) return cut;
@@ -152,7 +152,7 @@ export function snapshotsOf(
       .leftJoin(texts, driver.textsIn(texts.id, snapshots.parts))
       .where(eq(nodes.name, sql.placeholder("node"))),
   );
-  const put = async (row: SnapshotRow, isAgain: boolean): Promise<Result<{ fresh: boolean }, StoreFailure>> => {
+  const put = async (row: SnapshotRow, isRetry: boolean): Promise<Result<{ fresh: boolean }, StoreFailure>> => {
     const placed = await placeSnapshot(row, driver, shared);
     if (!placed.ok) return placed;
     const { cut, insert } = placed.value;
@@ -160,7 +160,7 @@ export function snapshotsOf(
     const seen = nodeSeen(row.node, row.storedAtMs, row, guard);
     const outcomes = await atomic([...cut.statements, insert(guard), seen], [row.node]);
     const fresh = outcomes[cut.statements.length]?.changes !== 0;
-    if (!fresh && (await shared.missing(cut.ids)).length > 0) return isAgain ? rangesAreGone(row.id) : put(row, true);
+    if (!fresh && (await shared.missing(cut.ids)).length > 0) return isRetry ? rangesAreGone(row.id) : put(row, true);
     cut.committed();
     return ok({ fresh });
   };

@@ -8,7 +8,7 @@ import {
   storyForm,
   storyListForm,
 } from "../../api/model/why.ts";
-import type { NoStory } from "../../api/service/why/story.ts";
+import type { StoryFailure } from "../../api/service/why/story.ts";
 import { storiesIn, storyOf } from "../../api/service/why/story.ts";
 
 export const documentsOf = (values: readonly unknown[]) => values.map((value, i) => ({ origin: `file ${i}`, value }));
@@ -20,7 +20,7 @@ export function story(pod: string, values: readonly unknown[], namespace: string
   expect(storyForm.safeParse(JSON.parse(JSON.stringify(told.value))).error).toBeUndefined();
   return told.value;
 }
-export function noStory(pod: string, values: readonly unknown[], namespace: string | null = null): NoStory {
+export function noStory(pod: string, values: readonly unknown[], namespace: string | null = null): StoryFailure {
   const told = storyOf(documentsOf(values), { pod, namespace });
   if (told.ok) throw new Error(`told: ${JSON.stringify(told.value.findings)}`);
   return told.error;

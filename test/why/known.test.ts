@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { Beside } from "../../api/service/why/evidence.ts";
+import type { AdditionalEvidence } from "../../api/service/why/evidence.ts";
 import { storiesIn, storyOf } from "../../api/service/why/story.ts";
 import { plainPaint } from "../../api/text/style.ts";
 import { storyListText, storyText } from "../../api/text/why.ts";
@@ -234,7 +234,7 @@ describe("events alone", () => {
 });
 
 describe("a live cluster", () => {
-  const live = (values: readonly unknown[], beside: Beside) => {
+  const live = (values: readonly unknown[], beside: AdditionalEvidence) => {
     const told = storyOf(documentsOf(values), { pod: "web", namespace: null }, beside);
     if (!told.ok) throw new Error(told.error.message);
     return told.value;

@@ -25,7 +25,7 @@ interface ForeignSandboxRef {
   readonly sandboxId: string;
   readonly name: string;
 }
-interface Ended extends ForeignSandboxRef {
+interface EndedSandbox extends ForeignSandboxRef {
   readonly seenAtMs: number;
 }
 
@@ -108,7 +108,7 @@ class StopWatch {
   readonly created = new Map<string, ForeignSandboxRef>();
   running = new Map<string, ForeignSandboxRef>();
   /** Containers known to have ended by themselves. */
-  #ended = new Map<string, Ended>();
+  #ended = new Map<string, EndedSandbox>();
   readonly #asked = new Set<string>();
   readonly #owner: string;
   readonly #onStop: (stop: ForeignStop) => void;

@@ -99,7 +99,7 @@ export function execProbe(
     const ran = await exec(target.containerId, expanded, Math.max(1, Math.ceil(timeoutMs / 1000)));
     if (!ran.ok) return ran.error.code === "DEADLINE_EXCEEDED" ? late : { error: errorOf(ran.error) };
     const { exitCode, stdout, stderr } = ran.value;
-    return { result: exitCode === 0 ? "success" : "failure", output: beginning(stdout + stderr) };
+    return { result: exitCode === 0 ? "success" : "failure", output: truncatedOutput(stdout + stderr) };
   };
   return bounded(
     timeoutMs,
@@ -124,7 +124,7 @@ const timedOut = (command: readonly string[], timeoutMs: number): string =>
 const staticPairs = (env: readonly EnvVar[]) =>
   env.map((variable) => ({ key: variable.name, value: "value" in variable ? variable.value : "" }));
 
-function beginning(output: string): string {
+function truncatedOutput(output: string): string {
   const bytes = Buffer.from(output);
   return bytes.length <= MAX_OUTPUT_BYTES ? output : bytes.toString("utf8", 0, MAX_OUTPUT_BYTES);
 }

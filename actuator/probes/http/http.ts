@@ -174,11 +174,11 @@ async function exchangeSecure(
     if (exchanged !== REFUSED) return exchanged;
     if (retry === MAX_RETRIES) return none(streamFault(constants.NGHTTP2_REFUSED_STREAM));
     listening.onStage("retry");
-    if (retry > 0) await waited(2 ** (retry - 1) * 1000, opened);
+    if (retry > 0) await delay(2 ** (retry - 1) * 1000, opened);
   }
 }
 /** Never resolves if the attempt ends first. */
-const waited = (ms: number, opened: OpenConnections): Promise<void> =>
+const delay = (ms: number, opened: OpenConnections): Promise<void> =>
   new Promise((resolve) => {
     const timer = setTimeout(resolve, ms);
     opened.add({ destroy: () => clearTimeout(timer) });

@@ -31,7 +31,7 @@ import { type PatchFlags, readPatches } from "../inputs/change.ts";
 import type { MadeStatic } from "../inputs/pods.ts";
 import { type Question, type QuestionFiles, readQuestion } from "../inputs/question.ts";
 import { READ_ONCE, readSnapshot, readsOnce, type SnapshotFiles } from "../inputs/snapshot.ts";
-import { type Assumption, asNewcomer, type WhatIf, type WhatIfOptions, whatIf } from "../inputs/what-if.ts";
+import { type Assumption, asNewPod, type WhatIf, type WhatIfOptions, whatIf } from "../inputs/what-if.ts";
 import {
   EXIT,
   type Fault,
@@ -103,7 +103,7 @@ export async function decide(
   if (mixed !== undefined) return refused(headOf(kind, snapshot, chosen, []), mixed, snapshot, output, terminal);
   const asks = await readQuestion(kind, options, nodeIn(snapshot), chosen.profile);
   if (!asks.ok) return asks;
-  const newcomer = options.ask === undefined ? asNewcomer(kind, snapshot, asks.value.ask) : undefined;
+  const newcomer = options.ask === undefined ? asNewPod(kind, snapshot, asks.value.ask) : undefined;
   const question = { ...asks.value, ask: newcomer?.ask ?? asks.value.ask };
   warnAll(terminal, [
     ...question.leftOut,

@@ -127,7 +127,7 @@ function plainOf(stream: Readable, passed: (bytes: number) => void): ReadableStr
 }
 
 /** An export whose first line has been read. */
-interface Begun {
+interface OpenedExport {
   readonly header: MovedHeader;
   readonly name: string;
   readonly size: number | null;
@@ -138,7 +138,7 @@ interface Begun {
 }
 
 /** Errors: it does not start like an export. */
-async function beginningOf({ name, stream, bytes: size }: Source): Promise<Result<Begun, Fault>> {
+async function beginningOf({ name, stream, bytes: size }: Source): Promise<Result<OpenedExport, Fault>> {
   let passed = 0;
   const plain = plainOf(stream, (bytes) => {
     passed += bytes;
@@ -157,7 +157,7 @@ async function beginningOf({ name, stream, bytes: size }: Source): Promise<Resul
 }
 
 class Import {
-  readonly #begun: Begun;
+  readonly #begun: OpenedExport;
   readonly #target: Target;
   readonly #cli: Cli;
   readonly #counts = { added: {} as Record<string, number>, known: {} as Record<string, number> };
@@ -166,7 +166,7 @@ class Import {
   #first = 0;
   #tokens = 0;
 
-  constructor(begun: Begun, target: Target, cli: Cli) {
+  constructor(begun: OpenedExport, target: Target, cli: Cli) {
     this.#begun = begun;
     this.#target = target;
     this.#cli = cli;

@@ -193,11 +193,11 @@ function casesIn(document: InputDocument): Pick<ReadCases, "cases" | "faults"> {
   };
 }
 
-type OwnCase = z.output<typeof caseForm>;
+type CaseForm = z.output<typeof caseForm>;
 /** A case for each of its kubelet versions. `at`: its path in the file. */
 function casesOf(
-  own: OwnCase,
-  shared: Partial<OwnCase>,
+  own: CaseForm,
+  shared: Partial<CaseForm>,
   at: readonly Step[],
   document: InputDocument,
 ): readonly Case[] {

@@ -269,7 +269,11 @@ export function findFailures(
 export function checkPredicates({ pod, active }: Admitting, failures: Failures, preempts: boolean): Predicates {
   const { incompatible, resources, short, unmatched } = failures;
   if (!preempts || !isCriticalPod(pod) || short.length === 0) {
-    return { refusals: [...incompatible, ...short.map(outOf), ...unmatched], resources, preemption: null };
+    return {
+      refusals: [...incompatible, ...short.map(insufficientResource), ...unmatched],
+      resources,
+      preemption: null,
+    };
   }
   // a critical pod is never refused directly for lack of resources
   const preemption = preemptFor(pod, active, short);
@@ -317,7 +321,7 @@ function isLeftToClaims(name: string, { allocatable }: NodeInfo, config: Effecti
 }
 
 /** kubelet 1.36: InsufficientResourceError. */
-export const outOf = ({ resource, requested, used, capacity }: Shortage): Refused => ({
+export const insufficientResource = ({ resource, requested, used, capacity }: Shortage): Refused => ({
   reason: `OutOf${resource}`,
   message: `Node didn't have enough resource: ${resource}, requested: ${requested}, used: ${used}, capacity: ${capacity}`,
 });

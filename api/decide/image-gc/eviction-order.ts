@@ -56,7 +56,7 @@ const UNKNOWN_ERROR = "unknown error";
 export const isGone = ({ end }: { readonly end: RemovalState }): boolean => end === "planned" || end === "removed";
 
 /** Why an image is not in the eviction order at all. */
-type Barred = Extract<ImageKept["why"], "in-use" | "image-volume" | "pinned" | "sandbox-image" | "invalid-id">;
+type ExclusionReason = Extract<ImageKept["why"], "in-use" | "image-volume" | "pinned" | "sandbox-image" | "invalid-id">;
 export interface Ordered {
   readonly image: DetectedImage;
   /** From 1. */
@@ -66,7 +66,7 @@ export interface Ordered {
 }
 export interface EvictionOrder {
   readonly order: readonly Ordered[];
-  readonly barred: readonly { readonly image: DetectedImage; readonly why: Barred }[];
+  readonly barred: readonly { readonly image: DetectedImage; readonly why: ExclusionReason }[];
 }
 
 /**
@@ -79,7 +79,7 @@ export function evictionOrder(
   uses: ReadonlyMap<string, Use>,
   sandboxImages: ReadonlySet<string>,
 ): EvictionOrder {
-  const barred: { image: DetectedImage; why: Barred }[] = [];
+  const barred: { image: DetectedImage; why: ExclusionReason }[] = [];
   const unused: DetectedImage[] = [];
   const used: DetectedImage[] = [];
   for (const image of images) {
@@ -103,7 +103,11 @@ const byDetection = (a: DetectedImage, b: DetectedImage): number =>
 const isEqual = (a: DetectedImage, b: DetectedImage | undefined): boolean =>
   b !== undefined && a.lastUsedAtMs === b.lastUsedAtMs && a.firstDetectedAtMs === b.firstDetectedAtMs;
 
-function barredBy(image: DetectedImage, use: Use | undefined, sandboxImages: ReadonlySet<string>): Barred | undefined {
+function barredBy(
+  image: DetectedImage,
+  use: Use | undefined,
+  sandboxImages: ReadonlySet<string>,
+): ExclusionReason | undefined {
   if (use !== undefined) return use.why;
   if (image.pinned) return "pinned";
   if (sandboxImages.has(image.key)) return "sandbox-image";

@@ -267,7 +267,7 @@ export function decideWithManagers(
       : started;
   }
   if (!started.value.ok) return withStartErrors(decideAdmission(asked, more), started.value.error);
-  const { next, ...hands } = atHand(started.value.value);
+  const { next, ...hands } = managerAttempts(started.value.value);
   const answer = withNeeds(decideAdmission(asked, { ...hands, ...more }), needs);
   return answer.ok && answer.value.decision.admit ? ok({ ...answer.value, next: next() }) : answer;
 }
@@ -311,7 +311,7 @@ interface AdmissionAttempt {
 }
 
 /** Tries each pod once, in the managers' working copies. `next`: the state files after the last one is admitted. */
-function atHand(node: ManagedNode): ManagersAtHand & { readonly next: () => unknown } {
+function managerAttempts(node: ManagedNode): ManagersAtHand & { readonly next: () => unknown } {
   const tried = new Map<string, AdmissionAttempt>();
   const tryOne = (asking: Pod): AdmissionAttempt & { readonly pod: Pod } => {
     const pod = withUid(asking);

@@ -7,7 +7,7 @@ import type { LogMetrics } from "../../observe/node-metrics.ts";
 import { type EventForm, eventText, INPUT, SNAPSHOT, wantsSnapshot } from "../../service/decision-event.ts";
 import type { Turns } from "../../service/turns.ts";
 
-export type Sent =
+export type DeliveryResult =
   | { readonly state: "taken" }
   | { readonly state: "too-large" }
   | { readonly state: "failed"; readonly reason: string; readonly retryMs?: number };
@@ -20,7 +20,7 @@ export interface Receiver {
    * Sends events; `taken`: the receiver has them, and they need not be sent again. Never rejects; ends well within `LEASE_MS`, and
    * at `signal`.
    */
-  send(events: readonly string[], signal: AbortSignal): Promise<Sent>;
+  send(events: readonly string[], signal: AbortSignal): Promise<DeliveryResult>;
   close(): Promise<void>;
 }
 
@@ -295,7 +295,10 @@ export class Delivery {
     this.#failures = 0;
   }
 
-  async #backOff({ reason, retryMs }: Extract<Sent, { state: "failed" }>, batch: readonly Waiting[]): Promise<void> {
+  async #backOff(
+    { reason, retryMs }: Extract<DeliveryResult, { state: "failed" }>,
+    batch: readonly Waiting[],
+  ): Promise<void> {
     const { receiver, log } = this.#deps;
     const { least, most } = BACK_OFF_MS;
     const ms = Math.max(retryMs ?? 0, Math.min(most, least * 2 ** this.#failures));

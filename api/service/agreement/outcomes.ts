@@ -182,7 +182,7 @@ const involvedPod = z.object({
 });
 
 /** What is known about an event's pod when the event arrives. */
-interface AroundEvent {
+interface EventContext {
   /** The pod before the event, a v1.Pod. */
   readonly pod?: unknown;
   /** See `probeFailures`; null if unknown. */
@@ -190,7 +190,7 @@ interface AroundEvent {
 }
 
 /** The outcomes in an event (v1.Event or events.k8s.io/v1); events of components other than the kubelet have none. */
-export function eventOutcomes(event: unknown, { pod, failures }: AroundEvent = {}): readonly Outcome[] {
+export function eventOutcomes(event: unknown, { pod, failures }: EventContext = {}): readonly Outcome[] {
   const parsed = eventForm.safeParse(event);
   if (!parsed.success) return [];
   const { reason, source, reportingComponent, reportingController, ...rest } = parsed.data;
@@ -316,10 +316,10 @@ type WatchedNode = z.output<typeof watchedNode>["status"];
 export function nodeOutcomes(before: unknown, after: unknown): readonly OutcomeOf<"conditions" | "image-gc">[] {
   const [then, now] = [watchedNode.safeParse(before), watchedNode.safeParse(after)];
   if (!then.success || !now.success) return [];
-  return [...turnedIn(then.data.status, now.data.status), ...imagesGoneIn(then.data.status, now.data.status)];
+  return [...changedConditions(then.data.status, now.data.status), ...imagesGoneIn(then.data.status, now.data.status)];
 }
 
-function turnedIn(then: WatchedNode, now: WatchedNode): readonly OutcomeOf<"conditions">[] {
+function changedConditions(then: WatchedNode, now: WatchedNode): readonly OutcomeOf<"conditions">[] {
   return PRESSURE_CONDITIONS.flatMap((type): readonly OutcomeOf<"conditions">[] => {
     const was = then.conditions.find((c) => c.type === type);
     const is = now.conditions.find((c) => c.type === type);

@@ -27,7 +27,7 @@ const LOOK_MS = 10_000;
 export const LONGEST_PASS_MS = 2 * LOOK_MS;
 const SECOND_MS = 1000;
 
-interface Looked {
+interface ComparedEviction {
   readonly decision: EvictionDecision;
   /** False: what the kubelet remembers of earlier passes is unknown. */
   readonly remembers: boolean;
@@ -36,7 +36,11 @@ interface Looked {
  * One pass over the state, with the facts from when its snapshot was observed. `atMs`: the time of a later pass; its stats then
  * count as new, since the kubelet acted on newer ones than before.
  */
-function look(state: EffectiveSnapshot, { facts, observedAtMs }: Basis, atMs = observedAtMs): Result<Looked, Refusal> {
+function look(
+  state: EffectiveSnapshot,
+  { facts, observedAtMs }: Basis,
+  atMs = observedAtMs,
+): Result<ComparedEviction, Refusal> {
   const decoded = decodeEvictionFacts(facts.eviction);
   const known = decoded.ok ? decoded.value : undefined;
   const age = known === undefined ? Number.POSITIVE_INFINITY : observedAtMs - known.atMs;
@@ -81,7 +85,7 @@ function compareThreshold(
   outcome: OutcomeOf<"eviction">,
   kubelet: Side,
   words: EvictionWords,
-  { decision, remembers }: Looked,
+  { decision, remembers }: ComparedEviction,
 ): Compared {
   const ofResource = decision.thresholds.filter(({ signal }) => SIGNALS[signal].resource === words.resource);
   const meant = ofResource.filter(({ quantity }) => words.threshold === null || quantity === words.threshold);

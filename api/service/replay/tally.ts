@@ -135,9 +135,9 @@ export type Counts = Form<typeof replayCounts>;
 
 /** The number of changed decisions. */
 export const changedOf = ({ differs, refused }: Counts): number => differs + refused;
-export const lostOf = ({ gone, unreadable }: Counts): number => gone + unreadable;
+export const notReplayedOf = ({ gone, unreadable }: Counts): number => gone + unreadable;
 /** The number of all records. */
-export const passedOf = (counts: Counts): number => counts.replayed + lostOf(counts);
+export const passedOf = (counts: Counts): number => counts.replayed + notReplayedOf(counts);
 
 /** How many decisions the records represent; empty if one each. */
 export function representedText(counts: Counts): string {

@@ -31,7 +31,7 @@ export function snapshotDecisions(
 ): SnapshotDecisions {
   const before = effectiveSnapshot(...from);
   const after = asReported(before, effectiveSnapshot(...to));
-  const all = KINDS.map((kind) => ofKind(kind, before, after));
+  const all = KINDS.map((kind) => decisionsOfKind(kind, before, after));
   return {
     kinds: all.map(({ changed, ...kind }) => ({ ...kind, changed: changed.length })),
     changed: all.flatMap(({ changed }) => changed.slice(0, MAX_CHANGED)),
@@ -44,13 +44,13 @@ interface Answers {
   /** The number of differences without an effect. */
   readonly kernelDefaults: number;
 }
-interface OfKind extends Answers {
+interface KindDecisions extends Answers {
   readonly kind: Kind;
   readonly asked: number;
   readonly undecided: string | null;
 }
 
-function ofKind(kind: Kind, before: EffectiveSnapshot, after: EffectiveSnapshot): OfKind {
+function decisionsOfKind(kind: Kind, before: EffectiveSnapshot, after: EffectiveSnapshot): KindDecisions {
   const whole = compare(kind, null, before, after);
   if (typeof whole !== "string") return { kind, asked: 1, ...whole, undecided: null };
   if (whole !== WANTS_POD) return { kind, asked: 0, ...SAME, undecided: whole };

@@ -353,7 +353,7 @@ function keeping(name: string, before: ReadonlyMap<string, boolean>, configurati
   const settability = settabilityOf(to.gates.get(name));
   if (settability === "unknown") return notKept(`kubelet ${to.version} does not know it`);
   if (settability === "locked") return notKept(`it is locked in kubelet ${to.version}`);
-  const names = hangingOn(name, before, to);
+  const names = relatedGates(name, before, to);
   const keep = { featureGates: Object.fromEntries(names.map((one) => [one, before.get(one)])) };
   const refusals = (given: unknown): readonly string[] =>
     lintConfiguration(given, undefined, to).flatMap(({ severity, message }) =>
@@ -365,7 +365,7 @@ function keeping(name: string, before: ReadonlyMap<string, boolean>, configurati
 }
 
 /** The gate and those gates in `before` that it requires, or that require it. */
-function hangingOn(name: string, before: ReadonlyMap<string, boolean>, { gates }: Profile): readonly string[] {
+function relatedGates(name: string, before: ReadonlyMap<string, boolean>, { gates }: Profile): readonly string[] {
   const wants = (a: string, b: string): boolean => gates.get(a)?.wants.includes(b) === true;
   const found = new Set([name]);
   for (const one of found) {

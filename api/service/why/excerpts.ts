@@ -102,12 +102,12 @@ export function rankChanges(ranking: Ranking | null): readonly Change[] {
     const best = group.find(({ pod, victim }) => victim !== null && victim.uid !== pod.uid) ?? first;
     if (best === undefined) return [];
     const { change, from, to, place, victim, pod } = best;
-    const then = victim === null ? {} : { victim: `${victim.namespace}/${victim.name}` };
+    const preempted = victim === null ? {} : { victim: `${victim.namespace}/${victim.name}` };
     const saves = victim === null || victim.uid !== pod.uid;
     return [
       {
         code: "rank_of_pod",
-        numbers: { change, from, to, place, saves, resource: ranking?.resource ?? "", ...then },
+        numbers: { change, from, to, place, saves, resource: ranking?.resource ?? "", ...preempted },
       } as const,
     ];
   });

@@ -14,10 +14,10 @@ import { agreementOf } from "../agreement/record.ts";
 import { headOf } from "../decision-head.ts";
 import { postedSnapshot, recordedAnswer } from "../replay/parsed.ts";
 import { rfc3339 } from "../timestamp.ts";
-import { type Beside, refOf, snapshotOrigin, type WhyDocument } from "./evidence.ts";
+import { type AdditionalEvidence, refOf, snapshotOrigin, type WhyDocument } from "./evidence.ts";
 import type { PodName, Workload } from "./find-pod.ts";
-import { isNews, type SeenOutcome } from "./outcomes.ts";
-import { type NoStory, storiesIn, storyOf } from "./story.ts";
+import { isAdverse, type SeenOutcome } from "./outcomes.ts";
+import { type StoryFailure, storiesIn, storyOf } from "./story.ts";
 
 /** The store methods that a story needs. */
 type WhyStore = Pick<
@@ -40,18 +40,20 @@ export const whyAnswer = z.strictObject({
 });
 export type WhyAnswer = Form<typeof whyAnswer>;
 export type WhyFailure =
-  | { readonly code: "no_story"; readonly why: NoStory }
+  | { readonly code: "no_story"; readonly why: StoryFailure }
   | { readonly code: "history"; readonly failure: StoreFailure };
 
 /** The answer from documents alone; with `workload`, the list has only its pods. Errors: see `storyOf` and `storiesIn`. */
 export function whyOf(
   documents: readonly WhyDocument[],
   { pod, namespace }: WhyAsked,
-  beside?: Beside,
+  additional?: AdditionalEvidence,
   workload: Workload | null = null,
 ): Result<WhyAnswer, WhyFailure> {
   const result =
-    pod === null ? storiesIn(documents, namespace, beside, workload) : storyOf(documents, { pod, namespace }, beside);
+    pod === null
+      ? storiesIn(documents, namespace, additional, workload)
+      : storyOf(documents, { pod, namespace }, additional);
   if (!result.ok) return err({ code: "no_story", why: result.error });
   return ok("findings" in result.value ? { story: result.value, list: null } : { story: null, list: result.value });
 }
@@ -211,7 +213,7 @@ async function outcomesOf(
       if (!page.ok) return page;
       for (const row of page.value.items) {
         const seen = row.pod !== null && isWanted(row.pod, found) ? seenIn(row) : null;
-        if (seen === null || !isNews(seen.outcome)) continue;
+        if (seen === null || !isAdverse(seen.outcome)) continue;
         all.push(seen);
         found++;
       }

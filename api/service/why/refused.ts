@@ -196,10 +196,10 @@ function stateFilesOf(of: WhyContext, message: string): readonly Missing[] {
 const isAgreement = (reason: string, decision: { readonly admit: boolean; readonly reason: string }): boolean =>
   !decision.admit && decision.reason === reason;
 
-type Said = { readonly reason: string; readonly message: string };
+type StatusReason = { readonly reason: string; readonly message: string };
 
 /** The first difference between a decision and the kubelet's message; null if both are identical. */
-export function differenceOf(real: Said, decision: Said & { readonly admit: boolean }): string | null {
+export function differenceOf(real: StatusReason, decision: StatusReason & { readonly admit: boolean }): string | null {
   if (decision.admit) return "it would have come in";
   if (decision.reason !== real.reason)
     return `reason ${decision.reason} in place of ${real.reason}: ${decision.message}`;

@@ -27,7 +27,7 @@ import { endsOfContainers } from "./containers.ts";
 import { ended, preempted } from "./disrupted.ts";
 import { evicted, type Ranking, RESOURCE_OF, rankingNow } from "./evicted.ts";
 import {
-  type Beside,
+  type AdditionalEvidence,
   type Contradiction,
   type Evidence,
   evidenceOf,
@@ -45,7 +45,7 @@ import {
   subjectOf,
   type Workload,
 } from "./find-pod.ts";
-import { isNews } from "./outcomes.ts";
+import { isAdverse } from "./outcomes.ts";
 import { probingOf } from "./probing.ts";
 import { refused } from "./refused.ts";
 import { resizeOf } from "./resized.ts";
@@ -65,14 +65,18 @@ import {
   wordOfEvent,
 } from "./why-context.ts";
 
-export type NoStory = NoSubject | (Contradiction & { readonly near?: readonly string[] });
+export type StoryFailure = NoSubject | (Contradiction & { readonly near?: readonly string[] });
 
 /**
  * The story of a pod from documents of any kind and order: its state, since when, the decisions behind it, what would change it,
  * and which pods are next. Errors: no such pod, several of that name, or contradicting documents.
  */
-export function storyOf(documents: readonly WhyDocument[], name: PodName, beside?: Beside): Result<Story, NoStory> {
-  const evidence = evidenceOf(documents, beside);
+export function storyOf(
+  documents: readonly WhyDocument[],
+  name: PodName,
+  additional?: AdditionalEvidence,
+): Result<Story, StoryFailure> {
+  const evidence = evidenceOf(documents, additional);
   if (!evidence.ok) return evidence;
   const subject = findPod(evidence.value, name);
   if (!subject.ok) return subject;
@@ -99,10 +103,10 @@ export function storyOf(documents: readonly WhyDocument[], name: PodName, beside
 export function storiesIn(
   documents: readonly WhyDocument[],
   namespace: string | null,
-  beside?: Beside,
+  additional?: AdditionalEvidence,
   workload: Workload | null = null,
-): Result<StoryList, NoStory> {
-  const evidence = evidenceOf(documents, beside);
+): Result<StoryList, StoryFailure> {
+  const evidence = evidenceOf(documents, additional);
   if (!evidence.ok) return evidence;
   const everywhere = podsIn(evidence.value);
   if (everywhere.length === 0) return err(NO_PODS);
@@ -352,7 +356,8 @@ function withComparison(of: WhyContext, finding: Finding): Finding {
   const kind = KIND_OF[finding.code];
   if (kind === undefined) return finding;
   const seen = of.evidence.outcomes.findLast(
-    ({ outcome }) => outcome.kind === kind && isNews(outcome) && isOf(finding, outcome) && isSubject(of, outcome.pod),
+    ({ outcome }) =>
+      outcome.kind === kind && isAdverse(outcome) && isOf(finding, outcome) && isSubject(of, outcome.pod),
   );
   if (seen === undefined) return finding;
   const { comparison: compared } = seen;

@@ -14,7 +14,7 @@ import { many } from "../sentences/words.ts";
 import { type Color, clip, type Paint, printable } from "../style.ts";
 import { type Glyph, legendText, type Row, table } from "../table.ts";
 import { durationText } from "../time-text.ts";
-import { caption, outcome, type Shown, sections, shortened, swallowNotes } from "./shown.ts";
+import { caption, dropNotes, outcome, type Shown, sections, shortened } from "./shown.ts";
 
 const RESTARTS: ReadonlySet<string> = new Set(["calm", "held long enough"]);
 
@@ -199,7 +199,7 @@ function probeChanges(shown: Shown<ProbesDecision>): string {
     const lines = shown.notesAt(container);
     return lines.length === 0 ? [] : [`${printable(container)}\n`, ...lines.map((line) => `  ${line}\n`)];
   });
-  swallowNotes(
+  dropNotes(
     shown,
     decision.containers.map(({ container }) => container),
   );

@@ -119,7 +119,7 @@ export interface Shown<D> {
 }
 
 /** Drops the reasons of entries that a shortened list leaves out. */
-export function swallowNotes({ notesAt }: Pick<Shown<unknown>, "notesAt">, places: readonly string[]): void {
+export function dropNotes({ notesAt }: Pick<Shown<unknown>, "notesAt">, places: readonly string[]): void {
   for (const place of places) notesAt(place);
 }
 

@@ -27,7 +27,7 @@ function groupOf(plan: CgroupPlan, reports: Reports | null, name: string): Html 
       ? ""
       : html`<tr><th colspan="4" scope="rowgroup">${name}${plan.containerId === null ? html` <span class="soft">not running</span>` : ""}</th></tr>`;
   const whole = own === undefined || own.status === "unchanged" ? "" : stepRow(own, own.op);
-  const files = together(plan.files, reported).map(({ path: file, value }) => {
+  const files = mergeHugePages(plan.files, reported).map(({ path: file, value }) => {
     const report = reported?.get(file);
     return report === undefined
       ? html`<tr><td>${file}<td>${value}${human(file, value)}${rest}`
@@ -40,7 +40,7 @@ function groupOf(plan: CgroupPlan, reports: Reports | null, name: string): Html 
 }
 
 /** Combines equal limits of huge pages without other remarks into one row. */
-function together(
+function mergeHugePages(
   files: readonly CgroupFile[],
   reported: ReadonlyMap<string, Reported> | undefined,
 ): readonly CgroupFile[] {
@@ -152,7 +152,7 @@ function branchOf(branch: Branch, context: ReportContext, isRoot = false): Html 
     ? fileTable([plan, ...children.map((child) => child.plan)], reports)
     : html`${fileTable([plan], reports)}${below(branch, context)}`;
   const id = `cgroup-${plan.path.replaceAll(/\s/g, "_")}`;
-  return html`<details id="${id}"${isRoot || (open > 0 && !isPod) ? html` open` : ""}><summary><span class="name">${labelOf(plan)}</span> ${pods} ${tag}<span class="soft small">${isPod ? brief(plan) : ""}</span></summary>${inner}</details>`;
+  return html`<details id="${id}"${isRoot || (open > 0 && !isPod) ? html` open` : ""}><summary><span class="name">${labelOf(plan)}</span> ${pods} ${tag}<span class="soft small">${isPod ? valuesSummary(plan) : ""}</span></summary>${inner}</details>`;
 }
 
 /** The children; if some are left out, those that differ come first. */
@@ -169,7 +169,7 @@ function labelOf({ pod, level, path }: CgroupPlan): string {
 }
 
 /** The most important values of a pod. */
-function brief({ values }: CgroupPlan): string {
+function valuesSummary({ values }: CgroupPlan): string {
   const { cpuShares, cpuWeight, memory } = values;
   const share =
     cpuWeight === undefined ? (cpuShares === undefined ? "" : `shares ${cpuShares}`) : `weight ${cpuWeight}`;

@@ -176,7 +176,7 @@ async function pointsOf(
   return ok(all);
 }
 
-interface Within {
+interface TimeRange {
   readonly sinceMs: number;
   readonly untilMs: number;
 }
@@ -185,7 +185,7 @@ const STRETCHES = MAX_BODIES / 2;
 async function pointsWithin(
   store: History,
   node: string,
-  { sinceMs, untilMs }: Within,
+  { sinceMs, untilMs }: TimeRange,
 ): Promise<Result<AllPoints, StoreFailure>> {
   const all: AllPoints = new Map();
   const step = (untilMs - sinceMs) / STRETCHES;
@@ -206,7 +206,7 @@ async function pointsWithin(
 async function actedWithin(
   store: History,
   node: string,
-  within: Within,
+  within: TimeRange,
 ): Promise<Result<DecisionHead[], StoreFailure>> {
   const heads: DecisionHead[] = [];
   for (const verdict of ACTED) {

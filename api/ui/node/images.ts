@@ -51,12 +51,12 @@ ${stays.map((image) => staysRow(image, most, now))}</tbody></table>`;
   return html`${scrolling("Images in the order in which they would go", drawn)}${note}`;
 }
 
-interface Halves extends Pick<ImageGcDecision, "remove" | "freedBytes"> {
+interface RemovedAndKept extends Pick<ImageGcDecision, "remove" | "freedBytes"> {
   readonly goes: readonly ImageRemoval[];
   readonly stays: readonly ImageKept[];
 }
 /** If a page has only one side, the line that names it. */
-function lineBetween({ remove, freedBytes, goes, stays }: Halves): Html {
+function lineBetween({ remove, freedBytes, goes, stays }: RemovedAndKept): Html {
   if (remove.length === 0) return lineOf("Nothing would go: all below stays", "line");
   const goesText = `would go (${humanBytes(freedBytes)} for space${goes.length < remove.length ? ", with those not shown" : ""})`;
   if (stays.length === 0) return lineOf(`What is above ${goesText}`, "line");

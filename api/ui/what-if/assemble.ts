@@ -20,7 +20,7 @@ import type { EffectiveSnapshot } from "../../profiles/effective.ts";
 import { isId } from "../../service/body-form.ts";
 import { readAsk } from "../../service/decision-request.ts";
 import { type Difference, decisionDifferences, MAX_DIFFERENCES } from "../../service/difference.ts";
-import { passOf, readFactsBefore, recollected } from "../../service/node-facts.ts";
+import { passOf, readFactsBefore, requestWithFacts } from "../../service/node-facts.ts";
 import { historyProblem, type Problem, problem } from "../../service/problem.ts";
 import { postedSnapshot } from "../../service/replay/parsed.ts";
 import { nextTurn } from "../../service/turns.ts";
@@ -60,7 +60,7 @@ export interface Plan {
   readonly truncated: boolean;
 }
 /** The further input of a kind: what its node's history remembers. */
-interface Remembered {
+interface KindInput {
   readonly ask: AskOf[Kind];
   readonly facts: Facts;
 }
@@ -70,7 +70,7 @@ interface Question {
   readonly pod: PodAsk["pod"];
   /** The pod's resources after the change; null: the resizes that wait count on both sides. */
   readonly resize: AskOf["resize"] | null;
-  readonly remembered: ReadonlyMap<Kind, Remembered>;
+  readonly remembered: ReadonlyMap<Kind, KindInput>;
 }
 
 /** Every kind on both sides, that of a pod first. */
@@ -112,7 +112,7 @@ const withPod = (snapshot: EffectiveSnapshot, pod: Pod): EffectiveSnapshot => ({
 interface Answered extends Pick<Side, "decided" | "refusal"> {
   readonly textAt: (columns: number) => string;
 }
-function answeredBy(kind: Kind, snapshot: Snapshot, { ask, facts }: Remembered): Answered {
+function answeredBy(kind: Kind, snapshot: Snapshot, { ask, facts }: KindInput): Answered {
   const answer = decideKind(kind, { snapshot, facts, ask, explain: "off" });
   if (!answer.ok) return { decided: null, refusal: answer.error, textAt: () => answer.error.message };
   const asked = askedPodRef(ask);
@@ -203,13 +203,13 @@ export function assemble(base: Fields, parts: readonly Part[]): Assembled {
 }
 
 /** The parts that count, and the empty lists to report whose kind is unknown. */
-interface Settled {
+interface ResolvedParts {
   readonly parts: readonly Part[];
   readonly warnings: readonly { readonly source: Part["source"]; readonly text: string }[];
 }
 
 /** An empty list of unknown kind counts as one of pods, unless another input contains the node's pods. */
-export function resolveEmptyList(base: Fields, parts: readonly Part[]): Settled {
+export function resolveEmptyList(base: Fields, parts: readonly Part[]): ResolvedParts {
   const whole = parts.find(({ part }) => part === "snapshot");
   const isKnown =
     (whole === undefined ? base : fieldsOf(whole.posted))["pods"] !== undefined ||
@@ -318,8 +318,8 @@ export async function rememberedOf(
   { deps }: Exchange,
   node: string,
   snapshot: Snapshot,
-): Promise<Result<ReadonlyMap<Kind, Remembered>, Problem>> {
-  const known = new Map<Kind, Remembered>();
+): Promise<Result<ReadonlyMap<Kind, KindInput>, Problem>> {
+  const known = new Map<Kind, KindInput>();
   for (const kind of REMEMBERING) {
     const recollection = await readFactsBefore(deps.store, passOf(kind, node, snapshot));
     if (!recollection.ok) return recollection;
@@ -327,7 +327,7 @@ export async function rememberedOf(
     if (!asked.ok) continue;
     const unset = { snapshot: null, snapshotId: null, kubeletVersion: null, record: false };
     const request = { kind, ...unset, explain: "off" as const, ...asked.value };
-    const full = recollected(request, { recollection: recollection.value });
+    const full = requestWithFacts(request, { recollection: recollection.value });
     if (full !== null) known.set(kind, { ask: full.ask, facts: full.facts ?? {} });
   }
   return ok(known);

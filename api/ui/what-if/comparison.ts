@@ -80,7 +80,7 @@ export function beforeOf(
   const ofFiles = files.map(recognise);
   const pasted = texts.paste.trim() === "" ? null : recognise({ name: "the text", text: texts.paste });
   report("paste", pasted?.faults ?? []);
-  const put = (ofOthers: readonly Part[]) => putTogether(stored, known, [...ofOthers, ...(pasted?.parts ?? [])], texts);
+  const put = (ofOthers: readonly Part[]) => nodeOfParts(stored, known, [...ofOthers, ...(pasted?.parts ?? [])], texts);
   const ofAll = ofFiles.flatMap((each) => each.parts);
   const whole = put(ofAll);
   const fileParts = ofAll.filter(({ source }) => !whole.checked.wrong.has(source));
@@ -126,7 +126,7 @@ const passedOver = (field: FormFault["field"], all: readonly string[]): readonly
   all.map((text) => ({ field, text }));
 
 /** The node that these parts describe, and their faults. */
-function putTogether(stored: Fields | null, known: Fields | null, parts: readonly Part[], texts: FormValues["texts"]) {
+function nodeOfParts(stored: Fields | null, known: Fields | null, parts: readonly Part[], texts: FormValues["texts"]) {
   const isWhole = parts.some(({ part }) => part === "snapshot");
   const base = merged(isWhole ? {} : stored, known);
   const settled = resolveEmptyList(base, parts);
@@ -159,14 +159,14 @@ function keptOf(known: Fields, parts: readonly Part[]): { readonly kept: string;
   return text.length > MAX_KEPT ? { kept: "", lost: text.length } : { kept: text, lost: 0 };
 }
 
-interface Chosen {
+interface ChosenInput {
   readonly input: Fields;
   readonly assumed: readonly string[];
   readonly faults: readonly string[];
 }
 
 /** The chosen machine and cgroup version, which no output of kubectl contains. */
-function withChoices(input: Fields, { machine, cgroup }: FormValues["texts"]): Chosen {
+function withChoices(input: Fields, { machine, cgroup }: FormValues["texts"]): ChosenInput {
   const named = machine === "" ? undefined : machineNamed(machine);
   const faults = machine !== "" && named === undefined ? [`there is no machine \`${machine.slice(0, 60)}\``] : [];
   const all = named === undefined ? input : { ...input, machine: named };

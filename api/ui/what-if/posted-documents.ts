@@ -87,7 +87,7 @@ export interface Part {
   /** Its place in the document. */
   readonly base: Path;
 }
-interface Recognised {
+interface RecognisedDocuments {
   readonly parts: readonly Part[];
   /** The inputs that cannot be read, each with its place. */
   readonly faults: readonly string[];
@@ -112,7 +112,7 @@ const TABLE =
 const AS_JSON = "give what the same command prints with `-o json`";
 
 /** Everything in a text that describes a node, recognised by its content. */
-export function recognise(given: FormText): Recognised {
+export function recognise(given: FormText): RecognisedDocuments {
   if (TABLE.test(given.text))
     return {
       parts: [],
