@@ -62,7 +62,7 @@ export class ClaimManager {
   readonly #cache: ClaimInfoCache;
   /** The end of running work, by pod, and by driver and claim. */
   readonly #busy = new Map<string, Promise<unknown>>();
-  /** By claim that its last pod unprepares: the end of its calls. */
+  /** The end of the calls for each claim that its last pod unprepares. */
   readonly #leaving = new Map<string, Promise<unknown>>();
   /** Driver and claim pairs that were answered for pods that are still preparing other claims. */
   readonly #answered = new Set<string>();

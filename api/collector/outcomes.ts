@@ -178,7 +178,7 @@ class ClaimsRead {
   /** `NAMESPACE/NAME` of a claim -> the text of the fields that decisions read; null if it is gone. */
   readonly #claims = new Map<string, Seen<string | null>>();
   readonly #goneClaims = new Set<string>();
-  /** By uid. */
+  /** The scheduled pods by uid. */
   readonly #pods = new Map<string, ScheduledPod>();
   readonly #gonePods = new Set<string>();
   #followedMs = Number.POSITIVE_INFINITY;

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import type { Problem } from "../../actuator/core/interfaces.ts";
 import { Notices } from "../../actuator/core/notices.ts";
-import { fakeContainer, fakeSandbox, fullOfImages, gcWorld, put } from "./gc/world.ts";
+import { fakeContainer, fakeSandbox, fullOfImages, gcFixture, put } from "./gc/gc-kit.ts";
 
 const podsProblem = (message: string): Problem => ({ from: "pods", message });
 
@@ -38,7 +38,7 @@ test("what is told as a problem is no notice as well", () => {
 });
 
 test("a turn that looks more than once has what any of its looks noticed, once", async () => {
-  const world = gcWorld({ joinsEviction: true });
+  const world = gcFixture({ joinsEviction: true });
   const { node, dir } = world;
   put(node, fakeSandbox("s1", "u1"), fakeContainer("c1", "s1", "sha256:1"));
   node.kubeletConfiguration = { evictionHard: { "imagefs.available": "1%" } };

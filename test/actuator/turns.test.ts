@@ -33,7 +33,7 @@ class World {
   readonly problems: string[] = [];
   /** False: as an API without turns. */
   hasTurns = true;
-  /** Of a request that comes through. */
+  /** Whether the answer to a request that arrives is lost. */
   isAnswerLost = false;
   isAway = false;
   /** Changes an answer on its way. */
@@ -60,7 +60,7 @@ class World {
     this.outbox = Outbox.open(join(this.#dir, "outbox.jsonl"));
     this.client = new ApiClient(access, this.outbox, memory, ({ message }: Problem) => this.problems.push(message));
   }
-  /** What it remembers of nodes is gone, the history is not. */
+  /** Starts the API again: its memory of nodes is gone, the history is not. */
   restartApi(): void {
     this.#app = this.#openApp();
   }
@@ -90,7 +90,7 @@ class World {
     await this.client.commit(answer.value);
     return answer.value;
   }
-  /** What was exchanged since the last look. */
+  /** The exchanges since the last look. */
   take = (): readonly Exchange[] => this.exchanges.splice(0);
 }
 const TURNS = "/v1/nodes/n1/turns";

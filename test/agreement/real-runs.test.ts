@@ -4,7 +4,7 @@ import { collectedImages, endedByProbes, postedPods, type Run, underPressure } f
 
 const told = ({ verdict, why, difference }: Comparison) => ({ verdict, why: why?.code ?? null, difference });
 const AGREES = { verdict: "agrees", why: null, difference: null };
-/** What cannot be compared, and why: the capture does not have it, or chance decided. */
+/** Outcomes that cannot be compared, and why: the capture does not have it, or chance decided. */
 const EXCEPT: Readonly<Record<string, string>> = {
   // the memory manager's state file was not captured
   "crit-integer-cpu-guaranteed admission crit": "state_files",

@@ -4,7 +4,7 @@ import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { assumeSeen } from "../../api/cli/gc/preview.ts";
-import { fakeContainer, fakeImage, fakeSandbox, gcPod, put } from "../actuator/gc/world.ts";
+import { fakeContainer, fakeImage, fakeSandbox, gcPod, put } from "../actuator/gc/gc-kit.ts";
 import { scratchFolder } from "../kit/scratch.ts";
 import { serveCri } from "../sim/cri-server.ts";
 import { FakeRuntime, faultOf } from "../sim/fake-runtime.ts";

@@ -4,7 +4,7 @@ import { type NodeFault, NodeFaults } from "../../api/collector/node-faults.ts";
 const PARTS = ["pods", "configz", "stats", "snapshot"] as const;
 const fault = (part: NodeFault["part"], code = "timed-out"): NodeFault => ({ part, code, text: `${part} ${code}` });
 const [configz, stats] = [fault("configz"), fault("stats")];
-/** What is told of each look at a node. */
+/** The faults reported of each read of a node. */
 const told = (faults: NodeFaults, ...looks: readonly (readonly NodeFault[])[]) =>
   looks.map((look) => faults.looked("n1", PARTS, look));
 

@@ -200,7 +200,7 @@ function done(node: Node, op: OpInput): Json {
   return withState({ ...out, mightNeedToUnprepare: { [uid]: cache.ofPod(uid).length > 0 } });
 }
 
-/** What goes wrong is logged, and not told. */
+/** Runs the steps; a failure is logged, and not returned. */
 function* quiet(steps: ClaimSteps): ClaimSteps {
   yield* steps;
   return undefined;

@@ -23,7 +23,7 @@ const large = {
 const names = async (response: Response): Promise<string[]> =>
   (await answer(response, nodeList)).nodes.map(({ name }) => name);
 
-/** What clusters say of their nodes. */
+/** Nodes that their clusters deleted. */
 function deletions(of: Of): void {
   test("a node that its cluster deleted is told as gone until something is heard of it again", async () => {
     const [name, other] = [fresh("deleted"), fresh("deleted")];

@@ -115,7 +115,7 @@ export function versions(of: Of): void {
   });
 }
 
-/** What a record tells of the version: its snapshot's own, or the one that its request named. */
+/** The version in a record: its snapshot's own, or the one that its request named. */
 function recordedProfiles(of: Of): void {
   const recorded = async (id: string) => answer(await get(of(), `/v1/decisions/${id}`), fullDecision);
 

@@ -87,7 +87,7 @@ export function fleet(of: () => Store): void {
   });
 }
 
-/** What the fleet tells beside the counts of its hours, and how long. */
+/** The fleet's notes beside the counts of its hours, and how long they stay. */
 export function fleetNotes(of: () => Store): void {
   const { record, only } = recording(of);
   test("a summary stands for its decision as long as that is the newest of its kind", async () => {
@@ -167,7 +167,7 @@ export function fleetNotes(of: () => Store): void {
   });
 }
 
-/** What the fleet tells of kubelets. */
+/** The fleet's outcomes of kubelets. */
 export function fleetOutcomes(of: () => Store): void {
   const { record, only } = recording(of);
   test("what kubelets refused and evicted is counted by the hour beside the decisions, each pod once for a reason", async () => {

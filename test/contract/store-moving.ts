@@ -200,7 +200,7 @@ export function moving(of: () => Store, another: () => Store): void {
   });
 }
 
-/** Of all nodes, so while the other store has few rows. */
+/** Moves tokens of all nodes, so it runs while the other store has few rows. */
 export function movedTokens(of: () => Store, another: () => Store): void {
   test("tokens move when they are asked for", async () => {
     const from = another();

@@ -140,7 +140,7 @@ export function upgrades(of: Of): void {
   });
 }
 
-/** What is written otherwise and does the same. */
+/** A configuration that is written otherwise and does the same. */
 function upgradesWithoutEffect(of: Of): void {
   test("memory.min and memory.low of 0, which the kernel has by itself, make no decision another one and hide no other", async () => {
     const node = fresh("upgrade");

@@ -11,7 +11,7 @@ const ITS_SERIES = "SEARCH series USING INTEGER PRIMARY KEY (rowid=?) LEFT-JOIN"
 
 function listening() {
   const { store, client, log } = listeningStore();
-  /** Of the last queries those for decisions that began before and were made again since: at most one of each node and kind. */
+  /** The queries among the last ones for decisions that began before and were made again since: at most one of each node and kind. */
   const began: string[] = [];
   const plansOf = async (work: (store: Store) => Promise<unknown>): Promise<string[]> => {
     log.length = 0;

@@ -3,7 +3,7 @@ import { dirname, join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { containerLayers, KnownReadiness, openPodRuntime, runtimeVersion } from "../../actuator/containerd/pods.ts";
 import { giveAddresses } from "./containerd/cni.ts";
-import { APP, NAMESPACES, type OwnPod, PodRuntimeGround } from "./containerd/pod-ground.ts";
+import { APP, NAMESPACES, type OwnPod, PodRuntimeFixture } from "./containerd/pod-runtime-kit.ts";
 import { must } from "./containerd/pods.ts";
 import { whyNoContainerd } from "./containerd/start.ts";
 import { openOwn } from "./own-cgroups.ts";
@@ -24,12 +24,12 @@ if (why !== undefined) {
 }
 
 describe.skipIf(why !== undefined)("pods on a real containerd", { timeout: TEST_MS }, () => {
-  let ground: PodRuntimeGround;
+  let ground: PodRuntimeFixture;
   /** Its cgroup was filled before the sandbox. */
   let web: OwnPod;
   beforeAll(async () => {
     if (!opened.ok) throw new Error(opened.error.message);
-    ground = await PodRuntimeGround.start(opened.value);
+    ground = await PodRuntimeFixture.start(opened.value);
     web = await ground.pod("web", { "cpu.shares": "512", "memory.limit_in_bytes": String(256 * MIB) });
   }, START_MS);
   afterAll(() => ground?.stop(), START_MS);

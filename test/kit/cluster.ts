@@ -42,7 +42,7 @@ export type Users = Record<string, { readonly name: string; readonly may: readon
 /** Answers a request in the place of the server; false: the server answers. */
 export type Interruption = (request: IncomingMessage, response: ServerResponse, url: URL) => boolean;
 
-/** What was captured, as if the node were on loopback. */
+/** A captured document, as if the node were on loopback. */
 const real = (file: string): string => capturedText(file).replaceAll("10.88.0.1", "127.0.0.1");
 
 let clusterAuthority: Authority | undefined;

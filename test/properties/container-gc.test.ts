@@ -9,7 +9,7 @@ import {
   READY,
   sandbox,
   UNDER_PRESSURE,
-} from "../decide/container-gc/asking.ts";
+} from "../decide/container-gc/container-gc-kit.ts";
 import { pod } from "../kit/pods.ts";
 import type { Json } from "../kit/snapshots.ts";
 import { type Draws, draws, Met, shuffled } from "./draws.ts";

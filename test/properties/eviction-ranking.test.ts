@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { Counterfactual, EvictionDecision, Ranking } from "../../api/model/eviction.ts";
-import { answer, disk, Gi, iso, memory, START } from "../decide/eviction/asking.ts";
+import { answer, disk, Gi, iso, memory, START } from "../decide/eviction/eviction-kit.ts";
 import { container } from "../kit/containers.ts";
 import { pod } from "../kit/pods.ts";
 import type { Json } from "../kit/snapshots.ts";

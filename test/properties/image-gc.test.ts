@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { Done } from "../../api/model/container-gc.ts";
 import type { ImageGcDecision, ImageRef } from "../../api/model/image-gc.ts";
-import { type Answer, answer, attempt, next, START } from "../decide/image-gc/asking.ts";
+import { type Answer, answer, attempt, next, START } from "../decide/image-gc/image-gc-kit.ts";
 import type { Json } from "../kit/snapshots.ts";
 import { type Draws, draws, Met, shuffled } from "./draws.ts";
 import { type DrawnImages, drawnImages, inputOf } from "./random-images.ts";

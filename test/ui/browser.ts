@@ -34,7 +34,7 @@ function start(): Promise<Browser> {
   process.once("SIGTERM", () => process.exit());
   return chromium.launch({ executablePath: CHROMIUM, args: ARGS, handleSIGTERM: false });
 }
-/** By the options of their context. */
+/** Closed pages by the options of their context. */
 const closed = new Map<string, Page[]>();
 
 /**
@@ -70,7 +70,7 @@ async function newPage(browser: Browser, options: BrowserContextOptions): Promis
   return context.newPage();
 }
 
-/** What the browser complains of, of the page that it goes to next. */
+/** The browser's complaints about the page that it goes to next. */
 function faultsOf(page: Page, url: string): readonly string[] {
   const faults: string[] = [];
   let isThere = false;
@@ -117,7 +117,7 @@ interface Violation {
   readonly nodes: readonly { readonly html: string; readonly failureSummary: string }[];
 }
 
-/** What axe looks at: everything, or only what a ground or a width that differs from the usual one changes. */
+/** The rules that axe checks: everything, or only what a ground or a width that differs from the usual one changes. */
 const LOOKED_AT = {
   everything: "rules: { 'target-size': { enabled: true } }",
   colors: "runOnly: ['color-contrast', 'link-in-text-block']",

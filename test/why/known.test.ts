@@ -22,7 +22,7 @@ const using = (nanos: number): Json => ({
     },
   ],
 });
-/** What is left out of the documents with a cpu.stat of this path. */
+/** The documents that are left out beside a cpu.stat of this path. */
 function unusedOf(path: string, values: readonly unknown[], stat = stopped): readonly string[] {
   const told = storyOf([...documentsOf(values), { origin: path, value: stat }], { pod: "web", namespace: null });
   return told.ok ? told.value.unused.map(({ origin, why }) => `${origin}: ${why}`) : [told.error.message];

@@ -178,7 +178,7 @@ describe("a real node under disk pressure", () => {
   });
 });
 
-/** What the story of each captured pod with probes tells, the worst first. */
+/** The findings of each captured pod with probes, the worst first. */
 const PROBES: Readonly<Record<string, readonly FindingCode[]>> = {
   "exec-exit-3-output": ["restarted-by-probe", "crash-loop"],
   "exec-long-output": ["not-ready"],

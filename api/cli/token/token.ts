@@ -136,7 +136,7 @@ const NOBODY =
   "no token is active: nobody may call the API until `nodewise token create`, or `nodewise token open --to-everyone` on loopback";
 
 const timeText = (ms: number | null): string | null => (ms === null ? null : new Date(ms).toISOString());
-/** Without the hash. */
+/** The token's row without the hash. */
 const shown = ({ id, name, scopes, node, createdAtMs, revokedAtMs }: TokenRow) => ({
   id,
   name,

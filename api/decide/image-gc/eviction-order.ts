@@ -59,7 +59,7 @@ export const isGone = ({ end }: { readonly end: RemovalState }): boolean => end 
 type ExclusionReason = Extract<ImageKept["why"], "in-use" | "image-volume" | "pinned" | "sandbox-image" | "invalid-id">;
 export interface Ordered {
   readonly image: DetectedImage;
-  /** From 1. */
+  /** Position in the eviction order, from 1. */
   readonly place: number;
   /** True: a neighbour is equal in everything that the kubelet sorts by. */
   readonly tie: boolean;

@@ -4,7 +4,7 @@ import type { Plugins } from "../../../actuator/deviceplugin/plugins.ts";
 import { LIMITS } from "../../../api/model/limits.ts";
 import { epochMs } from "../../../api/model/units.ts";
 import { afterEvent, NO_PLUGINS } from "./after-event.ts";
-import { ground } from "./ground.ts";
+import { hostFixture } from "./host-kit.ts";
 import { healthy, until } from "./node-plugin.ts";
 
 const options = { preStartRequired: false, getPreferredAllocationAvailable: false };
@@ -108,7 +108,7 @@ describe("room for a list", () => {
 
 describe("a greedy plugin", () => {
   test("is the one that stops, and is named; new plugins and such that grow get theirs", async () => {
-    const { host, plugin, faults } = await ground();
+    const { host, plugin, faults } = await hostFixture();
     const used = plugin({ resource: "example.com/used", devices: ids(4) });
     await used.start();
     const greedy = plugin({ resource: "example.com/greedy", devices: ids(19_990) });
@@ -138,7 +138,7 @@ describe("a greedy plugin", () => {
     expect(host.amounts().get("example.com/used")?.allocatable).toBe(11);
   });
   test("of many small resources pushes out nobody who was there, and none that is in use", async () => {
-    const { host, plugin, faults } = await ground({ isInUse: (resource) => resource === "example.com/used" });
+    const { host, plugin, faults } = await hostFixture({ isInUse: (resource) => resource === "example.com/used" });
     await plugin({ resource: "example.com/large", devices: ids(6_000) }).start();
     for (let i = 0; i < 12; i++) await plugin({ resource: `example.org/m${i}`, devices: ids(1_200) }).start();
     await until(
@@ -155,7 +155,7 @@ describe("a greedy plugin", () => {
     expect(new Set(faults.map(({ resource }) => resource.split("/")[0]))).toEqual(new Set(["example.org"]));
   });
   test("that is dead takes no room", async () => {
-    const { host, plugin, faults } = await ground();
+    const { host, plugin, faults } = await hostFixture();
     const dead = plugin({ resource: "example.com/dead", devices: ids(19_990) });
     await dead.start();
     await until(host.devices, (d) => d.length === 19_990);

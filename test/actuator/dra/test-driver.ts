@@ -42,7 +42,7 @@ export interface DriverScript {
   readonly health?: readonly HealthService[];
   /** False: its devices need nothing of the runtime. */
   readonly cdi?: boolean;
-  /** What is not here is answered well. */
+  /** Answers in place of success, by operation. */
   answers?: Partial<Record<NodeOperation, Answer>>;
 }
 

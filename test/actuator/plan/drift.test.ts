@@ -6,7 +6,7 @@ import { lastPassCgroupsOf } from "../../../actuator/plan/state.ts";
 import { curveWeight, linearWeight } from "../../../api/decide/resources/cpu-convert.ts";
 import { cpuShares } from "../../../api/model/units.ts";
 import { cgroup, decide } from "../cgroups/decisions.ts";
-import { BOOT, ROOT, simulated } from "../cgroups/grounds.ts";
+import { BOOT, ROOT, simulated } from "../cgroups/hierarchy-kit.ts";
 
 const context = (version: 1 | 2): DriftContext => ({ version, pageSize: 4096, cpu: CPU_RULES });
 const one = (file: string, wanted: string, actual: string, more: Partial<DriftCase> = {}): DriftCase => ({

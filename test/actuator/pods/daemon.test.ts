@@ -19,7 +19,7 @@ import { PATIENT } from "../../patient.ts";
 import { serveCri } from "../../sim/cri-server.ts";
 import { FakeRuntime } from "../../sim/fake-runtime.ts";
 import { machineAt } from "../../sim/machine.ts";
-import { BOOT, simulated } from "../cgroups/grounds.ts";
+import { BOOT, simulated } from "../cgroups/hierarchy-kit.ts";
 import { scratch } from "../manifests/scratch.ts";
 
 const must = <T>(result: Result<T, unknown>): T => {

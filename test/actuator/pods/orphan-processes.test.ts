@@ -5,7 +5,7 @@ import { OrphanProcesses } from "../../../actuator/pods/cgroups/orphan-processes
 import { err, ok } from "../../../api/model/result.ts";
 import { SimClock } from "../../sim/clock.ts";
 import { PodTime } from "../../sim/pod-time.ts";
-import { ROOT, simulated } from "../cgroups/grounds.ts";
+import { ROOT, simulated } from "../cgroups/hierarchy-kit.ts";
 
 const UID = "0f1e2d3c-0000-4000-8000-000000000000";
 const PATH = `/kubepods/besteffort/pod${UID}`;

@@ -5,7 +5,7 @@ import { OptimizingCompilers } from "../../../actuator/pods/probing/open-probes.
 import { DAEMON_FLAGS } from "../../../api/cli/start.ts";
 import { NODE } from "../../cli/run.ts";
 import { probe, probed, probedContainer } from "../../kit/runnable-pods.ts";
-import { world } from "./manager-world.ts";
+import { managerFixture } from "./manager-kit.ts";
 
 test("few probes leave the daemon small, many switch the compilers on, once", () => {
   const flags: string[] = [];
@@ -40,7 +40,7 @@ test("a process that was started without them compiles from then on", () => {
 });
 
 test("the rate is of all that is probed", () => {
-  const w = world();
+  const w = managerFixture();
   w.manager.sync([probed([probedContainer({ liveness: probe({ periodSeconds: 4 }), readiness: probe() })])]);
   expect(w.manager.perSecond).toBe(1.25);
   w.manager.sync([]);

@@ -5,7 +5,7 @@ import { healthy } from "../../actuator/deviceplugin/node-plugin.ts";
 import { serving } from "../../api/serving.ts";
 import { expectAsShown } from "../../docs/shown.ts";
 import { expectPublished } from "../published.ts";
-import { deviceNode, GPU, wants } from "./ground.ts";
+import { deviceNode, GPU, wants } from "./device-node.ts";
 
 const RESPONSE = {
   envs: { VISIBLE: "0,1" },

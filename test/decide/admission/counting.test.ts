@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { TestedResource } from "../../../api/model/preemption.ts";
 import type { Json } from "../../kit/snapshots.ts";
-import { admitted, boundPod, CRITICAL, readyNode, refusal, wouldRefuse } from "./asking.ts";
+import { admitted, boundPod, CRITICAL, readyNode, refusal, wouldRefuse } from "./admission-kit.ts";
 
 const tested = (resource: string, pods: Json[], pod: unknown = boundPod("p", { cpu: "1" }), parts: Json = {}) =>
   admitted(readyNode({ pods, ...parts }), pod).decision.resources.find(

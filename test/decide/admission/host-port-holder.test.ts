@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { Json } from "../../kit/snapshots.ts";
-import { admitted, boundPod, readyNode } from "./asking.ts";
+import { admitted, boundPod, readyNode } from "./admission-kit.ts";
 
 const MESSAGE = "Predicate NodePorts failed: node(s) didn't have free ports for the requested pod ports";
 const with80 = (...hosts: readonly Json[]): Json => ({

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { Counterfactual } from "../../../api/model/eviction.ts";
 import { requesting } from "../../kit/pods.ts";
-import { type Answer, answer, disk, Gi, Mi, podStats, START, underDisk, underMemory } from "./asking.ts";
+import { type Answer, answer, disk, Gi, Mi, podStats, START, underDisk, underMemory } from "./eviction-kit.ts";
 
 const HARD = { evictionHard: { "memory.available": "1Gi" } };
 /** a: 400Mi above its request; b: 300Mi; c: 200Mi; d: below its request; e: high priority. */

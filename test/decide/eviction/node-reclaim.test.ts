@@ -5,7 +5,7 @@ import { effectiveSnapshot } from "../../../api/profiles/effective.ts";
 import { requesting } from "../../kit/pods.ts";
 import { podLabels, runtimeContainer, runtimeImage, runtimeSandbox, unixNanos } from "../../kit/runtime.ts";
 import { decoded, type Json } from "../../kit/snapshots.ts";
-import { type Answer, codes, type Disk, disk, Gi, lowOn, Mi, START, underDisk, underMemory } from "./asking.ts";
+import { type Answer, codes, type Disk, disk, Gi, lowOn, Mi, START, underDisk, underMemory } from "./eviction-kit.ts";
 
 const THRESHOLDS = { evictionHard: { "nodefs.available": "10%", "imagefs.available": "15%" } };
 

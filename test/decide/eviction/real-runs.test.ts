@@ -4,7 +4,7 @@ import { refusalUnderPressure } from "../../../api/decide/eviction/pressure.ts";
 import type { PressureCondition } from "../../../api/model/eviction.ts";
 import { decodedPod } from "../../kit/pods.ts";
 import type { Json } from "../../kit/snapshots.ts";
-import { type Answer, answer, types } from "./asking.ts";
+import { type Answer, answer, types } from "./eviction-kit.ts";
 
 /** Logs and conditions of a real kubelet 1.36.3 under pressure (extracts: numbers, order, texts). */
 interface RealPass {

@@ -15,7 +15,7 @@ import {
   reasons,
   removedIds,
   START,
-} from "./asking.ts";
+} from "./image-gc-kit.ts";
 
 const UNUSED = { operation: "delete-unused" };
 const DAY = 24 * HOUR;

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { Json } from "../../kit/snapshots.ts";
-import { answer, disk, facts, Gi, gcNode, HOUR, image, iso, kept, MINUTE, Mi, next, START } from "./asking.ts";
+import { answer, disk, facts, Gi, gcNode, HOUR, image, iso, kept, MINUTE, Mi, next, START } from "./image-gc-kit.ts";
 
 const ids = ["a", "b", "c", "d"];
 const records = facts(ids.map((id, i) => [id, -HOUR, (i - 9) * MINUTE]));

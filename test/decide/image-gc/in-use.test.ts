@@ -4,7 +4,19 @@ import { CONTAINER_STATES } from "../../../api/model/runtime.ts";
 import { pod } from "../../kit/pods.ts";
 import { runtimeSandbox } from "../../kit/runtime.ts";
 import type { Json } from "../../kit/snapshots.ts";
-import { answer, containerFrom, facts, gcNode, HOUR, image, kept, next, reasons, removedIds, START } from "./asking.ts";
+import {
+  answer,
+  containerFrom,
+  facts,
+  gcNode,
+  HOUR,
+  image,
+  kept,
+  next,
+  reasons,
+  removedIds,
+  START,
+} from "./image-gc-kit.ts";
 
 const UNUSED = { operation: "delete-unused" };
 const hex = (digit: string): string => digit.repeat(64);

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { answer as containers, gcNode as withContainers } from "../container-gc/asking.ts";
-import { answer, facts, gcNode, MINUTE, next, reasons, START } from "./asking.ts";
+import { answer as containers, gcNode as withContainers } from "../container-gc/container-gc-kit.ts";
+import { answer, facts, gcNode, MINUTE, next, reasons, START } from "./image-gc-kit.ts";
 
 const ERROR = "rpc error: code = Unavailable desc = gone";
 const blind = (more: object = {}) => ({ ...gcNode([]), runtime: undefined, stats: undefined, ...more });

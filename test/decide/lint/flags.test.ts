@@ -16,7 +16,7 @@ interface Answers {
     readonly args: readonly string[];
     /** Why the kubelet does not start. */
     readonly error?: string;
-    /** What it prints of deprecated flags. */
+    /** The text about deprecated flags. */
     readonly said?: readonly string[];
     /** Fields that are other ones than by default, by their path. */
     readonly set?: Readonly<Record<string, unknown>>;

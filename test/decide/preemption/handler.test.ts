@@ -5,7 +5,7 @@ import { MAX_DISTANCES, type Shortage } from "../../../api/model/preemption.ts";
 import { container } from "../../kit/containers.ts";
 import { decodedPod } from "../../kit/pods.ts";
 import type { Json } from "../../kit/snapshots.ts";
-import { boundPod, CRITICAL } from "../admission/asking.ts";
+import { boundPod, CRITICAL } from "../admission/admission-kit.ts";
 
 const critical = decodedPod(boundPod("asking", {}, CRITICAL));
 const lack = (resource: string, quantity: number): Shortage => ({

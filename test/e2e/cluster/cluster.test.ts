@@ -35,7 +35,7 @@ import {
 } from "./scenes.ts";
 import { Shadow } from "./shadow.ts";
 
-/** What api/deploy gives the collector, and where. */
+/** The names that api/deploy gives the collector and its namespace. */
 const [COLLECTOR, DEPLOYED_IN] = ["nodewise-collector", "nodewise-api"];
 const LONG_MS = 300_000;
 const WHAT = "a real cluster";
@@ -44,7 +44,7 @@ const VERSIONS = [KUBERNETES, NEWEST_KUBERNETES].map((version) => ({
   why: noPods(WHAT) ?? noCluster(`${WHAT} of ${version}`, version, kubernetes("kubelet", version)),
 }));
 
-/** Of those that are there: what depends on no version is tried with one. */
+/** The newest version that is there: tests that depend on no version use it alone. */
 const NEWEST_THERE = (VERSIONS.findLast(({ why }) => why === undefined) ?? VERSIONS.at(-1))?.version;
 
 const told = ({ events }: Pick<Scene, "events">, reason: string): SeenEvent =>
@@ -58,7 +58,7 @@ describe.each(VERSIONS)("a node of a real cluster of $version", { timeout: LONG_
   let shadow: Shadow;
   let reader: Credentials;
   let operator: Operator;
-  /** What the API server says about the objects of api/deploy. */
+  /** The API server's warnings about the objects of api/deploy. */
   let warnings: readonly string[];
   beforeAll(async () => {
     if (why !== undefined) return;

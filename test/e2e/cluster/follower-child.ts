@@ -3,7 +3,7 @@ import { openCluster } from "../../../api/cluster/cluster.ts";
 import { followCluster } from "../../../api/cluster/follow.ts";
 import { fieldsOf } from "../../../api/model/own.ts";
 
-/** What this process tells, a line each. */
+/** The messages of this process, a line each. */
 export type Told =
   | { readonly at: "listed"; readonly resource: string; readonly objects: number }
   | { readonly at: "change"; readonly change: string; readonly name: string }

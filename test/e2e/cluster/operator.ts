@@ -20,7 +20,7 @@ export class Operator {
     const launcher = pluginIn(dirname(this.#kubeconfig));
     return run(args, { launcher, env: { KUBECONFIG: this.#kubeconfig } });
   }
-  /** What a command prints as JSON; throws what it says on standard error. */
+  /** The JSON that a command prints; throws what it says on standard error. */
   async json<T>(...args: readonly string[]): Promise<T> {
     const { stdout, stderr } = await this.nodewise(...args, "-o", "json");
     if (stderr !== "") throw new Error(`nodewise ${args.join(" ")}: ${stderr}`);
@@ -37,7 +37,7 @@ export class Operator {
   }
 }
 
-/** What is told of a pod with which something is wrong; throws what is said on standard error. */
+/** The output of `why` about a pod with which something is wrong; throws what is said on standard error. */
 function told({ code, stdout, stderr }: Ran): string {
   if (code !== 1 || stderr !== "") throw new Error(`why ends with ${code}: ${stderr}`);
   return stdout;

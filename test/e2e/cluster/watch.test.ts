@@ -17,7 +17,7 @@ import { KubeletServers } from "./kubelets.ts";
 
 const LONG_MS = 300_000;
 const [NODES, PODS] = [1000, 10_000];
-/** Of the nodes so many have a kubelet that refuses connections, and one that never answers. */
+/** The number of nodes whose kubelet refuses connections, and of those whose kubelet never answers. */
 const [DEAD, HANGING] = [20, 5];
 const AT_A_TIME = 16;
 const INTERVAL_MS = 60_000;

@@ -25,7 +25,7 @@ export interface Pod {
   readonly sandboxId: string;
   readonly config: SandboxConfig;
 }
-export interface PodGround {
+export interface PodFixture {
   readonly connection: Connection;
   readonly cgroupParent: string;
   readonly podLogs: string;
@@ -40,7 +40,7 @@ export async function must<T>(asked: Answered<T>): Promise<T> {
 }
 
 /** A sandbox on the machine's own network, with the labels and the log directory that a kubelet gives it. */
-export async function runSandbox(ground: PodGround, spec: PodSpec): Promise<Pod> {
+export async function runSandbox(ground: PodFixture, spec: PodSpec): Promise<Pod> {
   const { name, uid, namespace = "default", attempt = 0 } = spec;
   const logDirectory = join(ground.podLogs, `${namespace}_${name}_${uid}`);
   mkdirSync(logDirectory, { recursive: true });
@@ -56,7 +56,7 @@ export async function runSandbox(ground: PodGround, spec: PodSpec): Promise<Pod>
 
 /** A started container, its log linked as a kubelet does. */
 export async function runContainer(
-  ground: PodGround,
+  ground: PodFixture,
   { sandboxId, config }: Pod,
   spec: ContainerSpec,
 ): Promise<string> {

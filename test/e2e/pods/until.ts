@@ -3,9 +3,9 @@ import { setTimeout as sleep } from "node:timers/promises";
 /** A machine that is slow and loaded takes long. */
 export const WAIT_MS = 120_000;
 const LOOK_MS = 50;
-/** What lasts is looked at less often: the looks themselves are work, of the daemon too. */
+/** The time until the next look, which grows with the wait: the looks themselves are work, of the daemon too. */
 const nextLookMs = (waitedMs: number): number => Math.min(LOOK_MS + waitedMs / 10, 500);
-/** For expect.poll, of what another process brings about. */
+/** Options of expect.poll for what another process brings about. */
 export const WAITS = { timeout: WAIT_MS, interval: 2 * LOOK_MS } as const;
 
 /** Waits until `look` finds something, and answers it; `told` says what there was to see when it never did. */

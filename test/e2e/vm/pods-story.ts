@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { isDeepStrictEqual } from "node:util";
 import type { Check } from "./checks.ts";
-import type { GuestNode } from "./pods-ground.ts";
+import type { GuestNode } from "./guest-node.ts";
 import { ALONE, BUSY, IDLE } from "./pods-manifests.ts";
 import { Story } from "./pods-shared.ts";
 import { resizing } from "./resize-story.ts";

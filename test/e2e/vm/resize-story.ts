@@ -5,7 +5,7 @@ import { Gate } from "../gc/gate.ts";
 import { startPodsServer } from "../gc/pods-server.ts";
 import { podOf, SERVES } from "../pods/manifest.ts";
 import type { Check } from "./checks.ts";
-import type { GuestNode } from "./pods-ground.ts";
+import type { GuestNode } from "./guest-node.ts";
 
 const MIB = 2 ** 20;
 const NAME = "sized";

@@ -7,8 +7,8 @@ import { actuatorConfig } from "../../../../actuator/core/config.ts";
 import { podsSource } from "../../../../actuator/manifests/pods-source.ts";
 import { refusalOf } from "../../../../actuator/pods/records/desired-pods.ts";
 import { scratch } from "../../manifests/scratch.ts";
-import { appPod, PodsWorld } from "./pods-world.ts";
 import { SIM_SETTINGS } from "./settings.ts";
+import { appPod, SimulatedPodsNode } from "./simulated-node.ts";
 
 const NODE = SIM_SETTINGS.nodeName;
 const sourceOf = (settings: { readonly manifests?: string; readonly podsUrl?: string }) => {
@@ -29,7 +29,7 @@ async function worldOfUrl(items: readonly unknown[]) {
   onTestFinished(() => void server.close());
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const { port } = server.address() as AddressInfo;
-  const world = new PodsWorld({ readPods: sourceOf({ podsUrl: `http://127.0.0.1:${port}/pods` }) });
+  const world = new SimulatedPodsNode({ readPods: sourceOf({ podsUrl: `http://127.0.0.1:${port}/pods` }) });
   return { world, answer };
 }
 
@@ -41,14 +41,14 @@ const itemWith = (metadata: object, spec: object = broken): unknown => ({
   spec,
 });
 
-const states = (world: PodsWorld): readonly string[] =>
+const states = (world: SimulatedPodsNode): readonly string[] =>
   [...world.manager.set.all()].map(({ uid, record }) => `${uid} ${record.state}`).sort();
-const containersOf = (world: PodsWorld) =>
+const containersOf = (world: SimulatedPodsNode) =>
   [...(world.manager.set.runtimePods?.values() ?? [])]
     .flatMap(({ containers }) => containers.map(({ id, state }) => `${id} ${state}`))
     .sort();
 /** As `nodewise pods` and the log tell them. */
-const told = (world: PodsWorld): string =>
+const told = (world: SimulatedPodsNode): string =>
   [...(world.last?.problems ?? []), ...(world.last?.refused.map(refusalOf) ?? [])]
     .map(({ message }) => message)
     .join("\n");
@@ -128,7 +128,7 @@ test("a list that is cut in half takes no pod away, of a URL or of a file", asyn
   }
   const file = join(scratch({ "pods.json": text }), "pods.json");
   let readPods = sourceOf({ manifests: file });
-  const filed = new PodsWorld({ readPods: (inForce) => readPods(inForce) });
+  const filed = new SimulatedPodsNode({ readPods: (inForce) => readPods(inForce) });
   await filed.run(5);
   expect(states(filed)).toEqual(["beside active", "web active"]);
   for (const isRestarted of [false, true])
@@ -152,7 +152,7 @@ test.each([
   ["its uid and a name that is no text", itemWith({ name: 7 })],
 ])("a manifest with %s that cannot be run and stands in another file than before ends nobody", async (_, item) => {
   const directory = scratch({ "a.json": listText([web, beside]), "b.json": listText([]) });
-  const world = new PodsWorld({ readPods: sourceOf({ manifests: directory }) });
+  const world = new SimulatedPodsNode({ readPods: sourceOf({ manifests: directory }) });
   await world.run(5);
   expect(states(world)).toEqual(["beside active", "web active"]);
   writeFileSync(join(directory, "b.json"), listText([item]));
@@ -201,7 +201,7 @@ test.each([
 test("a manifest that is given another pod's uid ends neither, and both are told", async () => {
   const text = (name: string, uid: string) => JSON.stringify(named(name, uid));
   const directory = scratch({ "a.json": text("a", "1"), "e.json": text("e", "8") });
-  const world = new PodsWorld({ readPods: sourceOf({ manifests: directory }) });
+  const world = new SimulatedPodsNode({ readPods: sourceOf({ manifests: directory }) });
   await world.run(5);
   const [all, before] = [states(world), containersOf(world)];
   expect(all).toEqual(["1 active", "8 active"]);

@@ -6,14 +6,14 @@ import { Memory } from "../../../../actuator/core/facts-file.ts";
 import { daemonMetrics } from "../../../../actuator/status/metrics.ts";
 import { nodeStatus } from "../../../kit/node-status.ts";
 import { scratch } from "../../manifests/scratch.ts";
-import { appPod, PodsWorld, type WorldOptions } from "./pods-world.ts";
+import { appPod, SimulatedPodsNode, type SimulatedPodsNodeOptions } from "./simulated-node.ts";
 
 const CRITICAL = 2_000_000_000;
 
 /** A node whose daemon counts; `told` is what /metrics answers of one counter. */
-function counted(options: WorldOptions = {}) {
+function counted(options: SimulatedPodsNodeOptions = {}) {
   const metrics = daemonMetrics();
-  const world = new PodsWorld({ ...options, counters: metrics.counters });
+  const world = new SimulatedPodsNode({ ...options, counters: metrics.counters });
   const told = async (name: string): Promise<readonly string[]> => {
     const { text } = await metrics.render(nodeStatus());
     return text.split("\n").filter((line) => line.startsWith(name));
@@ -97,7 +97,7 @@ test("decisions of every kind count by who made them, and so does what waits for
     fetch: () => Promise.reject(new Error("it is away")),
   };
   const client = new ApiClient(access, outbox, new Memory(dir, () => {}), () => {});
-  const world = new PodsWorld({
+  const world = new SimulatedPodsNode({
     client: () => redactingClient(client, metrics.counters, (kind) => heard.push(kind)),
     configuration: { cpuManagerPolicy: "static" },
   });

@@ -2,11 +2,13 @@ import { mkdirSync, readdirSync, readlinkSync, rmSync, symlinkSync, writeFileSyn
 import { dirname, join } from "node:path";
 import { expect, test } from "vitest";
 import { logLinksIn } from "../../../../actuator/pods/sync/log-link.ts";
-import { appPod, PodsWorld } from "./pods-world.ts";
+import { appPod, SimulatedPodsNode } from "./simulated-node.ts";
 
 test("a container's link that is missing is made again, and what is in its place is told once", async () => {
   const told: string[] = [];
-  const world = new PodsWorld({ logLinks: (dir) => logLinksIn(join(dir, "links"), (message) => told.push(message)) });
+  const world = new SimulatedPodsNode({
+    logLinks: (dir) => logLinksIn(join(dir, "links"), (message) => told.push(message)),
+  });
   const links = join(world.dir, "links");
   world.pods = [appPod("a", { cpu: "100m" })];
   await world.run(3);
@@ -36,7 +38,9 @@ test("a container's link that is missing is made again, and what is in its place
 
 test("links of containers that somebody else removed go, at the next look and with their pod; others' stay", async () => {
   const told: string[] = [];
-  const world = new PodsWorld({ logLinks: (dir) => logLinksIn(join(dir, "links"), (message) => told.push(message)) });
+  const world = new SimulatedPodsNode({
+    logLinks: (dir) => logLinksIn(join(dir, "links"), (message) => told.push(message)),
+  });
   const links = join(world.dir, "links");
   world.pods = [appPod("a", { cpu: "100m" })];
   await world.run(3);

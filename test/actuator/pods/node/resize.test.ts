@@ -4,7 +4,7 @@ import { decodeAsk } from "../../../../api/model/asks.ts";
 import { decodeSnapshot } from "../../../../api/model/decode.ts";
 import type { ResizeDecision } from "../../../../api/model/resize.ts";
 import type { Json } from "../../../kit/snapshots.ts";
-import { appPod, PodsWorld } from "./pods-world.ts";
+import { appPod, SimulatedPodsNode } from "./simulated-node.ts";
 
 const Mi = 2 ** 20;
 const POD = "/kubepods/podu";
@@ -29,15 +29,15 @@ function inTheEnd(writes: readonly (readonly [place: string, value: string])[]):
 }
 
 /** A node on which these pods run, and nothing is told yet. */
-async function running(pods: readonly object[], options: ConstructorParameters<typeof PodsWorld>[0] = {}) {
-  const world = new PodsWorld(options);
+async function running(pods: readonly object[], options: ConstructorParameters<typeof SimulatedPodsNode>[0] = {}) {
+  const world = new SimulatedPodsNode(options);
   world.pods = pods;
   await world.run(6);
   world.told();
   world.writes.splice(0);
   return world;
 }
-const conditionsOf = (world: PodsWorld, uid = "u") =>
+const conditionsOf = (world: SimulatedPodsNode, uid = "u") =>
   world
     .status(uid)
     .conditions.filter(({ type }) => type.startsWith("PodResize"))

@@ -1,11 +1,11 @@
 import { expect, test } from "vitest";
-import { appPod, PodsWorld } from "./pods-world.ts";
+import { appPod, SimulatedPodsNode } from "./simulated-node.ts";
 
 const PLAIN = { kubeReserved: { cpu: "1", memory: "1Gi" }, failCgroupV1: false };
 
 test("a configuration that no kubelet would start with is told when it is read, with what to do, until it goes", async () => {
   const configuration: Record<string, unknown> = { ...PLAIN };
-  const world = new PodsWorld({ configuration });
+  const world = new SimulatedPodsNode({ configuration });
   world.pods = [appPod("a", { cpu: "100m" })];
   await world.run(6);
   expect(world.pod("a").record.state).toBe("active");
@@ -27,7 +27,7 @@ test("a configuration that no kubelet would start with is told when it is read, 
 });
 
 test("on cgroup v1 with the defaults pods run, and what a kubelet would do is told with the setting's name", async () => {
-  const world = new PodsWorld({ version: 1, configuration: { ...PLAIN, failCgroupV1: undefined } });
+  const world = new SimulatedPodsNode({ version: 1, configuration: { ...PLAIN, failCgroupV1: undefined } });
   world.pods = [appPod("a", { cpu: "100m" })];
   await world.run(6);
   expect(world.pod("a").record.state).toBe("active");
@@ -38,7 +38,7 @@ test("on cgroup v1 with the defaults pods run, and what a kubelet would do is to
 });
 
 test("another setting that a kubelet would not start with, and pods that come in with it, are told as they are", async () => {
-  const world = new PodsWorld({ configuration: { ...PLAIN, singleProcessOOMKill: false } });
+  const world = new SimulatedPodsNode({ configuration: { ...PLAIN, singleProcessOOMKill: false } });
   world.pods = [appPod("a", { cpu: "100m" })];
   await world.run(6);
   expect(world.pod("a").record.state).toBe("active");
@@ -48,7 +48,7 @@ test("another setting that a kubelet would not start with, and pods that come in
 });
 
 test("how long a pod has been refused, and how often, is known after a restart", async () => {
-  const world = new PodsWorld({ configuration: { ...PLAIN } });
+  const world = new SimulatedPodsNode({ configuration: { ...PLAIN } });
   world.pods = [appPod("big", { cpu: "90" })];
   await world.run(90);
   const before = world.pod("big").record;

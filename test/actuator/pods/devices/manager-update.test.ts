@@ -24,7 +24,7 @@ const ONE = { app: { [GPU]: 1 } };
 const messages = ({ manager }: Awaited<ReturnType<typeof nodeWith>>) =>
   manager.problems().map(({ message }) => message);
 
-describe("look", () => {
+describe("update", () => {
   test("keeps the resources that are known, written where there are others only", async () => {
     const node = await nodeWith({ graceMs: 300 });
     const gpu = await joined(node, { resource: GPU, devices: healthy("a", "b") });

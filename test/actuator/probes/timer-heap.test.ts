@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { ProbeSlots } from "../../../actuator/probes/engine/engine.ts";
 import { TimerHeap, type TimerItem } from "../../../actuator/probes/engine/probe-time.ts";
 import { draws } from "../cgroups/draws.ts";
-import { StillClock } from "./manager-world.ts";
+import { StillClock } from "./manager-kit.ts";
 
 interface Item extends TimerItem {
   readonly name: number;

@@ -29,7 +29,7 @@ type Made = Partial<Omit<ContainerConfig, "metadata" | "command">> & {
 };
 
 /** A containerd with an image that can run, a PodRuntime over it, and a cgroup of the test's own for each pod. */
-export class PodRuntimeGround {
+export class PodRuntimeFixture {
   readonly containerd: Containerd;
   readonly runtime: PodRuntime;
   readonly hierarchy: Hierarchy;
@@ -40,11 +40,11 @@ export class PodRuntimeGround {
     this.hierarchy = hierarchy;
   }
 
-  static async start(hierarchy: Hierarchy): Promise<PodRuntimeGround> {
+  static async start(hierarchy: Hierarchy): Promise<PodRuntimeFixture> {
     const containerd = await startContainerd({ images: [{ name: APP, sizeBytes: 4096, base: "busybox" }] });
     const runtime = openPodRuntime({ endpoint: containerd.endpoint, timeoutMs: CALL_MS });
     if (!runtime.ok) throw new Error(runtime.error);
-    return new PodRuntimeGround(containerd, runtime.value, hierarchy);
+    return new PodRuntimeFixture(containerd, runtime.value, hierarchy);
   }
 
   async stop(): Promise<void> {
