@@ -23,7 +23,7 @@ import type { DecisionLogSetting } from "./server/decision-log/start.ts";
 import { sha256 } from "./server/digest.ts";
 import { type History, openHistory, startPruning } from "./server/history.ts";
 import { collectWhenIdle } from "./server/idle-memory.ts";
-import { type Listening, listen, whenSent } from "./server/listen.ts";
+import { type ListeningServer, listen, whenSent } from "./server/listen.ts";
 import type { Otlp, OtlpSetting } from "./server/otlp/otlp.ts";
 import { type Threads, threads, warmUp } from "./server/threads.ts";
 import { type KeyPair, readKeyPair, reloadRenewed, type TlsFiles } from "./server/tls.ts";
@@ -267,7 +267,7 @@ const unobserved = (deps: ApiDeps): ApiDeps => ({
   metrics: plainMetrics(),
 });
 
-const urlOf = (host: string, { tlsServer, port }: Listening): string =>
+const urlOf = (host: string, { tlsServer, port }: ListeningServer): string =>
   `${tlsServer === null ? "http" : "https"}://${hostText(host)}:${port}`;
 const hostText = (host: string): string => (isIPv6(host) ? `[${host}]` : host);
 

@@ -15,7 +15,7 @@ import type { StepResult } from "./steps.ts";
 const COMPACT_ABOVE_BYTES = 1 << 20;
 
 /** The last value that the daemon wrote to a file. */
-interface Written {
+interface WrittenValue {
   readonly value: string;
   readonly decisionId: string;
 }
@@ -57,7 +57,7 @@ export class Journal {
   }
 
   /** The last value that we wrote to this file since the machine was started. */
-  written(path: string, file: string): Written | null {
+  written(path: string, file: string): WrittenValue | null {
     return this.#written.get(keyOf(path, file)) ?? null;
   }
 

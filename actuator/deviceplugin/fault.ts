@@ -15,7 +15,7 @@ export interface PluginFault {
   /** True: the fault lasts while the host's `standing()` lists it; absent: it was an event. */
   readonly stands?: true;
 }
-export type Answered<T> = Promise<Result<T, PluginFault>>;
+export type PluginResult<T> = Promise<Result<T, PluginFault>>;
 /** The plugin that a call goes to. */
 export type PluginCall = Pick<PluginFault, "resource" | "endpoint" | "call">;
 

@@ -11,7 +11,7 @@ import {
 } from "@grpc/grpc-js";
 import { loadSync, type PackageDefinition } from "@grpc/proto-loader";
 import { err, ok } from "../../api/model/result.ts";
-import { type Answered, faultOf, type PluginCall } from "./fault.ts";
+import { faultOf, type PluginCall, type PluginResult } from "./fault.ts";
 import { MAX_MESSAGE_BYTES, type PluginCalls, type PluginMethod } from "./names.ts";
 
 type Loaded = MethodDefinition<object, object>;
@@ -78,7 +78,7 @@ export function callOnce<M extends PluginMethod>(
   { of, timeoutMs, signal }: CallOptions,
   method: M,
   request: PluginCalls[M][0],
-): Answered<PluginCalls[M][1]> {
+): PluginResult<PluginCalls[M][1]> {
   return callWith(client, { of, timeoutMs, signal }, { path: method, ...codecOf(method) }, request);
 }
 
@@ -94,7 +94,7 @@ export function callWith<Request, Answer>(
   { of, timeoutMs, signal }: CallOptions,
   { path, write, read }: MethodCodec<Request, Answer>,
   request: Request,
-): Answered<Answer> {
+): PluginResult<Answer> {
   return new Promise((resolve) => {
     const done = (error: ServiceError | null, answer?: Answer): void => {
       signal.removeEventListener("abort", cancel);
@@ -119,7 +119,7 @@ export async function dial<M extends PluginMethod>(
   dialMs: number,
   method: M,
   request: PluginCalls[M][0],
-): Answered<{ readonly client: Client; readonly answer: PluginCalls[M][1] }> {
+): PluginResult<{ readonly client: Client; readonly answer: PluginCalls[M][1] }> {
   for (const deadline = performance.now() + dialMs; ; await sleep(POLL_MS)) {
     const client = clientOf(calling.of.endpoint);
     const answer = await callOnce(client, calling, method, request);

@@ -1,7 +1,7 @@
 import { byText } from "../../api/model/order.ts";
 import { err, ok } from "../../api/model/result.ts";
 import type { Profile } from "../../api/profiles/profile.ts";
-import type { Answered, Exec, PodRuntime } from "../containerd/cri.ts";
+import type { Exec, PodRuntime, RuntimeResult } from "../containerd/cri.ts";
 import { containersToKill, effectiveGracePeriod, type StopContainer } from "../lifecycle/container-termination.ts";
 import { podAddresses } from "../lifecycle/env.ts";
 import {
@@ -154,7 +154,7 @@ class ForeignGuard implements StopRuntime {
   }
 
   /** Null: nothing of it runs any more. Errors: the runtime's, and that the sandbox has changed. */
-  async check(call: string): Answered<ForeignSandbox | null> {
+  async check(call: string): RuntimeResult<ForeignSandbox | null> {
     const held = await this.#runtime.pods();
     if (!held.ok) return held;
     const { id, uid } = this.#planned;
@@ -166,27 +166,27 @@ class ForeignGuard implements StopRuntime {
       : err({ call, code: "CHANGED", message: `sandbox ${id} is ${fullName(now)}'s now, uid ${now.uid}` });
   }
 
-  async stopContainer(id: string, graceSeconds: number): Answered<null> {
+  async stopContainer(id: string, graceSeconds: number): RuntimeResult<null> {
     const now = await this.#container("StopContainer", id);
     return now.ok && now.value ? this.#runtime.stopContainer(id, graceSeconds) : nothing(now);
   }
-  async exec(id: string, command: readonly string[], timeoutSeconds: number): Answered<Exec> {
+  async exec(id: string, command: readonly string[], timeoutSeconds: number): RuntimeResult<Exec> {
     const now = await this.#container("ExecSync", id);
     if (now.ok && now.value) return this.#runtime.exec(id, command, timeoutSeconds);
     return now.ok ? err({ call: "ExecSync", code: "NOT_FOUND", message: `container ${id} does not run` }) : now;
   }
-  async stopSandbox(id: string): Answered<null> {
+  async stopSandbox(id: string): RuntimeResult<null> {
     const now = await this.check("StopPodSandbox");
     return now.ok && now.value?.id === id ? this.#runtime.stopSandbox(id) : nothing(now);
   }
 
   /** Checks that it is a container of that sandbox, and runs. */
-  async #container(call: string, id: string): Answered<boolean> {
+  async #container(call: string, id: string): RuntimeResult<boolean> {
     const now = await this.check(call);
     return now.ok ? ok(now.value !== null && runningIn(now.value).some((one) => one.id === id)) : now;
   }
 }
-const nothing = <T>(looked: Awaited<Answered<T>>): Awaited<Answered<null>> => (looked.ok ? ok(null) : looked);
+const nothing = <T>(looked: Awaited<RuntimeResult<T>>): Awaited<RuntimeResult<null>> => (looked.ok ? ok(null) : looked);
 
 /** A sandbox that is stopped, with its containers in the order in which they may end. */
 export interface TakeoverStop {

@@ -93,7 +93,7 @@ export function queryOf<Name extends string>(
 export const queryProblem = (issues: readonly InputIssue[]): Result<never, Problem> =>
   problem("invalid_query", `${issues[0]?.path}: ${issues[0]?.message}`, { issues });
 
-interface Asking<Read extends keyof Store> extends Pick<Exchange, "caller"> {
+interface StoreAccess<Read extends keyof Store> extends Pick<Exchange, "caller"> {
   readonly deps: { readonly store: Pick<Store, Read> };
 }
 
@@ -102,7 +102,7 @@ interface Asking<Read extends keyof Store> extends Pick<Exchange, "caller"> {
  * see, which gives the same answer; or several match.
  */
 export async function decisionSeen(
-  { deps, caller }: Asking<"getDecision" | "decisionsBeginning">,
+  { deps, caller }: StoreAccess<"getDecision" | "decisionsBeginning">,
   id: string,
 ): Promise<Result<DecisionRow, Problem>> {
   const found = await decisionNamed(deps.store, id, (node) => mayAccessNode(caller, node));
@@ -112,7 +112,7 @@ export async function decisionSeen(
 
 /** The snapshot of this id. Errors: as of a decision. */
 export async function snapshotSeen(
-  { deps, caller }: Asking<"getSnapshot">,
+  { deps, caller }: StoreAccess<"getSnapshot">,
   id: string,
 ): Promise<Result<SnapshotRow, Problem>> {
   const found = await deps.store.getSnapshot(id);

@@ -73,7 +73,7 @@ export function evaluator(sha256: Sha256, ids: Ids = idsOf(sha256)): Evaluate {
 /** The members of an answer that its body contains. */
 type AnswerParts = Pick<Decided<DecisionOf[Kind]>, "decision" | "reasons" | "needs" | "next">;
 /** The decision before its snapshot's id is known. */
-export interface Answered {
+export interface AnswerOutcome {
   readonly outcome: Result<
     {
       readonly verdict: Verdict;
@@ -94,7 +94,7 @@ export function answerTo(
   snapshot: Snapshot,
   { profile }: ChosenProfile,
   kept?: PerOwnerCache,
-): Answered {
+): AnswerOutcome {
   const started = performance.now();
   const decided = decideKind(kind, { snapshot, facts: facts ?? {}, ask, explain, ...(kept && { kept }) }, profile);
   const seconds = (performance.now() - started) / 1000;
@@ -139,7 +139,7 @@ export async function evaluation(
     kubeletVersion,
     record,
   }: FullRequest,
-  { outcome, seconds }: Answered,
+  { outcome, seconds }: AnswerOutcome,
   { stored: { id: snapshotId, node }, chosen: { profile, note }, pass, posted: snapshot, pods, leftOut }: AnsweredOf,
   ids: Ids,
 ): Promise<Evaluation> {

@@ -167,9 +167,12 @@ function decisionsPart(driver: Driver, dependencies: ExportDependencies): Part {
       const byDecision = Map.groupBy(reports, ({ decisionId }) => decisionId);
       return ok({ rows: new Map(rows.map((one) => [one.row.seq, one])), reports: byDecision });
     });
-  type Found = { readonly row: typeof decisions.$inferSelect; readonly series: typeof series.$inferSelect | null };
+  type DecisionWithSeries = {
+    readonly row: typeof decisions.$inferSelect;
+    readonly series: typeof series.$inferSelect | null;
+  };
   const step = (
-    { row, series: repeated }: Found,
+    { row, series: repeated }: DecisionWithSeries,
     reports: readonly (typeof results.$inferSelect)[],
     at: string,
   ): Read<Step> =>

@@ -8,7 +8,7 @@ import { factsStatements } from "./facts.ts";
 import { removalStatements } from "./removals.ts";
 import { decisions } from "./schema.ts";
 import { nodeSeen, placeSnapshot, rangesAreGone, snapshotLookup } from "./snapshots.ts";
-import { type Cut, placeSlices, TEXTS_ARE_STORED, type Texts, textsGuard } from "./texts.ts";
+import { placeSlices, type SplitBody, TEXTS_ARE_STORED, type Texts, textsGuard } from "./texts.ts";
 
 const KEY_IS_FREE = "NOT EXISTS (SELECT 1 FROM idempotency WHERE key = ? AND scope = ?)";
 /**
@@ -71,7 +71,7 @@ class Statements {
 /** A decision as it is to be stored. */
 interface PlacedDecision {
   readonly recording: Recording;
-  readonly cut: Cut;
+  readonly cut: SplitBody;
   readonly values: typeof decisions.$inferInsert;
 }
 
@@ -193,7 +193,7 @@ export function recordOf(
   const write = async (turn: NodeTurn, isRetry: boolean): Promise<Result<RecordedTurn, StoreFailure>> => {
     const { node, atMs } = turn;
     const statements = new Statements();
-    const cuts: Cut[] = [];
+    const cuts: SplitBody[] = [];
     const posted: ((texts: Value) => Statement)[] = [];
     const skipped: SnapshotRow[] = [];
     for (const row of turn.snapshots) {

@@ -7,7 +7,7 @@ import type { Store } from "../store.ts";
 import { type Driver, insertInto, prepared, type Statement, type Value } from "./driver.ts";
 import { grouped, joined, piecesReader } from "./parts.ts";
 import { nodes, snapshots, texts } from "./schema.ts";
-import { type Cut, placeSlices, TEXTS_ARE_STORED, type Texts, textsGuard } from "./texts.ts";
+import { placeSlices, type SplitBody, TEXTS_ARE_STORED, type Texts, textsGuard } from "./texts.ts";
 
 /** A late or repeated snapshot of the same boot does not replace a newer one; across boots the clock of the store decides. */
 const IS_NEWER = `excluded.last_snapshot_id IS NOT NULL AND excluded.last_seen_ms >= nodes.last_seen_ms
@@ -78,7 +78,7 @@ export const insertSnapshot = insertInto(
 
 /** A row's texts, and the statement that stores the row unless it exists, in this order. */
 interface PlacedRow {
-  readonly cut: Cut;
+  readonly cut: SplitBody;
   /** `texts`: see `textsGuard`. */
   readonly insert: (texts: Value) => Statement;
 }

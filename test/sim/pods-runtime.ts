@@ -1,5 +1,5 @@
 import { posix } from "node:path";
-import type { Answered, RuntimeFault } from "../../actuator/containerd/cri.ts";
+import type { RuntimeFault, RuntimeResult } from "../../actuator/containerd/cri.ts";
 import { OWNER } from "../../actuator/containerd/cri.ts";
 import type { LinuxContainerResources } from "../../actuator/containerd/messages.ts";
 import { err, type Result } from "../../api/model/result.ts";
@@ -46,7 +46,7 @@ export class PodsRuntime extends FakePodRuntime {
     call: string,
     id: string,
     effect: () => Result<T, RuntimeFault> | Promise<Result<T, RuntimeFault>>,
-  ): Answered<T> {
+  ): RuntimeResult<T> {
     const life = currentLife();
     const next = life?.next("runtime") ?? { does: true, lives: true };
     if (!next.does) return never();
@@ -117,7 +117,7 @@ export class PodsRuntime extends FakePodRuntime {
       if (one.state === "running" && (one.id === id || one.sandboxId === id)) this.onStop(one);
   }
 
-  #noteTold(id: string, done: Answered<unknown>): void {
+  #noteTold(id: string, done: RuntimeResult<unknown>): void {
     this.unreported.add(id);
     void done.then(({ ok }) => ok && this.unreported.delete(id));
   }

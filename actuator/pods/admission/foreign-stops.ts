@@ -1,12 +1,12 @@
 import { statSync } from "node:fs";
 import type { PodIdentity } from "../../../api/documents/problem.ts";
 import {
-  type Answered,
   OWNER,
   type PodRuntime,
   type RuntimeContainer,
   type RuntimePod,
   type RuntimePods,
+  type RuntimeResult,
 } from "../../containerd/cri.ts";
 import { socketPathOf } from "../../core/addresses.ts";
 
@@ -119,7 +119,7 @@ class StopWatch {
     this.#onStop = onStop;
   }
 
-  async asked<T>(id: string, work: () => Answered<T>): Answered<T> {
+  async asked<T>(id: string, work: () => RuntimeResult<T>): RuntimeResult<T> {
     this.#asked.add(id);
     return work();
   }

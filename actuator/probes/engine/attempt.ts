@@ -8,7 +8,7 @@ import { grpcProbe } from "../grpc/grpc.ts";
 import { httpProbe } from "../http/http.ts";
 import { bounded, type ProbeTarget, tcpProbe } from "../net/dial.ts";
 
-interface Waiting {
+interface QueuedAttempt {
   readonly start: () => void;
 }
 
@@ -19,7 +19,7 @@ interface Waiting {
 export class ExecLimit {
   readonly #most: number;
   /** The queues by pod, in the order of the pods' turns. */
-  readonly #queues = new Map<string, Waiting[]>();
+  readonly #queues = new Map<string, QueuedAttempt[]>();
   #running = 0;
   #waiting = 0;
 
@@ -36,7 +36,7 @@ export class ExecLimit {
 
   /** Starts `run`, which must not reject, now or later. Returns a function that cancels it while it waits. */
   add(podUid: string, run: () => Promise<void>): () => void {
-    const waiting: Waiting = { start: () => void this.#run(run) };
+    const waiting: QueuedAttempt = { start: () => void this.#run(run) };
     const queue = this.#queues.get(podUid);
     if (queue === undefined) this.#queues.set(podUid, [waiting]);
     else queue.push(waiting);
@@ -60,7 +60,7 @@ export class ExecLimit {
       const [turn] = this.#queues;
       if (turn === undefined) return;
       const [podUid, queue] = turn;
-      const first = queue.shift() as Waiting;
+      const first = queue.shift() as QueuedAttempt;
       this.#queues.delete(podUid);
       if (queue.length > 0) this.#queues.set(podUid, queue);
       this.#waiting--;
@@ -68,7 +68,7 @@ export class ExecLimit {
     }
   }
 
-  #remove(podUid: string, waiting: Waiting): void {
+  #remove(podUid: string, waiting: QueuedAttempt): void {
     const queue = this.#queues.get(podUid);
     const at = queue?.indexOf(waiting) ?? -1;
     if (queue === undefined || at < 0) return;

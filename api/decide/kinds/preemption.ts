@@ -5,7 +5,7 @@ import type { Preemption, PreemptionAsk, PreemptionDecision, Shortage } from "..
 import { ok, type Result } from "../../model/result.ts";
 import type { EffectiveArguments } from "../../profiles/effective.ts";
 import { findFailures, insufficientResource } from "../admission/predicates.ts";
-import type { Admitting } from "../admission/prepare.ts";
+import type { AdmissionContext } from "../admission/prepare.ts";
 import { allocatableOf, type Prepared, prepare } from "../admission/prepare.ts";
 import { counterfactualsOf } from "../preemption/counterfactuals.ts";
 import { preemptFor } from "../preemption/handler.ts";
@@ -55,7 +55,7 @@ const given = (reasons: NonNullable<PreemptionAsk["failureReasons"]>): Failures 
   others: reasons.flatMap((r) => ("predicateName" in r ? [r.predicateName] : [])),
 });
 
-function foundIn(admitting: Admitting): Result<Failures, Refusal> {
+function foundIn(admitting: AdmissionContext): Result<Failures, Refusal> {
   const allocatable = allocatableOf(admitting.node);
   if (!allocatable.ok) return allocatable;
   const { incompatible, short, unmatched } = findFailures(admitting, allocatable.value, new Map());

@@ -92,10 +92,12 @@ export function podOutcomes(before: unknown, after: unknown): readonly Outcome[]
   ];
 }
 /** An outcome without the fields that all outcomes of one change share. */
-type Found<K extends Outcome["kind"]> = K extends unknown ? Omit<OutcomeOf<K>, "pod" | "object" | "seenIn"> : never;
+type OutcomeFields<K extends Outcome["kind"]> = K extends unknown
+  ? Omit<OutcomeOf<K>, "pod" | "object" | "seenIn">
+  : never;
 
 /** A refused pod gets no condition unless it ran before. kubelet 1.36: rejectPod. */
-function admissionsIn(was: WatchedPod | null, { status }: WatchedPod): readonly Found<"admission">[] {
+function admissionsIn(was: WatchedPod | null, { status }: WatchedPod): readonly OutcomeFields<"admission">[] {
   const { startTime, reason, message } = status;
   const isRefused = status.phase === "Failed" && message.startsWith(REJECTED);
   if (isRefused) {
@@ -110,7 +112,7 @@ function admissionsIn(was: WatchedPod | null, { status }: WatchedPod): readonly 
 }
 
 /** The end of a pod; a pod whose containers exit with 0 succeeds without a reason, but still has the condition. */
-function endsIn(was: WatchedPod | null, now: WatchedPod): readonly Found<"eviction" | "preemption">[] {
+function endsIn(was: WatchedPod | null, now: WatchedPod): readonly OutcomeFields<"eviction" | "preemption">[] {
   const [before, after] = [was === null ? null : endOf(was), endOf(now)];
   if (after === null || before?.kind === after.kind || after.at === undefined) return [];
   return [{ kind: after.kind, at: after.at, message: after.message }];
@@ -130,7 +132,7 @@ function endOf({ status }: WatchedPod): End | null {
   return message === undefined ? null : { kind: "eviction", at, message };
 }
 
-function resizesIn(was: WatchedPod | null, now: WatchedPod): readonly Found<"resize">[] {
+function resizesIn(was: WatchedPod | null, now: WatchedPod): readonly OutcomeFields<"resize">[] {
   const pending = pendingIn(now);
   const before = was === null ? undefined : pendingIn(was);
   if (pending === undefined) return [];
@@ -146,7 +148,7 @@ const pendingIn = ({ status }: WatchedPod) =>
  * A kubelet prepares a pod's claims right before it creates the sandbox. kubelet 1.37: SyncPod,
  * GeneratePodReadyToStartContainersCondition.
  */
-function preparedIn(was: WatchedPod | null, now: WatchedPod): readonly Found<"claims">[] {
+function preparedIn(was: WatchedPod | null, now: WatchedPod): readonly OutcomeFields<"claims">[] {
   const at = sandboxSince(now);
   if (at === undefined || (was !== null && sandboxSince(was) !== undefined)) return [];
   return [{ kind: "claims", at, prepared: true, message: "" }];
@@ -214,7 +216,7 @@ function reasonReportedBy(
   reason: string,
   message: string,
   at: string,
-): Found<"admission" | "eviction" | "preemption" | "resize"> | null {
+): OutcomeFields<"admission" | "eviction" | "preemption" | "resize"> | null {
   if (reason === "Preempting") return { kind: "preemption", at, message };
   if (reason === "Evicted" && !message.startsWith(UNDER_PRESSURE)) return { kind: "eviction", at, message };
   if (reason === "Evicted" || REFUSALS.has(reason) || reason.startsWith("OutOf"))
@@ -242,7 +244,7 @@ function resizeText(message: string): { readonly message: string; readonly gener
 }
 
 /** A kubelet retries, so the last time counts. The recorder combines more than ten messages into one event. client-go: EventAggregator. */
-function unpreparedBy(reason: string, message: string, at: string): Found<"claims"> | null {
+function unpreparedBy(reason: string, message: string, at: string): OutcomeFields<"claims"> | null {
   const own = message.replace(/^\(combined from similar events\): /, "");
   return reason === PREPARE_FAILED && own !== "" ? { kind: "claims", at, prepared: false, message: own } : null;
 }
@@ -254,7 +256,7 @@ function killOf(
   at: string,
   pod: unknown,
   failures: number | null,
-): Found<"probes"> | null {
+): OutcomeFields<"probes"> | null {
   const [, container, probe] = (reason === "Killing" && KILLED.exec(message)) || [];
   if (container === undefined) return null;
   const known = watchedPod.safeParse(pod);

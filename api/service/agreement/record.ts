@@ -229,7 +229,7 @@ async function comparedAgain(work: RecordContext): Promise<Result<ReadonlyMap<st
   return ok(compared);
 }
 
-interface Found {
+interface BasisResult {
   readonly on: Omit<Basis, "others"> | NotComparable;
   readonly remembered: RememberedFacts;
 }
@@ -245,7 +245,7 @@ class BasisLookup {
     this.#work = work;
   }
 
-  async of(id: string, outcome: Outcome): Promise<Result<Found, Problem>> {
+  async of(id: string, outcome: Outcome): Promise<Result<BasisResult, Problem>> {
     const { known, store, node, nowMs } = this.#work;
     const before = known.get(id);
     const found = await store.snapshotBefore(node, notYetMs(outcome), before?.recordedAtMs ?? nowMs);

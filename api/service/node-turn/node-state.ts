@@ -9,7 +9,7 @@ import type { EpochMs } from "../../model/units.ts";
 import { PROFILES } from "../../profiles/index.ts";
 import { leftOutOfSnapshot } from "../../profiles/unknown-fields.ts";
 import { canonicalInSegments, JsonText, type Segmented } from "../canonical.ts";
-import { type Answered, decodedSnapshot } from "../evaluate.ts";
+import { type AnswerOutcome, decodedSnapshot } from "../evaluate.ts";
 import type { DecodedSnapshot, StoredSnapshot } from "../evaluation.ts";
 import { inputProblem, type Problem, storeProblem } from "../problem.ts";
 import { postedSnapshot } from "../replay/parsed.ts";
@@ -50,7 +50,7 @@ export interface LastAnswer {
   /** How often the decision was made, and since when. */
   readonly made: Repetition;
   readonly question: Question;
-  readonly answered: Answered;
+  readonly answered: AnswerOutcome;
   /** The length of its text. */
   readonly characters: number;
   /** How many repetitions the history does not count yet. */

@@ -7,7 +7,7 @@ import type { Metrics } from "../../observe/plain-metrics.ts";
 import { chooseProfileFor } from "../../profiles/index.ts";
 import { leftOutOfSnapshot } from "../../profiles/unknown-fields.ts";
 import type { Ids } from "../canonical.ts";
-import { type Answered, answerTo, evaluation } from "../evaluate.ts";
+import { type AnswerOutcome, answerTo, evaluation } from "../evaluate.ts";
 import type { Decision, DecodedSnapshot } from "../evaluation.ts";
 import { passOf, readFactsBefore, requestWithFacts } from "../node-facts.ts";
 import type { Problem } from "../problem.ts";
@@ -88,7 +88,7 @@ export async function decideAsk(
 function isSameAnswer(
   { question, answered: { outcome: before } }: LastAnswer,
   now: Question,
-  { outcome }: Answered,
+  { outcome }: AnswerOutcome,
 ): boolean {
   if (!before.ok || !outcome.ok || before.value.verdict !== outcome.value.verdict) return false;
   if (question.policyVersion !== now.policyVersion || question.ask !== now.ask) return false;

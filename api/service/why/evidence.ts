@@ -152,14 +152,14 @@ export function evidenceOf(
   additional: AdditionalEvidence = {},
 ): Result<Evidence, Contradiction> {
   const { outcomes = [], readAtMs = null, hasAllEvents = false, unread = [] } = additional;
-  const reading = new Reading();
+  const reading = new EvidenceReader();
   for (const one of outcomes) reading.outcome(one);
   for (const { value, origin, node = "" } of documents) reading.take(value, origin, node);
   const whole = new Set(documents.flatMap(({ allPodsOf = [] }) => allPodsOf));
   return reading.end({ outcomes, whole, readAtMs, hasAllEvents, unread });
 }
 
-type DocumentReader = (reading: Reading, value: Fields, place: string) => void;
+type DocumentReader = (reading: EvidenceReader, value: Fields, place: string) => void;
 /** Document forms that are not part of a snapshot. */
 const DOCUMENT_READERS = {
   list: (reading, value, place) => reading.list(value, place),
@@ -170,7 +170,7 @@ const DOCUMENT_READERS = {
   snapshot: (reading, value, place) => reading.snapshot(value, place),
 } satisfies Partial<Record<DocumentForm, DocumentReader>>;
 
-class Reading {
+class EvidenceReader {
   readonly #pods: ObservedPodAt[] = [];
   readonly #nodes = new Map<string, Located & { readonly isOfSnapshot: boolean }>();
   readonly #events: ObservedEvent[] = [];

@@ -231,8 +231,8 @@ export function nodeAlone(evidence: Evidence, node: string | null): NodeAt {
 }
 
 /** The target of a decision, as `ask` of the API. */
-type Asking = Readonly<Record<string, unknown>> | undefined;
-interface Answered<K extends Kind> {
+type DecisionAsk = Readonly<Record<string, unknown>> | undefined;
+interface NodeDecision<K extends Kind> {
   readonly decided: Decided<DecisionOf[K]>;
   /** The fields of a story's decision except its kind, its excerpt and whether it agrees. */
   readonly head: Pick<StoryDecision, "node" | "policyVersion" | "verdict" | "basis" | "at" | "assumed">;
@@ -242,8 +242,8 @@ interface Answered<K extends Kind> {
 export function ask<K extends Kind>(
   kind: K,
   then: NodeAt,
-  asking: Asking,
-): Result<Answered<K>, { readonly message: string; readonly needs: readonly string[] }> {
+  asking: DecisionAsk,
+): Result<NodeDecision<K>, { readonly message: string; readonly needs: readonly string[] }> {
   const decoded = decodeAsk(kind, asking ?? null);
   if (!decoded.ok) return err({ message: issueText(decoded.error), needs: [] });
   const { profile, note } = then.chosen;

@@ -138,12 +138,12 @@ export class ListView {
   }
 
   /** The rows themselves. */
-  cut<T>(name: ListName, all: readonly T[], of = "", few: number = LISTS[name].few): Cut<T> {
+  cut<T>(name: ListName, all: readonly T[], of = "", few: number = LISTS[name].few): ListSlice<T> {
     const { from, to, note } = this.span(name, all.length, of, few);
     return { shown: all.slice(from, to), note };
   }
 }
-interface Cut<T> {
+interface ListSlice<T> {
   readonly shown: readonly T[];
   readonly note: Html | "";
 }

@@ -99,7 +99,7 @@ function askOf(kind: Kind, pod: PodAsk["pod"]): AskOf[Kind] {
   return ask.value;
 }
 
-const isAdmitted = ({ decided }: Answered): boolean =>
+const isAdmitted = ({ decided }: DrawableAnswer): boolean =>
   decided !== null && "admit" in decided.decision && decided.decision.admit;
 
 /** The snapshot with the pod, which gets a uid, since its cgroup is named after it. */
@@ -109,10 +109,10 @@ const withPod = (snapshot: EffectiveSnapshot, pod: Pod): EffectiveSnapshot => ({
 });
 
 /** An answer that is not drawn yet. */
-interface Answered extends Pick<Side, "decided" | "refusal"> {
+interface DrawableAnswer extends Pick<Side, "decided" | "refusal"> {
   readonly textAt: (columns: number) => string;
 }
-function answeredBy(kind: Kind, snapshot: Snapshot, { ask, facts }: KindInput): Answered {
+function answeredBy(kind: Kind, snapshot: Snapshot, { ask, facts }: KindInput): DrawableAnswer {
   const answer = decideKind(kind, { snapshot, facts, ask, explain: "off" });
   if (!answer.ok) return { decided: null, refusal: answer.error, textAt: () => answer.error.message };
   const asked = askedPodRef(ask);
@@ -131,7 +131,9 @@ function answeredBy(kind: Kind, snapshot: Snapshot, { ask, facts }: KindInput): 
 }
 
 /** Both answers, drawn so that only real differences look different. */
-function sidesOf(answers: readonly [before: Answered, after: Answered]): readonly [before: Side, after: Side] {
+function sidesOf(
+  answers: readonly [before: DrawableAnswer, after: DrawableAnswer],
+): readonly [before: Side, after: Side] {
   const at = (columns: number): readonly string[] =>
     drawnAlike(
       answers.map(
@@ -243,7 +245,7 @@ function withUid(pod: unknown, i: number): unknown {
   return { ...fieldsOf(pod), metadata: { ...metadata, uid: `what-if-${i + 1}` } };
 }
 
-export interface Checked {
+export interface CheckedSnapshot {
   readonly snapshot: Snapshot | null;
   readonly faults: readonly string[];
   /** The documents that the faults are in, of those that have a place. */
@@ -253,7 +255,7 @@ export interface Checked {
 }
 
 /** Checks the assembled snapshot. Faults are reported with their place, and the rest is kept. */
-export function checked({ input, origins }: Pick<Assembled, "input" | "origins">): Checked {
+export function checked({ input, origins }: Pick<Assembled, "input" | "origins">): CheckedSnapshot {
   const decoded = decodeSnapshot(input);
   if (decoded.ok) return { snapshot: decoded.value, faults: [], wrong: new Set(), kept: decoded.value };
   const faults = decoded.error.map((issue) => issueText(issue, origins));

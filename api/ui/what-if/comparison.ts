@@ -25,7 +25,7 @@ import { all, type Html, prose } from "../page.ts";
 import {
   type Assembled,
   assemble,
-  type Checked,
+  type CheckedSnapshot,
   checked,
   type Plan,
   type PodAsk,
@@ -133,7 +133,7 @@ function nodeOfParts(stored: Fields | null, known: Fields | null, parts: readonl
   const assembled = assemble(base, settled.parts);
   const chosen = withChoices(assembled.input, texts);
   const isNothing = Object.keys(chosen.input).length === 0;
-  const found: Checked = isNothing
+  const found: CheckedSnapshot = isNothing
     ? { snapshot: null, faults: [], wrong: new Set(), kept: null }
     : checked({ ...assembled, input: chosen.input });
   return { settled, assembled, chosen, isNothing, isWhole, checked: found };

@@ -2,7 +2,7 @@ import { mkdirSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Connection } from "../../../actuator/containerd/connection.ts";
-import type { Answered } from "../../../actuator/containerd/cri.ts";
+import type { RuntimeResult } from "../../../actuator/containerd/cri.ts";
 import { faultText } from "../../../actuator/containerd/fault.ts";
 import type { SandboxConfig } from "../../../actuator/containerd/messages.ts";
 
@@ -33,7 +33,7 @@ export interface PodFixture {
 }
 
 /** The answer of a call that a test needs to work. */
-export async function must<T>(asked: Answered<T>): Promise<T> {
+export async function must<T>(asked: RuntimeResult<T>): Promise<T> {
   const answer = await asked;
   if (!answer.ok) throw new Error(faultText(answer.error));
   return answer.value;
