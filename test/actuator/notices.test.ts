@@ -8,9 +8,9 @@ import { fakeContainer, fakeSandbox, fullOfImages, gcFixture, put } from "./gc/g
 const podsProblem = (message: string): Problem => ({ from: "pods", message });
 
 test("what a pass and a turn both notice is told once, and again when it was gone for both", () => {
-  const told: string[] = [];
-  const notices = new Notices(({ message }) => void told.push(message));
-  const since = (): readonly string[] => told.splice(0);
+  const messages: string[] = [];
+  const notices = new Notices(({ message }) => void messages.push(message));
+  const since = (): readonly string[] => messages.splice(0);
   notices.report("pass", [podsProblem("empty"), podsProblem("a directory"), podsProblem("empty")]);
   expect(since()).toEqual(["empty", "a directory"]);
   notices.report("gc", [podsProblem("empty"), podsProblem("no logs")]);
@@ -25,16 +25,16 @@ test("what a pass and a turn both notice is told once, and again when it was gon
 });
 
 test("what is told as a problem is no notice as well", () => {
-  const told: string[] = [];
-  const notices = new Notices(({ message }) => void told.push(message));
+  const messages: string[] = [];
+  const notices = new Notices(({ message }) => void messages.push(message));
   notices.report("pass", [podsProblem("half read")], [podsProblem("no answer")]);
   notices.report("gc", [podsProblem("no answer"), podsProblem("half read")], [podsProblem("no answer")]);
   notices.report("pass", [podsProblem("no answer")]);
-  expect(told).toEqual(["half read"]);
+  expect(messages).toEqual(["half read"]);
   notices.report("gc", []);
   notices.report("pass", []);
   notices.report("pass", [podsProblem("no answer")]);
-  expect(told).toEqual(["half read", "no answer"]);
+  expect(messages).toEqual(["half read", "no answer"]);
 });
 
 test("a turn that looks more than once has what any of its looks noticed, once", async () => {

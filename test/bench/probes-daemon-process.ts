@@ -100,9 +100,9 @@ process.on("message", () => {
   const { attempts, failures, atMs } = seen;
   const seconds = (performance.now() - atMs) / 1000;
   const rssBytes = process.memoryUsage.rss();
-  const told = { seconds, attempts, failures, cpuMicros: user + system, rssBytes, late: [...late] };
+  const reported = { seconds, attempts, failures, cpuMicros: user + system, rssBytes, late: [...late] };
   gc?.();
-  process.send?.({ ...told, heldBytes: process.memoryUsage().heapUsed } satisfies ProbesSeen);
+  process.send?.({ ...reported, heldBytes: process.memoryUsage().heapUsed } satisfies ProbesSeen);
   setTimeout(() => {
     late.fill(0);
     seen = seenNow();

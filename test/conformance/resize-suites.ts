@@ -150,12 +150,12 @@ const actuation = suite({
     // the program takes down no weight, and knows of a controller of swap only where some may be used
     const written = writes.map(({ container, values, volume }) => {
       if (volume !== undefined) return { volume: volume.name, bytes: volume.sizeBytes };
-      const { cpuWeight: _weight, memorySwap, memoryOomGroup, hugePageLimit, ...told } = values;
+      const { cpuWeight: _weight, memorySwap, memoryOomGroup, hugePageLimit, ...reported } = values;
       const isReported = unified && swaps && memorySwap !== undefined;
       const more = { ...(isReported && { memorySwap }), ...(memoryOomGroup && { memoryOomGroup: 1 }) };
       const sizes = Object.entries(hugePageLimit ?? {}).map(([size, limit]) => [pageSizeUnit(Number(size)), limit]);
       const pages = sizes.length > 0 && { hugePages: Object.fromEntries(sizes) };
-      return { of: container ?? "", values: { ...told, ...more }, ...pages };
+      return { of: container ?? "", values: { ...reported, ...more }, ...pages };
     });
     return inOrder({ steps: [...stops, ...written, ...starts], error: error ?? "" });
   },

@@ -144,8 +144,8 @@ function fleetPressure(of: Of): void {
     const distances = (decided.decision as { forecast: { threshold: { signal: string }; distance: number }[] })
       .forecast;
     for (const { threshold, distance } of distances) {
-      const told = thresholds.find(({ signal }) => signal === threshold.signal);
-      expect(told).toMatchObject({ distance, type: "hard" });
+      const reported = thresholds.find(({ signal }) => signal === threshold.signal);
+      expect(reported).toMatchObject({ distance, type: "hard" });
     }
     expect(await names(await get(of(), `/v1/nodes?name=${node}&pressure=MemoryPressure`))).toEqual([node]);
     const text = await (await get(of(), "/metrics")).text();

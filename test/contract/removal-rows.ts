@@ -46,11 +46,11 @@ export const containerPass = (atMs: number, list: readonly Removal[]): Removals 
 export async function recordPass(
   store: Store,
   node: string,
-  told: Removals,
+  reported: Removals,
   over: Partial<Recording> = {},
 ): Promise<DecisionRow> {
-  const decision = decisionRow({ id: fresh("decision"), kind: told.kind, node, decidedAtMs: told.atMs });
-  value(await store.record({ decision, removals: told, ...over }));
+  const decision = decisionRow({ id: fresh("decision"), kind: reported.kind, node, decidedAtMs: reported.atMs });
+  value(await store.record({ decision, removals: reported, ...over }));
   return decision;
 }
 

@@ -227,14 +227,14 @@ export function fleetOutcomes(of: () => Store): void {
     const node = fresh("node");
     const put = async (sequence: number, conditions: string | null) =>
       value(await of().putSnapshot({ ...snapshotRow({ node, sequence, storedAtMs: T0 + sequence }), conditions }));
-    const told = async () => (await only(node))?.conditions;
+    const reportOf = async () => (await only(node))?.conditions;
     await put(1, '["MemoryPressure"]');
-    expect(await told()).toBe('["MemoryPressure"]');
+    expect(await reportOf()).toBe('["MemoryPressure"]');
     await put(3, "[]");
     await put(2, '["DiskPressure"]');
     await record(decisionRow({ node, decidedAtMs: T0 + 9 }));
-    expect(await told()).toBe("[]");
+    expect(await reportOf()).toBe("[]");
     await put(10, null);
-    expect(await told()).toBeNull();
+    expect(await reportOf()).toBeNull();
   });
 }

@@ -7,7 +7,7 @@ import { podsStory } from "./vm/pods-story.ts";
 process.on("exit", () => console.log(`ended after ${at()}`));
 const node = await GuestNode.start();
 console.log(`containerd answers after ${at()}`);
-await runChecks(podsStory(node), () => node.told);
+await runChecks(podsStory(node), () => node.messages);
 await node.stopDaemon();
 // the machine ends with this process: what still runs in it needs no other end
 process.exit();

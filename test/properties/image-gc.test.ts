@@ -57,9 +57,9 @@ describe("a collection of images, drawn at random", () => {
       const { decision, next: remembered } = answer(inputOf(n), n.facts, n.ask);
       const byHandler = (n.config["featureGates"] as Json)["RuntimeClassInImageCriApi"] === true;
       const keys = new Set(n.images.map((i) => `${i["id"]},${byHandler ? (i["spec"] as Json)["runtimeHandler"] : ""}`));
-      const told = [...decision.remove, ...decision.keep].map(keyOf);
-      expect(new Set(told)).toEqual(keys);
-      expect(told).toHaveLength(keys.size);
+      const messages = [...decision.remove, ...decision.keep].map(keyOf);
+      expect(new Set(messages)).toEqual(keys);
+      expect(messages).toHaveLength(keys.size);
       const mounted = n.containers.flatMap((c) =>
         (c["mounts"] as { image: { image: string } }[]).map((m) => m.image.image),
       );

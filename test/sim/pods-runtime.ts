@@ -18,7 +18,7 @@ export class PodsRuntime extends FakePodRuntime {
   readonly owner: string;
   readonly kernel: SimKernel;
   /** Container's id -> CPUs that the runtime was told. */
-  readonly told = new Map<string, string | undefined>();
+  readonly reported = new Map<string, string | undefined>();
   /** Containers of which it was told in vain. */
   readonly unreported = new Set<string>();
   /** Calls that change something. */
@@ -52,9 +52,9 @@ export class PodsRuntime extends FakePodRuntime {
     if (!next.does) return never();
     if (!READS.has(call)) this.writes++;
     if (life !== undefined && !FOREIGN_MAY.has(call)) this.#checkOwn(call, id);
-    if (life !== undefined && STOPS.has(call)) this.#tellStops(id);
+    if (life !== undefined && STOPS.has(call)) this.#reportStops(id);
     const done = super.call(call, id, () => this.#inKernel(call, id, effect));
-    if (call === "UpdateContainerResources") this.#noteTold(id, done);
+    if (call === "UpdateContainerResources") this.#recordReported(id, done);
     return next.lives ? done : never();
   }
 
@@ -90,7 +90,7 @@ export class PodsRuntime extends FakePodRuntime {
     if (call === "StartContainer" && one?.state === "created") {
       const fault = this.#makeCgroup(cgroupOf(one), one.config.linux?.resources ?? {});
       if (fault !== null) return err({ call, code: "UNKNOWN", message: fault });
-      this.told.set(id, one.config.linux?.resources?.cpusetCpus);
+      this.reported.set(id, one.config.linux?.resources?.cpusetCpus);
     }
     const done = await effect();
     if (call === "StartContainer" && one !== undefined) {
@@ -106,18 +106,18 @@ export class PodsRuntime extends FakePodRuntime {
       this.#removeCgroup(posix.join(parentOf(sandbox), sandbox.id));
     const update = this.updates.findLast((one) => one.id === id);
     if (call === "UpdateContainerResources" && done.ok && one !== undefined && update !== undefined) {
-      this.told.set(id, update.resources.cpusetCpus);
+      this.reported.set(id, update.resources.cpusetCpus);
       if (one.state === "running") this.#fill(cgroupOf(one), update.resources);
     }
     return done;
   }
 
-  #tellStops(id: string): void {
+  #reportStops(id: string): void {
     for (const one of this.ownContainers)
       if (one.state === "running" && (one.id === id || one.sandboxId === id)) this.onStop(one);
   }
 
-  #noteTold(id: string, done: RuntimeResult<unknown>): void {
+  #recordReported(id: string, done: RuntimeResult<unknown>): void {
     this.unreported.add(id);
     void done.then(({ ok }) => ok && this.unreported.delete(id));
   }

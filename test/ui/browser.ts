@@ -129,8 +129,8 @@ export async function expectAccessible(page: Page, at: keyof typeof LOOKED_AT = 
   // a page that is looked at again has it, compiled and warm
   const run = `(globalThis.axe ?? (loadAxe(), axe)).run(document, { resultTypes: ['violations'], ${LOOKED_AT[at]} })`;
   const violations = (await page.evaluate(`${run}.then(({ violations }) => violations)`)) as readonly Violation[];
-  const told = violations.map(({ id, nodes }) => `${id}: ${nodes[0]?.html} (${nodes[0]?.failureSummary})`);
-  expect(told).toEqual([]);
+  const messages = violations.map(({ id, nodes }) => `${id}: ${nodes[0]?.html} (${nodes[0]?.failureSummary})`);
+  expect(messages).toEqual([]);
 }
 
 /** Nothing sticks out of the window but what has its own scroll bar. */

@@ -127,11 +127,11 @@ describe("a plugin that takes each call and ends its stream at once", () => {
   test("is removed when its grace is over, which counts from the first end; little is told of it", async () => {
     const { host, plugin } = await hostFixture({ graceMs: 12_000, livesMs: 60_000 });
     const gpu = plugin({ resource: GPU, devices: healthy("a") });
-    const told: string[] = [];
+    const messages: string[] = [];
     host.onChange(() => {
       const [state] = host.states();
       const line = `${state?.generation} ${state?.state}`;
-      if (told.at(-1) !== line) told.push(line);
+      if (messages.at(-1) !== line) messages.push(line);
     });
     await gpu.start();
     await until(host.devices, (d) => d.length === 1);
@@ -141,11 +141,11 @@ describe("a plugin that takes each call and ends its stream at once", () => {
     await until(host.states, ([state]) => state?.state === "removed");
     // told of at the end of that turn
     await until(
-      () => told.at(-1),
+      () => messages.at(-1),
       (line) => line === "2 removed",
     );
-    expect(told.slice(-2)).toEqual(["2 stopped", "2 removed"]);
-    expect(new Set(told.map((line) => line.split(" ")[0]))).toEqual(new Set(["1", "2"]));
+    expect(messages.slice(-2)).toEqual(["2 stopped", "2 removed"]);
+    expect(new Set(messages.map((line) => line.split(" ")[0]))).toEqual(new Set(["1", "2"]));
     expect(first?.stoppedAt).toBeDefined();
     expect(host.states()[0]?.stoppedAt).toBe(first?.stoppedAt);
     // it was tried more often than is told

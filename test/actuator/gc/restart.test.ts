@@ -175,14 +175,14 @@ test("an image that was collected and comes back is told once, with how often", 
   await node.turn(["image-gc"]);
   put(node, fakeImage("sha256:0"));
   await clock.advanceTo(START + 6 * MINUTE);
-  const told = async () => {
+  const reportOf = async () => {
     const { collections } = await node.turn(["image-gc"]);
     const decision = collections[0]?.answer?.decision as ImageGcDecision | undefined;
     return decision?.pulledAgain ?? [];
   };
-  expect((await told()).map(({ id, times, again }) => [id, times, again])).toEqual([["sha256:0", 1, 1]]);
+  expect((await reportOf()).map(({ id, times, again }) => [id, times, again])).toEqual([["sha256:0", 1, 1]]);
   node.restart();
-  expect(await told()).toEqual([]);
+  expect(await reportOf()).toEqual([]);
 });
 
 test("the same pass told again is remembered once, a late one not at all, and a broken file is named", () => {

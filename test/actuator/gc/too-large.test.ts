@@ -24,8 +24,8 @@ test("what is too large for the API is decided here, told with its size, and not
   // seen five minutes ago: old enough only for one who remembers
   expect(node.runtime.performed.map(({ id }) => id)).toEqual(["sha256:0"]);
   expect(turn.collections[0]?.answer?.decidedBy).toBe("here");
-  const told = node.problems.map(({ message }) => message);
-  expect(told[0]).toMatch(
+  const messages = node.problems.map(({ message }) => message);
+  expect(messages[0]).toMatch(
     /413 body_too_large.* the body of [1-9][0-9]{3} bytes is too large.*recorded nowhere.*nodewise api --max-body-bytes/,
   );
   expect(node.outboxSize).toBe(0);

@@ -75,7 +75,10 @@ describe.skipIf(whyNoOld !== undefined)("a Go program with grpc-go 1.38, which s
     const binary = built(OLD_CLIENT);
     const { path } = await serving();
     const { stdout } = await promisify(execFile)(binary, [path]);
-    const told = stdout.trim().split("\n");
-    expect(told.map((bytes) => listIn(Buffer.from(bytes, "base64")))).toEqual([podResources(FULL), podResources(FULL)]);
+    const messages = stdout.trim().split("\n");
+    expect(messages.map((bytes) => listIn(Buffer.from(bytes, "base64")))).toEqual([
+      podResources(FULL),
+      podResources(FULL),
+    ]);
   }, 300_000);
 });

@@ -76,9 +76,9 @@ test("changes are kept, not every success; successes between are counted, and bo
   await w.clock.advance(3_000);
   w.answer = () => ({ result: "success", output: "password=1" });
   await w.clock.advance(2_000);
-  const told = w.history.map((entry) => (entry.kind === "run" ? [entry.outcome, entry.times] : entry));
+  const reported = w.history.map((entry) => (entry.kind === "run" ? [entry.outcome, entry.times] : entry));
   const change = { ...named, type: "readiness", kind: "result", containerId: "id-1", at: expect.any(String) };
-  expect(told).toEqual([
+  expect(reported).toEqual([
     { ...change, from: "Failure", to: "Success" },
     ["success", 5],
     { ...change, from: "Success", to: "Failure", output: BAD.output },
@@ -164,7 +164,7 @@ test("what fails from the start is told at its first attempt, once of each conta
   };
   w.manager.sync([of("id-1")]);
   await w.clock.advance(7_000);
-  const told = () =>
+  const reportOf = () =>
     w.history
       .map((entry) => entry.kind === "first" && [entry.containerId, entry.type, entry.outcome, entry.output])
       .toSorted();
@@ -173,10 +173,10 @@ test("what fails from the start is told at its first attempt, once of each conta
     ["id-1", "readiness", "failure", BAD.output],
     ["id-1-slow", "startup", "error", "no runtime"],
   ];
-  expect(told()).toEqual(first);
+  expect(reportOf()).toEqual(first);
   w.manager.sync([of("id-2")]);
   await w.clock.advance(3_000);
-  expect(told()).toHaveLength(6);
+  expect(reportOf()).toHaveLength(6);
   // one that begins well is no news
   const well = managerFixture();
   well.manager.sync([probed([probedContainer({ liveness: probe() })])]);

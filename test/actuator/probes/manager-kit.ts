@@ -88,7 +88,7 @@ export function managerFixture(
   const clock = new StillClock();
   const counted: ManagerFixture["counted"] = { ended: [], waited: 0, late: [] };
   const lists = { asked: [] as Asked[], results: [] as ProbeChange[], events: [] as ProbeWarning[] };
-  const told = { guarded: [] as Guarded[], history: [] as ProbeHistoryEntry[] };
+  const reported = { guarded: [] as Guarded[], history: [] as ProbeHistoryEntry[] };
   const attempt: Attempt = (asked) => {
     const { promise, resolve } = Promise.withResolvers<ProbeOutcome>();
     lists.asked.push({ ...asked, atMs: clock.sinceStart, end: resolve });
@@ -107,10 +107,10 @@ export function managerFixture(
       ...{ attempt, clock, random, counters },
       runtime: { exec: () => Promise.reject(new Error("nothing is run here")) },
       ...(guardMemory === undefined ? {} : { guardMemory }),
-      history: { add: (entry) => void told.history.push(entry), flush: () => {} },
+      history: { add: (entry) => void reported.history.push(entry), flush: () => {} },
       onResult: (change) => void lists.results.push(change),
       onEvent: (warning) => void lists.events.push(warning),
-      onGuard: (guarded) => void told.guarded.push(guarded),
+      onGuard: (guarded) => void reported.guarded.push(guarded),
     },
     // the daemon is older than any period, unless said
     {
@@ -123,7 +123,7 @@ export function managerFixture(
       ...more,
     },
   );
-  const made: ManagerFixture = { clock, manager, ...lists, ...told, counted, answer: () => OK };
+  const made: ManagerFixture = { clock, manager, ...lists, ...reported, counted, answer: () => OK };
   return made;
 }
 /** `liveness Success Failure`: what was told of one type. */

@@ -151,13 +151,13 @@ test("a container that will not start again ends its worker; another one in its 
   w.manager.sync([probed([probedContainer({ liveness })])]);
   await w.clock.advance(100);
   const ended = probedContainer({ liveness }, { state: "terminated", willRestart: false, startedAtMs: null });
-  let told = 0;
+  let reported = 0;
   for (let i = 0; i < 4; i++) {
     w.manager.sync([probed([ended])]);
     await w.clock.advance(1_000);
-    told ||= w.results.length;
+    reported ||= w.results.length;
   }
-  expect(w.results).toHaveLength(told);
+  expect(w.results).toHaveLength(reported);
   expect([w.manager.facts(), w.manager.resultOf("id-1", "liveness")]).toEqual([[], undefined]);
   const count = w.asked.length;
   w.manager.sync([probed([probedContainer({ liveness }, { id: "id-2", startedAtMs: w.clock.wallMs })])]);

@@ -9,8 +9,8 @@ const with80 = (...hosts: readonly Json[]): Json => ({
 const asking80 = (host: Json): Json => boundPod("asking", {}, with80(host));
 const holdersOf = (asking: Json, ...pods: readonly Json[]) => {
   const { decision, reasons } = admitted(readyNode({ pods }), asking);
-  const told = reasons.flatMap(({ because }) => because).filter(({ code }) => code === "host_port_taken");
-  return { admit: decision.admit, message: decision.message, holders: told.map(({ numbers }) => numbers) };
+  const reported = reasons.flatMap(({ because }) => because).filter(({ code }) => code === "host_port_taken");
+  return { admit: decision.admit, message: decision.message, holders: reported.map(({ numbers }) => numbers) };
 };
 
 describe("a host port that is taken", () => {

@@ -72,7 +72,7 @@ describe("the smallest change that moves the next victim", () => {
         [requesting("b"), stats("b", 4000)],
       ]),
     );
-    const told = decidedOf.decision.rankings[0]?.counterfactuals.map((c) => `${c.change} ${c.to}`);
-    expect(told).toEqual(["usage 3999", "priority 1"]);
+    const reported = decidedOf.decision.rankings[0]?.counterfactuals.map((c) => `${c.change} ${c.to}`);
+    expect(reported).toEqual(["usage 3999", "priority 1"]);
   });
 });

@@ -124,8 +124,8 @@ describe("an image that the runtime needs", () => {
     ]) {
       const a = stays([pause, image("p", { pinned: true }), image("x")], { sandboxImage });
       expect(kept(a)).toEqual({ p: "pinned", [sha("a")]: "sandbox-image" });
-      const told = a.reasons.find((r) => r.at === sha("a"))?.because;
-      expect(told).toContainEqual({
+      const reported = a.reasons.find((r) => r.at === sha("a"))?.because;
+      expect(reported).toContainEqual({
         code: "image_of_sandboxes",
         field: "keep",
         numbers: { pinned: false, kubeletKeeps: "pinned" },

@@ -29,16 +29,16 @@ export class Operator {
 
   /** A pod's story as data, from kubectl's plugin. */
   async story({ metadata: { namespace, name } }: SeenPod): Promise<Story> {
-    return JSON.parse(told(await this.plugin("why", name, "-n", namespace, "-o", "json"))) as Story;
+    return JSON.parse(reportOf(await this.plugin("why", name, "-n", namespace, "-o", "json"))) as Story;
   }
   /** The same as people read it, from the command of its own. */
   async storyText({ metadata: { namespace, name } }: SeenPod): Promise<string> {
-    return told(await this.nodewise("why", `${namespace}/${name}`, "--context", "test"));
+    return reportOf(await this.nodewise("why", `${namespace}/${name}`, "--context", "test"));
   }
 }
 
 /** The output of `why` about a pod with which something is wrong; throws what is said on standard error. */
-function told({ code, stdout, stderr }: Ran): string {
+function reportOf({ code, stdout, stderr }: Ran): string {
   if (code !== 1 || stderr !== "") throw new Error(`why ends with ${code}: ${stderr}`);
   return stdout;
 }

@@ -92,16 +92,16 @@ export class PodRuntimeFixture {
   }
 
   /** A container as the list of pods has it; undefined: it does not have it. */
-  async told(id: string): Promise<RuntimeContainer | undefined> {
+  async reportOf(id: string): Promise<RuntimeContainer | undefined> {
     const pods = await must(this.runtime.pods());
     return [...pods.values()].flatMap(({ containers }) => containers).find((container) => container.id === id);
   }
 
   async ended(id: string): Promise<RuntimeContainer> {
     for (const deadline = Date.now() + STATE_MS; ; await sleep(20)) {
-      const told = await this.told(id);
-      if (told?.state === "exited") return told;
-      if (Date.now() > deadline) throw new Error(`container ${id} is still ${told?.state}`);
+      const reported = await this.reportOf(id);
+      if (reported?.state === "exited") return reported;
+      if (Date.now() > deadline) throw new Error(`container ${id} is still ${reported?.state}`);
     }
   }
 

@@ -8,16 +8,16 @@ const nextLookMs = (waitedMs: number): number => Math.min(LOOK_MS + waitedMs / 1
 /** Options of expect.poll for what another process brings about. */
 export const WAITS = { timeout: WAIT_MS, interval: 2 * LOOK_MS } as const;
 
-/** Waits until `look` finds something, and answers it; `told` says what there was to see when it never did. */
+/** Waits until `look` finds something, and answers it; `reportOf` says what there was to see when it never did. */
 export async function until<T>(
   what: string,
   look: () => Promise<T | undefined> | T | undefined,
-  told: () => string = () => "",
+  reportOf: () => string = () => "",
 ): Promise<T> {
   for (const began = Date.now(); ; await sleep(nextLookMs(Date.now() - began))) {
     const found = await look();
     if (found !== undefined) return found;
-    if (Date.now() > began + WAIT_MS) throw new Error(`waited too long for ${what}\n${told()}`);
+    if (Date.now() > began + WAIT_MS) throw new Error(`waited too long for ${what}\n${reportOf()}`);
   }
 }
 

@@ -144,11 +144,11 @@ describe("update", () => {
     look();
     await until(state, (s) => s?.state === "removed");
     look();
-    const told = historyOf(node).map(({ at: _at, flips, ...rest }) => ({
+    const reported = historyOf(node).map(({ at: _at, flips, ...rest }) => ({
       ...rest,
       ...(flips && { ids: flips.length }),
     }));
-    expect(told).toEqual([
+    expect(reported).toEqual([
       { kind: "registered", resource: GPU, endpoint: gpu.socketPath, count: 30 },
       {
         kind: "allocated",

@@ -48,7 +48,7 @@ const containersOf = (world: SimulatedPodsNode) =>
     .flatMap(({ containers }) => containers.map(({ id, state }) => `${id} ${state}`))
     .sort();
 /** As `nodewise pods` and the log tell them. */
-const told = (world: SimulatedPodsNode): string =>
+const reportOf = (world: SimulatedPodsNode): string =>
   [...(world.last?.problems ?? []), ...(world.last?.refused.map(refusalOf) ?? [])]
     .map(({ message }) => message)
     .join("\n");
@@ -83,7 +83,7 @@ test.each([
   await world.run(40);
   expect(states(world)).toEqual(["beside active", "web active"]);
   expect(containersOf(world)).toEqual(before);
-  expect(told(world)).toContain(words);
+  expect(reportOf(world)).toContain(words);
   // nor when the daemon starts anew
   world.restart();
   await world.run(40);
@@ -99,7 +99,7 @@ test("what cannot be run harms no other pod: one that is new comes, one that lea
   answer.text = listText([itemWith({ name: "other" }), appPod("new", {})]);
   await world.run(60);
   expect(states(world)).toEqual(["new active", "web active"]);
-  expect(told(world)).toContain("default/other is not run: spec.containers[0].wanted: no such field");
+  expect(reportOf(world)).toContain("default/other is not run: spec.containers[0].wanted: no such field");
 });
 
 test("a pod whose form cannot be run any more is deleted as any other, and comes back when it is mended", async () => {
@@ -124,7 +124,7 @@ test("a list that is cut in half takes no pod away, of a URL or of a file", asyn
     answer.text = text.slice(0, length);
     await world.run(40);
     expect(states(world)).toEqual(["beside active", "web active"]);
-    expect(told(world)).toMatch(/pods: .*JSON|JSON/);
+    expect(reportOf(world)).toMatch(/pods: .*JSON|JSON/);
   }
   const file = join(scratch({ "pods.json": text }), "pods.json");
   let readPods = sourceOf({ manifests: file });
@@ -140,7 +140,7 @@ test("a list that is cut in half takes no pod away, of a URL or of a file", asyn
       }
       await filed.run(40);
       expect(states(filed)).toEqual(["beside active", "web active"]);
-      expect(told(filed)).toContain("pods.json");
+      expect(reportOf(filed)).toContain("pods.json");
     }
 });
 
@@ -159,7 +159,7 @@ test.each([
   writeFileSync(join(directory, "a.json"), listText([beside]));
   await world.run(60);
   expect(states(world)).toEqual(["beside active", "web active"]);
-  expect(told(world)).toMatch(/default\/web-\S+ stays as it was read last: /);
+  expect(reportOf(world)).toMatch(/default\/web-\S+ stays as it was read last: /);
   writeFileSync(join(directory, "b.json"), listText([]));
   await world.run(60);
   expect(states(world)).toEqual(["beside active"]);
@@ -189,8 +189,8 @@ test.each([
     if (isRestarted) world.restart();
     await world.run(40);
     expect([states(world), containersOf(world)]).toEqual([all, before]);
-    expect(told(world)).toContain("default/a");
-    expect(told(world)).toMatch(/^default\/e stays as it was read last: /m);
+    expect(reportOf(world)).toContain("default/a");
+    expect(reportOf(world)).toMatch(/^default\/e stays as it was read last: /m);
   }
   // items that are right again are followed again
   answer.text = listText([a, b]);
@@ -210,7 +210,7 @@ test("a manifest that is given another pod's uid ends neither, and both are told
     if (isRestarted) world.restart();
     await world.run(40);
     expect([states(world), containersOf(world)]).toEqual([all, before]);
-    expect(told(world)).toMatch(
+    expect(reportOf(world)).toMatch(
       /default\/e-\S+ stays as it was read last: default\/e-\S+ stands there with the uid of default\/a-/,
     );
     expect((world.last?.notices ?? []).map(({ message }) => message).join()).toContain("has the uid of pod default/a-");

@@ -54,7 +54,7 @@ test("a pod whose name runs in a sandbox of somebody else's is held, which is na
     refusal: { reason: "ForeignSandbox", message },
   });
   expect(problems(world)).toEqual([HELD]);
-  expect(world.told(/ForeignSandbox/)).toEqual([`ForeignSandbox: ${message}`]);
+  expect(world.reportOf(/ForeignSandbox/)).toEqual([`ForeignSandbox: ${message}`]);
   // its container ends, and its sandbox stays ready: whoever made it starts it again
   world.runtime.exit(foreign.containerId, 1);
   await world.run(2);

@@ -28,10 +28,10 @@ test("a port that another process of the machine has is named until it is free, 
   world.pods = [web([{ containerPort: port }])];
   await world.run(8);
   expect(world.pod("web").record.state).toBe("active");
-  const told = new RegExp(
+  const pattern = new RegExp(
     `^default/web: ${AT.replaceAll(/[[\].]/g, "\\$&")}: ${port} is taken by .+ \\(pid ${process.pid}\\)$`,
   );
-  expect(problems(world)).toEqual([expect.stringMatching(told)]);
+  expect(problems(world)).toEqual([expect.stringMatching(pattern)]);
   expect(world.events.filter(({ reason }) => reason === "HostPortTaken")).toHaveLength(1);
   await new Promise((resolve) => server.close(resolve));
   await world.run(1);
@@ -88,7 +88,7 @@ test("a host port of a pod with its own network: once, that the CNI has to map i
   await world.run(10);
   world.restart();
   await world.run(3);
-  expect(world.told(/^HostPort/)).toEqual([
+  expect(world.reportOf(/^HostPort/)).toEqual([
     `HostPortByCNI: ${AT}: 18085 is mapped by the node's CNI plugins (portmap) only; without one nothing listens there`,
   ]);
 });
@@ -100,5 +100,5 @@ test("the other pods' ports are nobody's word", async () => {
     appPod("host", {}, { container: { ports: [{ containerPort: 81 }] } }),
   ];
   await world.run(4);
-  expect(world.told(/^HostPort/)).toEqual([]);
+  expect(world.reportOf(/^HostPort/)).toEqual([]);
 });

@@ -5,9 +5,9 @@ import { logLinksIn } from "../../../../actuator/pods/sync/log-link.ts";
 import { appPod, SimulatedPodsNode } from "./simulated-node.ts";
 
 test("a container's link that is missing is made again, and what is in its place is told once", async () => {
-  const told: string[] = [];
+  const messages: string[] = [];
   const world = new SimulatedPodsNode({
-    logLinks: (dir) => logLinksIn(join(dir, "links"), (message) => told.push(message)),
+    logLinks: (dir) => logLinksIn(join(dir, "links"), (message) => messages.push(message)),
   });
   const links = join(world.dir, "links");
   world.pods = [appPod("a", { cpu: "100m" })];
@@ -26,7 +26,7 @@ test("a container's link that is missing is made again, and what is in its place
   rmSync(join(links, name));
   writeFileSync(join(links, name), "somebody's");
   await world.run(42);
-  expect(told).toEqual([expect.stringContaining(`link ${join(links, name)}: `)]);
+  expect(messages).toEqual([expect.stringContaining(`link ${join(links, name)}: `)]);
   rmSync(join(links, name));
   await world.run(12);
   expect(readlinkSync(join(links, name))).toBe(log);
@@ -37,9 +37,9 @@ test("a container's link that is missing is made again, and what is in its place
 });
 
 test("links of containers that somebody else removed go, at the next look and with their pod; others' stay", async () => {
-  const told: string[] = [];
+  const messages: string[] = [];
   const world = new SimulatedPodsNode({
-    logLinks: (dir) => logLinksIn(join(dir, "links"), (message) => told.push(message)),
+    logLinks: (dir) => logLinksIn(join(dir, "links"), (message) => messages.push(message)),
   });
   const links = join(world.dir, "links");
   world.pods = [appPod("a", { cpu: "100m" })];
@@ -61,5 +61,5 @@ test("links of containers that somebody else removed go, at the next look and wi
   symlinkSync(log, join(links, gone));
   world.pods = [];
   await world.run(30);
-  expect([readdirSync(links).sort(), told]).toEqual([others, []]);
+  expect([readdirSync(links).sort(), messages]).toEqual([others, []]);
 });

@@ -162,7 +162,7 @@ export class SimulatedPodsNode {
     return this.manager.set.statusOf(this.pod(uid), this.time.nowMs());
   }
   /** `reason: message` of what was told since the last time. */
-  told(reasons = /^Resize|^Evicted/): readonly string[] {
+  reportOf(reasons = /^Resize|^Evicted/): readonly string[] {
     return this.events
       .splice(0)
       .filter(({ reason }) => reasons.test(reason))

@@ -9,13 +9,13 @@ test("a configuration that no kubelet would start with is told when it is read, 
   world.pods = [appPod("a", { cpu: "100m" })];
   await world.run(6);
   expect(world.pod("a").record.state).toBe("active");
-  const told = () => world.last?.problems.filter(({ from }) => from === "configuration") ?? [];
-  expect(told()).toEqual([]);
+  const reportOf = () => world.last?.problems.filter(({ from }) => from === "configuration") ?? [];
+  expect(reportOf()).toEqual([]);
   // as a reload takes it
   Object.assign(configuration, { cpuManagerPolicy: "static" });
   await world.run(8);
-  expect(told()).toHaveLength(1);
-  const [{ message = "" } = {}] = told();
+  expect(reportOf()).toHaveLength(1);
+  const [{ message = "" } = {}] = reportOf();
   expect(message).toContain("a kubelet would not start with it, so no pod is let in: ");
   expect(message).toContain(
     `"${world.dir}/state/managers/cpu_manager_state", to be deleted while the daemon does not run`,
@@ -23,7 +23,7 @@ test("a configuration that no kubelet would start with is told when it is read, 
   expect(message).toContain("or set the configuration back to what it was");
   Object.assign(configuration, { cpuManagerPolicy: "none" });
   await world.run(8);
-  expect(told()).toEqual([]);
+  expect(reportOf()).toEqual([]);
 });
 
 test("on cgroup v1 with the defaults pods run, and what a kubelet would do is told with the setting's name", async () => {
@@ -31,10 +31,11 @@ test("on cgroup v1 with the defaults pods run, and what a kubelet would do is to
   world.pods = [appPod("a", { cpu: "100m" })];
   await world.run(6);
   expect(world.pod("a").record.state).toBe("active");
-  const told = world.last?.problems.filter(({ from }) => from === "configuration").map(({ message }) => message) ?? [];
-  expect(told).toHaveLength(1);
-  expect(told[0]).toMatch(/failCgroupV1 is true .*so pods are let in and run: .*set failCgroupV1: false/);
-  expect(told[0]).not.toContain("no pod is let in");
+  const messages =
+    world.last?.problems.filter(({ from }) => from === "configuration").map(({ message }) => message) ?? [];
+  expect(messages).toHaveLength(1);
+  expect(messages[0]).toMatch(/failCgroupV1 is true .*so pods are let in and run: .*set failCgroupV1: false/);
+  expect(messages[0]).not.toContain("no pod is let in");
 });
 
 test("another setting that a kubelet would not start with, and pods that come in with it, are told as they are", async () => {
