@@ -21,7 +21,7 @@ interface Course {
   readonly end: PodEnd;
   readonly seen: RuntimePod;
   readonly stopped: RuntimePod;
-  readonly reported: Readonly<Record<Stage, StatusParts>>;
+  readonly told: Readonly<Record<Stage, StatusParts>>;
 }
 const courses = gunzipSync(readFileSync(join(import.meta.dirname, "../../data/lifecycle/ends.jsonl.gz")))
   .toString()
@@ -60,7 +60,7 @@ const essence = ({ phase, reason, message, conditions }: StatusParts) => ({
     .map(({ type, status, reason: why }) => `${type} ${status} ${why ?? ""}`)
     .toSorted((a, b) => (a < b ? -1 : 1)),
 });
-const kubelets = ({ reported }: Course) => ({
+const kubelets = ({ told: reported }: Course) => ({
   lives: essence(reported.lives),
   terminating: essence(reported.terminating),
   stopped: essence(reported.stopped),
@@ -79,7 +79,7 @@ const of = (cause: PodEnd["cause"], name: string, source: "api" | "file" = "api"
   return [terminating, stopped, terminated].map((reported) => [reported?.phase, reported?.reason]);
 };
 const disruptionOf = (course: Course, stage: Stage) =>
-  essence(course.reported[stage]).conditions.some((message) => message.startsWith("DisruptionTarget True"));
+  essence(course.told[stage]).conditions.some((message) => message.startsWith("DisruptionTarget True"));
 
 /** A kubelet starts no more of a static pod whose init containers are done, and calls it pending for ever; we do not. */
 const PENDING_FOR_EVER = "deleted Never file: initializing, well";
